@@ -1,0 +1,73 @@
+"""The exceptions: one base, one subclass for each way in which bytes can be unusable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = [
+    "CorruptRecordError",
+    "Error",
+    "InvalidRecordError",
+    "LimitExceededError",
+    "UnsupportedCompressionError",
+    "UnsupportedMagicError",
+]
+
+
+class Error(ValueError):
+    """Bytes that Kafka's format does not allow.
+
+    Attributes:
+        kind: what is wrong, a stable word to compare with, such as ``"crc_mismatch"``.
+        position: absolute byte position of the batch in the input or file, or None.
+        base_offset: base offset in the header of the batch concerned, or None.
+        record_index: index of the record inside its batch, from 0, or None.
+        field: the field concerned, in Kafka's spelling, or None.
+    """
+
+    kind: str
+    position: int | None
+    base_offset: int | None
+    record_index: int | None
+    field: str | None
+
+    def __init__(
+        self,
+        message: str,
+        kind: str = "error",
+        position: int | None = None,
+        base_offset: int | None = None,
+        record_index: int | None = None,
+        field: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.position = position
+        self.base_offset = base_offset
+        self.record_index = record_index
+        self.field = field
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An exception crosses process borders in Spark: its attributes go with it.
+        state = (self.kind, self.position, self.base_offset, self.record_index, self.field)
+        return type(self), (str(self), *state)
+
+
+class CorruptRecordError(Error):
+    """A wrong CRC or an impossible size (Kafka's CorruptRecordException)."""
+
+
+class InvalidRecordError(Error):
+    """The CRC may be right, but the content breaks a rule (Kafka's InvalidRecordException)."""
+
+
+class UnsupportedMagicError(Error):
+    """A magic byte other than 0, 1 and 2."""
+
+
+class UnsupportedCompressionError(Error):
+    """A codec number Kafka does not know, or a codec this build leaves out."""
+
+
+class LimitExceededError(Error):
+    """Larger than the caller allows, such as ``max_decompressed_bytes``."""

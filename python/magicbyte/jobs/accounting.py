@@ -1,0 +1,74 @@
+"""The sum of a job: every byte and every record of its partitions, counted exactly once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TypedDict, TypeVar, cast
+
+from magicbyte import _core
+from magicbyte.jobs.model import PartitionReconciliation
+from magicbyte.jobs.plan import parse_plan
+
+__all__ = ["Totals", "by_plan", "reconcile_partitions", "total_of"]
+
+T = TypeVar("T")
+
+
+class Totals(TypedDict):
+    """Sums over partitions; sizes are bytes. `PartitionReconciliation` says what is what."""
+
+    partitions: int
+    segments: int
+    size: int
+    good_batches: int
+    good_bytes: int
+    quarantined_bytes: int
+    tail_bytes: int
+    announced: int
+    rows: int
+    control: int
+    aborted: int
+    outside: int
+    missing_offsets: int
+    null_timestamps: int
+    problems: int
+    balanced: bool
+
+
+def by_plan(plans: Sequence[str], of_chunks: Iterable[T]) -> list[list[T]]:
+    """Deals out what tasks returned a chunk, in the order of all plans' chunks, to the plans."""
+    remaining = iter(of_chunks)
+    return [[next(remaining) for _ in parse_plan(plan)["chunks"]] for plan in plans]
+
+
+def reconcile_partitions(
+    plans: Sequence[str], results: Iterable[str]
+) -> list[PartitionReconciliation]:
+    """Joins each plan with the results of its chunks, which come in the order of all plans' chunks."""
+    return [
+        cast(PartitionReconciliation, json.loads(_core.reconcile(plan, own)))
+        for plan, own in zip(plans, by_plan(plans, results), strict=True)
+    ]
+
+
+def total_of(partitions: Sequence[PartitionReconciliation]) -> Totals:
+    """Adds up; balanced only if every partition is."""
+    return Totals(
+        partitions=len(partitions),
+        segments=sum(len(one["segments"]) for one in partitions),
+        size=sum(one["size"] for one in partitions),
+        good_batches=sum(one["good_batches"] for one in partitions),
+        good_bytes=sum(one["good_bytes"] for one in partitions),
+        quarantined_bytes=sum(one["quarantined_bytes"] for one in partitions),
+        tail_bytes=sum(one["tail_bytes"] for one in partitions),
+        announced=sum(one["announced"] for one in partitions),
+        rows=sum(one["rows"] for one in partitions),
+        control=sum(one["control"] for one in partitions),
+        aborted=sum(one["aborted"] for one in partitions),
+        outside=sum(one["outside"] for one in partitions),
+        missing_offsets=sum(one["missing_offsets"] for one in partitions),
+        null_timestamps=sum(one["null_timestamps"] for one in partitions),
+        problems=sum(one["problems"] for one in partitions),
+        balanced=all(one["balanced"] for one in partitions),
+    )

@@ -1,0 +1,169 @@
+"""Where the tasks of a job run: threads of this process, or Spark.
+
+A task is a plain function of its argument, so every engine gives the same answer. Spark may run a
+task twice (a retry, a speculative attempt): it hands back the result of one attempt only.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from magicbyte.jobs.progress import NO_PROGRESS, Progress, Step
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+__all__ = ["Engine", "LocalEngine", "SparkEngine", "group_by_size"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_POLL_SECONDS = 0.2
+
+
+class Engine(Protocol):
+    """Runs a function over items, in parallel."""
+
+    @property
+    def parallelism(self) -> int:
+        """How many tasks run at the same time."""
+
+    def map(
+        self,
+        function: Callable[[T], R],
+        items: Sequence[T],
+        *,
+        name: str,
+        sizes: Sequence[int],
+        progress: Progress = NO_PROGRESS,
+    ) -> list[R]:
+        """Applies `function` to each item, one task an item; results come in the items' order.
+
+        `name` says what runs, `sizes` how many bytes each item stands for. The first failure ends
+        all and is raised.
+        """
+
+
+class LocalEngine:
+    """Threads of this process: the core lets go of the GIL while it decodes."""
+
+    def __init__(self, threads: int | None = None) -> None:
+        self._threads = threads or os.cpu_count() or 1
+
+    @property
+    def parallelism(self) -> int:
+        """See `Engine.parallelism`."""
+        return self._threads
+
+    def map(
+        self,
+        function: Callable[[T], R],
+        items: Sequence[T],
+        *,
+        name: str,
+        sizes: Sequence[int],
+        progress: Progress = NO_PROGRESS,
+    ) -> list[R]:
+        """See `Engine.map`."""
+        with (
+            progress.step(name, sum(sizes)) as step,
+            ThreadPoolExecutor(self._threads, thread_name_prefix="magicbyte") as pool,
+        ):
+            futures: dict[Future[R], int] = {
+                pool.submit(function, item): size for item, size in zip(items, sizes, strict=True)
+            }
+            try:
+                finished = 0
+                for future in as_completed(futures):
+                    future.result()
+                    finished += futures[future]
+                    step.done(finished)
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+        return [future.result() for future in futures]
+
+
+class SparkEngine:
+    """Tasks of a Spark session: a cluster's, or one embedded in this process (`local[*]`)."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._context = session.sparkContext
+
+    @property
+    def parallelism(self) -> int:
+        """See `Engine.parallelism`: the cores of the session's executors, unless it is told else."""
+        return self._context.defaultParallelism
+
+    def map(
+        self,
+        function: Callable[[T], R],
+        items: Sequence[T],
+        *,
+        name: str,
+        sizes: Sequence[int],
+        progress: Progress = NO_PROGRESS,
+    ) -> list[R]:
+        """See `Engine.map`. Spark's UI shows `name` as the job's description."""
+        if not items:
+            return []
+        group = f"magicbyte-{uuid.uuid4().hex}"
+        self._context.setJobGroup(group, name)
+        try:
+            with (
+                progress.step(name, sum(sizes)) as step,
+                _polling(self._context, group, sum(sizes), step, progress.visible),
+            ):
+                return self._context.parallelize(items, numSlices=len(items)).map(function).collect()
+        finally:
+            # The session may be the caller's: leave no label on jobs that are not ours.
+            for key in ("spark.jobGroup.id", "spark.job.description"):
+                self._context.setLocalProperty(key, None)  # type: ignore[arg-type]
+
+
+@contextmanager
+def _polling(
+    context: SparkContext, group: str, size: int, step: Step, visible: bool
+) -> Iterator[None]:
+    """Tells `step` how far the jobs of a group are, from Spark's count of finished tasks."""
+    if not visible:
+        yield
+        return
+    stop = threading.Event()
+    poller = threading.Thread(target=_poll, args=(context, group, size, step, stop), daemon=True)
+    poller.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        poller.join()
+
+
+def _poll(context: SparkContext, group: str, size: int, step: Step, stop: threading.Event) -> None:
+    tracker = context.statusTracker()
+    while not stop.wait(_POLL_SECONDS):
+        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+        stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+        tasks = sum(stage.numTasks for stage in stages if stage)
+        if tasks:
+            step.done(size * sum(stage.numCompletedTasks for stage in stages if stage) // tasks)
+
+
+def group_by_size(items: Sequence[T], sizes: Sequence[int], target: int) -> list[list[T]]:
+    """Puts neighbours together until they reach `target` bytes: no task for every tiny segment."""
+    groups: list[list[T]] = []
+    filled = 0
+    for item, size in zip(items, sizes, strict=True):
+        if not groups or filled + size > target:
+            groups.append([])
+            filled = 0
+        groups[-1].append(item)
+        filled += size
+    return groups

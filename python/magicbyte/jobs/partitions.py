@@ -1,0 +1,88 @@
+"""Finding partition directories: those that hold `%020d.log` files."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+from magicbyte import _core
+from magicbyte.jobs.failure import RefusedError
+from magicbyte.jobs.model import PartitionListing, Segment
+
+__all__ = ["find_partitions", "is_segment_file", "list_partitions", "list_segment_file"]
+
+_SEGMENT_FILE = re.compile(r"\d{20}\.log")
+
+
+def is_segment_file(name: str) -> bool:
+    """Whether a file name is that of a segment: twenty digits, the base offset, and `.log`."""
+    return _SEGMENT_FILE.fullmatch(name) is not None
+
+
+def find_partitions(sources: Sequence[str]) -> list[str]:
+    """Returns the partition directories at and below `sources`: absolute, sorted, each once.
+
+    Symbolic links are followed, but no directory is entered twice.
+    """
+    found: set[str] = set()
+    visited: set[str] = set()
+    for source in sources:
+        if not os.path.isdir(source):
+            raise RefusedError(f"{source}: no such directory")
+        found.update(_walk(os.path.abspath(source), visited))
+    return sorted(found)
+
+
+def _walk(top: str, visited: set[str]) -> Iterator[str]:
+    for directory, subdirectories, files in os.walk(top, followlinks=True, onerror=_raise):
+        real = os.path.realpath(directory)
+        if real in visited:
+            subdirectories.clear()
+            continue
+        visited.add(real)
+        subdirectories.sort()
+        if any(map(is_segment_file, files)):
+            yield directory
+
+
+def _raise(error: OSError) -> None:
+    # os.walk would skip a directory that cannot be read: its records would be missing silently.
+    raise error
+
+
+def list_partitions(sources: Sequence[str]) -> list[PartitionListing]:
+    """Lists every partition at and below `sources`, in the order of topic, partition and path.
+
+    A directory whose name is not `topic-N` is taken as partition 0 of a topic of that name.
+    """
+    listings = [list_directory(path) for path in find_partitions(sources)]
+    if not listings:
+        raise RefusedError(f"no Kafka segments (files such as {0:020d}.log) below {', '.join(sources)}")
+    return sorted(listings, key=lambda one: (one["topic"], one["partition"], one["path"]))
+
+
+def list_directory(path: str) -> PartitionListing:
+    """Lists one partition directory; its segments are pinned at their present sizes."""
+    return cast(PartitionListing, json.loads(_core.list_partition(path)))
+
+
+def list_segment_file(path: str) -> PartitionListing:
+    """Lists a single file as if it were all of its partition, whatever the file's name is."""
+    directory, file = os.path.split(os.path.abspath(path))
+    listing = list_directory(directory)
+    stem = file.partition(".")[0]
+    status = os.stat(path)
+    segment = Segment(
+        path=os.path.join(directory, file),
+        file=file,
+        topic=listing["topic"],
+        partition=listing["partition"],
+        base_offset=int(stem) if stem.isdecimal() else 0,
+        size=status.st_size,
+        modified_ms=status.st_mtime_ns // 1_000_000,
+        is_checkpoint=file.endswith(".checkpoint"),
+    )
+    return {**listing, "segments": [segment], "sidecars": [], "ignored": []}

@@ -1,0 +1,154 @@
+"""Survey and fold: from listed partitions to the chunks that decode tasks read.
+
+The survey runs in the engine's tasks and reads batch headers only; the fold (`plan_partition`) runs
+in the driver and joins a partition's surveys in the order of offsets.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from magicbyte import _core
+from magicbyte.jobs.engines import Engine, group_by_size
+from magicbyte.jobs.model import PartitionListing, PartitionPlan, Segment
+from magicbyte.jobs.progress import NO_PROGRESS, Progress, format_bytes
+
+__all__ = ["Bounds", "Task", "all_offsets", "plan_partitions", "target_bytes", "tasks_of", "task_name"]
+
+MIB = 1 << 20
+_SMALLEST_TARGET = 4 * MIB
+_LARGEST_TARGET = 128 * MIB
+_TASKS_PER_SLOT = 3
+"""More tasks than slots, so that a slow one at the end does not leave the other slots idle."""
+
+Range = tuple[int | None, int | None]
+"""First offset asked for, and the one behind the last; None: no limit."""
+
+Bounds = Callable[[PartitionPlan, str], Range]
+"""Given a partition's unlimited plan, as a dictionary and as the core's text: what is asked of it."""
+
+
+def all_offsets(_plan: PartitionPlan, _text: str) -> Range:
+    """Asks for the whole partition."""
+    return None, None
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one decode task reads: chunks in the order of partitions and offsets."""
+
+    number: int
+    chunks: tuple[str, ...]
+    """Each as the JSON text that `ChunkDecoder` takes."""
+    size: int
+
+
+def target_bytes(size: int, parallelism: int, tasks: int | None = None) -> int:
+    """How many bytes a task should read: enough tasks for all slots, none of them tiny.
+
+    `tasks` asks for at least that many, however small they get.
+    """
+    if tasks:
+        return max(1, min(_LARGEST_TARGET, size // tasks))
+    share = size // (_TASKS_PER_SLOT * max(1, parallelism))
+    return max(_SMALLEST_TARGET, min(_LARGEST_TARGET, share))
+
+
+def _survey_segments(segments: list[Segment]) -> list[str]:
+    return [_core.survey_segment(json.dumps(segment)) for segment in segments]
+
+
+def survey(
+    listings: Sequence[PartitionListing], engine: Engine, progress: Progress = NO_PROGRESS
+) -> list[list[str]]:
+    """Scans the headers of all segments; for each listing, the surveys of its segments."""
+    segments = [segment for listing in listings for segment in listing["segments"]]
+    sizes = [segment["size"] for segment in segments]
+    target = target_bytes(sum(sizes), engine.parallelism)
+    groups = group_by_size(segments, sizes, target)
+    answers = engine.map(
+        _survey_segments,
+        groups,
+        name=f"magicbyte survey: {count_of(len(segments), 'segment')}",
+        sizes=[sum(segment["size"] for segment in group) for group in groups],
+        progress=progress,
+    )
+    surveys: Iterator[str] = (text for answer in answers for text in answer)
+    return [[next(surveys) for _ in listing["segments"]] for listing in listings]
+
+
+def plan_partitions(
+    listings: Sequence[PartitionListing],
+    engine: Engine,
+    *,
+    isolation_level: str = "read_uncommitted",
+    bounds: Bounds = all_offsets,
+    tasks: int | None = None,
+    progress: Progress = NO_PROGRESS,
+) -> list[str]:
+    """Surveys and folds; returns one plan (the core's JSON text) a listing.
+
+    Args:
+        listings: the partitions; their files' sizes are pinned there.
+        engine: where the survey runs.
+        isolation_level: `read_uncommitted` or `read_committed`.
+        bounds: which offsets of each partition are asked for.
+        tasks: cut so finely that at least this many tasks can be made.
+        progress: where to show how far the survey is.
+    """
+    size = sum(segment["size"] for listing in listings for segment in listing["segments"])
+    chunk_bytes = target_bytes(size, engine.parallelism, tasks)
+    plans = []
+    for listing, surveys in zip(listings, survey(listings, engine, progress), strict=True):
+        listing_text = json.dumps(listing)
+
+        def fold(
+            start: int | None, end: int | None, listing: str = listing_text, texts: list[str] = surveys
+        ) -> str:
+            return _core.plan_partition(
+                listing,
+                texts,
+                isolation_level=isolation_level,
+                start_offset=start,
+                end_offset=end,
+                chunk_bytes=chunk_bytes,
+            )
+
+        text = fold(None, None)
+        start, end = bounds(parse_plan(text), text)
+        plans.append(text if start is None and end is None else fold(start, end))
+    return plans
+
+
+def parse_plan(text: str) -> PartitionPlan:
+    """Reads the core's JSON text of a plan."""
+    return cast(PartitionPlan, json.loads(text))
+
+
+def tasks_of(plans: Sequence[str], parallelism: int, tasks: int | None = None) -> list[Task]:
+    """Groups the chunks of all plans into tasks of like size, in order."""
+    chunks = [chunk for plan in plans for chunk in parse_plan(plan)["chunks"]]
+    sizes = [chunk["end"] - chunk["start"] for chunk in chunks]
+    groups = group_by_size(chunks, sizes, target_bytes(sum(sizes), parallelism, tasks))
+    return [
+        Task(
+            number,
+            tuple(json.dumps(chunk) for chunk in group),
+            sum(chunk["end"] - chunk["start"] for chunk in group),
+        )
+        for number, group in enumerate(groups)
+    ]
+
+
+def task_name(verb: str, tasks: Sequence[Task]) -> str:
+    """What Spark's UI and the progress bar call a step: `magicbyte decode: 12 tasks, 1.2 GiB`."""
+    size = format_bytes(sum(task.size for task in tasks))
+    return f"magicbyte {verb}: {count_of(len(tasks), 'task')}, {size}"
+
+
+def count_of(number: int, noun: str) -> str:
+    """`1 task`, `2 tasks`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

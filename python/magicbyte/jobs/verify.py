@@ -1,0 +1,78 @@
+"""Verifying: every record of every partition is decoded, nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypedDict
+
+from magicbyte.jobs.accounting import Totals, reconcile_partitions, total_of
+from magicbyte.jobs.engines import Engine
+from magicbyte.jobs.model import PartitionReconciliation
+from magicbyte.jobs.partitions import list_partitions
+from magicbyte.jobs.plan import Task, parse_plan, plan_partitions, task_name, tasks_of
+from magicbyte.jobs.progress import NO_PROGRESS, Progress
+from magicbyte.jobs.reading import ReadOptions, Rows, plan_problems, read_chunk
+
+__all__ = ["VerifyReport", "verify"]
+
+
+class VerifyReport(TypedDict):
+    """What a verification found."""
+
+    sources: list[str]
+    balanced: bool
+    total: Totals
+    partitions: list[PartitionReconciliation]
+    problems: list[dict[str, Any]]
+    """Rows of the table `problems`."""
+
+
+@dataclass(frozen=True)
+class _Checked:
+    results: list[str]
+    problems: list[dict[str, Any]]
+
+
+def _check_task(task: Task, options: ReadOptions) -> _Checked:
+    checked = _Checked([], [])
+    for chunk in task.chunks:
+        for item in read_chunk(chunk, options):
+            if isinstance(item, Rows):
+                checked.problems.extend(item.batch.to_pylist())
+            else:
+                checked.results.append(item)
+    return checked
+
+
+def verify(
+    sources: Sequence[str],
+    engine: Engine,
+    *,
+    isolation_level: str = "read_uncommitted",
+    max_decompressed_bytes: int,
+    progress: Progress = NO_PROGRESS,
+) -> VerifyReport:
+    """Checks sizes, CRCs and every record at and below `sources`."""
+    listings = list_partitions(sources)
+    plans = plan_partitions(listings, engine, isolation_level=isolation_level, progress=progress)
+    tasks = tasks_of(plans, engine.parallelism)
+    checked = engine.map(
+        partial(_check_task, options=ReadOptions(max_decompressed_bytes=max_decompressed_bytes)),
+        tasks,
+        name=task_name("verify", tasks),
+        sizes=[task.size for task in tasks],
+        progress=progress,
+    )
+    partitions = reconcile_partitions(plans, (text for one in checked for text in one.results))
+    total = total_of(partitions)
+    problems = [row for plan in plans for row in plan_problems(parse_plan(plan)).to_pylist()]
+    problems += [row for one in checked for row in one.problems]
+    return VerifyReport(
+        sources=list(sources),
+        balanced=total["balanced"],
+        total=total,
+        partitions=partitions,
+        problems=problems,
+    )

@@ -1,0 +1,342 @@
+//! The framing of a byte range into batches of mixed magics, and nothing else
+//! (Kafka's `ByteBufferLogInputStream`).
+
+use crate::bytes::cursor::be;
+use crate::compression::{Compression, Decompressor};
+use crate::error::{Error, ErrorKind, Result};
+use crate::legacy::{LegacyBatch, MessageIter};
+use crate::record::{Record, RecordBatch, RecordIter};
+
+/// Offset and length in front of every batch.
+pub(crate) const LOG_OVERHEAD: usize = 12;
+/// Offset, length, CRC or leader epoch, magic: enough to tell the magic.
+pub(crate) const HEADER_SIZE_UP_TO_MAGIC: usize = 17;
+const MAGIC: usize = 16;
+/// The smallest value of the length field: a magic 0 message without key and value.
+const MIN_LENGTH: i32 = crate::legacy::RECORD_OVERHEAD_V0 as i32;
+
+/// What a record's timestamp means (Kafka's `TimestampType`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(i8)]
+pub enum TimestampType {
+    /// Magic 0: there is no timestamp.
+    NoTimestampType = -1,
+    /// The producer's time.
+    CreateTime = 0,
+    /// The broker's time at append.
+    LogAppendTime = 1,
+}
+
+impl TimestampType {
+    /// Kafka's name: `NoTimestampType`, `CreateTime`, `LogAppendTime`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NoTimestampType => "NoTimestampType",
+            Self::CreateTime => "CreateTime",
+            Self::LogAppendTime => "LogAppendTime",
+        }
+    }
+}
+
+/// A batch of any magic, borrowed from the input.
+#[derive(Clone, Copy, Debug)]
+pub enum Batch<'a> {
+    /// Magic 2.
+    V2(RecordBatch<'a>),
+    /// One outermost message of magic 0 or 1.
+    Legacy(LegacyBatch<'a>),
+}
+
+macro_rules! either {
+    ($self:expr, $batch:ident => $call:expr) => {
+        match $self {
+            Self::V2($batch) => $call,
+            Self::Legacy($batch) => $call,
+        }
+    };
+}
+
+impl<'a> Batch<'a> {
+    /// The batch that is the whole of `frame`.
+    ///
+    /// # Errors
+    /// As the iterator [`Batches`]; [`ErrorKind::NeedMoreBytes`] where that would end silently.
+    pub fn from_frame(frame: &'a [u8], position: u64) -> Result<Self> {
+        match Frame::read(frame).map_err(|e| e.at_position(position))? {
+            Frame::Whole { size } if size == frame.len() => Self::new(frame, position),
+            Frame::Whole { size } => {
+                let (found, max) = (frame.len() as i64, size as i64);
+                Err(Error::new(ErrorKind::InvalidSize { found, min: max, max }).at_position(position))
+            }
+            Frame::Cut { needed } => Err(Error::new(ErrorKind::NeedMoreBytes { needed }).at_position(position)),
+        }
+    }
+
+    /// `frame` was found whole by [`Frame::read`].
+    fn new(frame: &'a [u8], position: u64) -> Result<Self> {
+        Ok(match frame[MAGIC] {
+            2 => Self::V2(RecordBatch::from_frame(frame, position)?),
+            _ => Self::Legacy(LegacyBatch::from_frame(frame, position)),
+        })
+    }
+
+    /// 0, 1 or 2.
+    #[must_use]
+    pub fn magic(&self) -> i8 {
+        self.as_bytes()[MAGIC] as i8
+    }
+
+    /// The batch as it stands. A view.
+    #[must_use]
+    pub fn as_bytes(&self) -> &'a [u8] {
+        either!(self, b => b.as_bytes())
+    }
+
+    /// Byte position of the batch in its input.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        either!(self, b => b.position())
+    }
+
+    /// Bytes of the whole batch.
+    #[must_use]
+    pub fn size_in_bytes(&self) -> usize {
+        self.as_bytes().len()
+    }
+
+    /// Offset of the last record that was ever in the batch (inclusive).
+    #[must_use]
+    pub fn last_offset(&self) -> i64 {
+        either!(self, b => b.last_offset())
+    }
+
+    /// The offset in the first eight bytes: the base offset of magic 2, a legacy message's own.
+    #[must_use]
+    pub fn stored_offset(&self) -> i64 {
+        be!(self.as_bytes(), 0, i64)
+    }
+
+    /// The base offset; a legacy wrapper must be decompressed for it.
+    ///
+    /// # Errors
+    /// As [`LegacyBatch::base_offset`].
+    pub fn base_offset(&self, decompressor: &mut Decompressor) -> Result<i64> {
+        match self {
+            Self::V2(batch) => Ok(batch.base_offset()),
+            Self::Legacy(batch) => batch.base_offset(decompressor),
+        }
+    }
+
+    /// The stored checksum.
+    #[must_use]
+    pub fn crc(&self) -> u32 {
+        either!(self, b => b.crc())
+    }
+
+    /// The codec.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownCompression`].
+    pub fn compression(&self) -> Result<Compression> {
+        either!(self, b => b.compression())
+    }
+
+    /// Whose clock the timestamps are.
+    #[must_use]
+    pub fn timestamp_type(&self) -> TimestampType {
+        either!(self, b => b.timestamp_type())
+    }
+
+    /// The largest timestamp (ms), or the append time; -1 for none.
+    #[must_use]
+    pub fn max_timestamp(&self) -> i64 {
+        either!(self, b => b.max_timestamp())
+    }
+
+    /// Whether it holds a control record.
+    #[must_use]
+    pub fn is_control(&self) -> bool {
+        matches!(self, Self::V2(batch) if batch.is_control())
+    }
+
+    /// Checks the CRC over the batch: CRC-32C for magic 2, CRC-32 for an outermost message.
+    ///
+    /// # Errors
+    /// [`ErrorKind::CrcMismatch`], with position and base offset.
+    pub fn verify(&self) -> Result<()> {
+        either!(self, b => b.verify())
+    }
+
+    /// The records, lazily. Uncompressed ones borrow the input, others the decompressor.
+    ///
+    /// # Errors
+    /// As [`RecordBatch::records`] and [`LegacyBatch::records`].
+    pub fn records<'r>(&self, decompressor: &'r mut Decompressor) -> Result<Records<'r>>
+    where
+        'a: 'r,
+    {
+        Ok(match self {
+            Self::V2(batch) => Records::V2(batch.records(decompressor)?),
+            Self::Legacy(batch) => Records::Legacy(batch.records(decompressor)?),
+        })
+    }
+
+    /// Adds this batch's place to an error from elsewhere.
+    pub(crate) fn place(&self, error: Error) -> Error {
+        either!(self, b => b.place(error))
+    }
+}
+
+/// The records of a batch of any magic; ends after the first error.
+#[derive(Clone, Debug)]
+pub enum Records<'r> {
+    /// Of magic 2.
+    V2(RecordIter<'r>),
+    /// Of magic 0 or 1.
+    Legacy(MessageIter<'r>),
+}
+
+impl Records<'_> {
+    /// Leaves the CRCs of messages inside a legacy wrapper unchecked.
+    #[must_use]
+    pub fn without_crc_check(self) -> Self {
+        match self {
+            Self::Legacy(messages) => Self::Legacy(messages.without_crc_check()),
+            v2 @ Self::V2(_) => v2,
+        }
+    }
+}
+
+impl<'r> Iterator for Records<'r> {
+    type Item = Result<Record<'r>>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        either!(self, records => records.next())
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        either!(self, records => records.size_hint())
+    }
+}
+
+/// What stands at the start of some bytes.
+pub(crate) enum Frame {
+    /// A batch of this size in bytes.
+    Whole { size: usize },
+    /// The start of a batch, or too little to tell: at least this many bytes are missing.
+    Cut { needed: u64 },
+}
+
+impl Frame {
+    /// Judges the start of `data` in Kafka's order, so that a cut tail is told from a corrupt one
+    /// by the same bytes.
+    pub(crate) fn read(data: &[u8]) -> Result<Self> {
+        let cut = |size: usize| Self::Cut { needed: (size - data.len()) as u64 };
+        if data.len() < LOG_OVERHEAD {
+            return Ok(cut(LOG_OVERHEAD));
+        }
+        let length = be!(data, 8, i32);
+        if length < MIN_LENGTH {
+            let (min, max) = (MIN_LENGTH.into(), i32::MAX.into());
+            let error = Error::new(ErrorKind::InvalidSize { found: length.into(), min, max });
+            return Err(error.in_field("length").in_batch_at_offset(be!(data, 0, i64)));
+        }
+        let size = LOG_OVERHEAD + length as usize;
+        if data.len() < HEADER_SIZE_UP_TO_MAGIC {
+            return Ok(cut(size));
+        }
+        let magic = data[MAGIC] as i8;
+        if !(0..=2).contains(&magic) {
+            let error = Error::new(ErrorKind::UnsupportedMagic(magic));
+            return Err(error.in_field("magic").in_batch_at_offset(be!(data, 0, i64)));
+        }
+        Ok(if data.len() < size { cut(size) } else { Self::Whole { size } })
+    }
+}
+
+/// Frames a byte range into batches of mixed magics; nothing is decompressed, no CRC checked.
+///
+/// Ends silently at a cut last batch, which is normal at the end of a fetch: see
+/// [`remaining`](Self::remaining). Ends after the first error, since what follows a broken length
+/// is unknown.
+///
+/// ```
+/// # fn read(bytes: &[u8]) -> magicbyte::Result<()> {
+/// let mut decompressor = magicbyte::Decompressor::new();
+/// for batch in magicbyte::Batches::new(bytes) {
+///     let batch = batch?;
+///     batch.verify()?;
+///     for record in batch.records(&mut decompressor)? {
+///         let record = record?;
+///         assert!(record.offset() <= batch.last_offset());
+///     }
+/// }
+/// # Ok(()) }
+/// # read(&[]).unwrap();
+/// ```
+#[derive(Clone, Debug)]
+pub struct Batches<'a> {
+    data: &'a [u8],
+    at: usize,
+    first_position: u64,
+    failed: bool,
+}
+
+impl<'a> Batches<'a> {
+    /// Over `data`, whose first byte has position 0.
+    #[must_use]
+    pub fn new(data: &'a [u8]) -> Self {
+        Self::at_position(data, 0)
+    }
+
+    /// Over `data`, whose first byte has this position (in a file, say).
+    #[must_use]
+    pub fn at_position(data: &'a [u8], position: u64) -> Self {
+        Self { data, at: 0, first_position: position, failed: false }
+    }
+
+    /// Position of the next batch.
+    #[must_use]
+    pub fn next_position(&self) -> u64 {
+        self.first_position + self.at as u64
+    }
+
+    /// Bytes not framed yet: at the end, those of a cut last batch.
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        self.data.len() - self.at
+    }
+
+    /// How many bytes the next batch lacks: 0 when it is whole or nothing is there; at least this
+    /// many while too little is there to tell.
+    #[must_use]
+    pub fn needed(&self) -> u64 {
+        match Frame::read(&self.data[self.at..]) {
+            Ok(Frame::Cut { needed }) if self.remaining() > 0 => needed,
+            _ => 0,
+        }
+    }
+}
+
+impl<'a> Iterator for Batches<'a> {
+    type Item = Result<Batch<'a>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        let rest = &self.data[self.at..];
+        let batch = match Frame::read(rest) {
+            Ok(Frame::Cut { .. }) => return None,
+            Ok(Frame::Whole { size }) => Batch::new(&rest[..size], self.next_position()),
+            Err(error) => Err(error.at_position(self.next_position())),
+        };
+        match &batch {
+            Ok(batch) => self.at += batch.size_in_bytes(),
+            Err(_) => self.failed = true,
+        }
+        Some(batch)
+    }
+}

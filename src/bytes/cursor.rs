@@ -1,0 +1,103 @@
+//! A cursor over borrowed bytes: one checked method for each primitive, no over-read possible.
+
+use super::varint;
+use crate::error::{ErrorKind, Result};
+
+/// Reads Kafka's primitives from a slice; what it hands out borrows the slice.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cursor<'a> {
+    data: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    #[inline]
+    pub(crate) fn new(data: &'a [u8]) -> Self {
+        Self { data, at: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn position(&self) -> usize {
+        self.at
+    }
+
+    #[inline]
+    pub(crate) fn remaining(&self) -> usize {
+        self.data.len() - self.at
+    }
+
+    #[inline]
+    pub(crate) fn take(&mut self, length: usize) -> Result<&'a [u8]> {
+        let end = self.at.checked_add(length).filter(|&end| end <= self.data.len());
+        let Some(end) = end else { return Err(ErrorKind::UnexpectedEnd.into()) };
+        let taken = &self.data[self.at..end];
+        self.at = end;
+        Ok(taken)
+    }
+
+    #[inline]
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let taken = self.take(N)?;
+        Ok(std::array::from_fn(|i| taken[i]))
+    }
+
+    #[inline]
+    pub(crate) fn i8(&mut self) -> Result<i8> {
+        Ok(i8::from_be_bytes(self.array()?))
+    }
+
+    #[inline]
+    pub(crate) fn i16(&mut self) -> Result<i16> {
+        Ok(i16::from_be_bytes(self.array()?))
+    }
+
+    #[inline]
+    pub(crate) fn u16(&mut self) -> Result<u16> {
+        Ok(u16::from_be_bytes(self.array()?))
+    }
+
+    #[inline]
+    pub(crate) fn i32(&mut self) -> Result<i32> {
+        Ok(i32::from_be_bytes(self.array()?))
+    }
+
+    #[inline]
+    pub(crate) fn u32(&mut self) -> Result<u32> {
+        Ok(u32::from_be_bytes(self.array()?))
+    }
+
+    #[inline]
+    pub(crate) fn i64(&mut self) -> Result<i64> {
+        Ok(i64::from_be_bytes(self.array()?))
+    }
+
+    #[inline]
+    pub(crate) fn uuid(&mut self) -> Result<[u8; 16]> {
+        self.array()
+    }
+
+    #[inline(always)]
+    pub(crate) fn varint(&mut self) -> Result<i32> {
+        varint::read_i32(self.data, &mut self.at)
+    }
+
+    #[inline(always)]
+    pub(crate) fn varlong(&mut self) -> Result<i64> {
+        varint::read_i64(self.data, &mut self.at)
+    }
+
+    #[inline]
+    pub(crate) fn unsigned_varint(&mut self) -> Result<u32> {
+        varint::read_unsigned(self.data, &mut self.at)
+    }
+}
+
+/// Reads a big-endian integer at a fixed place of a slice whose length was checked before.
+macro_rules! be {
+    ($data:expr, $at:expr, $type:ty) => {{
+        const SIZE: usize = ::std::mem::size_of::<$type>();
+        let data: &[u8] = $data;
+        <$type>::from_be_bytes(::std::array::from_fn::<u8, SIZE, _>(|i| data[$at + i]))
+    }};
+}
+pub(crate) use be;

@@ -1,0 +1,5 @@
+//! Bytes and primitives: a checked cursor, varints, checksums. Knows nothing of records.
+
+pub(crate) mod checksum;
+pub(crate) mod cursor;
+pub(crate) mod varint;

@@ -1,0 +1,106 @@
+//! gzip as `java.util.zip.GZIPInputStream` reads it: members one after another; whatever follows
+//! a member and is no member is ignored. The DEFLATE stream inside is flate2's.
+
+use flate2::{Decompress, FlushDecompress, Status};
+
+use super::{Output, refuse};
+use crate::bytes::cursor::Cursor;
+use crate::error::{Error, Result};
+
+const TRAILER: usize = 8;
+/// The smallest member: 10 bytes of header, 2 of an empty stream, 8 of trailer. Java looks for
+/// another member only if more than 18 bytes follow.
+const JAVA_IGNORES_UP_TO: usize = 18;
+const FIRST_STEP: usize = 16 << 10;
+
+pub(super) struct Context(Decompress);
+
+impl Default for Context {
+    fn default() -> Self {
+        Self(Decompress::new(false))
+    }
+}
+
+impl Context {
+    pub(super) fn decompress(&mut self, payload: &[u8], out: &mut Output<'_>) -> Result<()> {
+        let mut rest = skip_header(payload).map_err(|_| refuse("gzip: not a gzip header"))?;
+        loop {
+            let start = out.filled;
+            rest = self.inflate(rest, out)?;
+            let Some((trailer, behind)) = rest.split_at_checked(TRAILER) else {
+                return Err(refuse("gzip: the trailer is cut"));
+            };
+            let written = &out.buffer[start..out.filled];
+            let crc = u32::from_le_bytes([trailer[0], trailer[1], trailer[2], trailer[3]]);
+            let size = u32::from_le_bytes([trailer[4], trailer[5], trailer[6], trailer[7]]);
+            if crc != crate::bytes::checksum::crc32(written) || size != written.len() as u32 {
+                return Err(refuse("gzip: CRC or size in the trailer is wrong"));
+            }
+            if behind.len() <= JAVA_IGNORES_UP_TO {
+                return Ok(());
+            }
+            match skip_header(behind) {
+                Ok(next) => rest = next,
+                Err(_) => return Ok(()),
+            }
+        }
+    }
+
+    /// Inflates one DEFLATE stream; returns the input behind it.
+    fn inflate<'a>(&mut self, input: &'a [u8], out: &mut Output<'_>) -> Result<&'a [u8]> {
+        self.0.reset(false);
+        let start = out.filled;
+        loop {
+            let consumed = self.0.total_in() as usize;
+            // One byte beyond the limit is enough to know that it is passed.
+            let step = (out.filled - start).max(FIRST_STEP).min(out.allowance().saturating_add(1));
+            let spare = out.spare(step);
+            let before = self.0.total_out();
+            let status = self
+                .0
+                .decompress(&input[consumed..], spare, FlushDecompress::None)
+                .map_err(|error| refuse(format!("gzip: {error}")))?;
+            let written = (self.0.total_out() - before) as usize;
+            let room = written < spare.len();
+            out.advance(written)?;
+            match status {
+                Status::StreamEnd => return Ok(&input[self.0.total_in() as usize..]),
+                Status::Ok | Status::BufError if !room => {}
+                Status::Ok if self.0.total_in() as usize > consumed || written > 0 => {}
+                _ => return Err(refuse("gzip: the stream is cut")),
+            }
+        }
+    }
+}
+
+/// Parses a member's header (RFC 1952, 2.3); returns what follows it.
+fn skip_header(member: &[u8]) -> Result<&[u8]> {
+    const FHCRC: u8 = 2;
+    const FEXTRA: u8 = 4;
+    const FNAME: u8 = 8;
+    const FCOMMENT: u8 = 16;
+    let invalid = || -> Error { refuse("gzip: not a gzip header") };
+    let mut cursor = Cursor::new(member);
+    let fixed = cursor.take(10)?;
+    if fixed[..3] != [0x1f, 0x8b, 8] {
+        return Err(invalid());
+    }
+    let flags = fixed[3];
+    if flags & FEXTRA != 0 {
+        let size = cursor.take(2)?;
+        cursor.take(usize::from(u16::from_le_bytes([size[0], size[1]])))?;
+    }
+    for text in [FNAME, FCOMMENT] {
+        if flags & text != 0 {
+            while cursor.i8()? != 0 {}
+        }
+    }
+    if flags & FHCRC != 0 {
+        let expected = crate::bytes::checksum::crc32(&member[..cursor.position()]) as u16;
+        let stored = cursor.take(2)?;
+        if u16::from_le_bytes([stored[0], stored[1]]) != expected {
+            return Err(invalid());
+        }
+    }
+    Ok(&member[cursor.position()..])
+}

@@ -1,0 +1,71 @@
+//! Snappy as snappy-java's `SnappyInputStream` reads it: xerial chunks, or one raw block.
+
+use snap::raw::{Decoder, decompress_len};
+
+use super::{Output, refuse};
+use crate::bytes::cursor::be;
+use crate::error::Result;
+
+/// Magic, then two version ints. The versions of the first header are not looked at (Redpanda
+/// writes them little-endian); those of a later one are.
+const MAGIC: [u8; 8] = *b"\x82SNAPPY\0";
+const HEADER: usize = 16;
+const MAGIC_HEAD: i32 = i32::from_be_bytes([0x82, b'S', b'N', b'A']);
+const MAX_CHUNK: usize = 512 << 20;
+const MIN_COMPATIBLE_VERSION: i32 = 1;
+/// No snappy element yields more than 64 bytes for 3: a larger promise cannot be kept.
+const MAX_RATIO: usize = 22;
+
+#[derive(Default)]
+pub(super) struct Context(Decoder);
+
+impl Context {
+    pub(super) fn decompress(&mut self, payload: &[u8], out: &mut Output<'_>) -> Result<()> {
+        if payload.len() < HEADER || !payload.starts_with(&MAGIC) {
+            return self.block(payload, out);
+        }
+        let mut rest = &payload[HEADER..];
+        while rest.len() >= 4 {
+            let length = be!(rest, 0, i32);
+            if length == MAGIC_HEAD {
+                let Some((header, behind)) = rest.split_at_checked(HEADER) else {
+                    return Err(refuse("snappy: a concatenated header is cut"));
+                };
+                if !header.starts_with(&MAGIC) {
+                    return Ok(());
+                }
+                if be!(header, 12, i32) < MIN_COMPATIBLE_VERSION {
+                    return Err(refuse("snappy: incompatible version in a concatenated header"));
+                }
+                rest = behind;
+                continue;
+            }
+            let length = usize::try_from(length).ok().filter(|&length| length <= MAX_CHUNK);
+            let Some(length) = length else { return Err(refuse("snappy: invalid chunk size")) };
+            let Some((chunk, behind)) = rest[4..].split_at_checked(length) else {
+                return Err(refuse("snappy: a chunk is cut"));
+            };
+            self.block(chunk, out)?;
+            rest = behind;
+        }
+        Ok(())
+    }
+
+    fn block(&mut self, block: &[u8], out: &mut Output<'_>) -> Result<()> {
+        if block.is_empty() {
+            return Err(refuse("snappy: empty input"));
+        }
+        let length = decompress_len(block).map_err(|error| refuse(format!("snappy: {error}")))?;
+        if length > out.allowance() {
+            return Err(out.limit_exceeded());
+        }
+        if length / MAX_RATIO > block.len() {
+            return Err(refuse("snappy: the block declares more than it can hold"));
+        }
+        let written = self
+            .0
+            .decompress(block, &mut out.spare(length)[..length])
+            .map_err(|error| refuse(format!("snappy: {error}")))?;
+        out.advance(written)
+    }
+}

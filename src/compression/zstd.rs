@@ -1,0 +1,45 @@
+//! zstd: any number of frames, skippable ones too, in one call; Kafka's frames carry no size.
+
+use zstd_safe::DCtx;
+
+use super::{Output, refuse};
+use crate::error::Result;
+
+const FIRST_GUESS: usize = 16 << 10;
+/// How libzstd says "the destination is too small": `ZSTD_error_dstSize_tooSmall`, whose number
+/// is part of its stable interface, as a negative `size_t`.
+const TOO_SMALL: usize = 70usize.wrapping_neg();
+
+pub(super) struct Context {
+    dctx: Option<DCtx<'static>>,
+    /// The last output's size, rounded up: the first guess for the next.
+    learned: usize,
+}
+
+impl Default for Context {
+    fn default() -> Self {
+        Self { dctx: None, learned: FIRST_GUESS }
+    }
+}
+
+impl Context {
+    pub(super) fn decompress(&mut self, payload: &[u8], out: &mut Output<'_>) -> Result<()> {
+        let dctx = self.dctx.get_or_insert_with(DCtx::create);
+        let mut size = self.learned.max(payload.len().saturating_mul(2)).min(out.limit);
+        loop {
+            // The buffer may have more room than the guess: all of it, within the limit, is used.
+            let limit = out.limit;
+            let spare = out.spare(size);
+            let room = spare.len().min(limit);
+            match dctx.decompress(&mut spare[..room], payload) {
+                Ok(written) => {
+                    self.learned = written.next_power_of_two().max(FIRST_GUESS);
+                    return out.advance(written);
+                }
+                Err(TOO_SMALL) if room >= out.limit => return Err(out.limit_exceeded()),
+                Err(TOO_SMALL) => size = room.saturating_mul(4).min(out.limit),
+                Err(code) => return Err(refuse(format!("zstd: {}", zstd_safe::get_error_name(code)))),
+            }
+        }
+    }
+}

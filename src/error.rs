@@ -1,0 +1,293 @@
+//! What can be wrong with bytes, and where.
+
+use std::fmt;
+
+/// The result of everything that reads or builds Kafka's bytes.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An error with its place: comparable [`ErrorKind`], byte position, base offset, record, field.
+///
+/// One word wide, so that a `Result<Record>` stays small.
+///
+/// ```
+/// use magicbyte::{Batches, ErrorKind};
+/// // A length field of 3 can hold no batch.
+/// let error = Batches::new(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3]).next().unwrap().unwrap_err();
+/// assert!(matches!(error.kind(), ErrorKind::InvalidSize { found: 3, .. }));
+/// assert_eq!(error.position(), Some(0));
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone, PartialEq, Eq)]
+struct Inner {
+    kind: ErrorKind,
+    position: Option<u64>,
+    base_offset: Option<i64>,
+    record_index: Option<u32>,
+    field: Option<&'static str>,
+}
+
+/// What is wrong. Compare kinds in tests and programs; [`Error`]'s text is for people.
+#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The input ends early, but what is there may be the start of something valid:
+    /// read at least this many bytes more.
+    NeedMoreBytes {
+        /// How many bytes are missing.
+        needed: u64,
+    },
+    /// A size or length field is outside what its place allows.
+    InvalidSize {
+        /// The value read.
+        found: i64,
+        /// The smallest value allowed.
+        min: i64,
+        /// The largest value allowed.
+        max: i64,
+    },
+    /// The stored checksum is not that of the bytes.
+    CrcMismatch {
+        /// The checksum in the header.
+        stored: u32,
+        /// The checksum of the bytes.
+        computed: u32,
+    },
+    /// The magic byte is none of 0, 1 and 2 (or not one that is allowed here).
+    UnsupportedMagic(i8),
+    /// The codec bits name no codec of Kafka's.
+    UnknownCompression(u8),
+    /// A codec that Kafka has, but not with this magic, or one this build leaves out.
+    UnsupportedCompression(&'static str),
+    /// The codec refused its input; the text is the codec's.
+    Decompression(String),
+    /// Decompressed data is larger than the caller allows.
+    LimitExceeded {
+        /// The limit in bytes: [`crate::Decompressor::with_limit`].
+        limit: usize,
+    },
+    /// A varint with more bytes than its type can have.
+    InvalidVarint,
+    /// A record's content ends before its fields do.
+    UnexpectedEnd,
+    /// A record's fields take fewer bytes than the record declares.
+    RecordSizeMismatch {
+        /// Bytes the record declares.
+        declared: usize,
+        /// Bytes its fields take.
+        consumed: usize,
+    },
+    /// A count is negative or larger than the bytes at hand can hold.
+    InvalidCount(i64),
+    /// Bytes are left over behind the last record of a batch.
+    RecordsRemaining {
+        /// How many bytes.
+        bytes: usize,
+    },
+    /// The batch ends before the announced number of records.
+    TooFewRecords {
+        /// Records announced.
+        announced: u32,
+    },
+    /// Something Kafka forbids; the text says which rule.
+    InvalidRecord(&'static str),
+    /// A batch does not fit between its neighbours in the log.
+    OffsetOutOfOrder {
+        /// The offset found.
+        found: i64,
+        /// The smallest offset possible here.
+        expected: i64,
+    },
+    /// Bytes that are no batch at all where a batch should begin.
+    Garbage,
+    /// Zeros between batches (a preallocated file whose tail was written over).
+    Zeros,
+    /// The file is shorter than when it was listed.
+    FileTruncated,
+    /// An index, snapshot or checkpoint file breaks its format; the text says how.
+    InvalidSidecar(&'static str),
+}
+
+impl ErrorKind {
+    /// A stable word for the kind, as it stands in tables and in Python's `Error.kind`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::NeedMoreBytes { .. } => "need_more_bytes",
+            Self::InvalidSize { .. } => "invalid_size",
+            Self::CrcMismatch { .. } => "crc_mismatch",
+            Self::UnsupportedMagic(_) => "unsupported_magic",
+            Self::UnknownCompression(_) => "unknown_compression",
+            Self::UnsupportedCompression(_) => "unsupported_compression",
+            Self::Decompression(_) => "decompression",
+            Self::LimitExceeded { .. } => "limit_exceeded",
+            Self::InvalidVarint => "invalid_varint",
+            Self::UnexpectedEnd => "unexpected_end",
+            Self::RecordSizeMismatch { .. } => "record_size_mismatch",
+            Self::InvalidCount(_) => "invalid_count",
+            Self::RecordsRemaining { .. } => "records_remaining",
+            Self::TooFewRecords { .. } => "too_few_records",
+            Self::InvalidRecord(_) => "invalid_record",
+            Self::OffsetOutOfOrder { .. } => "offset_out_of_order",
+            Self::Garbage => "garbage",
+            Self::Zeros => "zeros",
+            Self::FileTruncated => "file_truncated",
+            Self::InvalidSidecar(_) => "invalid_sidecar",
+        }
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NeedMoreBytes { needed } => write!(f, "the input ends early: {needed} more bytes needed"),
+            Self::InvalidSize { found, min, max } => write!(f, "size {found} is outside {min}..={max}"),
+            Self::CrcMismatch { stored, computed } => {
+                write!(f, "CRC mismatch: stored {stored:#010x}, computed {computed:#010x}")
+            }
+            Self::UnsupportedMagic(magic) => write!(f, "magic {magic} is not supported here: expected 0, 1 or 2"),
+            Self::UnknownCompression(id) => write!(f, "unknown compression type id {id}: expected 0 to 4"),
+            Self::UnsupportedCompression(why) => write!(f, "unsupported compression: {why}"),
+            Self::Decompression(why) => write!(f, "cannot decompress: {why}"),
+            Self::LimitExceeded { limit } => {
+                write!(f, "decompressed data exceeds the limit of {limit} bytes (max_decompressed_bytes)")
+            }
+            Self::InvalidVarint => write!(f, "varint is too long for its type"),
+            Self::UnexpectedEnd => write!(f, "the record ends inside a field"),
+            Self::RecordSizeMismatch { declared, consumed } => {
+                write!(f, "the record declares {declared} bytes, its fields take {consumed}")
+            }
+            Self::InvalidCount(n) => write!(f, "count {n} is negative or more than the bytes can hold"),
+            Self::RecordsRemaining { bytes } => write!(f, "{bytes} bytes remain behind the last record"),
+            Self::TooFewRecords { announced } => {
+                write!(f, "the batch ends before its {announced} announced records")
+            }
+            Self::InvalidRecord(why) | Self::InvalidSidecar(why) => f.write_str(why),
+            Self::OffsetOutOfOrder { found, expected } => {
+                write!(f, "offset {found} does not fit between its neighbours: expected at least {expected}")
+            }
+            Self::Garbage => write!(f, "these bytes are not the start of a batch"),
+            Self::Zeros => write!(f, "zeros where a batch should begin"),
+            Self::FileTruncated => write!(f, "the file became shorter while it was read"),
+        }
+    }
+}
+
+impl Error {
+    /// An error of this kind, with no place yet.
+    #[must_use]
+    #[cold]
+    pub fn new(kind: ErrorKind) -> Self {
+        Self(Box::new(Inner { kind, position: None, base_offset: None, record_index: None, field: None }))
+    }
+
+    /// What is wrong.
+    #[must_use]
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0.kind
+    }
+
+    /// Byte position in the input or file of the batch (or entry) concerned, from 0.
+    #[must_use]
+    pub fn position(&self) -> Option<u64> {
+        self.0.position
+    }
+
+    /// Base offset in the header of the batch concerned (a legacy wrapper: its own offset).
+    #[must_use]
+    pub fn base_offset(&self) -> Option<i64> {
+        self.0.base_offset
+    }
+
+    /// Index of the record inside its batch, from 0.
+    #[must_use]
+    pub fn record_index(&self) -> Option<u32> {
+        self.0.record_index
+    }
+
+    /// The field concerned, in Kafka's spelling.
+    #[must_use]
+    pub fn field(&self) -> Option<&'static str> {
+        self.0.field
+    }
+
+    /// Whether more input could make this right: "need N more bytes" as against "corrupt".
+    #[must_use]
+    pub fn is_incomplete(&self) -> bool {
+        matches!(self.0.kind, ErrorKind::NeedMoreBytes { .. })
+    }
+
+    // The place is added from the inside out: the innermost caller that knows a part sets it.
+
+    #[cold]
+    pub(crate) fn in_field(mut self, field: &'static str) -> Self {
+        self.0.field.get_or_insert(field);
+        self
+    }
+
+    #[cold]
+    pub(crate) fn at_record(mut self, index: u32) -> Self {
+        self.0.record_index.get_or_insert(index);
+        self
+    }
+
+    #[cold]
+    pub(crate) fn in_batch(mut self, position: u64, base_offset: i64) -> Self {
+        self.0.position.get_or_insert(position);
+        self.0.base_offset.get_or_insert(base_offset);
+        self
+    }
+
+    #[cold]
+    pub(crate) fn in_batch_at_offset(mut self, base_offset: i64) -> Self {
+        self.0.base_offset.get_or_insert(base_offset);
+        self
+    }
+
+    #[cold]
+    pub(crate) fn at_position(mut self, position: u64) -> Self {
+        self.0.position.get_or_insert(position);
+        self
+    }
+}
+
+impl From<ErrorKind> for Error {
+    fn from(kind: ErrorKind) -> Self {
+        Self::new(kind)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { kind, position, base_offset, record_index, field } = &*self.0;
+        write!(f, "{kind}")?;
+        let mut separator = " (";
+        let mut part = |f: &mut fmt::Formatter<'_>, text: fmt::Arguments<'_>| {
+            let written = write!(f, "{separator}{text}");
+            separator = ", ";
+            written
+        };
+        if let Some(field) = field {
+            part(f, format_args!("field {field}"))?;
+        }
+        if let Some(index) = record_index {
+            part(f, format_args!("record {index}"))?;
+        }
+        if let Some(offset) = base_offset {
+            part(f, format_args!("batch at offset {offset}"))?;
+        }
+        if let Some(position) = position {
+            part(f, format_args!("byte {position}"))?;
+        }
+        if separator == ", " { f.write_str(")") } else { Ok(()) }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Error({:?}: {self})", self.0.kind)
+    }
+}
+
+impl std::error::Error for Error {}

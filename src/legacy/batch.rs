@@ -1,0 +1,157 @@
+//! The outermost message of a magic 0 or 1 message set, with what is inside.
+
+use super::iter::MessageIter;
+use super::message::{LOG_OVERHEAD, Message};
+use crate::batches::TimestampType;
+use crate::bytes::cursor::be;
+use crate::compression::{Compression, Decompressor};
+use crate::error::{Error, ErrorKind, Result};
+
+/// One outermost message of magic 0 or 1, borrowed: a record, or a wrapper around compressed ones.
+///
+/// Its facts cost no decompression, except where a [`Decompressor`] is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct LegacyBatch<'a> {
+    /// The whole message with offset and size: at least 12 + 14 bytes, as framed.
+    data: &'a [u8],
+    position: u64,
+}
+
+impl<'a> LegacyBatch<'a> {
+    /// `data` is one whole frame; the caller checked its size and magic.
+    pub(crate) fn from_frame(data: &'a [u8], position: u64) -> Self {
+        Self { data, position }
+    }
+
+    pub(super) fn message(&self) -> Message<'a> {
+        Message::new(&self.data[LOG_OVERHEAD..])
+    }
+
+    /// The message as it stands, offset and size included. A view.
+    #[must_use]
+    pub fn as_bytes(&self) -> &'a [u8] {
+        self.data
+    }
+
+    /// Byte position of the message in its input.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Bytes of the whole message, offset and size fields included.
+    #[must_use]
+    pub fn size_in_bytes(&self) -> usize {
+        self.data.len()
+    }
+
+    /// 0 or 1.
+    #[must_use]
+    pub fn magic(&self) -> i8 {
+        self.message().magic()
+    }
+
+    /// The stored CRC-32 of everything from the magic on.
+    #[must_use]
+    pub fn crc(&self) -> u32 {
+        self.message().crc()
+    }
+
+    /// Attributes as stored: codec, and for magic 1 the timestamp type.
+    #[must_use]
+    pub fn attributes(&self) -> u8 {
+        self.message().attributes()
+    }
+
+    /// The codec.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownCompression`] for the codec numbers 5 to 7.
+    pub fn compression(&self) -> Result<Compression> {
+        self.message().compression().map_err(|e| self.place(e))
+    }
+
+    /// The message's own offset (inclusive): for a wrapper, that of the last message inside.
+    #[must_use]
+    pub fn last_offset(&self) -> i64 {
+        be!(self.data, 0, i64)
+    }
+
+    /// Offset of the first message: for a wrapper, the first inside, which costs a decompression.
+    ///
+    /// # Errors
+    /// As [`records`](Self::records).
+    pub fn base_offset(&self, decompressor: &mut Decompressor) -> Result<i64> {
+        if self.compression()? == Compression::None {
+            return Ok(self.last_offset());
+        }
+        match self.records(decompressor)?.without_crc_check().next() {
+            Some(first) => Ok(first?.offset()),
+            None => Ok(self.last_offset()),
+        }
+    }
+
+    /// Whose clock the timestamps are; magic 0 has none.
+    #[must_use]
+    pub fn timestamp_type(&self) -> TimestampType {
+        self.message().timestamp_type()
+    }
+
+    /// The message's own timestamp (ms): for a wrapper the largest inside, or its append time;
+    /// -1 for none, in magic 0 always.
+    #[must_use]
+    pub fn max_timestamp(&self) -> i64 {
+        self.message().timestamp()
+    }
+
+    /// Checks the outer CRC-32; those of messages inside a wrapper are checked by
+    /// [`records`](Self::records), where they become visible.
+    ///
+    /// # Errors
+    /// [`ErrorKind::CrcMismatch`].
+    pub fn verify(&self) -> Result<()> {
+        self.message().verify().map_err(|e| self.place(e))
+    }
+
+    /// The compressed messages of a wrapper. A view.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidRecord`] for a null value, [`ErrorKind::UnsupportedCompression`] for
+    /// zstd, which magic 0 and 1 may not use.
+    pub(crate) fn wrapped(&self, codec: Compression) -> Result<&'a [u8]> {
+        if codec == Compression::Zstd {
+            let kind = ErrorKind::UnsupportedCompression("zstd needs magic 2");
+            return Err(self.place(Error::new(kind).in_field("attributes")));
+        }
+        let (_, value) = self.message().key_and_value().map_err(|e| self.place(e))?;
+        value.ok_or_else(|| {
+            let kind = ErrorKind::InvalidRecord("a compressed message set has a null value");
+            self.place(Error::new(kind).in_field("value"))
+        })
+    }
+
+    /// The records: one, or those inside the wrapper, whose CRCs are checked on the way.
+    ///
+    /// # Errors
+    /// What stands in the way of the first record: data that does not decompress or exceeds the
+    /// limit, no message inside, a wrapper offset smaller than the last relative one. Later
+    /// errors come from the iterator.
+    pub fn records<'r>(&self, decompressor: &'r mut Decompressor) -> Result<MessageIter<'r>>
+    where
+        'a: 'r,
+    {
+        let codec = self.compression()?;
+        if codec == Compression::None {
+            return Ok(MessageIter::single(self));
+        }
+        let payload = self.wrapped(codec)?;
+        let messages =
+            decompressor.decompress(codec, self.magic(), payload).map_err(|e| self.place(e))?;
+        MessageIter::wrapped(self, messages)
+    }
+
+    #[cold]
+    pub(crate) fn place(&self, error: Error) -> Error {
+        error.in_batch(self.position, self.last_offset())
+    }
+}

@@ -1,0 +1,173 @@
+//! The messages inside a wrapper (`AbstractLegacyRecordBatch.DeepRecordsIterator`).
+
+use super::LegacyBatch;
+use super::message::{LOG_OVERHEAD, Message, RECORD_OVERHEAD_V0};
+use crate::batches::TimestampType;
+use crate::bytes::cursor::be;
+use crate::compression::Compression;
+use crate::error::{Error, ErrorKind, Result};
+use crate::record::{Headers, Record};
+
+/// The records of a [`LegacyBatch`], lazily; allocates nothing, ends after the first error.
+#[derive(Clone, Debug)]
+pub struct MessageIter<'r> {
+    /// Offset, size and message, again and again; walked once before, so the sizes are right.
+    rest: &'r [u8],
+    index: u32,
+    count: u32,
+    /// What to add to a stored offset: not 0 only where magic 1 wrappers store relative ones.
+    base_offset: i64,
+    wrapper: Option<Wrapper>,
+    check_crcs: bool,
+    position: u64,
+    outer_offset: i64,
+}
+
+/// What an inner message takes from its wrapper.
+#[derive(Clone, Copy, Debug)]
+struct Wrapper {
+    timestamp: i64,
+    timestamp_type: TimestampType,
+}
+
+impl<'r> MessageIter<'r> {
+    pub(super) fn single(batch: &LegacyBatch<'r>) -> Self {
+        Self {
+            rest: batch.as_bytes(),
+            index: 0,
+            count: 1,
+            base_offset: 0,
+            wrapper: None,
+            // The outer CRC is `verify`'s.
+            check_crcs: false,
+            position: batch.position(),
+            outer_offset: batch.last_offset(),
+        }
+    }
+
+    /// Over `messages`, what the wrapper's value decompressed to.
+    pub(super) fn wrapped(batch: &LegacyBatch<'_>, messages: &'r [u8]) -> Result<Self> {
+        let outer_offset = batch.last_offset();
+        // Relative offsets end at the wrapper's: the last one must be known before the first.
+        let mut count = 0;
+        let mut last_inner = 0;
+        let mut rest = messages;
+        while let Some((offset, _, behind)) = split_message(rest).map_err(|e| batch.place(e.at_record(count)))? {
+            (last_inner, rest) = (offset, behind);
+            count += 1;
+        }
+        let invalid = |why| batch.place(Error::new(ErrorKind::InvalidRecord(why)).in_field("offset"));
+        if count == 0 {
+            return Err(invalid("a compressed message set has no messages inside"));
+        }
+        let base_offset = match batch.magic() {
+            // Data of old librdkafka producers: wrapper offset 0 whatever is inside.
+            1 if outer_offset == 0 => 0,
+            1 if outer_offset < last_inner => {
+                return Err(invalid("the wrapper's offset is smaller than the last relative offset inside"));
+            }
+            1 => outer_offset.wrapping_sub(last_inner),
+            _ => 0,
+        };
+        let wrapper = Wrapper { timestamp: batch.max_timestamp(), timestamp_type: batch.timestamp_type() };
+        Ok(Self {
+            rest: messages,
+            index: 0,
+            count,
+            base_offset,
+            wrapper: Some(wrapper),
+            check_crcs: true,
+            position: batch.position(),
+            outer_offset,
+        })
+    }
+
+    /// Leaves the CRCs of messages inside a wrapper unchecked.
+    #[must_use]
+    pub fn without_crc_check(mut self) -> Self {
+        self.check_crcs = false;
+        self
+    }
+
+    /// How many records there are in all.
+    #[must_use]
+    pub fn record_count(&self) -> u32 {
+        self.count
+    }
+
+    fn read(&mut self) -> Result<Record<'r>> {
+        let Some((stored_offset, message, behind)) = split_message(self.rest)? else {
+            return Err(ErrorKind::UnexpectedEnd.into());
+        };
+        self.rest = behind;
+        if !matches!(message.magic(), 0 | 1) {
+            return Err(Error::new(ErrorKind::UnsupportedMagic(message.magic())).in_field("magic"));
+        }
+        let (mut timestamp, mut timestamp_type) = (message.timestamp(), message.timestamp_type());
+        if let Some(wrapper) = self.wrapper {
+            if message.compression()? != Compression::None {
+                let kind = ErrorKind::InvalidRecord("inner messages must not be compressed");
+                return Err(Error::new(kind).in_field("attributes"));
+            }
+            // Magic 1 takes the wrapper's type, and its value only when that is the broker's
+            // time; magic 0 inside has no timestamp whatever the wrapper says.
+            if message.magic() == 1 {
+                timestamp_type = wrapper.timestamp_type;
+                if timestamp_type == TimestampType::LogAppendTime {
+                    timestamp = wrapper.timestamp;
+                }
+            }
+        }
+        if self.check_crcs {
+            message.verify()?;
+        }
+        let (key, value) = message.key_and_value()?;
+        Ok(Record {
+            offset: self.base_offset.wrapping_add(stored_offset),
+            timestamp,
+            timestamp_type,
+            sequence: -1,
+            attributes: message.attributes() as i8,
+            key,
+            value,
+            headers: Headers::default(),
+        })
+    }
+}
+
+/// The first message of `data`, with its stored offset and what follows it. A cut message at
+/// the end is dropped silently, as in Kafka.
+fn split_message(data: &[u8]) -> Result<Option<(i64, Message<'_>, &[u8])>> {
+    let Some((overhead, rest)) = data.split_at_checked(LOG_OVERHEAD) else { return Ok(None) };
+    let size = be!(overhead, 8, i32);
+    if size < RECORD_OVERHEAD_V0 as i32 {
+        let (min, max) = (RECORD_OVERHEAD_V0 as i64, i32::MAX.into());
+        return Err(Error::new(ErrorKind::InvalidSize { found: size.into(), min, max }).in_field("size"));
+    }
+    let Some((message, behind)) = rest.split_at_checked(size as usize) else { return Ok(None) };
+    Ok(Some((be!(overhead, 0, i64), Message::new(message), behind)))
+}
+
+impl<'r> Iterator for MessageIter<'r> {
+    type Item = Result<Record<'r>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.index == self.count {
+            return None;
+        }
+        match self.read() {
+            Ok(record) => {
+                self.index += 1;
+                Some(Ok(record))
+            }
+            Err(error) => {
+                let index = std::mem::replace(&mut self.index, self.count);
+                Some(Err(error.at_record(index).in_batch(self.position, self.outer_offset)))
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some((self.count - self.index) as usize))
+    }
+}

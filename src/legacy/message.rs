@@ -1,0 +1,98 @@
+//! One message of magic 0 or 1: a view over its bytes behind offset and size (`LegacyRecord`).
+
+use crate::batches::TimestampType;
+use crate::bytes::checksum::crc32;
+use crate::bytes::cursor::be;
+use crate::compression::Compression;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Offset and size in front of every message.
+pub(super) const LOG_OVERHEAD: usize = 12;
+/// CRC, magic, attributes, key size and value size: the smallest message.
+pub(crate) const RECORD_OVERHEAD_V0: usize = 14;
+
+const MAGIC: usize = 4;
+const ATTRIBUTES: usize = 5;
+const TIMESTAMP: usize = 6;
+const COMPRESSION: u8 = 0b111;
+const LOG_APPEND_TIME: u8 = 1 << 3;
+
+/// A message without its offset and size fields; at least [`RECORD_OVERHEAD_V0`] bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Message<'a> {
+    data: &'a [u8],
+}
+
+impl<'a> Message<'a> {
+    /// The caller checked that `data` has at least [`RECORD_OVERHEAD_V0`] bytes.
+    pub(super) fn new(data: &'a [u8]) -> Self {
+        Self { data }
+    }
+
+    pub(super) fn crc(&self) -> u32 {
+        be!(self.data, 0, u32)
+    }
+
+    pub(super) fn magic(&self) -> i8 {
+        self.data[MAGIC] as i8
+    }
+
+    pub(super) fn attributes(&self) -> u8 {
+        self.data[ATTRIBUTES]
+    }
+
+    pub(super) fn compression(&self) -> Result<Compression> {
+        Compression::from_id(self.attributes() & COMPRESSION).map_err(|e| e.in_field("attributes"))
+    }
+
+    /// Magic 0 has no timestamp, and ignores the flag.
+    pub(super) fn timestamp_type(&self) -> TimestampType {
+        if self.magic() == 0 {
+            TimestampType::NoTimestampType
+        } else if self.attributes() & LOG_APPEND_TIME != 0 {
+            TimestampType::LogAppendTime
+        } else {
+            TimestampType::CreateTime
+        }
+    }
+
+    pub(super) fn timestamp(&self) -> i64 {
+        if self.magic() == 0 { -1 } else { be!(self.data, TIMESTAMP, i64) }
+    }
+
+    pub(super) fn verify(&self) -> Result<()> {
+        let (stored, computed) = (self.crc(), crc32(&self.data[MAGIC..]));
+        if stored == computed {
+            Ok(())
+        } else {
+            Err(Error::new(ErrorKind::CrcMismatch { stored, computed }).in_field("crc"))
+        }
+    }
+
+    /// Key and value; any negative size is null. Bytes behind the value are tolerated, as in Kafka.
+    pub(super) fn key_and_value(&self) -> Result<(Option<&'a [u8]>, Option<&'a [u8]>)> {
+        let start = if self.magic() == 0 { TIMESTAMP } else { TIMESTAMP + 8 };
+        let rest = self.data.get(start..).unwrap_or_default();
+        let (key, rest) = sized(rest).map_err(|e| e.in_field("key"))?;
+        let (value, _) = sized(rest).map_err(|e| e.in_field("value"))?;
+        Ok((key, value))
+    }
+}
+
+type Nullable<'a> = Option<&'a [u8]>;
+
+fn sized(data: &[u8]) -> Result<(Nullable<'_>, &[u8])> {
+    let Some((size, rest)) = data.split_at_checked(4) else {
+        return Err(ErrorKind::UnexpectedEnd.into());
+    };
+    let size = be!(size, 0, i32);
+    match usize::try_from(size) {
+        Err(_) => Ok((None, rest)),
+        Ok(length) => match rest.split_at_checked(length) {
+            Some((taken, rest)) => Ok((Some(taken), rest)),
+            None => {
+                Err(ErrorKind::InvalidSize { found: size.into(), min: -1, max: rest.len() as i64 }.into())
+            }
+        },
+    }
+}

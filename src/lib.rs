@@ -1,0 +1,19 @@
+//! Kafka's record format at hardware speed.
+#![cfg_attr(not(feature = "python"), forbid(unsafe_code))]
+
+mod batches;
+mod bytes;
+mod compression;
+mod error;
+mod legacy;
+mod record;
+
+pub use batches::{Batch, Batches, Records, TimestampType};
+pub use bytes::checksum::crc32c;
+pub use bytes::varint::{decode_varint, encode_varint};
+pub use compression::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
+pub use error::{Error, ErrorKind, Result};
+pub use legacy::{LegacyBatch, MessageIter};
+pub use record::{
+    ControlRecord, ControlType, Endpoint, Header, Headers, RECORD_BATCH_OVERHEAD, Record, RecordBatch, RecordIter, Voter,
+};

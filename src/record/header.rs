@@ -1,0 +1,89 @@
+//! A record's headers: checked once, then iterated lazily.
+
+use crate::bytes::cursor::Cursor;
+use crate::error::{Error, ErrorKind, Result};
+
+/// One header. Kafka does not check that keys are UTF-8, so both sides are bytes. Views.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header<'r> {
+    /// The key, possibly empty.
+    pub key: &'r [u8],
+    /// The value: `None` for null.
+    pub value: Option<&'r [u8]>,
+}
+
+/// The headers of one record: an iterator over [`Header`]s in stored order, duplicates kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Headers<'r> {
+    /// Checked by [`Headers::check`]: exactly `count` headers and nothing else.
+    data: &'r [u8],
+    count: u32,
+}
+
+impl<'r> Headers<'r> {
+    /// Reads the count and every header's sizes; takes the rest of the record.
+    #[inline]
+    pub(crate) fn check(cursor: &mut Cursor<'r>) -> Result<Self> {
+        let count = cursor.varint().map_err(|e| e.in_field("headersCount"))?;
+        // Kafka's guard: no header takes less than a byte.
+        if count < 0 || count as usize > cursor.remaining() {
+            return Err(Error::new(ErrorKind::InvalidCount(count.into())).in_field("headersCount"));
+        }
+        let count = count as u32;
+        if count == 0 {
+            return Ok(Self::default());
+        }
+        let mut behind = *cursor;
+        for _ in 0..count {
+            read_header(&mut behind)?;
+        }
+        let data = cursor.take(behind.position() - cursor.position())?;
+        Ok(Self { data, count })
+    }
+
+    /// Whether there is no header (left).
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+#[inline]
+fn read_header<'r>(cursor: &mut Cursor<'r>) -> Result<Header<'r>> {
+    let length = cursor.varint().map_err(|e| e.in_field("headerKeyLength"))?;
+    if length < 0 {
+        let invalid = ErrorKind::InvalidSize { found: length.into(), min: 0, max: i32::MAX.into() };
+        return Err(Error::new(invalid).in_field("headerKeyLength"));
+    }
+    let key = cursor.take(length as usize).map_err(|e| e.in_field("headerKey"))?;
+    let length = cursor.varint().map_err(|e| e.in_field("headerValueLength"))?;
+    let value = match usize::try_from(length) {
+        Ok(length) => Some(cursor.take(length).map_err(|e| e.in_field("headerValue"))?),
+        Err(_) => None,
+    };
+    Ok(Header { key, value })
+}
+
+impl<'r> Iterator for Headers<'r> {
+    type Item = Header<'r>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Header<'r>> {
+        if self.count == 0 {
+            return None;
+        }
+        let mut cursor = Cursor::new(self.data);
+        // Cannot fail: `check` read the same bytes. If it ever did, the list would end here.
+        let header = read_header(&mut cursor).ok()?;
+        self.data = &self.data[cursor.position()..];
+        self.count -= 1;
+        Some(header)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.count as usize, Some(self.count as usize))
+    }
+}
+
+impl ExactSizeIterator for Headers<'_> {}

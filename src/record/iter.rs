@@ -1,0 +1,145 @@
+//! The walk over the records of one magic 2 batch (`DefaultRecord.readFrom`).
+
+use super::{Headers, Record, RecordBatch};
+use crate::batches::TimestampType;
+use crate::bytes::cursor::Cursor;
+use crate::error::{Error, ErrorKind, Result};
+
+/// The records of a [`RecordBatch`], lazily: each step checks one record and allocates nothing.
+/// Ends after the first error.
+#[derive(Clone, Debug)]
+pub struct RecordIter<'r> {
+    cursor: Cursor<'r>,
+    index: u32,
+    count: u32,
+    base_offset: i64,
+    base_timestamp: i64,
+    /// The batch's maximum timestamp where the broker's clock replaces the producer's.
+    append_time: Option<i64>,
+    base_sequence: i32,
+    position: u64,
+}
+
+impl<'r> RecordIter<'r> {
+    /// Over `records`, the decompressed record section of `batch`.
+    pub(crate) fn new(batch: &RecordBatch<'_>, records: &'r [u8]) -> Result<Self> {
+        let count = batch.count()?;
+        let append_time = batch.timestamp_type() == TimestampType::LogAppendTime;
+        Ok(Self {
+            cursor: Cursor::new(records),
+            index: 0,
+            count,
+            base_offset: batch.base_offset(),
+            base_timestamp: batch.base_timestamp(),
+            append_time: append_time.then(|| batch.max_timestamp()),
+            base_sequence: batch.base_sequence(),
+            position: batch.position(),
+        })
+    }
+
+    #[inline(always)]
+    fn read(&mut self) -> Result<Record<'r>> {
+        if self.cursor.remaining() == 0 {
+            return Err(ErrorKind::TooFewRecords { announced: self.count }.into());
+        }
+        let length = self.cursor.varint().map_err(|e| e.in_field("length"))?;
+        if length <= 0 || length as usize > self.cursor.remaining() {
+            let max = self.cursor.remaining() as i64;
+            let invalid = ErrorKind::InvalidSize { found: length.into(), min: 1, max };
+            return Err(Error::new(invalid).in_field("length"));
+        }
+        // Every field is read inside the record's own bytes: no field can reach the next record.
+        let mut body = Cursor::new(self.cursor.take(length as usize)?);
+        let attributes = body.i8()?;
+        let timestamp_delta = body.varlong().map_err(|e| e.in_field("timestampDelta"))?;
+        let offset_delta = body.varint().map_err(|e| e.in_field("offsetDelta"))?;
+        let key = nullable(&mut body).map_err(|e| e.in_field("key"))?;
+        let value = nullable(&mut body).map_err(|e| e.in_field("value"))?;
+        let headers = Headers::check(&mut body)?;
+        if body.remaining() != 0 {
+            let (declared, consumed) = (length as usize, body.position());
+            return Err(ErrorKind::RecordSizeMismatch { declared, consumed }.into());
+        }
+        if self.index + 1 == self.count && self.cursor.remaining() != 0 {
+            return Err(ErrorKind::RecordsRemaining { bytes: self.cursor.remaining() }.into());
+        }
+        let (timestamp, timestamp_type) = match self.append_time {
+            Some(time) => (time, TimestampType::LogAppendTime),
+            None => (self.base_timestamp.wrapping_add(timestamp_delta), TimestampType::CreateTime),
+        };
+        Ok(Record {
+            offset: self.base_offset.wrapping_add(offset_delta.into()),
+            timestamp,
+            timestamp_type,
+            sequence: increment_sequence(self.base_sequence, offset_delta),
+            attributes,
+            key,
+            value,
+            headers,
+        })
+    }
+}
+
+/// A length and that many bytes; any negative length is null, as in Kafka.
+#[inline(always)]
+fn nullable<'r>(body: &mut Cursor<'r>) -> Result<Option<&'r [u8]>> {
+    match usize::try_from(body.varint()?) {
+        Ok(length) => body.take(length).map(Some),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Sequences run from 0 to 2^31-1 and start again (`DefaultRecordBatch.incrementSequence`);
+/// a negative base means that there is none.
+#[inline]
+pub(super) fn increment_sequence(base: i32, by: i32) -> i32 {
+    if base < 0 {
+        -1
+    } else if base > i32::MAX.wrapping_sub(by) {
+        by.wrapping_sub(i32::MAX - base).wrapping_sub(1)
+    } else {
+        base.wrapping_add(by)
+    }
+}
+
+impl<'r> Iterator for RecordIter<'r> {
+    type Item = Result<Record<'r>>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.index == self.count {
+            return None;
+        }
+        match self.read() {
+            Ok(record) => {
+                self.index += 1;
+                Some(Ok(record))
+            }
+            Err(error) => {
+                let error = error.at_record(self.index).in_batch(self.position, self.base_offset);
+                self.index = self.count;
+                Some(Err(error))
+            }
+        }
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        // An announced count proves nothing: no lower bound for anyone to reserve from.
+        (0, Some((self.count - self.index) as usize))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sequences_wrap_to_zero() {
+        assert_eq!(increment_sequence(i32::MAX, 1), 0);
+        assert_eq!(increment_sequence(i32::MAX - 1, 3), 1);
+        assert_eq!(increment_sequence(5, 7), 12);
+        assert_eq!(increment_sequence(0, -1), i32::MAX);
+        assert_eq!(increment_sequence(-1, 9), -1);
+    }
+}

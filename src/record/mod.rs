@@ -1,0 +1,89 @@
+//! Magic 2: the batch header, the records behind it, their headers, control records
+//! (Kafka's `DefaultRecordBatch` and `DefaultRecord`).
+
+mod batch;
+mod control;
+mod header;
+mod iter;
+
+pub use batch::{RECORD_BATCH_OVERHEAD, RecordBatch};
+pub use control::{ControlRecord, ControlType, Endpoint, Voter};
+pub use header::{Header, Headers};
+pub use iter::RecordIter;
+
+use crate::batches::TimestampType;
+
+/// One record, of any magic, borrowed from its batch or from the decompression buffer.
+///
+/// Everything is a view: copying the struct copies no payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'r> {
+    pub(crate) offset: i64,
+    pub(crate) timestamp: i64,
+    pub(crate) timestamp_type: TimestampType,
+    pub(crate) sequence: i32,
+    pub(crate) attributes: i8,
+    pub(crate) key: Option<&'r [u8]>,
+    pub(crate) value: Option<&'r [u8]>,
+    pub(crate) headers: Headers<'r>,
+}
+
+impl<'r> Record<'r> {
+    /// The absolute offset in the partition.
+    #[must_use]
+    #[inline]
+    pub fn offset(&self) -> i64 {
+        self.offset
+    }
+
+    /// Milliseconds since 1970, -1 for none (magic 0 always). Sums wrap at 64 bits as Java's do.
+    #[must_use]
+    #[inline]
+    pub fn timestamp(&self) -> i64 {
+        self.timestamp
+    }
+
+    /// Whose clock the timestamp is.
+    #[must_use]
+    #[inline]
+    pub fn timestamp_type(&self) -> TimestampType {
+        self.timestamp_type
+    }
+
+    /// The producer's sequence number, -1 for none. After 2^31-1 comes 0.
+    #[must_use]
+    #[inline]
+    pub fn sequence(&self) -> i32 {
+        self.sequence
+    }
+
+    /// The record's own attributes byte: unused in magic 2 (kept as it is), codec and timestamp
+    /// type in magic 0 and 1.
+    #[must_use]
+    #[inline]
+    pub fn attributes(&self) -> i8 {
+        self.attributes
+    }
+
+    /// The key: `None` for null, which an empty key is not. A view.
+    #[must_use]
+    #[inline]
+    pub fn key(&self) -> Option<&'r [u8]> {
+        self.key
+    }
+
+    /// The value: `None` for null (a tombstone on compacted topics). A view.
+    #[must_use]
+    #[inline]
+    pub fn value(&self) -> Option<&'r [u8]> {
+        self.value
+    }
+
+    /// The headers in their order, duplicates kept: a lazy iterator that allocates nothing and
+    /// cannot fail, since the record's headers were checked when the record was read.
+    #[must_use]
+    #[inline]
+    pub fn headers(&self) -> Headers<'r> {
+        self.headers
+    }
+}

@@ -1,0 +1,65 @@
+//! What the integration tests share: the partitions in tests/data/kafka and Kafka's own reading.
+#![allow(dead_code, reason = "each test crate uses a part")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use magicbyte::Record;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// `tests/data/kafka`.
+pub fn data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/kafka")
+}
+
+/// Every partition directory, sorted.
+pub fn partitions() -> Vec<PathBuf> {
+    let mut found: Vec<_> = fs::read_dir(data()).unwrap().map(|e| e.unwrap().path()).collect();
+    found.retain(|p| p.is_dir());
+    found.sort();
+    assert_eq!(found.len(), 48);
+    found
+}
+
+/// Files of a directory with this ending, sorted.
+pub fn files(dir: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found: Vec<_> = fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
+    found.retain(|p| p.to_str().unwrap().ends_with(ending));
+    found.sort();
+    found
+}
+
+/// One JSON value a line.
+pub fn json_lines(path: &Path) -> Vec<Value> {
+    fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+pub fn json(path: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// The digest that Kafka's reader and every door of this project share.
+#[derive(Default)]
+pub struct CanonicalDigest(Sha256);
+
+impl CanonicalDigest {
+    pub fn add(&mut self, record: &Record<'_>) {
+        let hex = |bytes: Option<&[u8]>| bytes.map_or("null".into(), hex::encode);
+        let headers: String =
+            record.headers().map(|h| format!("{}={};", hex::encode(h.key), hex(h.value))).collect();
+        let line = format!(
+            "{}\t{}\t{}\t{}\t{}\t{headers}\n",
+            record.offset(),
+            record.timestamp(),
+            record.timestamp_type().name(),
+            hex(record.key()),
+            hex(record.value()),
+        );
+        self.0.update(line);
+    }
+
+    pub fn finish(self) -> String {
+        hex::encode(self.0.finalize())
+    }
+}
