@@ -73,6 +73,11 @@ impl<'a> Batch<'a> {
         }
     }
 
+    /// The header of a batch whose records are elsewhere: for its facts, not for its records.
+    pub(crate) fn from_header(header: &'a [u8], position: u64) -> Result<Self> {
+        Self::new(header, position)
+    }
+
     /// `frame` was found whole by [`Frame::read`].
     fn new(frame: &'a [u8], position: u64) -> Result<Self> {
         Ok(match frame[MAGIC] {

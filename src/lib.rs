@@ -6,7 +6,9 @@ mod bytes;
 mod compression;
 mod error;
 mod legacy;
+pub mod log;
 mod record;
+mod state;
 
 pub use batches::{Batch, Batches, Records, TimestampType};
 pub use bytes::checksum::crc32c;

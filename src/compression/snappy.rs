@@ -10,6 +10,7 @@ use crate::error::Result;
 /// writes them little-endian); those of a later one are.
 const MAGIC: [u8; 8] = *b"\x82SNAPPY\0";
 const HEADER: usize = 16;
+const VERSION: usize = 8;
 const MAGIC_HEAD: i32 = i32::from_be_bytes([0x82, b'S', b'N', b'A']);
 const MAX_CHUNK: usize = 512 << 20;
 const MIN_COMPATIBLE_VERSION: i32 = 1;
@@ -31,10 +32,12 @@ impl Context {
                 let Some((header, behind)) = rest.split_at_checked(HEADER) else {
                     return Err(refuse("snappy: a concatenated header is cut"));
                 };
+                // Java drops a header with another magic, and what is lost then depends on its
+                // buffers: better an error.
                 if !header.starts_with(&MAGIC) {
-                    return Ok(());
+                    return Err(refuse("snappy: damaged concatenated header"));
                 }
-                if be!(header, 12, i32) < MIN_COMPATIBLE_VERSION {
+                if be!(header, VERSION, i32) < MIN_COMPATIBLE_VERSION {
                     return Err(refuse("snappy: incompatible version in a concatenated header"));
                 }
                 rest = behind;
@@ -56,11 +59,11 @@ impl Context {
             return Err(refuse("snappy: empty input"));
         }
         let length = decompress_len(block).map_err(|error| refuse(format!("snappy: {error}")))?;
-        if length > out.allowance() {
-            return Err(out.limit_exceeded());
-        }
         if length / MAX_RATIO > block.len() {
             return Err(refuse("snappy: the block declares more than it can hold"));
+        }
+        if length > out.allowance() {
+            return Err(out.limit_exceeded());
         }
         let written = self
             .0

@@ -1,0 +1,90 @@
+//! A file in refcounted blocks, read by position: it may shrink under us, so it is not mapped.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use ::bytes::Bytes;
+
+/// Reads a file through one reused block; what it hands out keeps its block alive, and a block
+/// somebody keeps is never written again.
+#[derive(Debug)]
+pub(super) struct Blocks {
+    file: File,
+    /// The size the file is taken to have: what is appended later is not looked at.
+    size: u64,
+    block_size: usize,
+    buffer: Arc<Vec<u8>>,
+    block: Bytes,
+    start: u64,
+}
+
+impl Blocks {
+    pub(super) fn open(path: &Path, size: u64, block_size: usize) -> io::Result<Self> {
+        let file = File::open(path)?;
+        Ok(Self { file, size, block_size, buffer: Arc::default(), block: Bytes::new(), start: 0 })
+    }
+
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// `length` bytes at `position`: fewer where the file ends (or has become shorter).
+    pub(super) fn at(&mut self, position: u64, length: usize) -> io::Result<Bytes> {
+        let wanted = (length as u64).min(self.size.saturating_sub(position)) as usize;
+        let inside = position.checked_sub(self.start).filter(|&at| at + wanted as u64 <= self.block.len() as u64);
+        let at = match inside {
+            Some(at) => at as usize,
+            None => {
+                self.load(position, wanted)?;
+                0
+            }
+        };
+        Ok(self.block.slice(at..self.block.len().min(at + wanted)))
+    }
+
+    fn load(&mut self, position: u64, wanted: usize) -> io::Result<()> {
+        self.block = Bytes::new();
+        let rest = self.size.saturating_sub(position);
+        let length = (wanted.max(self.block_size) as u64).min(rest) as usize;
+        if Arc::get_mut(&mut self.buffer).is_none_or(|buffer| buffer.capacity() > 8 * length.max(self.block_size)) {
+            self.buffer = Arc::default();
+        }
+        let buffer = Arc::get_mut(&mut self.buffer)
+            .ok_or_else(|| io::Error::other("the block is in use"))?;
+        if buffer.len() < length {
+            buffer.resize(length, 0);
+        }
+        let filled = read_at(&self.file, &mut buffer[..length], position)?;
+        self.start = position;
+        self.block = Bytes::from_owner(SharedBlock(Arc::clone(&self.buffer))).slice(..filled);
+        Ok(())
+    }
+}
+
+struct SharedBlock(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for SharedBlock {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Fills `buffer` from `position` on; returns how much there was.
+fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        #[cfg(unix)]
+        let read = std::os::unix::fs::FileExt::read_at(file, &mut buffer[filled..], position + filled as u64);
+        #[cfg(windows)]
+        let read = std::os::windows::fs::FileExt::seek_read(file, &mut buffer[filled..], position + filled as u64);
+        match read {
+            Ok(0) => break,
+            Ok(n) => filled += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}

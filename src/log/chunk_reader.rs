@@ -1,0 +1,191 @@
+//! The third step's frame: a chunk's batches one after another, and the accounts of what became
+//! of each. What is done with the records is the caller's.
+
+use std::io;
+use std::path::Path;
+
+use super::accounting::{ByteRange, ChunkResult};
+use super::plan::{Chunk, Problem};
+use super::segment_reader::{Piece, SegmentBatch, SegmentReader};
+use crate::batches::Batch;
+use crate::error::{Error, ErrorKind};
+
+/// What a reader gets of a batch's records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disposition {
+    /// They are data.
+    Rows,
+    /// They are control records.
+    Control,
+    /// Their transaction was aborted.
+    Aborted,
+}
+
+/// The records of one good batch, counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BatchCounts {
+    /// All of them.
+    pub announced: u64,
+    /// Those before the start or from the end on of what was asked for.
+    pub outside: u64,
+    /// Offset of the first, where there is one.
+    pub first_offset: Option<i64>,
+}
+
+/// Reads one chunk: call [`next_batch`](Self::next_batch), then [`good`](Self::good) or
+/// [`bad`](Self::bad) for what it gave, until it gives none.
+#[derive(Debug)]
+pub struct ChunkReader {
+    chunk: Chunk,
+    pieces: SegmentReader,
+    result: ChunkResult,
+    problems: Vec<Problem>,
+    last_error: Option<Error>,
+}
+
+impl ChunkReader {
+    /// Opens the chunk's file.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn open(chunk: Chunk, check_crcs: bool, max_batch_size: usize) -> io::Result<Self> {
+        let pieces = SegmentReader::open(
+            Path::new(&chunk.path),
+            chunk.size,
+            chunk.start..chunk.end,
+            chunk.expected_offset,
+            chunk.max_offset,
+        )?
+        .check_crcs(check_crcs)
+        .max_batch_size(max_batch_size);
+        let result = ChunkResult {
+            path: chunk.path.clone(),
+            segment: chunk.segment.clone(),
+            topic: chunk.topic.clone(),
+            partition: chunk.partition,
+            start: chunk.start,
+            end: chunk.end,
+            ..ChunkResult::default()
+        };
+        Ok(Self { chunk, pieces, result, problems: Vec::new(), last_error: None })
+    }
+
+    /// The chunk.
+    #[must_use]
+    pub fn chunk(&self) -> &Chunk {
+        &self.chunk
+    }
+
+    /// How far the chunk was read, in bytes from its start.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.pieces.position() - self.chunk.start
+    }
+
+    /// The next batch whose CRC holds, and what its records are. Damage on the way is accounted.
+    ///
+    /// # Errors
+    /// When the operating system fails to read.
+    pub fn next_batch(&mut self) -> io::Result<Option<(SegmentBatch, Disposition)>> {
+        while let Some(piece) = self.pieces.next().transpose()? {
+            match piece {
+                Piece::Batch(batch) => {
+                    let disposition = batch.batch().map_or(Disposition::Rows, |view| self.disposition(&view));
+                    return Ok(Some((batch, disposition)));
+                }
+                Piece::Quarantined { range, error } => self.quarantine(range.start, range.end, &error),
+                Piece::Tail { range, kind } => {
+                    if kind == super::TailKind::PartialBatch {
+                        let cut = Error::new(ErrorKind::NeedMoreBytes { needed: 1 }).at_position(range.start);
+                        let mut problem = Problem::of_range(&self.chunk, range.start, range.end, &cut);
+                        problem.kind = kind.name().into();
+                        problem.message = "the file ends inside a batch".into();
+                        self.problems.push(problem);
+                    }
+                    let reason = kind.name().to_owned();
+                    self.result.tail = Some(ByteRange { start: range.start, end: range.end, reason });
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// As `CompletedFetch` decides it: only transactional batches of the producer are skipped.
+    fn disposition(&self, batch: &Batch<'_>) -> Disposition {
+        let Batch::V2(batch) = batch else { return Disposition::Rows };
+        if batch.is_control() {
+            return Disposition::Control;
+        }
+        let aborted = batch.is_transactional()
+            && self.chunk.aborted.iter().any(|range| {
+                range.producer_id == batch.producer_id()
+                    && (range.first_offset..=range.last_offset).contains(&batch.base_offset())
+            });
+        if aborted { Disposition::Aborted } else { Disposition::Rows }
+    }
+
+    /// Whether a record at this offset was asked for.
+    #[must_use]
+    #[inline]
+    pub fn in_range(&self, offset: i64) -> bool {
+        self.chunk.start_offset.is_none_or(|start| offset >= start)
+            && self.chunk.end_offset.is_none_or(|end| offset < end)
+    }
+
+    /// The batch decodes in full.
+    pub fn good(&mut self, batch: &SegmentBatch, last_offset: i64, disposition: Disposition, counts: BatchCounts) {
+        let result = &mut self.result;
+        result.good_batches += 1;
+        result.good_bytes += batch.data().len() as u64;
+        result.announced += counts.announced;
+        let inside = counts.announced - counts.outside;
+        result.outside += counts.outside;
+        match disposition {
+            Disposition::Rows => result.rows += inside,
+            Disposition::Control => result.control += inside,
+            Disposition::Aborted => result.aborted += inside,
+        }
+        if result.first_offset.is_none() {
+            result.first_offset = counts.first_offset;
+        }
+        result.last_offset = Some(last_offset);
+    }
+
+    /// The batch does not decode: none of its records counts.
+    pub fn bad(&mut self, batch: &SegmentBatch, error: &Error) {
+        let start = batch.position();
+        self.quarantine(start, start + batch.data().len() as u64, error);
+    }
+
+    fn quarantine(&mut self, start: u64, end: u64, error: &Error) {
+        let kind = error.kind().name();
+        self.last_error = Some(error.clone());
+        self.result.quarantine(ByteRange { start, end, reason: kind.into() });
+        // One row for neighbours of the same kind: a file of garbage has one problem, not millions.
+        match self.problems.last_mut() {
+            Some(last) if last.end == Some(start) && last.kind == kind => last.end = Some(end),
+            _ => self.problems.push(Problem::of_range(&self.chunk, start, end, error)),
+        }
+    }
+
+    /// Counts rows whose time a table cannot hold.
+    pub fn add_null_timestamps(&mut self, rows: u64) {
+        self.result.null_timestamps += rows;
+    }
+
+    /// The problems found since the last call.
+    pub fn take_problems(&mut self) -> Vec<Problem> {
+        std::mem::take(&mut self.problems)
+    }
+
+    /// The error behind the last quarantined range since the last call.
+    pub fn take_error(&mut self) -> Option<Error> {
+        self.last_error.take()
+    }
+
+    /// The accounts: complete once [`next_batch`](Self::next_batch) gave none.
+    #[must_use]
+    pub fn result(&self) -> &ChunkResult {
+        &self.result
+    }
+}

@@ -1,0 +1,36 @@
+//! `leader-epoch-checkpoint`: where each leader epoch begins, as text (`LeaderEpochCheckpointFile`).
+
+use crate::error::{ErrorKind, Result};
+
+/// One leader epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct EpochEntry {
+    /// The epoch.
+    pub epoch: i32,
+    /// Offset of its first record.
+    pub start_offset: i64,
+}
+
+/// Reads the checkpoint: version 0, a count, one `epoch startOffset` a line.
+///
+/// # Errors
+/// [`ErrorKind::InvalidSidecar`] that says which rule is broken.
+pub fn parse_leader_epoch_checkpoint(text: &str) -> Result<Vec<EpochEntry>> {
+    let invalid = |why| ErrorKind::InvalidSidecar(why);
+    let mut lines = text.lines();
+    if lines.next() != Some("0") {
+        return Err(invalid("unknown version of a leader epoch checkpoint").into());
+    }
+    let count: Option<usize> = lines.next().and_then(|line| line.parse().ok());
+    let entry = |line: &str| {
+        let (epoch, start_offset) = line.split_once(' ')?;
+        Some(EpochEntry { epoch: epoch.parse().ok()?, start_offset: start_offset.trim().parse().ok()? })
+    };
+    let entries: Option<Vec<_>> = lines.map(entry).collect();
+    let entries = entries.ok_or(invalid("a line of the leader epoch checkpoint is no epoch and offset"))?;
+    if Some(entries.len()) != count {
+        return Err(invalid("the leader epoch checkpoint's count is not that of its lines").into());
+    }
+    Ok(entries)
+}

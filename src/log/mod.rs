@@ -1,0 +1,93 @@
+//! A partition's directory: segment files, indexes, snapshots, and how they are read in full
+//! (Kafka's `UnifiedLog`, `LogSegment`, `LocalLog`, reading side).
+//!
+//! `list -> survey (one a segment) -> plan (fold) -> read (chunks)`: four steps over plain data, so
+//! that threads or a cluster can do them. [`PartitionLog`] does them in order in one process.
+
+mod accounting;
+mod blocks;
+mod chunk_reader;
+mod directory;
+mod leader_epoch_checkpoint;
+mod offset_index;
+mod partition_log;
+mod partition_metadata;
+mod plan;
+mod producer_snapshot;
+mod seek;
+mod segment_reader;
+mod survey;
+mod time_index;
+mod transaction_index;
+
+pub use accounting::{ByteRange, ChunkResult, PartitionReconciliation, SegmentReconciliation, reconcile};
+pub use chunk_reader::{BatchCounts, ChunkReader, Disposition};
+pub use directory::{IgnoredFile, Listing, Segment, Sidecar, list_partition};
+pub use leader_epoch_checkpoint::{EpochEntry, parse_leader_epoch_checkpoint};
+pub use offset_index::{OffsetIndexEntry, parse_offset_index};
+pub use partition_log::{LogBatch, LogBatches, OnError, PartitionLog, ReadOptions};
+pub use partition_metadata::{PartitionMetadata, parse_partition_metadata};
+pub use plan::{Chunk, DEFAULT_CHUNK_BYTES, IsolationLevel, Plan, PlanOptions, PlanSegment, Problem, plan_partition};
+pub use producer_snapshot::{ProducerStateEntry, parse_producer_snapshot};
+pub use seek::offset_for_timestamp;
+pub use segment_reader::{Piece, SegmentBatch, SegmentReader, TailKind};
+pub use survey::{Border, Survey, survey_segment};
+pub use time_index::{TimeIndexEntry, parse_time_index};
+pub use transaction_index::{AbortedTransaction, parse_transaction_index};
+
+pub use crate::state::transactions::{AbortedRange, TransactionEvent};
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What can go wrong with a directory: the operating system, or the bytes.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum LogError {
+    /// A file or directory could not be read.
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file's content is not what its name promises.
+    Format {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: crate::Error,
+    },
+    /// The caller asked for something that cannot be.
+    Usage(String),
+}
+
+impl fmt::Display for LogError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
+            Self::Format { path, error } => write!(f, "{}: {error}", path.display()),
+            Self::Usage(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for LogError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            Self::Format { error, .. } => Some(error),
+            Self::Usage(_) => None,
+        }
+    }
+}
+
+impl LogError {
+    fn io(path: &Path, source: io::Error) -> Self {
+        Self::Io { path: path.to_owned(), source }
+    }
+}
+
+/// The result of reading a directory.
+pub type LogResult<T> = std::result::Result<T, LogError>;

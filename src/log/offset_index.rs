@@ -1,0 +1,53 @@
+//! `.index`: offset to file position, 8 bytes an entry (Kafka's `OffsetIndex`).
+
+use crate::bytes::cursor::be;
+use crate::error::{Error, ErrorKind, Result};
+
+const ENTRY: usize = 8;
+
+/// One entry: a batch whose last offset this is starts at this position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct OffsetIndexEntry {
+    /// Absolute last offset of the batch (brokers before 4.1: of the whole append).
+    pub offset: i64,
+    /// Position in the segment of the batch's (append's) first byte.
+    pub position: u32,
+}
+
+/// Reads an offset index whose segment has this base offset. The zero tail of a live copy's
+/// preallocated file is left out.
+///
+/// # Errors
+/// [`ErrorKind::InvalidSidecar`] if the size is no multiple of 8 or entries do not increase.
+pub fn parse_offset_index(data: &[u8], base_offset: i64) -> Result<Vec<OffsetIndexEntry>> {
+    let entry = |e: &[u8]| OffsetIndexEntry {
+        offset: base_offset.wrapping_add(be!(e, 0, i32).into()),
+        position: be!(e, 4, u32),
+    };
+    let entries: Vec<_> = used_entries(data, ENTRY, "an offset index")?.map(entry).collect();
+    let increasing = |pair: &[OffsetIndexEntry]| {
+        pair[0].offset < pair[1].offset && pair[0].position < pair[1].position
+    };
+    if !entries.windows(2).all(increasing) || entries.first().is_some_and(|e| e.offset < base_offset) {
+        return Err(ErrorKind::InvalidSidecar("the entries of the offset index do not increase").into());
+    }
+    Ok(entries)
+}
+
+/// The entries of an index file before its zero tail. A first entry may be all zeros and used
+/// (offset = base offset, position 0) only if it is not the start of the tail.
+pub(super) fn used_entries<'a>(
+    data: &'a [u8],
+    size: usize,
+    what: &'static str,
+) -> Result<impl Iterator<Item = &'a [u8]>> {
+    if !data.len().is_multiple_of(size) {
+        let kind = ErrorKind::InvalidSidecar("the size is not a multiple of an entry's");
+        return Err(Error::new(kind).in_field(what));
+    }
+    let tail = data.iter().rev().take_while(|&&byte| byte == 0).count();
+    // The last used entry may end in zero bytes of its own.
+    let used = (data.len() - tail).div_ceil(size) * size;
+    Ok(data[..used].chunks_exact(size))
+}

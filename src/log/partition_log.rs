@@ -1,0 +1,320 @@
+//! A partition's log as one thing to read: segments in order, from any offset or time.
+
+use std::path::Path;
+
+use super::accounting::{ChunkResult, PartitionReconciliation, reconcile};
+use super::chunk_reader::{BatchCounts, ChunkReader, Disposition};
+use super::directory::{Listing, Segment, list_partition};
+use super::plan::{Chunk, IsolationLevel, Plan, PlanOptions, Problem, plan_partition};
+use super::seek::{first_stored_offset, offset_for_timestamp_in, position_for_offset};
+use super::segment_reader::SegmentBatch;
+use super::survey::survey_segment;
+use super::{LogError, LogResult};
+use crate::batches::Batch;
+use crate::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
+
+/// What a damaged batch does to a reader.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnError {
+    /// It is returned as an error, and reading ends.
+    #[default]
+    Fail,
+    /// It is left out and noted: [`LogBatches::problems`].
+    Skip,
+}
+
+/// What to read of a log.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadOptions {
+    /// Nothing before this offset.
+    pub start_offset: Option<i64>,
+    /// Nothing from this offset on.
+    pub end_offset: Option<i64>,
+    /// Nothing before the first record with this timestamp (ms) or a later one.
+    pub start_timestamp: Option<i64>,
+    /// Which records are delivered.
+    pub isolation_level: IsolationLevel,
+    /// Whether CRCs are checked.
+    pub check_crcs: bool,
+    /// The cap on one batch, stored or decompressed.
+    pub max_decompressed_bytes: usize,
+    /// What to do with damage.
+    pub on_error: OnError,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self {
+            start_offset: None,
+            end_offset: None,
+            start_timestamp: None,
+            isolation_level: IsolationLevel::ReadUncommitted,
+            check_crcs: true,
+            max_decompressed_bytes: DEFAULT_MAX_DECOMPRESSED_BYTES,
+            on_error: OnError::Fail,
+        }
+    }
+}
+
+/// A partition's directory, opened for reading.
+///
+/// ```no_run
+/// use magicbyte::log::{PartitionLog, ReadOptions};
+/// let log = PartitionLog::open("backup/orders-0".as_ref())?;
+/// let mut decompressor = magicbyte::Decompressor::new();
+/// for batch in log.batches(ReadOptions { start_offset: Some(1_000), ..Default::default() })? {
+///     let batch = batch?;
+///     for record in batch.data.batch()?.records(&mut decompressor)? {
+///         println!("{}", record?.offset());
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct PartitionLog {
+    listing: Listing,
+}
+
+impl PartitionLog {
+    /// Lists the directory (or a single segment file); reads nothing yet.
+    ///
+    /// # Errors
+    /// [`LogError::Io`].
+    pub fn open(path: &Path) -> LogResult<Self> {
+        Ok(Self { listing: list_partition(path, false)? })
+    }
+
+    /// What is in the directory.
+    #[must_use]
+    pub fn listing(&self) -> &Listing {
+        &self.listing
+    }
+
+    /// Surveys every segment and folds the surveys: transactions, epochs, overlaps.
+    ///
+    /// # Errors
+    /// [`LogError::Io`].
+    pub fn plan(&self, options: PlanOptions) -> LogResult<Plan> {
+        let surveys: LogResult<Vec<_>> = self.listing.segments.iter().map(survey_segment).collect();
+        plan_partition(&self.listing, &surveys?, options)
+    }
+
+    /// The batches that hold what the options ask for, in offset order. `read_committed` surveys
+    /// the whole log first, since a marker may stand far behind its data; otherwise nothing is
+    /// read before it is asked for.
+    ///
+    /// # Errors
+    /// [`LogError::Io`].
+    pub fn batches(&self, options: ReadOptions) -> LogResult<LogBatches> {
+        let mut start_offset = options.start_offset;
+        if let Some(timestamp) = options.start_timestamp {
+            let found = self.offset_for_timestamp(timestamp)?.unwrap_or(i64::MAX);
+            start_offset = Some(start_offset.unwrap_or(0).max(found));
+        }
+        let mut end_offset = options.end_offset.unwrap_or(i64::MAX);
+        let source = match options.isolation_level {
+            IsolationLevel::ReadUncommitted => {
+                // The segment that holds the start is the last whose name is not beyond it.
+                let names = &self.listing.segments;
+                let skip = names.partition_point(|s| s.base_offset <= start_offset.unwrap_or(0)).saturating_sub(1);
+                Source::Segments(names[skip..].to_vec().into_iter())
+            }
+            IsolationLevel::ReadCommitted => {
+                let plan = self.plan(PlanOptions {
+                    isolation_level: options.isolation_level,
+                    start_offset,
+                    end_offset: options.end_offset,
+                    ..PlanOptions::default()
+                })?;
+                end_offset = end_offset.min(plan.last_stable_offset.unwrap_or(i64::MAX));
+                Source::Chunks(plan.chunks.into_iter())
+            }
+        };
+        Ok(LogBatches {
+            source,
+            reader: None,
+            start_offset: start_offset.unwrap_or(i64::MIN),
+            end_offset,
+            options,
+            problems: Vec::new(),
+        })
+    }
+
+    /// The first offset whose record has this timestamp (ms) or a later one.
+    ///
+    /// # Errors
+    /// [`LogError::Io`].
+    pub fn offset_for_timestamp(&self, timestamp: i64) -> LogResult<Option<i64>> {
+        for segment in &self.listing.segments {
+            if let Some(offset) = offset_for_timestamp_in(segment, timestamp)? {
+                return Ok(Some(offset));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Decodes every record of every segment and accounts for every byte; keeps nothing.
+    ///
+    /// # Errors
+    /// [`LogError::Io`]; damage is not an error, it is in the result.
+    pub fn verify(&self, options: PlanOptions) -> LogResult<PartitionReconciliation> {
+        let plan = self.plan(options)?;
+        let mut decompressor = Decompressor::new();
+        let results: LogResult<Vec<_>> =
+            plan.chunks.iter().map(|chunk| verify_chunk(chunk, &mut decompressor)).collect();
+        reconcile(&plan, &results?)
+    }
+}
+
+fn verify_chunk(chunk: &Chunk, decompressor: &mut Decompressor) -> LogResult<ChunkResult> {
+    let io = |error| LogError::io(Path::new(&chunk.path), error);
+    let mut reader = ChunkReader::open(chunk.clone(), true, decompressor.limit()).map_err(io)?;
+    while let Some((data, disposition)) = reader.next_batch().map_err(io)? {
+        match data.batch().and_then(|batch| Ok((count(&batch, &reader, decompressor)?, batch.last_offset()))) {
+            Ok((counts, last_offset)) => reader.good(&data, last_offset, disposition, counts),
+            Err(error) => reader.bad(&data, &error),
+        }
+    }
+    Ok(reader.result().clone())
+}
+
+/// Walks all records of a batch: whether it is good, and how many are asked for.
+fn count(batch: &Batch<'_>, reader: &ChunkReader, decompressor: &mut Decompressor) -> Result<BatchCounts> {
+    let mut counts = BatchCounts::default();
+    for record in batch.records(decompressor)? {
+        let offset = record?.offset();
+        counts.announced += 1;
+        counts.first_offset.get_or_insert(offset);
+        counts.outside += u64::from(!reader.in_range(offset));
+    }
+    Ok(counts)
+}
+
+/// A batch of the log and what its records are to a reader.
+#[derive(Clone, Debug)]
+pub struct LogBatch {
+    /// The batch with its bytes.
+    pub data: SegmentBatch,
+    /// Data, control or aborted.
+    pub disposition: Disposition,
+    /// The segment's file name.
+    pub segment: String,
+    /// Records before it were not asked for.
+    pub start_offset: i64,
+    /// Records from it on were not asked for.
+    pub end_offset: i64,
+}
+
+/// The batches of a log, in offset order. See [`PartitionLog::batches`].
+#[derive(Debug)]
+pub struct LogBatches {
+    source: Source,
+    reader: Option<ChunkReader>,
+    /// Rises as batches are delivered, so that overlapping segments give no record twice.
+    start_offset: i64,
+    end_offset: i64,
+    options: ReadOptions,
+    problems: Vec<Problem>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Segments(std::vec::IntoIter<Segment>),
+    Chunks(std::vec::IntoIter<Chunk>),
+}
+
+impl LogBatches {
+    /// What was left out so far ([`OnError::Skip`]), torn tails included.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// Nothing from this offset on: what was asked for, or the last stable offset.
+    #[must_use]
+    pub fn end_offset(&self) -> i64 {
+        self.end_offset
+    }
+
+    fn next_chunk(&mut self) -> LogResult<Option<Chunk>> {
+        match &mut self.source {
+            Source::Chunks(chunks) => Ok(chunks.next()),
+            Source::Segments(segments) => {
+                for segment in segments.by_ref().take_while(|s| s.base_offset < self.end_offset) {
+                    if let Some(chunk) = whole_segment(&segment, self.start_offset)? {
+                        return Ok(Some(chunk));
+                    }
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    fn advance(&mut self) -> LogResult<Option<LogBatch>> {
+        loop {
+            if self.reader.is_none() {
+                let Some(chunk) = self.next_chunk()? else { return Ok(None) };
+                let path = chunk.path.clone();
+                let limit = self.options.max_decompressed_bytes;
+                let reader = ChunkReader::open(chunk, self.options.check_crcs, limit);
+                self.reader = Some(reader.map_err(|e| LogError::io(Path::new(&path), e))?);
+            }
+            let Some(reader) = &mut self.reader else { return Ok(None) };
+            let next = reader.next_batch().map_err(|e| LogError::io(Path::new(&reader.chunk().path), e))?;
+            let problems = reader.take_problems();
+            self.problems.extend(problems);
+            if let (Some(error), OnError::Fail) = (reader.take_error(), self.options.on_error) {
+                return Err(LogError::Format { path: reader.chunk().path.clone().into(), error });
+            }
+            match next {
+                None => self.reader = None,
+                Some((data, disposition)) => {
+                    let segment = reader.chunk().segment.clone();
+                    let (stored, last) = match data.batch() {
+                        Ok(batch) => (batch.stored_offset(), batch.last_offset()),
+                        Err(_) => continue,
+                    };
+                    if last < self.start_offset {
+                        continue;
+                    }
+                    let base_is_stored = data.data().get(16) == Some(&2);
+                    if base_is_stored && stored >= self.end_offset {
+                        return Ok(None);
+                    }
+                    let (start_offset, end_offset) = (self.start_offset, self.end_offset);
+                    self.start_offset = last.saturating_add(1);
+                    return Ok(Some(LogBatch { data, disposition, segment, start_offset, end_offset }));
+                }
+            }
+        }
+    }
+}
+
+impl Iterator for LogBatches {
+    type Item = LogResult<LogBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.advance().transpose();
+        if matches!(next, Some(Err(_)) | None) {
+            self.reader = None;
+            self.source = Source::Chunks(Vec::new().into_iter());
+        }
+        next
+    }
+}
+
+/// One chunk for a segment that nobody surveyed, from the place its index gives for the offset;
+/// none if it has nothing to add.
+fn whole_segment(segment: &Segment, start_offset: i64) -> LogResult<Option<Chunk>> {
+    let start = if start_offset > segment.base_offset { position_for_offset(segment, start_offset)? } else { 0 };
+    // Offsets before the file's own name: only a look at the whole segment can tell what is wrong.
+    let odd = start == 0 && first_stored_offset(segment)?.is_some_and(|first| first < segment.base_offset);
+    if !odd || segment.is_checkpoint {
+        return Ok(Some(Chunk::of(segment, if segment.is_checkpoint { 0 } else { segment.base_offset }, start..segment.size)));
+    }
+    let survey = survey_segment(segment)?;
+    if survey.last_offset.is_some_and(|last| last < start_offset) {
+        return Ok(None);
+    }
+    Ok(Some(Chunk::of(segment, survey.base_offset(), start..segment.size)))
+}

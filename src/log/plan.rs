@@ -1,0 +1,394 @@
+//! The second step, the fold: surveys joined in offset order into a plan of what to read.
+//! Pure: no file is touched.
+
+use super::{AbortedTransaction, EpochEntry, IgnoredFile, Listing, LogError, LogResult, Segment, Survey};
+use crate::Error;
+use crate::state::transactions::{AbortedRange, TransactionEvent, Transactions};
+
+/// How far apart the survey puts borders, and the default size of a chunk: 4 MiB.
+pub const DEFAULT_CHUNK_BYTES: u64 = 4 << 20;
+
+/// Which records a reader gets to see (Kafka's `isolation.level`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum IsolationLevel {
+    /// Everything.
+    #[default]
+    ReadUncommitted,
+    /// No aborted transactions, and nothing from the last stable offset on.
+    ReadCommitted,
+}
+
+impl std::str::FromStr for IsolationLevel {
+    type Err = LogError;
+
+    fn from_str(name: &str) -> LogResult<Self> {
+        match name {
+            "read_uncommitted" => Ok(Self::ReadUncommitted),
+            "read_committed" => Ok(Self::ReadCommitted),
+            other => Err(LogError::Usage(format!(
+                "isolation level {other:?}: expected \"read_uncommitted\" or \"read_committed\""
+            ))),
+        }
+    }
+}
+
+/// A row of the table `problems`: something in the log that is not as it should be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Problem {
+    /// The topic.
+    pub topic: String,
+    /// The partition.
+    pub partition: i32,
+    /// The file concerned.
+    pub segment: Option<String>,
+    /// A stable word: [`crate::ErrorKind::name`], or one of the plan's own.
+    pub kind: String,
+    /// First byte concerned.
+    pub start: Option<u64>,
+    /// One behind the last byte concerned.
+    pub end: Option<u64>,
+    /// The batch's base offset, as far as it can be trusted.
+    pub base_offset: Option<i64>,
+    /// The record's index in its batch.
+    pub record_index: Option<u32>,
+    /// The field, in Kafka's spelling.
+    pub field: Option<String>,
+    /// For people.
+    pub message: String,
+}
+
+impl Problem {
+    /// A problem of a file as a whole.
+    pub(super) fn of_file(segment: &Segment, file: &str, kind: &str, message: String) -> Self {
+        Self {
+            topic: segment.topic.clone(),
+            partition: segment.partition,
+            segment: Some(file.to_owned()),
+            kind: kind.to_owned(),
+            message,
+            ..Self::default()
+        }
+    }
+
+    /// A problem of a byte range.
+    pub(super) fn of_range(chunk: &Chunk, start: u64, end: u64, error: &Error) -> Self {
+        Self {
+            topic: chunk.topic.clone(),
+            partition: chunk.partition,
+            segment: Some(chunk.segment.clone()),
+            kind: error.kind().name().to_owned(),
+            start: Some(start),
+            end: Some(end),
+            base_offset: error.base_offset(),
+            record_index: error.record_index(),
+            field: error.field().map(str::to_owned),
+            message: error.to_string(),
+        }
+    }
+}
+
+/// What to read, beyond the directory itself.
+#[derive(Clone, Copy, Debug)]
+pub struct PlanOptions {
+    /// Which records to deliver.
+    pub isolation_level: IsolationLevel,
+    /// Nothing before this offset.
+    pub start_offset: Option<i64>,
+    /// Nothing from this offset on.
+    pub end_offset: Option<i64>,
+    /// About how large a chunk is, in bytes of the file.
+    pub chunk_bytes: u64,
+}
+
+impl Default for PlanOptions {
+    fn default() -> Self {
+        Self {
+            isolation_level: IsolationLevel::default(),
+            start_offset: None,
+            end_offset: None,
+            chunk_bytes: DEFAULT_CHUNK_BYTES,
+        }
+    }
+}
+
+/// A byte range of a segment, cut at borders, with all that decoding it takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Chunk {
+    /// The segment's path.
+    pub path: String,
+    /// The segment's file name.
+    pub segment: String,
+    /// The topic.
+    pub topic: String,
+    /// The partition.
+    pub partition: i32,
+    /// The segment's size when it was listed.
+    pub size: u64,
+    /// First byte.
+    pub start: u64,
+    /// One behind the last byte.
+    pub end: u64,
+    /// The smallest offset the first batch can have.
+    pub expected_offset: i64,
+    /// The largest offset the segment can hold.
+    pub max_offset: i64,
+    /// Records before it are outside what was asked for.
+    pub start_offset: Option<i64>,
+    /// Records from it on are outside what was asked for.
+    pub end_offset: Option<i64>,
+    /// The aborted transactions that reach into the chunk; empty unless `read_committed`.
+    pub aborted: Vec<AbortedRange>,
+}
+
+impl Chunk {
+    /// A byte range of a segment whose offsets begin at `base`, with no filter. A range that does
+    /// not start the segment needs its own `expected_offset` only where it is known better.
+    pub(super) fn of(segment: &Segment, base: i64, range: std::ops::Range<u64>) -> Self {
+        Self {
+            path: segment.path.clone(),
+            segment: segment.file.clone(),
+            topic: segment.topic.clone(),
+            partition: segment.partition,
+            size: segment.size,
+            start: range.start,
+            end: range.end,
+            expected_offset: base,
+            max_offset: if segment.is_checkpoint { i64::MAX } else { base.saturating_add(i32::MAX.into()) },
+            start_offset: None,
+            end_offset: None,
+            aborted: Vec::new(),
+        }
+    }
+}
+
+/// A segment of a plan, with what its survey found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct PlanSegment {
+    /// The file.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub segment: Segment,
+    /// As [`Survey::first_offset`].
+    pub first_offset: Option<i64>,
+    /// As [`Survey::last_offset`].
+    pub last_offset: Option<i64>,
+    /// As [`Survey::max_timestamp`].
+    pub max_timestamp: i64,
+    /// As [`Survey::batches`].
+    pub batches: u64,
+}
+
+/// What to read, in offset order, and what is known before reading.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Plan {
+    /// The directory.
+    pub path: String,
+    /// The topic.
+    pub topic: String,
+    /// The partition.
+    pub partition: i32,
+    /// Which records are delivered.
+    pub isolation_level: IsolationLevel,
+    /// The chunks to decode.
+    pub chunks: Vec<Chunk>,
+    /// The segments that count, in offset order.
+    pub segments: Vec<PlanSegment>,
+    /// Files that are not read, overlapping segments among them.
+    pub ignored: Vec<IgnoredFile>,
+    /// What is wrong with the directory as a whole.
+    pub problems: Vec<Problem>,
+    /// The offset in the first batch's header.
+    pub first_offset: Option<i64>,
+    /// One behind the last offset: Kafka's log end offset.
+    pub next_offset: Option<i64>,
+    /// Where the earliest open transaction begins, else `next_offset`.
+    pub last_stable_offset: Option<i64>,
+    /// All aborted transactions.
+    pub aborted: Vec<AbortedRange>,
+    /// Where leader epochs begin, by the batches.
+    pub leader_epochs: Vec<EpochEntry>,
+}
+
+/// Joins the surveys of a directory's segments, in any order, into a plan.
+///
+/// # Errors
+/// [`LogError::Usage`] if a listed segment has no survey.
+pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOptions) -> LogResult<Plan> {
+    let mut plan = Plan {
+        path: listing.path.clone(),
+        topic: listing.topic.clone(),
+        partition: listing.partition,
+        isolation_level: options.isolation_level,
+        chunks: Vec::new(),
+        segments: Vec::new(),
+        ignored: listing.ignored.clone(),
+        problems: Vec::new(),
+        first_offset: None,
+        next_offset: None,
+        last_stable_offset: None,
+        aborted: Vec::new(),
+        leader_epochs: Vec::new(),
+    };
+    let mut ordered = Vec::with_capacity(listing.segments.len());
+    for segment in &listing.segments {
+        let survey = surveys.iter().find(|survey| survey.segment.path == segment.path);
+        ordered.push(survey.ok_or_else(|| LogError::Usage(format!("no survey of {}", segment.path)))?);
+    }
+    plan.note_swap_files(listing);
+    let mut transactions = Transactions::default();
+    let mut kept = Vec::new();
+    for survey in ordered {
+        let Some(start_offset) = plan.place(survey, options.start_offset) else { continue };
+        kept.push((survey, start_offset));
+        plan.problems.extend(survey.problems.iter().cloned());
+        for &event in &survey.transactions {
+            let (TransactionEvent::Begin { offset, .. } | TransactionEvent::End { offset, .. }) = event;
+            if start_offset.is_none_or(|start| options.start_offset == Some(start) || offset >= start) {
+                transactions.apply(event);
+            }
+        }
+        for &entry in &survey.leader_epochs {
+            if plan.leader_epochs.last().is_none_or(|last| last.epoch < entry.epoch) {
+                plan.leader_epochs.push(entry);
+            }
+        }
+    }
+    plan.aborted = transactions.aborted().to_vec();
+    plan.last_stable_offset = transactions.first_unstable_offset().or(plan.next_offset);
+    let mut end_offset = options.end_offset;
+    if options.isolation_level == IsolationLevel::ReadCommitted {
+        let stable = plan.last_stable_offset.unwrap_or(i64::MAX);
+        end_offset = Some(end_offset.unwrap_or(i64::MAX).min(stable));
+        for (survey, _) in &kept {
+            plan.compare_transaction_index(survey);
+        }
+    }
+    for (survey, start_offset) in kept {
+        plan.cut(survey, start_offset, end_offset, options);
+    }
+    Ok(plan)
+}
+
+impl Plan {
+    fn note_swap_files(&mut self, listing: &Listing) {
+        for file in listing.ignored.iter().filter(|file| file.reason == "swap") {
+            let message = "a broker stopped while it replaced segments: this file is not read".to_owned();
+            self.problems.push(Problem {
+                topic: self.topic.clone(),
+                partition: self.partition,
+                segment: Some(file.file.clone()),
+                kind: "unfinished_swap".into(),
+                message,
+                ..Problem::default()
+            });
+        }
+    }
+
+    /// Takes a segment into the log behind those before it. None: it adds nothing to them.
+    /// Some: where to start reading it.
+    fn place(&mut self, survey: &Survey, asked: Option<i64>) -> Option<Option<i64>> {
+        let segment = &survey.segment;
+        let mut start_offset = asked;
+        if let (Some(first), Some(last), false) = (survey.first_offset, survey.last_offset, segment.is_checkpoint) {
+            if let Some(next) = self.next_offset.filter(|&next| first < next) {
+                let contained = last < next;
+                let message = format!(
+                    "segment holds offsets {first}..={last}, the segments before it reach {}: {}",
+                    next - 1,
+                    if contained { "it is not read" } else { "read from there on" },
+                );
+                self.problems.push(Problem::of_file(segment, &segment.file, "overlapping_segment", message));
+                if contained {
+                    self.ignored.push(IgnoredFile {
+                        file: segment.file.clone(),
+                        size: segment.size,
+                        reason: "overlapping".into(),
+                    });
+                    return None;
+                }
+                start_offset = Some(asked.unwrap_or(i64::MIN).max(next));
+            }
+            self.first_offset.get_or_insert(first);
+            self.next_offset = Some(last + 1);
+            if last < segment.base_offset {
+                let message = format!("the file's name says {}, its offsets end at {last}", segment.base_offset);
+                self.problems.push(Problem::of_file(segment, &segment.file, "wrong_base_offset", message));
+            }
+        }
+        self.segments.push(PlanSegment {
+            segment: segment.clone(),
+            first_offset: survey.first_offset,
+            last_offset: survey.last_offset,
+            max_timestamp: survey.max_timestamp,
+            batches: survey.batches,
+        });
+        Some(start_offset)
+    }
+
+    /// Markers are the authority; an index that lacks what they say would mislead a broker.
+    fn compare_transaction_index(&mut self, survey: &Survey) {
+        let segment = &survey.segment;
+        let (Some(first), Some(last)) = (survey.first_offset, survey.last_offset) else { return };
+        let known = |range: &&AbortedRange| {
+            survey.transaction_index.iter().any(|entry: &AbortedTransaction| {
+                entry.producer_id == range.producer_id && entry.last_offset == range.last_offset
+            })
+        };
+        let missing: Vec<_> =
+            self.aborted.iter().filter(|r| (first..=last).contains(&r.last_offset)).filter(|r| !known(r)).collect();
+        if let Some(range) = missing.first() {
+            let message = format!(
+                "{} aborted transactions are not in the transaction index; the first is of producer {}, \
+                 offsets {}..={}. The markers in the log are followed.",
+                missing.len(),
+                range.producer_id,
+                range.first_offset,
+                range.last_offset
+            );
+            let file = segment.file.replace(".log", ".txnindex");
+            self.problems.push(Problem::of_file(segment, &file, "transaction_index_mismatch", message));
+        }
+    }
+
+    fn cut(&mut self, survey: &Survey, start_offset: Option<i64>, end_offset: Option<i64>, options: PlanOptions) {
+        let segment = &survey.segment;
+        let base = survey.base_offset();
+        let (mut start, mut expected_offset) = (0, base);
+        let mut borders = survey.borders.iter().peekable();
+        while start < segment.size {
+            let next = loop {
+                match borders.next() {
+                    // Too close: join the two.
+                    Some(border) if border.position < start + options.chunk_bytes && borders.peek().is_some() => {}
+                    other => break other,
+                }
+            };
+            let end = next.map_or(segment.size, |border| border.position);
+            let next_expected = next.map_or(i64::MAX, |border| border.expected_offset);
+            // Asked ranges leave whole chunks out; all others are read, so that every byte is counted.
+            let outside = options.start_offset.is_some_and(|asked| next_expected <= asked)
+                || options.end_offset.is_some_and(|asked| expected_offset >= asked && start > 0);
+            if !outside {
+                let reaches_in =
+                    |r: &&AbortedRange| r.last_offset >= expected_offset && r.first_offset < next_expected;
+                let aborted = match options.isolation_level {
+                    IsolationLevel::ReadCommitted => self.aborted.iter().filter(reaches_in).copied().collect(),
+                    IsolationLevel::ReadUncommitted => Vec::new(),
+                };
+                self.chunks.push(Chunk {
+                    expected_offset,
+                    start_offset,
+                    end_offset,
+                    aborted,
+                    ..Chunk::of(segment, base, start..end)
+                });
+            }
+            (start, expected_offset) = (end, next_expected);
+        }
+    }
+}

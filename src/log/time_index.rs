@@ -1,0 +1,36 @@
+//! `.timeindex`: largest timestamp so far to offset, 12 bytes an entry (Kafka's `TimeIndex`).
+
+use super::offset_index::used_entries;
+use crate::bytes::cursor::be;
+use crate::error::{ErrorKind, Result};
+
+const ENTRY: usize = 12;
+
+/// One entry: no record up to the offset has a larger timestamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct TimeIndexEntry {
+    /// Milliseconds.
+    pub timestamp: i64,
+    /// Absolute last offset of the batch in which the timestamp was reached.
+    pub offset: i64,
+}
+
+/// Reads a time index whose segment has this base offset; the zero tail is left out.
+///
+/// # Errors
+/// [`ErrorKind::InvalidSidecar`] if the size is no multiple of 12 or entries go back.
+pub fn parse_time_index(data: &[u8], base_offset: i64) -> Result<Vec<TimeIndexEntry>> {
+    let entry = |e: &[u8]| TimeIndexEntry {
+        timestamp: be!(e, 0, i64),
+        offset: base_offset.wrapping_add(be!(e, 8, i32).into()),
+    };
+    let entries: Vec<_> = used_entries(data, ENTRY, "a time index")?.map(entry).collect();
+    let going_on = |pair: &[TimeIndexEntry]| {
+        pair[0].timestamp < pair[1].timestamp && pair[0].offset <= pair[1].offset
+    };
+    if !entries.windows(2).all(going_on) || entries.first().is_some_and(|e| e.offset < base_offset) {
+        return Err(ErrorKind::InvalidSidecar("the entries of the time index go back").into());
+    }
+    Ok(entries)
+}

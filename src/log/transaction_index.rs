@@ -1,0 +1,43 @@
+//! `.txnindex`: aborted transactions, 34 bytes an entry (Kafka's `TransactionIndex`).
+
+use crate::bytes::cursor::be;
+use crate::error::{ErrorKind, Result};
+
+const ENTRY: usize = 34;
+
+/// One aborted transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct AbortedTransaction {
+    /// The entry's version, 0.
+    pub version: i16,
+    /// Whose transaction.
+    pub producer_id: i64,
+    /// Offset of its first record.
+    pub first_offset: i64,
+    /// Offset of its abort marker (inclusive).
+    pub last_offset: i64,
+    /// The last stable offset when the marker was written.
+    pub last_stable_offset: i64,
+}
+
+/// Reads a transaction index.
+///
+/// # Errors
+/// [`ErrorKind::InvalidSidecar`] if the size is no multiple of 34 or the version is unknown.
+pub fn parse_transaction_index(data: &[u8]) -> Result<Vec<AbortedTransaction>> {
+    if !data.len().is_multiple_of(ENTRY) {
+        return Err(ErrorKind::InvalidSidecar("the size is not a multiple of 34").into());
+    }
+    let entry = |e: &[u8]| match be!(e, 0, i16) {
+        0 => Ok(AbortedTransaction {
+            version: 0,
+            producer_id: be!(e, 2, i64),
+            first_offset: be!(e, 10, i64),
+            last_offset: be!(e, 18, i64),
+            last_stable_offset: be!(e, 26, i64),
+        }),
+        _ => Err(ErrorKind::InvalidSidecar("unknown version of a transaction index entry").into()),
+    };
+    data.chunks_exact(ENTRY).map(entry).collect()
+}

@@ -1,0 +1,3 @@
+//! Pure folds over batches: what a broker knows of a log without looking at its records.
+
+pub(crate) mod transactions;

@@ -1,0 +1,132 @@
+"""The commit protocol: what is published, what is refused, what a failure leaves behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from magicbyte.jobs.commit import Output
+from magicbyte.jobs.decode import Decoded, WriteOptions, decode_task
+from magicbyte.jobs.engines import LocalEngine
+from magicbyte.jobs.failure import RefusedError
+from magicbyte.jobs.ingest import IngestOptions, ingest
+from magicbyte.jobs.partitions import list_partitions
+from magicbyte.jobs.plan import Task, plan_partitions, tasks_of
+from magicbyte.jobs.reading import ReadOptions
+
+REPORT = {"magicbyte": "test"}
+pytestmark = pytest.mark.partitions("v2_txn", "v0_gzip")
+
+
+def visible(out: Path) -> list[str]:
+    """The data files that Spark or pyarrow would read."""
+    files = (path.relative_to(out) for path in out.rglob("*.parquet"))
+    return sorted(str(path) for path in files if not any(part.startswith("_") for part in path.parts))
+
+
+def decode(source: Path, output: Output) -> list[Decoded]:
+    options = WriteOptions(ReadOptions(("key", "value", "offset"), True), output.staging)
+    plans = plan_partitions(list_partitions([str(source)]), LocalEngine(1))
+    return [decode_task(task, options) for task in tasks_of(plans, 1)]
+
+
+def test_only_named_files_are_published(source: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with Output(str(out), [str(source)]) as output:
+        decode(source, output)  # an attempt whose result never arrived
+        files = [file for one in decode(source, output) for file in one.files]
+        assert visible(out) == []
+        output.add(files)
+        output.add_empty_tables(["offset"], "v2_txn", 0)
+        assert visible(out) == []
+        output.commit(REPORT)
+    assert sum(path.startswith("records/") for path in visible(out)) == 2
+    assert sum(path.startswith("problems/") for path in visible(out)) == 1
+    names = {path.name for path in out.iterdir()}
+    assert names == {"records", "batches", "problems", "reconciliation.json", "_SUCCESS"}
+
+
+def test_a_dead_job_leaves_no_table(source: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    output = Output(str(out), [str(source)])
+    decode(source, output)
+    output.add([])
+    assert visible(out) == []
+    assert {path.name for path in out.iterdir()} == {"_temporary"}
+    # What it left is ours, so it can be written over; nothing else may be done with it by mistake.
+    with pytest.raises(RefusedError, match="not empty"):
+        Output(str(out), [str(source)])
+    ingest([str(source)], str(out), LocalEngine(1), IngestOptions(overwrite=True))
+    assert (out / "_SUCCESS").exists()
+    assert not (out / "_temporary").exists()
+
+
+def test_a_failed_job_cleans_up(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(task: Task, options: WriteOptions) -> Decoded:
+        decode_task(task, options)
+        raise OSError("disk full")
+
+    monkeypatch.setattr("magicbyte.jobs.ingest.decode_task", fail)
+    out = tmp_path / "out"
+    with pytest.raises(OSError, match="disk full"):
+        ingest([str(source)], str(out), LocalEngine(2), IngestOptions())
+    assert not out.exists()
+    out.mkdir()
+    with pytest.raises(OSError, match="disk full"):
+        ingest([str(source)], str(out), LocalEngine(2), IngestOptions())
+    assert list(out.iterdir()) == []
+
+
+def test_a_failed_overwrite_keeps_the_old_output(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    ingest([str(source)], str(out), LocalEngine(1), IngestOptions())
+    before = visible(out)
+
+    def fail(output: Output, report: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Output, "commit", fail)
+    with pytest.raises(OSError, match="disk full"):
+        ingest([str(source)], str(out), LocalEngine(1), IngestOptions(overwrite=True))
+    assert visible(out) == before
+    assert (out / "_SUCCESS").exists()
+    assert not (out / "_temporary").exists()
+
+
+def test_overwrite_replaces_everything(source: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ingest([str(source)], str(out), LocalEngine(1), IngestOptions())
+    ingest([str(source / "v2_txn")], str(out), LocalEngine(1), IngestOptions(overwrite=True))
+    assert all("topic=v2_txn" in path for path in visible(out))
+    assert (out / "_SUCCESS").exists()
+
+
+def test_refusals(source: Path, tmp_path: Path) -> None:
+    def refused(out: Path, match: str, *, overwrite: bool = True) -> None:
+        before = sorted(tmp_path.rglob("*"))
+        with pytest.raises(RefusedError, match=match):
+            Output(str(out), [str(source)], overwrite=overwrite)
+        assert sorted(tmp_path.rglob("*")) == before
+
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "thesis.txt").write_text("years of work")
+    refused(foreign, "not empty", overwrite=False)
+    refused(foreign, "no output of magicbyte")
+    (foreign / "thesis.txt").rename(foreign / "records")
+    refused(foreign, "no output of magicbyte")
+    refused(source, "inside each other")
+    refused(source / "v2_txn" / "out", "inside each other")
+    refused(tmp_path, "inside each other")
+    (tmp_path / "link").symlink_to(source)
+    refused(tmp_path / "link", "inside each other")
+    ours = tmp_path / "ours"
+    ingest([str(source)], str(ours), LocalEngine(1), IngestOptions())
+    (ours / "notes.txt").write_text("mine")
+    refused(ours, "notes.txt")
+    file = tmp_path / "file"
+    file.write_text("")
+    refused(file, "not a directory")

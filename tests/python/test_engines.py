@@ -1,0 +1,103 @@
+"""Both engines give the same answers, in order, and say what failed."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.dataset as ds
+import pytest
+
+from magicbyte.jobs.decode import Decoded, WriteOptions, decode_task
+from magicbyte.jobs.engines import LocalEngine, SparkEngine
+from magicbyte.jobs.ingest import IngestOptions, ingest
+from magicbyte.jobs.plan import Task
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_local_order_and_progress() -> None:
+    first_may_end = threading.Event()
+    seen: list[int] = []
+
+    class Progress:
+        visible = True
+
+        def step(self, name: str, size: int) -> Progress:
+            assert (name, size) == ("names", 60)
+            return self
+
+        def __enter__(self) -> Progress:
+            return self
+
+        def __exit__(self, *exc: object) -> None:
+            pass
+
+        def done(self, total_bytes: int) -> None:
+            seen.append(total_bytes)
+
+    def work(number: int) -> int:
+        # The first to start is the last to end; the answers come in order all the same.
+        if number == 1:
+            first_may_end.wait(10)
+        else:
+            first_may_end.set()
+        return -number
+
+    answers = LocalEngine(2).map(work, [1, 2, 3], name="names", sizes=[10, 20, 30], progress=Progress())
+    assert answers == [-1, -2, -3]
+    assert seen[-1] == 60
+
+
+def test_local_failure_ends_all() -> None:
+    def work(number: int) -> int:
+        if number == 0:
+            raise OSError("disk on fire")
+        return number
+
+    with pytest.raises(OSError, match="on fire"):
+        LocalEngine(1).map(work, list(range(100)), name="work", sizes=[1] * 100)
+
+
+@pytest.mark.spark
+def test_spark_order_and_names(spark: SparkSession) -> None:
+    engine = SparkEngine(spark)
+    assert engine.parallelism == 2
+
+    def work(number: int) -> tuple[int, str | None]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        return number, context.getLocalProperty("spark.job.description")
+
+    answers = engine.map(work, list(range(7)), name="magicbyte test: 7 tasks", sizes=[1] * 7)
+    assert answers == [(number, "magicbyte test: 7 tasks") for number in range(7)]
+    assert spark.sparkContext.getLocalProperty("spark.job.description") is None
+    assert engine.map(work, [], name="nothing", sizes=[]) == []
+
+
+@pytest.mark.spark
+@pytest.mark.partitions("v2_none", "v2_txn")
+def test_a_retried_task_does_not_double_rows(
+    spark: SparkSession, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marker = tmp_path / "failed-once"
+
+    def dies_once(task: Task, options: WriteOptions) -> Decoded:
+        decoded = decode_task(task, options)
+        if not marker.exists():
+            marker.touch()
+            raise OSError("executor lost after it wrote its files")
+        return decoded
+
+    monkeypatch.setattr("magicbyte.jobs.ingest.decode_task", dies_once)
+    out = tmp_path / "out"
+    report = ingest([str(source)], str(out), SparkEngine(spark), IngestOptions())
+    assert marker.exists()
+    assert report["balanced"]
+    table = ds.dataset(out / "records", partitioning="hive").to_table(["topic", "offset"])
+    assert table.num_rows == report["total"]["rows"] == 346 + 78
+    assert table.group_by(["topic", "offset"]).aggregate([]).num_rows == table.num_rows

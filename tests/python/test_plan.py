@@ -1,0 +1,45 @@
+"""How work is cut into tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from magicbyte.jobs.engines import LocalEngine, group_by_size
+from magicbyte.jobs.partitions import list_partitions
+from magicbyte.jobs.plan import MIB, plan_partitions, target_bytes, tasks_of
+
+
+def test_small_neighbours_are_grouped() -> None:
+    assert group_by_size("abcdef", [1, 1, 8, 9, 0, 20], 10) == [["a", "b", "c"], ["d", "e"], ["f"]]
+    assert group_by_size("ab", [0, 0], 10) == [["a", "b"]]
+    assert group_by_size("", [], 10) == []
+
+
+@pytest.mark.parametrize(
+    ("size", "parallelism", "tasks", "target"),
+    [
+        (1 << 40, 8, None, 128 * MIB),  # as large as a task gets
+        (1 << 10, 8, None, 4 * MIB),  # as small
+        (1200 * MIB, 10, None, 40 * MIB),  # three tasks a slot
+        (1000, 8, 10, 100),  # what is asked for, however small
+    ],
+)
+def test_target(size: int, parallelism: int, tasks: int | None, target: int) -> None:
+    assert target_bytes(size, parallelism, tasks) == target
+
+
+def test_tasks_cover_every_byte_once(kafka: Path) -> None:
+    listings = list_partitions([str(kafka)])
+    plans = plan_partitions(listings, LocalEngine(2), tasks=100)
+    chunks = [chunk for planned in plans for chunk in planned.plan["chunks"]]
+    for planned in plans:
+        for segment in planned.plan["segments"]:
+            ranges = [(chunk["start"], chunk["end"]) for chunk in chunks if chunk["path"] == segment["path"]]
+            assert [start for start, _ in ranges] == [0, *(end for _, end in ranges[:-1])]
+            assert ranges[-1][1] == segment["size"]
+    tasks = tasks_of(plans, 2, tasks=100)
+    assert len(tasks) >= 40
+    assert sum(len(task.chunks) for task in tasks) == len(chunks)
+    assert [task.number for task in tasks] == list(range(len(tasks)))

@@ -1,0 +1,114 @@
+"""The options of the data source, without Spark's machinery."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from magicbyte.spark.offsets import Edge
+from magicbyte.spark.options import OptionError, Options, Topics, parse_options
+from magicbyte.spark.paths import expand_paths
+
+
+def parse(**given: Any) -> Options:
+    return parse_options({"path": "/logs", **given})
+
+
+def test_defaults() -> None:
+    options = parse()
+    assert options.table == "records"
+    assert options.columns == ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
+    assert (options.starting, options.ending) == (
+        Edge("startingOffsets"),
+        Edge("endingOffsets", strict=False),
+    )
+    assert options.isolation_level == "read_uncommitted"
+    assert not options.fail_fast
+    assert options.topics.take("any", 7)
+
+
+def test_names_are_case_insensitive() -> None:
+    options = parse_options({"PATH": "/logs", "INCLUDEHEADERS": "TRUE", "Mode": "failfast"})
+    assert options.columns is not None
+    assert options.columns[-1] == "headers"
+    assert options.fail_fast
+
+
+def test_options_of_a_kafka_job_do_no_harm() -> None:
+    options = parse(**{"kafka.bootstrap.servers": "b:9092", "failOnDataLoss": "false", "groupIdPrefix": "x"})
+    assert options.isolation_level == "read_uncommitted"
+    assert parse(**{"kafka.isolation.level": "read_committed"}).isolation_level == "read_committed"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"startingOffset": "earliest"}, "did you mean startingOffsets"),
+        ({"bananas": "3"}, "unknown option bananas. Known are: path,"),
+        ({"table": "record"}, "table must be one of"),
+        ({"mode": "DROPMALFORMED"}, "mode must be one of"),
+        ({"isolationLevel": "committed"}, "isolationLevel must be"),
+        ({"includeHeaders": "yes"}, "includeHeaders must be"),
+        ({"minPartitions": "0"}, "minPartitions must be"),
+        ({"subscribe": "a", "assign": '{"a":[0]}'}, "only one of"),
+        ({"subscribePattern": "("}, "no regular expression"),
+        ({"assign": "[1]"}, "assign must look like"),
+        ({"startingOffsets": "latest"}, "cannot be latest"),
+        ({"startingOffsets": '{"t":{"0":-1}}'}, "cannot be latest"),
+        ({"endingOffsets": "earliest"}, "cannot be earliest"),
+        ({"endingOffsets": '{"t":{"0":-2}}'}, "cannot be earliest"),
+        ({"startingOffsets": "17"}, "must look like"),
+        ({"startingTimestamp": "yesterday"}, "milliseconds"),
+        ({"startingOffsetsByTimestampStrategy": "first"}, "error or latest"),
+    ],
+)
+def test_wrong_options(given: dict[str, str], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        parse(**given)
+
+
+def test_path_is_needed() -> None:
+    with pytest.raises(OptionError, match="path is missing"):
+        parse_options({})
+    assert parse_options({"paths": '["/a","/b"]'}).paths == ("/a", "/b")
+
+
+def test_precedence() -> None:
+    offsets = {"startingOffsets": '{"t":{"0":5}}'}
+    by_timestamp = {"startingOffsetsByTimestamp": '{"t":{"0":1000}}'}
+    timestamp = {"startingTimestamp": "2000"}
+    assert parse(**offsets).starting.offsets == {("t", 0): 5}
+    assert parse(**offsets, **by_timestamp).starting.timestamps == {("t", 0): 1000}
+    assert parse(**offsets, **by_timestamp, **timestamp).starting.timestamp == 2000
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        ({"subscribe": "a, b"}, {("a", 0), ("a", 1), ("b", 0)}),
+        ({"subscribePattern": "a|bc?"}, {("a", 0), ("a", 1), ("b", 0), ("bc", 0)}),
+        ({"assign": '{"a":[1],"bc":[0]}'}, {("a", 1), ("bc", 0)}),
+    ],
+)
+def test_topics(given: dict[str, str], taken: set[tuple[str, int]]) -> None:
+    topics: Topics = parse(**given).topics
+    there = [("a", 0), ("a", 1), ("b", 0), ("bc", 0), ("abc", 0)]
+    assert {place for place in there if topics.take(*place)} == taken
+
+
+def test_paths(tmp_path: Path) -> None:
+    for name in ("a-0", "a-1", "b,c-0"):
+        (tmp_path / name).mkdir()
+    a0, a1, bc = (str(tmp_path / name) for name in ("a-0", "a-1", "b,c-0"))
+    assert expand_paths([f"{a0},{a1}"]) == [a0, a1]
+    assert expand_paths([f"{tmp_path}/a-*"]) == [a0, a1]
+    assert expand_paths([bc]) == [bc]
+    assert expand_paths([f"file://{a0}", f"file:{a1}"]) == [a0, a1]
+    with pytest.raises(FileNotFoundError, match="no such directory"):
+        expand_paths([f"{tmp_path}/z-*"])
+    with pytest.raises(ValueError, match="s3a is not supported"):
+        expand_paths(["s3a://bucket/logs"])
