@@ -187,6 +187,39 @@ impl<'a> Batch<'a> {
         })
     }
 
+    /// The bytes the records are in, refcounted: a share of `data`, which are the batch's own
+    /// bytes, or of the decompression buffer.
+    #[cfg(feature = "python")]
+    pub(crate) fn payload_shared(
+        &self,
+        data: &::bytes::Bytes,
+        decompressor: &mut Decompressor,
+    ) -> Result<::bytes::Bytes> {
+        let codec = self.compression()?;
+        let compressed = match self {
+            Self::V2(batch) if batch.is_stored(codec) => return Ok(data.slice_ref(batch.payload())),
+            Self::Legacy(_) if codec == Compression::None => return Ok(data.clone()),
+            Self::V2(batch) => batch.payload(),
+            Self::Legacy(batch) => batch.wrapped(codec)?,
+        };
+        decompressor.decompress_shared(codec, self.magic(), compressed).map_err(|e| self.place(e))
+    }
+
+    /// The records in `payload`, which [`payload_shared`](Self::payload_shared) gave.
+    #[cfg(feature = "python")]
+    pub(crate) fn records_in<'r>(&self, payload: &'r [u8]) -> Result<Records<'r>>
+    where
+        'a: 'r,
+    {
+        Ok(match self {
+            Self::V2(batch) => Records::V2(RecordIter::new(batch, payload)?),
+            Self::Legacy(batch) if batch.compression()? == Compression::None => {
+                Records::Legacy(MessageIter::single(batch))
+            }
+            Self::Legacy(batch) => Records::Legacy(MessageIter::wrapped(batch, payload)?),
+        })
+    }
+
     /// Adds this batch's place to an error from elsewhere.
     pub(crate) fn place(&self, error: Error) -> Error {
         either!(self, b => b.place(error))
@@ -203,6 +236,12 @@ pub enum Records<'r> {
 }
 
 impl Records<'_> {
+    /// Bytes of the record section as it is read: decompressed where the batch is compressed.
+    #[must_use]
+    pub fn payload_size(&self) -> usize {
+        either!(self, records => records.payload_size())
+    }
+
     /// Leaves the CRCs of messages inside a legacy wrapper unchecked.
     #[must_use]
     pub fn without_crc_check(self) -> Self {

@@ -3,10 +3,14 @@
 
 mod batches;
 mod bytes;
+#[cfg(feature = "arrow")]
+pub mod columns;
 mod compression;
 mod error;
 mod legacy;
 pub mod log;
+#[cfg(feature = "python")]
+mod python;
 mod record;
 mod state;
 

@@ -8,6 +8,7 @@ Import the public names from `magicbyte`; the functions of the job layer at the 
 from collections.abc import Buffer, Iterator, Sequence
 from typing import Any, Final, TypeAlias, final
 
+from magicbyte.columns import Columns
 from magicbyte.enums import Compression, TimestampType
 
 __version__: Final[str]
@@ -92,17 +93,6 @@ class RecordBatch(_Batch): ...
 class LegacyBatch(_Batch): ...
 
 @final
-class Columns:
-    @property
-    def offsets(self) -> list[int]: ...
-    @property
-    def timestamps(self) -> list[int]: ...
-    @property
-    def keys(self) -> list[bytes | None]: ...
-    @property
-    def values(self) -> list[bytes | None]: ...
-
-@final
 class Record:
     @property
     def offset(self) -> int: ...
@@ -128,6 +118,34 @@ class Record:
     def attributes(self) -> int: ...
     @property
     def control(self) -> dict[str, Any] | None: ...
+
+# --- below magicbyte.log ---
+
+@final
+class PartitionLogCore:
+    def __init__(self, path: str) -> None: ...
+    def listing(self) -> str: ...
+    def verify(self, isolation_level: str) -> str: ...
+    def offset_for_timestamp(self, timestamp: int) -> int | None: ...
+    def batches(
+        self,
+        *,
+        start_offset: int | None,
+        end_offset: int | None,
+        start_timestamp: int | None,
+        isolation_level: str,
+        check_crcs: bool,
+        max_decompressed_bytes: int,
+        skip_damage: bool,
+    ) -> LogBatchesCore: ...
+
+@final
+class LogBatchesCore:
+    def __iter__(self) -> LogBatchesCore: ...
+    def __next__(self) -> tuple[RecordBatch | LegacyBatch, str, int, int, bool]: ...
+    def problems(self) -> str: ...
+    @property
+    def end_offset(self) -> int: ...
 
 # --- the segment directory, and the job layer: JSON in, JSON out (magicbyte.jobs.model) ---
 

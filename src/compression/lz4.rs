@@ -11,6 +11,8 @@ use crate::error::Result;
 
 const MAGIC: [u8; 4] = 0x184d_2204_u32.to_le_bytes();
 const UNCOMPRESSED: u32 = 1 << 31;
+/// No byte of a block yields more: a length goes on in bytes of up to 255.
+const MAX_RATIO: usize = 255;
 
 /// Whether the frame header's checksum is looked at.
 #[derive(Clone, Copy, PartialEq)]
@@ -49,7 +51,8 @@ pub(super) fn decompress(frame: &[u8], checksum: HeaderChecksum, out: &mut Outpu
         if word & UNCOMPRESSED != 0 {
             out.extend(data)?;
         } else {
-            let written = block::decompress_into(data, &mut out.spare(header.max_block)[..header.max_block])
+            let room = header.max_block.min(size.saturating_mul(MAX_RATIO));
+            let written = block::decompress_into(data, &mut out.spare(room)[..room])
                 .map_err(|error| refuse(format!("lz4: {error}")))?;
             out.advance(written)?;
         }

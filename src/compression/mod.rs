@@ -73,6 +73,8 @@ pub struct Decompressor {
     limit: usize,
     /// Shared with the batches handed out last; written again only when nobody else holds it.
     buffer: Arc<Vec<u8>>,
+    /// The one before: a reader that looks at a batch while it asks for the next needs two.
+    previous: Arc<Vec<u8>>,
     contexts: Contexts,
 }
 
@@ -108,7 +110,7 @@ impl Decompressor {
     /// A decompressor that refuses to write more than `limit` bytes for one batch.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
-        Self { limit, buffer: Arc::default(), contexts: Contexts::default() }
+        Self { limit, buffer: Arc::default(), previous: Arc::default(), contexts: Contexts::default() }
     }
 
     /// The largest size in bytes one batch may decompress to.
@@ -139,6 +141,9 @@ impl Decompressor {
     }
 
     fn fill(&mut self, codec: Compression, magic: i8, payload: &[u8]) -> Result<usize> {
+        if Arc::get_mut(&mut self.buffer).is_none() {
+            std::mem::swap(&mut self.buffer, &mut self.previous);
+        }
         if Arc::get_mut(&mut self.buffer).is_none() {
             // Somebody keeps the last batch: leave its buffer to them, start one of the same size.
             self.buffer = Arc::new(Vec::with_capacity(self.buffer.len().min(1 << 20)));
@@ -190,8 +195,14 @@ struct Output<'b> {
 impl Output<'_> {
     /// Room behind what is filled: at least `size` bytes, all the buffer has.
     fn spare(&mut self, size: usize) -> &mut [u8] {
-        let needed = self.filled + size;
+        let needed = self.filled.saturating_add(size);
         if self.buffer.len() < needed {
+            let capacity = self.buffer.capacity();
+            if capacity < needed {
+                // Doubles, but not past the limit: that is all the memory a bomb can get.
+                let target = capacity.saturating_mul(2).min(self.limit).max(needed);
+                self.buffer.reserve_exact(target - self.buffer.len());
+            }
             self.buffer.resize(needed, 0);
         }
         &mut self.buffer[self.filled..]

@@ -6,6 +6,7 @@ use super::{Output, refuse};
 use crate::error::Result;
 
 const FIRST_GUESS: usize = 16 << 10;
+const PLAUSIBLE_RATIO: usize = 64;
 /// How libzstd says "the destination is too small": `ZSTD_error_dstSize_tooSmall`, whose number
 /// is part of its stable interface, as a negative `size_t`.
 const TOO_SMALL: usize = 70usize.wrapping_neg();
@@ -25,7 +26,9 @@ impl Default for Context {
 impl Context {
     pub(super) fn decompress(&mut self, payload: &[u8], out: &mut Output<'_>) -> Result<()> {
         let dctx = self.dctx.get_or_insert_with(DCtx::create);
-        let mut size = self.learned.max(payload.len().saturating_mul(2)).min(out.limit);
+        // One batch of extreme ratio must not make every small one behind it large.
+        let plausible = self.learned.min(payload.len().saturating_mul(PLAUSIBLE_RATIO)).max(FIRST_GUESS);
+        let mut size = plausible.max(payload.len().saturating_mul(2)).min(out.limit);
         loop {
             // The buffer may have more room than the guess: all of it, within the limit, is used.
             let limit = out.limit;

@@ -31,7 +31,7 @@ struct Wrapper {
 }
 
 impl<'r> MessageIter<'r> {
-    pub(super) fn single(batch: &LegacyBatch<'r>) -> Self {
+    pub(crate) fn single(batch: &LegacyBatch<'r>) -> Self {
         Self {
             rest: batch.as_bytes(),
             index: 0,
@@ -46,7 +46,7 @@ impl<'r> MessageIter<'r> {
     }
 
     /// Over `messages`, what the wrapper's value decompressed to.
-    pub(super) fn wrapped(batch: &LegacyBatch<'_>, messages: &'r [u8]) -> Result<Self> {
+    pub(crate) fn wrapped(batch: &LegacyBatch<'_>, messages: &'r [u8]) -> Result<Self> {
         let outer_offset = batch.last_offset();
         // Relative offsets end at the wrapper's: the last one must be known before the first.
         let mut count = 0;
@@ -93,6 +93,12 @@ impl<'r> MessageIter<'r> {
     #[must_use]
     pub fn record_count(&self) -> u32 {
         self.count
+    }
+
+    /// Bytes of the messages not read yet.
+    #[must_use]
+    pub fn payload_size(&self) -> usize {
+        self.rest.len()
     }
 
     fn read(&mut self) -> Result<Record<'r>> {

@@ -41,6 +41,18 @@ impl<'r> Headers<'r> {
         Ok(Self { data, count })
     }
 
+    /// The bytes and count of headers that [`check`](Self::check) accepted.
+    #[cfg(feature = "python")]
+    pub(crate) fn parts(&self) -> (&'r [u8], u32) {
+        (self.data, self.count)
+    }
+
+    /// From what [`parts`](Self::parts) gave.
+    #[cfg(feature = "python")]
+    pub(crate) fn from_parts(data: &'r [u8], count: u32) -> Self {
+        Self { data, count }
+    }
+
     /// Whether there is no header (left).
     #[must_use]
     #[inline]

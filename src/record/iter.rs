@@ -37,6 +37,12 @@ impl<'r> RecordIter<'r> {
         })
     }
 
+    /// Bytes of the record section.
+    #[must_use]
+    pub fn payload_size(&self) -> usize {
+        self.cursor.position() + self.cursor.remaining()
+    }
+
     #[inline(always)]
     fn read(&mut self) -> Result<Record<'r>> {
         if self.cursor.remaining() == 0 {

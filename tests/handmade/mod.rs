@@ -136,6 +136,17 @@ pub fn gzip_member(flags: u8, fields: &[u8], data: &[u8]) -> Vec<u8> {
     out
 }
 
+/// Whether this codec is compiled in.
+pub fn in_this_build(codec: &str) -> bool {
+    match codec {
+        "gzip" => cfg!(feature = "gzip"),
+        "snappy" => cfg!(feature = "snappy"),
+        "lz4" => cfg!(feature = "lz4"),
+        "zstd" => cfg!(feature = "zstd"),
+        _ => true,
+    }
+}
+
 /// One record, owned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -80,9 +81,10 @@ def test_spark_order_and_names(spark: SparkSession) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("hard", [False, True])
 @pytest.mark.partitions("v2_none", "v2_txn")
 def test_a_retried_task_does_not_double_rows(
-    spark: SparkSession, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, hard: bool
 ) -> None:
     marker = tmp_path / "failed-once"
 
@@ -90,7 +92,9 @@ def test_a_retried_task_does_not_double_rows(
         decoded = decode_task(task, options)
         if not marker.exists():
             marker.touch()
-            raise OSError("executor lost after it wrote its files")
+            if hard:
+                os._exit(1)  # as a worker that runs out of memory does
+            raise OSError("failed after it wrote its files")
         return decoded
 
     monkeypatch.setattr("magicbyte.jobs.ingest.decode_task", dies_once)

@@ -22,10 +22,7 @@ def test_defaults() -> None:
     options = parse()
     assert options.table == "records"
     assert options.columns == ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
-    assert (options.starting, options.ending) == (
-        Edge("startingOffsets"),
-        Edge("endingOffsets", strict=False),
-    )
+    assert (options.starting, options.ending) == (Edge("startingOffsets"), Edge("endingOffsets"))
     assert options.isolation_level == "read_uncommitted"
     assert not options.fail_fast
     assert options.topics.take("any", 7)

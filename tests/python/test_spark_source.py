@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-KAFKA_SCHEMA = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"
+KAFKA_SCHEMA = """
+    key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp,
+    timestampType int
+"""
 
 
 def read(spark: SparkSession, path: Path, **options: Any) -> DataFrame:
@@ -126,22 +129,25 @@ def test_modes(spark: SparkSession, source: Path) -> None:
     assert 0 < read(spark, source).count() < 346
     problems = read(spark, source, table="problems").where("start is not null").collect()
     assert [row.segment for row in problems] == [segment.name]
-    with pytest.raises(Exception, match="(?i)crc"):
+    with pytest.raises(Exception, match=r"(?i)crc"):
         read(spark, source, mode="FAILFAST").count()
 
 
 def test_projection(spark: SparkSession) -> None:
     path = str(KAFKA / "v2_none")
-    source = spark.read.format("magicbyte")
-    frame = source.schema("offset bigint, value binary, magic int").load(path)
+
+    def project(schema: str) -> DataFrame:
+        return spark.read.format("magicbyte").schema(schema).load(path)
+
+    frame = project("offset bigint, value binary, magic int")
     assert frame.columns == ["offset", "value", "magic"]
     assert frame.count() == 346
-    frame = source.option("columns", "timestampMillis, offset").load(path)
+    frame = read(spark, KAFKA / "v2_none", columns="timestampMillis, offset")
     assert frame.columns == ["timestampMillis", "offset"]
     with pytest.raises(Exception, match="did you mean offset"):
-        spark.read.format("magicbyte").schema("ofset bigint").load(path).count()
+        project("ofset bigint").count()
     with pytest.raises(Exception, match="column offset of table records is bigint"):
-        spark.read.format("magicbyte").schema("offset int").load(path).count()
+        project("offset int").count()
 
 
 def test_unknown_option(spark: SparkSession) -> None:
@@ -161,21 +167,25 @@ def test_sql(spark: SparkSession) -> None:
 
 
 def test_pushdown(spark: SparkSession) -> None:
+    def load() -> DataFrame:
+        return read(spark, KAFKA, filterPushdown="true", minPartitions=48)
+
+    def filtered(condition: str) -> list[int]:
+        return offsets(load().where(condition))
+
     conf = "spark.sql.python.filterPushdown.enabled"
     spark.conf.set(conf, "true")
     try:
-        frame = read(spark, KAFKA, filterPushdown="true", minPartitions=48)
-        some = frame.where("topic = 'v2_none' and offset >= 100 and offset < 120")
-        assert offsets(some) == list(range(100, 120))
-        assert some.rdd.getNumPartitions() < frame.rdd.getNumPartitions()
-        assert offsets(frame.where("topic in ('v2_none', 'v2_txn') and offset = 5")) == [5, 5]
-        assert offsets(frame.where("topic = 'v2_none' and offset in (3, 7) and partition = 0")) == [3, 7]
-        time = "timestamp'2023-11-14 22:14:20'"
-        plain = read(spark, KAFKA, subscribe="v2_txn").where(f"timestamp >= {time}")
-        pushed = frame.where(f"topic = 'v2_txn' and timestamp >= {time}")
+        some = "topic = 'v2_none' and offset >= 100 and offset < 120"
+        assert load().where(some).rdd.getNumPartitions() < load().rdd.getNumPartitions()
+        assert filtered(some) == list(range(100, 120))
+        assert filtered("topic in ('v2_none', 'v2_txn') and offset = 5") == [5, 5]
+        assert filtered("topic = 'v2_none' and offset in (3, 7) and partition = 0") == [3, 7]
+        assert filtered("topic = 'v2_txn' and not (offset > 3)") == [0, 1, 2, 3]
+        recent = "timestamp >= timestamp'2023-11-14 22:14:20'"
+        plain = read(spark, KAFKA, subscribe="v2_txn").where(recent)
         assert 0 < plain.count() < 78
-        assert offsets(pushed) == offsets(plain)
-        assert offsets(frame.where("topic = 'v2_txn' and not (offset > 3)")) == [0, 1, 2, 3]
+        assert filtered(f"topic = 'v2_txn' and {recent}") == offsets(plain)
     finally:
         spark.conf.unset(conf)
 

@@ -8,7 +8,7 @@ from typing import TypedDict, TypeVar, cast
 
 from magicbyte import _core
 from magicbyte.jobs.model import PartitionReconciliation
-from magicbyte.jobs.plan import parse_plan
+from magicbyte.jobs.plan import Planned
 
 __all__ = ["Totals", "by_plan", "reconcile_partitions", "total_of"]
 
@@ -36,19 +36,17 @@ class Totals(TypedDict):
     balanced: bool
 
 
-def by_plan(plans: Sequence[str], of_chunks: Iterable[T]) -> list[list[T]]:
+def by_plan(plans: Sequence[Planned], of_chunks: Iterable[T]) -> list[list[T]]:
     """Deals out what tasks returned a chunk, in the order of all plans' chunks, to the plans."""
     remaining = iter(of_chunks)
-    return [[next(remaining) for _ in parse_plan(plan)["chunks"]] for plan in plans]
+    return [[next(remaining) for _ in planned.plan["chunks"]] for planned in plans]
 
 
-def reconcile_partitions(
-    plans: Sequence[str], results: Iterable[str]
-) -> list[PartitionReconciliation]:
+def reconcile_partitions(plans: Sequence[Planned], results: Iterable[str]) -> list[PartitionReconciliation]:
     """Joins each plan with the results of its chunks, which come in the order of all plans' chunks."""
     return [
-        cast(PartitionReconciliation, json.loads(_core.reconcile(plan, own)))
-        for plan, own in zip(plans, by_plan(plans, results), strict=True)
+        cast(PartitionReconciliation, json.loads(_core.reconcile(planned.text, own)))
+        for planned, own in zip(plans, by_plan(plans, results), strict=True)
     ]
 
 

@@ -25,7 +25,7 @@ from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.parquet import DataFile, ParquetFile, directory_of, file_schema
 from magicbyte.jobs.reading import table_schema
 
-__all__ = ["Output", "RECONCILIATION", "SUCCESS"]
+__all__ = ["RECONCILIATION", "SUCCESS", "Output"]
 
 RECONCILIATION = "reconciliation.json"
 SUCCESS = "_SUCCESS"
@@ -117,7 +117,7 @@ def _check_free(path: str, overwrite: bool) -> bool:
     if names - _OURS or not _is_output(path):
         foreign = ", ".join(sorted(names - _OURS)[:3]) or "no reconciliation.json"
         raise RefusedError(
-            f"{path} is not an output of magicbyte ({foreign}): it is not overwritten; choose another directory"
+            f"{path} is no output of magicbyte ({foreign}) and not overwritten: choose another directory"
         )
     return True
 

@@ -129,9 +129,7 @@ class SparkEngine:
 
 
 @contextmanager
-def _polling(
-    context: SparkContext, group: str, size: int, step: Step, visible: bool
-) -> Iterator[None]:
+def _polling(context: SparkContext, group: str, size: int, step: Step, visible: bool) -> Iterator[None]:
     """Tells `step` how far the jobs of a group are, from Spark's count of finished tasks."""
     if not visible:
         yield

@@ -1,6 +1,6 @@
 """The main job: Kafka segments in, Parquet tables and a reconciliation out.
 
-    list -> survey (tasks) -> fold (driver) -> decode and write (tasks) -> reconcile -> commit (driver)
+list -> survey (tasks) -> fold (driver) -> decode and write (tasks) -> reconcile -> commit (driver)
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from magicbyte.jobs.columns import KAFKA_COLUMNS, RECORDS_WITH_METADATA, TABLES
 from magicbyte.jobs.commit import Output
 from magicbyte.jobs.decode import Decoded, WriteOptions, decode_task
 from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.model import PartitionListing, PartitionReconciliation
+from magicbyte.jobs.model import PartitionPlan, PartitionReconciliation
 from magicbyte.jobs.parquet import DataFile, ParquetFile, directory_of, file_schema
 from magicbyte.jobs.partitions import list_partitions
-from magicbyte.jobs.plan import parse_plan, plan_partitions, task_name, tasks_of
+from magicbyte.jobs.plan import plan_partitions, task_name, tasks_of
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.reading import ReadOptions, plan_problems, table_schema
 
@@ -94,12 +93,9 @@ def ingest(
     Raises:
         RefusedError: nothing to read, a partition found twice, or `out` would be lost.
     """
-    listings = list_partitions(sources)
-    _refuse_twins(listings)
+    listings = list_partitions(sources, distinct=True)
     with Output(out, sources, overwrite=options.overwrite) as output:
-        plans = plan_partitions(
-            listings, engine, isolation_level=options.isolation_level, progress=progress
-        )
+        plans = plan_partitions(listings, engine, isolation_level=options.isolation_level, progress=progress)
         read = ReadOptions(options.columns, True, options.max_decompressed_bytes)
         write = WriteOptions(read, output.staging, options.codec)
         tasks = tasks_of(plans, engine.parallelism)
@@ -111,7 +107,7 @@ def ingest(
             progress=progress,
         )
         files = [file for one in decoded for file in one.files]
-        files += [file for plan in plans for file in _write_plan_problems(plan, write)]
+        files += [file for one in plans for file in _write_plan_problems(one.plan, write)]
         partitions = reconcile_partitions(plans, (text for one in decoded for text in one.results))
         report = IngestReport(
             magicbyte=_core.__version__,
@@ -129,22 +125,8 @@ def ingest(
     return report
 
 
-def _refuse_twins(listings: Sequence[PartitionListing]) -> None:
-    # Copies from two brokers hold the same records: side by side in one table they would count twice.
-    places: dict[tuple[str, int], str] = {}
-    for listing in listings:
-        place = (listing["topic"], listing["partition"])
-        if place in places:
-            raise RefusedError(
-                f"{place[0]}-{place[1]} is there twice: {places[place]} and {listing['path']}; "
-                "ingest each copy into a directory of its own"
-            )
-        places[place] = listing["path"]
-
-
-def _write_plan_problems(plan_text: str, options: WriteOptions) -> Iterable[DataFile]:
+def _write_plan_problems(plan: PartitionPlan, options: WriteOptions) -> Iterable[DataFile]:
     """Writes what the fold found (ignored files, overlaps) into the table `problems`."""
-    plan = parse_plan(plan_text)
     if not plan["problems"]:
         return
     topic, partition = plan["topic"], plan["partition"]
@@ -166,9 +148,7 @@ def _rows_agree(partitions: Sequence[PartitionReconciliation], files: Sequence[D
 
 def _sum_of(files: Sequence[DataFile], table: str) -> TableSum:
     own = [file for file in files if file.table == table]
-    return TableSum(
-        files=len(own), rows=sum(file.rows for file in own), size=sum(file.size for file in own)
-    )
+    return TableSum(files=len(own), rows=sum(file.rows for file in own), size=sum(file.size for file in own))
 
 
 def _manifest_row(file: DataFile) -> ManifestRow:

@@ -36,7 +36,15 @@ _DICTIONARY = (
     "field",
 )
 # They mostly grow by small steps: differences are faster to write and smaller than the numbers.
-_DELTA = ("offset", "timestamp", "timestampMillis", "baseOffset", "lastOffset", "baseTimestamp", "maxTimestamp")
+_DELTA = (
+    "offset",
+    "timestamp",
+    "timestampMillis",
+    "baseOffset",
+    "lastOffset",
+    "baseTimestamp",
+    "maxTimestamp",
+)
 
 
 @dataclass(frozen=True)

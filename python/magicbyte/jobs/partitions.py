@@ -6,11 +6,12 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import cast
 
 from magicbyte import _core
 from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.model import PartitionListing, Segment
+from magicbyte.jobs.model import PartitionListing
 
 __all__ = ["find_partitions", "is_segment_file", "list_partitions", "list_segment_file"]
 
@@ -31,7 +32,7 @@ def find_partitions(sources: Sequence[str]) -> list[str]:
     visited: set[str] = set()
     for source in sources:
         if not os.path.isdir(source):
-            raise RefusedError(f"{source}: no such directory")
+            raise RefusedError(f"{source} is not a directory")
         found.update(_walk(os.path.abspath(source), visited))
     return sorted(found)
 
@@ -53,15 +54,29 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-def list_partitions(sources: Sequence[str]) -> list[PartitionListing]:
+def list_partitions(sources: Sequence[str], *, distinct: bool = False) -> list[PartitionListing]:
     """Lists every partition at and below `sources`, in the order of topic, partition and path.
 
     A directory whose name is not `topic-N` is taken as partition 0 of a topic of that name.
+    `distinct` refuses two directories for the same partition.
     """
     listings = [list_directory(path) for path in find_partitions(sources)]
     if not listings:
         raise RefusedError(f"no Kafka segments (files such as {0:020d}.log) below {', '.join(sources)}")
-    return sorted(listings, key=lambda one: (one["topic"], one["partition"], one["path"]))
+    listings.sort(key=lambda one: (one["topic"], one["partition"], one["path"]))
+    if distinct:
+        _refuse_twins(listings)
+    return listings
+
+
+def _refuse_twins(listings: Sequence[PartitionListing]) -> None:
+    # Copies from two brokers hold the same records: side by side in one table they would count twice.
+    for one, other in pairwise(listings):
+        if (one["topic"], one["partition"]) == (other["topic"], other["partition"]):
+            raise RefusedError(
+                f"{one['topic']}-{one['partition']} is there twice, in {one['path']} and {other['path']}: "
+                "read one copy at a time"
+            )
 
 
 def list_directory(path: str) -> PartitionListing:
@@ -70,19 +85,8 @@ def list_directory(path: str) -> PartitionListing:
 
 
 def list_segment_file(path: str) -> PartitionListing:
-    """Lists a single file as if it were all of its partition, whatever the file's name is."""
-    directory, file = os.path.split(os.path.abspath(path))
-    listing = list_directory(directory)
-    stem = file.partition(".")[0]
-    status = os.stat(path)
-    segment = Segment(
-        path=os.path.join(directory, file),
-        file=file,
-        topic=listing["topic"],
-        partition=listing["partition"],
-        base_offset=int(stem) if stem.isdecimal() else 0,
-        size=status.st_size,
-        modified_ms=status.st_mtime_ns // 1_000_000,
-        is_checkpoint=file.endswith(".checkpoint"),
-    )
-    return {**listing, "segments": [segment], "sidecars": [], "ignored": []}
+    """Lists a single `.log` or `.checkpoint` file as if it were all of its partition."""
+    listing = list_directory(os.path.abspath(path))
+    if not listing["segments"]:
+        raise RefusedError(f"{path} is not named as a segment is, such as {0:020d}.log")
+    return listing

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 from magicbyte import _core
@@ -16,7 +17,7 @@ from magicbyte.jobs.engines import Engine, group_by_size
 from magicbyte.jobs.model import PartitionListing, PartitionPlan, Segment
 from magicbyte.jobs.progress import NO_PROGRESS, Progress, format_bytes
 
-__all__ = ["Bounds", "Task", "all_offsets", "plan_partitions", "target_bytes", "tasks_of", "task_name"]
+__all__ = ["Bounds", "Planned", "Task", "all_offsets", "plan_partitions", "task_name", "tasks_of"]
 
 MIB = 1 << 20
 _SMALLEST_TARGET = 4 * MIB
@@ -27,11 +28,28 @@ _TASKS_PER_SLOT = 3
 Range = tuple[int | None, int | None]
 """First offset asked for, and the one behind the last; None: no limit."""
 
-Bounds = Callable[[PartitionPlan, str], Range]
-"""Given a partition's unlimited plan, as a dictionary and as the core's text: what is asked of it."""
+
+@dataclass(frozen=True)
+class Planned:
+    """One partition after the fold."""
+
+    listing: PartitionListing
+    surveys: tuple[str, ...]
+    """Of the listing's segments, in their order: the core's JSON texts."""
+    text: str
+    """The plan as the core's JSON text."""
+
+    @cached_property
+    def plan(self) -> PartitionPlan:
+        """The plan, parsed."""
+        return cast(PartitionPlan, json.loads(self.text))
 
 
-def all_offsets(_plan: PartitionPlan, _text: str) -> Range:
+Bounds = Callable[[Planned], Range]
+"""Given a partition's unlimited plan: which of its offsets are asked for."""
+
+
+def all_offsets(_planned: Planned) -> Range:
     """Asks for the whole partition."""
     return None, None
 
@@ -49,7 +67,7 @@ class Task:
 def target_bytes(size: int, parallelism: int, tasks: int | None = None) -> int:
     """How many bytes a task should read: enough tasks for all slots, none of them tiny.
 
-    `tasks` asks for at least that many, however small they get.
+    `tasks` asks for about that many, however small they get.
     """
     if tasks:
         return max(1, min(_LARGEST_TARGET, size // tasks))
@@ -88,49 +106,42 @@ def plan_partitions(
     bounds: Bounds = all_offsets,
     tasks: int | None = None,
     progress: Progress = NO_PROGRESS,
-) -> list[str]:
-    """Surveys and folds; returns one plan (the core's JSON text) a listing.
+) -> list[Planned]:
+    """Surveys and folds; returns one plan a listing.
 
     Args:
         listings: the partitions; their files' sizes are pinned there.
         engine: where the survey runs.
         isolation_level: `read_uncommitted` or `read_committed`.
         bounds: which offsets of each partition are asked for.
-        tasks: cut so finely that at least this many tasks can be made.
+        tasks: cut finely enough for about so many tasks.
         progress: where to show how far the survey is.
     """
     size = sum(segment["size"] for listing in listings for segment in listing["segments"])
     chunk_bytes = target_bytes(size, engine.parallelism, tasks)
+
+    def fold(listing: PartitionListing, surveys: list[str], start: int | None, end: int | None) -> Planned:
+        text = _core.plan_partition(
+            json.dumps(listing),
+            surveys,
+            isolation_level=isolation_level,
+            start_offset=start,
+            end_offset=end,
+            chunk_bytes=chunk_bytes,
+        )
+        return Planned(listing, tuple(surveys), text)
+
     plans = []
     for listing, surveys in zip(listings, survey(listings, engine, progress), strict=True):
-        listing_text = json.dumps(listing)
-
-        def fold(
-            start: int | None, end: int | None, listing: str = listing_text, texts: list[str] = surveys
-        ) -> str:
-            return _core.plan_partition(
-                listing,
-                texts,
-                isolation_level=isolation_level,
-                start_offset=start,
-                end_offset=end,
-                chunk_bytes=chunk_bytes,
-            )
-
-        text = fold(None, None)
-        start, end = bounds(parse_plan(text), text)
-        plans.append(text if start is None and end is None else fold(start, end))
+        planned = fold(listing, surveys, None, None)
+        limits = bounds(planned)
+        plans.append(planned if limits == (None, None) else fold(listing, surveys, *limits))
     return plans
 
 
-def parse_plan(text: str) -> PartitionPlan:
-    """Reads the core's JSON text of a plan."""
-    return cast(PartitionPlan, json.loads(text))
-
-
-def tasks_of(plans: Sequence[str], parallelism: int, tasks: int | None = None) -> list[Task]:
+def tasks_of(plans: Sequence[Planned], parallelism: int, tasks: int | None = None) -> list[Task]:
     """Groups the chunks of all plans into tasks of like size, in order."""
-    chunks = [chunk for plan in plans for chunk in parse_plan(plan)["chunks"]]
+    chunks = [chunk for planned in plans for chunk in planned.plan["chunks"]]
     sizes = [chunk["end"] - chunk["start"] for chunk in chunks]
     groups = group_by_size(chunks, sizes, target_bytes(sum(sizes), parallelism, tasks))
     return [

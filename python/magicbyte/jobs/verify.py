@@ -11,7 +11,7 @@ from magicbyte.jobs.accounting import Totals, reconcile_partitions, total_of
 from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.model import PartitionReconciliation
 from magicbyte.jobs.partitions import list_partitions
-from magicbyte.jobs.plan import Task, parse_plan, plan_partitions, task_name, tasks_of
+from magicbyte.jobs.plan import Task, plan_partitions, task_name, tasks_of
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.reading import ReadOptions, Rows, plan_problems, read_chunk
 
@@ -67,7 +67,7 @@ def verify(
     )
     partitions = reconcile_partitions(plans, (text for one in checked for text in one.results))
     total = total_of(partitions)
-    problems = [row for plan in plans for row in plan_problems(parse_plan(plan)).to_pylist()]
+    problems = [row for one in plans for row in plan_problems(one.plan).to_pylist()]
     problems += [row for one in checked for row in one.problems]
     return VerifyReport(
         sources=list(sources),

@@ -1,0 +1,54 @@
+"""Kafka's record format at hardware speed: for people who need the bytes rather than a client.
+
+>>> import magicbyte
+>>> magicbyte.crc32c(b"123456789")
+3808858755
+"""
+
+from magicbyte._core import (
+    DEFAULT_MAX_DECOMPRESSED_BYTES,
+    Batches,
+    LegacyBatch,
+    Record,
+    RecordBatch,
+    __version__,
+    crc32c,
+    decode_varint,
+    encode_varint,
+    read_batches,
+)
+from magicbyte.columns import Columns
+from magicbyte.enums import Compression, TimestampType
+from magicbyte.errors import (
+    CorruptRecordError,
+    Error,
+    InvalidRecordError,
+    LimitExceededError,
+    UnsupportedCompressionError,
+    UnsupportedMagicError,
+)
+from magicbyte.log import PartitionLog, Reconciliation
+
+__all__ = [
+    "DEFAULT_MAX_DECOMPRESSED_BYTES",
+    "Batches",
+    "Columns",
+    "Compression",
+    "CorruptRecordError",
+    "Error",
+    "InvalidRecordError",
+    "LegacyBatch",
+    "LimitExceededError",
+    "PartitionLog",
+    "Reconciliation",
+    "Record",
+    "RecordBatch",
+    "TimestampType",
+    "UnsupportedCompressionError",
+    "UnsupportedMagicError",
+    "__version__",
+    "crc32c",
+    "decode_varint",
+    "encode_varint",
+    "read_batches",
+]

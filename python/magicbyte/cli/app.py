@@ -1,0 +1,76 @@
+"""The group of commands, and how every way to end becomes an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+
+from magicbyte import _core
+from magicbyte.cli.dump import dump
+from magicbyte.cli.exits import CLEAN, FAILED, USAGE
+from magicbyte.cli.ingest import ingest
+from magicbyte.cli.stats import stats
+from magicbyte.cli.verify import verify
+from magicbyte.errors import Error
+from magicbyte.jobs.failure import JobError, RefusedError
+
+__all__ = ["app", "run"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(_core.__version__, prog_name="magicbyte")
+def app() -> None:
+    """Read Kafka's segment files: every record, every byte accounted for, no broker.
+
+    SRC is a partition directory (topic-0/ with its 00000000000000000000.log), or any directory with
+    such directories somewhere below it: a broker's log.dirs, a backup, a mounted bucket.
+
+    \b
+    magicbyte verify /backup/kafka-logs                  is everything readable?
+    magicbyte stats  /backup/kafka-logs                  what is in there?
+    magicbyte dump   /backup/kafka-logs/orders-0 | head  show me some records
+    magicbyte ingest /backup/kafka-logs tables/          give me Parquet tables, and the proof
+
+    Exit codes: 0 clean; 1 done, and problems were found; 2 usage; 3 could not finish, or the sum of
+    bytes and records does not add up.
+    """
+
+
+app.add_command(ingest)
+app.add_command(verify)
+app.add_command(dump)
+app.add_command(stats)
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns the exit code and raises nothing."""
+    try:
+        code = app.main(arguments, prog_name="magicbyte", standalone_mode=False)
+        sys.stdout.flush()
+        return int(code or CLEAN)
+    except click.ClickException as error:
+        error.show()
+        return USAGE
+    except (click.Abort, KeyboardInterrupt):
+        return _failed("interrupted")
+    except BrokenPipeError:
+        # The reader, `head` perhaps, has all it wanted. Python would complain again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return CLEAN
+    except RefusedError as error:
+        print(f"magicbyte: {error}", file=sys.stderr)
+        return USAGE
+    except (JobError, Error, OSError) as error:
+        return _failed(str(error))
+    except Exception:
+        traceback.print_exc()
+        return _failed("this should not have happened; the message above says where")
+
+
+def _failed(message: str) -> int:
+    print(f"magicbyte: {message}", file=sys.stderr)
+    return FAILED

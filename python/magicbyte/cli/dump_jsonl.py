@@ -1,0 +1,122 @@
+"""`dump --format jsonl`: one JSON object a data record, or a batch."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from magicbyte import _core
+from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.selection import Selection
+from magicbyte.jobs.columns import RECORDS_WITH_METADATA
+from magicbyte.jobs.engines import LocalEngine
+from magicbyte.jobs.model import PartitionListing
+from magicbyte.jobs.plan import Planned, Range, plan_partitions, tasks_of
+from magicbyte.jobs.reading import ReadOptions, read_chunk
+
+__all__ = ["dump_jsonl"]
+
+Encode = Callable[[bytes], str]
+
+_ENCODERS: dict[str, Encode] = {
+    "utf-8": lambda value: value.decode("utf-8", "replace"),
+    "hex": bytes.hex,
+    "base64": lambda value: base64.b64encode(value).decode("ascii"),
+}
+_TIMESTAMP_TYPES = {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}
+
+
+def dump_jsonl(
+    listings: Sequence[PartitionListing],
+    selection: Selection,
+    *,
+    key_format: str,
+    value_format: str,
+    isolation_level: str,
+    no_records: bool,
+    max_decompressed_bytes: int,
+) -> int:
+    """Prints the data records (or batches) of partitions, in order; returns the exit code."""
+
+    def bounds(planned: Planned) -> Range:
+        start = selection.start_offset
+        if selection.start_timestamp is not None:
+            first = _core.offset_for_timestamp(planned.text, selection.start_timestamp)
+            start = max(start or 0, (planned.plan["next_offset"] or 0) if first is None else first)
+        return start, selection.end_offset
+
+    plans = plan_partitions(listings, LocalEngine(), isolation_level=isolation_level, bounds=bounds)
+    # `timestamp` would be rounded or null where microseconds do not reach; milliseconds always do.
+    columns = () if no_records else tuple(name for name in RECORDS_WITH_METADATA if name != "timestamp")
+    lines = _Lines(
+        plans,
+        selection,
+        ReadOptions(columns, no_records, max_decompressed_bytes),
+        _ENCODERS[key_format],
+        _ENCODERS[value_format],
+    )
+    rows = lines.batches() if no_records else lines.records()
+    for row in islice(rows, selection.max_records):
+        sys.stdout.write(json.dumps(row, ensure_ascii=False) + "\n")
+    return PROBLEMS if lines.problems else CLEAN
+
+
+@dataclass
+class _Lines:
+    """The rows to print; counts the problems met on the way and says them on standard error."""
+
+    plans: Sequence[Planned]
+    selection: Selection
+    options: ReadOptions
+    encode_key: Encode
+    encode_value: Encode
+    problems: int = 0
+
+    def _rows(self, table: str) -> Iterator[dict[str, Any]]:
+        for chunk in (chunk for task in tasks_of(self.plans, 1) for chunk in task.chunks):
+            for item in read_chunk(chunk, self.options):
+                if isinstance(item, str):
+                    continue
+                if item.table == table:
+                    yield from item.batch.to_pylist()
+                elif item.table == "problems":
+                    for row in item.batch.to_pylist():
+                        self.problems += 1
+                        print(f"{row['segment']} at {row['start']}: {row['message']}", file=sys.stderr)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        for row in self._rows("records"):
+            timestamp = row.pop("timestampMillis")
+            if self.selection.takes(row["offset"], timestamp):
+                yield self._record(row, timestamp)
+
+    def _record(self, row: dict[str, Any], timestamp: int) -> dict[str, Any]:
+        key, value = row.pop("key"), row.pop("value")
+        headers = row.pop("headers") or []
+        place = {name: row.pop(name) for name in ("topic", "partition", "offset")}
+        return {
+            **place,
+            "timestamp": timestamp,
+            "timestampType": _TIMESTAMP_TYPES[row.pop("timestampType")],
+            "key": None if key is None else self.encode_key(key),
+            "value": None if value is None else self.encode_value(value),
+            "headers": [
+                {
+                    "key": one["key"],
+                    "value": None if one["value"] is None else self.encode_value(one["value"]),
+                }
+                for one in headers
+            ],
+            **row,
+        }
+
+    def batches(self) -> Iterator[dict[str, Any]]:
+        for row in self._rows("batches"):
+            row["timestampType"] = _TIMESTAMP_TYPES[row["timestampType"]]
+            if self.selection.may_take(row["baseOffset"], row["lastOffset"], row["maxTimestamp"]):
+                yield row

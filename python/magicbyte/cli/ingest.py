@@ -1,0 +1,130 @@
+"""`magicbyte ingest`"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from magicbyte.cli import options
+
+if TYPE_CHECKING:
+    from magicbyte.jobs.engines import Engine
+    from magicbyte.jobs.ingest import IngestReport
+
+__all__ = ["ingest"]
+
+
+@click.command()
+@click.argument("source", metavar="SRC", type=click.Path(exists=True, file_okay=False))
+@click.argument("out", metavar="OUT", type=click.Path())
+@click.option(
+    "--engine",
+    type=click.Choice(["spark", "local"]),
+    default="spark",
+    show_default=True,
+    help="Where the tasks run: on Spark, or in threads of this process without a JVM.",
+)
+@click.option("--master", help="Spark's master: local[*] (the default), spark://..., yarn, k8s://...")
+@click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting; may be given again.")
+@options.isolation_level
+@click.option(
+    "--include-batch-metadata",
+    is_flag=True,
+    help="Add magic, compression, producer, sequence, leader epoch, segment, position and timestampMillis"
+    " to the records.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace an earlier output of magicbyte in OUT, at the end.")
+@click.option(
+    "--parquet-compression",
+    type=click.Choice(["snappy", "zstd", "lz4", "gzip", "none"]),
+    default="snappy",
+    show_default=True,
+)
+@options.max_decompressed_bytes
+@options.threads
+@options.as_json
+def ingest(
+    source: str,
+    out: str,
+    engine: str,
+    master: str | None,
+    conf: tuple[str, ...],
+    isolation_level: str,
+    include_batch_metadata: bool,
+    overwrite: bool,
+    parquet_compression: str,
+    max_decompressed_bytes: int,
+    threads: int | None,
+    as_json: bool,
+) -> int:
+    """Turn every partition at and below SRC into Parquet tables in the directory OUT.
+
+    OUT gets the tables records, batches and problems, laid out as TABLE/topic=T/partition=N/, and
+    reconciliation.json: each byte of each segment and each record, counted once. Without OUT/_SUCCESS
+    an output is not complete. With a --master of a cluster, SRC and OUT must lie on a file system that
+    all its machines share, and magicbyte must be installed on them.
+
+    \b
+    magicbyte ingest /backup/kafka-logs tables/
+    magicbyte ingest --engine local --include-batch-metadata orders-0/ orders/
+    magicbyte ingest --master 'local[4]' --conf spark.driver.memory=4g /backup/kafka-logs tables/
+    magicbyte ingest --isolation-level read_committed --overwrite /backup/kafka-logs tables/
+    """
+    from magicbyte.cli import report
+    from magicbyte.jobs.ingest import IngestOptions
+    from magicbyte.jobs.ingest import ingest as ingest_job
+    from magicbyte.jobs.progress import terminal_progress
+
+    asked = IngestOptions(
+        isolation_level=isolation_level,
+        batch_metadata=include_batch_metadata,
+        codec=parquet_compression,
+        max_decompressed_bytes=max_decompressed_bytes,
+        overwrite=overwrite,
+    )
+    with _engine(engine, master, conf, threads, source) as runner:
+        found = ingest_job([source], out, runner, asked, terminal_progress())
+    if as_json:
+        report.print_json(found)
+    else:
+        _print(found, out)
+    return report.exit_code(balanced=found["balanced"], problems=found["total"]["problems"])
+
+
+@contextmanager
+def _engine(
+    name: str, master: str | None, conf: tuple[str, ...], threads: int | None, source: str
+) -> Iterator[Engine]:
+    if name == "local":
+        if master or conf:
+            raise click.UsageError("--master and --conf belong to --engine spark")
+        from magicbyte.jobs.engines import LocalEngine
+
+        yield LocalEngine(threads)
+        return
+    if threads:
+        raise click.UsageError("--threads belongs to --engine local; Spark takes --master 'local[N]'")
+    from magicbyte.cli.session import spark_session
+    from magicbyte.jobs.engines import SparkEngine
+
+    with spark_session(f"magicbyte ingest {source}", master, conf) as session:
+        yield SparkEngine(session)
+
+
+def _print(found: IngestReport, out: str) -> None:
+    from magicbyte.cli import report
+    from magicbyte.jobs.progress import format_bytes
+
+    report.print_reconciliation(found["partitions"], found["total"])
+    click.echo()
+    for table, sums in found["tables"].items():
+        size = format_bytes(sums["size"])
+        click.echo(f"{out}/{table}: {sums['rows']:,} rows in {sums['files']:,} files, {size}")
+    if found["total"]["null_timestamps"]:
+        click.echo(
+            f"{found['total']['null_timestamps']:,} timestamps are null: microseconds cannot hold them;"
+            " --include-batch-metadata keeps them as timestampMillis"
+        )

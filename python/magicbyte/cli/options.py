@@ -1,0 +1,87 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import click
+
+from magicbyte import _core
+
+__all__ = ["BYTES", "TIME", "as_json", "isolation_level", "max_decompressed_bytes", "threads"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+class _Bytes(click.ParamType[int]):
+    """A size: `1048576`, `512k`, `64MiB`, `1g`."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        match = re.fullmatch(r"(\d+)([kmg]?)(i?b)?", str(value).strip().lower())
+        if match is None:
+            self.fail(f"{value!r} is no size such as 1048576, 512k, 64MiB or 1g", param, ctx)
+        return int(match[1]) * _UNITS[match[2]]
+
+
+class _Time(click.ParamType[int]):
+    """A time in milliseconds since 1970, or in ISO 8601 (UTC unless it says otherwise)."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        text = str(value).strip()
+        if re.fullmatch(r"-?\d{5,}", text):
+            return int(text)
+        try:
+            time = datetime.fromisoformat(text)
+        except ValueError:
+            self.fail(f"{value!r} is neither milliseconds since 1970 nor ISO 8601", param, ctx)
+        if time.tzinfo is None:
+            time = time.replace(tzinfo=UTC)
+        return round(time.timestamp() * 1000)
+
+
+BYTES = _Bytes()
+TIME = _Time()
+
+
+def as_json(command: F) -> F:
+    """`--json`"""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")(
+        command
+    )
+
+
+def isolation_level(command: F) -> F:
+    """`--isolation-level`"""
+    return click.option(
+        "--isolation-level",
+        type=click.Choice(["read_uncommitted", "read_committed"]),
+        default="read_uncommitted",
+        show_default=True,
+        help="read_committed leaves out aborted records and ends at the last stable offset.",
+    )(command)
+
+
+def max_decompressed_bytes(command: F) -> F:
+    """`--max-decompressed-bytes`"""
+    return click.option(
+        "--max-decompressed-bytes",
+        type=BYTES,
+        default=_core.DEFAULT_MAX_DECOMPRESSED_BYTES,
+        help="Quarantine batches that are larger than this after decompression.",
+    )(command)
+
+
+def threads(command: F) -> F:
+    """`--threads`"""
+    return click.option(
+        "--threads", type=click.IntRange(min=1), help="Threads that decode; default: one a core."
+    )(command)

@@ -1,0 +1,105 @@
+"""Printing what a job found, for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import click
+
+from magicbyte.cli.exits import CLEAN, FAILED, PROBLEMS
+from magicbyte.jobs.accounting import Totals
+from magicbyte.jobs.model import PartitionReconciliation
+
+__all__ = ["exit_code", "print_json", "print_problems", "print_reconciliation", "print_table", "time_text"]
+
+_PROBLEMS_SHOWN = 20
+
+
+def exit_code(*, balanced: bool, problems: int) -> int:
+    """The exit code of a job that came to its end."""
+    if not balanced:
+        return FAILED
+    return PROBLEMS if problems else CLEAN
+
+
+def print_json(document: Any) -> None:
+    """Prints one JSON document."""
+    click.echo(json.dumps(document, indent=1))
+
+
+def print_table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Prints aligned columns: the first to the left, numbers to the right."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
+    for row in (names, *cells):
+        first, *others = (
+            cell.ljust(width) if column == 0 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        click.echo("  ".join((first, *others)).rstrip())
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def print_reconciliation(partitions: Sequence[PartitionReconciliation], total: Totals) -> None:
+    """Prints a line a partition, and the two sums."""
+    rows = [[f"{one['topic']}-{one['partition']}", len(one["segments"]), *_sums(one)] for one in partitions]
+    rows.append(["total", total["segments"], *_sums(total)])
+    print_table(["partition", "segments", *_SUMS.values()], rows)
+    click.echo()
+    parts = total["good_bytes"], total["quarantined_bytes"], total["tail_bytes"]
+    click.echo(
+        f"bytes    {total['size']:,} = {parts[0]:,} good + {parts[1]:,} quarantined + {parts[2]:,} tail"
+    )
+    click.echo(
+        f"records  {total['announced']:,} = {total['rows']:,} rows + {total['control']:,} control"
+        f" + {total['aborted']:,} aborted + {total['outside']:,} outside the asked range"
+    )
+
+
+_SUMS = {
+    "size": "bytes",
+    "good_batches": "batches",
+    "rows": "rows",
+    "control": "control",
+    "aborted": "aborted",
+    "quarantined_bytes": "quarantined",
+    "tail_bytes": "tail",
+    "missing_offsets": "missing offsets",
+    "problems": "problems",
+}
+
+
+def _sums(sums: Mapping[str, Any]) -> list[int]:
+    return [sums[name] for name in _SUMS]
+
+
+def print_problems(problems: Sequence[Mapping[str, Any]]) -> None:
+    """Prints a line a problem; of very many only the first."""
+    for one in problems[:_PROBLEMS_SHOWN]:
+        place = f"{one['topic']}-{one['partition']}"
+        if one["segment"] is not None:
+            place += f"/{one['segment']}"
+        if one["start"] is not None:
+            place += f" bytes {one['start']:,}-{'' if one['end'] is None else format(one['end'], ',')}"
+        click.echo(f"{one['kind']}  {place}: {one['message']}")
+    if len(problems) > _PROBLEMS_SHOWN:
+        click.echo(f"... and {len(problems) - _PROBLEMS_SHOWN:,} more problems (--json has all)")
+
+
+def time_text(millis: int | None) -> str | None:
+    """A time in ISO 8601, or in milliseconds where no calendar has it."""
+    if millis is None:
+        return None
+    try:
+        time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=millis)
+    except OverflowError:
+        return f"{millis} ms"
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,58 @@
+"""The Spark session of a command."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from magicbyte.jobs.failure import JobError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["spark_session"]
+
+
+@contextmanager
+def spark_session(name: str, master: str | None, conf: Sequence[str]) -> Iterator[SparkSession]:
+    """Opens a session and stops it at the end."""
+    from pyspark.sql import SparkSession
+
+    # spark-submit starts the JVM itself, and has chosen a master.
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if not submitted and not _java():
+        raise JobError(
+            "Spark needs Java 17 or newer: install it (apt install openjdk-17-jre-headless) or set JAVA_HOME;"
+            " --engine local works without"
+        )
+    # Spark would start its workers with the first python3 on the PATH.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(name)
+    if master or not submitted:
+        builder = builder.master(master or "local[*]")
+    settings = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+    for setting in conf:
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{setting!r} is not KEY=VALUE", param_hint="--conf")
+        settings[key] = value
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def _java() -> bool:
+    home = os.environ.get("JAVA_HOME")
+    return (
+        bool(home and os.path.exists(os.path.join(home, "bin", "java"))) or shutil.which("java") is not None
+    )

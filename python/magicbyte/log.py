@@ -1,0 +1,265 @@
+"""A partition's directory as one log to read."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Literal, Self, TypeAlias
+
+from magicbyte._core import (
+    DEFAULT_MAX_DECOMPRESSED_BYTES,
+    LegacyBatch,
+    LogBatchesCore,
+    PartitionLogCore,
+    Record,
+    RecordBatch,
+)
+from magicbyte.jobs.model import (
+    IgnoredFile,
+    PartitionListing,
+    PartitionReconciliation,
+    Problem,
+    Segment,
+)
+
+__all__ = ["IsolationLevel", "PartitionLog", "Reconciliation"]
+
+IsolationLevel: TypeAlias = Literal["read_uncommitted", "read_committed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciliation:
+    """The sums that prove that nothing was lost: see `magicbyte.jobs.model.PartitionReconciliation`.
+
+    `good_bytes + quarantined_bytes + tail_bytes == size`, and
+    `rows + control + aborted + outside == announced`; `balanced` says that both hold for every
+    segment.
+    """
+
+    sums: PartitionReconciliation
+    """Everything, segment by segment, as plain data for JSON."""
+
+    @property
+    def balanced(self) -> bool:
+        """Whether every byte and every record is counted exactly once."""
+        return self.sums["balanced"]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all segments."""
+        return self.sums["size"]
+
+    @property
+    def good_bytes(self) -> int:
+        """Bytes in batches that decode in full."""
+        return self.sums["good_bytes"]
+
+    @property
+    def quarantined_bytes(self) -> int:
+        """Bytes in ranges that cannot be read."""
+        return self.sums["quarantined_bytes"]
+
+    @property
+    def tail_bytes(self) -> int:
+        """Bytes behind the last batches: zeros, or a batch whose rest was never written."""
+        return self.sums["tail_bytes"]
+
+    @property
+    def announced(self) -> int:
+        """Records announced by good batches."""
+        return self.sums["announced"]
+
+    @property
+    def rows(self) -> int:
+        """Data records delivered."""
+        return self.sums["rows"]
+
+    @property
+    def control(self) -> int:
+        """Control records."""
+        return self.sums["control"]
+
+    @property
+    def aborted(self) -> int:
+        """Records of aborted transactions (`read_committed` only)."""
+        return self.sums["aborted"]
+
+    @property
+    def outside(self) -> int:
+        """Records outside the range asked for, or behind the last stable offset."""
+        return self.sums["outside"]
+
+    @property
+    def ignored(self) -> list[IgnoredFile]:
+        """Files that were not read, with the reason."""
+        return self.sums["ignored"]
+
+
+class PartitionLog:
+    """The segments of a partition's directory, read in offset order.
+
+    Opening lists the directory; files are read when records are asked for, by position and in
+    blocks, so that memory is the largest batch plus a block whatever the log's size. Deleted,
+    swapped and foreign files are named in `ignored` and never read.
+
+    Args:
+        path: the directory, or a single `.log` or `.checkpoint` file.
+        check_crcs: whether checksums are checked.
+        max_decompressed_bytes: the cap on one batch, stored or decompressed.
+        skip_damage: leave damaged batches out and note them in `problems`, instead of raising.
+
+    Raises:
+        OSError: if the directory cannot be read.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        check_crcs: bool = True,
+        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+        skip_damage: bool = False,
+    ) -> None:
+        self._core = PartitionLogCore(os.fspath(path))
+        self._listing: PartitionListing = json.loads(self._core.listing())
+        self._check_crcs = check_crcs
+        self._max_decompressed_bytes = max_decompressed_bytes
+        self._skip_damage = skip_damage
+        self._last: LogBatchesCore | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Forgets the last read's state; records and views handed out stay valid."""
+        self._last = None
+
+    @property
+    def path(self) -> str:
+        """The directory or file."""
+        return self._listing["path"]
+
+    @property
+    def topic(self) -> str:
+        """The topic, from the directory's name `topic-N`."""
+        return self._listing["topic"]
+
+    @property
+    def partition(self) -> int:
+        """The partition, from the directory's name."""
+        return self._listing["partition"]
+
+    @property
+    def segments(self) -> list[Segment]:
+        """The segment files in offset order."""
+        return self._listing["segments"]
+
+    @property
+    def ignored(self) -> list[IgnoredFile]:
+        """Files that are no part of the log, with the reason."""
+        return self._listing["ignored"]
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What the last read left out so far (`skip_damage`), torn tails included."""
+        found: list[Problem] = [] if self._last is None else json.loads(self._last.problems())
+        return found
+
+    @property
+    def end_offset(self) -> int | None:
+        """Where the last read ends (exclusive): the end asked for, or for `read_committed` the
+        last stable offset, where the earliest open transaction begins. None: the log's end."""
+        end = None if self._last is None else self._last.end_offset
+        return None if end == 2**63 - 1 else end
+
+    def batches(
+        self,
+        start_offset: int | None = None,
+        end_offset: int | None = None,
+        start_timestamp: int | None = None,
+        isolation_level: IsolationLevel = "read_uncommitted",
+    ) -> Iterator[RecordBatch | LegacyBatch]:
+        """Yields the batches that hold what is asked for, control batches included.
+
+        A batch at either end of the range may hold records outside it. `read_committed` leaves
+        out batches of aborted transactions.
+        """
+        committed = isolation_level == "read_committed"
+        read = self._read(start_offset, end_offset, start_timestamp, isolation_level)
+        for batch, _, _, _, is_data in read:
+            if is_data or batch.is_control or not committed:
+                yield batch
+
+    def records(
+        self,
+        start_offset: int | None = None,
+        end_offset: int | None = None,
+        start_timestamp: int | None = None,
+        isolation_level: IsolationLevel = "read_uncommitted",
+    ) -> Iterator[Record]:
+        """Yields the data records in offset order, as a consumer sees them.
+
+        Args:
+            start_offset: nothing before it (inclusive).
+            end_offset: nothing from it on (exclusive).
+            start_timestamp: nothing before the first record with this time (ms) or a later one.
+            isolation_level: `read_committed` leaves out aborted transactions and ends at the last
+                stable offset, which `end_offset` then tells. Markers in the log are the
+                authority, so the whole log is surveyed first.
+
+        Raises:
+            magicbyte.Error: at damage, unless `skip_damage`; the records before it were yielded.
+        """
+        read = self._read(start_offset, end_offset, start_timestamp, isolation_level)
+        for batch, _, start, end, is_data in read:
+            if not is_data:
+                continue
+            if batch.magic == 2 and start <= batch.base_offset and batch.last_offset < end:
+                yield from batch
+            else:
+                for record in batch:
+                    if start <= record.offset < end:
+                        yield record
+
+    def offset_for_timestamp(self, timestamp: int) -> int | None:
+        """The first offset whose record has this time (ms) or a later one."""
+        return self._core.offset_for_timestamp(timestamp)
+
+    def verify(self, isolation_level: IsolationLevel = "read_uncommitted") -> Reconciliation:
+        """Decodes every record of every segment and accounts for every byte; keeps nothing."""
+        return Reconciliation(json.loads(self._core.verify(isolation_level)))
+
+    def _read(
+        self,
+        start_offset: int | None,
+        end_offset: int | None,
+        start_timestamp: int | None,
+        isolation_level: IsolationLevel,
+    ) -> LogBatchesCore:
+        self._last = self._core.batches(
+            start_offset=start_offset,
+            end_offset=end_offset,
+            start_timestamp=start_timestamp,
+            isolation_level=isolation_level,
+            check_crcs=self._check_crcs,
+            max_decompressed_bytes=self._max_decompressed_bytes,
+            skip_damage=self._skip_damage,
+        )
+        return self._last
+
+    def __repr__(self) -> str:
+        size = sum(segment["size"] for segment in self.segments)
+        return (
+            f"<PartitionLog {self.topic}-{self.partition}: {len(self.segments)} segments, {size} bytes>"
+        )

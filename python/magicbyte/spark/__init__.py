@@ -1,0 +1,1 @@
+"""The Spark data source: `spark.read.format("magicbyte").option("path", directory).load()`."""

@@ -1,0 +1,144 @@
+"""Where a read starts and ends: offsets and times in the words of Spark's Kafka source.
+
+`startingTimestamp` goes before `startingOffsetsByTimestamp`, and that before `startingOffsets`; the
+end likewise. Ends are exclusive. A time stands for the first offset whose record is not older.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from magicbyte import _core
+from magicbyte.jobs.plan import Planned
+
+__all__ = ["Edge", "check_named", "ending_edge", "resolve_end", "resolve_start", "starting_edge"]
+
+EARLIEST = -2
+LATEST = -1
+
+Get = Callable[[str], str | None]
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """One end of a read. At most one of the four is set; none: as far as the log goes."""
+
+    option: str
+    timestamp: int | None = None
+    """Milliseconds, for all partitions."""
+    timestamps: Mapping[Place, int] | None = None
+    """Milliseconds, a partition each."""
+    offsets: Mapping[Place, int] | None = None
+    strict: bool = True
+    """A time after the last record is an error, not the end of the log."""
+
+    @property
+    def named(self) -> Mapping[Place, int] | None:
+        """The partitions that the option names, if it names any."""
+        return self.timestamps if self.timestamps is not None else self.offsets
+
+
+def starting_edge(get: Get) -> Edge:
+    """Reads the options that say where to start."""
+    strategy = (get("startingOffsetsByTimestampStrategy") or "error").lower()
+    if strategy not in ("error", "latest"):
+        raise ValueError(f"startingOffsetsByTimestampStrategy must be error or latest, not {strategy!r}")
+    edge = _edge(get, "starting", "earliest", strict=strategy == "error")
+    if edge.offsets and LATEST in edge.offsets.values():
+        raise ValueError("startingOffsets cannot be latest (-1) in a batch query")
+    return edge
+
+
+def ending_edge(get: Get) -> Edge:
+    """Reads the options that say where to end."""
+    edge = _edge(get, "ending", "latest", strict=False)
+    if edge.offsets and EARLIEST in edge.offsets.values():
+        raise ValueError("endingOffsets cannot be earliest (-2) in a batch query")
+    return edge
+
+
+def _edge(get: Get, side: str, default: str, *, strict: bool) -> Edge:
+    timestamp = get(f"{side}Timestamp")
+    if timestamp is not None:
+        if not timestamp.strip().lstrip("-").isdecimal():
+            raise ValueError(f"{side}Timestamp must be milliseconds since 1970, not {timestamp!r}")
+        return Edge(f"{side}Timestamp", timestamp=int(timestamp), strict=strict)
+    by_timestamp = get(f"{side}OffsetsByTimestamp")
+    if by_timestamp is not None:
+        option = f"{side}OffsetsByTimestamp"
+        return Edge(option, timestamps=_numbers(option, by_timestamp), strict=strict)
+    option = f"{side}Offsets"
+    offsets = (get(option) or default).strip()
+    if offsets.lower() == default:
+        return Edge(option)
+    if offsets.lower() in ("earliest", "latest"):
+        raise ValueError(f"{option} cannot be {offsets.lower()} in a batch query")
+    return Edge(option, offsets=_numbers(option, offsets))
+
+
+def _numbers(option: str, text: str) -> dict[Place, int]:
+    try:
+        return {
+            (topic, int(partition)): int(number)
+            for topic, partitions in json.loads(text).items()
+            for partition, number in partitions.items()
+        }
+    except (AttributeError, TypeError, ValueError):
+        raise ValueError(f'{option} must look like {{"topicA":{{"0":23,"1":42}}}}, not {text!r}') from None
+
+
+def check_named(edge: Edge, partitions: Iterable[Place]) -> None:
+    """Spark's rule: an option that names partitions names exactly those that are read."""
+    if edge.named is None:
+        return
+    places = set(partitions)
+    if places != set(edge.named):
+        raise ValueError(
+            f"{edge.option} must name exactly the partitions that are read (offsets: -2 is earliest, "
+            f"-1 latest); named: {_places(edge.named)}; read: {_places(places)}"
+        )
+
+
+def _places(places: Iterable[Place]) -> str:
+    return ", ".join(f"{topic}-{partition}" for topic, partition in sorted(places))
+
+
+def resolve_start(edge: Edge, planned: Planned) -> int | None:
+    """The first offset to read; None: the log's first."""
+    place = _place(planned)
+    if edge.offsets is not None:
+        return None if edge.offsets[place] == EARLIEST else edge.offsets[place]
+    time = _time(edge, place)
+    if time is None:
+        return None
+    offset = _core.offset_for_timestamp(planned.text, time)
+    if offset is None and edge.strict:
+        raise ValueError(
+            f"{edge.option}: {place[0]}-{place[1]} has no record at or after {time}; "
+            "startingOffsetsByTimestampStrategy=latest reads nothing then"
+        )
+    return _log_end(planned) if offset is None else offset
+
+
+def resolve_end(edge: Edge, planned: Planned) -> int | None:
+    """The offset behind the last one to read; None: the log's end."""
+    place = _place(planned)
+    if edge.offsets is not None:
+        return None if edge.offsets[place] == LATEST else edge.offsets[place]
+    time = _time(edge, place)
+    return None if time is None else _core.offset_for_timestamp(planned.text, time)
+
+
+def _place(planned: Planned) -> Place:
+    return planned.plan["topic"], planned.plan["partition"]
+
+
+def _time(edge: Edge, place: Place) -> int | None:
+    return edge.timestamp if edge.timestamps is None else edge.timestamps[place]
+
+
+def _log_end(planned: Planned) -> int:
+    return planned.plan["next_offset"] or 0

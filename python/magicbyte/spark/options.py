@@ -1,0 +1,209 @@
+"""The options of the data source: names and meaning of Spark's own Kafka source where it has them."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from magicbyte import _core
+from magicbyte.jobs.columns import BATCH_METADATA, KAFKA_COLUMNS, RECORDS_WITH_METADATA
+from magicbyte.spark.offsets import Edge, ending_edge, starting_edge
+
+__all__ = ["OptionError", "Options", "Topics", "parse_options"]
+
+TABLES = ("records", "batches", "segments", "problems")
+
+_KNOWN = (
+    "path",
+    "subscribe",
+    "subscribePattern",
+    "assign",
+    "startingOffsets",
+    "endingOffsets",
+    "startingOffsetsByTimestamp",
+    "endingOffsetsByTimestamp",
+    "startingOffsetsByTimestampStrategy",
+    "startingTimestamp",
+    "endingTimestamp",
+    "includeHeaders",
+    "minPartitions",
+    "table",
+    "isolationLevel",
+    "mode",
+    "includeBatchMetadata",
+    "columns",
+    "filterPushdown",
+    "maxDecompressedBytes",
+)
+# Options of Spark's Kafka source that speak of a broker or of a stream: a job that moves to files
+# may leave them in place. `paths` is how Spark hands on `load([...])`.
+_IGNORED = (
+    "paths",
+    "failOnDataLoss",
+    "groupIdPrefix",
+    "maxOffsetsPerTrigger",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
+    "maxRecordsPerPartition",
+    "kafkaConsumer.pollTimeoutMs",
+    "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+)
+_IGNORED_PREFIX = "kafka."
+_KAFKA_ISOLATION = "kafka.isolation.level"
+
+
+class OptionError(ValueError):
+    """An option that is unknown, or a value it does not take."""
+
+
+@dataclass(frozen=True)
+class Topics:
+    """Which partitions are read: those of named topics, of a pattern, or named ones; or all."""
+
+    names: frozenset[str] | None = None
+    pattern: str | None = None
+    partitions: frozenset[tuple[str, int]] | None = None
+
+    def take(self, topic: str, partition: int) -> bool:
+        """Whether a partition is read."""
+        if self.names is not None:
+            return topic in self.names
+        if self.pattern is not None:
+            return re.fullmatch(self.pattern, topic) is not None
+        return self.partitions is None or (topic, partition) in self.partitions
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a read asks for, checked."""
+
+    paths: tuple[str, ...]
+    table: str
+    columns: tuple[str, ...] | None
+    """Those of the table; None: all it has."""
+    topics: Topics
+    starting: Edge
+    ending: Edge
+    isolation_level: str
+    fail_fast: bool
+    filter_pushdown: bool
+    min_partitions: int | None
+    max_decompressed_bytes: int
+
+
+def parse_options(given: Mapping[str, str]) -> Options:
+    """Checks the options of a read; names are case-insensitive.
+
+    Raises:
+        OptionError: what is wrong, and what would be right.
+    """
+    options = {key.lower(): value for key, value in given.items()}
+    _check_names(options)
+
+    def get(name: str) -> str | None:
+        return options.get(name.lower())
+
+    table = _choice("table", get("table") or "records", TABLES)
+    isolation = get("isolationLevel") or get(_KAFKA_ISOLATION) or "read_uncommitted"
+    mode = _choice("mode", (get("mode") or "PERMISSIVE").upper(), ("PERMISSIVE", "FAILFAST"))
+    try:
+        starting = starting_edge(get)
+        ending = ending_edge(get)
+    except ValueError as error:
+        raise OptionError(str(error)) from None
+    return Options(
+        paths=_paths(options),
+        table=table,
+        columns=_columns(get("columns"), table, options),
+        topics=_topics(options),
+        starting=starting,
+        ending=ending,
+        isolation_level=_choice("isolationLevel", isolation, ("read_uncommitted", "read_committed")),
+        fail_fast=mode == "FAILFAST",
+        filter_pushdown=_flag("filterPushdown", get("filterPushdown")),
+        min_partitions=_positive("minPartitions", get("minPartitions")),
+        max_decompressed_bytes=_positive("maxDecompressedBytes", get("maxDecompressedBytes"))
+        or _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
+    )
+
+
+def _check_names(options: Mapping[str, str]) -> None:
+    known = {name.lower(): name for name in _KNOWN}
+    ignored = {name.lower() for name in _IGNORED}
+    for name in options:
+        if name in known or name in ignored or name.startswith(_IGNORED_PREFIX):
+            continue
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"; did you mean {known[near[0]]}?" if near else "."
+        raise OptionError(f"unknown option {name}{hint} Known are: {', '.join(_KNOWN)}")
+
+
+def _choice(name: str, value: str, choices: tuple[str, ...]) -> str:
+    if value not in choices:
+        raise OptionError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+    return value
+
+
+def _flag(name: str, value: str | None) -> bool:
+    return _choice(name, (value or "false").lower(), ("true", "false")) == "true"
+
+
+def _positive(name: str, value: str | None) -> int | None:
+    if value is None:
+        return None
+    if not value.strip().isdecimal() or int(value) == 0:
+        raise OptionError(f"{name} must be a whole number above 0, not {value!r}")
+    return int(value)
+
+
+def _json(name: str, value: str) -> Any:
+    try:
+        return json.loads(value)
+    except ValueError:
+        raise OptionError(f"{name} is not JSON: {value!r}") from None
+
+
+def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
+    listed = _json("paths", options["paths"]) if "paths" in options else []
+    paths = tuple(filter(None, (options.get("path"), *listed)))
+    if not paths:
+        raise OptionError('option path is missing: .option("path", "/backup/kafka-logs")')
+    return paths
+
+
+def _topics(options: Mapping[str, str]) -> Topics:
+    given = [name for name in ("subscribe", "subscribePattern", "assign") if name.lower() in options]
+    if len(given) > 1:
+        raise OptionError(f"only one of {' and '.join(given)} can be given")
+    if given == ["subscribe"]:
+        return Topics(names=frozenset(name.strip() for name in options["subscribe"].split(",")))
+    if given == ["subscribePattern"]:
+        try:
+            re.compile(options["subscribepattern"])
+        except re.error as error:
+            raise OptionError(f"subscribePattern is no regular expression: {error}") from None
+        return Topics(pattern=options["subscribepattern"])
+    if given == ["assign"]:
+        assigned = _json("assign", options["assign"])
+        try:
+            partitions = {(topic, int(number)) for topic, numbers in assigned.items() for number in numbers}
+        except (AttributeError, TypeError, ValueError):
+            raise OptionError('assign must look like {"topicA":[0,1],"topicB":[2,4]}') from None
+        return Topics(partitions=frozenset(partitions))
+    return Topics()
+
+
+def _columns(listed: str | None, table: str, options: Mapping[str, str]) -> tuple[str, ...] | None:
+    headers = _flag("includeHeaders", options.get("includeheaders"))
+    metadata = _flag("includeBatchMetadata", options.get("includebatchmetadata"))
+    if listed is not None:
+        return tuple(name.strip() for name in listed.split(","))
+    if table != "records":
+        return None
+    wanted = {*KAFKA_COLUMNS, *(("headers",) if headers else ()), *(BATCH_METADATA if metadata else ())}
+    return tuple(name for name in RECORDS_WITH_METADATA if name in wanted)

@@ -1,0 +1,80 @@
+"""Filters that Spark pushes down: they leave out offsets, topics and partitions before any decoding.
+
+Opt-in, by the option `filterPushdown` and Spark's `spark.sql.python.filterPushdown.enabled`. Spark
+checks every filter again, so leaving out too little is safe; nothing is left out that could match.
+
+Call `load()` anew for every query: Spark (4.1 to 4.3) keeps what the filters of one query left over,
+and gives it to a later query of the same DataFrame that has no filter at all. That one would miss rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pyspark.sql import datasource as spark
+
+from magicbyte import _core
+from magicbyte.jobs.model import PartitionListing
+from magicbyte.jobs.plan import Planned, Range
+from magicbyte.spark.options import Options
+from magicbyte.spark.reader import MagicbyteReader
+
+__all__ = ["PushdownReader"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class PushdownReader(MagicbyteReader):
+    """A reader that plans no more than the pushed filters let through."""
+
+    def __init__(self, options: Options, columns: tuple[str, ...]) -> None:
+        super().__init__(options, columns)
+        self._filters: list[spark.Filter] = []
+
+    def pushFilters(self, filters: list[spark.Filter]) -> Iterable[spark.Filter]:
+        """Remembers the filters for `partitions`; all are left to Spark as well."""
+        self._filters = list(filters)
+        return self._filters
+
+    def _choose(self, listings: list[PartitionListing]) -> list[PartitionListing]:
+        chosen = super()._choose(listings)
+        for column in ("topic", "partition"):
+            for wanted in self._equalities(column):
+                chosen = [one for one in chosen if one[column] in wanted]
+        return chosen
+
+    def _equalities(self, column: str) -> Iterable[list[Any]]:
+        for one in self._filters:
+            if isinstance(one, spark.EqualTo | spark.EqualNullSafe) and one.attribute == (column,):
+                yield [one.value]
+            elif isinstance(one, spark.In) and one.attribute == (column,):
+                yield list(one.value)
+
+    def _bounds(self, planned: Planned) -> Range:
+        start, end = super()._bounds(planned)
+        if self._options.table != "records":
+            return start, end
+        starts = [] if start is None else [start]
+        ends = [] if end is None else [end]
+        for wanted in self._equalities("offset"):
+            offsets = [offset for offset in wanted if offset is not None]
+            starts.append(min(offsets, default=0))
+            ends.append(max(offsets, default=-1) + 1)
+        for one in self._filters:
+            if isinstance(one, spark.GreaterThan | spark.GreaterThanOrEqual):
+                if one.attribute == ("offset",):
+                    starts.append(one.value)
+                elif one.attribute == ("timestamp",):
+                    starts.append(_first_offset(planned, one.value))
+            elif isinstance(one, spark.LessThan | spark.LessThanOrEqual) and one.attribute == ("offset",):
+                ends.append(one.value + 1)
+        return max(starts, default=None), min(ends, default=None)
+
+
+def _first_offset(planned: Planned, time: datetime) -> int:
+    """The first offset whose record is not older than `time`: all before it fail the filter."""
+    millis = (time - _EPOCH) // timedelta(milliseconds=1)
+    offset = _core.offset_for_timestamp(planned.text, millis)
+    return (planned.plan["next_offset"] or 0) if offset is None else offset

@@ -1,0 +1,92 @@
+"""The batch reader: plans in the driver, decodes in Spark's tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from magicbyte.jobs.engines import LocalEngine
+from magicbyte.jobs.model import PartitionListing
+from magicbyte.jobs.partitions import list_partitions
+from magicbyte.jobs.plan import Planned, Range, Task, plan_partitions, tasks_of
+from magicbyte.jobs.reading import ReadOptions, Rows, plan_problems, read_chunk
+from magicbyte.spark.offsets import check_named, resolve_end, resolve_start
+from magicbyte.spark.options import Options
+from magicbyte.spark.paths import expand_paths
+from magicbyte.spark.segments import segment_rows
+
+__all__ = ["MagicbyteReader"]
+
+
+class MagicbyteReader(DataSourceReader):
+    """Reads one table. It is pickled to the executors, so it holds plain data only."""
+
+    def __init__(self, options: Options, columns: tuple[str, ...]) -> None:
+        self._options = options
+        self._columns = columns
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Surveys and folds in threads of the driver; one input partition a decode task.
+
+        Its value is a task, or rows that the driver knows already.
+        """
+        listings = self._choose(list_partitions(expand_paths(self._options.paths), distinct=True))
+        # The cores of the executors are unknown here, those of this machine stand for them:
+        # minPartitions says it better where that matters.
+        engine = LocalEngine()
+        plans = plan_partitions(
+            listings,
+            engine,
+            isolation_level=self._options.isolation_level,
+            bounds=self._bounds,
+            tasks=self._options.min_partitions,
+        )
+        if self._options.table == "segments":
+            return [InputPartition(segment_rows(plans))]
+        tasks = tasks_of(plans, engine.parallelism, self._options.min_partitions)
+        known = []
+        if self._options.table == "problems":
+            known = [plan_problems(planned.plan) for planned in plans if planned.plan["problems"]]
+        return [InputPartition(value) for value in (*known, *tasks)]
+
+    def _choose(self, listings: list[PartitionListing]) -> list[PartitionListing]:
+        topics = self._options.topics
+        chosen = [one for one in listings if topics.take(one["topic"], one["partition"])]
+        missing = (topics.names or frozenset()) - {one["topic"] for one in chosen}
+        places = {(one["topic"], one["partition"]) for one in chosen}
+        missing |= {f"{topic}-{number}" for topic, number in (topics.partitions or frozenset()) - places}
+        if missing:
+            there = ", ".join(sorted({one["topic"] for one in listings}))
+            raise ValueError(f"not found below path: {', '.join(sorted(missing))}; topics there: {there}")
+        check_named(self._options.starting, places)
+        check_named(self._options.ending, places)
+        return chosen
+
+    def _bounds(self, planned: Planned) -> Range:
+        return resolve_start(self._options.starting, planned), resolve_end(self._options.ending, planned)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yields Arrow batches of exactly the asked columns."""
+        value: Any = partition.value
+        if isinstance(value, Task):
+            yield from self._decode(value)
+        elif value is not None:  # None: Spark's stand-in for an empty list of partitions
+            yield value.select(list(self._columns))
+
+    def _decode(self, task: Task) -> Iterator[pa.RecordBatch]:
+        table = self._options.table
+        options = ReadOptions(
+            # Rows of `batches` are taken whenever records come: one narrow column keeps them coming,
+            # so that no more of either than an Arrow batch waits in memory.
+            columns=self._columns if table == "records" else ("offset",) if table == "batches" else (),
+            batches=table == "batches",
+            max_decompressed_bytes=self._options.max_decompressed_bytes,
+            fail_fast=self._options.fail_fast,
+        )
+        for chunk in task.chunks:
+            for item in read_chunk(chunk, options):
+                if isinstance(item, Rows) and item.table == table:
+                    yield item.batch.select(list(self._columns))

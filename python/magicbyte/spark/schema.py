@@ -1,0 +1,63 @@
+"""The schemas of the tables, for Arrow and for Spark: one definition, the core's, for both sides."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from magicbyte.jobs.reading import table_schema
+from magicbyte.spark.options import OptionError
+
+__all__ = ["SEGMENTS", "arrow_schema_of", "columns_of", "spark_schema_of"]
+
+SEGMENTS = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("segment", pa.string()),
+        ("baseOffset", pa.int64()),
+        ("size", pa.int64()),
+        ("modified", pa.timestamp("us", tz="UTC")),
+        ("firstOffset", pa.int64()),
+        ("lastOffset", pa.int64()),
+        ("batches", pa.int64()),
+        ("maxTimestamp", pa.int64()),
+        ("state", pa.string()),
+    ]
+)
+"""One row a file of the log: `state` is `read`, or `ignored:` and the reason."""
+
+
+def arrow_schema_of(table: str, columns: Sequence[str] | None = None) -> pa.Schema:
+    """The Arrow schema of a table, or of some of its columns in the given order."""
+    whole = SEGMENTS if table == "segments" else table_schema(table)
+    if columns is None:
+        return whole
+    for name in columns:
+        if name not in whole.names:
+            near = difflib.get_close_matches(name, whole.names, n=1)
+            hint = f"; did you mean {near[0]}?" if near else "."
+            raise OptionError(f"table {table} has no column {name}{hint} It has: {', '.join(whole.names)}")
+    return pa.schema([whole.field(name) for name in columns])
+
+
+def spark_schema_of(table: str, columns: Sequence[str] | None = None) -> StructType:
+    """The same as Spark sees it: what `load()` returns must match it exactly."""
+    return from_arrow_schema(arrow_schema_of(table, columns), prefer_timestamp_ntz=False)
+
+
+def columns_of(table: str, schema: StructType) -> tuple[str, ...]:
+    """The columns a schema asks for, if the table has them with these types: a projection."""
+    columns = tuple(schema.fieldNames())
+    ours = spark_schema_of(table, columns)
+    for asked, field in zip(schema.fields, ours.fields, strict=True):
+        if asked.dataType != field.dataType or not asked.nullable:
+            raise OptionError(
+                f"column {asked.name} of table {table} is {field.dataType.simpleString()} and nullable, "
+                f"not {asked.dataType.simpleString()}{'' if asked.nullable else ' NOT NULL'}"
+            )
+    return columns

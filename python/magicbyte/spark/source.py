@@ -1,0 +1,49 @@
+"""The data source that Spark finds under the name `magicbyte`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from magicbyte.spark.reader import MagicbyteReader
+
+__all__ = ["MagicbyteDataSource"]
+
+
+class MagicbyteDataSource(DataSource):
+    """Reads Kafka's segment files as the Kafka source reads topics, with no broker.
+
+    ``spark.read.format("magicbyte").option("path", "/backup/kafka-logs").load()``
+
+    Columns and options are those of Spark's Kafka source where it has them; `spark/options.py` has
+    all. Heavy imports happen when a read needs them, since Spark imports this class for any job.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return "magicbyte"
+
+    def schema(self) -> StructType:
+        """The columns of the table that the options ask for."""
+        from magicbyte.spark.options import parse_options
+        from magicbyte.spark.schema import spark_schema_of
+
+        options = parse_options(self.options)
+        return spark_schema_of(options.table, options.columns)
+
+    def reader(self, schema: StructType) -> MagicbyteReader:
+        """A reader of the columns of `schema`: one that a user gives is a projection."""
+        from magicbyte.spark.options import parse_options
+        from magicbyte.spark.pushdown import PushdownReader
+        from magicbyte.spark.reader import MagicbyteReader
+        from magicbyte.spark.schema import columns_of
+
+        options = parse_options(self.options)
+        # Spark refuses every reader that has `pushFilters` unless pushdown is switched on.
+        kind = PushdownReader if options.filter_pushdown else MagicbyteReader
+        return kind(options, columns_of(options.table, schema))

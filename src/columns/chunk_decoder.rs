@@ -1,0 +1,211 @@
+//! The third step: a chunk decoded into the tables `records`, `batches` and `problems`, with the
+//! accounts of it.
+
+use std::collections::VecDeque;
+use std::io;
+
+use arrow_array::RecordBatch;
+
+use super::batch_table::{BatchTable, Decoded};
+use super::problem_table::problems_to_arrow;
+use super::record_columns::RecordColumns;
+use super::schema::{Flavour, RecordColumn};
+use crate::batches::Batch;
+use crate::error::{Error, Result};
+use crate::log::{BatchCounts, Chunk, ChunkReader, ChunkResult, Disposition, Problem, SegmentBatch};
+use crate::record::ControlType;
+use crate::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
+
+/// How a chunk is decoded.
+#[derive(Clone, Debug)]
+pub struct DecodeOptions {
+    /// The columns of `records`; with none, records are decoded and counted only.
+    pub columns: Vec<RecordColumn>,
+    /// Whom the arrays are for.
+    pub flavour: Flavour,
+    /// An Arrow batch is cut when its keys, values and headers have about this many bytes.
+    pub max_batch_bytes: usize,
+    /// An Arrow batch has at most this many rows.
+    pub max_batch_rows: usize,
+    /// The cap on one batch of the log, stored or decompressed; at most 2 GiB, Arrow's own.
+    pub max_decompressed_bytes: usize,
+    /// Whether rows of `batches` are collected.
+    pub batches_table: bool,
+    /// Whether CRCs are checked.
+    pub check_crcs: bool,
+}
+
+impl Default for DecodeOptions {
+    fn default() -> Self {
+        Self {
+            columns: Vec::new(),
+            flavour: Flavour::Spark,
+            max_batch_bytes: 2 << 20,
+            max_batch_rows: 64 << 10,
+            max_decompressed_bytes: DEFAULT_MAX_DECOMPRESSED_BYTES,
+            batches_table: true,
+            check_crcs: true,
+        }
+    }
+}
+
+/// Decodes one chunk; an iterator of Arrow batches of `records`.
+#[derive(Debug)]
+pub struct ChunkDecoder {
+    reader: ChunkReader,
+    options: DecodeOptions,
+    decompressor: Decompressor,
+    columns: RecordColumns,
+    table: BatchTable,
+    problems: Vec<Problem>,
+    /// Cut pieces of one large batch.
+    ready: VecDeque<RecordBatch>,
+    error: Option<Error>,
+}
+
+impl ChunkDecoder {
+    /// Opens the chunk's file.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn open(chunk: Chunk, mut options: DecodeOptions) -> io::Result<Self> {
+        options.max_decompressed_bytes = options.max_decompressed_bytes.min(i32::MAX as usize / 2);
+        let columns = RecordColumns::new(
+            &options.columns,
+            options.flavour,
+            &chunk.topic,
+            chunk.partition,
+            &chunk.segment,
+        );
+        let decompressor = Decompressor::with_limit(options.max_decompressed_bytes);
+        let reader = ChunkReader::open(chunk, options.check_crcs, options.max_decompressed_bytes)?;
+        let table = BatchTable::default();
+        let (problems, ready) = (Vec::new(), VecDeque::new());
+        Ok(Self { reader, options, decompressor, columns, table, problems, ready, error: None })
+    }
+
+    /// How far the chunk was read, in bytes.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.reader.bytes_read()
+    }
+
+    /// Rows of `batches` since the last call.
+    pub fn take_batches(&mut self) -> Option<RecordBatch> {
+        self.table.take()
+    }
+
+    /// Rows of `problems` since the last call.
+    pub fn take_problems(&mut self) -> Option<RecordBatch> {
+        self.problems.append(&mut self.reader.take_problems());
+        problems_to_arrow(&std::mem::take(&mut self.problems))
+    }
+
+    /// The error behind the first damage since the last call, for those who stop at it.
+    pub fn take_error(&mut self) -> Option<Error> {
+        self.error.take()
+    }
+
+    /// The accounts, complete once the iterator is at its end.
+    #[must_use]
+    pub fn result(&self) -> &ChunkResult {
+        self.reader.result()
+    }
+
+    fn fill(&mut self) -> io::Result<Option<RecordBatch>> {
+        if let Some(batch) = self.ready.pop_front() {
+            return Ok(Some(batch));
+        }
+        while let Some((data, disposition)) = self.reader.next_batch()? {
+            self.note_error();
+            self.decode(&data, disposition);
+            self.note_error();
+            if self.columns.rows() >= self.options.max_batch_rows
+                || self.columns.bytes() >= self.options.max_batch_bytes
+            {
+                return Ok(Some(self.cut()));
+            }
+        }
+        self.note_error();
+        Ok(if self.columns.rows() > 0 { Some(self.cut()) } else { None })
+    }
+
+    fn note_error(&mut self) {
+        if let Some(error) = self.reader.take_error() {
+            self.error.get_or_insert(error);
+        }
+    }
+
+    /// Takes the rows collected; what is too large (one batch of the log can be) goes out in slices.
+    fn cut(&mut self) -> RecordBatch {
+        let bytes = self.columns.bytes();
+        let (whole, null_timestamps) = self.columns.finish();
+        self.reader.add_null_timestamps(null_timestamps);
+        let rows = whole.num_rows();
+        let pieces = bytes.div_ceil(2 * self.options.max_batch_bytes).max(1);
+        let step = rows.div_ceil(pieces).clamp(1, self.options.max_batch_rows.max(1));
+        self.ready = (0..rows).step_by(step).map(|at| whole.slice(at, step.min(rows - at))).collect();
+        self.ready.pop_front().unwrap_or(whole)
+    }
+
+    fn decode(&mut self, data: &SegmentBatch, disposition: Disposition) {
+        let Ok(batch) = data.batch() else { return };
+        let mark = self.columns.mark();
+        let mut decoded = Decoded::default();
+        let counts = self.read_records(&batch, disposition, &mut decoded);
+        match &counts {
+            Ok(counts) => {
+                self.columns.end_batch(&batch);
+                self.reader.good(data, batch.last_offset(), disposition, *counts);
+                decoded.is_valid = true;
+                decoded.count = Some(counts.announced);
+                decoded.base_offset = counts.first_offset;
+            }
+            Err(error) => {
+                self.columns.truncate(mark);
+                self.reader.bad(data, error);
+            }
+        }
+        if self.options.batches_table {
+            self.table.push(self.reader.chunk(), &batch, decoded);
+        }
+    }
+
+    fn read_records(
+        &mut self,
+        batch: &Batch<'_>,
+        disposition: Disposition,
+        decoded: &mut Decoded,
+    ) -> Result<BatchCounts> {
+        let Self { reader, columns, decompressor, options, .. } = self;
+        let mut counts = BatchCounts::default();
+        let collect = disposition == Disposition::Rows && !options.columns.is_empty();
+        let mut records = batch.records(decompressor)?;
+        if !options.check_crcs {
+            records = records.without_crc_check();
+        }
+        decoded.uncompressed_size = Some(records.payload_size() as u64);
+        for record in records {
+            let record = record?;
+            counts.first_offset.get_or_insert(record.offset());
+            counts.announced += 1;
+            if !reader.in_range(record.offset()) {
+                counts.outside += 1;
+            } else if collect {
+                columns.push(&record);
+            } else if disposition == Disposition::Control {
+                let kind = record.key().and_then(|key| ControlType::parse(key).ok());
+                decoded.control_type = kind.map(ControlType::name);
+            }
+        }
+        Ok(counts)
+    }
+}
+
+impl Iterator for ChunkDecoder {
+    type Item = io::Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.fill().transpose()
+    }
+}

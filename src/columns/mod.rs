@@ -1,0 +1,15 @@
+//! Batches to Arrow arrays: one pass from bytes to columns, no object a record.
+
+mod batch_table;
+mod chunk_decoder;
+mod problem_table;
+mod record_columns;
+mod schema;
+mod stream;
+
+pub use chunk_decoder::{ChunkDecoder, DecodeOptions};
+pub use record_columns::RecordColumns;
+pub use schema::{Flavour, RecordColumn, Table, batches_schema, problems_schema, records_schema};
+pub use stream::{BatchStream, batch_to_arrow};
+#[cfg(feature = "python")]
+pub(crate) use stream::batch_schema;

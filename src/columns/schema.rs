@@ -1,0 +1,197 @@
+//! The tables' schemas: the one place where columns have names and types.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
+
+use crate::log::LogError;
+
+/// A column of the table `records`, named as in Spark's Kafka source where that has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are the documentation: see `NAMES`")]
+pub enum RecordColumn {
+    Key,
+    Value,
+    Topic,
+    Partition,
+    Offset,
+    Timestamp,
+    TimestampType,
+    Headers,
+    TimestampMillis,
+    Magic,
+    Compression,
+    ProducerId,
+    ProducerEpoch,
+    Sequence,
+    IsTransactional,
+    LeaderEpoch,
+    Segment,
+    Position,
+}
+
+use RecordColumn as C;
+
+const NAMES: [(RecordColumn, &str); 18] = [
+    (C::Key, "key"),
+    (C::Value, "value"),
+    (C::Topic, "topic"),
+    (C::Partition, "partition"),
+    (C::Offset, "offset"),
+    (C::Timestamp, "timestamp"),
+    (C::TimestampType, "timestampType"),
+    (C::Headers, "headers"),
+    (C::TimestampMillis, "timestampMillis"),
+    (C::Magic, "magic"),
+    (C::Compression, "compression"),
+    (C::ProducerId, "producerId"),
+    (C::ProducerEpoch, "producerEpoch"),
+    (C::Sequence, "sequence"),
+    (C::IsTransactional, "isTransactional"),
+    (C::LeaderEpoch, "leaderEpoch"),
+    (C::Segment, "segment"),
+    (C::Position, "position"),
+];
+
+impl RecordColumn {
+    /// The column's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        NAMES[self as usize].1
+    }
+
+    fn data_type(self, flavour: Flavour) -> DataType {
+        match self {
+            C::Key | C::Value => DataType::Binary,
+            C::Topic | C::Compression | C::Segment => DataType::Utf8,
+            C::Partition | C::TimestampType | C::Magic | C::ProducerEpoch | C::Sequence | C::LeaderEpoch => {
+                DataType::Int32
+            }
+            C::Offset | C::TimestampMillis | C::ProducerId | C::Position => DataType::Int64,
+            C::Timestamp => DataType::Timestamp(flavour.time_unit(), Some("UTC".into())),
+            C::IsTransactional => DataType::Boolean,
+            C::Headers => DataType::List(Arc::new(Field::new("element", DataType::Struct(header_fields()), true))),
+        }
+    }
+}
+
+impl FromStr for RecordColumn {
+    type Err = LogError;
+
+    fn from_str(name: &str) -> Result<Self, LogError> {
+        NAMES.iter().find(|(_, n)| *n == name).map(|(column, _)| *column).ok_or_else(|| {
+            let known: Vec<_> = NAMES.iter().map(|(_, n)| *n).collect();
+            LogError::Usage(format!("no column {name:?} in the table records: expected one of {}", known.join(", ")))
+        })
+    }
+}
+
+pub(super) fn header_fields() -> Fields {
+    Fields::from(vec![Field::new("key", DataType::Utf8, true), Field::new("value", DataType::Binary, true)])
+}
+
+/// Whom the arrays are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    /// Exactly what Spark's Python data source takes: timestamps in microseconds.
+    Spark,
+    /// Kafka's milliseconds, which hold every timestamp.
+    Millis,
+}
+
+impl Flavour {
+    pub(super) fn time_unit(self) -> TimeUnit {
+        match self {
+            Self::Spark => TimeUnit::Microsecond,
+            Self::Millis => TimeUnit::Millisecond,
+        }
+    }
+}
+
+/// The tables a log is decoded into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Table {
+    /// One row a record.
+    Records,
+    /// One row a batch.
+    Batches,
+    /// One row a problem.
+    Problems,
+}
+
+impl FromStr for Table {
+    type Err = LogError;
+
+    fn from_str(name: &str) -> Result<Self, LogError> {
+        match name {
+            "records" => Ok(Self::Records),
+            "batches" => Ok(Self::Batches),
+            "problems" => Ok(Self::Problems),
+            other => Err(LogError::Usage(format!("no table {other:?}: expected records, batches or problems"))),
+        }
+    }
+}
+
+/// The schema of `records` with these columns, in this order; all are nullable, as in Spark.
+#[must_use]
+pub fn records_schema(columns: &[RecordColumn], flavour: Flavour) -> SchemaRef {
+    let field = |column: &RecordColumn| Field::new(column.name(), column.data_type(flavour), true);
+    Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
+}
+
+fn schema_of(fields: &[(&str, DataType)]) -> SchemaRef {
+    let field = |(name, data_type): &(&str, DataType)| Field::new(*name, data_type.clone(), true);
+    Arc::new(Schema::new(fields.iter().map(field).collect::<Vec<_>>()))
+}
+
+/// The schema of `batches`.
+#[must_use]
+pub fn batches_schema() -> SchemaRef {
+    use DataType::{Boolean, Int32, Int64, Utf8};
+    schema_of(&[
+        ("topic", Utf8),
+        ("partition", Int32),
+        ("segment", Utf8),
+        ("position", Int64),
+        ("size", Int64),
+        ("baseOffset", Int64),
+        ("lastOffset", Int64),
+        ("count", Int64),
+        ("magic", Int32),
+        ("compression", Utf8),
+        ("crc", Int64),
+        ("isValid", Boolean),
+        ("timestampType", Int32),
+        ("baseTimestamp", Int64),
+        ("maxTimestamp", Int64),
+        ("deleteHorizonMs", Int64),
+        ("producerId", Int64),
+        ("producerEpoch", Int32),
+        ("baseSequence", Int32),
+        ("lastSequence", Int32),
+        ("isTransactional", Boolean),
+        ("isControl", Boolean),
+        ("controlType", Utf8),
+        ("partitionLeaderEpoch", Int32),
+        ("uncompressedSize", Int64),
+    ])
+}
+
+/// The schema of `problems`.
+#[must_use]
+pub fn problems_schema() -> SchemaRef {
+    use DataType::{Int32, Int64, Utf8};
+    schema_of(&[
+        ("topic", Utf8),
+        ("partition", Int32),
+        ("segment", Utf8),
+        ("kind", Utf8),
+        ("start", Int64),
+        ("end", Int64),
+        ("baseOffset", Int64),
+        ("recordIndex", Int64),
+        ("field", Utf8),
+        ("message", Utf8),
+    ])
+}

@@ -1,0 +1,110 @@
+//! Arrow across the C data interface: PyCapsules that pyarrow, polars, duckdb and pandas read.
+
+use std::ffi::CStr;
+
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
+use ::arrow_schema::{ArrowError, Schema, SchemaRef};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyTuple};
+
+use super::errors::log_to_py;
+use crate::columns::{Flavour, RecordColumn, Table, batches_schema, problems_schema, records_schema};
+use crate::log::LogError;
+
+const SCHEMA: &CStr = c"arrow_schema";
+const ARRAY: &CStr = c"arrow_array";
+const STREAM: &CStr = c"arrow_array_stream";
+
+fn failed(error: ArrowError) -> PyErr {
+    PyRuntimeError::new_err(error.to_string())
+}
+
+pub(super) fn schema_capsule<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyCapsule>> {
+    let ffi = FFI_ArrowSchema::try_from(schema).map_err(failed)?;
+    PyCapsule::new_with_value(py, ffi, SCHEMA)
+}
+
+/// Schema and array; a batch travels as a struct array, as the interface has it.
+pub(super) fn array_capsules<'py>(py: Python<'py>, batch: &RecordBatch) -> PyResult<Bound<'py, PyTuple>> {
+    let schema = schema_capsule(py, &batch.schema())?;
+    let columns = StructArray::from(batch.clone());
+    let array = PyCapsule::new_with_value(py, FFI_ArrowArray::new(&columns.to_data()), ARRAY)?;
+    PyTuple::new(py, [schema, array])
+}
+
+pub(super) fn stream_capsule<'py>(
+    py: Python<'py>,
+    reader: Box<dyn RecordBatchReader + Send>,
+) -> PyResult<Bound<'py, PyCapsule>> {
+    PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), STREAM)
+}
+
+/// One Arrow record batch.
+#[pyclass(frozen, name = "ArrowBatch", module = "magicbyte._core")]
+pub(super) struct PyArrowBatch(RecordBatch);
+
+impl PyArrowBatch {
+    pub(super) fn new(batch: RecordBatch) -> Self {
+        Self(batch)
+    }
+}
+
+#[pymethods]
+impl PyArrowBatch {
+    /// How many rows it has.
+    #[getter]
+    fn num_rows(&self) -> usize {
+        self.0.num_rows()
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.num_rows()
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, &self.0.schema())
+    }
+
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        // The interface lets a producer ignore the request.
+        let _ = requested_schema;
+        array_capsules(py, &self.0)
+    }
+}
+
+/// An Arrow schema.
+#[pyclass(frozen, name = "ArrowSchema", module = "magicbyte._core")]
+pub(super) struct PyArrowSchema(SchemaRef);
+
+#[pymethods]
+impl PyArrowSchema {
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, &self.0)
+    }
+}
+
+pub(super) fn parse_columns(py: Python<'_>, columns: &[String]) -> PyResult<Vec<RecordColumn>> {
+    columns.iter().map(|name| name.parse().map_err(|e: LogError| log_to_py(py, &e))).collect()
+}
+
+/// The schema of a table of the Spark flavour; `columns` only for `records`.
+#[pyfunction]
+#[pyo3(signature = (table, columns = None))]
+pub(super) fn arrow_schema(py: Python<'_>, table: &str, columns: Option<Vec<String>>) -> PyResult<PyArrowSchema> {
+    Ok(PyArrowSchema(match table.parse().map_err(|e: LogError| log_to_py(py, &e))? {
+        Table::Records => {
+            let columns = parse_columns(py, &columns.unwrap_or_default())?;
+            records_schema(&columns, Flavour::Spark)
+        }
+        Table::Batches => batches_schema(),
+        Table::Problems => problems_schema(),
+    }))
+}

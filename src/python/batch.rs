@@ -1,0 +1,427 @@
+//! `read_batches` and the batches it gives.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ::bytes::Bytes;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule, PyList, PyTuple};
+
+use super::errors::to_py;
+use super::record::{IndexedBatch, PyRecord};
+use super::view::to_bytes;
+use super::{arrow, facade};
+use crate::columns::{BatchStream, batch_to_arrow};
+use crate::{Batch, Batches, Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
+
+/// What all batches of one reader share: a decompressor under a lock, and how to check.
+pub(super) struct Reading {
+    decompressor: Mutex<Decompressor>,
+    pub(super) check_crcs: bool,
+    pub(super) limit: usize,
+}
+
+impl Reading {
+    pub(super) fn new(check_crcs: bool, limit: usize) -> Arc<Self> {
+        Arc::new(Self { decompressor: Mutex::new(Decompressor::with_limit(limit)), check_crcs, limit })
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Decompressor) -> T) -> T {
+        // A decompressor is sound after any panic: its buffers are overwritten by the next call.
+        work(&mut self.decompressor.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Frames `buffer` into batches of mixed magics.
+#[pyfunction]
+#[pyo3(signature = (buffer, *, check_crcs = true, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES))]
+pub(super) fn read_batches(
+    buffer: &Bound<'_, PyAny>,
+    check_crcs: bool,
+    max_decompressed_bytes: usize,
+) -> PyResult<PyBatches> {
+    let data = to_bytes(buffer)?;
+    Ok(PyBatches { data, at: Mutex::new(State::default()), reading: Reading::new(check_crcs, max_decompressed_bytes) })
+}
+
+#[derive(Default)]
+struct State {
+    position: usize,
+    failed: bool,
+}
+
+/// An iterator of the batches in a buffer.
+#[pyclass(frozen, name = "Batches", module = "magicbyte")]
+pub(super) struct PyBatches {
+    data: Bytes,
+    at: Mutex<State>,
+    reading: Arc<Reading>,
+}
+
+impl PyBatches {
+    fn rest(&self) -> usize {
+        self.at.lock().unwrap_or_else(PoisonError::into_inner).position
+    }
+}
+
+#[pymethods]
+impl PyBatches {
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        let (start, size) = {
+            let mut at = self.at.lock().unwrap_or_else(PoisonError::into_inner);
+            if at.failed {
+                return Ok(None);
+            }
+            let start = at.position;
+            match Batches::at_position(&self.data[start..], start as u64).next() {
+                None => return Ok(None),
+                Some(Ok(batch)) => {
+                    at.position += batch.size_in_bytes();
+                    (start, batch.size_in_bytes())
+                }
+                Some(Err(error)) => {
+                    at.failed = true;
+                    return Err(to_py(py, &error));
+                }
+            }
+        };
+        let data = self.data.slice(start..start + size);
+        new_batch(py, data, start as u64, Arc::clone(&self.reading)).map(Some)
+    }
+
+    /// Bytes not framed yet: at the end, those of a cut last batch.
+    #[getter]
+    fn remaining(&self) -> usize {
+        self.data.len() - self.rest()
+    }
+
+    /// How many bytes the next batch lacks; 0 when it is whole or nothing is there.
+    #[getter]
+    fn needed(&self) -> u64 {
+        Batches::new(&self.data[self.rest()..]).needed()
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        arrow::schema_capsule(py, &crate::columns::batch_schema())
+    }
+
+    /// A fresh stream over the whole buffer, whatever was iterated before.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema;
+        let stream = BatchStream::new(self.data.clone(), self.reading.check_crcs, self.reading.limit);
+        arrow::stream_capsule(py, Box::new(stream))
+    }
+}
+
+/// A batch of either kind.
+#[pyclass(frozen, subclass, name = "_Batch", module = "magicbyte")]
+pub(super) struct BatchBase {
+    data: Bytes,
+    position: u64,
+    reading: Arc<Reading>,
+}
+
+/// A batch of magic 2.
+#[pyclass(frozen, extends = BatchBase, module = "magicbyte")]
+pub(super) struct RecordBatch;
+
+/// One outermost message of magic 0 or 1, with what is inside.
+#[pyclass(frozen, extends = BatchBase, module = "magicbyte")]
+pub(super) struct LegacyBatch;
+
+/// `data` is one whole frame.
+pub(super) fn new_batch(py: Python<'_>, data: Bytes, position: u64, reading: Arc<Reading>) -> PyResult<Py<PyAny>> {
+    let is_v2 = data.get(16) == Some(&2);
+    let base = PyClassInitializer::from(BatchBase { data, position, reading });
+    Ok(if is_v2 {
+        Py::new(py, base.add_subclass(RecordBatch))?.into_any()
+    } else {
+        Py::new(py, base.add_subclass(LegacyBatch))?.into_any()
+    })
+}
+
+impl BatchBase {
+    fn batch(&self, py: Python<'_>) -> PyResult<Batch<'_>> {
+        Batch::from_frame(&self.data, self.position).map_err(|error| to_py(py, &error))
+    }
+
+    /// Work on the batch with the GIL released.
+    fn detached<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Batch<'_>, &mut Decompressor) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        let done = py.detach(|| {
+            let batch = Batch::from_frame(&self.data, self.position)?;
+            self.reading.with(|decompressor| work(&batch, decompressor))
+        });
+        done.map_err(|error| to_py(py, &error))
+    }
+
+    fn index(&self, py: Python<'_>) -> PyResult<IndexedBatch> {
+        let check_crcs = self.reading.check_crcs;
+        let indexed = py.detach(|| {
+            self.reading.with(|decompressor| {
+                IndexedBatch::read(&self.data, self.position, decompressor, check_crcs)
+            })
+        });
+        indexed.map_err(|error| to_py(py, &error))
+    }
+
+    fn arrow(&self, py: Python<'_>) -> PyResult<arrow_array::RecordBatch> {
+        let check_crcs = self.reading.check_crcs;
+        self.detached(py, |batch, decompressor| batch_to_arrow(batch, decompressor, check_crcs))
+    }
+}
+
+/// A getter of a fact that only magic 2 has: None for the others.
+macro_rules! v2_fact {
+    ($self:expr, $py:expr, $batch:ident => $fact:expr) => {
+        Ok(match $self.batch($py)? {
+            Batch::V2($batch) => Some($fact),
+            Batch::Legacy(_) => None,
+        })
+    };
+}
+
+#[pymethods]
+impl BatchBase {
+    /// 0, 1 or 2.
+    #[getter]
+    fn magic(&self, py: Python<'_>) -> PyResult<i8> {
+        Ok(self.batch(py)?.magic())
+    }
+
+    /// Offset of the first record. A compressed legacy batch is decompressed for it.
+    #[getter]
+    fn base_offset(&self, py: Python<'_>) -> PyResult<i64> {
+        match self.batch(py)? {
+            Batch::V2(batch) => Ok(batch.base_offset()),
+            Batch::Legacy(batch) if batch.compression().is_ok_and(|c| c == Compression::None) => {
+                Ok(batch.last_offset())
+            }
+            Batch::Legacy(_) => self.detached(py, |batch, decompressor| batch.base_offset(decompressor)),
+        }
+    }
+
+    /// Offset of the last record that was ever in the batch (inclusive).
+    #[getter]
+    fn last_offset(&self, py: Python<'_>) -> PyResult<i64> {
+        Ok(self.batch(py)?.last_offset())
+    }
+
+    /// One behind the last offset.
+    #[getter]
+    fn next_offset(&self, py: Python<'_>) -> PyResult<i64> {
+        Ok(self.batch(py)?.last_offset().wrapping_add(1))
+    }
+
+    /// Byte position of the batch in its input.
+    #[getter]
+    fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Bytes of the whole batch.
+    #[getter]
+    fn size_in_bytes(&self) -> usize {
+        self.data.len()
+    }
+
+    /// The stored checksum.
+    #[getter]
+    fn crc(&self, py: Python<'_>) -> PyResult<u32> {
+        Ok(self.batch(py)?.crc())
+    }
+
+    /// Whether the checksum holds (for a wrapper: the outer one); never raises.
+    fn is_valid(&self, py: Python<'_>) -> bool {
+        py.detach(|| Batch::from_frame(&self.data, self.position).is_ok_and(|batch| batch.verify().is_ok()))
+    }
+
+    /// The codec.
+    #[getter]
+    fn compression(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let codec = self.batch(py)?.compression().map_err(|error| to_py(py, &error))?;
+        facade::compression(py, codec)
+    }
+
+    /// Whose clock the timestamps are.
+    #[getter]
+    fn timestamp_type(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        facade::timestamp_type(py, self.batch(py)?.timestamp_type())
+    }
+
+    /// Timestamp (ms) the records' deltas count from.
+    #[getter]
+    fn base_timestamp(&self, py: Python<'_>) -> PyResult<Option<i64>> {
+        v2_fact!(self, py, batch => batch.base_timestamp())
+    }
+
+    /// The largest timestamp (ms), or the append time; -1 for none.
+    #[getter]
+    fn max_timestamp(&self, py: Python<'_>) -> PyResult<i64> {
+        Ok(self.batch(py)?.max_timestamp())
+    }
+
+    /// When (ms) tombstones may go, if the cleaner set that.
+    #[getter]
+    fn delete_horizon_ms(&self, py: Python<'_>) -> PyResult<Option<i64>> {
+        let horizon: PyResult<Option<Option<i64>>> = v2_fact!(self, py, batch => batch.delete_horizon_ms());
+        horizon.map(Option::flatten)
+    }
+
+    /// Epoch of the leader that appended the batch.
+    #[getter]
+    fn partition_leader_epoch(&self, py: Python<'_>) -> PyResult<Option<i32>> {
+        v2_fact!(self, py, batch => batch.partition_leader_epoch())
+    }
+
+    /// How many records the header announces; None for a compressed legacy batch.
+    #[getter]
+    fn record_count(&self, py: Python<'_>) -> PyResult<Option<i32>> {
+        Ok(match self.batch(py)? {
+            Batch::V2(batch) => Some(batch.record_count()),
+            Batch::Legacy(batch) => {
+                batch.compression().ok().filter(|codec| *codec == Compression::None).map(|_| 1)
+            }
+        })
+    }
+
+    /// The producer's id, -1 for none.
+    #[getter]
+    fn producer_id(&self, py: Python<'_>) -> PyResult<Option<i64>> {
+        v2_fact!(self, py, batch => batch.producer_id())
+    }
+
+    /// The producer's epoch, -1 for none.
+    #[getter]
+    fn producer_epoch(&self, py: Python<'_>) -> PyResult<Option<i16>> {
+        v2_fact!(self, py, batch => batch.producer_epoch())
+    }
+
+    /// The first record's sequence number, -1 for none.
+    #[getter]
+    fn base_sequence(&self, py: Python<'_>) -> PyResult<Option<i32>> {
+        v2_fact!(self, py, batch => batch.base_sequence())
+    }
+
+    /// The last record's sequence number, -1 for none.
+    #[getter]
+    fn last_sequence(&self, py: Python<'_>) -> PyResult<Option<i32>> {
+        v2_fact!(self, py, batch => batch.last_sequence())
+    }
+
+    /// Whether the batch belongs to a transaction.
+    #[getter]
+    fn is_transactional(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(matches!(self.batch(py)?, Batch::V2(batch) if batch.is_transactional()))
+    }
+
+    /// Whether the batch holds a control record.
+    #[getter]
+    fn is_control(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.batch(py)?.is_control())
+    }
+
+    /// Decodes and checks the whole batch, then iterates its records.
+    fn __iter__(&self, py: Python<'_>) -> PyResult<RecordIterator> {
+        Ok(RecordIterator { batch: Arc::new(self.index(py)?), next: Mutex::new(0) })
+    }
+
+    /// All records as lists: offsets, timestamps, keys, values (copies).
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let indexed = self.index(py)?;
+        let bytes = |value: Option<&[u8]>| value.map(|v| PyBytes::new(py, v));
+        facade::columns_class(py)?.call1((
+            PyList::new(py, indexed.entries.iter().map(|e| e.offset))?,
+            PyList::new(py, indexed.entries.iter().map(|e| e.timestamp))?,
+            PyList::new(py, indexed.entries.iter().map(|e| bytes(indexed.key(e))))?,
+            PyList::new(py, indexed.entries.iter().map(|e| bytes(indexed.value(e))))?,
+        ))
+    }
+
+    /// The batch as it stands, copied.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.data)
+    }
+
+    /// The records as Arrow columns, copied.
+    fn to_arrow(&self, py: Python<'_>) -> PyResult<arrow::PyArrowBatch> {
+        Ok(arrow::PyArrowBatch::new(self.arrow(py)?))
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        arrow::schema_capsule(py, &crate::columns::batch_schema())
+    }
+
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let _ = requested_schema;
+        arrow::array_capsules(py, &self.arrow(py)?)
+    }
+
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema;
+        let batch = self.arrow(py)?;
+        let schema = batch.schema();
+        arrow::stream_capsule(py, Box::new(arrow_array::RecordBatchIterator::new([Ok(batch)], schema)))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let batch = self.batch(py)?;
+        Ok(format!(
+            "<{} magic={} last_offset={} position={} size_in_bytes={} compression={}>",
+            if batch.magic() == 2 { "RecordBatch" } else { "LegacyBatch" },
+            batch.magic(),
+            batch.last_offset(),
+            self.position,
+            self.data.len(),
+            batch.compression().map_or("unknown", Compression::name),
+        ))
+    }
+}
+
+/// Iterates the records of one batch.
+#[pyclass(frozen, name = "RecordIterator", module = "magicbyte")]
+pub(super) struct RecordIterator {
+    batch: Arc<IndexedBatch>,
+    next: Mutex<usize>,
+}
+
+#[pymethods]
+impl RecordIterator {
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self) -> Option<PyRecord> {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = *next;
+        (index < self.batch.entries.len()).then(|| {
+            *next += 1;
+            PyRecord { batch: Arc::clone(&self.batch), index }
+        })
+    }
+
+    fn __length_hint__(&self) -> usize {
+        self.batch.entries.len() - *self.next.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

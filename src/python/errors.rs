@@ -1,0 +1,64 @@
+//! Errors of the core as the exceptions of `magicbyte.errors`.
+
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+use super::facade;
+use crate::log::LogError;
+use crate::{Error, ErrorKind};
+
+fn class_of(error: &Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::InvalidSize { .. } if error.record_index().is_none() => "CorruptRecordError",
+        ErrorKind::CrcMismatch { .. }
+        | ErrorKind::Garbage
+        | ErrorKind::Zeros
+        | ErrorKind::OffsetOutOfOrder { .. }
+        | ErrorKind::FileTruncated => "CorruptRecordError",
+        ErrorKind::UnsupportedMagic(_) => "UnsupportedMagicError",
+        ErrorKind::UnknownCompression(_) | ErrorKind::UnsupportedCompression(_) => "UnsupportedCompressionError",
+        ErrorKind::LimitExceeded { .. } => "LimitExceededError",
+        ErrorKind::NeedMoreBytes { .. } | ErrorKind::InvalidSidecar(_) => "Error",
+        _ => "InvalidRecordError",
+    }
+}
+
+#[cold]
+pub(super) fn to_py(py: Python<'_>, error: &Error) -> PyErr {
+    with_message(py, error, error.to_string())
+}
+
+fn with_message(py: Python<'_>, error: &Error, message: String) -> PyErr {
+    let arguments = (
+        message,
+        error.kind().name(),
+        error.position(),
+        error.base_offset(),
+        error.record_index(),
+        error.field(),
+    );
+    let raised = facade::errors(py).and_then(|module| module.getattr(class_of(error))?.call1(arguments));
+    match raised {
+        Ok(exception) => PyErr::from_value(exception),
+        Err(failed) => failed,
+    }
+}
+
+#[cold]
+pub(super) fn log_to_py(py: Python<'_>, error: &LogError) -> PyErr {
+    match error {
+        LogError::Io { path, source } => io_to_py(path, source),
+        LogError::Format { path, error: inner } => {
+            with_message(py, inner, format!("{}: {inner}", path.display()))
+        }
+        LogError::Usage(why) => PyValueError::new_err(why.clone()),
+    }
+}
+
+/// With errno and file name, so that Python picks FileNotFoundError and the like.
+pub(super) fn io_to_py(path: &std::path::Path, source: &std::io::Error) -> PyErr {
+    match source.raw_os_error() {
+        Some(errno) => PyOSError::new_err((errno, source.to_string(), path.display().to_string())),
+        None => PyOSError::new_err(format!("{}: {source}", path.display())),
+    }
+}

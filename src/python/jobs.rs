@@ -1,0 +1,168 @@
+//! The job layer's steps: `list -> survey -> plan -> decode -> reconcile`, JSON in and out.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::arrow::{PyArrowBatch, parse_columns};
+use super::errors::{io_to_py, log_to_py};
+use crate::DEFAULT_MAX_DECOMPRESSED_BYTES;
+use crate::columns::{ChunkDecoder, DecodeOptions, Flavour};
+use crate::log::{self, Chunk, DEFAULT_CHUNK_BYTES, LogError, PlanOptions};
+
+fn parse<T: DeserializeOwned>(text: &str) -> PyResult<T> {
+    serde_json::from_str(text).map_err(|error| PyValueError::new_err(format!("not what this function takes: {error}")))
+}
+
+pub(super) fn to_json<T: Serialize>(value: &T) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// Lists a partition's directory (or a single segment file).
+#[pyfunction]
+#[pyo3(signature = (path, *, include_checkpoints = false))]
+pub(super) fn list_partition(py: Python<'_>, path: &str, include_checkpoints: bool) -> PyResult<String> {
+    let listing = py.detach(|| log::list_partition(Path::new(path), include_checkpoints));
+    to_json(&listing.map_err(|e| log_to_py(py, &e))?)
+}
+
+/// Scans the batch headers of a segment.
+#[pyfunction]
+pub(super) fn survey_segment(py: Python<'_>, segment: &str) -> PyResult<String> {
+    let segment = parse(segment)?;
+    let survey = py.detach(|| log::survey_segment(&segment));
+    to_json(&survey.map_err(|e| log_to_py(py, &e))?)
+}
+
+/// Folds the surveys of a listing's segments into a plan.
+#[pyfunction]
+#[pyo3(signature = (
+    listing, surveys, *, isolation_level = "read_uncommitted", start_offset = None, end_offset = None,
+    chunk_bytes = DEFAULT_CHUNK_BYTES
+))]
+pub(super) fn plan_partition(
+    py: Python<'_>,
+    listing: &str,
+    surveys: Vec<String>,
+    isolation_level: &str,
+    start_offset: Option<i64>,
+    end_offset: Option<i64>,
+    chunk_bytes: u64,
+) -> PyResult<String> {
+    let isolation_level = isolation_level.parse().map_err(|e: LogError| log_to_py(py, &e))?;
+    let listing = parse(listing)?;
+    let surveys: PyResult<Vec<_>> = surveys.iter().map(|survey| parse(survey)).collect();
+    let options = PlanOptions { isolation_level, start_offset, end_offset, chunk_bytes };
+    let plan = log::plan_partition(&listing, &surveys?, options);
+    to_json(&plan.map_err(|e| log_to_py(py, &e))?)
+}
+
+/// The first offset whose record has this timestamp (ms) or a later one.
+#[pyfunction]
+pub(super) fn offset_for_timestamp(py: Python<'_>, plan: &str, timestamp: i64) -> PyResult<Option<i64>> {
+    let plan = parse(plan)?;
+    py.detach(|| log::offset_for_timestamp(&plan, timestamp)).map_err(|e| log_to_py(py, &e))
+}
+
+/// Joins the results of a plan's chunks.
+#[pyfunction]
+pub(super) fn reconcile(py: Python<'_>, plan: &str, results: Vec<String>) -> PyResult<String> {
+    let plan = parse(plan)?;
+    let results: PyResult<Vec<_>> = results.iter().map(|result| parse(result)).collect();
+    to_json(&log::reconcile(&plan, &results?).map_err(|e| log_to_py(py, &e))?)
+}
+
+/// Decodes one chunk of a plan into Arrow batches.
+#[pyclass(frozen, name = "ChunkDecoder", module = "magicbyte._core")]
+pub(super) struct PyChunkDecoder {
+    decoder: Mutex<ChunkDecoder>,
+    path: String,
+    fail_fast: bool,
+}
+
+impl PyChunkDecoder {
+    fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut ChunkDecoder) -> T + Send) -> T {
+        py.detach(|| work(&mut self.decoder.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+#[pymethods]
+impl PyChunkDecoder {
+    #[new]
+    #[pyo3(signature = (
+        chunk, *, columns, max_batch_bytes = 2 << 20, max_batch_rows = 64 << 10,
+        max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES, batches_table = true, check_crcs = true,
+        fail_fast = false
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python constructor")]
+    fn new(
+        py: Python<'_>,
+        chunk: &str,
+        columns: Vec<String>,
+        max_batch_bytes: usize,
+        max_batch_rows: usize,
+        max_decompressed_bytes: usize,
+        batches_table: bool,
+        check_crcs: bool,
+        fail_fast: bool,
+    ) -> PyResult<Self> {
+        if max_batch_bytes == 0 || max_batch_rows == 0 {
+            return Err(PyValueError::new_err("max_batch_bytes and max_batch_rows must be at least 1"));
+        }
+        let options = DecodeOptions {
+            columns: parse_columns(py, &columns)?,
+            flavour: Flavour::Spark,
+            max_batch_bytes,
+            max_batch_rows,
+            max_decompressed_bytes,
+            batches_table,
+            check_crcs,
+        };
+        let chunk: Chunk = parse(chunk)?;
+        let path = chunk.path.clone();
+        let decoder = ChunkDecoder::open(chunk, options).map_err(|e| io_to_py(Path::new(&path), &e))?;
+        Ok(Self { decoder: Mutex::new(decoder), path, fail_fast })
+    }
+
+    /// How far the chunk was read, in bytes.
+    #[getter]
+    fn bytes_read(&self, py: Python<'_>) -> u64 {
+        self.with(py, |decoder| decoder.bytes_read())
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<PyArrowBatch>> {
+        let fail_fast = self.fail_fast;
+        let (next, error) = self.with(py, |decoder| {
+            let next = decoder.next().transpose();
+            (next, fail_fast.then(|| decoder.take_error()).flatten())
+        });
+        if let Some(error) = error {
+            return Err(log_to_py(py, &LogError::Format { path: self.path.clone().into(), error }));
+        }
+        let batch = next.map_err(|e| io_to_py(Path::new(&self.path), &e))?;
+        Ok(batch.map(PyArrowBatch::new))
+    }
+
+    /// Rows of the table `batches` since the last call, or None.
+    fn take_batches(&self, py: Python<'_>) -> Option<PyArrowBatch> {
+        self.with(py, ChunkDecoder::take_batches).map(PyArrowBatch::new)
+    }
+
+    /// Rows of the table `problems` since the last call, or None.
+    fn take_problems(&self, py: Python<'_>) -> Option<PyArrowBatch> {
+        self.with(py, ChunkDecoder::take_problems).map(PyArrowBatch::new)
+    }
+
+    /// The accounts of the chunk, complete once the iterator is at its end.
+    fn result(&self, py: Python<'_>) -> PyResult<String> {
+        self.with(py, |decoder| to_json(decoder.result()))
+    }
+}

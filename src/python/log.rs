@@ -1,0 +1,110 @@
+//! `PartitionLog`, below the facade of `magicbyte.log`.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::prelude::*;
+
+use super::batch::{Reading, new_batch};
+use super::errors::log_to_py;
+use super::jobs::to_json;
+use crate::log::{Disposition, LogBatches, LogError, OnError, PartitionLog, PlanOptions, ReadOptions};
+
+/// A partition's directory.
+#[pyclass(frozen, name = "PartitionLogCore", module = "magicbyte._core")]
+pub(super) struct PyPartitionLog(PartitionLog);
+
+#[pymethods]
+impl PyPartitionLog {
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        PartitionLog::open(&path).map(Self).map_err(|e| log_to_py(py, &e))
+    }
+
+    /// What is in the directory, as JSON.
+    fn listing(&self) -> PyResult<String> {
+        to_json(self.0.listing())
+    }
+
+    /// Decodes everything and accounts for every byte; JSON.
+    fn verify(&self, py: Python<'_>, isolation_level: &str) -> PyResult<String> {
+        let isolation_level = isolation_level.parse().map_err(|e: LogError| log_to_py(py, &e))?;
+        let options = PlanOptions { isolation_level, ..PlanOptions::default() };
+        to_json(&py.detach(|| self.0.verify(options)).map_err(|e| log_to_py(py, &e))?)
+    }
+
+    /// The first offset whose record has this timestamp (ms) or a later one.
+    fn offset_for_timestamp(&self, py: Python<'_>, timestamp: i64) -> PyResult<Option<i64>> {
+        py.detach(|| self.0.offset_for_timestamp(timestamp)).map_err(|e| log_to_py(py, &e))
+    }
+
+    /// The batches that hold what is asked for.
+    #[pyo3(signature = (
+        *, start_offset, end_offset, start_timestamp, isolation_level, check_crcs, max_decompressed_bytes, skip_damage
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python method")]
+    fn batches(
+        &self,
+        py: Python<'_>,
+        start_offset: Option<i64>,
+        end_offset: Option<i64>,
+        start_timestamp: Option<i64>,
+        isolation_level: &str,
+        check_crcs: bool,
+        max_decompressed_bytes: usize,
+        skip_damage: bool,
+    ) -> PyResult<PyLogBatches> {
+        let options = ReadOptions {
+            start_offset,
+            end_offset,
+            start_timestamp,
+            isolation_level: isolation_level.parse().map_err(|e: LogError| log_to_py(py, &e))?,
+            check_crcs,
+            max_decompressed_bytes,
+            on_error: if skip_damage { OnError::Skip } else { OnError::Fail },
+        };
+        let batches = py.detach(|| self.0.batches(options)).map_err(|e| log_to_py(py, &e))?;
+        Ok(PyLogBatches {
+            batches: Mutex::new(batches),
+            // The log's reader has checked the CRC of what it gives.
+            reading: Reading::new(check_crcs, max_decompressed_bytes),
+        })
+    }
+}
+
+/// Iterates `(batch, segment, start_offset, end_offset, is_data)`.
+#[pyclass(frozen, name = "LogBatchesCore", module = "magicbyte._core")]
+pub(super) struct PyLogBatches {
+    batches: Mutex<LogBatches>,
+    reading: Arc<Reading>,
+}
+
+type Item = (Py<PyAny>, String, i64, i64, bool);
+
+#[pymethods]
+impl PyLogBatches {
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Item>> {
+        let next = py.detach(|| self.batches.lock().unwrap_or_else(PoisonError::into_inner).next());
+        let Some(next) = next else { return Ok(None) };
+        let next = next.map_err(|e| log_to_py(py, &e))?;
+        let is_data = next.disposition == Disposition::Rows;
+        let position = next.data.position();
+        let batch = new_batch(py, next.data.data().clone(), position, Arc::clone(&self.reading))?;
+        Ok(Some((batch, next.segment, next.start_offset, next.end_offset, is_data)))
+    }
+
+    /// What was left out so far, as JSON.
+    fn problems(&self) -> PyResult<String> {
+        to_json(&self.batches.lock().unwrap_or_else(PoisonError::into_inner).problems())
+    }
+
+    /// Nothing is read from this offset on: what was asked for, or the last stable offset.
+    #[getter]
+    fn end_offset(&self) -> i64 {
+        self.batches.lock().unwrap_or_else(PoisonError::into_inner).end_offset()
+    }
+}

@@ -1,0 +1,63 @@
+//! The Python bindings: arguments, the GIL, errors, buffers. No rule of the format lives here.
+
+mod arrow;
+mod batch;
+mod errors;
+mod facade;
+mod jobs;
+mod log;
+mod record;
+mod view;
+
+use pyo3::prelude::*;
+
+/// The module `magicbyte._core`.
+#[pymodule]
+mod _core {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::arrow::{PyArrowBatch, PyArrowSchema, arrow_schema};
+    #[pymodule_export]
+    use super::batch::{BatchBase, LegacyBatch, PyBatches, RecordBatch, RecordIterator, read_batches};
+    #[pymodule_export]
+    use super::jobs::{
+        PyChunkDecoder, list_partition, offset_for_timestamp, plan_partition, reconcile, survey_segment,
+    };
+    #[pymodule_export]
+    use super::log::{PyLogBatches, PyPartitionLog};
+    #[pymodule_export]
+    use super::record::PyRecord;
+    #[pymodule_export]
+    use super::{crc32c, decode_varint, encode_varint};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("DEFAULT_MAX_DECOMPRESSED_BYTES", crate::DEFAULT_MAX_DECOMPRESSED_BYTES)
+    }
+}
+
+/// CRC-32C of `data`, continuing `value`.
+#[pyfunction]
+#[pyo3(signature = (data, value = 0))]
+fn crc32c(py: Python<'_>, data: &Bound<'_, PyAny>, value: u32) -> PyResult<u32> {
+    let data = view::to_bytes(data)?;
+    Ok(py.detach(|| crate::crc32c(&data, value)))
+}
+
+/// The zigzag varint of a 64-bit integer.
+#[pyfunction]
+fn encode_varint(n: i64) -> Vec<u8> {
+    let mut out = Vec::with_capacity(10);
+    crate::encode_varint(n, &mut out);
+    out
+}
+
+/// The zigzag varint at `position`: its value and the position behind it.
+#[pyfunction]
+#[pyo3(signature = (data, position = 0))]
+fn decode_varint(py: Python<'_>, data: &Bound<'_, PyAny>, position: usize) -> PyResult<(i64, usize)> {
+    let data = view::to_bytes(data)?;
+    crate::decode_varint(&data, position).map_err(|error| errors::to_py(py, &error))
+}

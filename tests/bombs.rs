@@ -1,0 +1,234 @@
+//! Small inputs that claim or become something huge: an error that names the limit, soon, and no
+//! memory beyond it.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+
+mod handmade;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use handmade::{V2, hex, plain_record, record_of, varint};
+#[cfg(feature = "zstd")]
+use magicbyte::Compression;
+use magicbyte::{Batches, ControlRecord, Decompressor, ErrorKind, Result};
+
+const MIB: usize = 1 << 20;
+
+/// Counts what the thread at hand allocates, and the most there ever was.
+struct Counting;
+
+thread_local! {
+    static NOW: Cell<usize> = const { Cell::new(0) };
+    static PEAK: Cell<usize> = const { Cell::new(0) };
+}
+
+fn count(grown: usize, shrunk: usize) {
+    // Wrapping, since one thread may free what another allocated.
+    let now = NOW.get().wrapping_add(grown).wrapping_sub(shrunk);
+    NOW.set(now);
+    PEAK.set(PEAK.get().max(now));
+}
+
+// SAFETY: every call goes to the system's allocator as it came; counting changes no pointer.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size(), 0);
+        // SAFETY: the caller's promises are those of `System::alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count(0, layout.size());
+        // SAFETY: the pointer came from `System`, with this layout.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // Large blocks are moved by the page table: only the difference is new.
+        count(size.saturating_sub(layout.size()), layout.size().saturating_sub(size));
+        // SAFETY: the pointer came from `System`, with this layout; the size is the caller's.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// What `work` gives, and how much memory it had at most; slow is wrong, too.
+fn measured<T>(work: impl FnOnce() -> T) -> (T, usize) {
+    let before = NOW.get();
+    PEAK.set(before);
+    let started = Instant::now();
+    let result = work();
+    assert!(started.elapsed() < Duration::from_secs(10), "took {:?}", started.elapsed());
+    (result, PEAK.get() - before)
+}
+
+/// Reads every record of one batch.
+fn read(batch: &[u8], decompressor: &mut Decompressor) -> Result<usize> {
+    let batch = Batches::new(batch).next().unwrap()?;
+    let mut records = batch.records(decompressor)?;
+    records.try_fold(0, |count, record| record.map(|_| count + 1))
+}
+
+#[allow(dead_code, reason = "no codec, no bomb")]
+fn batch_of(codec: u16, payload: Vec<u8>) -> Vec<u8> {
+    V2 { attributes: codec, payload, ..V2::of(&[plain_record(0)]) }.bytes()
+}
+
+/// The default limit and a smaller one hold, and the decompressor is fit for use afterwards.
+#[allow(dead_code, reason = "no codec, no bomb")]
+fn check(codec: u16, payload: Vec<u8>) {
+    let batch = batch_of(codec, payload);
+    for limit in [magicbyte::DEFAULT_MAX_DECOMPRESSED_BYTES, 10 * MIB, 0] {
+        let (error, peak) = measured(|| read(&batch, &mut Decompressor::with_limit(limit)).unwrap_err());
+        assert_eq!(error.kind(), &ErrorKind::LimitExceeded { limit }, "codec {codec}");
+        assert_eq!((error.position(), error.base_offset()), (Some(0), Some(100)));
+        assert!(error.to_string().contains(&limit.to_string()), "{error}");
+        // One block of a codec, and its context.
+        assert!(peak <= limit + 5 * MIB, "codec {codec}: {peak} bytes under a limit of {limit}");
+    }
+}
+
+#[cfg(feature = "gzip")]
+#[test]
+fn gzip_1_mb_becomes_1_gb() {
+    use std::io::Write;
+    // A full flush ends on a byte and forgets what was before: the piece can be repeated.
+    let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(&vec![0; MIB]).unwrap();
+    encoder.flush().unwrap();
+    let piece = encoder.get_ref().clone();
+    let stream = [vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff], piece.repeat(1024)].concat();
+    assert!((MIB..2 * MIB).contains(&stream.len()), "{}", stream.len());
+    check(1, stream);
+    // The same in members.
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(&vec![0; MIB]).unwrap();
+    check(1, encoder.finish().unwrap().repeat(1024));
+}
+
+#[cfg(feature = "snappy")]
+#[test]
+fn snappy_chunks_and_claims() {
+    let block = snap::raw::Encoder::new().compress_vec(&vec![0; MIB]).unwrap();
+    let chunk = [&(block.len() as u32).to_be_bytes()[..], &block].concat();
+    let stream = [hex("82534e4150505900 00000001 00000001"), chunk.repeat(300)].concat();
+    check(2, stream);
+    // The whole in one raw block.
+    check(2, snap::raw::Encoder::new().compress_vec(&vec![0; 300 * MIB]).unwrap());
+}
+
+#[cfg(feature = "lz4")]
+fn lz4_header(flg: u8, bd: u8, content_size: &[u8]) -> Vec<u8> {
+    let descriptor = [&[flg, bd], content_size].concat();
+    let checksum = (twox_hash::XxHash32::oneshot(0, &descriptor) >> 8) as u8;
+    [&hex("04224d18")[..], &descriptor, &[checksum]].concat()
+}
+
+#[cfg(feature = "lz4")]
+#[test]
+fn lz4_4_mb_a_block() {
+    let block = lz4_flex::block::compress(&vec![0; 4 * MIB]);
+    let block = [&(block.len() as u32).to_le_bytes()[..], &block].concat();
+    let stream = [lz4_header(0x60, 0x70, &[]), block.repeat(100)].concat();
+    assert!(stream.len() < 2 * MIB);
+    check(3, stream);
+}
+
+#[cfg(feature = "zstd")]
+#[test]
+fn zstd_300_kb_becomes_10_gb() {
+    // Run-length blocks: four bytes become 128 KB.
+    let block = (1 << 1 | (128u32 << 10) << 3).to_le_bytes();
+    let stream = [hex("28b52ffd 0058"), [block[0], block[1], block[2], 0].repeat(80_000)].concat();
+    assert!((300 << 10..400 << 10).contains(&stream.len()));
+    check(4, stream);
+    // A frame each.
+    let frame = [&hex("28b52ffd 0058")[..], &[block[0] | 1, block[1], block[2], 0]].concat();
+    check(4, frame.repeat(40_000));
+}
+
+/// A large batch costs what it is; a small one behind it does not, whoever keeps the large one.
+#[cfg(feature = "zstd")]
+#[test]
+fn a_large_batch_does_not_make_the_next_one_large() {
+    let mut large = vec![0; MIB];
+    let size = zstd_safe::compress(&mut large[..], &vec![0; 64 * MIB], 3).unwrap();
+    large.truncate(size);
+    let small = hex("28b52ffd 0058 190000 6f6e65");
+    let mut decompressor = Decompressor::new();
+    let kept = decompressor.decompress_shared(Compression::Zstd, 2, &large).unwrap();
+    let (next, peak) = measured(|| decompressor.decompress_shared(Compression::Zstd, 2, &small).unwrap());
+    assert_eq!((kept.len(), &next[..]), (64 * MIB, &b"one"[..]));
+    assert!(peak <= 128 << 10, "{peak} bytes");
+}
+
+/// What a few bytes claim costs no more than a few bytes can be.
+#[test]
+fn claims_reserve_nothing() {
+    let count = |n: i64| record_of(&[&[0, 0, 0, 2, b'k', 2, b'v'], &varint(n)]);
+    let announced = |count, records: &[Vec<u8>]| V2 { count, ..V2::of(records) }.bytes();
+    let mut cases = vec![
+        ("2^31-1 records", announced(i32::MAX, &[plain_record(0)]), "too_few_records"),
+        ("2^31-1 records of none", announced(i32::MAX, &[]), "too_few_records"),
+        ("2^30 headers", V2::of(&[count(1 << 30)]).bytes(), "invalid_count"),
+        ("2^31-1 headers", V2::of(&[count(i32::MAX.into())]).bytes(), "invalid_count"),
+        ("a record of 2^31-1 bytes", V2::of(&[varint(i32::MAX.into())]).bytes(), "invalid_size"),
+    ];
+    #[allow(unused_variables, unused_mut, reason = "no codec, no payload")]
+    let mut payload = |name, codec, payload, kind| cases.push((name, batch_of(codec, payload), kind));
+    #[cfg(feature = "snappy")]
+    {
+        payload("snappy of 4 GiB", 2, hex("ffffffff0f 0000"), "decompression");
+        payload("snappy of 200 MiB, within the limit", 2, hex("80808064 0000"), "decompression");
+        let chunk = hex("82534e4150505900 00000001 00000001 1fffffff 00");
+        payload("snappy chunk of 512 MiB", 2, chunk, "decompression");
+    }
+    #[cfg(feature = "lz4")]
+    {
+        // What follows is sound, but empty, or not the start of a record.
+        let sized = [lz4_header(0x68, 0x70, &[0xff; 8]), vec![0; 4]].concat();
+        payload("lz4 content of 2^64-1", 3, sized, "too_few_records");
+        let block = [lz4_header(0x60, 0x70, &[]), hex("02000000 1061 00000000")].concat();
+        payload("lz4 block of up to 4 MiB", 3, block, "invalid_size");
+    }
+    #[cfg(feature = "zstd")]
+    {
+        payload("zstd content of 200 MiB", 4, hex("28b52ffd a0 0000800c 010000"), "decompression");
+        payload("zstd content of 2^63", 4, hex("28b52ffd e0 0000000000000080 010000"), "decompression");
+        payload("zstd window of 2 GiB", 4, hex("28b52ffd 00a8 010000"), "too_few_records");
+    }
+    for (name, batch, kind) in cases {
+        let (result, peak) = measured(|| read(&batch, &mut Decompressor::new()));
+        assert_eq!(result.unwrap_err().kind().name(), kind, "{name}");
+        // The decompressor itself and its first buffer.
+        assert!(peak <= 80 << 10, "{name}: {peak} bytes");
+    }
+}
+
+/// Iterators promise no more than they know, so that `collect` reserves nothing on their word.
+#[test]
+fn iterators_do_not_pass_a_claim_on() {
+    let batch = V2 { count: i32::MAX, ..V2::of(&[plain_record(0), plain_record(1)]) }.bytes();
+    let mut decompressor = Decompressor::new();
+    let (rows, peak) = measured(|| {
+        let batch = Batches::new(&batch).next().unwrap().unwrap();
+        let records = batch.records(&mut decompressor).unwrap();
+        assert_eq!(records.size_hint().0, 0);
+        records.collect::<Vec<_>>().len()
+    });
+    assert_eq!(rows, 3);
+    assert!(peak <= 4 << 10, "{peak} bytes");
+}
+
+#[test]
+fn control_payloads_reserve_nothing() {
+    // 2^24 voters in as many bytes, of which none is a whole voter.
+    let mut value = hex("0000 00000003 81808008");
+    value.resize(16 * MIB + 10, 0xff);
+    let (result, peak) = measured(|| ControlRecord::parse(Some(&[0, 0, 0, 2]), Some(&value)));
+    result.unwrap_err();
+    assert!(peak <= 4 << 10, "{peak} bytes");
+}

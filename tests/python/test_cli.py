@@ -1,0 +1,280 @@
+"""The command line: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import KAFKA, PARTITIONS
+from digest import digest, expected, summary
+from magicbyte.cli import main
+
+DUMPS = KAFKA.parent / "dump"
+TEXTS = sorted(path.stem for path in DUMPS.glob("*.txt") if "." not in path.stem)
+SHA256 = dict(reversed(line.split()) for line in (DUMPS / "sha256sums").read_text().splitlines())
+
+
+class Cli:
+    """Runs the command line in this process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+        self.error = ""
+
+    def __call__(self, *arguments: object, code: int = 0) -> str:
+        actual = main([str(argument) for argument in arguments])
+        output, self.error = self._capsys.readouterr()
+        assert actual == code, self.error
+        return output
+
+    def json(self, *arguments: object, code: int = 0) -> Any:
+        return json.loads(self(*arguments, "--json", code=code))
+
+    def lines(self, *arguments: object, code: int = 0) -> list[dict[str, Any]]:
+        output = self("dump", *arguments, "--format", "jsonl", code=code)
+        return [json.loads(line) for line in output.splitlines()]
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """The command line."""
+    return Cli(capsys)
+
+
+def damage(segment: Path) -> None:
+    """Flips one bit in the middle."""
+    data = bytearray(segment.read_bytes())
+    data[len(data) // 2] ^= 1
+    segment.write_bytes(data)
+
+
+def damaged(name: str) -> int:
+    """The exit code for a partition: a torn tail is a problem."""
+    return 1 if name == "v2_torn_tail" else 0
+
+
+@pytest.mark.parametrize("name", PARTITIONS)
+def test_dump_jsonl(cli: Cli, name: str) -> None:
+    lines = cli.lines(KAFKA / name, "--key-format", "hex", "--value-format", "hex", code=damaged(name))
+    rows = [{**line, "timestampMillis": line["timestamp"]} for line in lines]
+    assert digest(rows) == summary(KAFKA / name)["sha256"]
+
+
+@pytest.mark.parametrize("name", PARTITIONS)
+def test_dump_kafka(cli: Cli, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.chdir(KAFKA)
+    output = cli("dump", name, code=damaged(name))
+    if name in TEXTS:
+        assert output.split("\n") == (DUMPS / f"{name}.txt").read_text().split("\n")
+    assert hashlib.sha256(output.encode()).hexdigest() == SHA256[name]
+
+
+def test_dump_kafka_snapshot(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(KAFKA)
+    output = cli("dump", "cluster_metadata/00000000000000001951-0000000005.checkpoint")
+    assert output == (DUMPS / "cluster_metadata.checkpoint.txt").read_text()
+
+
+def test_dump_ranges(cli: Cli) -> None:
+    path = KAFKA / "v2_txn"
+    offsets = [line["offset"] for line in expected(path) if not line["control"]]
+
+    def dumped(*options: object) -> list[int]:
+        return [line["offset"] for line in cli.lines(path, *options)]
+
+    assert dumped() == offsets
+    assert dumped("--start-offset", 10, "--end-offset", 20) == [o for o in offsets if 10 <= o < 20]
+    assert dumped("--max-records", 3) == offsets[:3]
+    assert dumped("--max-records", 0) == []
+    late = [
+        line["offset"]
+        for line in expected(path)
+        if not line["control"] and line["timestamp"] >= 1700000060000
+    ]
+    assert dumped("--start-timestamp", "2023-11-14T22:14:20") == late
+    assert dumped("--start-timestamp", 1700000060000) == late
+    assert dumped("--end-timestamp", "2023-11-14T22:14:20Z") == [o for o in offsets if o not in late]
+    committed = [line["offset"] for line in expected(path, "committed.jsonl")]
+    assert dumped("--isolation-level", "read_committed") == committed
+    output = cli("dump", path, "--start-offset", 10, "--end-offset", 20)
+    assert [int(line.split()[2]) for line in output.splitlines() if line.startswith("|")] == [
+        line["offset"] for line in expected(path) if 10 <= line["offset"] < 20
+    ]
+    assert cli("dump", path, "--max-records", 2).count("\n|") == 2
+
+
+def test_dump_batches(cli: Cli) -> None:
+    path = KAFKA / "v2_txn"
+    batches = expected(path, "batches.jsonl")
+    lines = cli.lines(path, "--no-records")
+    assert [(line["baseOffset"], line["crc"]) for line in lines] == [
+        (batch["baseOffset"], batch["crc"]) for batch in batches
+    ]
+    output = cli("dump", path, "--no-records")
+    assert output.count("baseOffset: ") == len(batches)
+    assert "\n|" not in output
+
+
+def test_dump_formats(cli: Cli) -> None:
+    def values(form: str) -> list[str | None]:
+        return [line["value"] for line in cli.lines(KAFKA / "v2_headers", "--value-format", form)]
+
+    assert values("utf-8")[0] == "v"
+    assert values("hex")[0] == "76"
+    assert values("base64")[0] == "dg=="
+    assert values("utf-8")[2] is None
+    first = cli.lines(KAFKA / "v2_headers", "--max-records", 1)[0]
+    assert first["headers"][0] == {"key": "a", "value": "1"}
+    assert (first["topic"], first["partition"], first["timestampType"]) == ("v2_headers", 0, "CreateTime")
+    assert (first["magic"], first["compression"], first["position"]) == (2, "none", 0)
+
+
+def test_dump_one_file(cli: Cli, tmp_path: Path) -> None:
+    path = KAFKA / "v2_none" / "00000000000000000000.log"
+    part = len(cli.lines(path))
+    assert 0 < part < 346
+    assert cli("dump", path).count("\n|") == part
+    renamed = tmp_path / "segment.bin"
+    shutil.copyfile(path, renamed)
+    assert cli("dump", renamed).count("\n|") == part
+    cli("dump", renamed, "--format", "jsonl", code=2)
+    assert "not named as a segment is" in cli.error
+
+
+@pytest.mark.partitions("v2_none")
+def test_dump_of_damage(cli: Cli, source: Path) -> None:
+    damage(source / "v2_none" / "00000000000000000000.log")
+    assert 0 < len(cli.lines(source, code=1)) < 346
+    assert "00000000000000000000.log" in cli.error
+
+
+def test_verify(cli: Cli) -> None:
+    report = cli.json("verify", KAFKA, code=1)
+    assert report["balanced"]
+    assert report["total"]["announced"] == sum(summary(KAFKA / name)["records"] for name in PARTITIONS)
+    output = cli("verify", KAFKA / "v2_txn", KAFKA / "v0_gzip")
+    assert output.splitlines()[1].split()[:3] == ["v0_gzip-0", "1", "4,097"]
+    assert "records  197 = 181 rows + 16 control" in output
+
+
+@pytest.mark.partitions("v2_none")
+def test_verify_finds_damage(cli: Cli, source: Path) -> None:
+    damage(source / "v2_none" / "00000000000000000000.log")
+    report = cli.json("verify", source, code=1)
+    assert report["balanced"]
+    assert report["total"]["quarantined_bytes"] > 0
+    assert any("00000000000000000000.log" in str(row["segment"]) for row in report["problems"])
+    assert "crc" in cli("verify", source, code=1).lower()
+
+
+def test_stats(cli: Cli) -> None:
+    total = cli.json("stats", KAFKA / "mixed_012")["total"]
+    assert (total["batches"], total["records"], total["size"]) == (64, 273, 17835)
+    assert total["magics"] == {"0": 27, "1": 27, "2": 10}
+    assert total["codecs"] == {"gzip": 6, "lz4": 6, "none": 44, "snappy": 6, "zstd": 2}
+    assert total["uncompressed_size"] > total["size"]
+    times = [line["timestamp"] for line in expected(KAFKA / "mixed_012") if line["timestamp"] != -1]
+    assert (total["min_timestamp"], total["max_timestamp"]) == (min(times), max(times))
+    output = cli("stats", KAFKA / "mixed_012", KAFKA / "v2_txn").splitlines()
+    assert [line.split()[0] for line in output] == ["partition", "mixed_012-0", "v2_txn-0", "total"]
+
+
+def test_ingest(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    report = cli.json("ingest", KAFKA / "v2_txn", out, "--engine", "local")
+    assert report == json.loads((out / "reconciliation.json").read_text())
+    again = ("ingest", KAFKA / "v2_txn", out, "--engine", "local")
+    cli(*again, code=2)
+    assert "--overwrite" in cli.error
+    assert f"{out}/records: 78 rows in 1 files" in cli(*again, "--overwrite")
+
+
+@pytest.mark.partitions("v2_none")
+def test_ingest_of_damage(cli: Cli, source: Path, tmp_path: Path) -> None:
+    damage(source / "v2_none" / "00000000000000000000.log")
+    cli("ingest", source, tmp_path / "out", "--engine", "local", code=1)
+    assert (tmp_path / "out" / "_SUCCESS").exists()
+
+
+@pytest.mark.spark
+def test_ingest_on_spark(tmp_path: Path) -> None:
+    # A process of its own: it stops its session at the end, and would stop that of other tests.
+    command = [sys.executable, "-m", "magicbyte", "ingest", KAFKA, tmp_path / "out", "--master", "local[2]"]
+    settings = ["--conf", "spark.ui.enabled=false", "--conf", "spark.driver.bindAddress=127.0.0.1"]
+    done = subprocess.run([*map(str, command), *settings], capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "v2_txn-0" in done.stdout
+    report = json.loads((tmp_path / "out" / "reconciliation.json").read_text())
+    assert report["balanced"]
+    assert (tmp_path / "out" / "_SUCCESS").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["no-such-command"],
+        ["verify"],
+        ["verify", "/no/such/directory"],
+        ["dump", str(KAFKA / "v2_none"), "--start-timestamp", "yesterday"],
+        ["dump", str(KAFKA / "v2_none"), "--isolation-level", "read_committed"],
+        ["stats", str(KAFKA), "--max-decompressed-bytes", "many"],
+        ["ingest", str(KAFKA), "out", "--engine", "local", "--master", "local[2]"],
+        ["ingest", str(KAFKA), "out", "--threads", "2"],
+    ],
+)
+def test_usage(cli: Cli, arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    cli(*arguments, code=2)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_to_read_is_usage(cli: Cli, tmp_path: Path) -> None:
+    cli("verify", tmp_path, code=2)
+    assert "no Kafka segments" in cli.error
+
+
+def test_could_not_finish(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("disk on fire")
+
+    monkeypatch.setattr("magicbyte.jobs.verify.plan_partitions", fail)
+    cli("verify", KAFKA, code=3)
+    assert cli.error == "magicbyte: disk on fire\n"
+
+
+@pytest.mark.parametrize("command", [[], ["ingest"], ["verify"], ["dump"], ["stats"]])
+def test_help_teaches(cli: Cli, command: list[str]) -> None:
+    assert f"magicbyte {command[0] if command else 'ingest'} " in cli(*command, "--help")
+
+
+def test_closed_pipe() -> None:
+    command = (
+        f"{sys.executable} -m magicbyte dump {KAFKA / 'v2_big_batch'} | head -1; echo ${{PIPESTATUS[0]}}"
+    )
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    first, code = done.stdout.splitlines()
+    assert first.startswith("Dumping")
+    assert (code, done.stderr) == ("0", "")
+
+
+def test_click_missing(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("raise ModuleNotFoundError(\"No module named 'click'\", name='click')")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-m", "magicbyte", "verify", "."],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr == "click is missing: pip install 'magicbyte[cli]'\n"
