@@ -1,5 +1,6 @@
-//! Kafka's record format at hardware speed.
+#![doc = include_str!("../README.md")]
 #![cfg_attr(not(feature = "python"), forbid(unsafe_code))]
+#![deny(unsafe_code)]
 
 mod batches;
 mod bytes;

@@ -49,7 +49,11 @@ fn voters() -> Vec<Voter> {
 
 #[test]
 fn payloads() {
-    let end = |committed, version, coordinator_epoch| ControlRecord::EndTransaction { committed, version, coordinator_epoch };
+    let end = |committed, version, coordinator_epoch| ControlRecord::EndTransaction {
+        committed,
+        version,
+        coordinator_epoch,
+    };
     let voter = |voter_id, directory_id| Voter { voter_id, directory_id, ..Voter::default() };
     let leader = |version, first: [u8; 16], second| ControlRecord::LeaderChange {
         version,
@@ -64,7 +68,11 @@ fn payloads() {
         (1, "0005 00000003", end(true, 5, 3)),
         (2, LEADER_CHANGE_0, leader(0, [0; 16], [0; 16])),
         (2, LEADER_CHANGE_1, leader(1, DIRECTORY_1, DIRECTORY_2)),
-        (3, SNAPSHOT_HEADER, ControlRecord::SnapshotHeader { version: 0, last_contained_log_timestamp: 1_700_000_000_123 }),
+        (
+            3,
+            SNAPSHOT_HEADER,
+            ControlRecord::SnapshotHeader { version: 0, last_contained_log_timestamp: 1_700_000_000_123 },
+        ),
         (4, SNAPSHOT_FOOTER, ControlRecord::SnapshotFooter { version: 0 }),
         (5, KRAFT_VERSION, ControlRecord::KRaftVersion { version: 0, kraft_version: 1 }),
         (6, VOTERS, ControlRecord::KRaftVoters { version: 0, voters: voters() }),

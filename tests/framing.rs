@@ -70,7 +70,11 @@ fn tails() {
         ("length 2^31-1", with_length(good(), i32::MAX), None),
         ("16 bytes, magic unknown", good()[..16].to_vec(), None),
         ("magic 3", with_magic(good(), 3), Some(ErrorKind::UnsupportedMagic(3))),
-        ("magic 3 of a cut batch", with_magic(good(), 3)[..17].to_vec(), Some(ErrorKind::UnsupportedMagic(3))),
+        (
+            "magic 3 of a cut batch",
+            with_magic(good(), 3)[..17].to_vec(),
+            Some(ErrorKind::UnsupportedMagic(3)),
+        ),
         ("magic -1", with_magic(good(), 0xff), Some(ErrorKind::UnsupportedMagic(-1))),
         ("bad length before bad magic", with_magic(with_length(good(), 1), 9), Some(size(1))),
     ];
@@ -117,15 +121,19 @@ fn from_frame_wants_exactly_one_batch() {
 
 /// Bytes that look like batches often enough to get past the length and the magic.
 fn nearly_batches() -> impl Strategy<Value = Vec<u8>> {
-    let batch = (any::<i64>(), -2..80i32, any::<[u8; 4]>(), 0..4u8, prop::collection::vec(any::<u8>(), 0..80))
-        .prop_map(|(offset, length, between, magic, rest)| {
-            [&offset.to_be_bytes()[..], &length.to_be_bytes(), &between, &[magic], &rest].concat()
-        });
+    let batch =
+        (any::<i64>(), -2..80i32, any::<[u8; 4]>(), 0..4u8, prop::collection::vec(any::<u8>(), 0..80))
+            .prop_map(|(offset, length, between, magic, rest)| {
+                [&offset.to_be_bytes()[..], &length.to_be_bytes(), &between, &[magic], &rest].concat()
+            });
     let noise = prop::collection::vec(any::<u8>(), 0..40);
-    prop::collection::vec(prop_oneof![3 => batch, 1 => noise, 2 => Just(good())], 0..6).prop_map(|parts| parts.concat())
+    prop::collection::vec(prop_oneof![3 => batch, 1 => noise, 2 => Just(good())], 0..6)
+        .prop_map(|parts| parts.concat())
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(5000))]
+
     #[test]
     fn any_bytes_are_batches_then_one_error_or_a_tail(bytes in nearly_batches()) {
         let mut batches = Batches::new(&bytes);

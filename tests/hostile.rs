@@ -14,14 +14,32 @@ use magicbyte::{Batch, Batches, Compression, ControlRecord, Decompressor, Error,
 
 /// One partition of each kind: magic and codec, and the special ones.
 const KINDS: [&str; 18] = [
-    "v0_none", "v0_gzip", "v0_snappy", "v0_lz4", "v1_none", "v1_gzip", "v1_snappy", "v1_lz4", "v1_logappend",
-    "v2_none", "v2_gzip", "v2_snappy", "v2_lz4", "v2_zstd", "v2_headers", "v2_txn", "v2_nulls", "v2_tombstones",
+    "v0_none",
+    "v0_gzip",
+    "v0_snappy",
+    "v0_lz4",
+    "v1_none",
+    "v1_gzip",
+    "v1_snappy",
+    "v1_lz4",
+    "v1_logappend",
+    "v2_none",
+    "v2_gzip",
+    "v2_snappy",
+    "v2_lz4",
+    "v2_zstd",
+    "v2_headers",
+    "v2_txn",
+    "v2_nulls",
+    "v2_tombstones",
 ];
 
 /// Those whose codecs this build has.
 fn kinds() -> impl Iterator<Item = &'static str> {
     let readable = |batch: Batch<'_>| in_this_build(batch.compression().unwrap().name());
-    KINDS.into_iter().filter(move |name| Batches::new(&smallest_segment(name)).all(|batch| readable(batch.unwrap())))
+    KINDS
+        .into_iter()
+        .filter(move |name| Batches::new(&smallest_segment(name)).all(|batch| readable(batch.unwrap())))
 }
 
 /// The smallest segment of a partition that holds something.
@@ -217,7 +235,8 @@ fn damaged_segments_yield_only_batches_that_were_written() {
     let mut reader = Reader::new();
     for name in kinds() {
         let segment = smallest_segment(name);
-        let written: std::collections::HashSet<_> = frames(&segment).iter().map(|frame| &frame[16..]).collect();
+        let written: std::collections::HashSet<_> =
+            frames(&segment).iter().map(|frame| &frame[16..]).collect();
         for seed in 0..300 {
             let mut damaged = segment.clone();
             Random(seed).damage(&mut damaged);
@@ -263,7 +282,8 @@ fn undamaged() {
         let rows = read_all(&segment).unwrap();
         let mut reader = Reader::new();
         assert!(reader.read(&segment).iter().all(Result::is_ok), "{name}");
-        let counted: usize = Batches::new(&segment).map(|batch| reader.exercise(&batch.unwrap()).unwrap()).sum();
+        let counted: usize =
+            Batches::new(&segment).map(|batch| reader.exercise(&batch.unwrap()).unwrap()).sum();
         assert_eq!(counted, rows.len(), "{name}");
         let codec = name.rsplit('_').next().unwrap();
         let mut codecs = Batches::new(&segment).map(|batch| batch.unwrap().compression().unwrap().name());

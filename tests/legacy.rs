@@ -4,7 +4,7 @@
 mod handmade;
 
 use handmade::{Row, error_behind_good, message, message_of, read_all};
-use magicbyte::{Batch, Batches, Decompressor, ErrorKind, TimestampType};
+use magicbyte::{Batch, Batches, ErrorKind, TimestampType};
 
 use TimestampType::{CreateTime, LogAppendTime, NoTimestampType};
 
@@ -42,7 +42,11 @@ fn messages() {
         ("magic 0", plain(7, 0, 99), row(7, -1, NoTimestampType)),
         ("magic 1", plain(7, 1, 99), row(7, 99, CreateTime)),
         ("negative timestamp", plain(7, 1, -5), row(7, -5, CreateTime)),
-        ("key", message(7, 1, 0, 5, Some(b"k"), Some(b"v")), Row { key: Some(b"k".to_vec()), ..row(7, 5, CreateTime) }),
+        (
+            "key",
+            message(7, 1, 0, 5, Some(b"k"), Some(b"v")),
+            Row { key: Some(b"k".to_vec()), ..row(7, 5, CreateTime) },
+        ),
         (
             "empty is not null",
             message(7, 1, 0, 5, Some(b""), Some(b"")),
@@ -51,7 +55,11 @@ fn messages() {
         ("null", message(7, 0, 0, 5, None, None), null.clone()),
         ("sizes of -2 are null", message_of(7, 0, 0, &negative(-2)), null.clone()),
         ("sizes of -2^31 are null", message_of(7, 0, 0, &negative(i32::MIN)), null.clone()),
-        ("bytes behind the value", message_of(7, 0, 0, &[negative(-1), vec![0xff; 5]].concat()), null.clone()),
+        (
+            "bytes behind the value",
+            message_of(7, 0, 0, &[negative(-1), vec![0xff; 5]].concat()),
+            null.clone(),
+        ),
         (
             "append time",
             message(7, 1, APPEND_TIME, 5, None, Some(b"v")),
@@ -80,12 +88,32 @@ fn broken_messages() {
     let int = |n: i32| n.to_be_bytes();
     let cases: Vec<(&str, Vec<u8>, ErrorKind, Option<&str>)> = vec![
         ("key beyond the message", message_of(7, 0, 0, &[int(5), int(-1)].concat()), size(5, 4), Some("key")),
-        ("key of 2^31-1", message_of(7, 0, 0, &[int(i32::MAX), int(-1)].concat()), size(i32::MAX.into(), 4), Some("key")),
-        ("value beyond the message", message_of(7, 0, 0, &[int(-1), int(1)].concat()), size(1, 0), Some("value")),
-        ("no value size", message_of(7, 0, 0, &[int(4), int(-1)].concat()), ErrorKind::UnexpectedEnd, Some("value")),
+        (
+            "key of 2^31-1",
+            message_of(7, 0, 0, &[int(i32::MAX), int(-1)].concat()),
+            size(i32::MAX.into(), 4),
+            Some("key"),
+        ),
+        (
+            "value beyond the message",
+            message_of(7, 0, 0, &[int(-1), int(1)].concat()),
+            size(1, 0),
+            Some("value"),
+        ),
+        (
+            "no value size",
+            message_of(7, 0, 0, &[int(4), int(-1)].concat()),
+            ErrorKind::UnexpectedEnd,
+            Some("value"),
+        ),
         // As small as a magic 0 message: the framing lets it pass, the fields do not.
         ("magic 1 without key size", message_of(7, 1, 0, &[0; 8]), ErrorKind::UnexpectedEnd, Some("key")),
-        ("magic 1 without value size", message_of(7, 1, 0, &[0; 12]), ErrorKind::UnexpectedEnd, Some("value")),
+        (
+            "magic 1 without value size",
+            message_of(7, 1, 0, &[0; 12]),
+            ErrorKind::UnexpectedEnd,
+            Some("value"),
+        ),
     ];
     for (name, bytes, kind, field) in cases {
         assert_eq!(error_behind_good(&bytes), (kind, Some(0), field), "{name}");
@@ -129,6 +157,7 @@ fn facts_of_the_smallest_message() {
 mod wrappers {
     use super::*;
     use handmade::gzip_stored;
+    use magicbyte::Decompressor;
 
     const WRAPPER_TIME: i64 = 500;
 
@@ -233,7 +262,13 @@ mod wrappers {
                 Some("value"),
             ),
             ("no messages inside", wrapper(10, 1, &[]), no_messages.clone(), None, Some("offset")),
-            ("nothing but a cut one inside", wrapper_with(10, 0, 0, &first[..20]), no_messages, None, Some("offset")),
+            (
+                "nothing but a cut one inside",
+                wrapper_with(10, 0, 0, &first[..20]),
+                no_messages,
+                None,
+                Some("offset"),
+            ),
             (
                 "wrapper offset below the last inside",
                 wrapper(2, 1, &[first.clone(), plain(3, 1, 2)]),

@@ -165,7 +165,16 @@ fn accepted() {
                 sequenced(103, 1),
             ],
         ),
-        ("a negative base sequence is none", with_sequence(-2, &[0, 1]), vec![row(100, 1000), row(101, 1000)]),
+        (
+            "a sequence without a producer",
+            V2 { producer_id: -1, ..with_sequence(7, &[0]) },
+            vec![sequenced(100, 7)],
+        ),
+        (
+            "a negative base sequence is none",
+            with_sequence(-2, &[0, 1]),
+            vec![row(100, 1000), row(101, 1000)],
+        ),
     ];
     for (name, batch, expected) in cases {
         for bytes in forms(&batch) {
@@ -205,7 +214,13 @@ fn refused() {
             Some(0),
             None,
         ),
-        ("size of 6 bytes", one([&int[..], &[0, 0]].concat()), ErrorKind::InvalidVarint, Some(0), Some("length")),
+        (
+            "size of 6 bytes",
+            one([&int[..], &[0, 0]].concat()),
+            ErrorKind::InvalidVarint,
+            Some(0),
+            Some("length"),
+        ),
         ("size cut", one(vec![0x80]), end.clone(), Some(0), Some("length")),
         ("second record", two(of_size(9)), size(9, 1, 8), Some(1), Some("length")),
         (
@@ -224,10 +239,22 @@ fn refused() {
         ),
         ("key beyond the record", two(record_with(&[&varint(9), b"k"])), end.clone(), Some(1), Some("key")),
         ("key of 2^31-1", two(record_with(&[&varint(i32::MAX.into())])), end.clone(), Some(1), Some("key")),
-        ("value beyond the record", two(record_with(&[&[2, b'k'], &varint(2), b"v"])), end.clone(), Some(1), Some("value")),
+        (
+            "value beyond the record",
+            two(record_with(&[&[2, b'k'], &varint(2), b"v"])),
+            end.clone(),
+            Some(1),
+            Some("value"),
+        ),
         ("header count -1", one(count(-1)), ErrorKind::InvalidCount(-1), Some(0), Some("headersCount")),
         ("header count 1 of none", one(count(1)), ErrorKind::InvalidCount(1), Some(0), Some("headersCount")),
-        ("header count 2^30", one(count(1 << 30)), ErrorKind::InvalidCount(1 << 30), Some(0), Some("headersCount")),
+        (
+            "header count 2^30",
+            one(count(1 << 30)),
+            ErrorKind::InvalidCount(1 << 30),
+            Some(0),
+            Some("headersCount"),
+        ),
         (
             "header count 2 of 1",
             one(record_with(&[&[2, b'k'], &[2, b'v'], &varint(2), &[2, b'h', 1]])),
@@ -235,9 +262,21 @@ fn refused() {
             Some(0),
             Some("headerKeyLength"),
         ),
-        ("header key length -1", one(header(-1, &[0])), size(-1, 0, i32::MAX.into()), Some(0), Some("headerKeyLength")),
+        (
+            "header key length -1",
+            one(header(-1, &[0])),
+            size(-1, 0, i32::MAX.into()),
+            Some(0),
+            Some("headerKeyLength"),
+        ),
         ("header key beyond the record", one(header(2, b"h")), end.clone(), Some(0), Some("headerKey")),
-        ("header value beyond the record", one(header(1, &[b'h', 4, 0])), end.clone(), Some(0), Some("headerValue")),
+        (
+            "header value beyond the record",
+            one(header(1, &[b'h', 4, 0])),
+            end.clone(),
+            Some(0),
+            Some("headerValue"),
+        ),
         (
             "a byte behind the headers",
             one(record_with(&[&[2, b'k'], &[2, b'v'], &[0], &[0]])),
@@ -259,7 +298,13 @@ fn refused() {
             Some(1),
             None,
         ),
-        ("a record announced, none there", announced(1, &[]), ErrorKind::TooFewRecords { announced: 1 }, Some(0), None),
+        (
+            "a record announced, none there",
+            announced(1, &[]),
+            ErrorKind::TooFewRecords { announced: 1 },
+            Some(0),
+            None,
+        ),
         (
             "too many records",
             announced(1, &[good.clone(), plain_record(1)]),
@@ -298,7 +343,16 @@ fn refused() {
 
 #[test]
 fn no_prefix_of_a_record_is_a_record() {
-    let full = record_of(&[&[0], &varint(300), &varint(1), &sized(b"key"), &sized(b"value"), &varint(1), &sized(b"h"), &sized(b"x")]);
+    let full = record_of(&[
+        &[0],
+        &varint(300),
+        &varint(1),
+        &sized(b"key"),
+        &sized(b"value"),
+        &varint(1),
+        &sized(b"h"),
+        &sized(b"x"),
+    ]);
     let body = &full[1..];
     read_all(&one(full.clone()).bytes()).unwrap();
     for length in 0..body.len() {

@@ -223,6 +223,7 @@ impl Output<'_> {
     }
 
     /// How much may still be written.
+    #[cfg(any(feature = "gzip", feature = "snappy"))]
     fn allowance(&self) -> usize {
         self.limit.saturating_sub(self.filled)
     }
@@ -233,6 +234,7 @@ impl Output<'_> {
     }
 }
 
+#[cfg(any(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
 #[cold]
 fn refuse(why: impl Into<String>) -> Error {
     ErrorKind::Decompression(why.into()).into()

@@ -70,7 +70,7 @@ impl<'a> Message<'a> {
     }
 
     /// Key and value; any negative size is null. Bytes behind the value are tolerated, as in Kafka.
-    pub(super) fn key_and_value(&self) -> Result<(Option<&'a [u8]>, Option<&'a [u8]>)> {
+    pub(super) fn key_and_value(&self) -> Result<(Nullable<'a>, Nullable<'a>)> {
         let start = if self.magic() == 0 { TIMESTAMP } else { TIMESTAMP + 8 };
         let rest = self.data.get(start..).unwrap_or_default();
         let (key, rest) = sized(rest).map_err(|e| e.in_field("key"))?;

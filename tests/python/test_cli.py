@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from conftest import KAFKA, PARTITIONS
 from digest import digest, expected, summary
 from magicbyte.cli import main
@@ -20,6 +20,9 @@ from magicbyte.cli import main
 DUMPS = KAFKA.parent / "dump"
 TEXTS = sorted(path.stem for path in DUMPS.glob("*.txt") if "." not in path.stem)
 SHA256 = dict(reversed(line.split()) for line in (DUMPS / "sha256sums").read_text().splitlines())
+
+# Has compressed wrappers with LogAppendTime: CRCs of the messages inside are not printed.
+CRCS_UNKNOWN = ["v1_logappend"]
 
 
 class Cli:
@@ -73,14 +76,18 @@ def test_dump_kafka(cli: Cli, monkeypatch: pytest.MonkeyPatch, name: str) -> Non
     monkeypatch.chdir(KAFKA)
     output = cli("dump", name, code=damaged(name))
     if name in TEXTS:
-        assert output.split("\n") == (DUMPS / f"{name}.txt").read_text().split("\n")
-    assert hashlib.sha256(output.encode()).hexdigest() == SHA256[name]
+        text = (DUMPS / f"{name}.txt").read_bytes().decode()
+        if name in CRCS_UNKNOWN:
+            output, text = (re.sub(r"(?m)^(\|.*) crc: \d+", r"\1", one) for one in (output, text))
+        assert output.split("\n") == text.split("\n")
+    if name not in CRCS_UNKNOWN:
+        assert hashlib.sha256(output.encode()).hexdigest() == SHA256[name]
 
 
 def test_dump_kafka_snapshot(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(KAFKA)
     output = cli("dump", "cluster_metadata/00000000000000001951-0000000005.checkpoint")
-    assert output == (DUMPS / "cluster_metadata.checkpoint.txt").read_text()
+    assert output == (DUMPS / "cluster_metadata.checkpoint.txt").read_bytes().decode()
 
 
 def test_dump_ranges(cli: Cli) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow.dataset as ds
 import pytest
-
 from magicbyte.jobs.decode import Decoded, WriteOptions, decode_task
 from magicbyte.jobs.engines import LocalEngine, SparkEngine
 from magicbyte.jobs.ingest import IngestOptions, ingest

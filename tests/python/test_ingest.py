@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-
 from conftest import KAFKA, PARTITIONS
 from digest import digest, expected, summary
 from magicbyte.jobs.engines import LocalEngine

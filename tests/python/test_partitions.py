@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.partitions import find_partitions, is_segment_file, list_partitions, list_segment_file
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from magicbyte.jobs.engines import LocalEngine, group_by_size
 from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import MIB, plan_partitions, target_bytes, tasks_of
@@ -37,8 +36,9 @@ def test_tasks_cover_every_byte_once(kafka: Path) -> None:
     for planned in plans:
         for segment in planned.plan["segments"]:
             ranges = [(chunk["start"], chunk["end"]) for chunk in chunks if chunk["path"] == segment["path"]]
-            assert [start for start, _ in ranges] == [0, *(end for _, end in ranges[:-1])]
-            assert ranges[-1][1] == segment["size"]
+            borders = [0, *(end for _, end in ranges)]
+            assert [start for start, _ in ranges] == borders[:-1]
+            assert borders[-1] == segment["size"]
     tasks = tasks_of(plans, 2, tasks=100)
     assert len(tasks) >= 30
     assert sum(len(task.chunks) for task in tasks) == len(chunks)

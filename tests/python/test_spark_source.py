@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
 from conftest import KAFKA, PARTITIONS
 from digest import digest, expected, summary
 

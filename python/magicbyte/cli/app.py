@@ -37,7 +37,7 @@ def app() -> None:
 
     Exit codes: 0 clean; 1 done, and problems were found; 2 usage; 3 could not finish, or the sum of
     bytes and records does not add up.
-    """
+    """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
 
 
 app.add_command(ingest)
@@ -49,9 +49,13 @@ app.add_command(stats)
 def run(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code and raises nothing."""
     try:
-        code = app.main(arguments, prog_name="magicbyte", standalone_mode=False)
+        # Not `app.main`: it makes exit codes of its own, 1 for a closed pipe among them.
+        with app.make_context("magicbyte", list(sys.argv[1:] if arguments is None else arguments)) as context:
+            code = app.invoke(context)
         sys.stdout.flush()
         return int(code or CLEAN)
+    except click.exceptions.Exit as done:
+        return done.exit_code
     except click.ClickException as error:
         error.show()
         return USAGE

@@ -67,7 +67,7 @@ def dump(
     magicbyte dump orders-0/00000000000000000000.log --no-records
     magicbyte dump orders-0/ --format jsonl --start-timestamp 2024-05-01T12:00 --max-records 10
     magicbyte dump orders-0/ --format jsonl --value-format base64 | jq -r .value
-    """
+    """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli.selection import Selection
     from magicbyte.jobs.partitions import list_partitions, list_segment_file
 

@@ -26,6 +26,7 @@ __all__ = ["dump_kafka"]
 Batch: TypeAlias = "_core.RecordBatch | _core.LegacyBatch"
 
 _BLOCK_BYTES = 16 << 20
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 _TIMESTAMP_TYPES = {
     TimestampType.NO_TIMESTAMP_TYPE: "NoTimestampType",
     TimestampType.CREATE_TIME: "CreateTime",
@@ -177,7 +178,11 @@ def _record_line(batch: Batch, record: _core.Record) -> str:
 
 
 def _text(value: bytes) -> str:
-    return value.decode("utf-8", "replace")
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        # Java puts one U+FFFD for an encoded surrogate, Python one for each of its bytes.
+        return _SURROGATE.sub("\ufffd".encode(), value).decode(errors="replace")
 
 
 def _legacy_checksum(batch: _core.LegacyBatch, record: _core.Record) -> str:

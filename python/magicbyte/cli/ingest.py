@@ -72,7 +72,7 @@ def ingest(
     magicbyte ingest --engine local --include-batch-metadata orders-0/ orders/
     magicbyte ingest --master 'local[4]' --conf spark.driver.memory=4g /backup/kafka-logs tables/
     magicbyte ingest --isolation-level read_committed --overwrite /backup/kafka-logs tables/
-    """
+    """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import report
     from magicbyte.jobs.ingest import IngestOptions
     from magicbyte.jobs.ingest import ingest as ingest_job

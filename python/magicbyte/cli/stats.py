@@ -28,7 +28,7 @@ def stats(sources: tuple[str, ...], max_decompressed_bytes: int, threads: int | 
     \b
     magicbyte stats /backup/kafka-logs
     magicbyte stats --json /backup/kafka-logs | jq .total
-    """
+    """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import report
     from magicbyte.jobs.engines import LocalEngine
     from magicbyte.jobs.progress import terminal_progress

@@ -31,7 +31,7 @@ def verify(
     magicbyte verify /backup/kafka-logs
     magicbyte verify /backup/kafka-logs/orders-0 /backup/kafka-logs/orders-1
     magicbyte verify --json /backup/kafka-logs | jq '.problems[] | .message'
-    """
+    """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import report
     from magicbyte.jobs.engines import LocalEngine
     from magicbyte.jobs.progress import terminal_progress

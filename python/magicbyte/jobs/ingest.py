@@ -92,6 +92,7 @@ def ingest(
 
     Raises:
         RefusedError: nothing to read, a partition found twice, or `out` would be lost.
+
     """
     listings = list_partitions(sources, distinct=True)
     with Output(out, sources, overwrite=options.overwrite) as output:

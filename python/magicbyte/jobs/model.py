@@ -34,6 +34,8 @@ class IgnoredFile(TypedDict):
 
 
 class Sidecar(TypedDict):
+    """A file beside the segments that belongs to the log."""
+
     file: str
     size: int
     kind: str
@@ -111,6 +113,8 @@ class PartitionPlan(TypedDict):
 
 
 class ByteRange(TypedDict):
+    """Bytes of a segment, and what is to say about them."""
+
     start: int
     end: int
     reason: str
@@ -144,6 +148,8 @@ class ChunkResult(TypedDict):
 
 
 class SegmentReconciliation(TypedDict):
+    """Every byte and every record of one segment: the sum of its chunks."""
+
     file: str
     size: int
     good_batches: int

@@ -116,6 +116,7 @@ def plan_partitions(
         bounds: which offsets of each partition are asked for.
         tasks: cut finely enough for about so many tasks.
         progress: where to show how far the survey is.
+
     """
     size = sum(segment["size"] for listing in listings for segment in listing["segments"])
     chunk_bytes = target_bytes(size, engine.parallelism, tasks)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from magicbyte import _core
+from magicbyte.jobs.columns import RECORDS_WITH_METADATA
 from magicbyte.jobs.model import PartitionPlan
 
 __all__ = ["ReadOptions", "Rows", "plan_problems", "read_chunk", "record_batch_of", "table_schema"]
@@ -37,7 +38,9 @@ class Rows(NamedTuple):
 
 
 def table_schema(table: str, columns: Sequence[str] | None = None) -> pa.Schema:
-    """The Arrow schema of a table, or of some of its columns, as the core makes it."""
+    """The Arrow schema of a table, or of some columns of `records`, as the core makes it."""
+    if table == "records" and columns is None:
+        columns = RECORDS_WITH_METADATA
     return pa.schema(_core.arrow_schema(table, columns))
 
 

@@ -101,6 +101,7 @@ def parse_options(given: Mapping[str, str]) -> Options:
 
     Raises:
         OptionError: what is wrong, and what would be right.
+
     """
     options = {key.lower(): value for key, value in given.items()}
     _check_names(options)

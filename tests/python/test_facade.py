@@ -1,0 +1,349 @@
+"""The Python contract: batches, memoryview-backed records, errors, views that outlive everything."""
+
+from __future__ import annotations
+
+import gc
+import json
+import pickle
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import magicbyte
+import pyarrow as pa
+import pytest
+from digest import digest, expected, summary
+from magicbyte import Compression, LegacyBatch, PartitionLog, Record, RecordBatch, TimestampType
+
+DATA = Path(__file__).parent.parent / "data" / "kafka"
+PARTITIONS = sorted(path for path in DATA.iterdir() if path.is_dir())
+# magic 2, none: offset 5 (key k, value v), offset 6 (null key, value v2); written by Kafka's classes
+GOLDEN = bytes.fromhex(
+    "000000000000000500000043ffffffff0257b56ba000000000000100000000000003e800000000000003e9"
+    "ffffffffffffffffffffffffffff0000000210000000026b027600100002020104763200"
+)
+
+
+def segment_bytes(partition: str) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted((DATA / partition).glob("*.log")))
+
+
+def row(record: Record, headers: bool = True) -> dict[str, Any]:
+    return {
+        "offset": record.offset,
+        "timestampMillis": record.timestamp,
+        "timestampType": int(record.timestamp_type),
+        "key": record.key_bytes,
+        "value": None if record.value is None else bytes(record.value),
+        "headers": [{"key": key, "value": None if v is None else bytes(v)} for key, v in record.headers],
+    }
+
+
+@pytest.mark.parametrize("partition", PARTITIONS, ids=lambda p: p.name)
+def test_records_are_kafkas(partition: Path) -> None:
+    with PartitionLog(partition) as log:
+        assert digest(row(record) for record in log.records()) == summary(partition)["sha256"]
+
+
+@pytest.mark.parametrize("partition", PARTITIONS, ids=lambda p: p.name)
+def test_batches_are_kafkas(partition: Path) -> None:
+    lines = expected(partition, "batches.jsonl")
+    batches = list(PartitionLog(partition).batches())
+    assert len(batches) == len(lines)
+    for batch, line in zip(batches, lines, strict=True):
+        assert isinstance(batch, RecordBatch if line["magic"] == 2 else LegacyBatch)
+        assert (batch.base_offset, batch.last_offset, batch.next_offset) == (
+            line["baseOffset"], line["lastOffset"], line["lastOffset"] + 1,
+        )  # fmt: skip
+        assert (batch.position, batch.size_in_bytes) == (line["position"], line["size"])
+        assert (batch.crc, batch.is_valid()) == (line["crc"], line["isvalid"])
+        assert batch.compression.name.lower() == line["codec"]
+        assert batch.max_timestamp == line["maxTimestamp"]
+        assert batch.delete_horizon_ms == line["deleteHorizonMs"]
+        assert (batch.is_transactional, batch.is_control) == (line["txn"], line["control"])
+        facts = (batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.last_sequence)
+        theirs = (line["pid"], line["epoch"], line["baseSequence"], line["lastSequence"])
+        assert facts == (theirs if batch.magic == 2 else (None,) * 4)
+        assert batch.record_count in (line["count"], None)
+        assert sum(1 for _ in batch) == line["count"]
+
+
+def test_committed_view() -> None:
+    for partition in PARTITIONS:
+        if (partition / "committed.jsonl").exists():
+            log = PartitionLog(partition)
+            offsets = [record.offset for record in log.records(isolation_level="read_committed")]
+            assert offsets == [line["offset"] for line in expected(partition, "committed.jsonl")]
+            assert log.end_offset is not None
+            assert offsets[-1] < log.end_offset
+
+
+def test_arrow_columns_and_lists_hold_the_same() -> None:
+    for name in ("v2_headers", "mixed_012", "v2_timestamps", "v2_nulls"):
+        for batch in magicbyte.read_batches(segment_bytes(name)):
+            table = pa.record_batch(batch)
+            columns = batch.columns()
+            records = list(batch)
+            assert table["offset"].to_pylist() == columns.offsets == [r.offset for r in records]
+            assert table["key"].to_pylist() == columns.keys == [r.key_bytes for r in records]
+            assert table["value"].to_pylist() == columns.values == [r.value_bytes for r in records]
+            assert table["timestamp"].cast(pa.int64()).to_pylist() == columns.timestamps
+            table.validate(full=True)
+
+
+def test_arrow_stream_is_fresh_each_time() -> None:
+    batches = magicbyte.read_batches(segment_bytes("v2_zstd"))
+    next(batches)
+    first, second = pa.table(batches), pa.table(batches)
+    assert first.num_rows == second.num_rows == 346
+    assert first.equals(second)
+
+
+def test_header_facts() -> None:
+    (batch,) = magicbyte.read_batches(GOLDEN)
+    assert isinstance(batch, RecordBatch)
+    assert (batch.magic, batch.base_offset, batch.last_offset, batch.record_count) == (2, 5, 6, 2)
+    assert batch.compression is Compression.NONE
+    assert batch.timestamp_type is TimestampType.CREATE_TIME
+    assert (batch.base_timestamp, batch.max_timestamp) == (1000, 1001)
+    assert batch.to_bytes() == GOLDEN
+    first, second = batch
+    assert (first.key_bytes, first.value_bytes) == (b"k", b"v")
+    assert second.key is None
+    assert second.value == b"v2"
+    assert second.headers == [] == second.headers_raw
+    assert first.sequence is None
+    assert first.control is None
+
+
+def test_cut_last_batch_is_no_error() -> None:
+    for cut in range(1, len(GOLDEN)):
+        batches = magicbyte.read_batches(GOLDEN + GOLDEN[:-cut])
+        assert sum(1 for _ in batches) == 1
+        assert batches.remaining == len(GOLDEN) - cut
+        assert 0 < batches.needed <= cut
+    whole = magicbyte.read_batches(GOLDEN)
+    list(whole)
+    assert (whole.remaining, whole.needed) == (0, 0)
+
+
+def test_views_stay_valid_and_unchanged() -> None:
+    for name in ("v2_none", "v2_zstd", "v1_lz4", "v2_large_batches"):
+        source = bytearray(segment_bytes(name))
+        batches = magicbyte.read_batches(source)
+        views, copies = [], []
+        for batch in batches:
+            for record in batch:
+                views += [view for view in (record.key, record.value) if view is not None]
+                copies += [copy for copy in (record.key_bytes, record.value_bytes) if copy is not None]
+        source[:] = b"\xff" * len(source)
+        del batches, batch, record
+        gc.collect()
+        for batch in magicbyte.read_batches(segment_bytes("v2_gzip")):
+            list(batch)
+        assert all(view.readonly for view in views)
+        assert [bytes(view) for view in views] == copies
+    with pytest.raises(TypeError):
+        views[0][0] = 1
+
+
+def test_views_outlive_the_log_and_its_file(tmp_path: Path) -> None:
+    partition = tmp_path / "t-0"
+    partition.mkdir()
+    file = partition / "00000000000000000000.log"
+    file.write_bytes(segment_bytes("v2_mixed_codecs")[:9000])
+    log = PartitionLog(partition)
+    records = list(log.records())
+    wanted = [record.value_bytes for record in records]
+    views = [record.value for record in records]
+    file.write_bytes(b"")
+    log.close()
+    del log, records
+    gc.collect()
+    assert [None if view is None else bytes(view) for view in views] == wanted
+
+
+def test_errors_have_their_place() -> None:
+    bad = bytearray(GOLDEN)
+    bad[70] ^= 1
+    batches = magicbyte.read_batches(GOLDEN + bad)
+    next(batches)
+    broken = next(batches)
+    assert not broken.is_valid()
+    assert broken.base_offset == 5
+    with pytest.raises(magicbyte.CorruptRecordError) as raised:
+        iter(broken)
+    error = raised.value
+    assert (error.kind, error.position, error.base_offset, error.field) == (
+        "crc_mismatch", len(GOLDEN), 5, "crc",
+    )  # fmt: skip
+    assert isinstance(error, ValueError)
+    again = pickle.loads(pickle.dumps(error))
+    assert (again.kind, again.position, str(again)) == (error.kind, error.position, str(error))
+    with pytest.raises(magicbyte.CorruptRecordError):
+        broken.columns()
+    with pytest.raises(magicbyte.CorruptRecordError):
+        broken.to_arrow()
+    unchecked = magicbyte.read_batches(bytes(bad), check_crcs=False)
+    with pytest.raises(magicbyte.Error):
+        list(next(unchecked))
+
+    magic = bytearray(GOLDEN)
+    magic[16] = 7
+    with pytest.raises(magicbyte.UnsupportedMagicError):
+        next(magicbyte.read_batches(magic))
+    compressed = next(b for b in magicbyte.read_batches(segment_bytes("v2_zstd")) if b.size_in_bytes > 2000)
+    small = next(magicbyte.read_batches(compressed.to_bytes(), max_decompressed_bytes=100))
+    with pytest.raises(magicbyte.LimitExceededError, match="limit of 100 bytes") as limited:
+        list(small)
+    assert limited.value.kind == "limit_exceeded"
+
+
+def test_damage_in_a_log(tmp_path: Path) -> None:
+    partition = tmp_path / "t-0"
+    partition.mkdir()
+    data = bytearray(segment_bytes("v2_gzip")[:15000])
+    batches = list(magicbyte.read_batches(bytes(data)))
+    bad = batches[2]
+    data[bad.position + 80] ^= 1
+    (partition / "00000000000000000000.log").write_bytes(data)
+    before = sum(batch.record_count or 0 for batch in batches[:2])
+    with pytest.raises(magicbyte.CorruptRecordError):
+        read = [record.offset for record in PartitionLog(partition).records()]
+    log = PartitionLog(partition, skip_damage=True)
+    read = [record.offset for record in log.records()]
+    assert read[:before] == list(range(before))
+    assert not set(read) & set(range(bad.base_offset, bad.next_offset))
+    assert [p["kind"] for p in log.problems] == ["crc_mismatch", "partial_batch"]
+    sums = log.verify()
+    assert sums.balanced
+    assert sums.quarantined_bytes == bad.size_in_bytes
+    assert sums.good_bytes + sums.quarantined_bytes + sums.tail_bytes == sums.size
+
+
+def test_seeking() -> None:
+    log = PartitionLog(DATA / "v2_none")
+    lines = expected(DATA / "v2_none")
+    assert [r.offset for r in log.records(start_offset=100, end_offset=133)] == list(range(100, 133))
+    middle = lines[200]["timestamp"]
+    first = next(line["offset"] for line in lines if line["timestamp"] >= middle)
+    assert next(log.records(start_timestamp=middle)).offset == first == log.offset_for_timestamp(middle)
+    assert log.offset_for_timestamp(2**62) is None
+
+
+def test_control_records() -> None:
+    markers = []
+    for batch in PartitionLog(DATA / "v2_txn").batches():
+        if batch.is_control:
+            (record,) = batch
+            assert record.control is not None
+            markers.append((record.offset, record.control["type"], record.control["coordinator_epoch"]))
+    wanted = [
+        (line["offset"], line["controlType"], line["coordinatorEpoch"])
+        for line in expected(DATA / "v2_txn")
+        if line["control"]
+    ]
+    assert markers == wanted
+
+
+def test_header_keys_that_are_not_utf8_are_lossless() -> None:
+    # One record with the header (ff, null), built by hand: nothing else writes such a key.
+    body = bytes([0, 0, 0, 1, 1, 2, 2, 0xFF, 1])
+    records = magicbyte.encode_varint(len(body)) + body
+    rest = bytes.fromhex("0000 00000000") + bytes(16) + b"\xff" * 14 + (1).to_bytes(4, "big") + records
+    head = (0).to_bytes(8, "big") + (9 + len(rest)).to_bytes(4, "big") + b"\xff" * 4 + b"\x02"
+    (batch,) = magicbyte.read_batches(head + magicbyte.crc32c(rest).to_bytes(4, "big") + rest)
+    (record,) = batch
+    assert record.headers_raw == [(b"\xff", None)]
+    ((key, value),) = record.headers
+    assert key.encode("utf-8", "surrogateescape") == b"\xff"
+    assert value is None
+    assert pa.record_batch(batch)["headers"].to_pylist() == [[{"key": "\ufffd", "value": None}]]
+
+
+def test_helpers() -> None:
+    assert magicbyte.crc32c(b"123456789") == 0xE3069283
+    assert magicbyte.crc32c(b"6789", magicbyte.crc32c(b"12345")) == 0xE3069283
+    assert magicbyte.encode_varint(-1) == b"\x01"
+    assert magicbyte.decode_varint(b"\x00\x7f", 1) == (-64, 2)
+    with pytest.raises(magicbyte.InvalidRecordError):
+        magicbyte.decode_varint(b"\x80")
+    with pytest.raises(OverflowError):
+        magicbyte.encode_varint(2**63)
+
+
+def test_imports_with_nothing_else_installed() -> None:
+    code = """
+import sys
+for name in ("pyarrow", "pyspark", "click", "rich", "numpy", "pandas"):
+    sys.modules[name] = None
+import magicbyte
+print(len(list(magicbyte.PartitionLog(sys.argv[1]).records())))
+"""
+    command = [sys.executable, "-c", code, str(DATA / "v2_none")]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "346\n"
+
+
+def test_missing_directory_is_an_oserror(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        PartitionLog(tmp_path / "none")
+
+
+def test_two_threads_gain() -> None:
+    # Batches of 130 KB that take real time to decompress: with the GIL held, two threads would
+    # take as long as one after the other.
+    data = segment_bytes("v2_large_batches") + segment_bytes("v2_big_batch")
+
+    def work() -> None:
+        for _ in range(12):
+            for batch in magicbyte.read_batches(data):
+                batch.to_arrow()
+
+    def timed(run: Any) -> float:
+        start = time.perf_counter()
+        run()
+        return time.perf_counter() - start
+
+    def together() -> None:
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    work()
+    # A loaded machine can spoil any one attempt, not all of them.
+    gains = [2 * timed(work) / timed(together) for _ in range(8)]
+    assert max(gains) > 1.3, gains
+
+
+def test_two_threads_share_one_record() -> None:
+    batch = next(magicbyte.read_batches(segment_bytes("v2_zstd")))
+    record = next(iter(batch))
+    wanted = (record.key_bytes, record.value_bytes)
+    seen: list[bool] = []
+
+    def look() -> None:
+        for _ in range(2000):
+            key, value = record.key, record.value
+            seen.append(
+                (None if key is None else bytes(key), None if value is None else bytes(value)) == wanted
+            )
+
+    threads = [threading.Thread(target=look) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(seen) == 4000
+    assert all(seen)
+
+
+def test_reconciliation_is_plain_data() -> None:
+    sums = PartitionLog(DATA / "v2_torn_tail").verify()
+    assert json.loads(json.dumps(sums.sums)) == sums.sums
+    assert sums.balanced
+    assert sums.tail_bytes == 502
