@@ -53,8 +53,8 @@ test-rust:
 	@scripts/prerequisites "$(PYTHON)"
 	$(CARGO_TEST)
 	$(CARGO_TEST) --features arrow,serde --lib --doc
-	for codec in gzip snappy lz4 zstd; do cargo check --quiet --no-default-features --features $$codec || exit 1; done
-	cargo check --quiet --no-default-features
+	for codec in gzip snappy lz4 zstd; do cargo check --quiet --profile $(PROFILE) --no-default-features --features $$codec || exit 1; done
+	cargo check --quiet --profile $(PROFILE) --no-default-features
 
 test-python: $(VENV)/built
 	$(BIN)/python -m pytest -q -m "not spark"
@@ -64,8 +64,8 @@ test-spark: $(VENV)/built
 
 lint: $(VENV)/built
 	cargo fmt --check
-	cargo clippy --quiet --all-targets --features arrow,serde -- -D warnings
-	cargo clippy --quiet --features python -- -D warnings
+	cargo clippy --quiet --profile $(PROFILE) --all-targets --features arrow,serde -- -D warnings
+	cargo clippy --quiet --profile $(PROFILE) --features python -- -D warnings
 	$(BIN)/ruff check python tests/python benches examples
 	$(BIN)/ruff format --check python tests/python benches examples
 	$(BIN)/mypy --strict python

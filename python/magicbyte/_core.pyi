@@ -106,7 +106,7 @@ class _Batch:
         """Epoch of the leader that appended the batch; outside the CRC."""
     @property
     def record_count(self) -> int | None:
-        """How many records the header announces; None for a compressed legacy batch."""
+        """How many records the header announces; None for a compressed legacy batch until it was decompressed."""
     @property
     def producer_id(self) -> int | None:
         """The producer's id, -1 for none."""
@@ -186,7 +186,7 @@ class Record:
         """The headers in order, as bytes, copied."""
     @property
     def sequence(self) -> int | None:
-        """The producer's sequence number, or None."""
+        """The producer's sequence number, -1 for none; None for magic 0 and 1."""
     @property
     def attributes(self) -> int:
         """The record's own attributes byte, 0 to 255."""

@@ -186,9 +186,10 @@ class PartitionLog:
     def batches(
         self,
         start_offset: int | None = None,
-        end_offset: int | None = None,
         start_timestamp: int | None = None,
         isolation_level: IsolationLevel = "read_uncommitted",
+        *,
+        end_offset: int | None = None,
     ) -> Iterator[RecordBatch | LegacyBatch]:
         """Yields the batches that hold what is asked for, control batches included.
 
@@ -204,19 +205,20 @@ class PartitionLog:
     def records(
         self,
         start_offset: int | None = None,
-        end_offset: int | None = None,
         start_timestamp: int | None = None,
         isolation_level: IsolationLevel = "read_uncommitted",
+        *,
+        end_offset: int | None = None,
     ) -> Iterator[Record]:
         """Yields the data records in offset order, as a consumer sees them.
 
         Args:
             start_offset: nothing before it (inclusive).
-            end_offset: nothing from it on (exclusive).
             start_timestamp: nothing before the first record with this time (ms) or a later one.
             isolation_level: `read_committed` leaves out aborted transactions and ends at the last
                 stable offset, which `end_offset` then tells. Markers in the log are the
                 authority, so the whole log is surveyed first.
+            end_offset: nothing from it on (exclusive).
 
         Raises:
             magicbyte.Error: at damage, unless `skip_damage`; the records before it were yielded.

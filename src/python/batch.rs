@@ -1,6 +1,6 @@
 //! `read_batches` and the batches it gives.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ::bytes::Bytes;
 use pyo3::prelude::*;
@@ -127,6 +127,8 @@ pub(super) struct BatchBase {
     data: Bytes,
     position: u64,
     reading: Arc<Reading>,
+    /// How many records were found, once they were.
+    count: OnceLock<usize>,
 }
 
 /// A batch of magic 2.
@@ -140,7 +142,7 @@ pub(super) struct LegacyBatch;
 /// `data` is one whole frame.
 pub(super) fn new_batch(py: Python<'_>, data: Bytes, position: u64, reading: Arc<Reading>) -> PyResult<Py<PyAny>> {
     let is_v2 = data.get(16) == Some(&2);
-    let base = PyClassInitializer::from(BatchBase { data, position, reading });
+    let base = PyClassInitializer::from(BatchBase { data, position, reading, count: OnceLock::new() });
     Ok(if is_v2 {
         Py::new(py, base.add_subclass(RecordBatch))?.into_any()
     } else {
@@ -173,12 +175,16 @@ impl BatchBase {
                 IndexedBatch::read(&self.data, self.position, decompressor, check_crcs)
             })
         });
-        indexed.map_err(|error| to_py(py, &error))
+        let indexed = indexed.map_err(|error| to_py(py, &error))?;
+        self.count.get_or_init(|| indexed.entries.len());
+        Ok(indexed)
     }
 
     fn arrow(&self, py: Python<'_>) -> PyResult<arrow_array::RecordBatch> {
         let check_crcs = self.reading.check_crcs;
-        self.detached(py, |batch, decompressor| batch_to_arrow(batch, decompressor, check_crcs))
+        let arrow = self.detached(py, |batch, decompressor| batch_to_arrow(batch, decompressor, check_crcs))?;
+        self.count.get_or_init(|| arrow.num_rows());
+        Ok(arrow)
     }
 }
 
@@ -285,14 +291,14 @@ impl BatchBase {
         v2_fact!(self, py, batch => batch.partition_leader_epoch())
     }
 
-    /// How many records the header announces; None for a compressed legacy batch.
+    /// How many records the header announces; None for a compressed legacy batch until it was
+    /// decompressed for its records, columns or Arrow form.
     #[getter]
-    fn record_count(&self, py: Python<'_>) -> PyResult<Option<i32>> {
+    fn record_count(&self, py: Python<'_>) -> PyResult<Option<i64>> {
         Ok(match self.batch(py)? {
-            Batch::V2(batch) => Some(batch.record_count()),
-            Batch::Legacy(batch) => {
-                batch.compression().ok().filter(|codec| *codec == Compression::None).map(|_| 1)
-            }
+            Batch::V2(batch) => Some(batch.record_count().into()),
+            Batch::Legacy(batch) if batch.compression().is_ok_and(|c| c == Compression::None) => Some(1),
+            Batch::Legacy(_) => self.count.get().map(|&count| count as i64),
         })
     }
 

@@ -17,6 +17,7 @@ pub(super) struct IndexedBatch {
     data: Bytes,
     pub(super) entries: Vec<Entry>,
     is_control: bool,
+    is_legacy: bool,
 }
 
 pub(super) struct Entry {
@@ -70,8 +71,8 @@ impl IndexedBatch {
                 headers: if header_count == 0 { Range { start: 0, length: 0 } } else { range(headers) },
             });
         }
-        let is_control = batch.is_control();
-        Ok(Self { data: shared, entries, is_control })
+        let (is_control, is_legacy) = (batch.is_control(), batch.magic() < 2);
+        Ok(Self { data: shared, entries, is_control, is_legacy })
     }
 
     pub(super) fn key(&self, entry: &Entry) -> Option<&[u8]> {
@@ -183,10 +184,10 @@ impl PyRecord {
         Ok(list)
     }
 
-    /// The producer's sequence number, or None.
+    /// The producer's sequence number, -1 for none; None for magic 0 and 1, which have no such field.
     #[getter]
     fn sequence(&self) -> Option<i32> {
-        Some(self.entry().sequence).filter(|&sequence| sequence >= 0)
+        (!self.batch.is_legacy).then(|| self.entry().sequence)
     }
 
     /// The record's own attributes byte (0 to 255).

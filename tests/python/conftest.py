@@ -18,6 +18,11 @@ KAFKA = Path(__file__).parent.parent / "data" / "kafka"
 PARTITIONS = sorted(path.name for path in KAFKA.iterdir() if path.is_dir())
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Declares the marker of the fixture `source`."""
+    config.addinivalue_line("markers", "partitions(*names): the partitions that `source` is a copy of")
+
+
 @pytest.fixture(scope="session")
 def kafka() -> Path:
     """The directory of all partitions; tests must not write there."""

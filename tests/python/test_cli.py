@@ -90,6 +90,15 @@ def test_dump_kafka_snapshot(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     assert output == (DUMPS / "cluster_metadata.checkpoint.txt").read_bytes().decode()
 
 
+@pytest.mark.partitions("v2_none", "v2_txn")
+def test_dump_of_a_tree(cli: Cli, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(source.parent)
+    output = cli("dump", "logs")
+    assert "Dumping logs/v2_none/00000000000000000000.log\n" in output
+    assert output.count("\n|") == 346 + 94
+    assert len(cli.lines("logs")) == 346 + 78
+
+
 def test_dump_ranges(cli: Cli) -> None:
     path = KAFKA / "v2_txn"
     offsets = [line["offset"] for line in expected(path) if not line["control"]]
@@ -201,7 +210,9 @@ def test_ingest(cli: Cli, tmp_path: Path) -> None:
     again = ("ingest", KAFKA / "v2_txn", out, "--engine", "local")
     cli(*again, code=2)
     assert "--overwrite" in cli.error
-    assert f"{out}/records: 78 rows in 1 files" in cli(*again, "--overwrite")
+    assert f"{out}/records: 78 rows in 1 file," in cli(*again, "--overwrite")
+    output = cli("ingest", KAFKA / "v2_timestamps", tmp_path / "times", "--engine", "local")
+    assert "timestamps are null" in output
 
 
 @pytest.mark.partitions("v2_none")
@@ -209,6 +220,15 @@ def test_ingest_of_damage(cli: Cli, source: Path, tmp_path: Path) -> None:
     damage(source / "v2_none" / "00000000000000000000.log")
     cli("ingest", source, tmp_path / "out", "--engine", "local", code=1)
     assert (tmp_path / "out" / "_SUCCESS").exists()
+
+
+def test_java_missing(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyspark")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    cli("ingest", KAFKA, tmp_path / "out", code=3)
+    assert cli.error.startswith("magicbyte: Spark needs Java 17 or newer: install it (")
+    assert cli.error.count("\n") == 1
 
 
 @pytest.mark.spark

@@ -141,6 +141,27 @@ def test_damage_is_quarantined(source: Path, tmp_path: Path) -> None:
     assert len(offsets) == len(set(offsets))
 
 
+@pytest.mark.partitions("v2_none")
+def test_what_the_directory_says_is_in_the_problems(source: Path, tmp_path: Path) -> None:
+    partition = source / "v2_none"
+    first = partition / "00000000000000000000.log"
+    last = max(partition.glob("*.log"))
+    (partition / "00000000000000000007.log.swap").write_bytes(first.read_bytes())
+    # The last segment once more under a later name: its records would be there twice.
+    (partition / "00000000000000000900.log").write_bytes(last.read_bytes())
+    out = tmp_path / "out"
+    report = ingest([str(source)], str(out), LocalEngine(2), IngestOptions())
+    problems = ds.dataset(out / "problems", partitioning="hive").to_table().to_pylist()
+    assert {row["kind"] for row in problems} >= {"unfinished_swap", "overlapping_segment"}
+    assert {row["topic"] for row in problems} == {"v2_none"}
+    assert report["total"]["problems"] == len(problems)
+    assert report["total"]["rows"] == 346
+    assert report["balanced"]
+    reasons = {one["file"]: one["reason"] for one in report["partitions"][0]["ignored"]}
+    assert reasons["00000000000000000007.log.swap"] == "swap"
+    assert reasons["00000000000000000900.log"] == "overlapping"
+
+
 @pytest.mark.parametrize("codec", ["zstd", "none"])
 @pytest.mark.partitions("v2_none")
 def test_parquet_compression(source: Path, tmp_path: Path, codec: str) -> None:

@@ -92,9 +92,7 @@ def dump(
 
     files = [source]
     if whole:
-        files = [
-            os.path.join(source, segment["file"])
-            for one in list_partitions([source])
-            for segment in one["segments"]
-        ]
+        segments = [segment["path"] for one in list_partitions([source]) for segment in one["segments"]]
+        # As Kafka does, the lines name files by the path that was given.
+        files = [os.path.join(source, os.path.relpath(path, source)) for path in segments]
     return dump_kafka(files, selection, no_records=no_records, max_decompressed_bytes=max_decompressed_bytes)

@@ -116,13 +116,14 @@ def _engine(
 
 def _print(found: IngestReport, out: str) -> None:
     from magicbyte.cli import report
+    from magicbyte.jobs.plan import count_of
     from magicbyte.jobs.progress import format_bytes
 
     report.print_reconciliation(found["partitions"], found["total"])
     click.echo()
     for table, sums in found["tables"].items():
-        size = format_bytes(sums["size"])
-        click.echo(f"{out}/{table}: {sums['rows']:,} rows in {sums['files']:,} files, {size}")
+        rows, files = count_of(sums["rows"], "row"), count_of(sums["files"], "file")
+        click.echo(f"{out}/{table}: {rows} in {files}, {format_bytes(sums['size'])}")
     if found["total"]["null_timestamps"]:
         click.echo(
             f"{found['total']['null_timestamps']:,} timestamps are null: microseconds cannot hold them;"

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from magicbyte import _core
+from magicbyte.jobs.progress import format_bytes
 
 __all__ = ["BYTES", "TIME", "as_json", "isolation_level", "max_decompressed_bytes", "threads"]
 
@@ -76,6 +77,7 @@ def max_decompressed_bytes(command: F) -> F:
         "--max-decompressed-bytes",
         type=BYTES,
         default=_core.DEFAULT_MAX_DECOMPRESSED_BYTES,
+        show_default=format_bytes(_core.DEFAULT_MAX_DECOMPRESSED_BYTES),
         help="Quarantine batches that are larger than this after decompression.",
     )(command)
 

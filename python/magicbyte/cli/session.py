@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -36,7 +37,10 @@ def spark_session(name: str, master: str | None, conf: Sequence[str]) -> Iterato
     builder = SparkSession.builder.appName(name)
     if master or not submitted:
         builder = builder.master(master or "local[*]")
-    settings = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+    settings = {"spark.ui.showConsoleProgress": "false"}
+    if not submitted:
+        logging = Path(__file__).with_name("log4j2.properties").as_uri()
+        settings["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={logging}"
     for setting in conf:
         key, equals, value = setting.partition("=")
         if not equals:

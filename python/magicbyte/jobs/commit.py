@@ -25,13 +25,13 @@ from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.parquet import DataFile, ParquetFile, directory_of, file_schema
 from magicbyte.jobs.reading import table_schema
 
-__all__ = ["RECONCILIATION", "SUCCESS", "Output"]
+__all__ = ["Output"]
 
-RECONCILIATION = "reconciliation.json"
-SUCCESS = "_SUCCESS"
+_RECONCILIATION = "reconciliation.json"
+_SUCCESS = "_SUCCESS"
 _TEMPORARY = "_temporary"
 _JOB_PREFIX = "magicbyte-"
-_OURS = {*TABLES, RECONCILIATION, SUCCESS, _TEMPORARY}
+_OURS = {*TABLES, _RECONCILIATION, _SUCCESS, _TEMPORARY}
 
 
 class Output:
@@ -65,18 +65,18 @@ class Output:
 
     def commit(self, reconciliation: Mapping[str, Any]) -> None:
         """Publishes the tables and the reconciliation, `_SUCCESS` last."""
-        with open(os.path.join(self._whole, RECONCILIATION), "w", encoding="utf-8") as file:
+        with open(os.path.join(self._whole, _RECONCILIATION), "w", encoding="utf-8") as file:
             json.dump(reconciliation, file, indent=1)
         if self._overwrite:
             replaced = os.path.join(self._job, "replaced")
             os.makedirs(replaced)
             # The mark goes first: from here to its return nobody may take this for a whole output.
-            for name in (SUCCESS, RECONCILIATION, *TABLES):
+            for name in (_SUCCESS, _RECONCILIATION, *TABLES):
                 if os.path.exists(os.path.join(self.path, name)):
                     os.rename(os.path.join(self.path, name), os.path.join(replaced, name))
-        for name in (*TABLES, RECONCILIATION):
+        for name in (*TABLES, _RECONCILIATION):
             os.rename(os.path.join(self._whole, name), os.path.join(self.path, name))
-        with open(os.path.join(self.path, SUCCESS), "wb"):
+        with open(os.path.join(self.path, _SUCCESS), "wb"):
             pass
         shutil.rmtree(os.path.join(self.path, _TEMPORARY))
 
@@ -128,7 +128,7 @@ def _is_output(path: str) -> bool:
     if os.path.isdir(temporary) and all(name.startswith(_JOB_PREFIX) for name in os.listdir(temporary)):
         return True
     try:
-        with open(os.path.join(path, RECONCILIATION), encoding="utf-8") as file:
+        with open(os.path.join(path, _RECONCILIATION), encoding="utf-8") as file:
             return "magicbyte" in json.load(file)
     except (OSError, ValueError):
         return False

@@ -17,7 +17,17 @@ from magicbyte.jobs.engines import Engine, group_by_size
 from magicbyte.jobs.model import PartitionListing, PartitionPlan, Segment
 from magicbyte.jobs.progress import NO_PROGRESS, Progress, format_bytes
 
-__all__ = ["Bounds", "Planned", "Task", "all_offsets", "plan_partitions", "task_name", "tasks_of"]
+__all__ = [
+    "Bounds",
+    "Planned",
+    "Range",
+    "Task",
+    "all_offsets",
+    "count_of",
+    "plan_partitions",
+    "task_name",
+    "tasks_of",
+]
 
 MIB = 1 << 20
 _SMALLEST_TARGET = 4 * MIB

@@ -3,7 +3,7 @@
 Opt-in, by the option `filterPushdown` and Spark's `spark.sql.python.filterPushdown.enabled`. Spark
 checks every filter again, so leaving out too little is safe; nothing is left out that could match.
 
-Call `load()` anew for every query: Spark (4.1 to 4.3) keeps what the filters of one query left over,
+Call `load()` anew for every query: Spark 4.3.0 keeps what the filters of one query left over,
 and gives it to a later query of the same DataFrame that has no filter at all. That one would miss rows.
 """
 
