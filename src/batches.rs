@@ -69,7 +69,9 @@ impl<'a> Batch<'a> {
                 let (found, max) = (frame.len() as i64, size as i64);
                 Err(Error::new(ErrorKind::InvalidSize { found, min: max, max }).at_position(position))
             }
-            Frame::Cut { needed } => Err(Error::new(ErrorKind::NeedMoreBytes { needed }).at_position(position)),
+            Frame::Cut { needed } => {
+                Err(Error::new(ErrorKind::NeedMoreBytes { needed }).at_position(position))
+            }
         }
     }
 

@@ -146,7 +146,9 @@ impl fmt::Display for ErrorKind {
             Self::CrcMismatch { stored, computed } => {
                 write!(f, "CRC mismatch: stored {stored:#010x}, computed {computed:#010x}")
             }
-            Self::UnsupportedMagic(magic) => write!(f, "magic {magic} is not supported here: expected 0, 1 or 2"),
+            Self::UnsupportedMagic(magic) => {
+                write!(f, "magic {magic} is not supported here: expected 0, 1 or 2")
+            }
             Self::UnknownCompression(id) => write!(f, "unknown compression type id {id}: expected 0 to 4"),
             Self::UnsupportedCompression(why) => write!(f, "unsupported compression: {why}"),
             Self::Decompression(why) => write!(f, "cannot decompress: {why}"),

@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 mod handmade;
+#[path = "common/memory.rs"]
+mod memory;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use handmade::{V2, gzip_stored, hex, plain_record, record_of, varint};
@@ -15,54 +15,15 @@ use magicbyte::{Batches, ControlRecord, Decompressor, ErrorKind, Result};
 
 const MIB: usize = 1 << 20;
 
-/// Counts what the thread at hand allocates, and the most there ever was.
-struct Counting;
-
-thread_local! {
-    static NOW: Cell<usize> = const { Cell::new(0) };
-    static PEAK: Cell<usize> = const { Cell::new(0) };
-}
-
-fn count(grown: usize, shrunk: usize) {
-    // Wrapping, since one thread may free what another allocated.
-    let now = NOW.get().wrapping_add(grown).wrapping_sub(shrunk);
-    NOW.set(now);
-    PEAK.set(PEAK.get().max(now));
-}
-
-// SAFETY: every call goes to the system's allocator as it came; counting changes no pointer.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size(), 0);
-        // SAFETY: the caller's promises are those of `System::alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        count(0, layout.size());
-        // SAFETY: the pointer came from `System`, with this layout.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // Large blocks are moved by the page table: only the difference is new.
-        count(size.saturating_sub(layout.size()), layout.size().saturating_sub(size));
-        // SAFETY: the pointer came from `System`, with this layout; the size is the caller's.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: memory::Counting = memory::Counting;
 
 /// What `work` gives, and how much memory it had at most; slow is wrong, too.
 fn measured<T>(work: impl FnOnce() -> T) -> (T, usize) {
-    let before = NOW.get();
-    PEAK.set(before);
     let started = Instant::now();
-    let result = work();
+    let measured = memory::measured(work);
     assert!(started.elapsed() < Duration::from_secs(5), "took {:?}", started.elapsed());
-    (result, PEAK.get() - before)
+    measured
 }
 
 /// Reads every record of one batch.

@@ -1,4 +1,5 @@
 //! Every partition that real brokers wrote gives exactly the records and batches Kafka reads.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 mod common;
 
@@ -19,7 +20,9 @@ fn record_json(batch: &Batch<'_>, record: &Record<'_>) -> Value {
     let headers: Vec<_> =
         record.headers().map(|h| json!([hex::encode(h.key), h.value.map(hex::encode)])).collect();
     let (pid, epoch, txn, leader_epoch) = match batch {
-        Batch::V2(b) => (b.producer_id(), b.producer_epoch(), b.is_transactional(), b.partition_leader_epoch()),
+        Batch::V2(b) => {
+            (b.producer_id(), b.producer_epoch(), b.is_transactional(), b.partition_leader_epoch())
+        }
         Batch::Legacy(_) => (-1, -1, false, -1),
     };
     let mut line = json!({

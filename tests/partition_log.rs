@@ -1,4 +1,5 @@
 //! The directory around the bytes: indexes, accounts, seeking, isolation, as Kafka has them.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 mod common;
 
@@ -19,7 +20,9 @@ fn without_zero_tail(entries: &Value, key: usize) -> Vec<Value> {
     let mut kept: Vec<Value> = Vec::new();
     for entry in entries.as_array().unwrap() {
         let last = kept.last().map_or(i64::MIN, |e| e[key].as_i64().unwrap());
-        if entry[key].as_i64().unwrap() <= last && entry[1 - key].as_i64().unwrap() <= kept[0][1 - key].as_i64().unwrap() {
+        if entry[key].as_i64().unwrap() <= last
+            && entry[1 - key].as_i64().unwrap() <= kept[0][1 - key].as_i64().unwrap()
+        {
             break;
         }
         kept.push(entry.clone());
@@ -53,10 +56,16 @@ fn sidecars_have_kafkas_entries() {
                     assert_eq!(ours, without_zero_tail(expected, 0), "{context}");
                 }
                 "txnindex" => {
-                    let ours: Vec<_> = parse_transaction_index(&bytes).expect(&context).iter().map(|e| json!({
-                        "version": e.version, "pid": e.producer_id, "firstOffset": e.first_offset,
-                        "lastOffset": e.last_offset, "lastStableOffset": e.last_stable_offset,
-                    })).collect();
+                    let ours: Vec<_> = parse_transaction_index(&bytes)
+                        .expect(&context)
+                        .iter()
+                        .map(|e| {
+                            json!({
+                                "version": e.version, "pid": e.producer_id, "firstOffset": e.first_offset,
+                                "lastOffset": e.last_offset, "lastStableOffset": e.last_stable_offset,
+                            })
+                        })
+                        .collect();
                     assert_eq!(json!(ours), *expected, "{context}");
                 }
                 "snapshot" => {
@@ -140,9 +149,11 @@ fn read_committed_is_kafkas_committed_view() {
         if !expected.exists() {
             continue;
         }
-        let expected: Vec<i64> = json_lines(&expected).iter().map(|v| v["offset"].as_i64().unwrap()).collect();
+        let expected: Vec<i64> =
+            json_lines(&expected).iter().map(|v| v["offset"].as_i64().unwrap()).collect();
         let log = PartitionLog::open(&dir).unwrap();
-        let options = ReadOptions { isolation_level: IsolationLevel::ReadCommitted, ..ReadOptions::default() };
+        let options =
+            ReadOptions { isolation_level: IsolationLevel::ReadCommitted, ..ReadOptions::default() };
         let mut decompressor = Decompressor::new();
         let mut offsets = Vec::new();
         for batch in log.batches(options).unwrap() {
@@ -207,8 +218,11 @@ fn seeks_by_offset_and_timestamp_with_good_missing_and_lying_indexes() {
             for (start, end) in [(0, None), (5, None), (57, Some(80)), (200, None), (1 << 40, None)] {
                 let options =
                     ReadOptions { start_offset: Some(start), end_offset: end, ..ReadOptions::default() };
-                let wanted: Vec<i64> = offsets.iter().copied()
-                    .filter(|&o| o >= start && end.is_none_or(|end| o < end)).collect();
+                let wanted: Vec<i64> = offsets
+                    .iter()
+                    .copied()
+                    .filter(|&o| o >= start && end.is_none_or(|end| o < end))
+                    .collect();
                 assert_eq!(offsets_from(&log, options), wanted, "{name} {indexes} {start}");
             }
             for time in [times[0], times[times.len() / 2], times[times.len() / 2] + 1, i64::MAX] {
@@ -238,8 +252,13 @@ fn other_files_are_named_and_never_mixed_in() {
     let dir = std::env::temp_dir().join(format!("magicbyte-files-{}", std::process::id())).join("orders-7");
     copy_partition("v2_none", &dir);
     let first = "00000000000000000000.log";
-    for name in ["00000000000000000000.log.deleted", "00000000000000000000.log.cleaned",
-                 "00000000000000000000.log.swap", "notes.txt", "17.log"] {
+    for name in [
+        "00000000000000000000.log.deleted",
+        "00000000000000000000.log.cleaned",
+        "00000000000000000000.log.swap",
+        "notes.txt",
+        "17.log",
+    ] {
         fs::copy(dir.join(first), dir.join(name)).unwrap();
     }
     // A copy of segment 0 under a name of its own: all its offsets are there already.
@@ -267,8 +286,11 @@ fn checkpoints_are_read_on_request() {
     let expected = json_lines(&dir.join("expected.00000000000000001951-0000000005.jsonl"));
     assert!(sums.balanced);
     assert_eq!(sums.announced as usize, expected.len());
-    assert_eq!(sums.control, 2 + expected.iter().filter(|r| r["controlType"] == "KRAFT_VERSION").count() as u64
-        + expected.iter().filter(|r| r["controlType"] == "KRAFT_VOTERS").count() as u64);
+    assert_eq!(
+        sums.control,
+        2 + expected.iter().filter(|r| r["controlType"] == "KRAFT_VERSION").count() as u64
+            + expected.iter().filter(|r| r["controlType"] == "KRAFT_VOTERS").count() as u64
+    );
 }
 
 #[test]
@@ -308,9 +330,12 @@ fn damage_is_quarantined_with_its_place_and_the_rest_is_kept() {
     assert_eq!(sums.segments[0].result.quarantined[0].reason, "invalid_size");
     assert_eq!(sums.tail_bytes, 0);
     // Zeros and text behind the last batch.
-    for (tail, tail_bytes, quarantined_bytes) in
-        [(vec![0; 10], 10, 0), (vec![0; 5000], 5000, 0), (b"hello worl".to_vec(), 0, 10), (vec![7; 300], 0, 300)]
-    {
+    for (tail, tail_bytes, quarantined_bytes) in [
+        (vec![0; 10], 10, 0),
+        (vec![0; 5000], 5000, 0),
+        (b"hello worl".to_vec(), 0, 10),
+        (vec![7; 300], 0, 300),
+    ] {
         let sums = verify(&|bytes| bytes.extend(&tail));
         assert_eq!((sums.tail_bytes, sums.quarantined_bytes), (tail_bytes, quarantined_bytes), "{tail:?}");
         assert_eq!(sums.rows, total);

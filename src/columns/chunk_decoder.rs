@@ -69,7 +69,9 @@ impl ChunkDecoder {
     /// # Errors
     /// When it cannot be opened.
     pub fn open(chunk: Chunk, mut options: DecodeOptions) -> io::Result<Self> {
+        // Together they stay below the 2 GiB of Arrow's 32-bit offsets.
         options.max_decompressed_bytes = options.max_decompressed_bytes.min(i32::MAX as usize / 2);
+        options.max_batch_bytes = options.max_batch_bytes.clamp(1, 512 << 20);
         let columns = RecordColumns::new(
             &options.columns,
             options.flavour,

@@ -10,6 +10,6 @@ mod stream;
 pub use chunk_decoder::{ChunkDecoder, DecodeOptions};
 pub use record_columns::RecordColumns;
 pub use schema::{Flavour, RecordColumn, Table, batches_schema, problems_schema, records_schema};
-pub use stream::{BatchStream, batch_to_arrow};
 #[cfg(feature = "python")]
 pub(crate) use stream::batch_schema;
+pub use stream::{BatchStream, batch_to_arrow};

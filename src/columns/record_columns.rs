@@ -60,10 +60,17 @@ pub(super) struct Mark {
 impl RecordColumns {
     /// Collects these columns. `topic`, `partition` and `segment` are the same in every row.
     #[must_use]
-    pub fn new(columns: &[RecordColumn], flavour: Flavour, topic: &str, partition: i32, segment: &str) -> Self {
+    pub fn new(
+        columns: &[RecordColumn],
+        flavour: Flavour,
+        topic: &str,
+        partition: i32,
+        segment: &str,
+    ) -> Self {
         use RecordColumn as C;
         let wants = |column| columns.contains(&column);
-        let shared = [C::Magic, C::Compression, C::ProducerId, C::ProducerEpoch, C::IsTransactional, C::LeaderEpoch];
+        let shared =
+            [C::Magic, C::Compression, C::ProducerId, C::ProducerEpoch, C::IsTransactional, C::LeaderEpoch];
         Self {
             schema: records_schema(columns, flavour),
             columns: columns.to_vec(),
@@ -197,31 +204,37 @@ impl RecordColumns {
         let timestamps = self.timestamp.as_mut().map(|column| ScalarBuffer::from(std::mem::take(column)));
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
         for column in self.columns.clone() {
-            let int32 = |of: fn(&BatchFacts) -> i32| -> ArrayRef {
-                Arc::new(Int32Array::from(expand(&facts, of)))
-            };
+            let int32 =
+                |of: fn(&BatchFacts) -> i32| -> ArrayRef { Arc::new(Int32Array::from(expand(&facts, of))) };
             arrays.push(match column {
                 C::Key => Arc::new(self.key.as_mut().map(BinaryColumn::finish).unwrap_or_else(empty_binary)),
-                C::Value => Arc::new(self.value.as_mut().map(BinaryColumn::finish).unwrap_or_else(empty_binary)),
+                C::Value => {
+                    Arc::new(self.value.as_mut().map(BinaryColumn::finish).unwrap_or_else(empty_binary))
+                }
                 C::Topic => Arc::new(repeated(&self.topic, rows)),
                 C::Segment => Arc::new(repeated(&self.segment, rows)),
                 C::Partition => Arc::new(Int32Array::from_value(self.partition, rows)),
-                C::Offset => Arc::new(Int64Array::from(self.offset.as_mut().map(std::mem::take).unwrap_or_default())),
+                C::Offset => {
+                    Arc::new(Int64Array::from(self.offset.as_mut().map(std::mem::take).unwrap_or_default()))
+                }
                 C::Timestamp => {
                     let (array, nulls) = self.timestamps(timestamps.clone().unwrap_or_default());
                     null_timestamps = nulls;
                     array
                 }
                 C::TimestampMillis => Arc::new(Int64Array::new(timestamps.clone().unwrap_or_default(), None)),
-                C::TimestampType => {
-                    Arc::new(Int32Array::from(self.timestamp_type.as_mut().map(std::mem::take).unwrap_or_default()))
-                }
+                C::TimestampType => Arc::new(Int32Array::from(
+                    self.timestamp_type.as_mut().map(std::mem::take).unwrap_or_default(),
+                )),
                 C::Sequence => {
                     Arc::new(Int32Array::from(self.sequence.as_mut().map(std::mem::take).unwrap_or_default()))
                 }
-                C::Headers => Arc::new(self.headers.as_mut().map(HeadersColumn::finish).unwrap_or_else(|| {
-                    HeadersColumn::default().finish()
-                })),
+                C::Headers => Arc::new(
+                    self.headers
+                        .as_mut()
+                        .map(HeadersColumn::finish)
+                        .unwrap_or_else(|| HeadersColumn::default().finish()),
+                ),
                 C::Magic => int32(|f| f.magic),
                 C::ProducerEpoch => int32(|f| f.producer_epoch),
                 C::LeaderEpoch => int32(|f| f.leader_epoch),

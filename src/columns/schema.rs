@@ -71,7 +71,9 @@ impl RecordColumn {
             C::Offset | C::TimestampMillis | C::ProducerId | C::Position => DataType::Int64,
             C::Timestamp => DataType::Timestamp(flavour.time_unit(), Some("UTC".into())),
             C::IsTransactional => DataType::Boolean,
-            C::Headers => DataType::List(Arc::new(Field::new("element", DataType::Struct(header_fields()), true))),
+            C::Headers => {
+                DataType::List(Arc::new(Field::new("element", DataType::Struct(header_fields()), true)))
+            }
         }
     }
 }
@@ -82,7 +84,10 @@ impl FromStr for RecordColumn {
     fn from_str(name: &str) -> Result<Self, LogError> {
         NAMES.iter().find(|(_, n)| *n == name).map(|(column, _)| *column).ok_or_else(|| {
             let known: Vec<_> = NAMES.iter().map(|(_, n)| *n).collect();
-            LogError::Usage(format!("no column {name:?} in the table records: expected one of {}", known.join(", ")))
+            LogError::Usage(format!(
+                "no column {name:?} in the table records: expected one of {}",
+                known.join(", ")
+            ))
         })
     }
 }
@@ -128,7 +133,9 @@ impl FromStr for Table {
             "records" => Ok(Self::Records),
             "batches" => Ok(Self::Batches),
             "problems" => Ok(Self::Problems),
-            other => Err(LogError::Usage(format!("no table {other:?}: expected records, batches or problems"))),
+            other => {
+                Err(LogError::Usage(format!("no table {other:?}: expected records, batches or problems")))
+            }
         }
     }
 }

@@ -57,6 +57,10 @@ impl Compression {
 /// A broker accepts 1 MiB batches unless told otherwise; this leaves room for 250 times that.
 pub const DEFAULT_MAX_DECOMPRESSED_BYTES: usize = 256 << 20;
 
+/// How much larger than its content a buffer may be that a batch is handed out in.
+const MAX_SLACK: usize = 4;
+const SMALL_BUFFER: usize = 64 << 10;
+
 /// Decompresses batches, reusing contexts and one buffer; one per thread or reader.
 ///
 /// What a batch decompresses to is capped: see [`Decompressor::with_limit`].
@@ -137,6 +141,10 @@ impl Decompressor {
     /// As [`decompress`](Self::decompress).
     pub fn decompress_shared(&mut self, codec: Compression, magic: i8, payload: &[u8]) -> Result<Bytes> {
         let length = self.fill(codec, magic, payload)?;
+        // A small batch that somebody keeps must not keep the buffer of the largest alive.
+        if self.buffer.len() > MAX_SLACK * length.max(SMALL_BUFFER) {
+            return Ok(Bytes::copy_from_slice(&self.buffer[..length]));
+        }
         Ok(Bytes::from_owner(Shared { buffer: Arc::clone(&self.buffer), length }))
     }
 

@@ -145,8 +145,7 @@ impl<'a> LegacyBatch<'a> {
             return Ok(MessageIter::single(self));
         }
         let payload = self.wrapped(codec)?;
-        let messages =
-            decompressor.decompress(codec, self.magic(), payload).map_err(|e| self.place(e))?;
+        let messages = decompressor.decompress(codec, self.magic(), payload).map_err(|e| self.place(e))?;
         MessageIter::wrapped(self, messages)
     }
 

@@ -52,7 +52,9 @@ impl<'r> MessageIter<'r> {
         let mut count = 0;
         let mut last_inner = 0;
         let mut rest = messages;
-        while let Some((offset, _, behind)) = split_message(rest).map_err(|e| batch.place(e.at_record(count)))? {
+        while let Some((offset, _, behind)) =
+            split_message(rest).map_err(|e| batch.place(e.at_record(count)))?
+        {
             (last_inner, rest) = (offset, behind);
             count += 1;
         }

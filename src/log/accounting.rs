@@ -222,7 +222,8 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
     let last_offset = segments.iter().rev().find_map(|s| s.result.last_offset);
     let announced = sum(|s| s.result.announced);
     let ranges = sum(|s| s.result.quarantined.len() as u64);
-    let partial = segments.iter().filter(|s| s.result.tail.as_ref().is_some_and(|t| t.reason != "zeros")).count();
+    let partial =
+        segments.iter().filter(|s| s.result.tail.as_ref().is_some_and(|t| t.reason != "zeros")).count();
     Ok(PartitionReconciliation {
         path: plan.path.clone(),
         topic: plan.topic.clone(),
@@ -253,7 +254,9 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
 /// Offsets are unique: those in the span that no record has are missing.
 fn missing(first: Option<i64>, last: Option<i64>, announced: u64) -> u64 {
     match (first, last) {
-        (Some(first), Some(last)) => (last.saturating_sub(first).saturating_add(1).max(0) as u64).saturating_sub(announced),
+        (Some(first), Some(last)) => {
+            (last.saturating_sub(first).saturating_add(1).max(0) as u64).saturating_sub(announced)
+        }
         _ => 0,
     }
 }

@@ -33,7 +33,8 @@ impl Blocks {
     /// `length` bytes at `position`: fewer where the file ends (or has become shorter).
     pub(super) fn at(&mut self, position: u64, length: usize) -> io::Result<Bytes> {
         let wanted = (length as u64).min(self.size.saturating_sub(position)) as usize;
-        let inside = position.checked_sub(self.start).filter(|&at| at + wanted as u64 <= self.block.len() as u64);
+        let inside =
+            position.checked_sub(self.start).filter(|&at| at + wanted as u64 <= self.block.len() as u64);
         let at = match inside {
             Some(at) => at as usize,
             None => {
@@ -48,11 +49,12 @@ impl Blocks {
         self.block = Bytes::new();
         let rest = self.size.saturating_sub(position);
         let length = (wanted.max(self.block_size) as u64).min(rest) as usize;
-        if Arc::get_mut(&mut self.buffer).is_none_or(|buffer| buffer.capacity() > 8 * length.max(self.block_size)) {
+        if Arc::get_mut(&mut self.buffer)
+            .is_none_or(|buffer| buffer.capacity() > 8 * length.max(self.block_size))
+        {
             self.buffer = Arc::default();
         }
-        let buffer = Arc::get_mut(&mut self.buffer)
-            .ok_or_else(|| io::Error::other("the block is in use"))?;
+        let buffer = Arc::get_mut(&mut self.buffer).ok_or_else(|| io::Error::other("the block is in use"))?;
         if buffer.len() < length {
             buffer.resize(length, 0);
         }
@@ -78,7 +80,8 @@ fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
         #[cfg(unix)]
         let read = std::os::unix::fs::FileExt::read_at(file, &mut buffer[filled..], position + filled as u64);
         #[cfg(windows)]
-        let read = std::os::windows::fs::FileExt::seek_read(file, &mut buffer[filled..], position + filled as u64);
+        let read =
+            std::os::windows::fs::FileExt::seek_read(file, &mut buffer[filled..], position + filled as u64);
         match read {
             Ok(0) => break,
             Ok(n) => filled += n,

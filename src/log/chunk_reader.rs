@@ -133,7 +133,13 @@ impl ChunkReader {
     }
 
     /// The batch decodes in full.
-    pub fn good(&mut self, batch: &SegmentBatch, last_offset: i64, disposition: Disposition, counts: BatchCounts) {
+    pub fn good(
+        &mut self,
+        batch: &SegmentBatch,
+        last_offset: i64,
+        disposition: Disposition,
+        counts: BatchCounts,
+    ) {
         let result = &mut self.result;
         result.good_batches += 1;
         result.good_bytes += batch.data().len() as u64;

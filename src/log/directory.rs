@@ -162,9 +162,10 @@ fn classify(file: &str) -> FileKind {
         ("timeindex", Some(_)) => FileKind::Sidecar("timeindex"),
         ("txnindex", Some(_)) => FileKind::Sidecar("txnindex"),
         ("snapshot", Some(_)) => FileKind::Sidecar("snapshot"),
-        ("checkpoint", _) => match stem.split_once('-').and_then(|(offset, epoch)| {
-            epoch.parse::<u32>().ok().and(base_offset(offset))
-        }) {
+        ("checkpoint", _) => match stem
+            .split_once('-')
+            .and_then(|(offset, epoch)| epoch.parse::<u32>().ok().and(base_offset(offset)))
+        {
             Some(offset) => FileKind::Checkpoint(offset),
             None => FileKind::Ignored("foreign"),
         },

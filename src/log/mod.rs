@@ -27,7 +27,9 @@ pub use leader_epoch_checkpoint::{EpochEntry, parse_leader_epoch_checkpoint};
 pub use offset_index::{OffsetIndexEntry, parse_offset_index};
 pub use partition_log::{LogBatch, LogBatches, OnError, PartitionLog, ReadOptions};
 pub use partition_metadata::{PartitionMetadata, parse_partition_metadata};
-pub use plan::{Chunk, DEFAULT_CHUNK_BYTES, IsolationLevel, Plan, PlanOptions, PlanSegment, Problem, plan_partition};
+pub use plan::{
+    Chunk, DEFAULT_CHUNK_BYTES, IsolationLevel, Plan, PlanOptions, PlanSegment, Problem, plan_partition,
+};
 pub use producer_snapshot::{ProducerStateEntry, parse_producer_snapshot};
 pub use seek::offset_for_timestamp;
 pub use segment_reader::{Piece, SegmentBatch, SegmentReader, TailKind};

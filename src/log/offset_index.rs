@@ -26,9 +26,8 @@ pub fn parse_offset_index(data: &[u8], base_offset: i64) -> Result<Vec<OffsetInd
         position: be!(e, 4, u32),
     };
     let entries: Vec<_> = used_entries(data, ENTRY, "an offset index")?.map(entry).collect();
-    let increasing = |pair: &[OffsetIndexEntry]| {
-        pair[0].offset < pair[1].offset && pair[0].position < pair[1].position
-    };
+    let increasing =
+        |pair: &[OffsetIndexEntry]| pair[0].offset < pair[1].offset && pair[0].position < pair[1].position;
     if !entries.windows(2).all(increasing) || entries.first().is_some_and(|e| e.offset < base_offset) {
         return Err(ErrorKind::InvalidSidecar("the entries of the offset index do not increase").into());
     }

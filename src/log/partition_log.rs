@@ -116,8 +116,9 @@ impl PartitionLog {
             IsolationLevel::ReadUncommitted => {
                 // The segment that holds the start is the last whose name is not beyond it.
                 let names = &self.listing.segments;
-                let skip = names.partition_point(|s| s.base_offset <= start_offset.unwrap_or(0)).saturating_sub(1);
-                Source::Segments(names[skip..].to_vec().into_iter())
+                let skip =
+                    names.partition_point(|s| s.base_offset <= start_offset.unwrap_or(0)).saturating_sub(1);
+                Source::Segments(names.iter().skip(skip).cloned().collect::<Vec<_>>().into_iter())
             }
             IsolationLevel::ReadCommitted => {
                 let plan = self.plan(PlanOptions {
@@ -170,7 +171,8 @@ fn verify_chunk(chunk: &Chunk, decompressor: &mut Decompressor) -> LogResult<Chu
     let io = |error| LogError::io(Path::new(&chunk.path), error);
     let mut reader = ChunkReader::open(chunk.clone(), true, decompressor.limit()).map_err(io)?;
     while let Some((data, disposition)) = reader.next_batch().map_err(io)? {
-        match data.batch().and_then(|batch| Ok((count(&batch, &reader, decompressor)?, batch.last_offset()))) {
+        match data.batch().and_then(|batch| Ok((count(&batch, &reader, decompressor)?, batch.last_offset())))
+        {
             Ok((counts, last_offset)) => reader.good(&data, last_offset, disposition, counts),
             Err(error) => reader.bad(&data, &error),
         }
@@ -306,11 +308,16 @@ impl Iterator for LogBatches {
 /// One chunk for a segment that nobody surveyed, from the place its index gives for the offset;
 /// none if it has nothing to add.
 fn whole_segment(segment: &Segment, start_offset: i64) -> LogResult<Option<Chunk>> {
-    let start = if start_offset > segment.base_offset { position_for_offset(segment, start_offset)? } else { 0 };
+    let start =
+        if start_offset > segment.base_offset { position_for_offset(segment, start_offset)? } else { 0 };
     // Offsets before the file's own name: only a look at the whole segment can tell what is wrong.
     let odd = start == 0 && first_stored_offset(segment)?.is_some_and(|first| first < segment.base_offset);
     if !odd || segment.is_checkpoint {
-        return Ok(Some(Chunk::of(segment, if segment.is_checkpoint { 0 } else { segment.base_offset }, start..segment.size)));
+        return Ok(Some(Chunk::of(
+            segment,
+            if segment.is_checkpoint { 0 } else { segment.base_offset },
+            start..segment.size,
+        )));
     }
     let survey = survey_segment(segment)?;
     if survey.last_offset.is_some_and(|last| last < start_offset) {

@@ -294,12 +294,14 @@ impl Plan {
     fn place(&mut self, survey: &Survey, asked: Option<i64>) -> Option<Option<i64>> {
         let segment = &survey.segment;
         let mut start_offset = asked;
-        if let (Some(first), Some(last), false) = (survey.first_offset, survey.last_offset, segment.is_checkpoint) {
+        if let (Some(first), Some(last), false) =
+            (survey.first_offset, survey.last_offset, segment.is_checkpoint)
+        {
             if let Some(next) = self.next_offset.filter(|&next| first < next) {
                 let contained = last < next;
                 let message = format!(
                     "segment holds offsets {first}..={last}, the segments before it reach {}: {}",
-                    next - 1,
+                    next.saturating_sub(1),
                     if contained { "it is not read" } else { "read from there on" },
                 );
                 self.problems.push(Problem::of_file(segment, &segment.file, "overlapping_segment", message));
@@ -314,9 +316,10 @@ impl Plan {
                 start_offset = Some(asked.unwrap_or(i64::MIN).max(next));
             }
             self.first_offset.get_or_insert(first);
-            self.next_offset = Some(last + 1);
+            self.next_offset = Some(last.saturating_add(1));
             if last < segment.base_offset {
-                let message = format!("the file's name says {}, its offsets end at {last}", segment.base_offset);
+                let message =
+                    format!("the file's name says {}, its offsets end at {last}", segment.base_offset);
                 self.problems.push(Problem::of_file(segment, &segment.file, "wrong_base_offset", message));
             }
         }
@@ -339,8 +342,12 @@ impl Plan {
                 entry.producer_id == range.producer_id && entry.last_offset == range.last_offset
             })
         };
-        let missing: Vec<_> =
-            self.aborted.iter().filter(|r| (first..=last).contains(&r.last_offset)).filter(|r| !known(r)).collect();
+        let missing: Vec<_> = self
+            .aborted
+            .iter()
+            .filter(|r| (first..=last).contains(&r.last_offset))
+            .filter(|r| !known(r))
+            .collect();
         if let Some(range) = missing.first() {
             let message = format!(
                 "{} aborted transactions are not in the transaction index; the first is of producer {}, \
@@ -355,19 +362,20 @@ impl Plan {
         }
     }
 
-    fn cut(&mut self, survey: &Survey, start_offset: Option<i64>, end_offset: Option<i64>, options: PlanOptions) {
+    fn cut(
+        &mut self,
+        survey: &Survey,
+        start_offset: Option<i64>,
+        end_offset: Option<i64>,
+        options: PlanOptions,
+    ) {
         let segment = &survey.segment;
         let base = survey.base_offset();
         let (mut start, mut expected_offset) = (0, base);
-        let mut borders = survey.borders.iter().peekable();
+        let mut borders = survey.borders.iter();
         while start < segment.size {
-            let next = loop {
-                match borders.next() {
-                    // Too close: join the two.
-                    Some(border) if border.position < start + options.chunk_bytes && borders.peek().is_some() => {}
-                    other => break other,
-                }
-            };
+            let next =
+                borders.by_ref().find(|border| border.position >= start.saturating_add(options.chunk_bytes));
             let end = next.map_or(segment.size, |border| border.position);
             let next_expected = next.map_or(i64::MAX, |border| border.expected_offset);
             // Asked ranges leave whole chunks out; all others are read, so that every byte is counted.
@@ -377,7 +385,9 @@ impl Plan {
                 let reaches_in =
                     |r: &&AbortedRange| r.last_offset >= expected_offset && r.first_offset < next_expected;
                 let aborted = match options.isolation_level {
-                    IsolationLevel::ReadCommitted => self.aborted.iter().filter(reaches_in).copied().collect(),
+                    IsolationLevel::ReadCommitted => {
+                        self.aborted.iter().filter(reaches_in).copied().collect()
+                    }
                     IsolationLevel::ReadUncommitted => Vec::new(),
                 };
                 self.chunks.push(Chunk {

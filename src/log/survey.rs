@@ -10,13 +10,13 @@ use super::blocks::Blocks;
 use super::plan::{DEFAULT_CHUNK_BYTES, Problem};
 use super::seek::{read_sidecar, sidecar_path};
 use super::{
-    AbortedTransaction, EpochEntry, LogError, LogResult, Segment, parse_offset_index, parse_producer_snapshot,
-    parse_time_index, parse_transaction_index,
+    AbortedTransaction, EpochEntry, LogError, LogResult, Segment, parse_offset_index,
+    parse_producer_snapshot, parse_time_index, parse_transaction_index,
 };
 use crate::batches::{Batch, Frame};
 use crate::record::{ControlType, RECORD_BATCH_OVERHEAD};
 use crate::state::transactions::{TransactionEvent, Transactions};
-use crate::{Decompressor, Error};
+use crate::Decompressor;
 
 /// Headers stand close together: small blocks, and whole batches are stepped over.
 const BLOCK: usize = 64 << 10;
@@ -90,7 +90,8 @@ impl Survey {
             match parse_offset_index(&data, base) {
                 Err(error) => self.add_problem("index", error.kind().name(), error.to_string()),
                 Ok(entries) => {
-                    let beyond = entries.iter().filter(|e| u64::from(e.position) >= self.chain_end.max(1)).count();
+                    let beyond =
+                        entries.iter().filter(|e| u64::from(e.position) >= self.chain_end.max(1)).count();
                     if beyond > 0 {
                         let message = format!("{beyond} entries point past the segment's last batch");
                         self.add_problem("index", "index_beyond_log", message);
@@ -170,7 +171,8 @@ impl Scan {
             Ok(Frame::Cut { needed }) => header.len() + needed as usize,
             Err(_) => return Ok(false),
         };
-        if size as u64 > rest || header.len() < 17 || header[16] == 2 && header.len() < RECORD_BATCH_OVERHEAD {
+        if size as u64 > rest || header.len() < 17 || header[16] == 2 && header.len() < RECORD_BATCH_OVERHEAD
+        {
             return Ok(false);
         }
         // The header alone, taken for a batch: its facts are there, its records are not.
@@ -192,7 +194,8 @@ impl Scan {
                     if let Some(committed) = self.read_marker(position, size)? {
                         self.add_event(TransactionEvent::End { producer_id, offset, committed });
                     }
-                } else if !self.transactions.is_open(producer_id) && self.verified(position, size)?.is_some() {
+                } else if !self.transactions.is_open(producer_id) && self.verified(position, size)?.is_some()
+                {
                     self.add_event(TransactionEvent::Begin { producer_id, offset });
                 }
             }
@@ -220,7 +223,7 @@ impl Scan {
         let Some(data) = self.verified(position, size)? else { return Ok(()) };
         let sound = Batch::from_frame(&data, position).is_ok_and(|batch| batch.stored_offset() > last);
         if sound {
-            self.survey.borders.push(Border { position, expected_offset: last + 1 });
+            self.survey.borders.push(Border { position, expected_offset: last.saturating_add(1) });
         }
         Ok(())
     }
@@ -241,7 +244,7 @@ impl Scan {
         let first_key = |decompressor: &mut Decompressor| {
             let batch = Batch::from_frame(&data, position)?;
             let record = batch.records(decompressor)?.next().transpose()?;
-            Ok::<_, Error>(record.and_then(|record| record.key().map(ControlType::parse)).transpose()?)
+            record.and_then(|record| record.key().map(ControlType::parse)).transpose()
         };
         // Only the first record counts, as in Kafka; a batch emptied by compaction has none.
         Ok(match first_key(&mut self.decompressor) {

@@ -26,9 +26,8 @@ pub fn parse_time_index(data: &[u8], base_offset: i64) -> Result<Vec<TimeIndexEn
         offset: base_offset.wrapping_add(be!(e, 8, i32).into()),
     };
     let entries: Vec<_> = used_entries(data, ENTRY, "a time index")?.map(entry).collect();
-    let going_on = |pair: &[TimeIndexEntry]| {
-        pair[0].timestamp < pair[1].timestamp && pair[0].offset <= pair[1].offset
-    };
+    let going_on =
+        |pair: &[TimeIndexEntry]| pair[0].timestamp < pair[1].timestamp && pair[0].offset <= pair[1].offset;
     if !entries.windows(2).all(going_on) || entries.first().is_some_and(|e| e.offset < base_offset) {
         return Err(ErrorKind::InvalidSidecar("the entries of the time index go back").into());
     }

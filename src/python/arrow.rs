@@ -2,10 +2,10 @@
 
 use std::ffi::CStr;
 
+use ::arrow_schema::{ArrowError, Schema, SchemaRef};
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
-use ::arrow_schema::{ArrowError, Schema, SchemaRef};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
@@ -98,7 +98,11 @@ pub(super) fn parse_columns(py: Python<'_>, columns: &[String]) -> PyResult<Vec<
 /// The schema of a table of the Spark flavour; `columns` only for `records`.
 #[pyfunction]
 #[pyo3(signature = (table, columns = None))]
-pub(super) fn arrow_schema(py: Python<'_>, table: &str, columns: Option<Vec<String>>) -> PyResult<PyArrowSchema> {
+pub(super) fn arrow_schema(
+    py: Python<'_>,
+    table: &str,
+    columns: Option<Vec<String>>,
+) -> PyResult<PyArrowSchema> {
     Ok(PyArrowSchema(match table.parse().map_err(|e: LogError| log_to_py(py, &e))? {
         Table::Records => {
             let columns = parse_columns(py, &columns.unwrap_or_default())?;

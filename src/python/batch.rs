@@ -40,7 +40,11 @@ pub(super) fn read_batches(
     max_decompressed_bytes: usize,
 ) -> PyResult<PyBatches> {
     let data = to_bytes(buffer)?;
-    Ok(PyBatches { data, at: Mutex::new(State::default()), reading: Reading::new(check_crcs, max_decompressed_bytes) })
+    Ok(PyBatches {
+        data,
+        at: Mutex::new(State::default()),
+        reading: Reading::new(check_crcs, max_decompressed_bytes),
+    })
 }
 
 #[derive(Default)]
@@ -140,7 +144,12 @@ pub(super) struct RecordBatch;
 pub(super) struct LegacyBatch;
 
 /// `data` is one whole frame.
-pub(super) fn new_batch(py: Python<'_>, data: Bytes, position: u64, reading: Arc<Reading>) -> PyResult<Py<PyAny>> {
+pub(super) fn new_batch(
+    py: Python<'_>,
+    data: Bytes,
+    position: u64,
+    reading: Arc<Reading>,
+) -> PyResult<Py<PyAny>> {
     let is_v2 = data.get(16) == Some(&2);
     let base = PyClassInitializer::from(BatchBase { data, position, reading, count: OnceLock::new() });
     Ok(if is_v2 {
@@ -171,9 +180,8 @@ impl BatchBase {
     fn index(&self, py: Python<'_>) -> PyResult<IndexedBatch> {
         let check_crcs = self.reading.check_crcs;
         let indexed = py.detach(|| {
-            self.reading.with(|decompressor| {
-                IndexedBatch::read(&self.data, self.position, decompressor, check_crcs)
-            })
+            self.reading
+                .with(|decompressor| IndexedBatch::read(&self.data, self.position, decompressor, check_crcs))
         });
         let indexed = indexed.map_err(|error| to_py(py, &error))?;
         self.count.get_or_init(|| indexed.entries.len());
@@ -182,7 +190,8 @@ impl BatchBase {
 
     fn arrow(&self, py: Python<'_>) -> PyResult<arrow_array::RecordBatch> {
         let check_crcs = self.reading.check_crcs;
-        let arrow = self.detached(py, |batch, decompressor| batch_to_arrow(batch, decompressor, check_crcs))?;
+        let arrow =
+            self.detached(py, |batch, decompressor| batch_to_arrow(batch, decompressor, check_crcs))?;
         self.count.get_or_init(|| arrow.num_rows());
         Ok(arrow)
     }

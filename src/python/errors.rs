@@ -16,7 +16,9 @@ fn class_of(error: &Error) -> &'static str {
         | ErrorKind::OffsetOutOfOrder { .. }
         | ErrorKind::FileTruncated => "CorruptRecordError",
         ErrorKind::UnsupportedMagic(_) => "UnsupportedMagicError",
-        ErrorKind::UnknownCompression(_) | ErrorKind::UnsupportedCompression(_) => "UnsupportedCompressionError",
+        ErrorKind::UnknownCompression(_) | ErrorKind::UnsupportedCompression(_) => {
+            "UnsupportedCompressionError"
+        }
         ErrorKind::LimitExceeded { .. } => "LimitExceededError",
         ErrorKind::NeedMoreBytes { .. } | ErrorKind::InvalidSidecar(_) => "Error",
         _ => "InvalidRecordError",

@@ -17,9 +17,8 @@ pub(super) fn errors(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
 }
 
 pub(super) fn columns_class(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
-    let class = COLUMNS.get_or_try_init(py, || {
-        py.import("magicbyte.columns")?.getattr("Columns").map(Bound::unbind)
-    })?;
+    let class = COLUMNS
+        .get_or_try_init(py, || py.import("magicbyte.columns")?.getattr("Columns").map(Bound::unbind))?;
     Ok(class.bind(py))
 }
 

@@ -15,7 +15,8 @@ use crate::columns::{ChunkDecoder, DecodeOptions, Flavour};
 use crate::log::{self, Chunk, DEFAULT_CHUNK_BYTES, LogError, PlanOptions};
 
 fn parse<T: DeserializeOwned>(text: &str) -> PyResult<T> {
-    serde_json::from_str(text).map_err(|error| PyValueError::new_err(format!("not what this function takes: {error}")))
+    serde_json::from_str(text)
+        .map_err(|error| PyValueError::new_err(format!("not what this function takes: {error}")))
 }
 
 pub(super) fn to_json<T: Serialize>(value: &T) -> PyResult<String> {

@@ -54,7 +54,10 @@ impl IndexedBatch {
         let records = batch.records_in(&shared)?;
         let records = if check_crcs { records } else { records.without_crc_check() };
         let base = shared.as_ptr() as usize;
-        let range = |slice: &[u8]| Range { start: (slice.as_ptr() as usize - base) as u32, length: slice.len() as u32 };
+        let range = |slice: &[u8]| Range {
+            start: (slice.as_ptr() as usize - base) as u32,
+            length: slice.len() as u32,
+        };
         let mut entries = Vec::new();
         for record in records {
             let record: Record<'_> = record?;
@@ -166,9 +169,12 @@ impl PyRecord {
         for header in self.header_list() {
             let key = match std::str::from_utf8(header.key) {
                 Ok(text) => PyString::new(py, text).into_any(),
-                Err(_) => PyBytes::new(py, header.key).call_method1("decode", ("utf-8", "surrogateescape"))?,
+                Err(_) => {
+                    PyBytes::new(py, header.key).call_method1("decode", ("utf-8", "surrogateescape"))?
+                }
             };
-            let value = header.value.map(|v| View::memoryview(py, self.batch.data.slice_ref(v))).transpose()?;
+            let value =
+                header.value.map(|v| View::memoryview(py, self.batch.data.slice_ref(v))).transpose()?;
             list.append((key, value))?;
         }
         Ok(list)

@@ -194,8 +194,9 @@ impl<'a> RecordBatch<'a> {
 
     pub(super) fn count(&self) -> Result<u32> {
         let count = self.record_count();
-        u32::try_from(count)
-            .map_err(|_| self.place(Error::new(ErrorKind::InvalidCount(count.into())).in_field("recordsCount")))
+        u32::try_from(count).map_err(|_| {
+            self.place(Error::new(ErrorKind::InvalidCount(count.into())).in_field("recordsCount"))
+        })
     }
 
     /// The record section as stored: compressed if the batch is. A view.

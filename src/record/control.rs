@@ -170,7 +170,8 @@ impl ControlRecord {
 
     fn parse_value(kind: ControlType, value: &mut Cursor<'_>) -> Result<Self> {
         let version = value.i16()?;
-        let negative = || Error::new(ErrorKind::InvalidRecord("a control record's value has a negative version"));
+        let negative =
+            || Error::new(ErrorKind::InvalidRecord("a control record's value has a negative version"));
         if version < 0 {
             return Err(negative());
         }

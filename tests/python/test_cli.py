@@ -170,6 +170,8 @@ def test_dump_of_damage(cli: Cli, source: Path) -> None:
     damage(source / "v2_none" / "00000000000000000000.log")
     assert 0 < len(cli.lines(source, code=1)) < 346
     assert "00000000000000000000.log" in cli.error
+    for options in ([], ["--no-records"]):
+        assert cli("dump", source, *options, code=1).count("isvalid: false") == 1
 
 
 def test_verify(cli: Cli) -> None:

@@ -73,14 +73,15 @@ class _Printer:
             self.problems += 1
 
     def _batch(self, position: int, batch: Batch) -> None:
-        if not self._selection.may_take(batch.base_offset, batch.last_offset, batch.max_timestamp):
-            return
-        if self._no_records:
-            self._count(1)
-            _print(_batch_line(position, batch))
-            return
         lines = []
         try:
+            if not self._in_range(batch):
+                return
+            self.problems += not batch.is_valid()
+            if self._no_records:
+                self._count(1)
+                _print(_batch_line(position, batch))
+                return
             for record in batch:
                 if not self.full and self._selection.takes(record.offset, record.timestamp):
                     self._count(1)
@@ -89,6 +90,12 @@ class _Printer:
             self._problem(error)
         if lines or not self._selection.limited:
             _print(_batch_line(position, batch), *lines)
+
+    def _in_range(self, batch: Batch) -> bool:
+        # Asked only if it matters: the base offset of a legacy wrapper is known by decompressing it.
+        return not self._selection.limited or self._selection.may_take(
+            batch.base_offset, batch.last_offset, batch.max_timestamp
+        )
 
     def _count(self, records: int) -> None:
         if self._left is not None:
