@@ -52,7 +52,7 @@ test: lint test-rust test-python test-spark
 test-rust:
 	@scripts/prerequisites "$(PYTHON)"
 	$(CARGO_TEST)
-	$(CARGO_TEST) --features arrow,serde --lib --doc
+	$(CARGO_TEST) --features arrow,serde --doc
 	for codec in gzip snappy lz4 zstd; do cargo check --quiet --profile $(PROFILE) --no-default-features --features $$codec || exit 1; done
 	cargo check --quiet --profile $(PROFILE) --no-default-features
 

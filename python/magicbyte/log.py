@@ -262,6 +262,4 @@ class PartitionLog:
 
     def __repr__(self) -> str:
         size = sum(segment["size"] for segment in self.segments)
-        return (
-            f"<PartitionLog {self.topic}-{self.partition}: {len(self.segments)} segments, {size} bytes>"
-        )
+        return f"<PartitionLog {self.topic}-{self.partition}: {len(self.segments)} segments, {size} bytes>"

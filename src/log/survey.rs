@@ -13,10 +13,10 @@ use super::{
     AbortedTransaction, EpochEntry, LogError, LogResult, Segment, parse_offset_index,
     parse_producer_snapshot, parse_time_index, parse_transaction_index,
 };
+use crate::Decompressor;
 use crate::batches::{Batch, Frame};
 use crate::record::{ControlType, RECORD_BATCH_OVERHEAD};
 use crate::state::transactions::{TransactionEvent, Transactions};
-use crate::Decompressor;
 
 /// Headers stand close together: small blocks, and whole batches are stepped over.
 const BLOCK: usize = 64 << 10;

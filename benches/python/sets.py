@@ -1,0 +1,72 @@
+"""The bench's data: written once by kafka-clients into target/bench-data, described by a manifest."""
+
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+PROJECT = Path(__file__).parents[2]
+DATA = PROJECT / "target" / "bench-data"
+JAVA_CLASSES = PROJECT / "target" / "bench-java"
+JAVA = [
+    "java",
+    "-XX:+UseSerialGC",
+    "-Xms512m",
+    "-Xmx512m",
+    "-cp",
+    f"{JAVA_CLASSES}/classes:{JAVA_CLASSES}/lib/*",
+]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a pass over a set finds; `bytes` are those of keys and values."""
+
+    records: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Set:
+    """One file of batches, and what its writer says is in it."""
+
+    name: str
+    shape: str
+    codec: str
+    magic: int
+    size: int
+    expected: Found
+
+    @property
+    def path(self) -> Path:
+        return DATA / f"{self.name}.log"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    writer: str
+    sets: list[Set]
+
+
+def prepare() -> Manifest:
+    """Builds the Java programs; writes the sets unless they are there."""
+    pom = PROJECT / "benches" / "java" / "pom.xml"
+    subprocess.run(["mvn", "-q", "-B", "-f", str(pom), "compile"], check=True)
+    manifest = DATA / "manifest.json"
+    if not manifest.exists():
+        subprocess.run([*JAVA, "bench.Generate", str(DATA)], check=True)
+    described = json.loads(manifest.read_text())
+    sets = [
+        Set(s["name"], s["shape"], s["codec"], s["magic"], s["size"], Found(s["records"], s["bytes"]))
+        for s in described["sets"]
+    ]
+    return Manifest(described["writer"], sets)
+
+
+def damaged(data: bytes) -> dict[str, bytes]:
+    """Copies that every bench must refuse."""
+    in_the_last_record = len(data) - 10
+    flipped = bytearray(data)
+    flipped[in_the_last_record] ^= 1
+    # A cut last batch is no error to any reader: only the count shows it.
+    return {"a flipped byte": bytes(flipped), "a missing batch": data[:-1]}

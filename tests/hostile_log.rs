@@ -1,0 +1,135 @@
+//! A partition whose file is cut or changed anywhere: the accounts balance, and whatever is
+//! delivered is a record that was there.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+
+mod common;
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::data;
+use magicbyte::log::{OnError, PartitionLog, PlanOptions, ReadOptions};
+use magicbyte::{Batches, Decompressor, Record};
+
+const SMALL: [&str; 10] = [
+    "v2_nulls",
+    "v2_seq_wrap",
+    "v2_timestamps",
+    "v2_logappend",
+    "v0_gzip",
+    "v1_by_2_8",
+    "v2_txn",
+    "v2_tombstones",
+    "v2_epochs_log",
+    "consumer_offsets_0",
+];
+
+/// Everything about a record but where it stands.
+fn identity(record: &Record<'_>) -> (i64, i64, Option<Vec<u8>>, Option<Vec<u8>>, usize) {
+    let bytes = |slice: Option<&[u8]>| slice.map(<[u8]>::to_vec);
+    (
+        record.offset(),
+        record.timestamp(),
+        bytes(record.key()),
+        bytes(record.value()),
+        record.headers().count(),
+    )
+}
+
+struct Partition {
+    name: &'static str,
+    file: PathBuf,
+    bytes: Vec<u8>,
+    truth: HashSet<(i64, i64, Option<Vec<u8>>, Option<Vec<u8>>, usize)>,
+    decompressor: Decompressor,
+}
+
+impl Partition {
+    fn open(name: &'static str, scratch: &Path) -> Self {
+        let log = common::files(&data().join(name), ".log").remove(0);
+        let bytes = fs::read(&log).unwrap();
+        let dir = scratch.join(name);
+        fs::create_dir_all(&dir).unwrap();
+        let mut decompressor = Decompressor::new();
+        let mut truth = HashSet::new();
+        for batch in Batches::new(&bytes) {
+            for record in batch.unwrap().records(&mut decompressor).unwrap() {
+                truth.insert(identity(&record.unwrap()));
+            }
+        }
+        Self { name, file: dir.join(log.file_name().unwrap()), bytes, truth, decompressor }
+    }
+
+    /// Reads the changed file; returns how many records came out, and how many were never there.
+    fn read(&mut self, bytes: &[u8]) -> (u64, u64) {
+        fs::write(&self.file, bytes).unwrap();
+        let log = PartitionLog::open(&self.file).unwrap();
+        let sums = log.verify(PlanOptions::default()).unwrap();
+        assert!(sums.balanced, "{}: {sums:?}", self.name);
+        assert_eq!(
+            sums.good_bytes + sums.quarantined_bytes + sums.tail_bytes,
+            bytes.len() as u64,
+            "{}",
+            self.name
+        );
+        let (mut read, mut wrong) = (0, 0);
+        let options = ReadOptions { on_error: OnError::Skip, ..ReadOptions::default() };
+        for batch in log.batches(options).unwrap() {
+            let batch = batch.unwrap();
+            let Ok(records) = batch.data.batch().unwrap().records(&mut self.decompressor) else { continue };
+            let Ok(records) = records.collect::<Result<Vec<_>, _>>() else { continue };
+            for record in records {
+                read += 1;
+                wrong += u64::from(!self.truth.contains(&identity(&record)));
+            }
+        }
+        assert_eq!(read, sums.announced, "{}: both ways of reading see the same", self.name);
+        (read, wrong)
+    }
+}
+
+#[test]
+fn every_prefix() {
+    let scratch = std::env::temp_dir().join(format!("magicbyte-prefix-{}", std::process::id()));
+    for name in SMALL {
+        let mut partition = Partition::open(name, &scratch);
+        let bytes = partition.bytes.clone();
+        let step = (bytes.len() / 300).max(1);
+        for length in (0..bytes.len()).step_by(step) {
+            let (read, wrong) = partition.read(&bytes[..length]);
+            assert_eq!(wrong, 0, "{name} cut at {length}");
+            let whole = Batches::new(&bytes[..length]).flatten().count();
+            assert!(read > 0 || whole == 0 || length < 200, "{name} cut at {length}: whole batches are kept");
+        }
+    }
+    fs::remove_dir_all(scratch).unwrap();
+}
+
+#[test]
+fn every_flipped_byte() {
+    let scratch = std::env::temp_dir().join(format!("magicbyte-flip-{}", std::process::id()));
+    for name in SMALL {
+        let mut partition = Partition::open(name, &scratch);
+        let mut bytes = partition.bytes.clone();
+        let batches: Vec<_> = Batches::new(&bytes).flatten().map(|b| b.position() as usize..).collect();
+        let starts: Vec<usize> = batches.iter().map(|range| range.start).collect();
+        let step = (bytes.len() / 400).max(1);
+        for at in (0..bytes.len()).step_by(step) {
+            let start = starts.iter().rev().copied().find(|&start| start <= at).unwrap();
+            for flip in [0x01, 0x40] {
+                bytes[at] ^= flip;
+                let (_, wrong) = partition.read(&bytes);
+                bytes[at] ^= flip;
+                // Kafka protects base offsets by no checksum: where a gap leaves room for another
+                // offset (compaction, the end of the log), nothing can tell.
+                let unprotected = at - start < 8;
+                assert!(
+                    wrong == 0 || unprotected,
+                    "{name}: byte {at} ^ {flip:#x}: {wrong} records were never there"
+                );
+            }
+        }
+    }
+    fs::remove_dir_all(scratch).unwrap();
+}
