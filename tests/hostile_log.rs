@@ -25,8 +25,10 @@ const SMALL: [&str; 10] = [
     "consumer_offsets_0",
 ];
 
+type Identity = (i64, i64, Option<Vec<u8>>, Option<Vec<u8>>, usize);
+
 /// Everything about a record but where it stands.
-fn identity(record: &Record<'_>) -> (i64, i64, Option<Vec<u8>>, Option<Vec<u8>>, usize) {
+fn identity(record: &Record<'_>) -> Identity {
     let bytes = |slice: Option<&[u8]>| slice.map(<[u8]>::to_vec);
     (
         record.offset(),
@@ -41,7 +43,7 @@ struct Partition {
     name: &'static str,
     file: PathBuf,
     bytes: Vec<u8>,
-    truth: HashSet<(i64, i64, Option<Vec<u8>>, Option<Vec<u8>>, usize)>,
+    truth: HashSet<Identity>,
     decompressor: Decompressor,
 }
 

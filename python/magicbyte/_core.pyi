@@ -13,7 +13,31 @@ from typing_extensions import Buffer, disjoint_base
 from magicbyte.columns import Columns
 from magicbyte.enums import Compression, TimestampType
 
-__all__: list[str]
+__all__ = [
+    "DEFAULT_MAX_DECOMPRESSED_BYTES",
+    "ArrowBatch",
+    "ArrowSchema",
+    "Batches",
+    "ChunkDecoder",
+    "LegacyBatch",
+    "LogBatchesCore",
+    "PartitionLogCore",
+    "Record",
+    "RecordBatch",
+    "RecordIterator",
+    "_Batch",
+    "__version__",
+    "arrow_schema",
+    "crc32c",
+    "decode_varint",
+    "encode_varint",
+    "list_partition",
+    "offset_for_timestamp",
+    "plan_partition",
+    "read_batches",
+    "reconcile",
+    "survey_segment",
+]
 __version__: Final[str]
 DEFAULT_MAX_DECOMPRESSED_BYTES: Final[int]
 """The default cap on what one batch may decompress to: 256 MiB."""
@@ -106,7 +130,7 @@ class _Batch:
         """Epoch of the leader that appended the batch; outside the CRC."""
     @property
     def record_count(self) -> int | None:
-        """How many records the header announces; None for a compressed legacy batch until it was decompressed."""
+        """Records the header announces; None for a compressed legacy batch until it was decompressed."""
     @property
     def producer_id(self) -> int | None:
         """The producer's id, -1 for none."""
@@ -132,7 +156,7 @@ class _Batch:
     def to_bytes(self) -> bytes:
         """The batch as it stands, copied."""
     def to_arrow(self) -> ArrowBatch:
-        """The records as Arrow columns, copied: offset, timestamp (ms), timestampType, key, value, headers."""
+        """The records, copied into the columns offset timestamp (ms) timestampType key value headers."""
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...

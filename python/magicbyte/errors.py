@@ -23,6 +23,7 @@ class Error(ValueError):
         base_offset: base offset in the header of the batch concerned, or None.
         record_index: index of the record inside its batch, from 0, or None.
         field: the field concerned, in Kafka's spelling, or None.
+
     """
 
     kind: str

@@ -113,6 +113,7 @@ class PartitionLog:
 
     Raises:
         OSError: if the directory cannot be read.
+
     """
 
     def __init__(
@@ -179,7 +180,8 @@ class PartitionLog:
     @property
     def end_offset(self) -> int | None:
         """Where the last read ends (exclusive): the end asked for, or for `read_committed` the
-        last stable offset, where the earliest open transaction begins. None: the log's end."""
+        last stable offset, where the earliest open transaction begins. None: the log's end.
+        """
         end = None if self._last is None else self._last.end_offset
         return None if end == 2**63 - 1 else end
 
@@ -222,6 +224,7 @@ class PartitionLog:
 
         Raises:
             magicbyte.Error: at damage, unless `skip_damage`; the records before it were yielded.
+
         """
         read = self._read(start_offset, end_offset, start_timestamp, isolation_level)
         for batch, _, start, end, is_data in read:

@@ -35,6 +35,14 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
+    /// Takes the next byte if it is zero.
+    #[inline(always)]
+    pub(crate) fn take_zero(&mut self) -> bool {
+        let zero = self.data.get(self.at) == Some(&0);
+        self.at += usize::from(zero);
+        zero
+    }
+
     #[inline]
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let taken = self.take(N)?;

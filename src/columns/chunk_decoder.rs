@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 
 use super::batch_table::{BatchTable, Decoded};
 use super::problem_table::problems_to_arrow;
-use super::record_columns::RecordColumns;
+use super::record_columns::{BLOCK, RecordColumns};
 use super::schema::{Flavour, RecordColumn};
 use crate::batches::Batch;
 use crate::error::{Error, Result};
@@ -187,19 +187,24 @@ impl ChunkDecoder {
             records = records.without_crc_check();
         }
         decoded.uncompressed_size = Some(records.payload_size() as u64);
-        for record in records {
-            let record = record?;
+        let mut block = Vec::with_capacity(BLOCK);
+        records.visit(|record| {
             counts.first_offset.get_or_insert(record.offset());
             counts.announced += 1;
             if !reader.in_range(record.offset()) {
                 counts.outside += 1;
             } else if collect {
-                columns.push(&record);
+                block.push(record);
+                if block.len() == BLOCK {
+                    columns.push_block(&block);
+                    block.clear();
+                }
             } else if disposition == Disposition::Control {
                 let kind = record.key().and_then(|key| ControlType::parse(key).ok());
                 decoded.control_type = kind.map(ControlType::name);
             }
-        }
+        })?;
+        columns.push_block(&block);
         Ok(counts)
     }
 }

@@ -8,7 +8,7 @@ mod schema;
 mod stream;
 
 pub use chunk_decoder::{ChunkDecoder, DecodeOptions};
-pub use record_columns::RecordColumns;
+pub use record_columns::{BLOCK, RecordColumns};
 pub use schema::{Flavour, RecordColumn, Table, batches_schema, problems_schema, records_schema};
 #[cfg(feature = "python")]
 pub(crate) use stream::batch_schema;

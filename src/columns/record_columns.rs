@@ -7,12 +7,15 @@ use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, Int32Array, Int64Array, ListArray, PrimitiveArray, RecordBatch,
     RecordBatchOptions, StringArray, StructArray,
 };
-use arrow_buffer::{NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, SchemaRef};
 
 use super::schema::{Flavour, RecordColumn, header_fields, records_schema};
 use crate::batches::Batch;
 use crate::record::Record;
+
+/// How many records are best handed to [`RecordColumns::push_block`] at once.
+pub const BLOCK: usize = 64;
 
 /// Collects records into the asked columns; what nobody asked for is not built.
 #[derive(Debug)]
@@ -111,30 +114,30 @@ impl RecordColumns {
         binary(&self.key) + binary(&self.value) + headers
     }
 
-    /// Adds a record.
-    #[inline]
-    pub fn push(&mut self, record: &Record<'_>) {
-        self.rows += 1;
+    /// Adds records: a block at a time, since column by column is quicker than record by record.
+    /// [`BLOCK`] of them stay in cache in between.
+    pub fn push_block(&mut self, block: &[Record<'_>]) {
+        self.rows += block.len();
         if let Some(column) = &mut self.offset {
-            column.push(record.offset());
-        }
-        if let Some(column) = &mut self.key {
-            column.push(record.key());
-        }
-        if let Some(column) = &mut self.value {
-            column.push(record.value());
+            column.extend(block.iter().map(Record::offset));
         }
         if let Some(column) = &mut self.timestamp {
-            column.push(record.timestamp());
+            column.extend(block.iter().map(Record::timestamp));
         }
         if let Some(column) = &mut self.timestamp_type {
-            column.push(record.timestamp_type() as i32);
+            column.extend(block.iter().map(|record| record.timestamp_type() as i32));
         }
         if let Some(column) = &mut self.sequence {
-            column.push(record.sequence());
+            column.extend(block.iter().map(Record::sequence));
+        }
+        if let Some(column) = &mut self.key {
+            column.extend(block.iter().map(Record::key));
+        }
+        if let Some(column) = &mut self.value {
+            column.extend(block.iter().map(Record::value));
         }
         if let Some(column) = &mut self.headers {
-            column.push(record);
+            column.push_block(block);
         }
     }
 
@@ -168,7 +171,7 @@ impl RecordColumns {
             rows: self.rows,
             key_bytes: bytes(&self.key),
             value_bytes: bytes(&self.value),
-            headers: headers.map_or(0, |h| h.keys.ends.len()),
+            headers: headers.map_or(0, |h| h.keys.offsets.rows()),
             header_bytes: headers.map_or((0, 0), |h| (h.keys.data.len(), h.values.data.len())),
         }
     }
@@ -187,7 +190,7 @@ impl RecordColumns {
             column.truncate(mark.rows);
         }
         if let Some(headers) = &mut self.headers {
-            headers.ends.truncate(mark.rows);
+            headers.offsets.truncate(mark.rows);
             headers.present.truncate(mark.rows);
             headers.keys.truncate(mark.headers, mark.header_bytes.0);
             headers.values.truncate(mark.headers, mark.header_bytes.1);
@@ -201,7 +204,7 @@ impl RecordColumns {
         let rows = std::mem::take(&mut self.rows);
         let facts = std::mem::take(&mut self.batches);
         let mut null_timestamps = 0;
-        let timestamps = self.timestamp.as_mut().map(|column| ScalarBuffer::from(std::mem::take(column)));
+        let timestamps = self.timestamp.as_mut().map(|column| ScalarBuffer::from(renew(column)));
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
         for column in self.columns.clone() {
             let int32 =
@@ -214,20 +217,18 @@ impl RecordColumns {
                 C::Topic => Arc::new(repeated(&self.topic, rows)),
                 C::Segment => Arc::new(repeated(&self.segment, rows)),
                 C::Partition => Arc::new(Int32Array::from_value(self.partition, rows)),
-                C::Offset => {
-                    Arc::new(Int64Array::from(self.offset.as_mut().map(std::mem::take).unwrap_or_default()))
-                }
+                C::Offset => Arc::new(Int64Array::from(self.offset.as_mut().map(renew).unwrap_or_default())),
                 C::Timestamp => {
                     let (array, nulls) = self.timestamps(timestamps.clone().unwrap_or_default());
                     null_timestamps = nulls;
                     array
                 }
                 C::TimestampMillis => Arc::new(Int64Array::new(timestamps.clone().unwrap_or_default(), None)),
-                C::TimestampType => Arc::new(Int32Array::from(
-                    self.timestamp_type.as_mut().map(std::mem::take).unwrap_or_default(),
-                )),
+                C::TimestampType => {
+                    Arc::new(Int32Array::from(self.timestamp_type.as_mut().map(renew).unwrap_or_default()))
+                }
                 C::Sequence => {
-                    Arc::new(Int32Array::from(self.sequence.as_mut().map(std::mem::take).unwrap_or_default()))
+                    Arc::new(Int32Array::from(self.sequence.as_mut().map(renew).unwrap_or_default()))
                 }
                 C::Headers => Arc::new(
                     self.headers
@@ -287,18 +288,24 @@ fn empty_binary() -> BinaryArray {
     BinaryColumn::default().finish()
 }
 
-/// Plain Arrow binary: 32-bit ends, one run of bytes. Its size stays below 2 GiB because a table
+/// What was collected; room for as much again is kept, so that the next batch need not grow.
+fn renew<T>(column: &mut Vec<T>) -> Vec<T> {
+    let capacity = column.len();
+    std::mem::replace(column, Vec::with_capacity(capacity))
+}
+
+/// Plain Arrow binary: 32-bit offsets, one run of bytes. Its size stays below 2 GiB because a table
 /// is cut long before (see [`super::DecodeOptions`]).
 #[derive(Debug)]
 struct BinaryColumn {
-    ends: Vec<i32>,
+    offsets: Offsets,
     data: Vec<u8>,
     valid: NullBufferBuilder,
 }
 
 impl Default for BinaryColumn {
     fn default() -> Self {
-        Self { ends: Vec::new(), data: Vec::new(), valid: NullBufferBuilder::new(0) }
+        Self { offsets: Offsets::default(), data: Vec::new(), valid: NullBufferBuilder::new(0) }
     }
 }
 
@@ -311,20 +318,37 @@ impl BinaryColumn {
         } else {
             self.valid.append_null();
         }
-        self.ends.push(self.data.len() as i32);
+        self.offsets.push(self.data.len());
+    }
+
+    #[inline]
+    fn extend<'a>(&mut self, values: impl ExactSizeIterator<Item = Option<&'a [u8]>> + Clone) {
+        let (mut bytes, mut nulls) = (0, 0);
+        for value in values.clone() {
+            bytes += value.map_or(0, <[u8]>::len);
+            nulls += usize::from(value.is_none());
+        }
+        self.data.reserve(bytes);
+        if nulls > 0 {
+            values.for_each(|value| self.push(value));
+            return;
+        }
+        self.valid.append_n_non_nulls(values.len());
+        let data = &mut self.data;
+        self.offsets.0.extend(values.map(|value| {
+            data.extend_from_slice(value.unwrap_or_default());
+            data.len() as i32
+        }));
     }
 
     fn truncate(&mut self, rows: usize, bytes: usize) {
-        self.ends.truncate(rows);
+        self.offsets.truncate(rows);
         self.data.truncate(bytes);
         self.valid.truncate(rows);
     }
 
     fn finish(&mut self) -> BinaryArray {
-        let capacity = (self.ends.len(), self.data.len());
-        let ends = std::mem::replace(&mut self.ends, Vec::with_capacity(capacity.0));
-        let data = std::mem::replace(&mut self.data, Vec::with_capacity(capacity.1));
-        BinaryArray::new(offsets(&ends), data.into(), self.valid.finish())
+        BinaryArray::new(self.offsets.finish(), renew(&mut self.data).into(), self.valid.finish())
     }
 
     /// As UTF-8, U+FFFD for what is not, as Kafka's own header keys.
@@ -337,51 +361,64 @@ impl BinaryColumn {
     }
 }
 
-/// Arrow's offsets begin with a zero.
-fn offsets(ends: &[i32]) -> OffsetBuffer<i32> {
-    let mut offsets = Vec::with_capacity(ends.len() + 1);
-    offsets.push(0);
-    offsets.extend_from_slice(ends);
-    OffsetBuffer::new(offsets.into())
+/// Arrow's 32-bit offsets: a zero, then the end of each row.
+#[derive(Debug)]
+struct Offsets(Vec<i32>);
+
+impl Default for Offsets {
+    fn default() -> Self {
+        Self(vec![0])
+    }
+}
+
+impl Offsets {
+    #[inline]
+    fn push(&mut self, end: usize) {
+        self.0.push(end as i32);
+    }
+
+    fn rows(&self) -> usize {
+        self.0.len() - 1
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        self.0.truncate(rows + 1);
+    }
+
+    fn finish(&mut self) -> OffsetBuffer<i32> {
+        let offsets = renew(&mut self.0);
+        self.0.push(0);
+        OffsetBuffer::new(offsets.into())
+    }
 }
 
 /// `list<struct<key, value>>`; null where a record has no headers, as Spark's Kafka source has it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct HeadersColumn {
-    ends: Vec<i32>,
-    present: NullBufferBuilder,
+    offsets: Offsets,
+    /// A byte a row is quicker to write than a bit.
+    present: Vec<bool>,
     keys: BinaryColumn,
     values: BinaryColumn,
 }
 
-impl Default for HeadersColumn {
-    fn default() -> Self {
-        Self {
-            ends: Vec::new(),
-            present: NullBufferBuilder::new(0),
-            keys: BinaryColumn::default(),
-            values: BinaryColumn::default(),
-        }
-    }
-}
-
 impl HeadersColumn {
-    #[inline]
-    fn push(&mut self, record: &Record<'_>) {
-        let headers = record.headers();
-        self.present.append(!headers.is_empty());
-        for header in headers {
-            self.keys.push(Some(header.key));
-            self.values.push(header.value);
+    fn push_block(&mut self, block: &[Record<'_>]) {
+        self.present.extend(block.iter().map(|record| !record.headers().is_empty()));
+        for record in block {
+            for header in record.headers() {
+                self.keys.push(Some(header.key));
+                self.values.push(header.value);
+            }
+            self.offsets.push(self.keys.offsets.rows());
         }
-        self.ends.push(self.keys.ends.len() as i32);
     }
 
     fn finish(&mut self) -> ListArray {
         let (keys, values) = (self.keys.finish_text(), self.values.finish());
         let entries = StructArray::new(header_fields(), vec![Arc::new(keys), Arc::new(values)], None);
         let field = Field::new("element", DataType::Struct(header_fields()), true);
-        let ends = std::mem::take(&mut self.ends);
-        ListArray::new(Arc::new(field), offsets(&ends), Arc::new(entries), self.present.finish())
+        let present = NullBuffer::from(renew(&mut self.present));
+        ListArray::new(Arc::new(field), self.offsets.finish(), Arc::new(entries), Some(present))
     }
 }

@@ -4,7 +4,7 @@ use ::bytes::Bytes;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
-use super::record_columns::RecordColumns;
+use super::record_columns::{BLOCK, RecordColumns};
 use super::schema::{Flavour, RecordColumn};
 use crate::batches::{Batch, Batches};
 use crate::error::Result;
@@ -18,7 +18,8 @@ const COLUMNS: [RecordColumn; 6] = [
     RecordColumn::Value,
     RecordColumn::Headers,
 ];
-const MAX_BYTES: usize = 2 << 20;
+/// Small enough to stay in cache between the copy and its reader.
+const MAX_BYTES: usize = 1 << 20;
 const MAX_ROWS: usize = 64 << 10;
 
 fn columns() -> RecordColumns {
@@ -57,9 +58,15 @@ fn push_all(
     } else {
         batch.records(decompressor)?.without_crc_check()
     };
-    for record in records {
-        columns.push(&record?);
-    }
+    let mut block = Vec::with_capacity(BLOCK);
+    records.visit(|record| {
+        block.push(record);
+        if block.len() == BLOCK {
+            columns.push_block(&block);
+            block.clear();
+        }
+    })?;
+    columns.push_block(&block);
     Ok(())
 }
 

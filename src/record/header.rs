@@ -22,17 +22,20 @@ pub struct Headers<'r> {
 
 impl<'r> Headers<'r> {
     /// Reads the count and every header's sizes; takes the rest of the record.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn check(cursor: &mut Cursor<'r>) -> Result<Self> {
+        // Most records have none.
+        if cursor.take_zero() { Ok(Self::default()) } else { Self::check_each(cursor) }
+    }
+
+    #[inline(never)]
+    fn check_each(cursor: &mut Cursor<'r>) -> Result<Self> {
         let count = cursor.varint().map_err(|e| e.in_field("headersCount"))?;
         // Kafka's guard: no header takes less than a byte.
         if count < 0 || count as usize > cursor.remaining() {
             return Err(Error::new(ErrorKind::InvalidCount(count.into())).in_field("headersCount"));
         }
         let count = count as u32;
-        if count == 0 {
-            return Ok(Self::default());
-        }
         let mut behind = *cursor;
         for _ in 0..count {
             read_header(&mut behind)?;

@@ -111,7 +111,8 @@ pub(super) fn increment_sequence(base: i32, by: i32) -> i32 {
 impl<'r> Iterator for RecordIter<'r> {
     type Item = Result<Record<'r>>;
 
-    #[inline]
+    // Always: out of line, moving the record through memory costs half as much as reading it.
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         if self.index == self.count {
             return None;
