@@ -5,7 +5,7 @@ use crate::bytes::cursor::be;
 use crate::compression::{Compression, Decompressor};
 use crate::error::{Error, ErrorKind, Result};
 use crate::legacy::{LegacyBatch, MessageIter};
-use crate::record::{Record, RecordBatch, RecordIter};
+use crate::record::{Record, RecordBatch, RecordIter, TimestampType};
 
 /// Offset and length in front of every batch.
 pub(crate) const LOG_OVERHEAD: usize = 12;
@@ -14,30 +14,6 @@ pub(crate) const HEADER_SIZE_UP_TO_MAGIC: usize = 17;
 const MAGIC: usize = 16;
 /// The smallest value of the length field: a magic 0 message without key and value.
 const MIN_LENGTH: i32 = crate::legacy::RECORD_OVERHEAD_V0 as i32;
-
-/// What a record's timestamp means (Kafka's `TimestampType`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(i8)]
-pub enum TimestampType {
-    /// Magic 0: there is no timestamp.
-    NoTimestampType = -1,
-    /// The producer's time.
-    CreateTime = 0,
-    /// The broker's time at append.
-    LogAppendTime = 1,
-}
-
-impl TimestampType {
-    /// Kafka's name: `NoTimestampType`, `CreateTime`, `LogAppendTime`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::NoTimestampType => "NoTimestampType",
-            Self::CreateTime => "CreateTime",
-            Self::LogAppendTime => "LogAppendTime",
-        }
-    }
-}
 
 /// A batch of any magic, borrowed from the input.
 #[derive(Clone, Copy, Debug)]

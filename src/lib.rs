@@ -15,7 +15,7 @@ mod python;
 mod record;
 mod state;
 
-pub use batches::{Batch, Batches, Records, TimestampType};
+pub use batches::{Batch, Batches, Records};
 pub use bytes::checksum::crc32c;
 pub use bytes::varint::{decode_varint, encode_varint};
 pub use compression::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
@@ -23,5 +23,5 @@ pub use error::{Error, ErrorKind, Result};
 pub use legacy::{LegacyBatch, MessageIter};
 pub use record::{
     ControlRecord, ControlType, Endpoint, Header, Headers, RECORD_BATCH_OVERHEAD, Record, RecordBatch,
-    RecordIter, Voter,
+    RecordIter, TimestampType, Voter,
 };

@@ -342,3 +342,47 @@ fn damage_is_quarantined_with_its_place_and_the_rest_is_kept() {
     }
     fs::remove_dir_all(dir.parent().unwrap()).unwrap();
 }
+
+#[test]
+fn a_file_that_shrinks_while_it_is_read_is_accounted_for() {
+    let dir = std::env::temp_dir().join(format!("magicbyte-shrink-{}", std::process::id())).join("t-0");
+    for keep in [0, 5, 12, 3000, 4096] {
+        copy_partition("v2_lz4", &dir);
+        let log = PartitionLog::open(&dir).unwrap();
+        let plan = log.plan(PlanOptions::default()).unwrap();
+        let (first, size) = (&plan.chunks[0], plan.segments[0].segment.size);
+        fs::OpenOptions::new().write(true).open(&first.path).unwrap().set_len(keep).unwrap();
+        // What was planned before the file shrank, and what is listed before but planned behind.
+        let sums = log.verify(PlanOptions::default()).unwrap();
+        assert!(sums.balanced, "{sums:?}");
+        assert_eq!(sums.segments[0].size, size);
+        let lost = sums.segments[0].result.quarantined.last().unwrap();
+        assert_eq!((lost.reason.as_str(), lost.end), ("file_truncated", size));
+        assert!(lost.start <= keep);
+        assert!(sums.rows > 0, "the other segment is read");
+    }
+    fs::remove_dir_all(dir.parent().unwrap()).unwrap();
+}
+
+#[test]
+fn sidecars_that_cannot_be_right_are_named_and_not_followed() {
+    let dir = std::env::temp_dir().join(format!("magicbyte-sidecars-{}", std::process::id())).join("t-0");
+    copy_partition("v2_txn", &dir);
+    let beyond = [0u32.to_be_bytes(), (1u32 << 30).to_be_bytes()].concat();
+    fs::write(dir.join("00000000000000000000.index"), beyond).unwrap();
+    fs::write(dir.join("00000000000000000007.timeindex"), [7; 13]).unwrap();
+    fs::write(dir.join("00000000000000000007.txnindex"), []).unwrap();
+    fs::write(dir.join("00000000000000000007.snapshot"), [0; 9]).unwrap();
+    let log = PartitionLog::open(&dir).unwrap();
+    let options = PlanOptions { isolation_level: IsolationLevel::ReadCommitted, ..PlanOptions::default() };
+    let plan = log.plan(options).unwrap();
+    let mut kinds: Vec<_> = plan.problems.iter().map(|p| p.kind.as_str()).collect();
+    kinds.sort_unstable();
+    assert_eq!(
+        kinds,
+        ["index_beyond_log", "invalid_sidecar", "invalid_sidecar", "transaction_index_mismatch"]
+    );
+    let committed = json_lines(&data().join("v2_txn/committed.jsonl"));
+    assert_eq!(log.verify(options).unwrap().rows as usize, committed.len(), "markers are the authority");
+    fs::remove_dir_all(dir.parent().unwrap()).unwrap();
+}

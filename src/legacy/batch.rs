@@ -2,10 +2,10 @@
 
 use super::iter::MessageIter;
 use super::message::{LOG_OVERHEAD, Message};
-use crate::batches::TimestampType;
 use crate::bytes::cursor::be;
 use crate::compression::{Compression, Decompressor};
 use crate::error::{Error, ErrorKind, Result};
+use crate::record::TimestampType;
 
 /// One outermost message of magic 0 or 1, borrowed: a record, or a wrapper around compressed ones.
 ///

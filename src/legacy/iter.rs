@@ -2,10 +2,10 @@
 
 use super::LegacyBatch;
 use super::message::{LOG_OVERHEAD, Message, RECORD_OVERHEAD_V0};
-use crate::batches::TimestampType;
 use crate::bytes::cursor::be;
 use crate::compression::Compression;
 use crate::error::{Error, ErrorKind, Result};
+use crate::record::TimestampType;
 use crate::record::{Headers, Record};
 
 /// The records of a [`LegacyBatch`], lazily; allocates nothing, ends after the first error.

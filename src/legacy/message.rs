@@ -1,10 +1,10 @@
 //! One message of magic 0 or 1: a view over its bytes behind offset and size (`LegacyRecord`).
 
-use crate::batches::TimestampType;
 use crate::bytes::checksum::crc32;
 use crate::bytes::cursor::be;
 use crate::compression::Compression;
 use crate::error::{Error, ErrorKind, Result};
+use crate::record::TimestampType;
 
 /// Offset and size in front of every message.
 pub(super) const LOG_OVERHEAD: usize = 12;

@@ -1,5 +1,7 @@
 //! The sums that prove that nothing was lost: every byte and every record counted exactly once.
 
+use std::collections::HashMap;
+
 use super::plan::{IsolationLevel, Plan};
 use super::{IgnoredFile, LogError, LogResult};
 
@@ -184,10 +186,16 @@ pub struct PartitionReconciliation {
 /// # Errors
 /// [`LogError::Usage`] if a result belongs to no segment of the plan.
 pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionReconciliation> {
-    let mut ordered: Vec<&ChunkResult> = results.iter().collect();
-    ordered.sort_by_key(|result| result.start);
-    if let Some(stray) = ordered.iter().find(|r| plan.segments.iter().all(|s| s.segment.path != r.path)) {
-        return Err(LogError::Usage(format!("{} is no segment of the plan", stray.path)));
+    let mut parts: HashMap<&str, Vec<&ChunkResult>> =
+        plan.segments.iter().map(|planned| (planned.segment.path.as_str(), Vec::new())).collect();
+    for result in results {
+        let Some(known) = parts.get_mut(result.path.as_str()) else {
+            return Err(LogError::Usage(format!("{} is no segment of the plan", result.path)));
+        };
+        known.push(result);
+    }
+    for parts in parts.values_mut() {
+        parts.sort_by_key(|result| result.start);
     }
     let segments: Vec<_> = plan
         .segments
@@ -202,7 +210,7 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
                 ..ChunkResult::default()
             };
             let mut complete = true;
-            for part in ordered.iter().filter(|result| result.path == segment.path) {
+            for part in parts.get(segment.path.as_str()).into_iter().flatten() {
                 complete &= part.start == whole.end && part.balanced();
                 whole.join(part);
             }

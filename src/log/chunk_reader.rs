@@ -1,6 +1,7 @@
 //! The third step's frame: a chunk's batches one after another, and the accounts of what became
 //! of each. What is done with the records is the caller's.
 
+use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
@@ -9,6 +10,7 @@ use super::plan::{Chunk, Problem};
 use super::segment_reader::{Piece, SegmentBatch, SegmentReader};
 use crate::batches::Batch;
 use crate::error::{Error, ErrorKind};
+use crate::state::transactions::AbortedRange;
 
 /// What a reader gets of a batch's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +43,8 @@ pub struct ChunkReader {
     result: ChunkResult,
     problems: Vec<Problem>,
     last_error: Option<Error>,
+    /// The chunk's aborted transactions, by producer, in offset order.
+    aborted: HashMap<i64, Vec<AbortedRange>>,
 }
 
 impl ChunkReader {
@@ -67,7 +71,14 @@ impl ChunkReader {
             end: chunk.end,
             ..ChunkResult::default()
         };
-        Ok(Self { chunk, pieces, result, problems: Vec::new(), last_error: None })
+        let mut aborted: HashMap<i64, Vec<AbortedRange>> = HashMap::new();
+        for range in &chunk.aborted {
+            aborted.entry(range.producer_id).or_default().push(*range);
+        }
+        for ranges in aborted.values_mut() {
+            ranges.sort_unstable_by_key(|range| range.first_offset);
+        }
+        Ok(Self { chunk, pieces, result, problems: Vec::new(), last_error: None, aborted })
     }
 
     /// The chunk.
@@ -116,10 +127,12 @@ impl ChunkReader {
         if batch.is_control() {
             return Disposition::Control;
         }
+        // A producer's transactions do not overlap: the last that begins no later decides.
+        let offset = batch.base_offset();
         let aborted = batch.is_transactional()
-            && self.chunk.aborted.iter().any(|range| {
-                range.producer_id == batch.producer_id()
-                    && (range.first_offset..=range.last_offset).contains(&batch.base_offset())
+            && self.aborted.get(&batch.producer_id()).is_some_and(|ranges| {
+                let begun = ranges.partition_point(|range| range.first_offset <= offset);
+                begun > 0 && offset <= ranges[begun - 1].last_offset
             });
         if aborted { Disposition::Aborted } else { Disposition::Rows }
     }

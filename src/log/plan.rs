@@ -1,7 +1,9 @@
 //! The second step, the fold: surveys joined in offset order into a plan of what to read.
 //! Pure: no file is touched.
 
-use super::{AbortedTransaction, EpochEntry, IgnoredFile, Listing, LogError, LogResult, Segment, Survey};
+use std::collections::{HashMap, HashSet};
+
+use super::{EpochEntry, IgnoredFile, Listing, LogError, LogResult, Segment, Survey};
 use crate::Error;
 use crate::state::transactions::{AbortedRange, TransactionEvent, Transactions};
 
@@ -234,11 +236,12 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
         aborted: Vec::new(),
         leader_epochs: Vec::new(),
     };
-    let mut ordered = Vec::with_capacity(listing.segments.len());
-    for segment in &listing.segments {
-        let survey = surveys.iter().find(|survey| survey.segment.path == segment.path);
-        ordered.push(survey.ok_or_else(|| LogError::Usage(format!("no survey of {}", segment.path)))?);
-    }
+    let by_path: HashMap<_, _> = surveys.iter().map(|survey| (&survey.segment.path, survey)).collect();
+    let survey_of = |segment: &Segment| {
+        let survey = by_path.get(&segment.path).copied();
+        survey.ok_or_else(|| LogError::Usage(format!("no survey of {}", segment.path)))
+    };
+    let ordered: Vec<&Survey> = listing.segments.iter().map(survey_of).collect::<LogResult<_>>()?;
     plan.note_swap_files(listing);
     let mut transactions = Transactions::default();
     let mut kept = Vec::new();
@@ -337,17 +340,13 @@ impl Plan {
     fn compare_transaction_index(&mut self, survey: &Survey) {
         let segment = &survey.segment;
         let (Some(first), Some(last)) = (survey.first_offset, survey.last_offset) else { return };
-        let known = |range: &&AbortedRange| {
-            survey.transaction_index.iter().any(|entry: &AbortedTransaction| {
-                entry.producer_id == range.producer_id && entry.last_offset == range.last_offset
-            })
+        let known: HashSet<_> =
+            survey.transaction_index.iter().map(|entry| (entry.producer_id, entry.last_offset)).collect();
+        let is_missing = |range: &&AbortedRange| {
+            (first..=last).contains(&range.last_offset)
+                && !known.contains(&(range.producer_id, range.last_offset))
         };
-        let missing: Vec<_> = self
-            .aborted
-            .iter()
-            .filter(|r| (first..=last).contains(&r.last_offset))
-            .filter(|r| !known(r))
-            .collect();
+        let missing: Vec<_> = self.aborted.iter().filter(is_missing).collect();
         if let Some(range) = missing.first() {
             let message = format!(
                 "{} aborted transactions are not in the transaction index; the first is of producer {}, \

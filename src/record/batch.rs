@@ -1,7 +1,7 @@
 //! The header of a magic 2 batch, as a view over its 61 bytes (`DefaultRecordBatch`).
 
+use super::TimestampType;
 use super::iter::{RecordIter, increment_sequence};
-use crate::batches::TimestampType;
 use crate::bytes::checksum::crc32c;
 use crate::bytes::cursor::be;
 use crate::compression::{Compression, Decompressor};

@@ -1,7 +1,7 @@
 //! The walk over the records of one magic 2 batch (`DefaultRecord.readFrom`).
 
+use super::TimestampType;
 use super::{Headers, Record, RecordBatch};
-use crate::batches::TimestampType;
 use crate::bytes::cursor::Cursor;
 use crate::error::{Error, ErrorKind, Result};
 

@@ -5,13 +5,13 @@ mod batch;
 mod control;
 mod header;
 mod iter;
+mod timestamp_type;
 
 pub use batch::{RECORD_BATCH_OVERHEAD, RecordBatch};
 pub use control::{ControlRecord, ControlType, Endpoint, Voter};
 pub use header::{Header, Headers};
 pub use iter::RecordIter;
-
-use crate::batches::TimestampType;
+pub use timestamp_type::TimestampType;
 
 /// One record, of any magic, borrowed from its batch or from the decompression buffer.
 ///

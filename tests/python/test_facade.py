@@ -73,6 +73,17 @@ def test_batches_are_kafkas(partition: Path) -> None:
         assert batch.record_count == line["count"]
 
 
+@pytest.mark.parametrize("partition", PARTITIONS, ids=lambda p: p.name)
+def test_arrow_streams_are_kafkas(partition: Path) -> None:
+    rows: list[dict[str, Any]] = []
+    for segment in PartitionLog(partition).segments:
+        table = pa.table(magicbyte.read_batches(Path(segment["path"]).read_bytes()))
+        millis = table["timestamp"].cast(pa.int64())
+        table = table.drop_columns("timestamp").append_column("timestampMillis", millis)
+        rows += table.to_pylist()
+    assert digest(rows) == summary(partition)["sha256"]
+
+
 def test_committed_view() -> None:
     for partition in PARTITIONS:
         if (partition / "committed.jsonl").exists():

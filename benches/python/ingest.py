@@ -1,0 +1,74 @@
+"""The main job on Spark against the same decode and Parquet writer in threads, warm, in turn.
+
+    python benches/python/ingest.py [--turns 5] [--megabytes 1000]
+
+The floor is 0.7. On little data the start of Spark's tasks, most of a second, is what one sees.
+"""
+
+import argparse
+import shutil
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import sets
+from magicbyte.cli.session import spark_session
+from magicbyte.jobs.engines import Engine, LocalEngine, SparkEngine
+from magicbyte.jobs.ingest import IngestOptions, ingest
+
+PARTITIONS = 4
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--megabytes", type=int, default=1000)
+    arguments = parser.parse_args()
+    sets.prepare()
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        spark_session("magicbyte bench", "local[*]", ()) as session,
+    ):
+        source = make_log(Path(scratch) / "log", arguments.megabytes << 20)
+        size = sum(file.stat().st_size for file in source.rglob("*.log"))
+        local: Engine = LocalEngine()
+        spark: Engine = SparkEngine(session)
+        out = Path(scratch) / "out"
+        for engine in (local, spark):
+            timed(source, out, engine)
+        ratios = []
+        for turn in range(arguments.turns):
+            threads, tasks = timed(source, out, local), timed(source, out, spark)
+            ratios.append(threads / tasks)
+            print(
+                f"turn {turn}: threads {size / threads / 1e6:.0f} MB/s, Spark {size / tasks / 1e6:.0f} MB/s"
+            )
+        print(
+            f"Spark reaches {statistics.median(ratios):.2f} ({min(ratios):.2f}..{max(ratios):.2f}) of threads"
+        )
+
+
+def make_log(source: Path, size: int) -> Path:
+    """Partitions of the uncompressed and the compressed S1 set in turn; offsets start anew in each."""
+    for partition in range(PARTITIONS):
+        name = ("s1-none", "s1-zstd", "s1-none", "s1-lz4")[partition]
+        directory = source / f"bench-{partition}"
+        directory.mkdir(parents=True)
+        shutil.copyfile(sets.DATA / f"{name}.log", directory / f"{0:020d}.log")
+    copies = max(1, size // sum(file.stat().st_size for file in source.rglob("*.log")))
+    for copy in range(1, copies):
+        for partition in range(PARTITIONS):
+            shutil.copytree(source / f"bench-{partition}", source / f"bench-{copy * PARTITIONS + partition}")
+    return source
+
+
+def timed(source: Path, out: Path, engine: Engine) -> float:
+    start = time.perf_counter()
+    report = ingest([str(source)], str(out), engine, IngestOptions(overwrite=True))
+    assert report["balanced"]
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    main()
