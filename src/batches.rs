@@ -5,7 +5,7 @@ use crate::bytes::cursor::be;
 use crate::compression::{Compression, Decompressor};
 use crate::error::{Error, ErrorKind, Result};
 use crate::legacy::{LegacyBatch, MessageIter};
-use crate::record::{Record, RecordBatch, RecordIter, TimestampType};
+use crate::record::{PartialRecord, Record, RecordBatch, RecordIter, TimestampType};
 
 /// Offset and length in front of every batch.
 pub(crate) const LOG_OVERHEAD: usize = 12;
@@ -231,6 +231,22 @@ impl Records<'_> {
 }
 
 impl<'r> Records<'r> {
+    /// The same walk without keys and values (Kafka's `skipKeyValueIterator`): they are not touched,
+    /// their sizes are checked all the same.
+    ///
+    /// ```
+    /// # fn sizes(batch: magicbyte::Batch<'_>) -> magicbyte::Result<usize> {
+    /// let mut decompressor = magicbyte::Decompressor::new();
+    /// let mut bytes = 0;
+    /// for record in batch.records(&mut decompressor)?.skip_key_value() {
+    ///     bytes += record?.value_size.unwrap_or(0);
+    /// }
+    /// # Ok(bytes) }
+    /// ```
+    pub fn skip_key_value(self) -> impl Iterator<Item = Result<PartialRecord>> + use<'r> {
+        self.map(|record| record.map(PartialRecord::from))
+    }
+
     /// Hands every record to `visit`. The kind of batch is asked once, not once a record: in hot
     /// loops this is worth a fifth of the walk.
     ///

@@ -22,6 +22,6 @@ pub use compression::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor}
 pub use error::{Error, ErrorKind, Result};
 pub use legacy::{LegacyBatch, MessageIter};
 pub use record::{
-    ControlRecord, ControlType, Endpoint, Header, Headers, RECORD_BATCH_OVERHEAD, Record, RecordBatch,
-    RecordIter, TimestampType, Voter,
+    ControlRecord, ControlType, Endpoint, Header, Headers, PartialRecord, RECORD_BATCH_OVERHEAD, Record,
+    RecordBatch, RecordIter, TimestampType, Voter,
 };

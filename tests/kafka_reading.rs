@@ -87,6 +87,11 @@ fn compare(name: &str, paths: &[std::path::PathBuf], dir: &std::path::Path, suff
                     digest.add(&record);
                 }
             }
+            let skipped: Vec<_> =
+                batch.records(&mut headers_only).unwrap().skip_key_value().map(Result::unwrap).collect();
+            let walked = batch.records(&mut decompressor).unwrap();
+            assert_eq!(skipped, walked.map(|record| record.unwrap().into()).collect::<Vec<_>>());
+            assert_eq!(skipped.len(), count, "{name}");
             let base_offset = batch.base_offset(&mut headers_only).unwrap();
             let line = batch_json(segment, &batch, count, base_offset);
             assert_eq!(expected_batches.next(), Some(line), "{name}");

@@ -87,3 +87,35 @@ impl<'r> Record<'r> {
         self.headers
     }
 }
+
+/// A record without its key and value: what a walk that skips them yields (Kafka's
+/// `PartialDefaultRecord`). All sizes were checked, which Kafka's own skipping walk leaves out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartialRecord {
+    /// As [`Record::offset`].
+    pub offset: i64,
+    /// As [`Record::timestamp`].
+    pub timestamp: i64,
+    /// As [`Record::sequence`].
+    pub sequence: i32,
+    /// Bytes of the key, `None` for null.
+    pub key_size: Option<usize>,
+    /// Bytes of the value, `None` for null.
+    pub value_size: Option<usize>,
+    /// How many headers there are.
+    pub header_count: usize,
+}
+
+impl From<Record<'_>> for PartialRecord {
+    #[inline]
+    fn from(record: Record<'_>) -> Self {
+        Self {
+            offset: record.offset,
+            timestamp: record.timestamp,
+            sequence: record.sequence,
+            key_size: record.key.map(<[u8]>::len),
+            value_size: record.value.map(<[u8]>::len),
+            header_count: record.headers.len(),
+        }
+    }
+}
