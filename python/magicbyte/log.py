@@ -17,6 +17,7 @@ from magicbyte._core import (
     Record,
     RecordBatch,
 )
+from magicbyte.errors import Error
 from magicbyte.jobs.model import (
     IgnoredFile,
     PartitionListing,
@@ -130,6 +131,7 @@ class PartitionLog:
         self._max_decompressed_bytes = max_decompressed_bytes
         self._skip_damage = skip_damage
         self._last: LogBatchesCore | None = None
+        self._undecodable: list[Problem] = []
 
     def __enter__(self) -> Self:
         return self
@@ -175,7 +177,7 @@ class PartitionLog:
     def problems(self) -> list[Problem]:
         """What the last read left out so far (`skip_damage`), torn tails included."""
         found: list[Problem] = [] if self._last is None else json.loads(self._last.problems())
-        return found
+        return found + self._undecodable
 
     @property
     def end_offset(self) -> int | None:
@@ -227,13 +229,21 @@ class PartitionLog:
 
         """
         read = self._read(start_offset, end_offset, start_timestamp, isolation_level)
-        for batch, _, start, end, is_data in read:
+        for batch, segment, start, end, is_data in read:
             if not is_data:
                 continue
+            try:
+                # Decodes the whole batch: what is wrong with its records shows here.
+                records = iter(batch)
+            except Error as error:
+                if not self._skip_damage:
+                    raise
+                self._undecodable.append(self._problem(batch, segment, error))
+                continue
             if batch.magic == 2 and start <= batch.base_offset and batch.last_offset < end:
-                yield from batch
+                yield from records
             else:
-                for record in batch:
+                for record in records:
                     if start <= record.offset < end:
                         yield record
 
@@ -252,6 +262,7 @@ class PartitionLog:
         start_timestamp: int | None,
         isolation_level: IsolationLevel,
     ) -> LogBatchesCore:
+        self._undecodable = []
         self._last = self._core.batches(
             start_offset=start_offset,
             end_offset=end_offset,
@@ -262,6 +273,20 @@ class PartitionLog:
             skip_damage=self._skip_damage,
         )
         return self._last
+
+    def _problem(self, batch: RecordBatch | LegacyBatch, segment: str, error: Error) -> Problem:
+        return Problem(
+            topic=self.topic,
+            partition=self.partition,
+            segment=segment,
+            kind=error.kind,
+            start=batch.position,
+            end=batch.position + batch.size_in_bytes,
+            base_offset=error.base_offset,
+            record_index=error.record_index,
+            field=error.field,
+            message=str(error),
+        )
 
     def __repr__(self) -> str:
         size = sum(segment["size"] for segment in self.segments)

@@ -12,7 +12,7 @@ use super::record_columns::{BLOCK, RecordColumns};
 use super::schema::{Flavour, RecordColumn};
 use crate::batches::Batch;
 use crate::error::{Error, Result};
-use crate::log::{BatchCounts, Chunk, ChunkReader, ChunkResult, Disposition, Problem, SegmentBatch};
+use crate::log::{BatchCounts, Chunk, ChunkReader, ChunkResult, Disposition, SegmentBatch};
 use crate::record::ControlType;
 use crate::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 
@@ -57,7 +57,6 @@ pub struct ChunkDecoder {
     decompressor: Decompressor,
     columns: RecordColumns,
     table: BatchTable,
-    problems: Vec<Problem>,
     /// Cut pieces of one large batch.
     ready: VecDeque<RecordBatch>,
     error: Option<Error>,
@@ -82,8 +81,7 @@ impl ChunkDecoder {
         let decompressor = Decompressor::with_limit(options.max_decompressed_bytes);
         let reader = ChunkReader::open(chunk, options.check_crcs, options.max_decompressed_bytes)?;
         let table = BatchTable::default();
-        let (problems, ready) = (Vec::new(), VecDeque::new());
-        Ok(Self { reader, options, decompressor, columns, table, problems, ready, error: None })
+        Ok(Self { reader, options, decompressor, columns, table, ready: VecDeque::new(), error: None })
     }
 
     /// How far the chunk was read, in bytes.
@@ -99,8 +97,7 @@ impl ChunkDecoder {
 
     /// Rows of `problems` since the last call.
     pub fn take_problems(&mut self) -> Option<RecordBatch> {
-        self.problems.append(&mut self.reader.take_problems());
-        problems_to_arrow(&std::mem::take(&mut self.problems))
+        problems_to_arrow(&self.reader.take_problems())
     }
 
     /// The error behind the first damage since the last call, for those who stop at it.

@@ -237,6 +237,16 @@ def test_damage_in_a_log(tmp_path: Path) -> None:
     assert sums.good_bytes + sums.quarantined_bytes + sums.tail_bytes == sums.size
 
 
+def test_batches_that_do_not_decode_are_skipped_on_request() -> None:
+    # The CRC holds; one of the two batches decompresses to more than is allowed.
+    limit = 25_000
+    with pytest.raises(magicbyte.LimitExceededError):
+        list(PartitionLog(DATA / "v2_big_batch", max_decompressed_bytes=limit).records())
+    log = PartitionLog(DATA / "v2_big_batch", max_decompressed_bytes=limit, skip_damage=True)
+    assert len(list(log.records())) == 500
+    assert [problem["kind"] for problem in log.problems] == ["limit_exceeded"]
+
+
 def test_seeking() -> None:
     log = PartitionLog(DATA / "v2_none")
     lines = expected(DATA / "v2_none")
