@@ -53,6 +53,11 @@ impl<'a> Batch<'a> {
 
     /// The header of a batch whose records are elsewhere: for its facts, not for its records.
     pub(crate) fn from_header(header: &'a [u8], position: u64) -> Result<Self> {
+        const SMALLEST: usize = LOG_OVERHEAD + crate::legacy::RECORD_OVERHEAD_V0;
+        if header.len() < SMALLEST {
+            let needed = (SMALLEST - header.len()) as u64;
+            return Err(Error::new(ErrorKind::NeedMoreBytes { needed }).at_position(position));
+        }
         Self::new(header, position)
     }
 

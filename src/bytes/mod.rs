@@ -2,4 +2,5 @@
 
 pub(crate) mod checksum;
 pub(crate) mod cursor;
+pub(crate) mod range_checksum;
 pub(crate) mod varint;

@@ -14,6 +14,7 @@ mod partition_log;
 mod partition_metadata;
 mod plan;
 mod producer_snapshot;
+mod salvage;
 mod seek;
 mod segment_reader;
 mod survey;

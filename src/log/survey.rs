@@ -2,26 +2,31 @@
 //! others will rely on (markers, first batches of transactions, borders) has its CRC checked.
 
 use std::collections::VecDeque;
+use std::io;
 use std::path::Path;
 
 use ::bytes::Bytes;
 
 use super::blocks::Blocks;
 use super::plan::{DEFAULT_CHUNK_BYTES, Problem};
+use super::salvage::{Limits, Salvage};
 use super::seek::{read_sidecar, sidecar_path};
 use super::{
     AbortedTransaction, EpochEntry, LogError, LogResult, Segment, parse_offset_index,
     parse_producer_snapshot, parse_time_index, parse_transaction_index,
 };
 use crate::Decompressor;
-use crate::batches::{Batch, Frame};
-use crate::record::{ControlType, RECORD_BATCH_OVERHEAD};
+use crate::batches::{Batch, Frame, HEADER_SIZE_UP_TO_MAGIC};
+use crate::bytes::cursor::be;
+use crate::record::{ControlType, RECORD_BATCH_OVERHEAD, RecordBatch};
 use crate::state::transactions::{TransactionEvent, Transactions};
 
 /// Headers stand close together: small blocks, and whole batches are stepped over.
 const BLOCK: usize = 64 << 10;
-/// How many batches from the end are tried for one whose CRC holds.
-const LAST_BATCHES: usize = 16;
+/// How many batches back what was taken from headers can be taken back.
+const LAST_BATCHES: usize = 64;
+/// A border is put only where all batches this close before it are sound.
+const BEFORE_BORDER: u64 = 1 << 20;
 /// Larger batches are not loaded to check a CRC here.
 const MAX_CHECKED: usize = 64 << 20;
 
@@ -49,7 +54,7 @@ pub struct Survey {
     pub last_offset: Option<i64>,
     /// The largest timestamp (ms) in any header, -1 for none.
     pub max_timestamp: i64,
-    /// Where the chain of headers ends: the file's size if all of it frames.
+    /// Where the last batch ends: the file's size if there is no tail.
     pub chain_end: u64,
     /// Borders, about every 4 MiB.
     pub borders: Vec<Border>,
@@ -119,15 +124,24 @@ impl Survey {
     }
 }
 
-/// Scans the headers of a segment.
+/// Scans the headers of a segment. Behind damage the scan goes on where a reader would.
 ///
 /// # Errors
-/// [`LogError::Io`] if the file cannot be read; damaged bytes only end the chain.
+/// [`LogError::Io`] if the file cannot be read; damaged bytes are left out.
 pub fn survey_segment(segment: &Segment) -> LogResult<Survey> {
     let path = Path::new(&segment.path);
     let io = |error| LogError::io(path, error);
+    let base = if segment.is_checkpoint { 0 } else { segment.base_offset };
     let mut scan = Scan {
         blocks: Blocks::open(path, segment.size, BLOCK).map_err(io)?,
+        position: 0,
+        limits: Limits {
+            expected: i64::MIN,
+            max_offset: if segment.is_checkpoint { i64::MAX } else { base.saturating_add(i32::MAX.into()) },
+            max_batch_size: crate::DEFAULT_MAX_DECOMPRESSED_BYTES,
+        },
+        salvage: Salvage::default(),
+        judged: 0,
         transactions: Transactions::default(),
         decompressor: Decompressor::new(),
         recent: VecDeque::with_capacity(LAST_BATCHES),
@@ -153,59 +167,123 @@ pub fn survey_segment(segment: &Segment) -> LogResult<Survey> {
 
 struct Scan {
     blocks: Blocks,
+    position: u64,
+    limits: Limits,
+    salvage: Salvage,
+    /// Damage before it was judged: the scan does not go back behind it.
+    judged: u64,
     transactions: Transactions,
     decompressor: Decompressor,
-    /// Position and size of the last batches.
-    recent: VecDeque<(u64, usize)>,
+    /// The last batches, each with what was known before it.
+    recent: VecDeque<Recent>,
     survey: Survey,
 }
 
+/// A batch by its header, and how to take it back.
+struct Recent {
+    position: u64,
+    size: usize,
+    last_offset: i64,
+    sound: Option<bool>,
+    expected: i64,
+    batches: u64,
+    first_offset: Option<i64>,
+    max_timestamp: i64,
+    borders: usize,
+    transactions: usize,
+    leader_epochs: usize,
+}
+
 impl Scan {
-    /// Looks at the next header; false at the end of the chain.
-    fn step(&mut self) -> std::io::Result<bool> {
-        let position = self.survey.chain_end;
+    /// Looks at the next header; false at the end of the log.
+    fn step(&mut self) -> io::Result<bool> {
+        let position = self.position;
+        if position >= self.blocks.size() {
+            return Ok(false);
+        }
         let header = self.blocks.at(position, RECORD_BATCH_OVERHEAD)?;
-        let rest = self.blocks.size() - position;
         let size = match Frame::read(&header) {
             Ok(Frame::Whole { size }) => size,
             Ok(Frame::Cut { needed }) => header.len() + needed as usize,
-            Err(_) => return Ok(false),
+            Err(_) => return self.recover(None),
         };
-        if size as u64 > rest || header.len() < 17 || header[16] == 2 && header.len() < RECORD_BATCH_OVERHEAD
-        {
-            return Ok(false);
+        let end = position + size as u64;
+        if end > self.blocks.size() || header.len() < HEADER_SIZE_UP_TO_MAGIC {
+            return self.recover(None);
         }
         // The header alone, taken for a batch: its facts are there, its records are not.
-        let Ok(batch) = Batch::from_header(&header, position) else { return Ok(false) };
+        let Ok(batch) = Batch::from_header(&header, position) else { return self.recover(None) };
+        let (first, last) = (batch.stored_offset(), batch.last_offset());
+        if self.limits.expected == i64::MIN {
+            self.limits.expected = self.first_expected(first, end)?;
+        }
+        if self.limits.misfit(&mut self.blocks, first, last, end).is_some() {
+            if self.verified(position, size)?.is_none() || self.recent.iter().any(|r| r.sound.is_none()) {
+                return self.recover(Some(end));
+            }
+            // Sound, but out of order: a reader leaves it alone out.
+            self.position = end;
+            return Ok(true);
+        }
         if self.survey.borders.last().map_or(0, |border| border.position) + DEFAULT_CHUNK_BYTES <= position {
             self.add_border(position, size)?;
-        }
-        self.survey.batches += 1;
-        self.survey.first_offset.get_or_insert(batch.stored_offset());
-        self.survey.max_timestamp = self.survey.max_timestamp.max(batch.max_timestamp());
-        if let Batch::V2(batch) = batch {
-            let epoch = batch.partition_leader_epoch();
-            if self.survey.leader_epochs.last().is_none_or(|entry| entry.epoch < epoch) && epoch >= 0 {
-                self.survey.leader_epochs.push(EpochEntry { epoch, start_offset: batch.base_offset() });
-            }
-            if batch.is_transactional() {
-                let (producer_id, offset) = (batch.producer_id(), batch.base_offset());
-                if batch.is_control() {
-                    if let Some(committed) = self.read_marker(position, size)? {
-                        self.add_event(TransactionEvent::End { producer_id, offset, committed });
-                    }
-                } else if !self.transactions.is_open(producer_id) && self.verified(position, size)?.is_some()
-                {
-                    self.add_event(TransactionEvent::Begin { producer_id, offset });
-                }
-            }
         }
         if self.recent.len() == LAST_BATCHES {
             self.recent.pop_front();
         }
-        self.recent.push_back((position, size));
-        self.survey.chain_end = position + size as u64;
-        Ok(self.survey.chain_end < self.blocks.size())
+        self.recent.push_back(Recent {
+            position,
+            size,
+            last_offset: last,
+            sound: None,
+            expected: self.limits.expected,
+            batches: self.survey.batches,
+            first_offset: self.survey.first_offset,
+            max_timestamp: self.survey.max_timestamp,
+            borders: self.survey.borders.len(),
+            transactions: self.survey.transactions.len(),
+            leader_epochs: self.survey.leader_epochs.len(),
+        });
+        self.survey.batches += 1;
+        self.survey.first_offset.get_or_insert(first);
+        self.survey.max_timestamp = self.survey.max_timestamp.max(batch.max_timestamp());
+        if let Batch::V2(batch) = batch {
+            self.read_state(&batch, position, size)?;
+        }
+        self.limits.expected = last.saturating_add(1);
+        self.position = end;
+        self.survey.chain_end = end;
+        Ok(true)
+    }
+
+    /// Where the segment's offsets can begin: at its name, or before it if the file was renamed, which
+    /// the second batch confirms.
+    fn first_expected(&mut self, first: i64, end: u64) -> io::Result<i64> {
+        let named = if self.survey.segment.is_checkpoint { 0 } else { self.survey.segment.base_offset };
+        let next = self.blocks.at(end, HEADER_SIZE_UP_TO_MAGIC)?;
+        let second = next.get(..8).filter(|bytes| bytes.iter().any(|&byte| byte != 0));
+        let renamed = second.is_none_or(|bytes| (first..named).contains(&be!(bytes, 0, i64)));
+        Ok(if first < named && renamed { first } else { named })
+    }
+
+    /// Leader epochs and transactions.
+    fn read_state(&mut self, batch: &RecordBatch<'_>, position: u64, size: usize) -> io::Result<()> {
+        let epoch = batch.partition_leader_epoch();
+        if self.survey.leader_epochs.last().is_none_or(|entry| entry.epoch < epoch) && epoch >= 0 {
+            self.survey.leader_epochs.push(EpochEntry { epoch, start_offset: batch.base_offset() });
+        }
+        if !batch.is_transactional() {
+            return Ok(());
+        }
+        let (producer_id, offset) = (batch.producer_id(), batch.base_offset());
+        if batch.is_control() {
+            if let Some(committed) = self.read_marker(position, size)? {
+                self.add_event(TransactionEvent::End { producer_id, offset, committed });
+            }
+        } else if !self.transactions.is_open(producer_id) && self.verified(position, size)?.is_some() {
+            self.add_event(TransactionEvent::Begin { producer_id, offset });
+        }
+        Ok(())
     }
 
     fn add_event(&mut self, event: TransactionEvent) {
@@ -213,23 +291,84 @@ impl Scan {
         self.survey.transactions.push(event);
     }
 
-    /// A border needs two sound batches: the one before gives the offset to go on from.
-    fn add_border(&mut self, position: u64, size: usize) -> std::io::Result<()> {
-        let Some(&(previous, previous_size)) = self.recent.back() else { return Ok(()) };
-        let Some(before) = self.verified(previous, previous_size)? else { return Ok(()) };
-        let Ok(last) = Batch::from_frame(&before, previous).map(|batch| batch.last_offset()) else {
+    /// The headers lead nowhere, or offsets go back: one of the last batches is bad, or what stands
+    /// here is. Goes on where a reader would, and takes back what came from headers in between.
+    fn recover(&mut self, declared_end: Option<u64>) -> io::Result<bool> {
+        for index in 0..self.recent.len() {
+            let (position, size) = (self.recent[index].position, self.recent[index].size);
+            if position < self.judged || self.is_sound(index)? {
+                continue;
+            }
+            self.judged = position + 1;
+            let limits = Limits { expected: self.recent[index].expected, ..self.limits };
+            let declared = position + size as u64;
+            let next = self.salvage.resume(&mut self.blocks, position, Some(declared), &limits)?;
+            if next != Some(declared) {
+                self.take_back(index);
+                return Ok(self.go_on(next));
+            }
+        }
+        self.judged = self.position + 1;
+        let next = self.salvage.resume(&mut self.blocks, self.position, declared_end, &self.limits)?;
+        Ok(self.go_on(next))
+    }
+
+    fn go_on(&mut self, next: Option<u64>) -> bool {
+        self.position = next.unwrap_or(self.blocks.size());
+        next.is_some()
+    }
+
+    fn take_back(&mut self, index: usize) {
+        let recent = &self.recent[index];
+        self.limits.expected = recent.expected;
+        let survey = &mut self.survey;
+        survey.batches = recent.batches;
+        survey.first_offset = recent.first_offset;
+        survey.max_timestamp = recent.max_timestamp;
+        survey.chain_end = recent.position;
+        survey.borders.truncate(recent.borders);
+        survey.leader_epochs.truncate(recent.leader_epochs);
+        survey.transactions.truncate(recent.transactions);
+        self.recent.truncate(index);
+        self.transactions = Transactions::default();
+        for &event in &self.survey.transactions {
+            self.transactions.apply(event);
+        }
+    }
+
+    /// A border needs sound batches on both sides: the one before gives the offset to go on from, and
+    /// a bad one shortly before could reach over it.
+    fn add_border(&mut self, position: u64, size: usize) -> io::Result<()> {
+        if self.verified(position, size)?.is_none() {
             return Ok(());
-        };
-        let Some(data) = self.verified(position, size)? else { return Ok(()) };
-        let sound = Batch::from_frame(&data, position).is_ok_and(|batch| batch.stored_offset() > last);
-        if sound {
-            self.survey.borders.push(Border { position, expected_offset: last.saturating_add(1) });
+        }
+        for index in (0..self.recent.len()).rev() {
+            if !self.is_sound(index)? {
+                return Ok(());
+            }
+            if self.recent[index].position + BEFORE_BORDER <= position {
+                break;
+            }
+        }
+        if let Some(before) = self.recent.back() {
+            let expected_offset = before.last_offset.saturating_add(1);
+            self.survey.borders.push(Border { position, expected_offset });
         }
         Ok(())
     }
 
+    fn is_sound(&mut self, index: usize) -> io::Result<bool> {
+        let recent = &self.recent[index];
+        if let Some(sound) = recent.sound {
+            return Ok(sound);
+        }
+        let sound = self.verified(recent.position, recent.size)?.is_some();
+        self.recent[index].sound = Some(sound);
+        Ok(sound)
+    }
+
     /// The batch's bytes if its CRC holds.
-    fn verified(&mut self, position: u64, size: usize) -> std::io::Result<Option<Bytes>> {
+    fn verified(&mut self, position: u64, size: usize) -> io::Result<Option<Bytes>> {
         if size > MAX_CHECKED {
             return Ok(None);
         }
@@ -239,7 +378,7 @@ impl Scan {
     }
 
     /// Whether the control batch commits or aborts; none if it does neither or is damaged.
-    fn read_marker(&mut self, position: u64, size: usize) -> std::io::Result<Option<bool>> {
+    fn read_marker(&mut self, position: u64, size: usize) -> io::Result<Option<bool>> {
         let Some(data) = self.verified(position, size)? else { return Ok(None) };
         let first_key = |decompressor: &mut Decompressor| {
             let batch = Batch::from_frame(&data, position)?;
@@ -254,11 +393,10 @@ impl Scan {
         })
     }
 
-    fn find_last_offset(&mut self) -> std::io::Result<()> {
-        for (position, size) in std::mem::take(&mut self.recent).into_iter().rev() {
-            if let Some(data) = self.verified(position, size)? {
-                self.survey.last_offset =
-                    Batch::from_frame(&data, position).ok().map(|batch| batch.last_offset());
+    fn find_last_offset(&mut self) -> io::Result<()> {
+        for index in (0..self.recent.len()).rev() {
+            if self.is_sound(index)? {
+                self.survey.last_offset = Some(self.recent[index].last_offset);
                 break;
             }
         }

@@ -1,0 +1,197 @@
+//! The checksum of any range of a buffer at nearly the same price, by the algebra of CRCs.
+//!
+//! A CRC is a remainder of polynomials over GF(2): `crc(a ++ b) = crc(a) * x^(8 * |b|) + crc(b)`. With the
+//! checksums of a buffer's prefixes at hand, that of a range is one such product away. A scan for
+//! batches relies on it to stay linear where forged headers claim long, overlapping ranges.
+
+use std::sync::LazyLock;
+
+use super::checksum::{crc32, crc32c};
+
+/// Prefixes are kept this far apart.
+const STRIDE: usize = 1 << 10;
+
+/// Which of Kafka's two checksums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Algorithm {
+    /// CRC-32C, of magic 2.
+    Castagnoli,
+    /// CRC-32, of magic 0 and 1.
+    Ieee,
+}
+
+impl Algorithm {
+    /// The polynomial, bits reflected.
+    fn polynomial(self) -> u32 {
+        match self {
+            Self::Castagnoli => 0x82f6_3b78,
+            Self::Ieee => 0xedb8_8320,
+        }
+    }
+
+    pub(crate) fn checksum(self, data: &[u8]) -> u32 {
+        match self {
+            Self::Castagnoli => crc32c(data, 0),
+            Self::Ieee => crc32(data),
+        }
+    }
+
+    /// The checksum of two neighbours together: `second` is that of the `length` bytes behind.
+    pub(crate) fn join(self, first: u32, second: u32, length: u64) -> u32 {
+        self.shift(first, length) ^ second
+    }
+
+    /// `crc * x^(8 * bytes)`.
+    fn shift(self, mut crc: u32, bytes: u64) -> u32 {
+        static CASTAGNOLI: LazyLock<Powers> = LazyLock::new(|| powers(Algorithm::Castagnoli));
+        static IEEE: LazyLock<Powers> = LazyLock::new(|| powers(Algorithm::Ieee));
+        let powers = match self {
+            Self::Castagnoli => &CASTAGNOLI,
+            Self::Ieee => &IEEE,
+        };
+        for (digit, powers) in bytes.to_le_bytes().into_iter().zip(powers.iter()) {
+            if digit > 0 {
+                crc = self.multiply(crc, powers[usize::from(digit)]);
+            }
+        }
+        crc
+    }
+
+    /// The product of two polynomials modulo the CRC's own; the highest bit is x^0.
+    fn multiply(self, a: u32, mut b: u32) -> u32 {
+        let mut product = 0;
+        for bit in (0..32).rev() {
+            product ^= b & (a >> bit & 1).wrapping_neg();
+            b = (b >> 1) ^ (self.polynomial() & (b & 1).wrapping_neg());
+        }
+        product
+    }
+
+    /// The one bit whose flip turns the checksum of `length` bytes into one that differs by
+    /// `syndrome` (stored XOR computed): its index from the first byte's lowest bit on, byte by byte.
+    /// None: no single bit does. Cost: a step a bit, up to the one found.
+    pub(crate) fn flipped_bit(self, syndrome: u32, length: usize) -> Option<u64> {
+        // The last bit that enters the CRC is the last byte's highest one; each bit before it is one
+        // more power of x away.
+        let mut trace = self.polynomial();
+        for back in 0..length as u64 * 8 {
+            if trace == syndrome {
+                let from_start = length as u64 * 8 - 1 - back;
+                return Some(from_start);
+            }
+            trace = (trace >> 1) ^ (self.polynomial() & (trace & 1).wrapping_neg());
+        }
+        None
+    }
+}
+
+/// `[k][d]` is x^(8 * d * 256^k): the factor of the k-th base-256 digit of a length.
+type Powers = [[u32; 256]; 8];
+
+fn powers(algorithm: Algorithm) -> Powers {
+    const ONE: u32 = 1 << 31;
+    let mut powers = [[ONE; 256]; 8];
+    // x^8.
+    let mut step = ONE >> 8;
+    for row in &mut powers {
+        for digit in 1..256 {
+            row[digit] = algorithm.multiply(row[digit - 1], step);
+        }
+        step = algorithm.multiply(row[255], step);
+    }
+    powers
+}
+
+/// Checksums of ranges of one buffer. Prefixes are computed as far as they are needed, once.
+#[derive(Debug)]
+pub(crate) struct RangeChecksum<'a> {
+    algorithm: Algorithm,
+    data: &'a [u8],
+    /// `[i]` is the checksum of the first `i * STRIDE` bytes.
+    prefixes: Vec<u32>,
+}
+
+impl<'a> RangeChecksum<'a> {
+    pub(crate) fn new(algorithm: Algorithm, data: &'a [u8]) -> Self {
+        Self { algorithm, data, prefixes: vec![0] }
+    }
+
+    /// The checksum of `data[start..end]`, both within the buffer.
+    pub(crate) fn of(&mut self, start: usize, end: usize) -> u32 {
+        if end - start <= 2 * STRIDE {
+            return self.algorithm.checksum(&self.data[start..end]);
+        }
+        let (before, whole) = (self.prefix(start), self.prefix(end));
+        whole ^ self.algorithm.shift(before, (end - start) as u64)
+    }
+
+    fn prefix(&mut self, end: usize) -> u32 {
+        let step = |before, piece: &[u8]| {
+            self.algorithm.join(before, self.algorithm.checksum(piece), piece.len() as u64)
+        };
+        let whole = end / STRIDE;
+        while self.prefixes.len() <= whole {
+            let at = (self.prefixes.len() - 1) * STRIDE;
+            let before = self.prefixes[self.prefixes.len() - 1];
+            self.prefixes.push(step(before, &self.data[at..at + STRIDE]));
+        }
+        step(self.prefixes[whole], &self.data[whole * STRIDE..end])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(length: u32) -> Vec<u8> {
+        (0..length).map(|i| (i.wrapping_mul(2_654_435_761) >> 11) as u8).collect()
+    }
+
+    #[test]
+    fn any_range_has_the_checksum_of_its_bytes() {
+        let data = bytes(9000);
+        for algorithm in [Algorithm::Castagnoli, Algorithm::Ieee] {
+            let mut ranges = RangeChecksum::new(algorithm, &data);
+            for (start, end) in
+                [(0, 9000), (1, 8999), (5, 5), (1023, 4097), (1024, 8192), (700, 2749), (3, 6000)]
+            {
+                assert_eq!(ranges.of(start, end), algorithm.checksum(&data[start..end]), "{start}..{end}");
+            }
+        }
+    }
+
+    #[test]
+    fn long_shifts() {
+        for algorithm in [Algorithm::Castagnoli, Algorithm::Ieee] {
+            let once = algorithm.shift(0xdead_beef, 70_000);
+            assert_eq!(
+                algorithm.shift(algorithm.shift(once, 1 << 33), 5),
+                algorithm.shift(once, (1 << 33) + 5)
+            );
+            let zeros = vec![0; 70_000];
+            let data = [&b"magic"[..], &zeros].concat();
+            let joined = algorithm.join(algorithm.checksum(b"magic"), algorithm.checksum(&zeros), 70_000);
+            assert_eq!(joined, algorithm.checksum(&data));
+        }
+    }
+
+    #[test]
+    fn a_flipped_bit_is_found() {
+        for algorithm in [Algorithm::Castagnoli, Algorithm::Ieee] {
+            let mut data = bytes(500);
+            let right = algorithm.checksum(&data);
+            for bit in 0..4000u64 {
+                data[bit as usize / 8] ^= 1 << (bit % 8);
+                let syndrome = right ^ algorithm.checksum(&data);
+                data[bit as usize / 8] ^= 1 << (bit % 8);
+                assert_eq!(algorithm.flipped_bit(syndrome, data.len()), Some(bit));
+            }
+            assert_eq!(algorithm.flipped_bit(0, 500), None);
+            let two = algorithm.checksum(&data) ^ {
+                data[7] ^= 3;
+                algorithm.checksum(&data)
+            };
+            assert_eq!(algorithm.flipped_bit(two, data.len()), None);
+        }
+    }
+}

@@ -1,0 +1,457 @@
+//! Damage costs the batch it hits and nothing else; batches inside values never become rows.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+
+mod common;
+mod handmade;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use handmade::{V2, message, record_of, sized, varint};
+use magicbyte::Decompressor;
+use magicbyte::log::{ByteRange, OnError, PartitionLog, PartitionReconciliation, PlanOptions, ReadOptions};
+
+/// Numbers that look like chance and are always the same.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) % n as u64) as usize
+    }
+    fn bytes(&mut self, n: usize) -> Vec<u8> {
+        (0..n).map(|_| self.below(256) as u8).collect()
+    }
+}
+
+/// A segment in the making: whole batches, their places and offsets.
+#[derive(Clone, Default)]
+struct Log {
+    bytes: Vec<u8>,
+    places: Vec<Range<usize>>,
+    offsets: Vec<Range<i64>>,
+}
+
+impl Log {
+    fn next_offset(&self) -> i64 {
+        self.offsets.last().map_or(0, |offsets| offsets.end)
+    }
+
+    fn push(&mut self, batch: &[u8], records: i64) {
+        let (start, first) = (self.bytes.len(), self.next_offset());
+        self.bytes.extend(batch);
+        self.bytes[start..start + 8]
+            .copy_from_slice(&(first + if batch[16] == 2 { 0 } else { records - 1 }).to_be_bytes());
+        self.places.push(start..self.bytes.len());
+        self.offsets.push(first..first + records);
+    }
+
+    /// A batch of a few records with values of `size` bytes or so.
+    fn push_plain(&mut self, magic: u8, size: usize, chance: &mut Chance) {
+        if magic < 2 {
+            let value = chance.bytes(size);
+            return self.push(&message(0, magic, 0, 1_700_000_000_000, Some(b"key"), Some(&value)), 1);
+        }
+        let count = 1 + chance.below(5);
+        let records: Vec<_> =
+            (0..count).map(|delta| record(delta as i64, &chance.bytes(size), &[])).collect();
+        self.push(&V2::of(&records).bytes(), count as i64);
+    }
+
+    fn of_plain(magic: u8, batches: usize, size: usize, chance: &mut Chance) -> Self {
+        let mut log = Self::default();
+        for _ in 0..batches {
+            let size = size / 2 + chance.below(size);
+            log.push_plain(magic, size, chance);
+        }
+        log
+    }
+}
+
+fn record(offset_delta: i64, value: &[u8], header_value: &[u8]) -> Vec<u8> {
+    let delta = varint(offset_delta);
+    let headers = if header_value.is_empty() {
+        varint(0)
+    } else {
+        [varint(1), sized(b"h"), sized(header_value)].concat()
+    };
+    record_of(&[&[0], &delta, &delta, &sized(b"k"), &sized(value), &headers])
+}
+
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("magicbyte-salvage-{name}-{}", std::process::id()));
+        fs::create_dir_all(dir.join("t-0")).unwrap();
+        Self(dir)
+    }
+    fn write(&self, bytes: &[u8]) -> PartitionLog {
+        fs::write(self.0.join("t-0/00000000000000000000.log"), bytes).unwrap();
+        PartitionLog::open(&self.0.join("t-0")).unwrap()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Neighbours joined, whatever their reasons.
+fn joined(ranges: &[ByteRange]) -> Vec<Range<usize>> {
+    let mut out: Vec<Range<usize>> = Vec::new();
+    for range in ranges {
+        match out.last_mut() {
+            Some(last) if last.end == range.start as usize => last.end = range.end as usize,
+            _ => out.push(range.start as usize..range.end as usize),
+        }
+    }
+    out
+}
+
+fn offsets_read(log: &PartitionLog) -> Vec<i64> {
+    let options = ReadOptions { on_error: OnError::Skip, ..ReadOptions::default() };
+    let mut decompressor = Decompressor::new();
+    let mut offsets = Vec::new();
+    for batch in log.batches(options).unwrap() {
+        let batch = batch.unwrap();
+        for record in batch.data.batch().unwrap().records(&mut decompressor).unwrap() {
+            offsets.push(record.unwrap().offset());
+        }
+    }
+    offsets
+}
+
+/// Reads in every way, and checks that exactly the batches of `bad` are missing.
+fn expect_lost(scratch: &Scratch, whole: &Log, bytes: &[u8], bad: &BTreeSet<usize>, what: &str) {
+    let log = scratch.write(bytes);
+    let sums = log.verify(PlanOptions::default()).unwrap();
+    assert!(sums.balanced, "{what}");
+    let mut lost: Vec<Range<usize>> = Vec::new();
+    for &index in bad {
+        let place = whole.places[index].clone();
+        match lost.last_mut() {
+            Some(last) if last.end == place.start => last.end = place.end,
+            _ => lost.push(place),
+        }
+    }
+    let result = &sums.segments[0].result;
+    assert_eq!(joined(&result.quarantined), lost, "{what}: {result:?}");
+    let kept: Vec<i64> = (0..whole.places.len())
+        .filter(|index| !bad.contains(index))
+        .flat_map(|index| whole.offsets[index].clone())
+        .collect();
+    assert_eq!(sums.rows, kept.len() as u64, "{what}");
+    assert_eq!(offsets_read(&log), kept, "{what}");
+    let small = PlanOptions { chunk_bytes: 1, ..PlanOptions::default() };
+    let cut: PartitionReconciliation = log.verify(small).unwrap();
+    assert_eq!(cut, sums, "{what}: cut into chunks");
+}
+
+/// Ways to spoil a batch; the first bytes of the segment's others stay as they are.
+fn spoil(bytes: &mut [u8], place: &Range<usize>, way: usize, chance: &mut Chance) -> &'static str {
+    let batch = &mut bytes[place.clone()];
+    let length = batch.len();
+    match way {
+        0 => {
+            let at = 61 + chance.below(length - 61);
+            batch[at] ^= 1 << chance.below(8);
+            "a bit of the records"
+        }
+        1 => {
+            batch[8..12].copy_from_slice(&(length as i32 * 3).to_be_bytes());
+            "a length too large"
+        }
+        2 => {
+            batch[8..12].copy_from_slice(&49i32.to_be_bytes());
+            "a length too small"
+        }
+        3 => {
+            batch[8..12].copy_from_slice(&[0xff; 4]);
+            "a negative length"
+        }
+        4 => {
+            batch[8..12].copy_from_slice(&[0x7f, 0xff, 0xff, 0xff]);
+            "a length past the end"
+        }
+        5 => {
+            batch[..61].fill(0);
+            "a header of zeros"
+        }
+        6 => {
+            let noise = chance.bytes(61);
+            batch[..61].copy_from_slice(&noise);
+            "a header of noise"
+        }
+        7 => {
+            let noise = chance.bytes(length);
+            batch.copy_from_slice(&noise);
+            "nothing but noise"
+        }
+        8 => {
+            batch.fill(0);
+            "nothing but zeros"
+        }
+        9 => {
+            batch[16] = 7;
+            "a wrong magic"
+        }
+        10 => {
+            batch[17] ^= 0x10;
+            batch[12] ^= 0x10;
+            "a bit of the checksum"
+        }
+        11 => {
+            batch[8..12].copy_from_slice(&(length as i32 * 2).to_be_bytes());
+            batch[length - 1] ^= 1;
+            "a length, and a bit of the records"
+        }
+        _ => {
+            batch[..8].copy_from_slice(&[0x11; 8]);
+            batch[length / 2] ^= 4;
+            "an offset, and a bit of the records"
+        }
+    }
+}
+const WAYS: usize = 13;
+
+#[test]
+fn one_bad_batch_costs_itself() {
+    let scratch = Scratch::new("one");
+    for magic in [2, 1, 0] {
+        let mut chance = Chance(u64::from(magic));
+        let whole = Log::of_plain(magic, 12, 300, &mut chance);
+        for way in 0..WAYS {
+            for bad in [0, 5, 10, 11] {
+                let mut bytes = whole.bytes.clone();
+                let what = spoil(&mut bytes, &whole.places[bad], way, &mut chance);
+                if bad == 11 && [4, 8, 11].contains(&way) {
+                    continue; // Zeros, or a batch that seems cut, are a tail at the end.
+                }
+                let lost = BTreeSet::from([bad]);
+                expect_lost(&scratch, &whole, &bytes, &lost, &format!("magic {magic}, batch {bad}, {what}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn fifty_bad_batches_cost_themselves() {
+    let scratch = Scratch::new("fifty");
+    for magic in [2, 1] {
+        for seed in 0..12 {
+            let mut chance = Chance(seed);
+            let whole = Log::of_plain(magic, 700, 200, &mut chance);
+            let mut bytes = whole.bytes.clone();
+            let mut bad = BTreeSet::new();
+            while bad.len() < 50 {
+                let index = chance.below(699);
+                if bad.insert(index) {
+                    let way = chance.below(WAYS);
+                    spoil(&mut bytes, &whole.places[index], way, &mut chance);
+                }
+            }
+            expect_lost(&scratch, &whole, &bytes, &bad, &format!("magic {magic}, seed {seed}"));
+        }
+    }
+}
+
+/// Batches that were sent as data; their offsets are chosen to fool a reader.
+fn sent_as_data(magic: u8, first: i64, count: i64) -> Vec<u8> {
+    (0..count)
+        .flat_map(|index| {
+            let mut batch = if magic == 2 {
+                V2::of(&[record(0, b"phantom", &[])]).bytes()
+            } else {
+                message(0, magic, 0, 5, Some(b"k"), Some(b"phantom phantom phantom phantom phantom"))
+            };
+            batch[..8].copy_from_slice(&(first + index).to_be_bytes());
+            batch
+        })
+        .collect()
+}
+
+/// Where in the outer batch the inner ones begin, and the outer batch.
+struct Outer {
+    log: Log,
+    index: usize,
+    inner: Vec<usize>,
+}
+
+fn with_outer(
+    outer_magic: u8,
+    inner_magic: u8,
+    inner_first: i64,
+    in_header: bool,
+    chance: &mut Chance,
+) -> Outer {
+    let mut log = Log::of_plain(outer_magic, 6, 200, chance);
+    let index = log.places.len();
+    let first = log.next_offset();
+    let inner = sent_as_data(inner_magic, first + inner_first, 3);
+    let batch = if outer_magic == 2 {
+        let (value, header) = if in_header { (&b"v"[..], &inner[..]) } else { (&inner[..], &b""[..]) };
+        // In a header of the last record, the inner batches end where the outer one does.
+        V2::of(&[record(0, b"before", &[]), record(1, value, header)]).bytes()
+    } else {
+        message(0, outer_magic, 0, 7, None, Some(&inner))
+    };
+    let records = if outer_magic == 2 { 2 } else { 1 };
+    let start = log.bytes.len();
+    log.push(&batch, records);
+    let inner_start = start + batch.windows(inner.len()).position(|window| window == inner).unwrap();
+    let step = inner.len() / 3;
+    for _ in 0..6 {
+        log.push_plain(outer_magic, 200, chance);
+    }
+    Outer { log, index, inner: (0..=3).map(|n| inner_start + n * step).collect() }
+}
+
+#[test]
+fn batches_in_values_never_become_rows() {
+    let scratch = Scratch::new("phantom");
+    let mut cases = 0;
+    for (outer_magic, inner_magic) in [(2, 2), (2, 1), (1, 1), (1, 2), (0, 0), (2, 0)] {
+        // Right behind the log's offsets, within the outer batch's own, behind it, far behind.
+        for inner_first in [0, 1, 2, 3, 40, 1000] {
+            for in_header in [false, true] {
+                if in_header && outer_magic < 2 {
+                    continue;
+                }
+                let mut chance = Chance(u64::from(outer_magic) * 7 + inner_first as u64);
+                let outer = with_outer(outer_magic, inner_magic, inner_first, in_header, &mut chance);
+                let place = outer.log.places[outer.index].clone();
+                let right = (place.len() - 12) as i32;
+                let to = |position: usize| (position - place.start - 12) as i32;
+                let mut lengths = vec![right + 1, right - 1, right * 2, 60, 0, -1, i32::MAX, 14];
+                lengths.extend(outer.inner.iter().map(|&position| to(position)));
+                for length in lengths.into_iter().filter(|&length| length != right) {
+                    for also in ["nothing else", "a bit of the first record", "the offset field"] {
+                        let mut bytes = outer.log.bytes.clone();
+                        bytes[place.start + 8..place.start + 12].copy_from_slice(&length.to_be_bytes());
+                        match also {
+                            "a bit of the first record" => bytes[place.start + 65] ^= 1,
+                            "the offset field" => bytes[place.start..place.start + 4].fill(0x55),
+                            _ => {}
+                        }
+                        let what = format!(
+                            "magic {inner_magic} in {outer_magic}, header {in_header}, inner offsets +{inner_first}, \
+                             length {length} for {right}, and {also}"
+                        );
+                        expect_lost(&scratch, &outer.log, &bytes, &BTreeSet::from([outer.index]), &what);
+                        cases += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(cases > 1000);
+}
+
+#[test]
+fn fifty_outer_batches_at_once() {
+    let scratch = Scratch::new("fifty-outer");
+    for seed in 0..20 {
+        let mut chance = Chance(seed);
+        let mut log = Log::of_plain(2, 3, 200, &mut chance);
+        let mut bad = BTreeSet::new();
+        let mut spoils = Vec::new();
+        for _ in 0..50 {
+            let inner =
+                sent_as_data(2, log.next_offset() + chance.below(6) as i64, 1 + chance.below(4) as i64);
+            let records = [record(0, b"before", &[]), record(1, &inner, &[]), record(2, b"behind", &[])];
+            let start = log.bytes.len();
+            log.push(&V2::of(&records).bytes(), 3);
+            let inner_at = log.bytes[start..].windows(inner.len()).position(|w| w == inner).unwrap();
+            bad.insert(log.places.len() - 1);
+            let lengths = [inner_at as i32 - 12, 70, 1 << 20, -5, (log.bytes.len() - start) as i32];
+            spoils.push((start, lengths[chance.below(5)]));
+            for _ in 0..chance.below(3) + 1 {
+                log.push_plain(2, 150, &mut chance);
+            }
+        }
+        let mut bytes = log.bytes.clone();
+        for (start, length) in spoils {
+            bytes[start + 8..start + 12].copy_from_slice(&length.to_be_bytes());
+            if chance.below(2) == 0 {
+                bytes[start + 63] ^= 0x40;
+            }
+        }
+        expect_lost(&scratch, &log, &bytes, &bad, &format!("seed {seed}"));
+    }
+}
+
+#[test]
+fn the_outer_header_gone_and_the_inner_batches_out_of_place() {
+    let scratch = Scratch::new("headless");
+    for inner_first in [0, 1, 3, 40, 1000] {
+        let mut chance = Chance(inner_first as u64);
+        let outer = with_outer(2, 2, inner_first, false, &mut chance);
+        let place = outer.log.places[outer.index].clone();
+        for way in [5, 6] {
+            let mut bytes = outer.log.bytes.clone();
+            let what = spoil(&mut bytes, &place, way, &mut chance);
+            expect_lost(&scratch, &outer.log, &bytes, &BTreeSet::from([outer.index]), what);
+        }
+    }
+}
+
+#[test]
+fn tails_stay_tails() {
+    let scratch = Scratch::new("tails");
+    let mut chance = Chance(3);
+    let whole = Log::of_plain(2, 10, 200, &mut chance);
+    let last = whole.places[9].clone();
+    for cut in [last.start + 5, last.start + 30, last.end - 1] {
+        let sums = scratch.write(&whole.bytes[..cut]).verify(PlanOptions::default()).unwrap();
+        assert_eq!(sums.tail_bytes, (cut - last.start) as u64, "cut at {cut}");
+        assert_eq!(sums.quarantined_bytes, 0);
+    }
+    let zeros = [&whole.bytes[..], &[0; 5000]].concat();
+    let sums = scratch.write(&zeros).verify(PlanOptions::default()).unwrap();
+    assert_eq!((sums.tail_bytes, sums.quarantined_bytes), (5000, 0));
+    // Whole by its own checksum, so it is no batch whose rest is missing.
+    let mut bytes = whole.bytes.clone();
+    bytes[last.start + 8..last.start + 12].copy_from_slice(&[0, 1, 0, 0]);
+    let sums = scratch.write(&bytes).verify(PlanOptions::default()).unwrap();
+    assert_eq!((sums.tail_bytes, sums.quarantined_bytes), (0, last.len() as u64));
+}
+
+#[test]
+fn forged_headers_cost_linear_time_and_hide_nothing() {
+    let scratch = Scratch::new("forged");
+    let mut chance = Chance(9);
+    let before = Log::of_plain(2, 5, 200, &mut chance);
+    let mut tail = Log { offsets: vec![0..1_000_000], ..Log::default() };
+    for _ in 0..5 {
+        tail.push_plain(2, 200, &mut chance);
+    }
+    // Headers every 61 bytes, offsets rising, each claiming a length that ends at another header.
+    for claim in [1usize, 1000, 60_000] {
+        let count = 8 * (1 << 20) / 61;
+        let mut bytes = before.bytes.clone();
+        bytes.extend([0x33; 7]);
+        for index in 0..count {
+            let mut header = V2::of(&[]).bytes();
+            header[..8].copy_from_slice(&(100 + index as i64).to_be_bytes());
+            header[8..12].copy_from_slice(&((claim * 61 - 12) as i32).to_be_bytes());
+            header[17] ^= 1;
+            header[60] = 1;
+            bytes.extend(header);
+        }
+        let end = bytes.len();
+        bytes.extend(&tail.bytes);
+        let begun = Instant::now();
+        let log = scratch.write(&bytes);
+        let sums = log.verify(PlanOptions::default()).unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(20), "claims of {claim}: {:?}", begun.elapsed());
+        let result = &sums.segments[0].result;
+        assert_eq!(joined(&result.quarantined), [before.bytes.len()..end], "claims of {claim}");
+        let kept = before.offsets.iter().chain(&tail.offsets[1..]).map(|o| o.end - o.start).sum::<i64>();
+        assert_eq!(sums.rows as i64, kept, "claims of {claim}");
+    }
+}
