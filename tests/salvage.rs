@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use handmade::{V2, message, record_of, sized, varint};
 use magicbyte::Decompressor;
-use magicbyte::log::{ByteRange, OnError, PartitionLog, PartitionReconciliation, PlanOptions, ReadOptions};
+use magicbyte::log::{
+    ByteRange, OnError, PartitionLog, PartitionReconciliation, PlanOptions, Problem, ReadOptions,
+};
 
 /// Numbers that look like chance and are always the same.
 struct Chance(u64);
@@ -113,17 +115,18 @@ fn joined(ranges: &[ByteRange]) -> Vec<Range<usize>> {
     out
 }
 
-fn offsets_read(log: &PartitionLog) -> Vec<i64> {
+fn read_all(log: &PartitionLog) -> (Vec<i64>, Vec<Problem>) {
     let options = ReadOptions { on_error: OnError::Skip, ..ReadOptions::default() };
     let mut decompressor = Decompressor::new();
     let mut offsets = Vec::new();
-    for batch in log.batches(options).unwrap() {
+    let mut batches = log.batches(options).unwrap();
+    for batch in batches.by_ref() {
         let batch = batch.unwrap();
         for record in batch.data.batch().unwrap().records(&mut decompressor).unwrap() {
             offsets.push(record.unwrap().offset());
         }
     }
-    offsets
+    (offsets, batches.problems().to_vec())
 }
 
 /// Reads in every way, and checks that exactly the batches of `bad` are missing.
@@ -146,7 +149,22 @@ fn expect_lost(scratch: &Scratch, whole: &Log, bytes: &[u8], bad: &BTreeSet<usiz
         .flat_map(|index| whole.offsets[index].clone())
         .collect();
     assert_eq!(sums.rows, kept.len() as u64, "{what}");
-    assert_eq!(offsets_read(&log), kept, "{what}");
+    let (read, problems) = read_all(&log);
+    assert_eq!(read, kept, "{what}");
+    let known: Vec<_> =
+        problems.iter().filter_map(|p| Some((p.first_lost_offset?, p.last_lost_offset?))).collect();
+    let mut offsets: Vec<(i64, i64)> = Vec::new();
+    for &index in bad {
+        let range = whole.offsets[index].clone();
+        match offsets.last_mut() {
+            Some(last) if last.1 + 1 == range.start => last.1 = range.end - 1,
+            _ => offsets.push((range.start, range.end - 1)),
+        }
+    }
+    // Nothing shows how much was lost at the end.
+    offsets.retain(|&(_, last)| last + 1 < whole.next_offset());
+    assert_eq!(sums.lost_offsets as i64, offsets.iter().map(|(first, last)| last + 1 - first).sum::<i64>());
+    assert_eq!(known, offsets, "{what}");
     let small = PlanOptions { chunk_bytes: 1, ..PlanOptions::default() };
     let cut: PartitionReconciliation = log.verify(small).unwrap();
     assert_eq!(cut, sums, "{what}: cut into chunks");
@@ -350,6 +368,42 @@ fn batches_in_values_never_become_rows() {
         }
     }
     assert!(cases > 1000);
+}
+
+#[test]
+fn an_index_that_points_into_a_value_is_not_followed() {
+    let scratch = Scratch::new("index");
+    let mut chance = Chance(5);
+    let outer = with_outer(2, 2, 1, false, &mut chance);
+    let place = outer.log.places[outer.index].clone();
+    let first = outer.log.offsets[outer.index].start;
+    // The entry of a batch names its last offset and its position: this one names an inner batch.
+    let entry =
+        |offset: i64, position: usize| [(offset as i32).to_be_bytes(), (position as i32).to_be_bytes()];
+    let index = [entry(4, outer.log.places[2].start), entry(first + 1, outer.inner[0])].concat().concat();
+    let wanted: Vec<i64> = (first + 2..outer.log.next_offset()).collect();
+    for broken in [false, true] {
+        let mut bytes = outer.log.bytes.clone();
+        if broken {
+            let length = (outer.inner[0] - place.start - 12) as i32;
+            bytes[place.start + 8..place.start + 12].copy_from_slice(&length.to_be_bytes());
+        }
+        let log = scratch.write(&bytes);
+        fs::write(scratch.0.join("t-0/00000000000000000000.index"), &index).unwrap();
+        let options =
+            ReadOptions { on_error: OnError::Skip, start_offset: Some(first + 2), ..ReadOptions::default() };
+        let mut decompressor = Decompressor::new();
+        let mut read = Vec::new();
+        for batch in log.batches(options).unwrap() {
+            let batch = batch.unwrap();
+            for record in batch.data.batch().unwrap().records(&mut decompressor).unwrap() {
+                let record = record.unwrap();
+                assert_ne!(record.value(), Some(&b"phantom"[..]));
+                read.push(record.offset());
+            }
+        }
+        assert_eq!(read, wanted);
+    }
 }
 
 #[test]

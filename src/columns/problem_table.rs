@@ -28,6 +28,8 @@ pub(super) fn problems_to_arrow(problems: &[Problem]) -> Option<RecordBatch> {
         long(|p| p.base_offset),
         long(|p| p.record_index.map(i64::from)),
         text(|p| p.field.as_deref()),
+        long(|p| p.first_lost_offset),
+        long(|p| p.last_lost_offset),
         text(|p| Some(&p.message)),
     ];
     RecordBatch::try_new(problems_schema(), arrays).ok()

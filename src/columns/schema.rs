@@ -199,6 +199,8 @@ pub fn problems_schema() -> SchemaRef {
         ("baseOffset", Int64),
         ("recordIndex", Int64),
         ("field", Utf8),
+        ("firstLostOffset", Int64),
+        ("lastLostOffset", Int64),
         ("message", Utf8),
     ])
 }

@@ -61,6 +61,8 @@ pub struct ChunkResult {
     pub first_offset: Option<i64>,
     /// Last offset of the last good batch.
     pub last_offset: Option<i64>,
+    /// Offsets that damage may have cost, as far as good neighbours show.
+    pub lost_offsets: u64,
     /// Rows whose timestamp a table of microseconds cannot hold.
     pub null_timestamps: u64,
 }
@@ -97,6 +99,7 @@ impl ChunkResult {
         self.outside += next.outside;
         self.first_offset = self.first_offset.or(next.first_offset);
         self.last_offset = next.last_offset.or(self.last_offset);
+        self.lost_offsets += next.lost_offsets;
         self.null_timestamps += next.null_timestamps;
     }
 
@@ -167,6 +170,8 @@ pub struct PartitionReconciliation {
     pub last_offset: Option<i64>,
     /// Offsets between first and last that no good record has: compaction, or loss.
     pub missing_offsets: u64,
+    /// Offsets that damage may have cost, as far as good neighbours show.
+    pub lost_offsets: u64,
     /// Rows whose timestamp a table of microseconds cannot hold.
     pub null_timestamps: u64,
     /// Where the earliest open transaction begins, else the end of the log.
@@ -250,6 +255,7 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
         first_offset,
         last_offset,
         missing_offsets: missing(first_offset, last_offset, announced),
+        lost_offsets: sum(|s| s.result.lost_offsets),
         null_timestamps: sum(|s| s.result.null_timestamps),
         last_stable_offset: plan.last_stable_offset,
         problems: plan.problems.len() as u64 + ranges + partial as u64,

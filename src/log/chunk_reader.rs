@@ -42,6 +42,11 @@ pub struct ChunkReader {
     pieces: SegmentReader,
     result: ChunkResult,
     problems: Vec<Problem>,
+    /// The first and the last range of damage since the last good batch: the next one shows what
+    /// was lost, or that the damage goes on.
+    damage: (Option<Problem>, Option<Problem>),
+    /// The smallest offset the next good batch can have.
+    next_offset: i64,
     last_error: Option<Error>,
     /// The chunk's aborted transactions, by producer, in offset order.
     aborted: HashMap<i64, Vec<AbortedRange>>,
@@ -71,6 +76,7 @@ impl ChunkReader {
             end: chunk.end,
             ..ChunkResult::default()
         };
+        let next_offset = chunk.expected_offset;
         let mut aborted: HashMap<i64, Vec<AbortedRange>> = HashMap::new();
         for range in &chunk.aborted {
             aborted.entry(range.producer_id).or_default().push(*range);
@@ -78,7 +84,16 @@ impl ChunkReader {
         for ranges in aborted.values_mut() {
             ranges.sort_unstable_by_key(|range| range.first_offset);
         }
-        Ok(Self { chunk, pieces, result, problems: Vec::new(), last_error: None, aborted })
+        Ok(Self {
+            chunk,
+            pieces,
+            result,
+            problems: Vec::new(),
+            damage: (None, None),
+            next_offset,
+            last_error: None,
+            aborted,
+        })
     }
 
     /// The chunk.
@@ -118,6 +133,8 @@ impl ChunkReader {
                 }
             }
         }
+        let next_offset = self.chunk.next_offset;
+        self.end_damage(next_offset);
         Ok(None)
     }
 
@@ -168,6 +185,18 @@ impl ChunkReader {
             result.first_offset = counts.first_offset;
         }
         result.last_offset = Some(last_offset);
+        self.pass(counts.first_offset, last_offset);
+    }
+
+    /// A good batch was passed: what was lost before it ends where it begins.
+    pub(super) fn pass(&mut self, first_offset: Option<i64>, last_offset: i64) {
+        self.end_damage(first_offset);
+        self.next_offset = last_offset.saturating_add(1);
+    }
+
+    /// Whether the last thing read was damage.
+    pub(super) fn is_behind_damage(&self) -> bool {
+        self.damage.0.is_some()
     }
 
     /// The batch does not decode: none of its records counts.
@@ -181,10 +210,36 @@ impl ChunkReader {
         self.last_error = Some(error.clone());
         self.result.quarantine(ByteRange { start, end, reason: kind.into() });
         // One row for neighbours of the same kind: a file of garbage has one problem, not millions.
-        match self.problems.last_mut() {
-            Some(last) if last.end == Some(start) && last.kind == kind => last.end = Some(end),
-            _ => self.problems.push(Problem::of_range(&self.chunk, start, end, error)),
+        let (first, last) = &mut self.damage;
+        if let Some(before) = last.as_mut().or(first.as_mut())
+            && before.end == Some(start)
+            && before.kind == kind
+        {
+            before.end = Some(end);
+            return;
         }
+        let mut problem = Problem::of_range(&self.chunk, start, end, error);
+        if first.is_none() {
+            problem.first_lost_offset = Some(self.next_offset);
+            *first = Some(problem);
+        } else {
+            self.problems.extend(last.replace(problem));
+        }
+    }
+
+    /// The next good record has this offset; none if nothing is known to follow.
+    fn end_damage(&mut self, next_offset: Option<i64>) {
+        let (Some(mut first), last) = std::mem::take(&mut self.damage) else { return };
+        if let Some(next) = next_offset {
+            if next > self.next_offset {
+                first.last_lost_offset = Some(next - 1);
+                self.result.lost_offsets += (next - self.next_offset) as u64;
+            } else {
+                first.first_lost_offset = None;
+            }
+        }
+        self.problems.push(first);
+        self.problems.extend(last);
     }
 
     /// Counts rows whose time a table cannot hold.

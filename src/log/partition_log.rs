@@ -263,8 +263,18 @@ impl LogBatches {
             }
             let Some(reader) = &mut self.reader else { return Ok(None) };
             let next = reader.next_batch().map_err(|e| LogError::io(Path::new(&reader.chunk().path), e))?;
-            let problems = reader.take_problems();
-            self.problems.extend(problems);
+            if let Some((data, _)) = &next
+                && let Ok(batch) = data.batch()
+            {
+                // Only there a wrapper's first offset is worth its decompression.
+                let first = if reader.is_behind_damage() {
+                    batch.base_offset(&mut Decompressor::with_limit(self.options.max_decompressed_bytes)).ok()
+                } else {
+                    None
+                };
+                reader.pass(first, batch.last_offset());
+            }
+            self.problems.extend(reader.take_problems());
             if let (Some(error), OnError::Fail) = (reader.take_error(), self.options.on_error) {
                 return Err(LogError::Format { path: reader.chunk().path.clone().into(), error });
             }

@@ -58,6 +58,11 @@ pub struct Problem {
     pub record_index: Option<u32>,
     /// The field, in Kafka's spelling.
     pub field: Option<String>,
+    /// The first offset that may be lost, by the neighbours (inclusive); of ranges without a good
+    /// batch between them, the first has it for all.
+    pub first_lost_offset: Option<i64>,
+    /// The last offset that may be lost (inclusive); none where no good batch follows.
+    pub last_lost_offset: Option<i64>,
     /// For people.
     pub message: String,
 }
@@ -88,6 +93,7 @@ impl Problem {
             record_index: error.record_index(),
             field: error.field().map(str::to_owned),
             message: error.to_string(),
+            ..Self::default()
         }
     }
 }
@@ -138,6 +144,8 @@ pub struct Chunk {
     pub expected_offset: i64,
     /// The largest offset the segment can hold.
     pub max_offset: i64,
+    /// The smallest offset that can follow the chunk, where something does.
+    pub next_offset: Option<i64>,
     /// Records before it are outside what was asked for.
     pub start_offset: Option<i64>,
     /// Records from it on are outside what was asked for.
@@ -160,6 +168,7 @@ impl Chunk {
             end: range.end,
             expected_offset: base,
             max_offset: if segment.is_checkpoint { i64::MAX } else { base.saturating_add(i32::MAX.into()) },
+            next_offset: None,
             start_offset: None,
             end_offset: None,
             aborted: Vec::new(),
@@ -244,9 +253,13 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
     let ordered: Vec<&Survey> = listing.segments.iter().map(survey_of).collect::<LogResult<_>>()?;
     plan.note_swap_files(listing);
     let mut transactions = Transactions::default();
-    let mut kept = Vec::new();
+    let mut kept: Vec<(&Survey, Option<i64>)> = Vec::new();
     for survey in ordered {
+        let before = kept.last().map(|(before, _)| *before);
         let Some(start_offset) = plan.place(survey, options.start_offset) else { continue };
+        if let Some(before) = before {
+            plan.note_missing_segment(before, survey);
+        }
         kept.push((survey, start_offset));
         plan.problems.extend(survey.problems.iter().cloned());
         for &event in &survey.transactions {
@@ -271,13 +284,40 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
             plan.compare_transaction_index(survey);
         }
     }
-    for (survey, start_offset) in kept {
-        plan.cut(survey, start_offset, end_offset, options);
+    // Only a log that was never compacted has all its offsets.
+    if kept.iter().any(|(survey, _)| survey.gaps > 0) {
+        plan.problems.retain(|problem| problem.kind != MISSING_SEGMENT);
+    }
+    for (index, (survey, start_offset)) in kept.iter().enumerate() {
+        let next_offset = kept.get(index + 1).map(|(next, _)| next.base_offset());
+        plan.cut(survey, *start_offset, end_offset, next_offset, options);
     }
     Ok(plan)
 }
 
+const MISSING_SEGMENT: &str = "missing_segment";
+
 impl Plan {
+    /// Kafka names a segment by the offset behind the one before it.
+    fn note_missing_segment(&mut self, before: &Survey, survey: &Survey) {
+        let Some(last) = before.last_offset.filter(|_| before.chain_end == before.segment.size) else {
+            return;
+        };
+        let (first, segment) = (last.saturating_add(1), &survey.segment);
+        if segment.base_offset > first && !segment.is_checkpoint {
+            let last = segment.base_offset - 1;
+            let message = format!(
+                "offsets {first}..={last} are in no file: {} ends before them, {} begins behind them",
+                before.segment.file, segment.file
+            );
+            self.problems.push(Problem {
+                first_lost_offset: Some(first),
+                last_lost_offset: Some(last),
+                ..Problem::of_file(segment, &segment.file, MISSING_SEGMENT, message)
+            });
+        }
+    }
+
     fn note_swap_files(&mut self, listing: &Listing) {
         for file in listing.ignored.iter().filter(|file| file.reason == "swap") {
             let message = "a broker stopped while it replaced segments: this file is not read".to_owned();
@@ -366,6 +406,7 @@ impl Plan {
         survey: &Survey,
         start_offset: Option<i64>,
         end_offset: Option<i64>,
+        next_segment: Option<i64>,
         options: PlanOptions,
     ) {
         let segment = &survey.segment;
@@ -391,6 +432,7 @@ impl Plan {
                 };
                 self.chunks.push(Chunk {
                     expected_offset,
+                    next_offset: next.map(|border| border.expected_offset).or(next_segment),
                     start_offset,
                     end_offset,
                     aborted,

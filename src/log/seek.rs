@@ -70,15 +70,26 @@ pub(super) fn position_for_offset(segment: &Segment, offset: i64) -> LogResult<u
     let Ok(entries) = parse_offset_index(&data, segment.base_offset) else { return Ok(0) };
     let known = entries.partition_point(|entry| entry.offset <= offset);
     let mut headers = Headers::open(segment)?;
-    // An entry counts only if a sound batch stands there that does not begin behind the offset.
-    for entry in entries[..known].iter().rev() {
-        headers.position = entry.position.into();
-        if let Some(header) = headers.next()?
+    // An entry counts only if a sound batch stands there that does not begin behind the offset, and
+    // sound batches lead there from two entries before: one that points into a value is not reached.
+    for index in (0..known).rev() {
+        let (entry, position) = (entries[index], u64::from(entries[index].position));
+        headers.position = index.checked_sub(2).map_or(0, |before| entries[before].position.into());
+        let mut sound = true;
+        while sound && headers.position < position {
+            sound = match headers.next()? {
+                Some(header) => headers.is_sound(&header)?,
+                None => false,
+            };
+        }
+        if sound
+            && headers.position == position
+            && let Some(header) = headers.next()?
             && (segment.base_offset..=entry.offset).contains(&header.stored_offset)
             && header.stored_offset <= offset
             && headers.is_sound(&header)?
         {
-            return Ok(entry.position.into());
+            return Ok(position);
         }
     }
     Ok(0)

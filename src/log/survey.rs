@@ -15,11 +15,11 @@ use super::{
     AbortedTransaction, EpochEntry, LogError, LogResult, Segment, parse_offset_index,
     parse_producer_snapshot, parse_time_index, parse_transaction_index,
 };
-use crate::Decompressor;
 use crate::batches::{Batch, Frame, HEADER_SIZE_UP_TO_MAGIC};
 use crate::bytes::cursor::be;
 use crate::record::{ControlType, RECORD_BATCH_OVERHEAD, RecordBatch};
 use crate::state::transactions::{TransactionEvent, Transactions};
+use crate::{Compression, Decompressor};
 
 /// Headers stand close together: small blocks, and whole batches are stepped over.
 const BLOCK: usize = 64 << 10;
@@ -52,6 +52,8 @@ pub struct Survey {
     pub first_offset: Option<i64>,
     /// The last offset of the last batch whose CRC holds.
     pub last_offset: Option<i64>,
+    /// Offsets that neighbouring batches leave out, or that a batch lacks by its header: compaction.
+    pub gaps: u64,
     /// The largest timestamp (ms) in any header, -1 for none.
     pub max_timestamp: i64,
     /// Where the last batch ends: the file's size if there is no tail.
@@ -150,6 +152,7 @@ pub fn survey_segment(segment: &Segment) -> LogResult<Survey> {
             batches: 0,
             first_offset: None,
             last_offset: None,
+            gaps: 0,
             max_timestamp: -1,
             chain_end: 0,
             borders: Vec::new(),
@@ -188,6 +191,7 @@ struct Recent {
     expected: i64,
     batches: u64,
     first_offset: Option<i64>,
+    gaps: u64,
     max_timestamp: i64,
     borders: usize,
     transactions: usize,
@@ -239,12 +243,18 @@ impl Scan {
             expected: self.limits.expected,
             batches: self.survey.batches,
             first_offset: self.survey.first_offset,
+            gaps: self.survey.gaps,
             max_timestamp: self.survey.max_timestamp,
             borders: self.survey.borders.len(),
             transactions: self.survey.transactions.len(),
             leader_epochs: self.survey.leader_epochs.len(),
         });
         self.survey.batches += 1;
+        let is_wrapper =
+            batch.magic() < 2 && batch.compression().is_ok_and(|codec| codec != Compression::None);
+        if self.survey.chain_end == position && position > 0 && !is_wrapper {
+            self.survey.gaps += first.saturating_sub(self.limits.expected) as u64;
+        }
         self.survey.first_offset.get_or_insert(first);
         self.survey.max_timestamp = self.survey.max_timestamp.max(batch.max_timestamp());
         if let Batch::V2(batch) = batch {
@@ -266,8 +276,10 @@ impl Scan {
         Ok(if first < named && renamed { first } else { named })
     }
 
-    /// Leader epochs and transactions.
+    /// Offsets compacted away, leader epochs, transactions.
     fn read_state(&mut self, batch: &RecordBatch<'_>, position: u64, size: usize) -> io::Result<()> {
+        let span = i64::from(batch.last_offset_delta()) + 1;
+        self.survey.gaps += (span - i64::from(batch.record_count())).max(0) as u64;
         let epoch = batch.partition_leader_epoch();
         if self.survey.leader_epochs.last().is_none_or(|entry| entry.epoch < epoch) && epoch >= 0 {
             self.survey.leader_epochs.push(EpochEntry { epoch, start_offset: batch.base_offset() });
@@ -324,6 +336,7 @@ impl Scan {
         let survey = &mut self.survey;
         survey.batches = recent.batches;
         survey.first_offset = recent.first_offset;
+        survey.gaps = recent.gaps;
         survey.max_timestamp = recent.max_timestamp;
         survey.chain_end = recent.position;
         survey.borders.truncate(recent.borders);

@@ -73,6 +73,7 @@ _SUMS = {
     "quarantined_bytes": "quarantined",
     "tail_bytes": "tail",
     "missing_offsets": "missing offsets",
+    "lost_offsets": "lost offsets",
     "problems": "problems",
 }
 
@@ -89,9 +90,16 @@ def print_problems(problems: Sequence[Mapping[str, Any]]) -> None:
             place += f"/{one['segment']}"
         if one["start"] is not None:
             place += f" bytes {one['start']:,}-{'' if one['end'] is None else format(one['end'], ',')}"
-        click.echo(f"{one['kind']}  {place}: {one['message']}")
+        click.echo(f"{one['kind']}  {place}: {one['message']}{_lost(one)}")
     if len(problems) > _PROBLEMS_SHOWN:
         click.echo(f"... and {len(problems) - _PROBLEMS_SHOWN:,} more problems (--json has all)")
+
+
+def _lost(problem: Mapping[str, Any]) -> str:
+    first, last = problem["first_lost_offset"], problem["last_lost_offset"]
+    if first is None or problem["start"] is None:
+        return ""
+    return f"; lost: offsets {first:,} to {'?' if last is None else format(last, ',')} at most"
 
 
 def time_text(millis: int | None) -> str | None:

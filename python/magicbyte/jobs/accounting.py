@@ -31,6 +31,7 @@ class Totals(TypedDict):
     aborted: int
     outside: int
     missing_offsets: int
+    lost_offsets: int
     null_timestamps: int
     problems: int
     balanced: bool
@@ -66,6 +67,7 @@ def total_of(partitions: Sequence[PartitionReconciliation]) -> Totals:
         aborted=sum(one["aborted"] for one in partitions),
         outside=sum(one["outside"] for one in partitions),
         missing_offsets=sum(one["missing_offsets"] for one in partitions),
+        lost_offsets=sum(one["lost_offsets"] for one in partitions),
         null_timestamps=sum(one["null_timestamps"] for one in partitions),
         problems=sum(one["problems"] for one in partitions),
         balanced=all(one["balanced"] for one in partitions),

@@ -77,6 +77,11 @@ class Problem(TypedDict):
     base_offset: int | None
     record_index: int | None
     field: str | None
+    first_lost_offset: int | None
+    """The first offset that may be lost (inclusive), by the neighbours; of ranges with no good
+    batch between them, the first has it for all."""
+    last_lost_offset: int | None
+    """The last offset that may be lost (inclusive); None where no good batch follows."""
     message: str
 
 
@@ -143,6 +148,8 @@ class ChunkResult(TypedDict):
     first_offset: int | None
     last_offset: int | None
     missing_offsets: int
+    lost_offsets: int
+    """Offsets that damage may have cost, as far as good neighbours show."""
     null_timestamps: int
     """Rows whose time Spark's microseconds cannot hold (`timestamp` is null there)."""
 
@@ -166,6 +173,7 @@ class SegmentReconciliation(TypedDict):
     first_offset: int | None
     last_offset: int | None
     missing_offsets: int
+    lost_offsets: int
     null_timestamps: int
     balanced: bool
 
@@ -192,6 +200,7 @@ class PartitionReconciliation(TypedDict):
     first_offset: int | None
     last_offset: int | None
     missing_offsets: int
+    lost_offsets: int
     null_timestamps: int
     last_stable_offset: int | None
     problems: int
