@@ -25,6 +25,7 @@ __all__ = [
     "Record",
     "RecordBatch",
     "RecordIterator",
+    "RescuerCore",
     "_Batch",
     "__version__",
     "arrow_schema",
@@ -247,6 +248,27 @@ class LogBatchesCore:
     def problems(self) -> str: ...
     @property
     def end_offset(self) -> int: ...
+
+@final
+class RescuerCore:
+    """Iterates a segment's quarantined ranges: (position, data, kind, message, repair, suspects).
+
+    A repair is (batch, first byte changed, what was changed), a suspect (offset, timestamp, key,
+    value, headers).
+    """
+
+    def __new__(cls, survey: str, *, max_decompressed_bytes: int = ...) -> Self: ...
+    def __iter__(self) -> Self: ...
+    def __next__(
+        self,
+    ) -> tuple[
+        int,
+        bytes,
+        str,
+        str,
+        tuple[bytes, int, str] | None,
+        list[tuple[int, int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]],
+    ]: ...
 
 # --- the job layer: JSON in, JSON out (magicbyte.jobs.model) ---
 

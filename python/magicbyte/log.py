@@ -25,6 +25,7 @@ from magicbyte.jobs.model import (
     Problem,
     Segment,
 )
+from magicbyte.rescue import Rescued, rescue
 
 __all__ = ["IsolationLevel", "PartitionLog", "Reconciliation"]
 
@@ -255,6 +256,12 @@ class PartitionLog:
         """Decodes every record of every segment and accounts for every byte; keeps nothing."""
         return Reconciliation(json.loads(self._core.verify(isolation_level)))
 
+    def rescue(self) -> Iterator[Rescued]:
+        """Yields every quarantined range with its bytes, a repair if one flipped bit (or a wrong
+        length or magic) explains it, and the records before the damage as suspects. Writes nothing.
+        """
+        return rescue(self.path, max_decompressed_bytes=self._max_decompressed_bytes)
+
     def _read(
         self,
         start_offset: int | None,
@@ -285,6 +292,8 @@ class PartitionLog:
             base_offset=error.base_offset,
             record_index=error.record_index,
             field=error.field,
+            first_lost_offset=None,
+            last_lost_offset=None,
             message=str(error),
         )
 

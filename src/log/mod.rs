@@ -14,6 +14,7 @@ mod partition_log;
 mod partition_metadata;
 mod plan;
 mod producer_snapshot;
+mod rescue;
 mod salvage;
 mod seek;
 mod segment_reader;
@@ -32,6 +33,7 @@ pub use plan::{
     Chunk, DEFAULT_CHUNK_BYTES, IsolationLevel, Plan, PlanOptions, PlanSegment, Problem, plan_partition,
 };
 pub use producer_snapshot::{ProducerStateEntry, parse_producer_snapshot};
+pub use rescue::{Repair, Rescued, Rescuer};
 pub use seek::offset_for_timestamp;
 pub use segment_reader::{Piece, SegmentBatch, SegmentReader, TailKind};
 pub use survey::{Border, Survey, survey_segment};

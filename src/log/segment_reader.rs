@@ -145,6 +145,11 @@ impl SegmentReader {
         self.position
     }
 
+    /// Bytes of the segment, wherever the reader is.
+    pub(super) fn bytes_at(&mut self, position: u64, length: usize) -> io::Result<Bytes> {
+        self.blocks.at(position, length)
+    }
+
     fn read(&mut self) -> io::Result<Piece> {
         let header = self.blocks.at(self.position, HEADER_SIZE_UP_TO_MAGIC)?;
         let rest = self.blocks.size() - self.position;

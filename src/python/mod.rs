@@ -7,6 +7,7 @@ mod facade;
 mod jobs;
 mod log;
 mod record;
+mod rescue;
 mod view;
 
 use pyo3::prelude::*;
@@ -28,6 +29,8 @@ mod _core {
     use super::log::{PyLogBatches, PyPartitionLog};
     #[pymodule_export]
     use super::record::PyRecord;
+    #[pymodule_export]
+    use super::rescue::PyRescuer;
     #[pymodule_export]
     use super::{crc32c, decode_varint, encode_varint};
 

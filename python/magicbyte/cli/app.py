@@ -13,6 +13,7 @@ from magicbyte import _core
 from magicbyte.cli.dump import dump
 from magicbyte.cli.exits import CLEAN, FAILED, USAGE
 from magicbyte.cli.ingest import ingest
+from magicbyte.cli.rescue import rescue
 from magicbyte.cli.stats import stats
 from magicbyte.cli.verify import verify
 from magicbyte.errors import Error
@@ -33,6 +34,7 @@ def app() -> None:
     magicbyte verify /backup/kafka-logs                  is everything readable?
     magicbyte stats  /backup/kafka-logs                  what is in there?
     magicbyte dump   /backup/kafka-logs/orders-0 | head  show me some records
+    magicbyte rescue /backup/kafka-logs --out saved/     what can be saved of the damage?
     magicbyte ingest /backup/kafka-logs tables/          give me Parquet tables, and the proof
 
     Exit codes: 0 clean; 1 done, and problems were found; 2 usage; 3 could not finish, or the sum of
@@ -43,6 +45,7 @@ def app() -> None:
 app.add_command(ingest)
 app.add_command(verify)
 app.add_command(dump)
+app.add_command(rescue)
 app.add_command(stats)
 
 

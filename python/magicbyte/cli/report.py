@@ -96,7 +96,7 @@ def print_problems(problems: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _lost(problem: Mapping[str, Any]) -> str:
-    first, last = problem["first_lost_offset"], problem["last_lost_offset"]
+    first, last = problem["firstLostOffset"], problem["lastLostOffset"]
     if first is None or problem["start"] is None:
         return ""
     return f"; lost: offsets {first:,} to {'?' if last is None else format(last, ',')} at most"

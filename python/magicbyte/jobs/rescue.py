@@ -1,0 +1,123 @@
+"""The job behind `magicbyte rescue`: files for what can be saved of each damaged partition."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from typing import Any, TypedDict
+
+from magicbyte import _core
+from magicbyte.jobs.failure import RefusedError
+from magicbyte.jobs.partitions import list_partitions
+from magicbyte.rescue import Rescued, Suspect, rescue
+
+__all__ = ["RescueReport", "rescue_partitions"]
+
+
+class RescuedRange(TypedDict):
+    """One quarantined range in the report."""
+
+    segment: str
+    start: int
+    end: int
+    kind: str
+    message: str
+    repair: str | None
+    """What a sound copy changes."""
+    suspects: int
+    """Records before the damage."""
+
+
+class RescueReport(TypedDict):
+    """What can be saved, or was."""
+
+    ranges: list[RescuedRange]
+    repairable: int
+    suspects: int
+
+
+def rescue_partitions(
+    sources: Sequence[str],
+    out: str | None = None,
+    *,
+    max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
+) -> RescueReport:
+    """Looks at every quarantined range of the partitions at and below `sources`.
+
+    Into `out`, a directory a partition: `raw/SEGMENT.START-END.bin` holds each range's bytes,
+    `suspects.jsonl` the records before the damage (base64), `repaired/SEGMENT.log` a copy of each
+    segment that repairs make better, with the repaired batches in place. The sources are only read.
+
+    Raises:
+        RefusedError: nothing to read, a partition found twice, or `out` is not empty.
+
+    """
+    if out is not None and os.path.exists(out) and os.listdir(out):
+        raise RefusedError(f"{out} is not empty")
+    report = RescueReport(ranges=[], repairable=0, suspects=0)
+    for listing in list_partitions(sources, distinct=True):
+        found = rescue(listing["path"], max_decompressed_bytes=max_decompressed_bytes)
+        if out is not None:
+            found = _saved(found, os.path.join(out, f"{listing['topic']}-{listing['partition']}"))
+        for one in found:
+            report["ranges"].append(
+                RescuedRange(
+                    segment=one.segment,
+                    start=one.start,
+                    end=one.end,
+                    kind=one.kind,
+                    message=one.message,
+                    repair=None if one.repair is None else one.repair.change,
+                    suspects=len(one.suspects),
+                )
+            )
+            report["repairable"] += one.repair is not None
+            report["suspects"] += len(one.suspects)
+    return report
+
+
+def _saved(found: Iterator[Rescued], out: str) -> Iterator[Rescued]:
+    """Writes what each range gives before it passes it on."""
+    for one in found:
+        segment = os.path.basename(one.segment)
+        _write(os.path.join(out, "raw", f"{segment}.{one.start}-{one.end}.bin"), one.data)
+        if one.suspects:
+            with open(os.path.join(out, "suspects.jsonl"), "a", encoding="utf-8") as lines:
+                lines.writelines(f"{json.dumps(_row(segment, one, row))}\n" for row in one.suspects)
+        if one.repair is not None:
+            _repair(one.segment, os.path.join(out, "repaired", segment), one.start, one.repair.batch)
+        yield one
+
+
+def _write(path: str, data: bytes) -> None:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "xb") as file:
+        file.write(data)
+
+
+def _repair(source: str, copy: str, start: int, batch: bytes) -> None:
+    """Puts a repaired batch into a copy of its segment, which has the same size."""
+    if not os.path.exists(copy):
+        os.makedirs(os.path.dirname(copy), exist_ok=True)
+        shutil.copyfile(source, copy)
+    with open(copy, "r+b") as file:
+        file.seek(start)
+        file.write(batch)
+
+
+def _row(segment: str, one: Rescued, suspect: Suspect) -> dict[str, Any]:
+    def text(data: bytes | None) -> str | None:
+        return None if data is None else base64.b64encode(data).decode()
+
+    return {
+        "segment": segment,
+        "start": one.start,
+        "offset": suspect.offset,
+        "timestamp": suspect.timestamp,
+        "key": text(suspect.key),
+        "value": text(suspect.value),
+        "headers": [[key, text(value)] for key, value in suspect.headers],
+    }
