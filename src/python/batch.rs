@@ -7,9 +7,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyList, PyTuple};
 
 use super::errors::to_py;
-use super::record::{IndexedBatch, PyRecord};
+use super::record::IndexedBatch;
 use super::view::to_bytes;
-use super::{arrow, facade};
+use super::{arrow, facade, objects};
 use crate::columns::{BatchStream, batch_to_arrow};
 use crate::{Batch, Batches, Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
 
@@ -348,8 +348,8 @@ impl BatchBase {
     }
 
     /// Decodes and checks the whole batch, then iterates its records.
-    fn __iter__(&self, py: Python<'_>) -> PyResult<RecordIterator> {
-        Ok(RecordIterator { batch: Arc::new(self.index(py)?), next: Mutex::new(0) })
+    fn __iter__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        objects::iterate(py, Py::new(py, self.index(py)?)?)
     }
 
     /// All records as lists: offsets, timestamps, keys, values (copies).
@@ -411,32 +411,5 @@ impl BatchBase {
             self.data.len(),
             batch.compression().map_or("unknown", Compression::name),
         ))
-    }
-}
-
-/// Iterates the records of one batch.
-#[pyclass(frozen, name = "RecordIterator", module = "magicbyte")]
-pub(super) struct RecordIterator {
-    batch: Arc<IndexedBatch>,
-    next: Mutex<usize>,
-}
-
-#[pymethods]
-impl RecordIterator {
-    fn __iter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    fn __next__(&self) -> Option<PyRecord> {
-        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-        let index = *next;
-        (index < self.batch.entries.len()).then(|| {
-            *next += 1;
-            PyRecord { batch: Arc::clone(&self.batch), index }
-        })
-    }
-
-    fn __length_hint__(&self) -> usize {
-        self.batch.entries.len() - *self.next.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

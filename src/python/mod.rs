@@ -6,6 +6,7 @@ mod errors;
 mod facade;
 mod jobs;
 mod log;
+mod objects;
 mod record;
 mod rescue;
 mod view;
@@ -20,7 +21,7 @@ mod _core {
     #[pymodule_export]
     use super::arrow::{PyArrowBatch, PyArrowSchema, arrow_schema};
     #[pymodule_export]
-    use super::batch::{BatchBase, LegacyBatch, PyBatches, RecordBatch, RecordIterator, read_batches};
+    use super::batch::{BatchBase, LegacyBatch, PyBatches, RecordBatch, read_batches};
     #[pymodule_export]
     use super::jobs::{
         PyChunkDecoder, list_partition, offset_for_timestamp, plan_partition, reconcile, survey_segment,
@@ -28,14 +29,13 @@ mod _core {
     #[pymodule_export]
     use super::log::{PyLogBatches, PyPartitionLog};
     #[pymodule_export]
-    use super::record::PyRecord;
-    #[pymodule_export]
     use super::rescue::PyRescuer;
     #[pymodule_export]
     use super::{crc32c, decode_varint, encode_varint};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::objects::add_types(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("DEFAULT_MAX_DECOMPRESSED_BYTES", crate::DEFAULT_MAX_DECOMPRESSED_BYTES)
     }

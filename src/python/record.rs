@@ -1,18 +1,17 @@
-//! `Record`: one entry of a batch that was checked and indexed as a whole.
-
-use std::sync::Arc;
+//! A record's parts: a batch that was checked and indexed as a whole, and what its records' slower
+//! getters do. The objects themselves are in `objects.rs`.
 
 use ::bytes::Bytes;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyMemoryView, PyString};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use super::errors::to_py;
-use super::facade;
-use super::view::View;
+use super::{facade, objects};
 use crate::record::{ControlRecord, ControlType, Headers, Voter};
 use crate::{Batch, Decompressor, Record, Result, TimestampType};
 
 /// A batch's bytes (decompressed) and where its records stand in them.
+#[pyclass(frozen, name = "_IndexedBatch", module = "magicbyte._core")]
 pub(super) struct IndexedBatch {
     data: Bytes,
     pub(super) entries: Vec<Entry>,
@@ -23,19 +22,32 @@ pub(super) struct IndexedBatch {
 pub(super) struct Entry {
     pub(super) offset: i64,
     pub(super) timestamp: i64,
-    timestamp_type: TimestampType,
-    sequence: i32,
-    attributes: i8,
+    pub(super) key: Nullable,
+    pub(super) value: Nullable,
+    headers: Slice,
     header_count: u32,
-    key: Option<Range>,
-    value: Option<Range>,
-    headers: Range,
+    sequence: i32,
+    timestamp_type: TimestampType,
+    pub(super) attributes: u8,
 }
 
+/// A part of the batch's bytes.
 #[derive(Clone, Copy)]
-pub(super) struct Range {
+pub(super) struct Slice {
     start: u32,
     length: u32,
+}
+
+/// A slice, or null: a length that no slice has.
+#[derive(Clone, Copy)]
+pub(super) struct Nullable(Slice);
+
+impl Nullable {
+    const NULL: Self = Self(Slice { start: 0, length: u32::MAX });
+
+    fn get(self) -> Option<Slice> {
+        (self.0.length != u32::MAX).then_some(self.0)
+    }
 }
 
 impl IndexedBatch {
@@ -54,179 +66,121 @@ impl IndexedBatch {
         let records = batch.records_in(&shared)?;
         let records = if check_crcs { records } else { records.without_crc_check() };
         let base = shared.as_ptr() as usize;
-        let range = |slice: &[u8]| Range {
+        let slice_of = |slice: &[u8]| Slice {
             start: (slice.as_ptr() as usize - base) as u32,
             length: slice.len() as u32,
         };
-        let mut entries = Vec::new();
-        for record in records {
-            let record: Record<'_> = record?;
+        let nullable = |slice: Option<&[u8]>| slice.map_or(Nullable::NULL, |slice| Nullable(slice_of(slice)));
+        // The count is announced, so it reserves no more than the bytes can hold.
+        let mut entries =
+            Vec::with_capacity(records.size_hint().1.unwrap_or(0).min(shared.len() / SMALLEST_RECORD));
+        records.visit(|record: Record<'_>| {
             let (headers, header_count) = record.headers().parts();
             entries.push(Entry {
                 offset: record.offset(),
                 timestamp: record.timestamp(),
-                timestamp_type: record.timestamp_type(),
-                sequence: record.sequence(),
-                attributes: record.attributes(),
+                key: nullable(record.key()),
+                value: nullable(record.value()),
+                headers: if header_count == 0 { Slice { start: 0, length: 0 } } else { slice_of(headers) },
                 header_count,
-                key: record.key().map(range),
-                value: record.value().map(range),
-                headers: if header_count == 0 { Range { start: 0, length: 0 } } else { range(headers) },
+                sequence: record.sequence(),
+                timestamp_type: record.timestamp_type(),
+                attributes: record.attributes() as u8,
             });
-        }
+        })?;
         let (is_control, is_legacy) = (batch.is_control(), batch.magic() < 2);
         Ok(Self { data: shared, entries, is_control, is_legacy })
     }
 
     pub(super) fn key(&self, entry: &Entry) -> Option<&[u8]> {
-        entry.key.map(|range| self.slice(range))
+        self.nullable(entry.key)
     }
 
     pub(super) fn value(&self, entry: &Entry) -> Option<&[u8]> {
-        entry.value.map(|range| self.slice(range))
+        self.nullable(entry.value)
     }
 
-    fn slice(&self, range: Range) -> &[u8] {
-        &self.data[range.start as usize..][..range.length as usize]
+    #[inline]
+    pub(super) fn nullable(&self, slice: Nullable) -> Option<&[u8]> {
+        slice.get().map(|slice| self.slice(slice))
     }
 
-    fn share(&self, range: Range) -> Bytes {
-        self.data.slice(range.start as usize..(range.start + range.length) as usize)
-    }
-}
-
-/// One record. Key and value are views that keep the whole batch alive.
-#[pyclass(frozen, name = "Record", module = "magicbyte")]
-pub(super) struct PyRecord {
-    pub(super) batch: Arc<IndexedBatch>,
-    pub(super) index: usize,
-}
-
-impl PyRecord {
-    fn entry(&self) -> &Entry {
-        &self.batch.entries[self.index]
+    /// The slice's bytes; none of them if it is not this batch's.
+    #[inline]
+    pub(super) fn slice(&self, slice: Slice) -> &[u8] {
+        let start = slice.start as usize;
+        self.data.get(start..start + slice.length as usize).unwrap_or_default()
     }
 
-    fn view<'py>(&self, py: Python<'py>, range: Option<Range>) -> PyResult<Option<Bound<'py, PyMemoryView>>> {
-        range.map(|range| View::memoryview(py, self.batch.share(range))).transpose()
-    }
-
-    fn header_list(&self) -> Headers<'_> {
-        let entry = self.entry();
-        Headers::from_parts(self.batch.slice(entry.headers), entry.header_count)
+    fn header_list(&self, entry: &Entry) -> Headers<'_> {
+        Headers::from_parts(self.slice(entry.headers), entry.header_count)
     }
 }
 
-#[pymethods]
-impl PyRecord {
-    /// Absolute offset in the partition.
-    #[getter]
-    fn offset(&self) -> i64 {
-        self.entry().offset
-    }
+/// Size, attributes, timestamp and offset deltas, key and value lengths, header count.
+const SMALLEST_RECORD: usize = 7;
 
-    /// Milliseconds since 1970; -1 for none.
-    #[getter]
-    fn timestamp(&self) -> i64 {
-        self.entry().timestamp
-    }
+pub(super) fn timestamp_type(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+    facade::timestamp_type(batch.py(), entry.timestamp_type)
+}
 
-    /// Whose clock the timestamp is.
-    #[getter]
-    fn timestamp_type(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        facade::timestamp_type(py, self.entry().timestamp_type)
+/// Bytes of a key that are not UTF-8 come as surrogate escapes.
+pub(super) fn headers(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+    let (py, indexed) = (batch.py(), batch.get());
+    let base = indexed.data.as_ptr() as usize;
+    let list = PyList::empty(py);
+    for header in indexed.header_list(entry) {
+        let key = match std::str::from_utf8(header.key) {
+            Ok(text) => PyString::new(py, text).into_any(),
+            Err(_) => PyBytes::new(py, header.key).call_method1("decode", ("utf-8", "surrogateescape"))?,
+        };
+        let view = |value: &[u8]| {
+            let start = (value.as_ptr() as usize - base) as u32;
+            objects::memoryview(batch, Slice { start, length: value.len() as u32 })
+        };
+        list.append((key, header.value.map(view).transpose()?))?;
     }
+    Ok(list.into_any().unbind())
+}
 
-    /// The key: a read-only memoryview, or None for null.
-    #[getter]
-    fn key<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyMemoryView>>> {
-        self.view(py, self.entry().key)
+pub(super) fn headers_raw(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+    let py = batch.py();
+    let list = PyList::empty(py);
+    for header in batch.get().header_list(entry) {
+        list.append((PyBytes::new(py, header.key), header.value.map(|v| PyBytes::new(py, v))))?;
     }
+    Ok(list.into_any().unbind())
+}
 
-    /// The value: a read-only memoryview, or None for null.
-    #[getter]
-    fn value<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyMemoryView>>> {
-        self.view(py, self.entry().value)
-    }
+/// None for magic 0 and 1, which have no such field.
+pub(super) fn sequence(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+    let sequence = (!batch.get().is_legacy).then_some(entry.sequence);
+    Ok(sequence.into_pyobject(batch.py())?.into_any().unbind())
+}
 
-    /// The key, copied; None for null.
-    #[getter]
-    fn key_bytes<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
-        self.batch.key(self.entry()).map(|key| PyBytes::new(py, key))
+/// For a record of a control batch: its type and payload; else None.
+pub(super) fn control(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+    let (py, indexed) = (batch.py(), batch.get());
+    if !indexed.is_control {
+        return Ok(py.None());
     }
+    let (key, value) = (indexed.key(entry), indexed.value(entry));
+    let control = ControlRecord::parse(key, value).map_err(|e| to_py(py, &e))?;
+    let kind = key.map(ControlType::parse).transpose().map_err(|e| to_py(py, &e))?;
+    Ok(control_dict(py, kind, &control)?.into_any().unbind())
+}
 
-    /// The value, copied; None for null.
-    #[getter]
-    fn value_bytes<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
-        self.batch.value(self.entry()).map(|value| PyBytes::new(py, value))
-    }
-
-    /// The headers in order: (key, memoryview or None); bytes of a key that are not UTF-8 come
-    /// as surrogate escapes.
-    #[getter]
-    fn headers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let list = PyList::empty(py);
-        for header in self.header_list() {
-            let key = match std::str::from_utf8(header.key) {
-                Ok(text) => PyString::new(py, text).into_any(),
-                Err(_) => {
-                    PyBytes::new(py, header.key).call_method1("decode", ("utf-8", "surrogateescape"))?
-                }
-            };
-            let value =
-                header.value.map(|v| View::memoryview(py, self.batch.data.slice_ref(v))).transpose()?;
-            list.append((key, value))?;
-        }
-        Ok(list)
-    }
-
-    /// The headers in order, as bytes, copied.
-    #[getter]
-    fn headers_raw<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let list = PyList::empty(py);
-        for header in self.header_list() {
-            list.append((PyBytes::new(py, header.key), header.value.map(|v| PyBytes::new(py, v))))?;
-        }
-        Ok(list)
-    }
-
-    /// The producer's sequence number, -1 for none; None for magic 0 and 1, which have no such field.
-    #[getter]
-    fn sequence(&self) -> Option<i32> {
-        (!self.batch.is_legacy).then(|| self.entry().sequence)
-    }
-
-    /// The record's own attributes byte (0 to 255).
-    #[getter]
-    fn attributes(&self) -> u8 {
-        self.entry().attributes as u8
-    }
-
-    /// For a record of a control batch: its type and payload; else None.
-    #[getter]
-    fn control<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        if !self.batch.is_control {
-            return Ok(None);
-        }
-        let entry = self.entry();
-        let (key, value) = (self.batch.key(entry), self.batch.value(entry));
-        let control = ControlRecord::parse(key, value).map_err(|e| to_py(py, &e))?;
-        let kind = key.map(ControlType::parse).transpose().map_err(|e| to_py(py, &e))?;
-        control_dict(py, kind, &control).map(Some)
-    }
-
-    fn __repr__(&self) -> String {
-        let entry = self.entry();
-        let size = |range: Option<Range>| range.map_or("None".into(), |r| format!("{} bytes", r.length));
-        format!(
-            "<Record offset={} timestamp={} key={} value={} headers={}>",
-            entry.offset,
-            entry.timestamp,
-            size(entry.key),
-            size(entry.value),
-            entry.header_count
-        )
-    }
+pub(super) fn repr(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+    let size = |slice: Nullable| slice.get().map_or("None".into(), |s| format!("{} bytes", s.length));
+    let text = format!(
+        "<Record offset={} timestamp={} key={} value={} headers={}>",
+        entry.offset,
+        entry.timestamp,
+        size(entry.key),
+        size(entry.value),
+        entry.header_count
+    );
+    Ok(PyString::new(batch.py(), &text).into_any().unbind())
 }
 
 fn control_dict<'py>(

@@ -1,0 +1,451 @@
+//! `Record`, its iterator and the exporter behind its views, written against CPython's C API.
+//!
+//! A Python loop makes one object a record. As a `#[pyclass]` that costs twice of what it does here, where a
+//! record is three pointers from a free list. Everything that can wait is safe code in `record.rs`.
+//!
+//! The invariants that the SAFETY comments below refer to:
+//!
+//! - **Attached**: CPython calls these functions with the GIL held. The wheel is abi3, so there is no
+//!   free-threaded build; the GIL guards the free lists and the iterator's index.
+//! - **Layout**: an object of one of the three types was made by [`allocate`] with that type, so it has
+//!   that type's `repr(C)` struct, whose fields were all written before the object was handed out.
+//! - **Holder**: `holder` is a strong reference to the [`IndexedBatch`] object; `batch`, `entry` and
+//!   `data` point into it. A frozen pyclass does not move or change, so they are valid while the
+//!   object lives.
+#![allow(unsafe_code, reason = "types in CPython's C API")]
+
+use std::cell::UnsafeCell;
+use std::ffi::{CStr, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+use super::record::{self, Entry, IndexedBatch, Slice};
+
+#[repr(C)]
+struct RecordObject {
+    head: ffi::PyObject,
+    holder: *mut ffi::PyObject,
+    batch: *const IndexedBatch,
+    entry: *const Entry,
+}
+
+#[repr(C)]
+struct IteratorObject {
+    head: ffi::PyObject,
+    holder: *mut ffi::PyObject,
+    batch: *const IndexedBatch,
+    next: usize,
+}
+
+/// What a memoryview of a key or value is a view of.
+#[repr(C)]
+struct ExporterObject {
+    head: ffi::PyObject,
+    holder: *mut ffi::PyObject,
+    data: *const u8,
+    length: usize,
+}
+
+/// A type of ours and memory of its objects to use again.
+struct Kind {
+    type_object: AtomicPtr<ffi::PyTypeObject>,
+    free: UnsafeCell<FreeList>,
+    size: usize,
+}
+
+struct FreeList {
+    objects: [*mut ffi::PyObject; FREE_OBJECTS],
+    length: usize,
+}
+
+/// Enough for a loop and what it keeps for a moment.
+const FREE_OBJECTS: usize = 128;
+
+// SAFETY: `free` is touched only by `allocate` and `release`, with the GIL held (Attached).
+unsafe impl Sync for Kind {}
+
+static RECORD: Kind = Kind::new(size_of::<RecordObject>());
+static ITERATOR: Kind = Kind::new(size_of::<IteratorObject>());
+static EXPORTER: Kind = Kind::new(size_of::<ExporterObject>());
+
+impl Kind {
+    const fn new(size: usize) -> Self {
+        let free = FreeList { objects: [ptr::null_mut(); FREE_OBJECTS], length: 0 };
+        Self { type_object: AtomicPtr::new(ptr::null_mut()), free: UnsafeCell::new(free), size }
+    }
+
+    fn make(
+        &self,
+        py: Python<'_>,
+        name: &'static CStr,
+        slots: &mut [ffi::PyType_Slot],
+    ) -> PyResult<Py<PyType>> {
+        let flags =
+            ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION | ffi::Py_TPFLAGS_IMMUTABLETYPE;
+        let mut spec = ffi::PyType_Spec {
+            name: name.as_ptr(),
+            basicsize: self.size as c_int,
+            itemsize: 0,
+            flags: flags as u32,
+            slots: slots.as_mut_ptr(),
+        };
+        // SAFETY: the spec is valid for the call, its slots end in a zero slot and hold functions of
+        // the signatures that CPython's documentation gives for their numbers; getset tables are static.
+        let made = unsafe { ffi::PyType_FromSpec(&mut spec) };
+        // SAFETY: a new reference, or null with an exception set.
+        let made = unsafe { Bound::from_owned_ptr_or_err(py, made) }?.cast_into::<PyType>()?;
+        self.type_object.store(made.as_type_ptr(), Ordering::Release);
+        // The type lives as long as the process: objects in free lists have no reference to it.
+        std::mem::forget(made.clone());
+        Ok(made.unbind())
+    }
+}
+
+/// A new object whose fields behind the head are not written yet; null with an exception set.
+///
+/// # Safety
+/// Attached; the caller writes the fields of the kind's struct before anybody sees the object.
+unsafe fn allocate(kind: &Kind) -> *mut ffi::PyObject {
+    // SAFETY: Attached, so nobody else is in here; memory in the free list has the kind's size and is
+    // owned by nobody. PyObject_Init gives it a type, which it makes a reference of, and a count of 1.
+    unsafe {
+        let free = &mut *kind.free.get();
+        let memory = if free.length > 0 {
+            free.length -= 1;
+            free.objects[free.length]
+        } else {
+            let memory = ffi::PyObject_Malloc(kind.size).cast::<ffi::PyObject>();
+            if memory.is_null() {
+                return ffi::PyErr_NoMemory();
+            }
+            memory
+        };
+        ffi::PyObject_Init(memory, kind.type_object.load(Ordering::Acquire))
+    }
+}
+
+/// Takes the memory of a dead object back.
+///
+/// # Safety
+/// Attached; the object is of this kind, its count is 0, and its holder was given up.
+unsafe fn release(kind: &Kind, object: *mut ffi::PyObject) {
+    // SAFETY: as above; an instance of a heap type owns a reference to its type.
+    unsafe {
+        let type_object = ffi::Py_TYPE(object);
+        let free = &mut *kind.free.get();
+        if free.length < FREE_OBJECTS {
+            free.objects[free.length] = object;
+            free.length += 1;
+        } else {
+            ffi::PyObject_Free(object.cast());
+        }
+        ffi::Py_DECREF(type_object.cast());
+    }
+}
+
+/// An iterator over the batch's records.
+pub(super) fn iterate(py: Python<'_>, batch: Py<IndexedBatch>) -> PyResult<Py<PyAny>> {
+    let inside: *const IndexedBatch = batch.bind(py).get();
+    // SAFETY: Attached; all fields are written before the object is handed out; `into_ptr` gives the
+    // iterator the reference to its holder.
+    unsafe {
+        let iterator = allocate(&ITERATOR).cast::<IteratorObject>();
+        if iterator.is_null() {
+            return Err(PyErr::fetch(py));
+        }
+        (*iterator).holder = batch.into_ptr();
+        (*iterator).batch = inside;
+        (*iterator).next = 0;
+        Ok(Bound::from_owned_ptr(py, iterator.cast()).unbind())
+    }
+}
+
+unsafe extern "C" fn iterator_next(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: Attached, Layout, Holder. The entry is one of the batch's, checked by `get`. Null without an
+    // exception is the end.
+    unsafe {
+        let iterator = slf.cast::<IteratorObject>();
+        let entries = &(&*(*iterator).batch).entries;
+        let Some(entry) = entries.get((*iterator).next) else { return ptr::null_mut() };
+        let record = allocate(&RECORD).cast::<RecordObject>();
+        if !record.is_null() {
+            (*iterator).next += 1;
+            ffi::Py_INCREF((*iterator).holder);
+            (*record).holder = (*iterator).holder;
+            (*record).batch = (*iterator).batch;
+            (*record).entry = entry;
+        }
+        record.cast()
+    }
+}
+
+unsafe extern "C" fn iterator_length_hint(
+    slf: *mut ffi::PyObject,
+    _: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: Attached, Layout, Holder; `next` never passes the number of entries.
+    unsafe {
+        let iterator = slf.cast::<IteratorObject>();
+        let entries = &(&*(*iterator).batch).entries;
+        ffi::PyLong_FromSize_t(entries.len() - (*iterator).next)
+    }
+}
+
+/// Gives up the holder, then the memory.
+macro_rules! dealloc {
+    ($name:ident, $object:ty, $kind:ident) => {
+        unsafe extern "C" fn $name(slf: *mut ffi::PyObject) {
+            // SAFETY: Attached, Layout; CPython calls this once, when the count is 0.
+            unsafe {
+                ffi::Py_DECREF((*slf.cast::<$object>()).holder);
+                release(&$kind, slf);
+            }
+        }
+    };
+}
+dealloc!(record_dealloc, RecordObject, RECORD);
+dealloc!(iterator_dealloc, IteratorObject, ITERATOR);
+dealloc!(exporter_dealloc, ExporterObject, EXPORTER);
+
+unsafe extern "C" fn exporter_getbuffer(
+    slf: *mut ffi::PyObject,
+    view: *mut ffi::Py_buffer,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: Layout, Holder: data and length are a slice of the batch's bytes, which nobody writes to; they are
+    // exported read-only. FillInfo stores a reference to the exporter in the view, so they outlive it.
+    unsafe {
+        let exporter = slf.cast::<ExporterObject>();
+        let (data, length) = ((*exporter).data.cast_mut().cast(), (*exporter).length as ffi::Py_ssize_t);
+        ffi::PyBuffer_FillInfo(view, slf, data, length, 1, flags)
+    }
+}
+
+/// A read-only memoryview of a part of the batch's bytes; keeps them alive.
+///
+/// # Safety
+/// Attached; `holder` is the object of the batch that `bytes` is a part of.
+unsafe fn view(holder: *mut ffi::PyObject, bytes: &[u8]) -> *mut ffi::PyObject {
+    // SAFETY: as above; all fields are written before the object is handed out. The memoryview owns the
+    // exporter, or nobody does and it goes.
+    unsafe {
+        let exporter = allocate(&EXPORTER).cast::<ExporterObject>();
+        if exporter.is_null() {
+            return ptr::null_mut();
+        }
+        ffi::Py_INCREF(holder);
+        (*exporter).holder = holder;
+        (*exporter).data = bytes.as_ptr();
+        (*exporter).length = bytes.len();
+        let view = ffi::PyMemoryView_FromObject(exporter.cast());
+        ffi::Py_DECREF(exporter.cast());
+        view
+    }
+}
+
+/// A read-only memoryview of a part of the batch's bytes.
+pub(super) fn memoryview(batch: &Bound<'_, IndexedBatch>, slice: Slice) -> PyResult<Py<PyAny>> {
+    // SAFETY: the GIL is held, and the slice is checked to be the batch's.
+    let made = unsafe { view(batch.as_ptr(), batch.get().slice(slice)) };
+    // SAFETY: a new reference, or null with an exception set.
+    unsafe { Bound::from_owned_ptr_or_err(batch.py(), made) }.map(Bound::unbind)
+}
+
+/// Reads a record's batch and entry.
+///
+/// # Safety
+/// `slf` is a `Record`; the references are not kept longer than it.
+unsafe fn parts<'a>(slf: *mut ffi::PyObject) -> (&'a IndexedBatch, &'a Entry) {
+    // SAFETY: Layout, Holder.
+    unsafe {
+        let record = slf.cast::<RecordObject>();
+        (&*(*record).batch, &*(*record).entry)
+    }
+}
+
+unsafe fn none() -> *mut ffi::PyObject {
+    // SAFETY: None is a static object; the caller gets a reference of its own.
+    unsafe {
+        let none = ffi::Py_None();
+        ffi::Py_INCREF(none);
+        none
+    }
+}
+
+/// A getter of an int field.
+macro_rules! int_getter {
+    ($name:ident, $field:ident) => {
+        unsafe extern "C" fn $name(slf: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
+            // SAFETY: Attached, Layout, Holder.
+            unsafe { ffi::PyLong_FromLongLong(parts(slf).1.$field.into()) }
+        }
+    };
+}
+int_getter!(get_offset, offset);
+int_getter!(get_timestamp, timestamp);
+int_getter!(get_attributes, attributes);
+
+/// A getter of a nullable slice: copied into `bytes`, or viewed.
+macro_rules! slice_getters {
+    ($copy:ident, $view:ident, $field:ident) => {
+        unsafe extern "C" fn $copy(slf: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
+            // SAFETY: Attached, Layout, Holder; the bytes are copied.
+            unsafe {
+                let (batch, entry) = parts(slf);
+                match batch.nullable(entry.$field) {
+                    Some(bytes) => {
+                        ffi::PyBytes_FromStringAndSize(bytes.as_ptr().cast(), bytes.len() as ffi::Py_ssize_t)
+                    }
+                    None => none(),
+                }
+            }
+        }
+
+        unsafe extern "C" fn $view(slf: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
+            // SAFETY: Attached, Layout, Holder; the bytes are the holder's.
+            unsafe {
+                let (batch, entry) = parts(slf);
+                match batch.nullable(entry.$field) {
+                    Some(bytes) => view((*slf.cast::<RecordObject>()).holder, bytes),
+                    None => none(),
+                }
+            }
+        }
+    };
+}
+slice_getters!(get_key_bytes, get_key, key);
+slice_getters!(get_value_bytes, get_value, value);
+
+/// A getter whose work is a safe function: errors become exceptions, and so does a panic.
+macro_rules! safe_getter {
+    ($name:ident, $work:path) => {
+        unsafe extern "C" fn $name(slf: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
+            // SAFETY: Attached, Layout; the holder is borrowed from a record that the caller keeps.
+            let (py, batch, entry) = unsafe {
+                let py = Python::assume_attached();
+                let holder = Bound::from_borrowed_ptr(py, (*slf.cast::<RecordObject>()).holder);
+                // The holder of a record is an IndexedBatch (Holder).
+                (py, holder.cast_into_unchecked::<IndexedBatch>(), parts(slf).1)
+            };
+            match catch_unwind(AssertUnwindSafe(|| $work(&batch, entry))) {
+                Ok(Ok(object)) => object.into_ptr(),
+                Ok(Err(error)) => {
+                    error.restore(py);
+                    ptr::null_mut()
+                }
+                Err(_) => {
+                    PyRuntimeError::new_err("magicbyte panicked: please report this").restore(py);
+                    ptr::null_mut()
+                }
+            }
+        }
+    };
+}
+safe_getter!(get_timestamp_type, record::timestamp_type);
+safe_getter!(get_headers, record::headers);
+safe_getter!(get_headers_raw, record::headers_raw);
+safe_getter!(get_sequence, record::sequence);
+safe_getter!(get_control, record::control);
+safe_getter!(repr_of, record::repr);
+
+unsafe extern "C" fn record_repr(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: as CPython calls it, which is as it calls a getter.
+    unsafe { repr_of(slf, ptr::null_mut()) }
+}
+
+/// A table that CPython keeps pointers into.
+#[repr(transparent)]
+struct Table<T, const N: usize>(UnsafeCell<[T; N]>);
+
+// SAFETY: only CPython reads the tables, after they were made; nobody writes to them.
+unsafe impl<T, const N: usize> Sync for Table<T, N> {}
+
+const fn getter(name: &'static CStr, get: ffi::getter, doc: &'static CStr) -> ffi::PyGetSetDef {
+    ffi::PyGetSetDef {
+        name: name.as_ptr(),
+        get: Some(get),
+        set: None,
+        doc: doc.as_ptr(),
+        closure: ptr::null_mut(),
+    }
+}
+
+static RECORD_GETTERS: Table<ffi::PyGetSetDef, 13> = Table(UnsafeCell::new([
+    getter(c"offset", get_offset, c"Absolute offset in the partition."),
+    getter(c"timestamp", get_timestamp, c"Milliseconds since 1970; -1 for none."),
+    getter(c"timestamp_type", get_timestamp_type, c"Whose clock the timestamp is."),
+    getter(c"key", get_key, c"The key: a read-only memoryview, or None for null."),
+    getter(c"value", get_value, c"The value: a read-only memoryview, or None for null."),
+    getter(c"key_bytes", get_key_bytes, c"The key, copied; None for null."),
+    getter(c"value_bytes", get_value_bytes, c"The value, copied; None for null."),
+    getter(c"headers", get_headers, c"The headers in order: (key, memoryview or None)."),
+    getter(c"headers_raw", get_headers_raw, c"The headers in order, as bytes, copied."),
+    getter(c"sequence", get_sequence, c"The producer's sequence number, -1 for none; None before magic 2."),
+    getter(c"attributes", get_attributes, c"The record's own attributes byte (0 to 255)."),
+    getter(c"control", get_control, c"For a record of a control batch: its type and payload; else None."),
+    ffi::PyGetSetDef { name: ptr::null(), get: None, set: None, doc: ptr::null(), closure: ptr::null_mut() },
+]));
+
+static ITERATOR_METHODS: Table<ffi::PyMethodDef, 2> = Table(UnsafeCell::new([
+    ffi::PyMethodDef {
+        ml_name: c"__length_hint__".as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunction: iterator_length_hint },
+        ml_flags: ffi::METH_NOARGS,
+        ml_doc: c"How many records are left.".as_ptr(),
+    },
+    ffi::PyMethodDef::zeroed(),
+]));
+
+fn slot(slot: c_int, pfunc: *mut c_void) -> ffi::PyType_Slot {
+    ffi::PyType_Slot { slot, pfunc }
+}
+
+/// Makes the types and adds those that people see to the module.
+pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let end = slot(0, ptr::null_mut());
+    let record = RECORD.make(
+        py,
+        c"magicbyte.Record",
+        &mut [
+            slot(ffi::Py_tp_dealloc, record_dealloc as *mut c_void),
+            slot(ffi::Py_tp_repr, record_repr as *mut c_void),
+            slot(ffi::Py_tp_getset, RECORD_GETTERS.0.get().cast()),
+            slot(
+                ffi::Py_tp_doc,
+                c"One record. Key and value are views that keep the whole batch alive.".as_ptr()
+                    as *mut c_void,
+            ),
+            end,
+        ],
+    )?;
+    let iterator = ITERATOR.make(
+        py,
+        c"magicbyte.RecordIterator",
+        &mut [
+            slot(ffi::Py_tp_dealloc, iterator_dealloc as *mut c_void),
+            slot(ffi::Py_tp_iter, ffi::PyObject_SelfIter as *mut c_void),
+            slot(ffi::Py_tp_iternext, iterator_next as *mut c_void),
+            slot(ffi::Py_tp_methods, ITERATOR_METHODS.0.get().cast()),
+            slot(ffi::Py_tp_doc, c"Iterates the records of one batch.".as_ptr() as *mut c_void),
+            end,
+        ],
+    )?;
+    EXPORTER.make(
+        py,
+        c"magicbyte._core._Exporter",
+        &mut [
+            slot(ffi::Py_tp_dealloc, exporter_dealloc as *mut c_void),
+            slot(ffi::Py_bf_getbuffer, exporter_getbuffer as *mut c_void),
+            end,
+        ],
+    )?;
+    module.add("Record", record)?;
+    module.add("RecordIterator", iterator)
+}
