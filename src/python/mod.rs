@@ -7,6 +7,7 @@ mod facade;
 mod jobs;
 mod log;
 mod record;
+mod sidecars;
 mod view;
 
 use pyo3::prelude::*;
@@ -28,6 +29,11 @@ mod _core {
     use super::log::{PyLogBatches, PyPartitionLog};
     #[pymodule_export]
     use super::record::PyRecord;
+    #[pymodule_export]
+    use super::sidecars::{
+        decompress, leader_epoch_checkpoint, offset_index, partition_metadata, producer_snapshot, time_index,
+        transaction_index,
+    };
     #[pymodule_export]
     use super::{crc32c, decode_varint, encode_varint};
 
