@@ -54,7 +54,7 @@ def _transactions(key: bytes | None, value: bytes | None) -> Decoded:
 def _coordinator(
     types: dict[int, tuple[Message, Message]], key: bytes | None, value: bytes | None
 ) -> Decoded:
-    """A coordinator's record: its key begins with its type, its value with a version (`CoordinatorRecordSerde`)."""
+    """A coordinator's record: type and key, version and value (`CoordinatorRecordSerde`)."""
     if key is None:
         raise InvalidRecordError("a record without a key")
     reader = Reader(key)

@@ -11,12 +11,12 @@ _MEMBER = (Field("groupId", "string"), Field("memberId", "string"))
 _STAMPED_PARTITIONS = (
     Field("topicId", "uuid"),
     Field("partitions", "[]int32"),
-    Field("assignmentEpochs", "[]int32", nullable=0, tag=0, default=None),
+    Field("assignmentEpochs", "[]int32", nullable=0, tag=0),
 )
 _STAMPED_TASKS = (
     Field("subtopologyId", "string"),
     Field("partitions", "[]int32"),
-    Field("assignmentEpochs", "[]int32", nullable=0, tag=0, default=None),
+    Field("assignmentEpochs", "[]int32", nullable=0, tag=0),
 )
 _NAMED_PARTITIONS = (Field("topicId", "uuid"), Field("topicName", "string"), Field("partitions", "[]int32"))
 _PAIR = (Field("key", "string"), Field("value", "string"))
@@ -145,7 +145,7 @@ OFFSETS = {
                     ),
                     nullable=0,
                     tag=0,
-                    default=None,
+                    default={"sessionTimeoutMs": 0, "supportedProtocols": []},
                 ),
             ),
             flexible=0,
@@ -260,7 +260,7 @@ OFFSETS = {
                 Field("epoch", "int32"),
                 Field("metadataHash", "int64"),
                 Field("validatedTopologyEpoch", "int32", tag=0, default=-1),
-                Field("lastAssignmentConfigs", "[]struct", _PAIR, nullable=0, tag=1, default=None),
+                Field("lastAssignmentConfigs", "[]struct", _PAIR, nullable=0, tag=1),
             ),
             flexible=0,
         ),

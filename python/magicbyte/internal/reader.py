@@ -97,9 +97,16 @@ def _value(reader: Reader, field: Field, version: int, flexible: bool) -> Any:
         if count > reader.remaining:
             raise _invalid(f"{field.name} has {count} elements, {reader.remaining} bytes are left")
         return [_element(reader, field, field.type[2:], version, flexible) for _ in range(count)]
-    if field.type == "struct" and nullable and reader.number("int8", field.name) < 0:
+    if field.type == "struct" and nullable and not _is_present(reader, field):
         return None
     return _element(reader, field, field.type, version, flexible, nullable)
+
+
+def _is_present(reader: Reader, field: Field) -> bool:
+    """Before a struct that may be null: a byte, -1 for null, or as a tagged field a varint, 0 for null."""
+    if field.tag is None:
+        return bool(reader.number("int8", field.name) >= 0)
+    return reader.uvarint(field.name) > 0
 
 
 def _element(
