@@ -26,7 +26,7 @@ def annotate(
     """Prints batches as traces, from the one that holds `offset` on; returns the exit code."""
     problems, left = 0, limit
     for path in files:
-        for position, data in _batches(path, offset):
+        for position, data in _batches(path, offset, max_decompressed_bytes):
             if left == 0:
                 return PROBLEMS if problems else CLEAN
             left = None if left is None else left - 1
@@ -34,8 +34,11 @@ def annotate(
     return PROBLEMS if problems else CLEAN
 
 
-def _batches(path: str, offset: int | None) -> Iterator[tuple[int, bytes]]:
-    """Yields position and bytes of each batch by its length alone; at last what is too short for one."""
+def _batches(path: str, offset: int | None, most: int) -> Iterator[tuple[int, bytes]]:
+    """Yields position and bytes of each batch by its length alone; at last what is too short for one.
+
+    No more than `most` bytes of one are read, whatever its length says.
+    """
     size, position = os.path.getsize(path), 0
     with open(path, "rb") as file:
         while position < size:
@@ -44,7 +47,7 @@ def _batches(path: str, offset: int | None) -> Iterator[tuple[int, bytes]]:
                 end = size
             if offset is None or last_offset is None or last_offset >= offset:
                 file.seek(position)
-                yield position, file.read(end - position)
+                yield position, file.read(min(end - position, most))
             position = end
 
 

@@ -121,8 +121,11 @@ def dump(
     if annotate:
         from magicbyte.cli.annotate import annotate as print_traces
 
+        logs = [path for path in _files(sources) if not is_sidecar(path)]
+        if not logs:
+            raise click.UsageError("--annotate is for segments (.log, .checkpoint)")
         return print_traces(
-            [path for path in _files(sources) if not is_sidecar(path)],
+            logs,
             offset=offset,
             limit=1 if limit is None and offset is not None else limit,
             max_decompressed_bytes=max_decompressed_bytes,
