@@ -17,6 +17,7 @@ import pytest
 from conftest import KAFKA, PARTITIONS, Cli
 from digest import expected
 from magicbyte import _core
+from magicbyte.cli.decode import compact_json
 from magicbyte.cli.trace import Span, trace_batch
 from magicbyte.errors import Error
 from magicbyte.internal.metadata import METADATA
@@ -130,6 +131,20 @@ def test_messages(line: dict[str, Any]) -> None:
             read_message(Reader(data[:size]), message, line["version"])
 
 
+def test_json_as_kafka_prints_it() -> None:
+    assert compact_json({"a": '\x1f\\u001f\n"\u00e9'}) == '{"a":"\\u001F\\\\u001f\\n\\"\u00e9"}'
+
+
+def test_decode_says_what_it_cannot_read(cli: Cli, tmp_path: Path) -> None:
+    """Records of another topic: unknown types as Kafka names them, broken ones as problems."""
+    output = cli("dump", KAFKA / "v2_headers", "--decode", "metadata", code=1)
+    assert "key: Error at offset 0, skipping. " in output
+    assert "payload: 76" in output
+    assert "offset 0" in cli.error
+    lines = cli.lines(KAFKA / "consumer_offsets_0", "--decode", "transactions", "--max-records", 1)
+    assert lines[0]["recordType"] == "5"
+
+
 # --- indexes ------------------------------------------------------------------------------------
 
 
@@ -159,11 +174,13 @@ def test_verify_index_as_kafka(cli: Cli, tmp_path: Path, case: dict[str, Any]) -
     found = [reported(line) for line in lines if line["kind"] != "malformed"]
     assert sorted(found) == case["mismatches"]
     assert cli.code == (1 if lines else 0)
-    assert len(cli("dump", *files, "--verify-index", code=cli.code).splitlines()) == len(lines)
+    text = cli("dump", *files, "--verify-index", code=cli.code).splitlines()
+    assert text[len(lines) :] == [f"{len(files)} indexes compared, {len(lines)} differences"]
 
 
 def test_verify_index_of_directories(cli: Cli) -> None:
-    assert cli("dump", KAFKA / "v2_txn", KAFKA / "v2_compacted_txn", "--verify-index") == ""
+    output = cli("dump", KAFKA / "v2_txn", KAFKA / "v2_compacted_txn", "--verify-index")
+    assert output == "25 indexes compared, 0 differences\n"
 
 
 @pytest.mark.partitions("v2_txn")

@@ -12,6 +12,8 @@ from magicbyte.internal.decode import DECODERS, Decode, decoder_of_topic
 
 __all__ = ["compact_json", "decoded_text", "decoder_for", "topic_of_file"]
 
+_ESCAPE = re.compile(r"\\(?:u[0-9a-f]{4}|.)")
+
 
 def topic_of_file(path: str) -> str:
     """The topic by the name of a file's directory, `topic-N`."""
@@ -47,5 +49,6 @@ def _value_text(value: dict[str, Any] | str | None) -> str:
 
 
 def compact_json(document: Any) -> str:
-    """JSON as Kafka's tools print it: no spaces, nothing escaped that need not be."""
-    return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+    """JSON as Kafka's tools print it: no spaces, nothing escaped that need not be, hex in capitals."""
+    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+    return _ESCAPE.sub(lambda escape: escape[0][:2] + escape[0][2:].upper(), text)

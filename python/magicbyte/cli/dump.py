@@ -92,7 +92,9 @@ def dump(
     partition.metadata).
 
     The kafka format shows what is in the file, control records and aborted ones included. jsonl shows
-    the data records, with the facts of their batches.
+    the data records, with the facts of their batches. In __consumer_offsets, __transaction_state and
+    __cluster_metadata the records are decoded. --verify-index finds what kafka-dump-log finds, entries
+    of old brokers included that point inside an append: they do no harm.
 
     \b
     magicbyte dump orders-0/ | head
