@@ -45,9 +45,11 @@ pub(super) fn time_index(
     Ok(log::time_index_entries(data, base_offset).map(|e| (e.timestamp, e.offset)).collect())
 }
 
+type Aborted = (i16, i64, i64, i64, i64);
+
 /// (version, producer id, first offset, last offset, last stable offset) of each aborted transaction.
 #[pyfunction]
-pub(super) fn transaction_index(py: Python<'_>, data: &[u8]) -> PyResult<Vec<(i16, i64, i64, i64, i64)>> {
+pub(super) fn transaction_index(py: Python<'_>, data: &[u8]) -> PyResult<Vec<Aborted>> {
     let entries = or_raise(py, parse_transaction_index(data))?.into_iter();
     let facts = |e: log::AbortedTransaction| {
         (e.version, e.producer_id, e.first_offset, e.last_offset, e.last_stable_offset)

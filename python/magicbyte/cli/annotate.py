@@ -16,6 +16,7 @@ __all__ = ["annotate"]
 
 _HEADER = struct.Struct(">qiibIhi")
 _OVERHEAD = 12
+_MAGIC_AT = 16
 _LINE = 8
 _SHOWN = 64
 
@@ -55,9 +56,10 @@ def _bounds(file: BinaryIO, position: int) -> tuple[int | None, int | None]:
     """Where the batch ends and its last offset, as far as its header says so."""
     file.seek(position)
     header = file.read(_HEADER.size)
-    if len(header) < _HEADER.size:
+    if len(header) <= _MAGIC_AT:
         return None, None
-    base, length, _, magic, _, _, delta = _HEADER.unpack(header)
+    # The smallest message of magic 0 ends before the last of these fields.
+    base, length, _, magic, _, _, delta = _HEADER.unpack(header.ljust(_HEADER.size, b"\0"))
     last_offset = base + delta if magic == 2 else base
     return (position + _OVERHEAD + length if length > 0 else None), last_offset
 

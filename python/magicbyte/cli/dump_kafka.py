@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any
 
 from magicbyte import _core
@@ -97,13 +97,11 @@ class _Printer:
                 self._count(1)
                 _print(_batch_line(position, batch))
                 return
-            checksums = _legacy_checksums(batch, self._max_decompressed_bytes)
-            for record in batch:
+            checksums = chain(_legacy_checksums(batch, self._max_decompressed_bytes), repeat(""))
+            for record, checksum in zip(batch, checksums, strict=False):
                 if not self.full and self._selection.takes(record.offset, record.timestamp):
                     self._count(1)
-                    lines.append(
-                        _record_line(batch, record, next(checksums, "")) + self._content(batch, record)
-                    )
+                    lines.append(_record_line(batch, record, checksum) + self._content(batch, record))
         except Error as error:
             self._problem(error)
         if lines or not self._selection.limited:
@@ -194,10 +192,10 @@ def _text(value: bytes) -> str:
 
 
 def _legacy_checksums(batch: Batch, max_decompressed_bytes: int) -> Iterator[str]:
-    """What Kafka says about the CRC-32 of each message of magic 0 or 1."""
+    """What Kafka says about the CRC-32 of each message of magic 0 or 1; nothing for magic 2."""
     if isinstance(batch, _core.RecordBatch):
-        yield from repeat("")
-    elif batch.compression is Compression.NONE:
+        return
+    if batch.compression is Compression.NONE:
         yield f" isValid: {_java(batch.is_valid())} crc: {batch.crc}"
     else:
         # Those of a wrapper's messages: with LogAppendTime they cover a time that no record shows.
