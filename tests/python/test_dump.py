@@ -23,6 +23,7 @@ from magicbyte.errors import Error
 from magicbyte.internal.metadata import METADATA
 from magicbyte.internal.offsets import OFFSETS
 from magicbyte.internal.reader import Reader, read_message
+from magicbyte.internal.schema import Field, Message
 from magicbyte.internal.transactions import TRANSACTIONS
 
 DUMPS = KAFKA.parent / "dump"
@@ -143,6 +144,12 @@ def test_decode_says_what_it_cannot_read(cli: Cli, tmp_path: Path) -> None:
     assert "offset 0" in cli.error
     lines = cli.lines(KAFKA / "consumer_offsets_0", "--decode", "transactions", "--max-records", 1)
     assert lines[0]["recordType"] == "5"
+
+
+def test_numbers_that_json_lacks() -> None:
+    message = Message("Example", (Field("a", "float64"), Field("b", "float64")))
+    found = read_message(Reader(struct.pack(">dd", float("nan"), float("-inf"))), message, 0)
+    assert found == {"a": "NaN", "b": "-Infinity"}
 
 
 # --- indexes ------------------------------------------------------------------------------------

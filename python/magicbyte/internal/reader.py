@@ -7,6 +7,8 @@ fields only where they differ from their default.
 from __future__ import annotations
 
 import base64
+import json
+import math
 import struct
 from typing import Any
 
@@ -123,7 +125,9 @@ def _element(
                 return None
             data = reader.take(size, field.name)
             return data.decode(errors="replace") if kind == "string" else base64.b64encode(data).decode()
-    return reader.number(kind, field.name)
+    number = reader.number(kind, field.name)
+    # JSON has no words for NaN and the infinities: Kafka's are strings there.
+    return number if math.isfinite(number) else json.dumps(number)
 
 
 def _length(reader: Reader, kind: str, name: str, flexible: bool, nullable: bool) -> int | None:
