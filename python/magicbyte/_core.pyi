@@ -31,13 +31,20 @@ __all__ = [
     "arrow_schema",
     "crc32c",
     "decode_varint",
+    "decompress",
     "encode_varint",
+    "leader_epoch_checkpoint",
     "list_partition",
     "offset_for_timestamp",
+    "offset_index",
+    "partition_metadata",
     "plan_partition",
+    "producer_snapshot",
     "read_batches",
     "reconcile",
     "survey_segment",
+    "time_index",
+    "transaction_index",
 ]
 __version__: Final[str]
 DEFAULT_MAX_DECOMPRESSED_BYTES: Final[int]
@@ -269,6 +276,35 @@ class RescuerCore:
         tuple[bytes, int, str] | None,
         list[tuple[int, int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]],
     ]: ...
+# --- the files beside a segment, for `magicbyte dump` ---
+
+def offset_index(data: bytes, base_offset: int, *, check: bool = True) -> list[tuple[int, int]]:
+    """The entries of an `.index`, (offset, position); the zero tail is left out.
+
+    Raises Error if the size or the order is wrong; without `check` shows what is there.
+    """
+
+def time_index(data: bytes, base_offset: int, *, check: bool = True) -> list[tuple[int, int]]:
+    """The entries of a `.timeindex`, (timestamp in ms, offset); as `offset_index`."""
+
+def transaction_index(data: bytes) -> list[tuple[int, int, int, int, int]]:
+    """The entries of a `.txnindex`: version, producer id, first, last (inclusive), last stable offset."""
+
+def producer_snapshot(data: bytes) -> list[tuple[int, int, int, int, int, int, int, int | None]]:
+    """The producers of a `.snapshot`.
+
+    Producer id, epoch, last sequence, last offset, offset delta, timestamp (ms), coordinator epoch,
+    first offset of the open transaction. Raises Error or, for a wrong CRC, CorruptRecordError.
+    """
+
+def leader_epoch_checkpoint(text: str) -> list[tuple[int, int]]:
+    """The lines of a `leader-epoch-checkpoint`: epoch, start offset."""
+
+def partition_metadata(text: str) -> tuple[int, str]:
+    """What `partition.metadata` says: version, topic id."""
+
+def decompress(compression: int, magic: int, payload: Buffer, *, max_decompressed_bytes: int = ...) -> bytes:
+    """A batch's payload, decompressed with the codec of this number as Kafka does it for `magic`."""
 
 # --- the job layer: JSON in, JSON out (magicbyte.jobs.model) ---
 

@@ -26,7 +26,7 @@ pub use accounting::{ByteRange, ChunkResult, PartitionReconciliation, SegmentRec
 pub use chunk_reader::{BatchCounts, ChunkReader, Disposition};
 pub use directory::{IgnoredFile, Listing, Segment, Sidecar, list_partition};
 pub use leader_epoch_checkpoint::{EpochEntry, parse_leader_epoch_checkpoint};
-pub use offset_index::{OffsetIndexEntry, parse_offset_index};
+pub use offset_index::{OffsetIndexEntry, offset_index_entries, parse_offset_index};
 pub use partition_log::{LogBatch, LogBatches, OnError, PartitionLog, ReadOptions};
 pub use partition_metadata::{PartitionMetadata, parse_partition_metadata};
 pub use plan::{
@@ -37,7 +37,7 @@ pub use rescue::{Repair, Rescued, Rescuer};
 pub use seek::offset_for_timestamp;
 pub use segment_reader::{Piece, SegmentBatch, SegmentReader, TailKind};
 pub use survey::{Border, Survey, survey_segment};
-pub use time_index::{TimeIndexEntry, parse_time_index};
+pub use time_index::{TimeIndexEntry, parse_time_index, time_index_entries};
 pub use transaction_index::{AbortedTransaction, parse_transaction_index};
 
 pub use crate::state::transactions::{AbortedRange, TransactionEvent};

@@ -15,17 +15,22 @@ pub struct OffsetIndexEntry {
     pub position: u32,
 }
 
-/// Reads an offset index whose segment has this base offset. The zero tail of a live copy's
-/// preallocated file is left out.
+/// The entries of an offset index as they stand, in whatever order, for those who look at damaged
+/// files. The zero tail of a live copy's preallocated file and a cut last entry are left out.
+pub fn offset_index_entries(data: &[u8], base_offset: i64) -> impl Iterator<Item = OffsetIndexEntry> {
+    used_entries(data, ENTRY).map(move |e| OffsetIndexEntry {
+        offset: base_offset.wrapping_add(be!(e, 0, i32).into()),
+        position: be!(e, 4, u32),
+    })
+}
+
+/// Reads an offset index whose segment has this base offset; the zero tail is left out.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidSidecar`] if the size is no multiple of 8 or entries do not increase.
 pub fn parse_offset_index(data: &[u8], base_offset: i64) -> Result<Vec<OffsetIndexEntry>> {
-    let entry = |e: &[u8]| OffsetIndexEntry {
-        offset: base_offset.wrapping_add(be!(e, 0, i32).into()),
-        position: be!(e, 4, u32),
-    };
-    let entries: Vec<_> = used_entries(data, ENTRY, "an offset index")?.map(entry).collect();
+    check_size(data, ENTRY, "an offset index")?;
+    let entries: Vec<_> = offset_index_entries(data, base_offset).collect();
     let increasing =
         |pair: &[OffsetIndexEntry]| pair[0].offset < pair[1].offset && pair[0].position < pair[1].position;
     if !entries.windows(2).all(increasing) || entries.first().is_some_and(|e| e.offset < base_offset) {
@@ -34,19 +39,19 @@ pub fn parse_offset_index(data: &[u8], base_offset: i64) -> Result<Vec<OffsetInd
     Ok(entries)
 }
 
-/// The entries of an index file before its zero tail. A first entry may be all zeros and used
-/// (offset = base offset, position 0) only if it is not the start of the tail.
-pub(super) fn used_entries<'a>(
-    data: &'a [u8],
-    size: usize,
-    what: &'static str,
-) -> Result<impl Iterator<Item = &'a [u8]>> {
-    if !data.len().is_multiple_of(size) {
+pub(super) fn check_size(data: &[u8], entry: usize, what: &'static str) -> Result<()> {
+    if !data.len().is_multiple_of(entry) {
         let kind = ErrorKind::InvalidSidecar("the size is not a multiple of an entry's");
         return Err(Error::new(kind).in_field(what));
     }
+    Ok(())
+}
+
+/// The entries of an index file before its zero tail. A first entry may be all zeros and used
+/// (offset = base offset, position 0) only if it is not the start of the tail.
+pub(super) fn used_entries(data: &[u8], size: usize) -> impl Iterator<Item = &[u8]> {
     let tail = data.iter().rev().take_while(|&&byte| byte == 0).count();
     // The last used entry may end in zero bytes of its own.
-    let used = (data.len() - tail).div_ceil(size) * size;
-    Ok(data[..used].chunks_exact(size))
+    let used = ((data.len() - tail).div_ceil(size) * size).min(data.len());
+    data[..used].chunks_exact(size)
 }

@@ -1,6 +1,6 @@
 //! `.timeindex`: largest timestamp so far to offset, 12 bytes an entry (Kafka's `TimeIndex`).
 
-use super::offset_index::used_entries;
+use super::offset_index::{check_size, used_entries};
 use crate::bytes::cursor::be;
 use crate::error::{ErrorKind, Result};
 
@@ -16,16 +16,22 @@ pub struct TimeIndexEntry {
     pub offset: i64,
 }
 
+/// The entries of a time index as they stand, in whatever order; the zero tail and a cut last entry
+/// are left out.
+pub fn time_index_entries(data: &[u8], base_offset: i64) -> impl Iterator<Item = TimeIndexEntry> {
+    used_entries(data, ENTRY).map(move |e| TimeIndexEntry {
+        timestamp: be!(e, 0, i64),
+        offset: base_offset.wrapping_add(be!(e, 8, i32).into()),
+    })
+}
+
 /// Reads a time index whose segment has this base offset; the zero tail is left out.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidSidecar`] if the size is no multiple of 12 or entries go back.
 pub fn parse_time_index(data: &[u8], base_offset: i64) -> Result<Vec<TimeIndexEntry>> {
-    let entry = |e: &[u8]| TimeIndexEntry {
-        timestamp: be!(e, 0, i64),
-        offset: base_offset.wrapping_add(be!(e, 8, i32).into()),
-    };
-    let entries: Vec<_> = used_entries(data, ENTRY, "a time index")?.map(entry).collect();
+    check_size(data, ENTRY, "a time index")?;
+    let entries: Vec<_> = time_index_entries(data, base_offset).collect();
     let going_on =
         |pair: &[TimeIndexEntry]| pair[0].timestamp < pair[1].timestamp && pair[0].offset <= pair[1].offset;
     if !entries.windows(2).all(going_on) || entries.first().is_some_and(|e| e.offset < base_offset) {

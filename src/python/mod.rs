@@ -9,6 +9,7 @@ mod log;
 mod objects;
 mod record;
 mod rescue;
+mod sidecars;
 mod view;
 
 use pyo3::prelude::*;
@@ -30,6 +31,11 @@ mod _core {
     use super::log::{PyLogBatches, PyPartitionLog};
     #[pymodule_export]
     use super::rescue::PyRescuer;
+    #[pymodule_export]
+    use super::sidecars::{
+        decompress, leader_epoch_checkpoint, offset_index, partition_metadata, producer_snapshot, time_index,
+        transaction_index,
+    };
     #[pymodule_export]
     use super::{crc32c, decode_varint, encode_varint};
 

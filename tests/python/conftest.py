@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from magicbyte.cli import main
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,6 +41,35 @@ def source(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     for path in directory.rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
     return directory
+
+
+class Cli:
+    """Runs the command line in this process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+        self.error = ""
+        self.code = 0
+
+    def __call__(self, *arguments: object, code: int | None = 0) -> str:
+        """Returns standard output; the exit code has to be `code`, if one is given."""
+        self.code = main([str(argument) for argument in arguments])
+        output, self.error = self._capsys.readouterr()
+        assert code is None or self.code == code, self.error
+        return output
+
+    def json(self, *arguments: object, code: int = 0) -> Any:
+        return json.loads(self(*arguments, "--json", code=code))
+
+    def lines(self, *arguments: object, code: int = 0) -> list[dict[str, Any]]:
+        output = self("dump", *arguments, "--format", "jsonl", code=code)
+        return [json.loads(line) for line in output.splitlines()]
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """The command line."""
+    return Cli(capsys)
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,10 @@ import traceback
 from collections.abc import Sequence
 
 import click
+from click.shell_completion import shell_complete
 
 from magicbyte import _core
+from magicbyte.cli.completion import COMPLETE_VARIABLE, completion
 from magicbyte.cli.dump import dump
 from magicbyte.cli.exits import CLEAN, FAILED, USAGE
 from magicbyte.cli.ingest import ingest
@@ -35,6 +37,7 @@ def app() -> None:
     magicbyte stats  /backup/kafka-logs                  what is in there?
     magicbyte dump   /backup/kafka-logs/orders-0 | head  show me some records
     magicbyte rescue /backup/kafka-logs --out saved/     what can be saved of the damage?
+    magicbyte dump   __consumer_offsets-7 | less         who committed what
     magicbyte ingest /backup/kafka-logs tables/          give me Parquet tables, and the proof
 
     Exit codes: 0 clean; 1 done, and problems were found; 2 usage; 3 could not finish, or the sum of
@@ -47,11 +50,14 @@ app.add_command(verify)
 app.add_command(dump)
 app.add_command(rescue)
 app.add_command(stats)
+app.add_command(completion)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code and raises nothing."""
     try:
+        if instruction := os.environ.get(COMPLETE_VARIABLE):
+            return shell_complete(app, {}, "magicbyte", COMPLETE_VARIABLE, instruction)
         # Not `app.main`: it makes exit codes of its own, 1 for a closed pipe among them.
         with app.make_context("magicbyte", list(sys.argv[1:] if arguments is None else arguments)) as context:
             code = app.invoke(context)

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from magicbyte.cli import options
+from magicbyte.cli.selection import Selection
+
+if TYPE_CHECKING:
+    from magicbyte.jobs.model import PartitionListing
 
 __all__ = ["dump"]
 
@@ -14,7 +20,7 @@ _VALUE_FORMAT = click.Choice(["utf-8", "hex", "base64"])
 
 
 @click.command()
-@click.argument("source", metavar="SRC", type=click.Path(exists=True))
+@click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(exists=True))
 @click.option(
     "--format",
     "form",
@@ -40,10 +46,29 @@ _VALUE_FORMAT = click.Choice(["utf-8", "hex", "base64"])
 @click.option("--end-timestamp", type=options.TIME, help="The time behind the last one.")
 @click.option("--max-records", type=click.IntRange(min=0), help="Stop after so many records (or batches).")
 @click.option("--no-records", is_flag=True, help="Print batches only.")
+@click.option(
+    "--decode",
+    type=click.Choice(["auto", "offsets", "transactions", "metadata", "none"]),
+    default="auto",
+    show_default=True,
+    help="Decode the records of an internal topic; auto: if the directory is named as one.",
+)
+@click.option(
+    "--verify-index",
+    is_flag=True,
+    help="Compare the indexes with the log and print what differs, nothing else.",
+)
+@click.option("--annotate", is_flag=True, help="Print the bytes of batches, each field with its meaning.")
+@click.option(
+    "--offset", type=click.IntRange(min=0), help="annotate: begin with the batch that holds this offset."
+)
+@click.option(
+    "--limit", type=click.IntRange(min=0), help="annotate: so many batches.  [default: 1 with --offset]"
+)
 @options.isolation_level
 @options.max_decompressed_bytes
 def dump(
-    source: str,
+    sources: tuple[str, ...],
     form: str,
     as_json: bool,
     key_format: str,
@@ -54,45 +79,111 @@ def dump(
     end_timestamp: int | None,
     max_records: int | None,
     no_records: bool,
+    decode: str,
+    verify_index: bool,
+    annotate: bool,
+    offset: int | None,
+    limit: int | None,
     isolation_level: str,
     max_decompressed_bytes: int,
 ) -> int:
-    """Print the records of SRC: a partition directory, a segment file, or a directory of partitions.
+    """Print what is in SRC: partition directories or directories of them, segment files, and the files
+    beside segments (.index .timeindex .txnindex .snapshot .checkpoint leader-epoch-checkpoint
+    partition.metadata).
 
     The kafka format shows what is in the file, control records and aborted ones included. jsonl shows
-    the data records, with the facts of their batches.
+    the data records, with the facts of their batches. In __consumer_offsets, __transaction_state and
+    __cluster_metadata the records are decoded. --verify-index finds what kafka-dump-log finds, entries
+    of old brokers included that point inside an append: they do no harm.
 
     \b
     magicbyte dump orders-0/ | head
     magicbyte dump orders-0/00000000000000000000.log --no-records
+    magicbyte dump orders-0/*.index orders-0/*.snapshot
     magicbyte dump orders-0/ --format jsonl --start-timestamp 2024-05-01T12:00 --max-records 10
     magicbyte dump orders-0/ --format jsonl --value-format base64 | jq -r .value
+    magicbyte dump __consumer_offsets-7/                  who committed what
+    magicbyte dump backup/offsets --decode offsets        the same in a directory of another name
+    magicbyte dump orders-0/ --verify-index               do the indexes lead to the right batches?
+    magicbyte dump orders-0/ --annotate --offset 1234     the bytes of one batch, explained
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
-    from magicbyte.cli.selection import Selection
-    from magicbyte.jobs.partitions import list_partitions, list_segment_file
+    from magicbyte.cli.sidecars import is_sidecar
 
-    selection = Selection(start_offset, end_offset, start_timestamp, end_timestamp, max_records)
-    whole = os.path.isdir(source)
-    if as_json or form == "jsonl":
-        from magicbyte.cli.dump_jsonl import dump_jsonl
+    jsonl = as_json or form == "jsonl"
+    if (offset is not None or limit is not None) and not annotate:
+        raise click.UsageError("--offset and --limit belong to --annotate")
+    if annotate and (jsonl or verify_index):
+        raise click.UsageError("--annotate prints text of its own: neither --format jsonl nor --verify-index")
+    if isolation_level != "read_uncommitted" and not (jsonl and not verify_index):
+        raise click.UsageError("--isolation-level belongs to --format jsonl")
+    if verify_index:
+        from magicbyte.cli.verify_index import verify_indexes
 
-        listings = list_partitions([source]) if whole else [list_segment_file(source)]
-        return dump_jsonl(
-            listings,
-            selection,
-            key_format=key_format,
-            value_format=value_format,
-            isolation_level=isolation_level,
-            no_records=no_records,
+        return verify_indexes(_files(sources), as_json=jsonl, max_decompressed_bytes=max_decompressed_bytes)
+    if annotate:
+        from magicbyte.cli.annotate import annotate as print_traces
+
+        logs = [path for path in _files(sources) if not is_sidecar(path)]
+        if not logs:
+            raise click.UsageError("--annotate is for segments (.log, .checkpoint)")
+        return print_traces(
+            logs,
+            offset=offset,
+            limit=1 if limit is None and offset is not None else limit,
             max_decompressed_bytes=max_decompressed_bytes,
         )
-    if isolation_level != "read_uncommitted":
-        raise click.UsageError("--isolation-level belongs to --format jsonl")
+    selection = Selection(start_offset, end_offset, start_timestamp, end_timestamp, max_records)
+    if jsonl:
+        from magicbyte.cli.dump_jsonl import dump_jsonl, dump_sidecars_jsonl
+
+        sidecars = [path for path in sources if is_sidecar(path)]
+        logs = [path for path in sources if not is_sidecar(path)]
+        code = dump_sidecars_jsonl(sidecars)
+        if not logs:
+            return code
+        return max(
+            code,
+            dump_jsonl(
+                _listings(logs),
+                selection,
+                key_format=key_format,
+                value_format=value_format,
+                decode=decode,
+                isolation_level=isolation_level,
+                no_records=no_records,
+                max_decompressed_bytes=max_decompressed_bytes,
+            ),
+        )
     from magicbyte.cli.dump_kafka import dump_kafka
 
-    files = [source]
-    if whole:
-        segments = [segment["path"] for one in list_partitions([source]) for segment in one["segments"]]
-        # As Kafka does, the lines name files by the path that was given.
-        files = [os.path.join(source, os.path.relpath(path, source)) for path in segments]
-    return dump_kafka(files, selection, no_records=no_records, max_decompressed_bytes=max_decompressed_bytes)
+    return dump_kafka(
+        _files(sources),
+        selection,
+        decode=decode,
+        no_records=no_records,
+        max_decompressed_bytes=max_decompressed_bytes,
+    )
+
+
+def _listings(sources: Sequence[str]) -> list[PartitionListing]:
+    from magicbyte.jobs.partitions import list_partitions, list_segment_file
+
+    return [
+        listing
+        for source in sources
+        for listing in (list_partitions([source]) if os.path.isdir(source) else [list_segment_file(source)])
+    ]
+
+
+def _files(sources: Sequence[str]) -> list[str]:
+    """The files themselves, and the segments of directories, named as Kafka does by the path given."""
+    from magicbyte.jobs.partitions import list_partitions
+
+    files = []
+    for source in sources:
+        if os.path.isdir(source):
+            paths = [segment["path"] for one in list_partitions([source]) for segment in one["segments"]]
+            files += [os.path.join(source, os.path.relpath(path, source)) for path in paths]
+        else:
+            files.append(source)
+    return files

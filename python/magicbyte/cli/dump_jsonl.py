@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,15 +12,18 @@ from itertools import islice
 from typing import Any
 
 from magicbyte import _core
+from magicbyte.cli.decode import decoder_for
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.selection import Selection
+from magicbyte.cli.sidecars import read_sidecar
+from magicbyte.errors import Error
 from magicbyte.jobs.columns import RECORDS_WITH_METADATA
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.model import PartitionListing
 from magicbyte.jobs.plan import Planned, Range, plan_partitions, tasks_of
 from magicbyte.jobs.reading import ReadOptions, read_chunk
 
-__all__ = ["dump_jsonl"]
+__all__ = ["dump_jsonl", "dump_sidecars_jsonl"]
 
 Encode = Callable[[bytes], str]
 
@@ -37,6 +41,7 @@ def dump_jsonl(
     *,
     key_format: str,
     value_format: str,
+    decode: str,
     isolation_level: str,
     no_records: bool,
     max_decompressed_bytes: int,
@@ -59,11 +64,29 @@ def dump_jsonl(
         ReadOptions(columns, no_records, max_decompressed_bytes),
         _ENCODERS[key_format],
         _ENCODERS[value_format],
+        decode,
     )
     rows = lines.batches() if no_records else lines.records()
     for row in islice(rows, selection.max_records):
-        sys.stdout.write(json.dumps(row, ensure_ascii=False) + "\n")
+        _print(row)
     return PROBLEMS if lines.problems else CLEAN
+
+
+def dump_sidecars_jsonl(files: Sequence[str]) -> int:
+    """Prints the entries of indexes, snapshots and checkpoints; returns the exit code."""
+    problems = 0
+    for path in files:
+        entries, error = read_sidecar(path)
+        for entry in entries:
+            _print({"file": os.path.basename(path), **entry})
+        if error is not None:
+            problems += 1
+            print(f"magicbyte: {path}: {error}", file=sys.stderr)
+    return PROBLEMS if problems else CLEAN
+
+
+def _print(row: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
 @dataclass
@@ -75,6 +98,7 @@ class _Lines:
     options: ReadOptions
     encode_key: Encode
     encode_value: Encode
+    decode: str
     problems: int = 0
 
     def _rows(self, table: str) -> Iterator[dict[str, Any]]:
@@ -96,6 +120,7 @@ class _Lines:
                 yield self._record(row, timestamp)
 
     def _record(self, row: dict[str, Any], timestamp: int) -> dict[str, Any]:
+        facts = self._decoded(row)
         key, value = row.pop("key"), row.pop("value")
         headers = row.pop("headers") or []
         place = {name: row.pop(name) for name in ("topic", "partition", "offset")}
@@ -113,7 +138,24 @@ class _Lines:
                 for one in headers
             ],
             **row,
+            **facts,
         }
+
+    def _decoded(self, row: dict[str, Any]) -> dict[str, Any]:
+        """A record of an internal topic, decoded: its key and value then take the place of the bytes."""
+        decoder = decoder_for(self.decode, row["topic"])
+        if decoder is None:
+            return {}
+        try:
+            decoded = decoder(row["key"], row["value"])
+        except LookupError as unknown:
+            return {"recordType": str(unknown)}
+        except Error as error:
+            self.problems += 1
+            print(f"record at offset {row['offset']}: {error}", file=sys.stderr)
+            return {"error": str(error)}
+        value = None if row["value"] is None else decoded.value
+        return {"recordType": decoded.name, "key": decoded.key, "value": value}
 
     def batches(self) -> Iterator[dict[str, Any]]:
         for row in self._rows("batches"):

@@ -6,26 +6,26 @@ Scripts read these lines, so they are kept to the letter, U+FFFD for bytes that 
 from __future__ import annotations
 
 import base64
-import json
 import os
 import re
-import struct
 import sys
-import zlib
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from itertools import chain, repeat
+from typing import Any
 
 from magicbyte import _core
+from magicbyte.cli.decode import compact_json, decoded_text, decoder_for, topic_of_file
 from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.segment_file import Batch, batches
 from magicbyte.cli.selection import Selection
+from magicbyte.cli.sidecars import base_offset, is_sidecar, read_sidecar, sidecar_lines
+from magicbyte.cli.trace import inner_checksums
 from magicbyte.enums import Compression, TimestampType
 from magicbyte.errors import Error
+from magicbyte.internal.decode import Decode
 
 __all__ = ["dump_kafka"]
 
-Batch: TypeAlias = "_core.RecordBatch | _core.LegacyBatch"
-
-_BLOCK_BYTES = 16 << 20
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 _TIMESTAMP_TYPES = {
     TimestampType.NO_TIMESTAMP_TYPE: "NoTimestampType",
@@ -35,21 +35,29 @@ _TIMESTAMP_TYPES = {
 
 
 def dump_kafka(
-    files: Sequence[str], selection: Selection, *, no_records: bool, max_decompressed_bytes: int
+    files: Sequence[str], selection: Selection, *, decode: str, no_records: bool, max_decompressed_bytes: int
 ) -> int:
-    """Prints batches and records of files as they lie there; returns the exit code."""
-    printer = _Printer(selection, no_records)
+    """Prints batches, records and entries of files as they lie there; returns the exit code."""
+    printer = _Printer(selection, decode, no_records, max_decompressed_bytes)
     for file in files:
         if printer.full:
             break
-        printer.file(file, max_decompressed_bytes)
+        if is_sidecar(file):
+            printer.sidecar(file)
+        else:
+            printer.file(file)
     return PROBLEMS if printer.problems else CLEAN
 
 
 class _Printer:
-    def __init__(self, selection: Selection, no_records: bool) -> None:
+    def __init__(
+        self, selection: Selection, decode: str, no_records: bool, max_decompressed_bytes: int
+    ) -> None:
         self._selection = selection
+        self._decode = decode
+        self._decoder: Decode | None = None
         self._no_records = no_records
+        self._max_decompressed_bytes = max_decompressed_bytes
         self._left = selection.max_records
         self.problems = 0
 
@@ -57,11 +65,12 @@ class _Printer:
     def full(self) -> bool:
         return self._left == 0
 
-    def file(self, path: str, max_decompressed_bytes: int) -> None:
+    def file(self, path: str) -> None:
         _print(f"Dumping {path}", _first_line(os.path.basename(path)))
+        self._decoder = decoder_for(self._decode, topic_of_file(path))
         size, end = os.path.getsize(path), 0
         try:
-            for position, batch in _batches(path, max_decompressed_bytes):
+            for position, batch in batches(path, self._max_decompressed_bytes):
                 self._batch(position, batch)
                 if self.full:
                     return
@@ -71,6 +80,12 @@ class _Printer:
         if size > end:
             _print(f"Found {size - end} invalid bytes at the end of {os.path.basename(path)}")
             self.problems += 1
+
+    def sidecar(self, path: str) -> None:
+        entries, error = read_sidecar(path)
+        _print(f"Dumping {path}", *sidecar_lines(path, entries))
+        if error is not None:
+            self._problem(f"{path}: {error}")
 
     def _batch(self, position: int, batch: Batch) -> None:
         lines = []
@@ -82,10 +97,11 @@ class _Printer:
                 self._count(1)
                 _print(_batch_line(position, batch))
                 return
-            for record in batch:
+            checksums = chain(_legacy_checksums(batch, self._max_decompressed_bytes), repeat(""))
+            for record, checksum in zip(batch, checksums, strict=False):
                 if not self.full and self._selection.takes(record.offset, record.timestamp):
                     self._count(1)
-                    lines.append(_record_line(batch, record))
+                    lines.append(_record_line(batch, record, checksum) + self._content(batch, record))
         except Error as error:
             self._problem(error)
         if lines or not self._selection.limited:
@@ -101,7 +117,19 @@ class _Printer:
         if self._left is not None:
             self._left -= records
 
-    def _problem(self, error: Error) -> None:
+    def _content(self, batch: Batch, record: _core.Record) -> str:
+        if batch.is_control:
+            return _control(record.control)
+        if self._decoder is not None:
+            text, error = decoded_text(self._decoder, record.offset, record.key_bytes, record.value_bytes)
+            if error is not None:
+                self._problem(f"record at offset {record.offset}: {error}")
+            return text
+        key, value = record.key_bytes, record.value_bytes
+        text = "" if key is None else f" key: {_text(key)}"
+        return text if value is None else f"{text} payload: {_text(value)}"
+
+    def _problem(self, error: Error | str) -> None:
         self.problems += 1
         print(f"magicbyte: {error}", file=sys.stderr)
 
@@ -114,29 +142,9 @@ def _first_line(name: str) -> str:
     snapshot = re.fullmatch(r"(\d{20})-(\d{10})\.checkpoint", name)
     if snapshot is not None:
         return f"Snapshot end offset: {int(snapshot[1])}, epoch: {int(snapshot[2])}"
-    base = re.match(r"\d{20}", name)
-    return f"Log starting offset: {int(base[0]) if base else 0}"
-
-
-def _batches(path: str, max_decompressed_bytes: int) -> Iterator[tuple[int, Batch]]:
-    """Yields each batch with its position in the file, reading it block by block."""
-    start, size = 0, _BLOCK_BYTES
-    with open(path, "rb") as file:
-        while True:
-            file.seek(start)
-            block = file.read(size)
-            # A wrong CRC is shown as `isvalid: false`, and the records all the same.
-            batches = _core.read_batches(
-                block, check_crcs=False, max_decompressed_bytes=max_decompressed_bytes
-            )
-            for batch in batches:
-                yield start + batch.position, batch
-            if len(block) < size:
-                return
-            consumed = len(block) - batches.remaining
-            start += consumed
-            # A batch that is larger than the block is read as a whole.
-            size = _BLOCK_BYTES if consumed else size + max(batches.needed, _BLOCK_BYTES)
+    if name == "bootstrap.checkpoint":
+        return "KRaft bootstrap snapshot"
+    return f"Log starting offset: {base_offset(name)}"
 
 
 def _batch_line(position: int, batch: Batch) -> str:
@@ -163,25 +171,16 @@ def _java(value: bool) -> str:
     return "true" if value else "false"
 
 
-def _record_line(batch: Batch, record: _core.Record) -> str:
+def _record_line(batch: Batch, record: _core.Record, checksum: str) -> str:
     key, value = record.key_bytes, record.value_bytes
     line = (
         f"| offset: {record.offset} {_TIMESTAMP_TYPES[batch.timestamp_type]}: {record.timestamp}"
         f" keySize: {-1 if key is None else len(key)} valueSize: {-1 if value is None else len(value)}"
     )
-    if isinstance(batch, _core.RecordBatch):
-        keys = ",".join(_text(name) for name, _ in record.headers_raw)
-        sequence = -1 if record.sequence is None else record.sequence
-        line += f" sequence: {sequence} headerKeys: [{keys}]"
-    else:
-        line += _legacy_checksum(batch, record)
-    if batch.is_control:
-        return line + _control(record.control)
-    if key is not None:
-        line += f" key: {_text(key)}"
-    if value is not None:
-        line += f" payload: {_text(value)}"
-    return line
+    if isinstance(batch, _core.LegacyBatch):
+        return line + checksum
+    keys = ",".join(_text(name) for name, _ in record.headers_raw)
+    return f"{line} sequence: {-1 if record.sequence is None else record.sequence} headerKeys: [{keys}]"
 
 
 def _text(value: bytes) -> str:
@@ -192,19 +191,16 @@ def _text(value: bytes) -> str:
         return _SURROGATE.sub("\ufffd".encode(), value).decode(errors="replace")
 
 
-def _legacy_checksum(batch: _core.LegacyBatch, record: _core.Record) -> str:
-    """What Kafka says about the CRC-32 of one message of magic 0 or 1."""
+def _legacy_checksums(batch: Batch, max_decompressed_bytes: int) -> Iterator[str]:
+    """What Kafka says about the CRC-32 of each message of magic 0 or 1; nothing for magic 2."""
+    if isinstance(batch, _core.RecordBatch):
+        return
     if batch.compression is Compression.NONE:
-        return f" isValid: {_java(batch.is_valid())} crc: {batch.crc}"
-    if batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
-        # Covers the producer's time, for which the broker's stands here.
-        return " isValid: true"
-    message = struct.pack(">bB", batch.magic, record.attributes)
-    if batch.magic == 1:
-        message += struct.pack(">q", record.timestamp)
-    for part in (record.key_bytes, record.value_bytes):
-        message += struct.pack(">i", -1) if part is None else struct.pack(">i", len(part)) + part
-    return f" isValid: true crc: {zlib.crc32(message)}"
+        yield f" isValid: {_java(batch.is_valid())} crc: {batch.crc}"
+    else:
+        # Those of a wrapper's messages: with LogAppendTime they cover a time that no record shows.
+        for crc, is_valid in inner_checksums(batch.to_bytes(), max_decompressed_bytes):
+            yield f" isValid: {_java(is_valid)} crc: {crc}"
 
 
 def _control(facts: dict[str, Any] | None) -> str:
@@ -217,9 +213,9 @@ def _control(facts: dict[str, Any] | None) -> str:
         case "LEADER_CHANGE":
             for voters in ("voters", "granting_voters"):
                 facts[voters] = [_voter(one, with_directory=facts["version"] > 0) for one in facts[voters]]
-            return f" LeaderChange: {_json(facts)}"
+            return f" LeaderChange: {compact_json(_camel_case(facts))}"
         case "KRAFT_VERSION":
-            return f" KRaftVersion {_json(facts)}"
+            return f" KRaftVersion {compact_json(_camel_case(facts))}"
         case "KRAFT_VOTERS":
             facts["voters"] = [
                 {
@@ -238,11 +234,11 @@ def _control(facts: dict[str, Any] | None) -> str:
                 }
                 for one in facts["voters"]
             ]
-            return f" KRaftVoters {_json(facts)}"
+            return f" KRaftVoters {compact_json(_camel_case(facts))}"
         case "SNAPSHOT_HEADER":
-            return f" SnapshotHeader {_json(facts)}"
+            return f" SnapshotHeader {compact_json(_camel_case(facts))}"
         case "SNAPSHOT_FOOTER":
-            return f" SnapshotFooter {_json(facts)}"
+            return f" SnapshotFooter {compact_json(_camel_case(facts))}"
     return f" controlType: {kind}({facts['id']})"
 
 
@@ -252,11 +248,6 @@ def _voter(facts: dict[str, Any], *, with_directory: bool) -> dict[str, Any]:
         # Kafka's Uuid: base64 for URLs, without padding.
         voter["voter_directory_id"] = base64.urlsafe_b64encode(facts["directory_id"]).decode().rstrip("=")
     return voter
-
-
-def _json(facts: dict[str, Any]) -> str:
-    """Kafka's spelling of names, no spaces."""
-    return json.dumps(_camel_case(facts), separators=(",", ":"), ensure_ascii=False)
 
 
 def _camel_case(facts: Any) -> Any:

@@ -9,7 +9,7 @@ import click
 from magicbyte.cli import options
 
 if TYPE_CHECKING:
-    from magicbyte.jobs.stats import Stats
+    from magicbyte.jobs.stats import Group, Stats
 
 __all__ = ["stats"]
 
@@ -23,11 +23,14 @@ def stats(sources: tuple[str, ...], max_decompressed_bytes: int, threads: int | 
     """Count batches, records and bytes of each partition at and below SRC, and say what they are.
 
     Per partition and in total: batches, records, sizes on disk and after decompression, codecs, magics
-    (0 and 1: Kafka before 0.11), ranges of offsets and times.
+    (0 and 1: Kafka before 0.11), ranges of offsets and times. Then, of all together, what each codec,
+    magic, producer and size of batches has its part in; ratio: bytes of records after decompression to
+    bytes of batches on disk. --json has all of it for each partition, and all producers.
 
     \b
     magicbyte stats /backup/kafka-logs
-    magicbyte stats --json /backup/kafka-logs | jq .total
+    magicbyte stats --json /backup/kafka-logs | jq .total.codecs
+    magicbyte stats --json /backup/kafka-logs/orders-0 | jq '.total.producers | keys'
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import report
     from magicbyte.jobs.engines import LocalEngine
@@ -49,13 +52,20 @@ def stats(sources: tuple[str, ...], max_decompressed_bytes: int, threads: int | 
         ]
         rows.append(["total", *_cells(found["total"]), None, None])
         report.print_table(["partition", *_COLUMNS, "first offset", "last offset"], rows)
+        _print_groups("codec", found["total"]["codecs"])
+        _print_groups("magic", found["total"]["magics"])
+        _print_groups("producer", found["total"]["producers"])
+        _print_groups("batches of bytes up to", found["total"]["batch_sizes"])
     return report.exit_code(balanced=found["balanced"], problems=found["total"]["problems"])
 
 
+_GROUPS_SHOWN = 20
+_BAR = 20
 _COLUMNS = (
     "segments",
     "bytes",
     "uncompressed",
+    "ratio",
     "batches",
     "records",
     "control",
@@ -74,6 +84,7 @@ def _cells(one: Stats) -> list[Any]:
         one["segments"],
         one["size"],
         one["uncompressed_size"],
+        "-" if one["ratio"] is None else f"{one['ratio']:.2f}",
         one["batches"],
         one["records"],
         one["control_records"],
@@ -85,5 +96,30 @@ def _cells(one: Stats) -> list[Any]:
     ]
 
 
-def _counts(counts: dict[str, int]) -> str:
-    return " ".join(f"{name}:{count:,}" for name, count in counts.items()) or "-"
+def _counts(groups: dict[str, Group]) -> str:
+    return " ".join(f"{name}:{one['batches']:,}" for name, one in groups.items()) or "-"
+
+
+def _print_groups(title: str, groups: dict[str, Group]) -> None:
+    """Prints a line a group and a bar for its part of the bytes; of very many the largest."""
+    from magicbyte.cli.report import print_table
+
+    shown = sorted(groups, key=lambda name: groups[name]["size"], reverse=True)[:_GROUPS_SHOWN]
+    whole = sum(one["size"] for one in groups.values()) or 1
+    rows = [
+        [
+            name,
+            one["batches"],
+            one["records"],
+            one["size"],
+            one["uncompressed_size"],
+            "-" if one["ratio"] is None else f"{one['ratio']:.2f}",
+            "#" * round(_BAR * one["size"] / whole),
+        ]
+        for name, one in groups.items()
+        if name in shown
+    ]
+    click.echo()
+    print_table([title, "batches", "records", "bytes", "uncompressed", "ratio", "part of bytes"], rows)
+    if len(groups) > len(shown):
+        click.echo(f"... and {len(groups) - len(shown):,} more (--json has all)")

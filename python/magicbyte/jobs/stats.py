@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from magicbyte.jobs.accounting import by_plan, reconcile_partitions
@@ -18,7 +19,20 @@ from magicbyte.jobs.plan import Task, plan_partitions, task_name, tasks_of
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.reading import ReadOptions, read_chunk
 
-__all__ = ["PartitionStats", "Stats", "StatsReport", "statistics"]
+__all__ = ["Group", "PartitionStats", "Stats", "StatsReport", "statistics"]
+
+
+class Group(TypedDict):
+    """The batches that have something in common; sizes are bytes."""
+
+    batches: int
+    records: int
+    size: int
+    """As stored, headers of batches included."""
+    uncompressed_size: int
+    """The records after decompression."""
+    ratio: float | None
+    """`uncompressed_size / size`; None without bytes."""
 
 
 class Stats(TypedDict):
@@ -30,10 +44,14 @@ class Stats(TypedDict):
     records: int
     control_records: int
     uncompressed_size: int
-    codecs: dict[str, int]
-    """Batches a compression codec."""
-    magics: dict[str, int]
-    """Batches a magic."""
+    ratio: float | None
+    """`uncompressed_size` to the size of the batches as stored; None without batches."""
+    codecs: dict[str, Group]
+    magics: dict[str, Group]
+    producers: dict[str, Group]
+    """By producer id; `-1`: batches without one, those of magic 0 and 1 among them."""
+    batch_sizes: dict[str, Group]
+    """By the size of the batch: each key is the power of two that it does not exceed."""
     min_timestamp: int | None
     max_timestamp: int | None
     problems: int
@@ -57,15 +75,46 @@ class StatsReport(TypedDict):
     balanced: bool
 
 
+class _Kind(NamedTuple):
+    """What batches are counted by."""
+
+    codec: str
+    magic: str
+    producer: str
+    size: str
+
+
+class _Sums(NamedTuple):
+    batches: int = 0
+    records: int = 0
+    size: int = 0
+    uncompressed_size: int = 0
+
+
 @dataclass
 class _Counts:
     """The counts of one chunk, which add up."""
 
-    batches: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """By codec and magic."""
-    uncompressed_size: int = 0
+    kinds: dict[_Kind, _Sums] = field(default_factory=dict)
     times: list[int] = field(default_factory=list)
     """The smallest and the largest, if there is any."""
+
+    def add(self, batches: pa.RecordBatch) -> None:
+        columns = (batches.column(name).to_pylist() for name in _COLUMNS)
+        for codec, magic, producer, size, count, uncompressed in zip(*columns, strict=True):
+            # A codec that does not exist has no name; a batch that was not decoded no sums.
+            known = codec or "unknown", str(magic), str(-1 if producer is None else producer)
+            kind = _Kind(*known, str(1 << (size - 1).bit_length()))
+            self.kinds[kind] = _sum(
+                (self.kinds.get(kind, _Sums()), _Sums(1, count or 0, size, uncompressed or 0))
+            )
+
+
+_COLUMNS = ("compression", "magic", "producerId", "size", "count", "uncompressedSize")
+
+
+def _sum(parts: Iterable[_Sums]) -> _Sums:
+    return _Sums(*map(sum, zip(_Sums(), *parts, strict=True)))
 
 
 def _count_task(task: Task, options: ReadOptions) -> list[tuple[str, _Counts]]:
@@ -79,9 +128,7 @@ def _count_chunk(chunk: str, options: ReadOptions) -> tuple[str, _Counts]:
         if isinstance(item, str):
             result = item
         elif item.table == "batches":
-            columns = (item.batch.column(name).to_pylist() for name in ("compression", "magic"))
-            counts.batches.update((codec, str(magic)) for codec, magic in zip(*columns, strict=True))
-            counts.uncompressed_size += pc.sum(item.batch.column("uncompressedSize")).as_py() or 0
+            counts.add(item.batch)
         elif item.table == "records":
             times = item.batch.column("timestampMillis")
             # -1 stands for "no timestamp".
@@ -136,23 +183,40 @@ def statistics(
 
 
 def _stats_of(chunks: Sequence[_Counts], partitions: Sequence[PartitionReconciliation]) -> Stats:
-    codecs: Counter[str] = Counter()
-    magics: Counter[str] = Counter()
-    for chunk in chunks:
-        for (codec, magic), count in chunk.batches.items():
-            codecs[codec] += count
-            magics[magic] += count
+    kinds = [item for chunk in chunks for item in chunk.kinds.items()]
+    total = _group(sums for _, sums in kinds)
     times = _extremes(time for chunk in chunks for time in chunk.times)
     return Stats(
         segments=sum(len(one["segments"]) for one in partitions),
         size=sum(one["size"] for one in partitions),
-        batches=codecs.total(),
+        batches=total["batches"],
         records=sum(one["rows"] for one in partitions),
         control_records=sum(one["control"] for one in partitions),
-        uncompressed_size=sum(chunk.uncompressed_size for chunk in chunks),
-        codecs=dict(sorted(codecs.items())),
-        magics=dict(sorted(magics.items())),
+        uncompressed_size=total["uncompressed_size"],
+        ratio=total["ratio"],
+        codecs=_groups((kind.codec, sums) for kind, sums in kinds),
+        magics=_groups((kind.magic, sums) for kind, sums in kinds),
+        producers=_groups(((kind.producer, sums) for kind, sums in kinds), order=int),
+        batch_sizes=_groups(((kind.size, sums) for kind, sums in kinds), order=int),
         min_timestamp=times[0] if times else None,
         max_timestamp=times[1] if times else None,
         problems=sum(one["problems"] for one in partitions),
+    )
+
+
+def _groups(items: Iterable[tuple[str, _Sums]], order: Callable[[str], str | int] = str) -> dict[str, Group]:
+    parts: defaultdict[str, list[_Sums]] = defaultdict(list)
+    for name, sums in items:
+        parts[name].append(sums)
+    return {name: _group(parts[name]) for name in sorted(parts, key=order)}
+
+
+def _group(parts: Iterable[_Sums]) -> Group:
+    sums = _sum(parts)
+    return Group(
+        batches=sums.batches,
+        records=sums.records,
+        size=sums.size,
+        uncompressed_size=sums.uncompressed_size,
+        ratio=round(sums.uncompressed_size / sums.size, 4) if sums.size else None,
     )

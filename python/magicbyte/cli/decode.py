@@ -1,0 +1,54 @@
+"""`dump --decode`: the records of internal topics, as text."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import Any
+
+from magicbyte.errors import Error
+from magicbyte.internal.decode import DECODERS, Decode, decoder_of_topic
+
+__all__ = ["compact_json", "decoded_text", "decoder_for", "topic_of_file"]
+
+_ESCAPE = re.compile(r"\\(?:u[0-9a-f]{4}|.)")
+
+
+def topic_of_file(path: str) -> str:
+    """The topic by the name of a file's directory, `topic-N`."""
+    directory = os.path.basename(os.path.dirname(os.path.abspath(path)))
+    return re.sub(r"-\d+$", "", directory)
+
+
+def decoder_for(name: str, topic: str) -> Decode | None:
+    """The decoder of this name; `auto` chooses by the topic."""
+    return DECODERS[decoder_of_topic(topic) if name == "auto" else name]
+
+
+def decoded_text(
+    decode: Decode, offset: int, key: bytes | None, value: bytes | None
+) -> tuple[str, Error | None]:
+    """The end of a record's line, as Kafka's decoders print it, and what is wrong with the record.
+
+    What cannot be decoded is said as Kafka says it, and its value follows in hex.
+    """
+    payload = "" if value is None else f" payload: {value.hex()}"
+    try:
+        decoded = decode(key, value)
+    except LookupError as unknown:
+        return f" key: Unknown record type {unknown} at offset {offset}, skipping.{payload}", None
+    except Error as error:
+        return f" key: Error at offset {offset}, skipping. {error}{payload}", error
+    text = "" if decoded.key is None else f" key: {compact_json(decoded.key)}"
+    return f"{text} payload: {_value_text(decoded.value)}", None
+
+
+def _value_text(value: dict[str, Any] | str | None) -> str:
+    return value if isinstance(value, str) else compact_json(value)
+
+
+def compact_json(document: Any) -> str:
+    """JSON as Kafka's tools print it: no spaces, nothing escaped that need not be, hex in capitals."""
+    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+    return _ESCAPE.sub(lambda escape: escape[0][:2] + escape[0][2:].upper(), text)

@@ -1,0 +1,179 @@
+"""`dump --verify-index`: the indexes of segments against the log, as DumpLogSegments compares them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from magicbyte import _core
+from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.segment_file import batches
+from magicbyte.cli.sidecars import Entry, is_sidecar, read_sidecar
+from magicbyte.errors import Error
+from magicbyte.jobs.engines import LocalEngine
+from magicbyte.jobs.partitions import list_directory
+from magicbyte.jobs.plan import plan_partitions
+
+__all__ = ["verify_indexes"]
+
+_SUFFIXES = (".index", ".timeindex", ".txnindex")
+Mismatch = dict[str, Any]
+
+
+def verify_indexes(files: Sequence[str], *, as_json: bool, max_decompressed_bytes: int) -> int:
+    """Prints every entry that the log contradicts; returns the exit code.
+
+    A `.log` file stands for all indexes beside it. A `.txnindex` is compared with the markers of the
+    whole directory: a transaction may have begun in an earlier segment. As in Kafka, an entry's offset
+    has to be the last one of its batch, which brokers before 4.1 did not keep to when a batch or an
+    append held more than one.
+    """
+    found, indexes = 0, _indexes(files)
+    for index in indexes:
+        for mismatch in _mismatches(index, max_decompressed_bytes):
+            found += 1
+            if as_json:
+                sys.stdout.write(json.dumps({"file": index, **mismatch}) + "\n")
+            else:
+                facts = " ".join(f"{name}: {value}" for name, value in mismatch.items())
+                print(f"{index} {facts}")
+    if not as_json:
+        print(f"{len(indexes):,} indexes compared, {found:,} differences")
+    return PROBLEMS if found else CLEAN
+
+
+def _indexes(files: Sequence[str]) -> list[str]:
+    found: dict[str, None] = {}
+    for path in files:
+        stem, suffix = os.path.splitext(path)
+        beside = [path] if is_sidecar(path) else [stem + one for one in _SUFFIXES]
+        if suffix == ".log" or suffix in _SUFFIXES:
+            found.update((one, None) for one in beside if os.path.exists(one))
+    return list(found)
+
+
+def _mismatches(index: str, max_decompressed_bytes: int) -> Iterator[Mismatch]:
+    """What is wrong with an index: its form, then its entries."""
+    stem, suffix = os.path.splitext(index)
+    entries, error = read_sidecar(index)
+    if error is not None:
+        yield {"kind": "malformed", "found": str(error)}
+    log = stem + ".log"
+    if not os.path.exists(log):
+        yield {"kind": "no_log", "expected": log}
+    elif suffix == ".index":
+        yield from _offset_mismatches(log, entries, max_decompressed_bytes)
+    elif suffix == ".timeindex":
+        yield from _time_mismatches(log, entries, max_decompressed_bytes)
+    else:
+        yield from _transaction_mismatches(log, entries)
+
+
+def _offset_mismatches(log: str, entries: list[Entry], max_decompressed_bytes: int) -> Iterator[Mismatch]:
+    """At each position a batch begins that ends with the entry's offset."""
+    wanted = {entry["position"] for entry in entries}
+    last_offsets: dict[int, int] = {}
+    try:
+        for position, batch in batches(log, max_decompressed_bytes):
+            if position in wanted:
+                last_offsets[position] = batch.last_offset
+    except Error as error:
+        yield {"kind": "damaged_log", "found": str(error)}
+    for entry in entries:
+        found = last_offsets.get(entry["position"])
+        if found != entry["offset"]:
+            actual = "no batch begins there" if found is None else found
+            yield {
+                "kind": "offset_mismatch",
+                "offset": entry["offset"],
+                "position": entry["position"],
+                "found": actual,
+                "expected": entry["offset"],
+            }
+
+
+def _time_mismatches(log: str, entries: list[Entry], max_decompressed_bytes: int) -> Iterator[Mismatch]:
+    """A batch ends with each entry's offset, and its largest time is the entry's; times increase."""
+    offsets = sorted({entry["offset"] for entry in entries})
+    # For each offset the first batch that does not end before it: its last offset, and its largest time.
+    found: dict[int, tuple[int, int | str]] = {}
+    try:
+        for _, batch in batches(log, max_decompressed_bytes):
+            end = bisect_right(offsets, batch.last_offset)
+            if fresh := offsets[len(found) : end]:
+                time = _largest_time(batch) if fresh[-1] == batch.last_offset else -1
+                found.update((one, (batch.last_offset, time)) for one in fresh)
+    except Error as error:
+        yield {"kind": "damaged_log", "found": str(error)}
+    previous = -1
+    for entry in entries:
+        offset, time = entry["offset"], entry["timestamp"]
+        last_offset, largest = found.get(offset, (-1, -1))
+        facts = {"offset": offset, "timestamp": time}
+        if last_offset != offset:
+            actual = "no batch from there on" if last_offset == -1 else last_offset
+            yield {"kind": "offset_not_found", **facts, "found": actual, "expected": offset}
+        else:
+            if largest != time:
+                yield {"kind": "timestamp_mismatch", **facts, "found": largest, "expected": time}
+            if previous >= time:
+                yield {"kind": "timestamp_out_of_order", **facts, "found": time, "expected": f"> {previous}"}
+        previous = time
+
+
+def _largest_time(batch: _core.RecordBatch | _core.LegacyBatch) -> int | str:
+    try:
+        return max((record.timestamp for record in batch), default=-1)
+    except Error as error:
+        return str(error)
+
+
+def _transaction_mismatches(log: str, entries: list[Entry]) -> Iterator[Mismatch]:
+    """Every aborted transaction with data is there, and every entry has its abort marker."""
+    surveys, aborted = _transactions(os.path.dirname(os.path.abspath(log)))
+    if os.path.basename(log) not in surveys:
+        yield {"kind": "no_log", "expected": f"{log} as a part of the partition"}
+        return
+    markers = {
+        (event["producer_id"], event["offset"])
+        for event in surveys[os.path.basename(log)]["transactions"]
+        if event["event"] == "end" and not event["committed"]
+    }
+    known = {(one["producer_id"], one["last_offset"]): one["first_offset"] for one in aborted}
+    listed = set()
+    for entry in entries:
+        place = entry["producerId"], entry["lastOffset"]
+        listed.add(place)
+        facts = {"producerId": place[0], "firstOffset": entry["firstOffset"], "lastOffset": place[1]}
+        if place not in markers:
+            yield {"kind": "no_abort_marker", **facts, "found": "no marker", "expected": "an abort marker"}
+        # Compaction takes a transaction's first records away: it seems to begin later then.
+        elif entry["firstOffset"] > known.get(place, entry["firstOffset"]):
+            yield {
+                "kind": "first_offset_mismatch",
+                **facts,
+                "found": known[place],
+                "expected": entry["firstOffset"],
+            }
+    for place in sorted(markers & known.keys() - listed):
+        yield {
+            "kind": "not_indexed",
+            "producerId": place[0],
+            "firstOffset": known[place],
+            "lastOffset": place[1],
+            "found": "no entry",
+            "expected": "an entry",
+        }
+
+
+@lru_cache(maxsize=1)
+def _transactions(directory: str) -> tuple[dict[str, dict[str, Any]], list[dict[str, Any]]]:
+    """What each segment of a partition says, by its file, and the partition's aborted transactions."""
+    (planned,) = plan_partitions([list_directory(directory)], LocalEngine())
+    surveys = map(json.loads, planned.surveys)
+    return {one["segment"]["file"]: one for one in surveys}, json.loads(planned.text)["aborted"]

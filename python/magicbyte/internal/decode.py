@@ -1,0 +1,124 @@
+"""Decodes the records of internal topics into the JSON that Kafka's own tools print for them."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from magicbyte.errors import Error, InvalidRecordError
+from magicbyte.internal.consumer_protocol import ASSIGNMENT, SUBSCRIPTION
+from magicbyte.internal.metadata import METADATA
+from magicbyte.internal.offsets import OFFSETS
+from magicbyte.internal.reader import Reader, read_message
+from magicbyte.internal.schema import Message
+from magicbyte.internal.transactions import TRANSACTIONS
+
+__all__ = ["DECODERS", "Decode", "Decoded", "decoder_of_topic"]
+
+_FRAME_VERSION = 1
+_GROUP_METADATA = 2
+DELETED = "<DELETE>"
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """A record of an internal topic."""
+
+    name: str | None
+    """What it is, in Kafka's words; None if that is unknown."""
+    key: dict[str, Any] | None
+    value: dict[str, Any] | str | None
+    """`<DELETE>` for a tombstone of a coordinator."""
+
+
+Decode = Callable[[bytes | None, bytes | None], Decoded]
+"""Raises LookupError for an unknown type of record, Error for bytes that do not fit their type."""
+
+
+def decoder_of_topic(topic: str) -> str:
+    """The name in `DECODERS` of what decodes a topic; `none` for any but Kafka's own."""
+    return _TOPICS.get(topic, "none")
+
+
+def _offsets(key: bytes | None, value: bytes | None) -> Decoded:
+    return _coordinator(OFFSETS, key, value)
+
+
+def _transactions(key: bytes | None, value: bytes | None) -> Decoded:
+    return _coordinator(TRANSACTIONS, key, value)
+
+
+def _coordinator(
+    types: dict[int, tuple[Message, Message]], key: bytes | None, value: bytes | None
+) -> Decoded:
+    """A coordinator's record: type and key, version and value (`CoordinatorRecordSerde`)."""
+    if key is None:
+        raise InvalidRecordError("a record without a key")
+    reader = Reader(key)
+    kind = reader.number("int16", "the type of the record")
+    if kind not in types:
+        raise LookupError(kind)
+    key_message, value_message = types[kind]
+    name = key_message.name.removesuffix("Key")
+    decoded_key = {"type": str(kind), "data": read_message(reader, key_message, 0)}
+    if value is None:
+        return Decoded(name, decoded_key, DELETED)
+    reader = Reader(value)
+    version = reader.number("int16", "the version of the value")
+    _check_version(value_message, version)
+    data = read_message(reader, value_message, version)
+    if types is OFFSETS and kind == _GROUP_METADATA and data["protocolType"] == "consumer":
+        for member in data["members"]:
+            for field, message in (("subscription", SUBSCRIPTION), ("assignment", ASSIGNMENT)):
+                member[field] = _consumer_protocol(member[field], message)
+    return Decoded(name, decoded_key, {"version": str(version), "data": data})
+
+
+def _consumer_protocol(text: str, message: Message) -> Any:
+    """What a classic consumer told its group; left as it is, as Kafka does, if it is something else."""
+    try:
+        reader = Reader(base64.b64decode(text))
+        return read_message(reader, message, reader.number("int16", "version"))
+    except Error:
+        return text
+
+
+def _metadata(_: bytes | None, value: bytes | None) -> Decoded:
+    """A frame: frame version, type and version as varints, then the message (`MetadataRecordSerde`)."""
+    if value is None:
+        raise InvalidRecordError("a record without a value")
+    reader = Reader(value)
+    frame = reader.uvarint("the frame version")
+    if frame != _FRAME_VERSION:
+        raise InvalidRecordError(f"frame version {frame}, expected {_FRAME_VERSION}")
+    kind, version = reader.uvarint("the type of the record"), reader.uvarint("its version")
+    if kind not in METADATA:
+        raise LookupError(kind)
+    message = METADATA[kind]
+    _check_version(message, version)
+    data = read_message(reader, message, version)
+    if reader.remaining:
+        raise InvalidRecordError(f"{reader.remaining} bytes are left behind {message.name}")
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", message.name).upper()
+    return Decoded(name, None, {"type": name, "version": version, "data": data})
+
+
+def _check_version(message: Message, version: int) -> None:
+    if not 0 <= version <= message.last_version:
+        raise InvalidRecordError(f"{message.name} of version {version}, known up to {message.last_version}")
+
+
+DECODERS: dict[str, Decode | None] = {
+    "none": None,
+    "offsets": _offsets,
+    "transactions": _transactions,
+    "metadata": _metadata,
+}
+_TOPICS = {
+    "__consumer_offsets": "offsets",
+    "__transaction_state": "transactions",
+    "__cluster_metadata": "metadata",
+}

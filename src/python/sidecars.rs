@@ -1,0 +1,112 @@
+//! The files beside a segment, and a payload of it decompressed: for tools that show what is there.
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::errors::to_py;
+use super::view;
+use crate::log::{
+    self, parse_leader_epoch_checkpoint, parse_offset_index, parse_partition_metadata,
+    parse_producer_snapshot, parse_time_index, parse_transaction_index,
+};
+use crate::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
+
+fn or_raise<T>(py: Python<'_>, result: Result<T>) -> PyResult<T> {
+    result.map_err(|error| to_py(py, &error))
+}
+
+/// (offset, position) of each entry; with `check` they have to be in order.
+#[pyfunction]
+#[pyo3(signature = (data, base_offset, *, check = true))]
+pub(super) fn offset_index(
+    py: Python<'_>,
+    data: &[u8],
+    base_offset: i64,
+    check: bool,
+) -> PyResult<Vec<(i64, u32)>> {
+    if check {
+        or_raise(py, parse_offset_index(data, base_offset))?;
+    }
+    Ok(log::offset_index_entries(data, base_offset).map(|e| (e.offset, e.position)).collect())
+}
+
+/// (timestamp, offset) of each entry; with `check` they have to be in order.
+#[pyfunction]
+#[pyo3(signature = (data, base_offset, *, check = true))]
+pub(super) fn time_index(
+    py: Python<'_>,
+    data: &[u8],
+    base_offset: i64,
+    check: bool,
+) -> PyResult<Vec<(i64, i64)>> {
+    if check {
+        or_raise(py, parse_time_index(data, base_offset))?;
+    }
+    Ok(log::time_index_entries(data, base_offset).map(|e| (e.timestamp, e.offset)).collect())
+}
+
+type Aborted = (i16, i64, i64, i64, i64);
+
+/// (version, producer id, first offset, last offset, last stable offset) of each aborted transaction.
+#[pyfunction]
+pub(super) fn transaction_index(py: Python<'_>, data: &[u8]) -> PyResult<Vec<Aborted>> {
+    let entries = or_raise(py, parse_transaction_index(data))?.into_iter();
+    let facts = |e: log::AbortedTransaction| {
+        (e.version, e.producer_id, e.first_offset, e.last_offset, e.last_stable_offset)
+    };
+    Ok(entries.map(facts).collect())
+}
+
+type Producer = (i64, i16, i32, i64, i32, i64, i32, Option<i64>);
+
+/// (producer id, epoch, last sequence, last offset, offset delta, timestamp, coordinator epoch,
+/// first offset of the open transaction or None) of each producer.
+#[pyfunction]
+pub(super) fn producer_snapshot(py: Python<'_>, data: &[u8]) -> PyResult<Vec<Producer>> {
+    let entries = or_raise(py, parse_producer_snapshot(data))?.into_iter();
+    let facts = |e: log::ProducerStateEntry| {
+        (
+            e.producer_id,
+            e.producer_epoch,
+            e.last_sequence,
+            e.last_offset,
+            e.offset_delta,
+            e.timestamp,
+            e.coordinator_epoch,
+            e.current_txn_first_offset,
+        )
+    };
+    Ok(entries.map(facts).collect())
+}
+
+/// (epoch, start offset) of each leader epoch.
+#[pyfunction]
+pub(super) fn leader_epoch_checkpoint(py: Python<'_>, text: &str) -> PyResult<Vec<(i32, i64)>> {
+    let entries = or_raise(py, parse_leader_epoch_checkpoint(text))?.into_iter();
+    Ok(entries.map(|e| (e.epoch, e.start_offset)).collect())
+}
+
+/// (version, topic id) of a `partition.metadata`.
+#[pyfunction]
+pub(super) fn partition_metadata(py: Python<'_>, text: &str) -> PyResult<(i32, String)> {
+    let metadata = or_raise(py, parse_partition_metadata(text))?;
+    Ok((metadata.version, metadata.topic_id))
+}
+
+/// The payload of a batch, decompressed.
+#[pyfunction]
+#[pyo3(signature = (compression, magic, payload, *, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES))]
+pub(super) fn decompress<'py>(
+    py: Python<'py>,
+    compression: u8,
+    magic: i8,
+    payload: &Bound<'py, PyAny>,
+    max_decompressed_bytes: usize,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let payload = view::to_bytes(payload)?;
+    let mut decompressor = Decompressor::with_limit(max_decompressed_bytes);
+    let data = py.detach(|| {
+        Compression::from_id(compression).and_then(|codec| decompressor.decompress(codec, magic, &payload))
+    });
+    Ok(PyBytes::new(py, or_raise(py, data)?))
+}
