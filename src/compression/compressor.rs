@@ -116,19 +116,22 @@ impl Compressor {
             let kind = ErrorKind::UnsupportedCompression("zstd needs magic 2");
             return Err(Error::new(kind).in_field("attributes"));
         }
+        #[cfg(any(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
         let output = &mut self.output;
         let length = match &mut self.encoder {
-            Encoder::None => return Ok(data),
+            Encoder::None => None,
             #[cfg(feature = "gzip")]
-            Encoder::Gzip(encoder) => encoder.compress(data, output)?,
+            Encoder::Gzip(encoder) => Some(encoder.compress(data, output)?),
             #[cfg(feature = "snappy")]
-            Encoder::Snappy(encoder) => encoder.compress(data, output)?,
+            Encoder::Snappy(encoder) => Some(encoder.compress(data, output)?),
             #[cfg(feature = "lz4")]
-            Encoder::Lz4(encoder) => encoder.compress(data, lz4::HeaderChecksum::of_magic(magic), output)?,
+            Encoder::Lz4(encoder) => {
+                Some(encoder.compress(data, lz4::HeaderChecksum::of_magic(magic), output)?)
+            }
             #[cfg(feature = "zstd")]
-            Encoder::Zstd(encoder) => encoder.compress(data, output)?,
+            Encoder::Zstd(encoder) => Some(encoder.compress(data, output)?),
         };
-        Ok(&self.output[..length])
+        Ok(length.map_or(data, |length| &self.output[..length]))
     }
 }
 
