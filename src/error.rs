@@ -62,6 +62,17 @@ pub enum ErrorKind {
     UnsupportedCompression(&'static str),
     /// The codec refused its input; the text is the codec's.
     Decompression(String),
+    /// The codec failed to write; the text is the codec's.
+    Compression(String),
+    /// A compression level the codec does not have, here or in Kafka.
+    UnsupportedLevel {
+        /// The codec's name.
+        codec: &'static str,
+        /// The level asked for.
+        level: i32,
+        /// What is supported.
+        supported: &'static str,
+    },
     /// Decompressed data is larger than the caller allows.
     LimitExceeded {
         /// The limit in bytes: [`crate::Decompressor::with_limit`].
@@ -92,6 +103,24 @@ pub enum ErrorKind {
     },
     /// Something Kafka forbids; the text says which rule.
     InvalidRecord(&'static str),
+    /// Options of a batch to be written that Kafka does not combine; the text says which.
+    InvalidOptions(&'static str),
+    /// A record's offset cannot follow the one before in a batch to be written.
+    OffsetOutOfRange {
+        /// The offset given.
+        found: i64,
+        /// The smallest offset possible here.
+        min: i64,
+        /// The largest offset possible here.
+        max: i64,
+    },
+    /// A record does not fit into the batch to be written.
+    RecordTooLarge {
+        /// Bytes the batch would have with it, estimated where compressed.
+        size: usize,
+        /// The most it may have.
+        limit: usize,
+    },
     /// A batch does not fit between its neighbours in the log.
     OffsetOutOfOrder {
         /// The offset found.
@@ -121,6 +150,8 @@ impl ErrorKind {
             Self::UnknownCompression(_) => "unknown_compression",
             Self::UnsupportedCompression(_) => "unsupported_compression",
             Self::Decompression(_) => "decompression",
+            Self::Compression(_) => "compression",
+            Self::UnsupportedLevel { .. } => "unsupported_level",
             Self::LimitExceeded { .. } => "limit_exceeded",
             Self::InvalidVarint => "invalid_varint",
             Self::UnexpectedEnd => "unexpected_end",
@@ -129,6 +160,9 @@ impl ErrorKind {
             Self::RecordsRemaining { .. } => "records_remaining",
             Self::TooFewRecords { .. } => "too_few_records",
             Self::InvalidRecord(_) => "invalid_record",
+            Self::InvalidOptions(_) => "invalid_options",
+            Self::OffsetOutOfRange { .. } => "offset_out_of_range",
+            Self::RecordTooLarge { .. } => "record_too_large",
             Self::OffsetOutOfOrder { .. } => "offset_out_of_order",
             Self::Garbage => "garbage",
             Self::Zeros => "zeros",
@@ -152,6 +186,10 @@ impl fmt::Display for ErrorKind {
             Self::UnknownCompression(id) => write!(f, "unknown compression type id {id}: expected 0 to 4"),
             Self::UnsupportedCompression(why) => write!(f, "unsupported compression: {why}"),
             Self::Decompression(why) => write!(f, "cannot decompress: {why}"),
+            Self::Compression(why) => write!(f, "cannot compress: {why}"),
+            Self::UnsupportedLevel { codec, level, supported } => {
+                write!(f, "level {level} is not supported for {codec}: expected {supported}")
+            }
             Self::LimitExceeded { limit } => {
                 write!(f, "decompressed data exceeds the limit of {limit} bytes (max_decompressed_bytes)")
             }
@@ -165,7 +203,18 @@ impl fmt::Display for ErrorKind {
             Self::TooFewRecords { announced } => {
                 write!(f, "the batch ends before its {announced} announced records")
             }
-            Self::InvalidRecord(why) | Self::InvalidSidecar(why) => f.write_str(why),
+            Self::InvalidRecord(why) | Self::InvalidOptions(why) | Self::InvalidSidecar(why) => {
+                f.write_str(why)
+            }
+            Self::OffsetOutOfRange { found, min, max } => {
+                write!(f, "offset {found} cannot stand here: expected {min} to {max}")
+            }
+            Self::RecordTooLarge { size, limit } => {
+                write!(
+                    f,
+                    "the batch would have {size} bytes with this record, more than its limit of {limit}"
+                )
+            }
             Self::OffsetOutOfOrder { found, expected } => {
                 write!(f, "offset {found} does not fit between its neighbours: expected at least {expected}")
             }

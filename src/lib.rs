@@ -3,6 +3,7 @@
 #![deny(unsafe_code)]
 
 mod batches;
+mod builder;
 mod bytes;
 #[cfg(feature = "arrow")]
 pub mod columns;
@@ -16,9 +17,10 @@ mod record;
 mod state;
 
 pub use batches::{Batch, Batches, Records};
+pub use builder::RecordsBuilder;
 pub use bytes::checksum::crc32c;
 pub use bytes::varint::{decode_varint, encode_varint};
-pub use compression::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
+pub use compression::{Compression, Compressor, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 pub use error::{Error, ErrorKind, Result};
 pub use legacy::{LegacyBatch, MessageIter};
 pub use record::{

@@ -1,6 +1,7 @@
-//! Bytes and primitives: a checked cursor, varints, checksums. Knows nothing of records.
+//! Bytes and primitives: a checked cursor, a writer, varints, checksums. Knows nothing of records.
 
 pub(crate) mod checksum;
 pub(crate) mod cursor;
 pub(crate) mod range_checksum;
 pub(crate) mod varint;
+pub(crate) mod writer;

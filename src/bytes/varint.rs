@@ -50,14 +50,44 @@ pub(crate) fn read_i64(data: &[u8], at: &mut usize) -> Result<i64> {
     Err(ErrorKind::InvalidVarint.into())
 }
 
+/// Zigzag: small numbers of either sign get small. The same bytes for 32 and 64 bits.
+#[inline(always)]
+fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)) as u64
+}
+
+/// Bytes of the shortest zigzag form of `value`: 1 to 10.
+#[inline(always)]
+pub(crate) fn size_of(value: i64) -> usize {
+    let bits = (zigzag(value) | 1).ilog2() as usize + 1;
+    bits.div_ceil(7)
+}
+
+/// Writes the shortest zigzag form of `value` to the start of `out`, which has room for it;
+/// returns its size.
+#[inline(always)]
+pub(crate) fn write(value: i64, out: &mut [u8]) -> usize {
+    write_unsigned(zigzag(value), out)
+}
+
+/// As [`write`], without zigzag.
+#[inline(always)]
+pub(crate) fn write_unsigned(mut raw: u64, out: &mut [u8]) -> usize {
+    let mut at = 0;
+    while raw >= 0x80 {
+        out[at] = raw as u8 | 0x80;
+        raw >>= 7;
+        at += 1;
+    }
+    out[at] = raw as u8;
+    at + 1
+}
+
 /// Appends the shortest zigzag form of `value`: 1 to 10 bytes.
 pub fn encode_varint(value: i64, out: &mut Vec<u8>) {
-    let mut raw = ((value << 1) ^ (value >> 63)) as u64;
-    while raw >= 0x80 {
-        out.push(raw as u8 | 0x80);
-        raw >>= 7;
-    }
-    out.push(raw as u8);
+    let mut bytes = [0; 10];
+    let size = write(value, &mut bytes);
+    out.extend_from_slice(&bytes[..size]);
 }
 
 /// Reads a zigzag varint (64-bit) at `position`: the value and the position behind it.
@@ -88,6 +118,7 @@ mod tests {
             let mut out = Vec::new();
             encode_varint(value, &mut out);
             assert_eq!(decode_varint(&out, 0).unwrap(), (value, out.len()));
+            assert_eq!(size_of(value), out.len());
             if let Ok(small) = i32::try_from(value) {
                 let mut at = 0;
                 assert_eq!(read_i32(&out, &mut at).unwrap(), small);

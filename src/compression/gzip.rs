@@ -1,9 +1,12 @@
 //! gzip as `java.util.zip.GZIPInputStream` reads it: members one after another; whatever follows
-//! a member and is no member is ignored. The DEFLATE stream inside is flate2's.
+//! a member and is no member is ignored. Written is one member, with the header of
+//! `java.util.zip.GZIPOutputStream`. The DEFLATE stream inside is flate2's.
 
-use flate2::{Decompress, FlushDecompress, Status};
+use flate2::{Compress, Decompress, FlushCompress, FlushDecompress, Status};
 
+use super::compressor::{failed, room};
 use super::{Output, refuse};
+use crate::bytes::checksum::crc32;
 use crate::bytes::cursor::Cursor;
 use crate::error::{Error, Result};
 
@@ -33,7 +36,7 @@ impl Context {
             let written = &out.buffer[start..out.filled];
             let crc = u32::from_le_bytes([trailer[0], trailer[1], trailer[2], trailer[3]]);
             let size = u32::from_le_bytes([trailer[4], trailer[5], trailer[6], trailer[7]]);
-            if crc != crate::bytes::checksum::crc32(written) || size != written.len() as u32 {
+            if crc != crc32(written) || size != written.len() as u32 {
                 return Err(refuse("gzip: CRC or size in the trailer is wrong"));
             }
             if behind.len() <= JAVA_IGNORES_UP_TO {
@@ -96,11 +99,44 @@ fn skip_header(member: &[u8]) -> Result<&[u8]> {
         }
     }
     if flags & FHCRC != 0 {
-        let expected = crate::bytes::checksum::crc32(&member[..cursor.position()]) as u16;
+        let expected = crc32(&member[..cursor.position()]) as u16;
         let stored = cursor.take(2)?;
         if u16::from_le_bytes([stored[0], stored[1]]) != expected {
             return Err(invalid());
         }
     }
     Ok(&member[cursor.position()..])
+}
+
+/// DEFLATE, no flags, no time, no extra flags, unknown system: what a JDK from 16 on writes.
+const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
+
+pub(super) struct Encoder(Compress);
+
+impl Encoder {
+    /// `level` is 1 to 9, or -1 for the default.
+    pub(super) fn new(level: i32) -> Self {
+        let level =
+            u32::try_from(level).map_or_else(|_| flate2::Compression::default(), flate2::Compression::new);
+        Self(Compress::new(level, false))
+    }
+
+    pub(super) fn compress(&mut self, data: &[u8], output: &mut Vec<u8>) -> Result<usize> {
+        // zlib's own bound for its default window.
+        let bound = data.len() + (data.len() >> 12) + (data.len() >> 14) + (data.len() >> 25) + 13;
+        let out = room(output, HEADER.len() + bound + TRAILER);
+        out[..HEADER.len()].copy_from_slice(&HEADER);
+        self.0.reset();
+        let status = self
+            .0
+            .compress(data, &mut out[HEADER.len()..], FlushCompress::Finish)
+            .map_err(|error| failed(format!("gzip: {error}")))?;
+        let end = HEADER.len() + self.0.total_out() as usize;
+        if status != Status::StreamEnd || out.len() < end + TRAILER {
+            return Err(failed("gzip: the stream is larger than its bound"));
+        }
+        out[end..end + 4].copy_from_slice(&crc32(data).to_le_bytes());
+        out[end + 4..end + TRAILER].copy_from_slice(&(data.len() as u32).to_le_bytes());
+        Ok(end + TRAILER)
+    }
 }

@@ -1,19 +1,25 @@
-//! Decompression as Kafka does it: what each codec accepts and refuses, with a cap on the output.
+//! The codecs as Kafka uses them: what each writes, accepts and refuses, with a cap on the output.
 //!
-//! One file a codec. Each reads the whole payload of a batch into one reused buffer: [`Output`].
+//! One file a codec, with both directions. Decompression reads the whole payload of a batch into one
+//! reused buffer: [`Output`]; compression is [`Compressor`]'s.
 
+mod compressor;
 #[cfg(feature = "gzip")]
 mod gzip;
 #[cfg(feature = "lz4")]
 mod lz4;
 #[cfg(feature = "snappy")]
 mod snappy;
+#[cfg(feature = "snappy")]
+mod snappy_block;
 #[cfg(feature = "zstd")]
 mod zstd;
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use ::bytes::Bytes;
+pub use compressor::Compressor;
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -49,6 +55,29 @@ impl Compression {
     #[must_use]
     pub fn name(self) -> &'static str {
         ["none", "gzip", "snappy", "lz4", "zstd"][self as usize]
+    }
+
+    /// The levels Kafka has for the codec, the smallest and largest inclusive; `None` for a codec
+    /// without levels. gzip's -1 means its default, 6.
+    #[must_use]
+    pub fn levels(self) -> Option<RangeInclusive<i32>> {
+        match self {
+            Self::None | Self::Snappy => None,
+            Self::Gzip => Some(-1..=9),
+            Self::Lz4 => Some(1..=17),
+            Self::Zstd => Some(-131_072..=22),
+        }
+    }
+
+    /// The level Kafka uses if none is asked for: gzip -1, lz4 9 (its fast compressor), zstd 3.
+    #[must_use]
+    pub fn default_level(self) -> Option<i32> {
+        match self {
+            Self::None | Self::Snappy => None,
+            Self::Gzip => Some(-1),
+            Self::Lz4 => Some(9),
+            Self::Zstd => Some(3),
+        }
     }
 }
 

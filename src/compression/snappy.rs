@@ -1,7 +1,10 @@
-//! Snappy as snappy-java's `SnappyInputStream` reads it: xerial chunks, or one raw block.
+//! Snappy as snappy-java's `SnappyInputStream` reads it: xerial chunks, or one raw block; and as its
+//! `SnappyOutputStream` writes it: chunks of 32 KB, each compressed to the same bytes.
 
-use snap::raw::{Decoder, decompress_len};
+use snap::raw::{Decoder, decompress_len, max_compress_len};
 
+use super::compressor::{failed, room};
+use super::snappy_block::{self, MAX_SMALL_BLOCK};
 use super::{Output, refuse};
 use crate::bytes::cursor::be;
 use crate::error::Result;
@@ -70,5 +73,41 @@ impl Context {
             .decompress(block, &mut out.spare(length)[..length])
             .map_err(|error| refuse(format!("snappy: {error}")))?;
         out.advance(written)
+    }
+}
+
+/// Bytes of input in a chunk.
+const CHUNK: usize = 32 << 10;
+/// Version and the smallest compatible one, big-endian.
+const VERSIONS: [u8; 8] = [0, 0, 0, 1, 0, 0, 0, 1];
+
+pub(super) struct Encoder {
+    snap: snap::raw::Encoder,
+    table: [u16; MAX_SMALL_BLOCK],
+}
+
+impl Encoder {
+    pub(super) fn new() -> Self {
+        Self { snap: snap::raw::Encoder::new(), table: [0; MAX_SMALL_BLOCK] }
+    }
+
+    pub(super) fn compress(&mut self, data: &[u8], output: &mut Vec<u8>) -> Result<usize> {
+        let chunks = data.len().div_ceil(CHUNK);
+        let out = room(output, HEADER + chunks * (4 + max_compress_len(data.len().min(CHUNK))));
+        out[..VERSION].copy_from_slice(&MAGIC);
+        out[VERSION..HEADER].copy_from_slice(&VERSIONS);
+        let mut end = HEADER;
+        for chunk in data.chunks(CHUNK) {
+            let start = end + 4;
+            let written = if chunk.len() <= MAX_SMALL_BLOCK {
+                snappy_block::compress(chunk, &mut self.table, &mut out[start..])
+            } else {
+                let written = self.snap.compress(chunk, &mut out[start..]);
+                written.map_err(|error| failed(format!("snappy: {error}")))?
+            };
+            out[end..start].copy_from_slice(&(written as u32).to_be_bytes());
+            end = start + written;
+        }
+        Ok(end)
     }
 }

@@ -1,9 +1,11 @@
 //! zstd: any number of frames, skippable ones too, in one call; Kafka's frames carry no size.
+//! Written is one frame.
 
-use zstd_safe::DCtx;
+use zstd_safe::{CCtx, CParameter, DCtx, Strategy};
 
+use super::compressor::{failed, room};
 use super::{Output, refuse};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 const FIRST_GUESS: usize = 16 << 10;
 const PLAUSIBLE_RATIO: usize = 64;
@@ -45,4 +47,41 @@ impl Context {
             }
         }
     }
+}
+
+const DEFAULT_LEVEL: i32 = 3;
+/// What level 3 means for input of unknown size. Kafka streams, so that zstd does not know the size;
+/// told the size of a batch, zstd takes smaller tables, and the output may be 7 % larger.
+const AS_STREAMED: [CParameter; 5] = [
+    CParameter::HashLog(17),
+    CParameter::ChainLog(16),
+    CParameter::SearchLog(1),
+    CParameter::MinMatch(5),
+    CParameter::Strategy(Strategy::ZSTD_dfast),
+];
+
+pub(super) struct Encoder(CCtx<'static>);
+
+impl Encoder {
+    /// `level` is one of zstd's.
+    pub(super) fn new(level: i32) -> Result<Self> {
+        let mut cctx = CCtx::create();
+        cctx.set_parameter(CParameter::CompressionLevel(level)).map_err(refused)?;
+        if level == DEFAULT_LEVEL {
+            for parameter in AS_STREAMED {
+                cctx.set_parameter(parameter).map_err(refused)?;
+            }
+        }
+        Ok(Self(cctx))
+    }
+
+    pub(super) fn compress(&mut self, data: &[u8], output: &mut Vec<u8>) -> Result<usize> {
+        let out = room(output, zstd_safe::compress_bound(data.len()));
+        self.0.compress2(out, data).map_err(refused)
+    }
+}
+
+#[cold]
+fn refused(code: usize) -> Error {
+    failed(format!("zstd: {}", zstd_safe::get_error_name(code)))
 }

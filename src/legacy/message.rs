@@ -7,15 +7,16 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::record::TimestampType;
 
 /// Offset and size in front of every message.
-pub(super) const LOG_OVERHEAD: usize = 12;
+pub(crate) const LOG_OVERHEAD: usize = 12;
 /// CRC, magic, attributes, key size and value size: the smallest message.
 pub(crate) const RECORD_OVERHEAD_V0: usize = 14;
 
-const MAGIC: usize = 4;
+/// Behind the CRC.
+pub(super) const MAGIC: usize = 4;
 const ATTRIBUTES: usize = 5;
 const TIMESTAMP: usize = 6;
 const COMPRESSION: u8 = 0b111;
-const LOG_APPEND_TIME: u8 = 1 << 3;
+pub(super) const LOG_APPEND_TIME: u8 = 1 << 3;
 
 /// A message without its offset and size fields; at least [`RECORD_OVERHEAD_V0`] bytes.
 #[derive(Clone, Copy, Debug)]

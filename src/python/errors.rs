@@ -19,8 +19,12 @@ fn class_of(error: &Error) -> &'static str {
         ErrorKind::UnknownCompression(_) | ErrorKind::UnsupportedCompression(_) => {
             "UnsupportedCompressionError"
         }
-        ErrorKind::LimitExceeded { .. } => "LimitExceededError",
-        ErrorKind::NeedMoreBytes { .. } | ErrorKind::InvalidSidecar(_) => "Error",
+        ErrorKind::UnsupportedLevel { .. } => "UnsupportedCompressionError",
+        ErrorKind::LimitExceeded { .. } | ErrorKind::RecordTooLarge { .. } => "LimitExceededError",
+        ErrorKind::NeedMoreBytes { .. }
+        | ErrorKind::InvalidSidecar(_)
+        | ErrorKind::InvalidOptions(_)
+        | ErrorKind::Compression(_) => "Error",
         _ => "InvalidRecordError",
     }
 }

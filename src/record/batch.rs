@@ -1,38 +1,14 @@
 //! The header of a magic 2 batch, as a view over its 61 bytes (`DefaultRecordBatch`).
 
 use super::TimestampType;
+use super::batch_header::{
+    COMPRESSION, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, RECORD_BATCH_OVERHEAD, TRANSACTIONAL, at,
+};
 use super::iter::{RecordIter, increment_sequence};
 use crate::bytes::checksum::crc32c;
 use crate::bytes::cursor::be;
 use crate::compression::{Compression, Decompressor};
 use crate::error::{Error, ErrorKind, Result};
-
-/// Bytes of a magic 2 batch before its first record.
-pub const RECORD_BATCH_OVERHEAD: usize = 61;
-
-/// Where each field stands, from the start of the batch.
-mod at {
-    pub(super) const BASE_OFFSET: usize = 0;
-    pub(super) const PARTITION_LEADER_EPOCH: usize = 12;
-    pub(super) const CRC: usize = 17;
-    /// Only the low byte of the 16-bit attributes is read, as in Kafka.
-    pub(super) const ATTRIBUTES_LOW: usize = 22;
-    /// The CRC covers everything from the attributes on.
-    pub(super) const ATTRIBUTES: usize = 21;
-    pub(super) const LAST_OFFSET_DELTA: usize = 23;
-    pub(super) const BASE_TIMESTAMP: usize = 27;
-    pub(super) const MAX_TIMESTAMP: usize = 35;
-    pub(super) const PRODUCER_ID: usize = 43;
-    pub(super) const PRODUCER_EPOCH: usize = 51;
-    pub(super) const BASE_SEQUENCE: usize = 53;
-    pub(super) const COUNT: usize = 57;
-}
-
-const COMPRESSION: u8 = 0b111;
-const LOG_APPEND_TIME: u8 = 1 << 3;
-const TRANSACTIONAL: u8 = 1 << 4;
-const CONTROL: u8 = 1 << 5;
-const DELETE_HORIZON: u8 = 1 << 6;
 
 /// A batch of magic 2, borrowed. Header facts cost a load each and never decompress.
 #[derive(Clone, Copy, Debug)]
@@ -192,7 +168,7 @@ impl<'a> RecordBatch<'a> {
         be!(self.data, at::COUNT, i32)
     }
 
-    pub(super) fn count(&self) -> Result<u32> {
+    pub(crate) fn count(&self) -> Result<u32> {
         let count = self.record_count();
         u32::try_from(count).map_err(|_| {
             self.place(Error::new(ErrorKind::InvalidCount(count.into())).in_field("recordsCount"))

@@ -2,7 +2,13 @@
 //! (`ControlRecordType`, `EndTransactionMarker`, `ControlRecordUtils`).
 
 use crate::bytes::cursor::Cursor;
+use crate::bytes::varint;
 use crate::error::{Error, ErrorKind, Result};
+
+/// The key's version (`ControlRecordType.CURRENT_CONTROL_RECORD_KEY_VERSION`).
+const KEY_VERSION: i16 = 0;
+const NO_TAGGED_FIELDS: u8 = 0;
+const NEGATIVE_VERSION: &str = "a control record's value has a negative version";
 
 /// The type in a control record's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,12 +174,59 @@ impl ControlRecord {
         Self::parse_value(kind, &mut Cursor::new(value)).map_err(|e| e.in_field("value"))
     }
 
+    /// Key and value of the record, as Kafka writes them; [`parse`](Self::parse) reads them back.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidRecord`] for a record of unknown type or a negative version.
+    pub fn to_key_and_value(&self) -> Result<(Vec<u8>, Vec<u8>)> {
+        let invalid = |why, field| Err(Error::new(ErrorKind::InvalidRecord(why)).in_field(field));
+        let mut value = Vec::new();
+        let (id, version) = match self {
+            Self::EndTransaction { committed, version, .. } => (i16::from(*committed), *version),
+            Self::LeaderChange { version, .. } => (2, *version),
+            Self::SnapshotHeader { version, .. } => (3, *version),
+            Self::SnapshotFooter { version } => (4, *version),
+            Self::KRaftVersion { version, .. } => (5, *version),
+            Self::KRaftVoters { version, .. } => (6, *version),
+            Self::Unknown { .. } => return invalid("a control record of unknown type is not written", "key"),
+        };
+        if version < 0 {
+            return invalid(NEGATIVE_VERSION, "value");
+        }
+        value.extend(version.to_be_bytes());
+        match self {
+            Self::EndTransaction { coordinator_epoch, .. } => value.extend(coordinator_epoch.to_be_bytes()),
+            Self::LeaderChange { leader_id, voters, granting_voters, .. } => {
+                value.extend(leader_id.to_be_bytes());
+                for voters in [voters, granting_voters] {
+                    put_array(&mut value, voters, |value, voter| {
+                        value.extend(voter.voter_id.to_be_bytes());
+                        if version >= 1 {
+                            value.extend(voter.directory_id);
+                        }
+                        value.push(NO_TAGGED_FIELDS);
+                    });
+                }
+            }
+            Self::SnapshotHeader { last_contained_log_timestamp, .. } => {
+                value.extend(last_contained_log_timestamp.to_be_bytes());
+            }
+            Self::KRaftVersion { kraft_version, .. } => value.extend(kraft_version.to_be_bytes()),
+            Self::KRaftVoters { voters, .. } => put_array(&mut value, voters, put_voter),
+            Self::SnapshotFooter { .. } | Self::Unknown { .. } => {}
+        }
+        // The end-of-transaction marker is no flexible message.
+        if !matches!(self, Self::EndTransaction { .. }) {
+            value.push(NO_TAGGED_FIELDS);
+        }
+        let key = [KEY_VERSION.to_be_bytes(), id.to_be_bytes()].concat();
+        Ok((key, value))
+    }
+
     fn parse_value(kind: ControlType, value: &mut Cursor<'_>) -> Result<Self> {
         let version = value.i16()?;
-        let negative =
-            || Error::new(ErrorKind::InvalidRecord("a control record's value has a negative version"));
         if version < 0 {
-            return Err(negative());
+            return Err(ErrorKind::InvalidRecord(NEGATIVE_VERSION).into());
         }
         Ok(match kind {
             ControlType::Abort | ControlType::Commit => Self::EndTransaction {
@@ -242,4 +295,35 @@ fn tagged_fields(cursor: &mut Cursor<'_>) -> Result<()> {
         cursor.take(size as usize)?;
     }
     Ok(())
+}
+
+/// Appends an unsigned varint of length + 1: how a flexible version counts.
+fn put_compact_length(out: &mut Vec<u8>, length: usize) {
+    let mut bytes = [0; 10];
+    let size = varint::write_unsigned(length as u64 + 1, &mut bytes);
+    out.extend(&bytes[..size]);
+}
+
+fn put_array<T>(out: &mut Vec<u8>, elements: &[T], mut put: impl FnMut(&mut Vec<u8>, &T)) {
+    put_compact_length(out, elements.len());
+    for element in elements {
+        put(out, element);
+    }
+}
+
+fn put_voter(out: &mut Vec<u8>, voter: &Voter) {
+    out.extend(voter.voter_id.to_be_bytes());
+    out.extend(voter.directory_id);
+    put_array(out, &voter.endpoints, |out, endpoint| {
+        for text in [&endpoint.name, &endpoint.host] {
+            put_compact_length(out, text.len());
+            out.extend(text.as_bytes());
+        }
+        out.extend(endpoint.port.to_be_bytes());
+        out.push(NO_TAGGED_FIELDS);
+    });
+    out.extend(voter.min_supported_version.to_be_bytes());
+    out.extend(voter.max_supported_version.to_be_bytes());
+    // Of the version range, and of the voter.
+    out.extend([NO_TAGGED_FIELDS, NO_TAGGED_FIELDS]);
 }

@@ -45,7 +45,6 @@ impl<'r> Headers<'r> {
     }
 
     /// The bytes and count of headers that [`check`](Self::check) accepted.
-    #[cfg(feature = "python")]
     pub(crate) fn parts(&self) -> (&'r [u8], u32) {
         (self.data, self.count)
     }

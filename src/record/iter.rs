@@ -98,7 +98,7 @@ fn nullable<'r>(body: &mut Cursor<'r>) -> Result<Option<&'r [u8]>> {
 /// Sequences run from 0 to 2^31-1 and start again (`DefaultRecordBatch.incrementSequence`);
 /// a negative base means that there is none.
 #[inline]
-pub(super) fn increment_sequence(base: i32, by: i32) -> i32 {
+pub(crate) fn increment_sequence(base: i32, by: i32) -> i32 {
     if base < 0 {
         -1
     } else if base > i32::MAX.wrapping_sub(by) {

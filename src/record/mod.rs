@@ -2,15 +2,23 @@
 //! (Kafka's `DefaultRecordBatch` and `DefaultRecord`).
 
 mod batch;
+mod batch_header;
+mod builder;
 mod control;
+mod encode;
 mod header;
 mod iter;
 mod timestamp_type;
 
-pub use batch::{RECORD_BATCH_OVERHEAD, RecordBatch};
+pub use batch::RecordBatch;
+pub use batch_header::RECORD_BATCH_OVERHEAD;
+pub(crate) use batch_header::{BatchHeader, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL};
+pub(crate) use builder::{BatchBuilder, offset_between};
 pub use control::{ControlRecord, ControlType, Endpoint, Voter};
+pub(crate) use encode::HeaderFields;
 pub use header::{Header, Headers};
 pub use iter::RecordIter;
+pub(crate) use iter::increment_sequence;
 pub use timestamp_type::TimestampType;
 
 /// One record, of any magic, borrowed from its batch or from the decompression buffer.

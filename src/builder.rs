@@ -1,0 +1,528 @@
+//! Building batches of every magic, with what Kafka forbids refused (`MemoryRecordsBuilder`).
+
+use crate::compression::{Compression, Compressor};
+use crate::error::{Error, ErrorKind, Result};
+use crate::legacy::{MessageSetBuilder, set_overhead};
+use crate::record::{
+    BatchBuilder, BatchHeader, CONTROL, ControlRecord, ControlType, DELETE_HORIZON, Header, HeaderFields,
+    LOG_APPEND_TIME, RECORD_BATCH_OVERHEAD, Record, TRANSACTIONAL, increment_sequence, offset_between,
+};
+
+/// No producer id, epoch, sequence or leader epoch; no timestamp.
+const NONE: i8 = -1;
+/// Kafka's margin on the estimated size of compressed records.
+const COMPRESSION_RATE_ESTIMATION_FACTOR: f32 = 1.05;
+/// How fast the estimated ratio gets better and worse (`CompressionRatioEstimator`).
+const COMPRESSION_RATIO_IMPROVING_STEP: f32 = 0.005;
+const COMPRESSION_RATIO_DETERIORATE_STEP: f32 = 0.05;
+
+/// Builds one batch after another, with buffers and codec contexts kept between them.
+///
+/// Options are chained and hold for every batch, but for [`base_offset`](Self::base_offset), which holds
+/// for the next one, and the base sequence, which goes on behind each batch. What Kafka does not combine is an error of
+/// the first [`append`](Self::append), or of [`build`](Self::build). After an error of `append` the batch is
+/// as it was before.
+///
+/// Uncompressed and snappy batches are the bytes that Kafka writes for the same records; of the
+/// other codecs, frames that Kafka reads.
+///
+/// ```
+/// # use magicbyte::{Batches, Compression, Decompressor, Header, RecordsBuilder};
+/// let mut builder = RecordsBuilder::v2(Compression::None).producer(4711, 0, 0);
+/// let headers = [Header { key: b"trace", value: Some(b"1") }];
+/// builder.append(100, 1_700_000_000_000, Some(b"key"), Some(b"value"), &headers)?;
+/// builder.append(101, 1_700_000_000_001, Some(b"key"), None, &[])?;
+/// let bytes = builder.build()?;
+///
+/// let batch = Batches::new(&bytes).next().unwrap()?;
+/// batch.verify()?;
+/// assert_eq!(batch.last_offset(), 101);
+/// # Ok::<(), magicbyte::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct RecordsBuilder {
+    magic: i8,
+    codec: Compression,
+    level: Option<i32>,
+    options: Options,
+    /// Made for the first batch that is built.
+    compressor: Option<Compressor>,
+    records: Growing,
+    /// Compressed size by uncompressed, as the last batches had it.
+    compression_ratio: f32,
+}
+
+/// What the caller set.
+#[derive(Clone, Debug)]
+struct Options {
+    base_offset: Option<i64>,
+    partition_leader_epoch: i32,
+    append_time: Option<i64>,
+    delete_horizon_ms: Option<i64>,
+    producer_id: i64,
+    producer_epoch: i16,
+    base_sequence: i32,
+    transactional: bool,
+    control: bool,
+    max_size: usize,
+}
+
+/// The records of the batch so far.
+#[derive(Debug)]
+enum Growing {
+    V2(BatchBuilder),
+    Legacy(MessageSetBuilder),
+}
+
+impl RecordsBuilder {
+    /// A builder of magic 2 batches.
+    #[must_use]
+    pub fn v2(codec: Compression) -> Self {
+        Self::new(2, codec, Growing::V2(BatchBuilder::new()))
+    }
+
+    /// A builder of magic 1: a message for each record, or one compressed wrapper with relative offsets.
+    #[must_use]
+    pub fn v1(codec: Compression) -> Self {
+        Self::new(1, codec, Growing::Legacy(MessageSetBuilder::new(1, codec)))
+    }
+
+    /// A builder of magic 0, which has no timestamps; offsets inside a wrapper are absolute.
+    #[must_use]
+    pub fn v0(codec: Compression) -> Self {
+        Self::new(0, codec, Growing::Legacy(MessageSetBuilder::new(0, codec)))
+    }
+
+    fn new(magic: i8, codec: Compression, records: Growing) -> Self {
+        let options = Options {
+            base_offset: None,
+            partition_leader_epoch: NONE.into(),
+            append_time: None,
+            delete_horizon_ms: None,
+            producer_id: NONE.into(),
+            producer_epoch: NONE.into(),
+            base_sequence: NONE.into(),
+            transactional: false,
+            control: false,
+            max_size: i32::MAX as usize,
+        };
+        Self { magic, codec, level: None, options, compressor: None, records, compression_ratio: 1.0 }
+    }
+
+    /// The codec's level, of [`Compression::levels`]; Kafka's default unless set.
+    #[must_use]
+    pub fn level(mut self, level: i32) -> Self {
+        self.level = Some(level);
+        self
+    }
+
+    /// Offset of the next batch, if it begins before its first record.
+    #[must_use]
+    pub fn base_offset(mut self, offset: i64) -> Self {
+        self.options.base_offset = Some(offset);
+        self
+    }
+
+    /// An idempotent producer's id, epoch and the sequence number of the next batch's first record
+    /// (-1 in control batches). Magic 2 only.
+    #[must_use]
+    pub fn producer(mut self, id: i64, epoch: i16, base_sequence: i32) -> Self {
+        self.options.producer_id = id;
+        self.options.producer_epoch = epoch;
+        self.options.base_sequence = base_sequence;
+        self
+    }
+
+    /// The batch belongs to a transaction of its producer. Magic 2 only.
+    #[must_use]
+    pub fn transactional(mut self) -> Self {
+        self.options.transactional = true;
+        self
+    }
+
+    /// The batch holds control records: see [`append_control`](Self::append_control). Magic 2 only.
+    #[must_use]
+    pub fn control(mut self) -> Self {
+        self.options.control = true;
+        self
+    }
+
+    /// Epoch of the leader that appends the batch. Magic 2 only: the others have no such field, and
+    /// leave it out.
+    #[must_use]
+    pub fn partition_leader_epoch(mut self, epoch: i32) -> Self {
+        self.options.partition_leader_epoch = epoch;
+        self
+    }
+
+    /// When (ms) the cleaner may drop tombstones or the marker; becomes the base timestamp. Magic 2 only.
+    #[must_use]
+    pub fn delete_horizon_ms(mut self, time: i64) -> Self {
+        self.options.delete_horizon_ms = Some(time);
+        self
+    }
+
+    /// The broker's time (ms) stands for every record's own (`LogAppendTime`). Magic 2 keeps the records' own
+    /// beneath it; magic 0 has no timestamps.
+    #[must_use]
+    pub fn log_append_time(mut self, time: i64) -> Self {
+        self.options.append_time = Some(time);
+        self
+    }
+
+    /// The most bytes a batch may have, 2^31-1 unless set. A compressed one is judged by the
+    /// estimate, which a hard-to-compress last record can pass.
+    #[must_use]
+    pub fn max_size_in_bytes(mut self, size: usize) -> Self {
+        self.options.max_size = size.min(i32::MAX as usize);
+        self
+    }
+
+    /// 0, 1 or 2.
+    #[must_use]
+    pub fn magic(&self) -> i8 {
+        self.magic
+    }
+
+    /// The codec.
+    #[must_use]
+    pub fn compression(&self) -> Compression {
+        self.codec
+    }
+
+    /// How many records the batch has so far.
+    #[must_use]
+    pub fn record_count(&self) -> u32 {
+        let count = match &self.records {
+            Growing::V2(batch) => batch.count(),
+            Growing::Legacy(set) => set.count(),
+        };
+        count as u32
+    }
+
+    /// Appends one record. Offsets rise from one to the next; gaps are kept. A timestamp of -1 is none; magic 0 drops it.
+    ///
+    /// # Errors
+    /// With the record's index and field: [`ErrorKind::OffsetOutOfRange`] for an offset not
+    /// above the last or more than 2^31-1 from the base, [`ErrorKind::InvalidRecord`] for what Kafka
+    /// refuses (a timestamp below -1, headers below magic 2, a key that is no control record's in a
+    /// control batch), [`ErrorKind::RecordTooLarge`]. For the first record also
+    /// [`ErrorKind::InvalidOptions`] and [`ErrorKind::UnsupportedCompression`].
+    pub fn append(
+        &mut self,
+        offset: i64,
+        timestamp: i64,
+        key: Option<&[u8]>,
+        value: Option<&[u8]>,
+        headers: &[Header<'_>],
+    ) -> Result<()> {
+        self.append_fields((offset, timestamp), 0, (key, value), HeaderFields::List(headers))
+    }
+
+    /// Appends a record of another batch: offset, timestamp, key, value, headers, and in magic 2 its
+    /// attributes byte.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    pub fn append_record(&mut self, record: &Record<'_>) -> Result<()> {
+        let (place, content) = ((record.offset, record.timestamp), (record.key, record.value));
+        self.append_fields(place, record.attributes, content, HeaderFields::Stored(record.headers))
+    }
+
+    /// Appends a control record to a [`control`](Self::control) batch.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append); [`ErrorKind::InvalidOptions`] for an end-of-transaction marker in a batch
+    /// without producer or not transactional; [`ErrorKind::InvalidRecord`] for a record of unknown type.
+    pub fn append_control(&mut self, offset: i64, timestamp: i64, record: &ControlRecord) -> Result<()> {
+        let is_marker = matches!(record, ControlRecord::EndTransaction { .. });
+        if is_marker && !self.options.transactional {
+            let kind = ErrorKind::InvalidOptions("an end-of-transaction marker needs a transactional batch");
+            return Err(self.at_next(Error::new(kind)));
+        }
+        let (key, value) = record.to_key_and_value().map_err(|e| self.at_next(e))?;
+        self.append(offset, timestamp, Some(&key), Some(&value), &[])
+    }
+
+    #[inline]
+    fn append_fields(
+        &mut self,
+        place: (i64, i64),
+        attributes: i8,
+        content: (Option<&[u8]>, Option<&[u8]>),
+        headers: HeaderFields<'_>,
+    ) -> Result<()> {
+        self.try_append(place, attributes, content, headers).map_err(|e| self.at_next(e))
+    }
+
+    #[inline]
+    fn try_append(
+        &mut self,
+        (offset, timestamp): (i64, i64),
+        attributes: i8,
+        (key, value): (Option<&[u8]>, Option<&[u8]>),
+        headers: HeaderFields<'_>,
+    ) -> Result<()> {
+        if timestamp < i64::from(NONE) {
+            return Err(invalid("a timestamp is -1 (none) or not negative", "timestamp"));
+        }
+        if self.magic < 2 && !headers.is_empty() {
+            return Err(invalid("headers need magic 2", "headers"));
+        }
+        if self.options.control {
+            ControlType::parse(key.unwrap_or_default())?;
+        }
+        if self.record_count() == 0 {
+            self.start(offset, timestamp)?;
+        }
+        let estimated = self.size_with(0);
+        let max_size = self.options.max_size;
+        // The estimate may be far below: Kafka counts the uncompressed bytes in an int too.
+        let raw = self.raw_size();
+        let check_size = |record: usize| match estimated.saturating_add(record) {
+            size if size > max_size => Err(too_large(size, max_size)),
+            _ if raw.saturating_add(record) > i32::MAX as usize => {
+                Err(too_large(raw.saturating_add(record), i32::MAX as usize))
+            }
+            _ => Ok(()),
+        };
+        match &mut self.records {
+            Growing::V2(batch) => {
+                batch.check_offset(offset)?;
+                let record = batch.fields((offset, timestamp), attributes, (key, value), headers);
+                check_size(record.size())?;
+                batch.append(&record);
+            }
+            Growing::Legacy(set) => {
+                offset_between(offset, set.base_offset(), set.last_offset())?;
+                let message = set.fields((offset, timestamp), (key, value));
+                check_size(message.size())?;
+                set.append(offset, &message)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins a batch with its first record's offset and timestamp.
+    fn start(&mut self, offset: i64, timestamp: i64) -> Result<()> {
+        self.check_options()?;
+        let base_offset = self.options.base_offset.unwrap_or(offset);
+        match &mut self.records {
+            Growing::V2(batch) => {
+                batch.start(base_offset, self.options.delete_horizon_ms.unwrap_or(timestamp))
+            }
+            Growing::Legacy(set) => set.start(base_offset, self.options.append_time),
+        }
+        Ok(())
+    }
+
+    /// What `MemoryRecordsBuilder` refuses in its constructor and in `validateProducerState`.
+    fn check_options(&self) -> Result<()> {
+        let Options { producer_id, producer_epoch, base_sequence, .. } = self.options;
+        let has_producer = producer_id != i64::from(NONE);
+        let forbid = |condition: bool, why| match condition {
+            true => Err(Error::new(ErrorKind::InvalidOptions(why))),
+            false => Ok(()),
+        };
+        if self.magic < 2 {
+            forbid(self.options.transactional, "transactions need magic 2")?;
+            forbid(self.options.control, "control batches need magic 2")?;
+            forbid(self.options.delete_horizon_ms.is_some(), "a delete horizon needs magic 2")?;
+            forbid(has_producer, "a producer id needs magic 2")?;
+            if self.codec == Compression::Zstd {
+                return Err(ErrorKind::UnsupportedCompression("zstd needs magic 2").into());
+            }
+        }
+        forbid(self.options.transactional && !has_producer, "a transactional batch needs a producer id")?;
+        if has_producer {
+            forbid(producer_epoch == i16::from(NONE), "a producer id needs a producer epoch")?;
+            forbid(base_sequence < 0 && !self.options.control, "a producer id needs a base sequence")?;
+        }
+        let negative = |time: Option<i64>| time.is_some_and(|time| time < 0);
+        forbid(negative(self.options.delete_horizon_ms), "the delete horizon is negative")?;
+        forbid(negative(self.options.append_time), "the log append time is negative")
+    }
+
+    /// Whether a record with these fields fits within the size limit, if it follows at the next offset. True for the first
+    /// record whatever its size, as in Kafka; [`append`](Self::append) is strict.
+    #[must_use]
+    pub fn has_room_for(
+        &self,
+        timestamp: i64,
+        key: Option<&[u8]>,
+        value: Option<&[u8]>,
+        headers: &[Header<'_>],
+    ) -> bool {
+        let record = match &self.records {
+            _ if self.record_count() == 0 => return true,
+            Growing::V2(batch) => {
+                let next = (batch.last_offset().wrapping_add(1), timestamp);
+                batch.fields(next, 0, (key, value), HeaderFields::List(headers)).size()
+            }
+            Growing::Legacy(set) => set.fields((set.last_offset(), timestamp), (key, value)).size(),
+        };
+        self.size_with(record) <= self.options.max_size
+    }
+
+    /// Bytes of the batch if built now: exact if uncompressed, else estimated from the ratio of the
+    /// batches built before (`CompressionRatioEstimator`; 1 at first) with 5 % on top.
+    #[must_use]
+    pub fn estimated_size_in_bytes(&self) -> usize {
+        if self.record_count() == 0 { 0 } else { self.size_with(0) }
+    }
+
+    /// The batch's size with `more` bytes, whose compression nobody can promise.
+    #[inline]
+    fn size_with(&self, more: usize) -> usize {
+        let overhead = match &self.records {
+            Growing::V2(_) => RECORD_BATCH_OVERHEAD,
+            Growing::Legacy(_) => set_overhead(self.magic, self.codec),
+        };
+        let raw = self.raw_size();
+        let records = match self.codec {
+            Compression::None => raw,
+            _ => (raw as f32 * self.compression_ratio * COMPRESSION_RATE_ESTIMATION_FACTOR) as usize,
+        };
+        overhead + records + more
+    }
+
+    /// Bytes of the records so far, uncompressed.
+    #[inline]
+    fn raw_size(&self) -> usize {
+        match &self.records {
+            Growing::V2(batch) => batch.records_size(),
+            Growing::Legacy(set) => set.messages_size(),
+        }
+    }
+
+    /// The finished batch, in a vector of its size; empty if there are no records, as Kafka does. The
+    /// builder is ready for the next batch.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidOptions`], [`ErrorKind::UnsupportedLevel`], and as [`Compressor::compress`]. The records stay.
+    pub fn build(&mut self) -> Result<Vec<u8>> {
+        let mut out = Vec::new();
+        self.build_into(&mut out)?;
+        Ok(out)
+    }
+
+    /// As [`build`](Self::build), appended to `out`.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build); `out` is then as it was.
+    pub fn build_into(&mut self, out: &mut Vec<u8>) -> Result<()> {
+        self.check_options()?;
+        if self.record_count() == 0 {
+            return Ok(());
+        }
+        let compressor = match &mut self.compressor {
+            Some(compressor) => compressor,
+            none => none.insert(Compressor::with_level(self.codec, self.level)?),
+        };
+        let written = match &self.records {
+            Growing::V2(batch) => batch.finish(self.options.header(batch), compressor, out)?,
+            Growing::Legacy(set) => set.finish(compressor, out)?,
+        };
+        self.observe_ratio(written as f32 / self.raw_size() as f32);
+        self.next_batch();
+        Ok(())
+    }
+
+    /// `CompressionRatioEstimator.updateEstimation`: slowly better, at once worse.
+    fn observe_ratio(&mut self, observed: f32) {
+        let current = self.compression_ratio;
+        self.compression_ratio = if observed > current {
+            observed.max(current + COMPRESSION_RATIO_DETERIORATE_STEP)
+        } else {
+            observed.max(current - COMPRESSION_RATIO_IMPROVING_STEP)
+        };
+    }
+
+    fn next_batch(&mut self) {
+        let sequences = match &mut self.records {
+            Growing::V2(batch) => {
+                let sequences = batch.last_offset().wrapping_sub(batch.base_offset()) as i32;
+                batch.start(0, 0);
+                sequences
+            }
+            Growing::Legacy(set) => {
+                set.start(0, None);
+                0
+            }
+        };
+        self.options.base_offset = None;
+        let last = increment_sequence(self.options.base_sequence, sequences);
+        self.options.base_sequence = increment_sequence(last, 1);
+    }
+
+    /// What compaction keeps of a batch whose records are all gone (`DefaultRecordBatch.writeEmptyHeader`): 61 bytes that keep
+    /// the base offset set here, producer, flags and leader epoch. `last_offset` is inclusive, `max_timestamp` in ms. Magic 2 only.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidOptions`], [`ErrorKind::OffsetOutOfRange`] for a last offset below the
+    /// base or more than 2^31-1 above.
+    pub fn empty_batch(&self, last_offset: i64, max_timestamp: i64) -> Result<Vec<u8>> {
+        self.check_options()?;
+        if self.magic < 2 {
+            return Err(ErrorKind::InvalidOptions("an empty batch needs magic 2").into());
+        }
+        let base_offset = self.options.base_offset.unwrap_or(last_offset);
+        offset_between(last_offset, base_offset, base_offset.saturating_sub(1))?;
+        let header = BatchHeader {
+            base_offset,
+            last_offset_delta: last_offset.wrapping_sub(base_offset) as i32,
+            max_timestamp,
+            record_count: 0,
+            attributes: self.options.attributes() & !i16::from(DELETE_HORIZON),
+            base_timestamp: NONE.into(),
+            partition_leader_epoch: self.options.partition_leader_epoch,
+            producer_id: self.options.producer_id,
+            producer_epoch: self.options.producer_epoch,
+            base_sequence: self.options.base_sequence,
+        };
+        let mut batch = vec![0; RECORD_BATCH_OVERHEAD];
+        header.write(&mut batch);
+        Ok(batch)
+    }
+
+    #[cold]
+    fn at_next(&self, error: Error) -> Error {
+        error.at_record(self.record_count())
+    }
+}
+
+impl Options {
+    fn header(&self, batch: &BatchBuilder) -> BatchHeader {
+        BatchHeader {
+            base_offset: batch.base_offset(),
+            partition_leader_epoch: self.partition_leader_epoch,
+            attributes: self.attributes(),
+            last_offset_delta: batch.last_offset().wrapping_sub(batch.base_offset()) as i32,
+            base_timestamp: batch.base_timestamp(),
+            max_timestamp: self.append_time.unwrap_or(batch.max_timestamp()),
+            producer_id: self.producer_id,
+            producer_epoch: self.producer_epoch,
+            base_sequence: self.base_sequence,
+            record_count: batch.count(),
+        }
+    }
+
+    /// All but the codec.
+    fn attributes(&self) -> i16 {
+        let flag = |set: bool, bit: u8| if set { i16::from(bit) } else { 0 };
+        flag(self.append_time.is_some(), LOG_APPEND_TIME)
+            | flag(self.transactional, TRANSACTIONAL)
+            | flag(self.control, CONTROL)
+            | flag(self.delete_horizon_ms.is_some(), DELETE_HORIZON)
+    }
+}
+
+#[cold]
+fn invalid(why: &'static str, field: &'static str) -> Error {
+    Error::new(ErrorKind::InvalidRecord(why)).in_field(field)
+}
+
+#[cold]
+fn too_large(size: usize, limit: usize) -> Error {
+    ErrorKind::RecordTooLarge { size, limit }.into()
+}

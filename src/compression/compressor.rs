@@ -1,0 +1,163 @@
+//! Compression with levels and reused contexts, the other direction of `Decompressor`.
+
+use super::Compression;
+#[cfg(feature = "gzip")]
+use super::gzip;
+#[cfg(feature = "lz4")]
+use super::lz4;
+#[cfg(feature = "snappy")]
+use super::snappy;
+#[cfg(feature = "zstd")]
+use super::zstd;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Compresses the record sections of batches with one codec and level, in the formats Kafka writes;
+/// contexts and one output buffer are reused. One per thread or builder.
+///
+/// ```
+/// # use magicbyte::{Compression, Compressor, Decompressor};
+/// let mut compressor = Compressor::new(Compression::Snappy)?;
+/// let compressed = compressor.compress(2, b"hello")?;
+/// let mut decompressor = Decompressor::new();
+/// assert_eq!(decompressor.decompress(Compression::Snappy, 2, compressed)?, b"hello");
+/// # Ok::<(), magicbyte::Error>(())
+/// ```
+pub struct Compressor {
+    codec: Compression,
+    level: Option<i32>,
+    encoder: Encoder,
+    /// Only grows, so that nothing is zeroed twice.
+    output: Vec<u8>,
+}
+
+enum Encoder {
+    None,
+    #[cfg(feature = "gzip")]
+    Gzip(gzip::Encoder),
+    #[cfg(feature = "snappy")]
+    Snappy(Box<snappy::Encoder>),
+    #[cfg(feature = "lz4")]
+    Lz4(lz4::Encoder),
+    #[cfg(feature = "zstd")]
+    Zstd(zstd::Encoder),
+}
+
+impl std::fmt::Debug for Compressor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { codec, level, .. } = self;
+        f.debug_struct("Compressor").field("codec", codec).field("level", level).finish_non_exhaustive()
+    }
+}
+
+impl Compressor {
+    /// A compressor with Kafka's default level.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnsupportedCompression`] for a codec left out of this build.
+    pub fn new(codec: Compression) -> Result<Self> {
+        Self::with_level(codec, None)
+    }
+
+    /// A compressor with a level of [`Compression::levels`], `None` for Kafka's default. Of lz4's,
+    /// all but the default 9 need the feature `lz4-hc`; those above 12 compress as 12 does.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnsupportedLevel`], and as [`new`](Self::new).
+    pub fn with_level(codec: Compression, level: Option<i32>) -> Result<Self> {
+        if let Some(level) = level {
+            let known = codec.levels().is_some_and(|levels| levels.contains(&level));
+            // Kafka's gzip has no level 0, "store".
+            if !known || (codec == Compression::Gzip && level == 0) {
+                return Err(unsupported_level(codec, level));
+            }
+        }
+        let chosen = level.or(codec.default_level()).unwrap_or_default();
+        let encoder = match codec {
+            Compression::None => Encoder::None,
+            #[cfg(feature = "gzip")]
+            Compression::Gzip => Encoder::Gzip(gzip::Encoder::new(chosen)),
+            #[cfg(feature = "snappy")]
+            Compression::Snappy => Encoder::Snappy(Box::new(snappy::Encoder::new())),
+            #[cfg(feature = "lz4")]
+            Compression::Lz4 => {
+                Encoder::Lz4(lz4::Encoder::new(chosen).ok_or_else(|| unsupported_level(codec, chosen))?)
+            }
+            #[cfg(feature = "zstd")]
+            Compression::Zstd => Encoder::Zstd(zstd::Encoder::new(chosen)?),
+            #[allow(unreachable_patterns, reason = "reached when a codec's feature is off")]
+            _ => {
+                let _ = chosen;
+                return Err(ErrorKind::UnsupportedCompression("this build leaves the codec out").into());
+            }
+        };
+        Ok(Self { codec, level, encoder, output: Vec::new() })
+    }
+
+    /// The codec.
+    #[must_use]
+    pub fn codec(&self) -> Compression {
+        self.codec
+    }
+
+    /// The level asked for, `None` for Kafka's default.
+    #[must_use]
+    pub fn level(&self) -> Option<i32> {
+        self.level
+    }
+
+    /// Compresses one payload into the reused buffer; with [`Compression::None`] gives `data` back.
+    /// `magic` is that of the batch: LZ4 frames in magic 0 have a wrong header checksum (KAFKA-3160),
+    /// as readers of that magic expect.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnsupportedCompression`] for zstd below magic 2, [`ErrorKind::Compression`].
+    pub fn compress<'a>(&'a mut self, magic: i8, data: &'a [u8]) -> Result<&'a [u8]> {
+        if self.codec == Compression::Zstd && magic < 2 {
+            let kind = ErrorKind::UnsupportedCompression("zstd needs magic 2");
+            return Err(Error::new(kind).in_field("attributes"));
+        }
+        #[cfg(any(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
+        let output = &mut self.output;
+        let length = match &mut self.encoder {
+            Encoder::None => None,
+            #[cfg(feature = "gzip")]
+            Encoder::Gzip(encoder) => Some(encoder.compress(data, output)?),
+            #[cfg(feature = "snappy")]
+            Encoder::Snappy(encoder) => Some(encoder.compress(data, output)?),
+            #[cfg(feature = "lz4")]
+            Encoder::Lz4(encoder) => {
+                Some(encoder.compress(data, lz4::HeaderChecksum::of_magic(magic), output)?)
+            }
+            #[cfg(feature = "zstd")]
+            Encoder::Zstd(encoder) => Some(encoder.compress(data, output)?),
+        };
+        Ok(length.map_or(data, |length| &self.output[..length]))
+    }
+}
+
+fn unsupported_level(codec: Compression, level: i32) -> Error {
+    let supported = match codec {
+        Compression::None | Compression::Snappy => "no level: the codec has none",
+        Compression::Gzip => "-1 or 1 to 9",
+        Compression::Lz4 if cfg!(feature = "lz4-hc") => "1 to 17",
+        Compression::Lz4 => "9 (1 to 17 with the feature lz4-hc)",
+        Compression::Zstd => "-131072 to 22",
+    };
+    ErrorKind::UnsupportedLevel { codec: codec.name(), level, supported }.into()
+}
+
+/// Room for `size` bytes from the start of `output`.
+#[cfg(any(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
+pub(super) fn room(output: &mut Vec<u8>, size: usize) -> &mut [u8] {
+    if output.len() < size {
+        output.resize(size, 0);
+    }
+    output
+}
+
+/// The codec's own words.
+#[cfg(any(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
+#[cold]
+pub(super) fn failed(why: impl Into<String>) -> Error {
+    ErrorKind::Compression(why.into()).into()
+}

@@ -1,0 +1,176 @@
+//! Messages of magic 0 and 1, alone or behind a compressed wrapper (the legacy half of
+//! `MemoryRecordsBuilder`; `LegacyRecord.write`).
+
+use super::message::{LOG_APPEND_TIME, LOG_OVERHEAD, MAGIC, RECORD_OVERHEAD_V0};
+use crate::bytes::checksum::crc32;
+use crate::bytes::writer::Writer;
+use crate::compression::{Compression, Compressor};
+use crate::error::{ErrorKind, Result};
+
+const TIMESTAMP_SIZE: usize = 8;
+
+/// The fields of one message as they are written.
+#[derive(Clone, Copy)]
+pub(crate) struct MessageFields<'a> {
+    pub(crate) offset: i64,
+    /// 0 or 1.
+    pub(crate) magic: i8,
+    pub(crate) attributes: u8,
+    /// Not in magic 0.
+    pub(crate) timestamp: i64,
+    pub(crate) key: Option<&'a [u8]>,
+    pub(crate) value: Option<&'a [u8]>,
+}
+
+impl MessageFields<'_> {
+    /// Bytes of the message, offset and size fields included.
+    pub(crate) fn size(&self) -> usize {
+        LOG_OVERHEAD
+            + overhead(self.magic)
+            + self.key.map_or(0, <[u8]>::len)
+            + self.value.map_or(0, <[u8]>::len)
+    }
+
+    /// Appends the message, for which `out` grows once.
+    pub(crate) fn append_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        let (start, size) = (out.len(), self.size());
+        if i32::try_from(size).is_err() {
+            return Err(ErrorKind::RecordTooLarge { size, limit: i32::MAX as usize }.into());
+        }
+        out.resize(start + size, 0);
+        let mut to = Writer::new(&mut out[start..]);
+        to.i64(self.offset);
+        to.i32((size - LOG_OVERHEAD) as i32);
+        to.i32(0);
+        to.i8(self.magic);
+        to.i8(self.attributes as i8);
+        if self.magic > 0 {
+            to.i64(self.timestamp);
+        }
+        for field in [self.key, self.value] {
+            to.i32(field.map_or(-1, |data| data.len() as i32));
+            to.bytes(field.unwrap_or_default());
+        }
+        write_crc(&mut out[start + LOG_OVERHEAD..]);
+        Ok(())
+    }
+}
+
+/// Computes the CRC of a message (without offset and size) and stores it.
+pub(crate) fn write_crc(message: &mut [u8]) {
+    let crc = crc32(&message[MAGIC..]);
+    message[..MAGIC].copy_from_slice(&crc.to_be_bytes());
+}
+
+/// Bytes of a message without offset, size, key and value.
+fn overhead(magic: i8) -> usize {
+    if magic == 0 { RECORD_OVERHEAD_V0 } else { RECORD_OVERHEAD_V0 + TIMESTAMP_SIZE }
+}
+
+/// Bytes that a set has besides its messages: a wrapper's, if compressed.
+pub(crate) fn set_overhead(magic: i8, codec: Compression) -> usize {
+    if codec == Compression::None { 0 } else { LOG_OVERHEAD + overhead(magic) }
+}
+
+/// Collects messages. Writes what it is told: what Kafka forbids is for the caller to refuse.
+#[derive(Debug)]
+pub(crate) struct MessageSetBuilder {
+    magic: i8,
+    codec: Compression,
+    /// Replaces every timestamp, and says so in the attributes.
+    append_time: Option<i64>,
+    base_offset: i64,
+    last_offset: i64,
+    max_timestamp: i64,
+    count: i32,
+    messages: Vec<u8>,
+}
+
+impl MessageSetBuilder {
+    pub(crate) fn new(magic: i8, codec: Compression) -> Self {
+        Self {
+            magic,
+            codec,
+            append_time: None,
+            base_offset: 0,
+            last_offset: -1,
+            max_timestamp: -1,
+            count: 0,
+            messages: Vec::new(),
+        }
+    }
+
+    /// Drops all messages, keeps the buffer. A compressed magic 1 set stores offsets from the base.
+    pub(crate) fn start(&mut self, base_offset: i64, append_time: Option<i64>) {
+        (self.base_offset, self.append_time) = (base_offset, append_time);
+        (self.last_offset, self.max_timestamp, self.count) = (base_offset.wrapping_sub(1), -1, 0);
+        self.messages.clear();
+    }
+
+    pub(crate) fn count(&self) -> i32 {
+        self.count
+    }
+
+    pub(crate) fn base_offset(&self) -> i64 {
+        self.base_offset
+    }
+
+    pub(crate) fn last_offset(&self) -> i64 {
+        self.last_offset
+    }
+
+    /// Bytes of the messages.
+    pub(crate) fn messages_size(&self) -> usize {
+        self.messages.len()
+    }
+
+    fn time_attribute(&self) -> u8 {
+        if self.magic > 0 && self.append_time.is_some() { LOG_APPEND_TIME } else { 0 }
+    }
+
+    /// The message of a record with this absolute offset.
+    pub(crate) fn fields<'a>(
+        &self,
+        (offset, timestamp): (i64, i64),
+        (key, value): (Option<&'a [u8]>, Option<&'a [u8]>),
+    ) -> MessageFields<'a> {
+        let relative = self.magic > 0 && self.codec != Compression::None;
+        MessageFields {
+            offset: if relative { offset.wrapping_sub(self.base_offset) } else { offset },
+            magic: self.magic,
+            attributes: self.time_attribute(),
+            timestamp: self.append_time.unwrap_or(timestamp),
+            key,
+            value,
+        }
+    }
+
+    /// Appends what [`fields`](Self::fields) gave for this offset.
+    pub(crate) fn append(&mut self, offset: i64, message: &MessageFields<'_>) -> Result<()> {
+        message.append_to(&mut self.messages)?;
+        self.max_timestamp = self.max_timestamp.max(message.timestamp);
+        self.last_offset = offset;
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Appends the finished set to `out`: the messages, or a wrapper around them. Returns the bytes
+    /// of the messages as written.
+    pub(crate) fn finish(&self, compressor: &mut Compressor, out: &mut Vec<u8>) -> Result<usize> {
+        if self.codec == Compression::None {
+            out.extend_from_slice(&self.messages);
+            return Ok(self.messages.len());
+        }
+        let payload = compressor.compress(self.magic, &self.messages)?;
+        let wrapper = MessageFields {
+            offset: self.last_offset,
+            magic: self.magic,
+            attributes: self.codec as u8 | self.time_attribute(),
+            timestamp: self.append_time.unwrap_or(self.max_timestamp),
+            key: None,
+            value: Some(payload),
+        };
+        wrapper.append_to(out)?;
+        Ok(payload.len())
+    }
+}

@@ -1,0 +1,80 @@
+//! The 61 bytes in front of a magic 2 batch's records: where each field stands, and writing them
+//! (`DefaultRecordBatch.writeHeader`).
+
+use crate::bytes::checksum::crc32c;
+use crate::bytes::writer::Writer;
+
+/// Bytes of a magic 2 batch before its first record.
+pub const RECORD_BATCH_OVERHEAD: usize = 61;
+
+/// Offset and length, which the length field does not count.
+const LOG_OVERHEAD: usize = 12;
+
+/// Where each field stands, from the start of the batch.
+pub(crate) mod at {
+    pub(crate) const BASE_OFFSET: usize = 0;
+    pub(crate) const PARTITION_LEADER_EPOCH: usize = 12;
+    pub(crate) const CRC: usize = 17;
+    /// The CRC covers everything from the attributes on.
+    pub(crate) const ATTRIBUTES: usize = 21;
+    /// Only the low byte of the 16-bit attributes is read, as in Kafka.
+    pub(crate) const ATTRIBUTES_LOW: usize = 22;
+    pub(crate) const LAST_OFFSET_DELTA: usize = 23;
+    pub(crate) const BASE_TIMESTAMP: usize = 27;
+    pub(crate) const MAX_TIMESTAMP: usize = 35;
+    pub(crate) const PRODUCER_ID: usize = 43;
+    pub(crate) const PRODUCER_EPOCH: usize = 51;
+    pub(crate) const BASE_SEQUENCE: usize = 53;
+    pub(crate) const COUNT: usize = 57;
+}
+
+pub(crate) const COMPRESSION: u8 = 0b111;
+pub(crate) const LOG_APPEND_TIME: u8 = 1 << 3;
+pub(crate) const TRANSACTIONAL: u8 = 1 << 4;
+pub(crate) const CONTROL: u8 = 1 << 5;
+pub(crate) const DELETE_HORIZON: u8 = 1 << 6;
+
+/// The header's fields by value; length and CRC follow from the batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BatchHeader {
+    pub(crate) base_offset: i64,
+    pub(crate) partition_leader_epoch: i32,
+    /// All 16 bits, reserved ones included.
+    pub(crate) attributes: i16,
+    pub(crate) last_offset_delta: i32,
+    pub(crate) base_timestamp: i64,
+    pub(crate) max_timestamp: i64,
+    pub(crate) producer_id: i64,
+    pub(crate) producer_epoch: i16,
+    pub(crate) base_sequence: i32,
+    pub(crate) record_count: i32,
+}
+
+impl BatchHeader {
+    /// Writes the header in front of the records that stand in `batch` from byte 61 on.
+    /// The batch is at most 2^31-1 bytes behind its length field.
+    pub(crate) fn write(&self, batch: &mut [u8]) {
+        let length = (batch.len() - LOG_OVERHEAD) as i32;
+        let mut out = Writer::new(batch);
+        out.i64(self.base_offset);
+        out.i32(length);
+        out.i32(self.partition_leader_epoch);
+        out.i8(2);
+        out.i32(0);
+        out.i16(self.attributes);
+        out.i32(self.last_offset_delta);
+        out.i64(self.base_timestamp);
+        out.i64(self.max_timestamp);
+        out.i64(self.producer_id);
+        out.i16(self.producer_epoch);
+        out.i32(self.base_sequence);
+        out.i32(self.record_count);
+        write_crc(batch);
+    }
+}
+
+/// Computes the CRC of a whole batch and stores it.
+pub(crate) fn write_crc(batch: &mut [u8]) {
+    let crc = crc32c(&batch[at::ATTRIBUTES..], 0);
+    batch[at::CRC..at::ATTRIBUTES].copy_from_slice(&crc.to_be_bytes());
+}

@@ -1,0 +1,142 @@
+//! The record section of a magic 2 batch while it grows, and the finished batch
+//! (the magic 2 half of `MemoryRecordsBuilder`).
+
+use super::batch_header::COMPRESSION;
+use super::encode::RecordFields;
+use super::{BatchHeader, HeaderFields, RECORD_BATCH_OVERHEAD};
+use crate::compression::Compressor;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Collects records behind a base offset and timestamp. Writes what it is told: what Kafka forbids
+/// is for the caller to refuse.
+#[derive(Debug)]
+pub(crate) struct BatchBuilder {
+    base_offset: i64,
+    base_timestamp: i64,
+    last_offset: i64,
+    max_timestamp: i64,
+    count: i32,
+    records: Vec<u8>,
+}
+
+impl BatchBuilder {
+    pub(crate) fn new() -> Self {
+        Self {
+            base_offset: 0,
+            base_timestamp: -1,
+            last_offset: -1,
+            max_timestamp: -1,
+            count: 0,
+            records: Vec::new(),
+        }
+    }
+
+    /// Drops all records, keeps the buffer; the deltas of the next ones count from here.
+    pub(crate) fn start(&mut self, base_offset: i64, base_timestamp: i64) {
+        (self.base_offset, self.base_timestamp) = (base_offset, base_timestamp);
+        (self.last_offset, self.max_timestamp, self.count) = (base_offset.wrapping_sub(1), -1, 0);
+        self.records.clear();
+    }
+
+    pub(crate) fn count(&self) -> i32 {
+        self.count
+    }
+
+    pub(crate) fn base_offset(&self) -> i64 {
+        self.base_offset
+    }
+
+    pub(crate) fn last_offset(&self) -> i64 {
+        self.last_offset
+    }
+
+    pub(crate) fn base_timestamp(&self) -> i64 {
+        self.base_timestamp
+    }
+
+    /// The largest timestamp so far; -1 if all are smaller.
+    pub(crate) fn max_timestamp(&self) -> i64 {
+        self.max_timestamp
+    }
+
+    /// Bytes of the records.
+    pub(crate) fn records_size(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether a record with this offset can stand behind the last one: offsets rise, and their
+    /// distance from the base is an int32.
+    #[inline]
+    pub(crate) fn check_offset(&self, offset: i64) -> Result<()> {
+        offset_between(offset, self.base_offset, self.last_offset)
+    }
+
+    /// A record with these fields at this place; its offset was checked.
+    #[inline]
+    pub(crate) fn fields<'a>(
+        &self,
+        (offset, timestamp): (i64, i64),
+        attributes: i8,
+        (key, value): (Option<&'a [u8]>, Option<&'a [u8]>),
+        headers: HeaderFields<'a>,
+    ) -> RecordFields<'a> {
+        RecordFields {
+            attributes,
+            timestamp_delta: timestamp.wrapping_sub(self.base_timestamp),
+            offset_delta: offset.wrapping_sub(self.base_offset) as i32,
+            key,
+            value,
+            headers,
+        }
+    }
+
+    /// Appends what [`fields`](Self::fields) gave.
+    #[inline]
+    pub(crate) fn append(&mut self, record: &RecordFields<'_>) {
+        record.append_to(&mut self.records);
+        let timestamp = self.base_timestamp.wrapping_add(record.timestamp_delta);
+        self.max_timestamp = self.max_timestamp.max(timestamp);
+        self.last_offset = self.base_offset.wrapping_add(record.offset_delta.into());
+        self.count += 1;
+    }
+
+    /// Appends the finished batch to `out`: `header`'s codec bits are the compressor's. Returns the
+    /// bytes of the record section as written.
+    pub(crate) fn finish(
+        &self,
+        mut header: BatchHeader,
+        compressor: &mut Compressor,
+        out: &mut Vec<u8>,
+    ) -> Result<usize> {
+        header.attributes = header.attributes & !i16::from(COMPRESSION) | compressor.codec() as i16;
+        let payload = compressor.compress(2, &self.records)?;
+        append_batch(&header, payload, out)?;
+        Ok(payload.len())
+    }
+}
+
+/// Appends a batch of this header and record section to `out`.
+pub(crate) fn append_batch(header: &BatchHeader, payload: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    let size = RECORD_BATCH_OVERHEAD + payload.len();
+    if i32::try_from(size).is_err() {
+        return Err(ErrorKind::RecordTooLarge { size, limit: i32::MAX as usize }.into());
+    }
+    let start = out.len();
+    out.reserve(size);
+    out.resize(start + RECORD_BATCH_OVERHEAD, 0);
+    out.extend_from_slice(payload);
+    header.write(&mut out[start..]);
+    Ok(())
+}
+
+/// Whether `offset` can follow `last` in a batch that begins at `base`.
+#[inline]
+pub(crate) fn offset_between(offset: i64, base: i64, last: i64) -> Result<()> {
+    let (min, max) = (last.saturating_add(1), base.saturating_add(i32::MAX.into()));
+    if offset < min || offset > max { Err(out_of_range(offset, min, max)) } else { Ok(()) }
+}
+
+#[cold]
+fn out_of_range(found: i64, min: i64, max: i64) -> Error {
+    Error::new(ErrorKind::OffsetOutOfRange { found, min, max }).in_field("offset")
+}
