@@ -34,6 +34,27 @@ pub fn parse_offset_index(data: &[u8], base_offset: i64) -> Result<Vec<OffsetInd
     Ok(entries)
 }
 
+/// Writes the offset index of a segment with this base offset.
+///
+/// # Errors
+/// [`ErrorKind::InvalidSidecar`] if an offset is not within an int of the base offset.
+pub fn write_offset_index(entries: &[OffsetIndexEntry], base_offset: i64) -> Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(ENTRY * entries.len());
+    for entry in entries {
+        out.extend(relative_offset(entry.offset, base_offset)?.to_be_bytes());
+        out.extend(entry.position.to_be_bytes());
+    }
+    Ok(out)
+}
+
+/// An offset as the indexes of a segment express it (Kafka's `AbstractIndex.relativeOffset`).
+pub(super) fn relative_offset(offset: i64, base_offset: i64) -> Result<i32> {
+    let relative = offset.checked_sub(base_offset).and_then(|distance| i32::try_from(distance).ok());
+    relative.filter(|&distance| distance >= 0).ok_or_else(|| {
+        ErrorKind::InvalidSidecar("an offset is not within an int of its segment's base offset").into()
+    })
+}
+
 /// The entries of an index file before its zero tail. A first entry may be all zeros and used
 /// (offset = base offset, position 0) only if it is not the start of the tail.
 pub(super) fn used_entries<'a>(
