@@ -1,16 +1,7 @@
 //! `leader-epoch-checkpoint`: where each leader epoch begins, as text (`LeaderEpochCheckpointFile`).
 
 use crate::error::{ErrorKind, Result};
-
-/// One leader epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct EpochEntry {
-    /// The epoch.
-    pub epoch: i32,
-    /// Offset of its first record.
-    pub start_offset: i64,
-}
+use crate::state::leader_epochs::EpochEntry;
 
 /// Reads the checkpoint: version 0, a count, one `epoch startOffset` a line.
 ///
@@ -33,4 +24,14 @@ pub fn parse_leader_epoch_checkpoint(text: &str) -> Result<Vec<EpochEntry>> {
         return Err(invalid("the leader epoch checkpoint's count is not that of its lines").into());
     }
     Ok(entries)
+}
+
+/// Writes the checkpoint.
+#[must_use]
+pub fn write_leader_epoch_checkpoint(entries: &[EpochEntry]) -> String {
+    let mut out = format!("0\n{}\n", entries.len());
+    for EpochEntry { epoch, start_offset } in entries {
+        out += &format!("{epoch} {start_offset}\n");
+    }
+    out
 }

@@ -39,6 +39,27 @@ pub fn parse_offset_index(data: &[u8], base_offset: i64) -> Result<Vec<OffsetInd
     Ok(entries)
 }
 
+/// Writes the offset index of a segment with this base offset.
+///
+/// # Errors
+/// [`ErrorKind::InvalidSidecar`] if an offset is not within an int of the base offset.
+pub fn write_offset_index(entries: &[OffsetIndexEntry], base_offset: i64) -> Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(ENTRY * entries.len());
+    for entry in entries {
+        out.extend(relative_offset(entry.offset, base_offset)?.to_be_bytes());
+        out.extend(entry.position.to_be_bytes());
+    }
+    Ok(out)
+}
+
+/// An offset as the indexes of a segment express it (Kafka's `AbstractIndex.relativeOffset`).
+pub(super) fn relative_offset(offset: i64, base_offset: i64) -> Result<i32> {
+    let relative = offset.checked_sub(base_offset).and_then(|distance| i32::try_from(distance).ok());
+    relative.filter(|&distance| distance >= 0).ok_or_else(|| {
+        ErrorKind::InvalidSidecar("an offset is not within an int of its segment's base offset").into()
+    })
+}
+
 pub(super) fn check_size(data: &[u8], entry: usize, what: &'static str) -> Result<()> {
     if !data.len().is_multiple_of(entry) {
         let kind = ErrorKind::InvalidSidecar("the size is not a multiple of an entry's");

@@ -28,3 +28,9 @@ pub fn parse_partition_metadata(text: &str) -> Result<PartitionMetadata> {
         _ => Err(ErrorKind::InvalidSidecar("unknown version of partition.metadata").into()),
     }
 }
+
+/// Writes `partition.metadata`.
+#[must_use]
+pub fn write_partition_metadata(metadata: &PartitionMetadata) -> String {
+    format!("version: {}\ntopic_id: {}", metadata.version, metadata.topic_id)
+}

@@ -3,31 +3,11 @@
 use crate::bytes::checksum::crc32c;
 use crate::bytes::cursor::Cursor;
 use crate::error::{Error, ErrorKind, Result};
+use crate::state::producers::ProducerStateEntry;
 
 /// The CRC covers everything behind itself.
 const CRC_END: usize = 6;
 const ENTRY: usize = 46;
-
-/// One producer's state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProducerStateEntry {
-    /// The producer.
-    pub producer_id: i64,
-    /// Its epoch.
-    pub producer_epoch: i16,
-    /// Sequence of its last record, -1 for none.
-    pub last_sequence: i32,
-    /// Offset of its last record, -1 for none.
-    pub last_offset: i64,
-    /// Offsets in its last batch, less one.
-    pub offset_delta: i32,
-    /// Time (ms) of its last batch or marker.
-    pub timestamp: i64,
-    /// Epoch of the transaction coordinator that wrote its last marker, -1 for none.
-    pub coordinator_epoch: i32,
-    /// Where its open transaction began, if one is open.
-    pub current_txn_first_offset: Option<i64>,
-}
 
 /// Reads a producer snapshot.
 ///
@@ -63,4 +43,27 @@ pub fn parse_producer_snapshot(data: &[u8]) -> Result<Vec<ProducerStateEntry>> {
             })
         })
         .collect()
+}
+
+/// Writes a producer snapshot. The order is kept: Kafka's own is that of a hash map.
+#[must_use]
+pub fn write_producer_snapshot(entries: &[ProducerStateEntry]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(CRC_END + 4 + ENTRY * entries.len());
+    out.extend(1i16.to_be_bytes());
+    out.extend([0; 4]);
+    // A broker cannot hold more than an int can count.
+    out.extend((entries.len() as i32).to_be_bytes());
+    for entry in entries {
+        out.extend(entry.producer_id.to_be_bytes());
+        out.extend(entry.producer_epoch.to_be_bytes());
+        out.extend(entry.last_sequence.to_be_bytes());
+        out.extend(entry.last_offset.to_be_bytes());
+        out.extend(entry.offset_delta.to_be_bytes());
+        out.extend(entry.timestamp.to_be_bytes());
+        out.extend(entry.coordinator_epoch.to_be_bytes());
+        out.extend(entry.current_txn_first_offset.unwrap_or(-1).to_be_bytes());
+    }
+    let crc = crc32c(&out[CRC_END..], 0);
+    out[2..CRC_END].copy_from_slice(&crc.to_be_bytes());
+    out
 }

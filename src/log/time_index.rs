@@ -1,6 +1,6 @@
 //! `.timeindex`: largest timestamp so far to offset, 12 bytes an entry (Kafka's `TimeIndex`).
 
-use super::offset_index::{check_size, used_entries};
+use super::offset_index::{check_size, relative_offset, used_entries};
 use crate::bytes::cursor::be;
 use crate::error::{ErrorKind, Result};
 
@@ -38,4 +38,17 @@ pub fn parse_time_index(data: &[u8], base_offset: i64) -> Result<Vec<TimeIndexEn
         return Err(ErrorKind::InvalidSidecar("the entries of the time index go back").into());
     }
     Ok(entries)
+}
+
+/// Writes the time index of a segment with this base offset.
+///
+/// # Errors
+/// [`ErrorKind::InvalidSidecar`] if an offset is not within an int of the base offset.
+pub fn write_time_index(entries: &[TimeIndexEntry], base_offset: i64) -> Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(ENTRY * entries.len());
+    for entry in entries {
+        out.extend(entry.timestamp.to_be_bytes());
+        out.extend(relative_offset(entry.offset, base_offset)?.to_be_bytes());
+    }
+    Ok(out)
 }

@@ -41,3 +41,17 @@ pub fn parse_transaction_index(data: &[u8]) -> Result<Vec<AbortedTransaction>> {
     };
     data.chunks_exact(ENTRY).map(entry).collect()
 }
+
+/// Writes a transaction index.
+#[must_use]
+pub fn write_transaction_index(entries: &[AbortedTransaction]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(ENTRY * entries.len());
+    for entry in entries {
+        out.extend(entry.version.to_be_bytes());
+        out.extend(entry.producer_id.to_be_bytes());
+        out.extend(entry.first_offset.to_be_bytes());
+        out.extend(entry.last_offset.to_be_bytes());
+        out.extend(entry.last_stable_offset.to_be_bytes());
+    }
+    out
+}

@@ -1,0 +1,38 @@
+//! Files that are there whole or not at all: written beside, synced, renamed.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use super::{LogError, LogResult};
+
+/// Writes a new file and syncs it.
+pub(super) fn write_file(path: &Path, data: &[u8]) -> LogResult<()> {
+    let io = |error| LogError::io(path, error);
+    let mut file = File::create_new(path).map_err(io)?;
+    file.write_all(data).map_err(io)?;
+    file.sync_all().map_err(io)
+}
+
+/// Puts a file in the place of another, if there is one, at once.
+pub(super) fn replace_file(path: &Path, data: &[u8]) -> LogResult<()> {
+    let beside = hidden_beside(path);
+    match fs::remove_file(&beside) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(LogError::io(&beside, error));
+        }
+        _ => write_file(&beside, data)?,
+    }
+    fs::rename(&beside, path).map_err(|e| LogError::io(path, e))
+}
+
+/// Makes renames, removals and new names in a directory last.
+pub(super) fn sync_directory(path: &Path) -> LogResult<()> {
+    File::open(path).and_then(|directory| directory.sync_all()).map_err(|e| LogError::io(path, e))
+}
+
+/// The hidden name beside a path for what is not finished.
+pub(super) fn hidden_beside(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.magicbyte-unfinished"))
+}

@@ -1,0 +1,147 @@
+//! All sidecars of a partition from its segments alone, byte for byte what a broker rebuilds after
+//! a crash (`LogLoader.recoverLog`, `LogSegment.recover`, `UnifiedLog.rebuildProducerState`).
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::durable::{replace_file, sync_directory};
+use super::partition_fold::{PartitionFold, SidecarFile};
+use super::segment_fold::{FoldedSegment, SegmentFold};
+use super::{
+    DEFAULT_INDEX_INTERVAL_BYTES, Listing, LogError, LogResult, Piece, Segment, SegmentReader,
+    list_partition, parse_leader_epoch_checkpoint,
+};
+use crate::state::leader_epochs::LeaderEpochs;
+
+/// How sidecars are rebuilt.
+#[derive(Clone, Copy, Debug)]
+pub struct RebuildOptions {
+    /// Bytes of log between two index entries: Kafka's `index.interval.bytes`.
+    pub index_interval_bytes: u32,
+    /// A broker that rebuilds forgets, between segments, producers that were last heard of at or
+    /// before this time (ms): its clock less `producer.id.expiration.ms`. None forgets nobody; the
+    /// broker that loads the snapshot forgets them then.
+    pub expired_until: Option<i64>,
+}
+
+impl Default for RebuildOptions {
+    fn default() -> Self {
+        Self { index_interval_bytes: DEFAULT_INDEX_INTERVAL_BYTES, expired_until: None }
+    }
+}
+
+/// What [`rebuild_sidecars`] did with a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct RebuiltFile {
+    /// The name.
+    pub file: String,
+    /// `created`, `changed`, `unchanged` or `removed`.
+    pub change: String,
+    /// Bytes now.
+    pub size: u64,
+}
+
+/// Computes every sidecar of a partition's directory but `partition.metadata` and hands each to
+/// `sink`, segment by segment. Memory: one segment's indexes and the producers. A tail behind the
+/// last batch of the last segment is left out, as a broker cuts it off.
+///
+/// # Errors
+/// [`LogError::Format`] for bytes that are no sound batch, and what `sink` gives.
+pub fn rebuilt_sidecars(
+    listing: &Listing,
+    options: RebuildOptions,
+    mut sink: impl FnMut(SidecarFile) -> LogResult<()>,
+) -> LogResult<()> {
+    let mut partition = PartitionFold::new(existing_epochs(listing), options.expired_until);
+    for (index, segment) in listing.segments.iter().enumerate() {
+        let is_last = index + 1 == listing.segments.len();
+        let folded = fold_segment(segment, &listing.path, is_last, options)?;
+        let base_offset = segment.base_offset;
+        sink((format!("{base_offset:020}.index"), folded.offset_index))?;
+        sink((format!("{base_offset:020}.timeindex"), folded.time_index))?;
+        partition.add(&folded.summary)?.into_iter().try_for_each(&mut sink)?;
+    }
+    partition.finish().into_iter().try_for_each(sink)
+}
+
+/// Rebuilds the sidecars of a partition's directory in place: each file is replaced at once, those
+/// that no longer stand for anything are removed. A dry run only tells. The segments are not touched.
+///
+/// # Errors
+/// As [`rebuilt_sidecars`]; [`LogError::Io`] when a file cannot be written.
+pub fn rebuild_sidecars(
+    directory: &Path,
+    options: RebuildOptions,
+    dry_run: bool,
+) -> LogResult<Vec<RebuiltFile>> {
+    let listing = list_partition(directory, false)?;
+    let mut stale: BTreeSet<_> = listing.sidecars.iter().map(|sidecar| sidecar.file.clone()).collect();
+    stale.remove("partition.metadata");
+    let mut report = Vec::new();
+    rebuilt_sidecars(&listing, options, |(file, data)| {
+        stale.remove(&file);
+        let path = directory.join(&file);
+        let change = match fs::read(&path) {
+            Ok(before) if before == data => "unchanged",
+            Ok(_) => "changed",
+            Err(error) if error.kind() == io::ErrorKind::NotFound => "created",
+            Err(error) => return Err(LogError::io(&path, error)),
+        };
+        if !dry_run && change != "unchanged" {
+            replace_file(&path, &data)?;
+        }
+        report.push(RebuiltFile { file, change: change.into(), size: data.len() as u64 });
+        Ok(())
+    })?;
+    for file in stale {
+        if !dry_run {
+            let path = directory.join(&file);
+            fs::remove_file(&path).map_err(|e| LogError::io(&path, e))?;
+        }
+        report.push(RebuiltFile { file, change: "removed".into(), size: 0 });
+    }
+    if !dry_run {
+        sync_directory(directory)?;
+    }
+    Ok(report)
+}
+
+fn fold_segment(
+    segment: &Segment,
+    directory: &str,
+    is_last: bool,
+    options: RebuildOptions,
+) -> LogResult<FoldedSegment> {
+    let path = Path::new(&segment.path);
+    let format = |error| LogError::Format { path: path.to_owned(), error };
+    let base_offset = segment.base_offset;
+    let mut fold = SegmentFold::new(directory.to_owned(), base_offset, options.index_interval_bytes);
+    let max_offset = base_offset.saturating_add(i32::MAX.into());
+    let pieces = SegmentReader::open(path, segment.size, 0..segment.size, base_offset, max_offset)
+        .map_err(|e| LogError::io(path, e))?;
+    for piece in pieces {
+        match piece.map_err(|e| LogError::io(path, e))? {
+            Piece::Batch(batch) => {
+                batch.batch().and_then(|batch| fold.add(&batch)).map_err(format)?;
+            }
+            Piece::Tail { .. } if is_last => {}
+            Piece::Tail { range, .. } => {
+                let error = crate::Error::new(crate::ErrorKind::Garbage).at_position(range.start);
+                return Err(format(error));
+            }
+            Piece::Quarantined { error, .. } => return Err(format(error)),
+        }
+    }
+    fold.finish().map_err(format)
+}
+
+/// A broker goes on from the checkpoint it finds: it knows epochs of which compaction left no
+/// batch. One that cannot be read says nothing.
+fn existing_epochs(listing: &Listing) -> LeaderEpochs {
+    let text = fs::read_to_string(Path::new(&listing.path).join("leader-epoch-checkpoint"));
+    let entries = text.ok().and_then(|text| parse_leader_epoch_checkpoint(&text).ok());
+    entries.map(LeaderEpochs::from_checkpoint).unwrap_or_default()
+}
