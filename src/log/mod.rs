@@ -14,12 +14,14 @@ mod offset_index;
 mod partition_fold;
 mod partition_log;
 mod partition_metadata;
+mod partition_writer;
 mod plan;
 mod producer_snapshot;
 mod rebuild;
 mod seek;
 mod segment_fold;
 mod segment_reader;
+mod segment_writer;
 mod survey;
 mod time_index;
 mod transaction_index;
@@ -32,6 +34,7 @@ pub use offset_index::{OffsetIndexEntry, parse_offset_index, write_offset_index}
 pub use partition_fold::SidecarFile;
 pub use partition_log::{LogBatch, LogBatches, OnError, PartitionLog, ReadOptions};
 pub use partition_metadata::{PartitionMetadata, parse_partition_metadata, write_partition_metadata};
+pub use partition_writer::{PartitionWriter, WriteOptions, begin_partition, finish_partition};
 pub use plan::{
     Chunk, DEFAULT_CHUNK_BYTES, IsolationLevel, Plan, PlanOptions, PlanSegment, Problem, plan_partition,
 };

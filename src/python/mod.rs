@@ -8,6 +8,7 @@ mod jobs;
 mod log;
 mod record;
 mod view;
+mod writer;
 
 use pyo3::prelude::*;
 
@@ -28,6 +29,8 @@ mod _core {
     use super::log::{PyLogBatches, PyPartitionLog};
     #[pymodule_export]
     use super::record::PyRecord;
+    #[pymodule_export]
+    use super::writer::{PyPartitionWriter, begin_partition, finish_partition, rebuild_sidecars};
     #[pymodule_export]
     use super::{crc32c, decode_varint, encode_varint};
 
