@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use common::{files, json, partitions};
+use common::{files, json, partitions, scratch};
 use magicbyte::log::{
     RebuildOptions, list_partition, parse_leader_epoch_checkpoint, parse_offset_index,
     parse_partition_metadata, parse_producer_snapshot, parse_time_index, parse_transaction_index,
@@ -81,7 +81,7 @@ fn the_originals_of_partitions_that_only_grew() {
 fn leader_epochs_from_the_batches() {
     for name in ["v2_epochs", "v2_epochs_log", "v2_none", "v2_txn", "mixed_012"] {
         let dir = common::data().join(name);
-        let copy = scratch(&format!("epochs-{name}"));
+        let copy = scratch(&format!("rebuild-epochs-{name}"));
         for path in files(&dir, ".log") {
             fs::copy(&path, copy.join(path.file_name().unwrap())).unwrap();
         }
@@ -98,7 +98,7 @@ fn leader_epochs_from_the_batches() {
 #[test]
 fn in_place_only_what_differs_is_written_and_what_is_stale_goes() {
     let dir = common::data().join("v2_txn");
-    let copy = scratch("in-place");
+    let copy = scratch("rebuild-in-place");
     for path in files(&dir, "").iter().filter(|path| path.is_file()) {
         fs::copy(path, copy.join(path.file_name().unwrap())).unwrap();
     }
@@ -128,7 +128,7 @@ fn in_place_only_what_differs_is_written_and_what_is_stale_goes() {
 #[test]
 fn damage_is_an_error_that_names_the_place() {
     let dir = common::data().join("v2_txn");
-    let copy = scratch("damaged");
+    let copy = scratch("rebuild-damaged");
     for path in files(&dir, ".log") {
         fs::copy(&path, copy.join(path.file_name().unwrap())).unwrap();
     }
@@ -187,12 +187,4 @@ fn offsets_that_an_index_cannot_express_are_refused() {
     assert!(write_offset_index(&[entry(i64::from(i32::MAX) + 6)], 5).is_err());
     assert!(write_offset_index(&[entry(4)], 5).is_err());
     assert!(write_offset_index(&[entry(i64::MIN)], i64::MAX).is_err());
-}
-
-/// An empty directory named after a test.
-fn scratch(name: &str) -> std::path::PathBuf {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("rebuild-{name}"));
-    let _ = fs::remove_dir_all(&dir);
-    fs::create_dir_all(&dir).unwrap();
-    dir
 }

@@ -6,6 +6,8 @@ Import the public names from `magicbyte`. The functions of the job layer at the 
 """
 
 from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
 from typing import Any, Final, Self, final
 
 from typing_extensions import Buffer, disjoint_base
@@ -22,6 +24,7 @@ __all__ = [
     "LegacyBatch",
     "LogBatchesCore",
     "PartitionLogCore",
+    "PartitionWriter",
     "Record",
     "RecordBatch",
     "RecordIterator",
@@ -29,6 +32,7 @@ __all__ = [
     "_Batch",
     "__version__",
     "arrow_schema",
+    "begin_partition",
     "crc32c",
     "decode_varint",
     "decompress",
@@ -371,3 +375,74 @@ def arrow_schema(table: str, columns: Sequence[str] | None = None) -> ArrowSchem
 @final
 class ArrowSchema:
     def __arrow_c_schema__(self) -> object: ...
+
+def begin_partition(target: str | PathLike[str]) -> Path:
+    """Makes the hidden directory in which the partition `target` is written, and gives its path.
+
+    What an interrupted run left there is removed: only one writer of a target may be at work.
+
+    Raises:
+        FileExistsError: The target is there already, and is not an empty directory.
+    """
+
+@final
+class PartitionWriter:
+    """Writes batches of one partition into segments with their `.index` and `.timeindex`.
+
+    `directory` (made if it is not there) is the one of `begin_partition` or, for one of several
+    tasks, one inside it; `base_offset` the first offset of the log or of the task's part. The other
+    names are Kafka's topic configs; without `segment_ms` no segment ends by time.
+    """
+
+    def __new__(
+        cls,
+        directory: str | PathLike[str],
+        base_offset: int = 0,
+        *,
+        segment_bytes: int = ...,
+        segment_ms: int | None = None,
+        index_interval_bytes: int = ...,
+        segment_index_bytes: int = ...,
+    ) -> Self: ...
+    @property
+    def next_offset(self) -> int:
+        """The smallest offset the next batch can have."""
+    def append(self, data: Buffer) -> int:
+        """Appends the whole batches that `data` consists of; returns how many.
+
+        Raises:
+            Error: Names the first batch that is damaged, out of order or larger than a segment;
+                those before it were appended, and the writer can go on.
+            OSError: A file could not be written; the writer cannot go on.
+        """
+    def finish(self) -> list[str]:
+        """Closes the last segment, syncs it, and gives the SegmentSummaries for `finish_partition`."""
+
+def finish_partition(
+    target: str | PathLike[str], summaries: Sequence[str], *, topic_id: str | None = None
+) -> None:
+    """Makes the partition `target` of the segments in these SegmentSummaries, in any order.
+
+    Writes what spans segments (`.txnindex`, `.snapshot`, `leader-epoch-checkpoint`), and
+    `partition.metadata` for a topic id; syncs; gives the directory its name at the end.
+
+    Raises:
+        ValueError: Segments overlap, are elsewhere or not as their summary says; no topic id.
+        FileExistsError: The target is there already.
+    """
+
+def rebuild_sidecars(
+    directory: str | PathLike[str],
+    *,
+    index_interval_bytes: int = ...,
+    expired_until: int | None = None,
+    dry_run: bool = False,
+) -> str:
+    """Rebuilds a partition's sidecars from its segments, in place: as a broker after a crash.
+
+    Producers last heard of at or before `expired_until` (ms) are forgotten between segments, as a
+    broker's clock has it. The report is a list of RebuiltFile: file, change, size.
+
+    Raises:
+        Error: Bytes that are no sound batch; a tail behind the last batch is left out.
+    """

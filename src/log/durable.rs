@@ -28,7 +28,11 @@ pub(super) fn replace_file(path: &Path, data: &[u8]) -> LogResult<()> {
 
 /// Makes renames, removals and new names in a directory last.
 pub(super) fn sync_directory(path: &Path) -> LogResult<()> {
-    File::open(path).and_then(|directory| directory.sync_all()).map_err(|e| LogError::io(path, e))
+    // Elsewhere a directory cannot be opened, nor needs it.
+    if cfg!(unix) {
+        File::open(path).and_then(|directory| directory.sync_all()).map_err(|e| LogError::io(path, e))?;
+    }
+    Ok(())
 }
 
 /// The hidden name beside a path for what is not finished.

@@ -14,6 +14,7 @@ mod offset_index;
 mod partition_fold;
 mod partition_log;
 mod partition_metadata;
+mod partition_writer;
 mod plan;
 mod producer_snapshot;
 mod rebuild;
@@ -22,6 +23,7 @@ mod salvage;
 mod seek;
 mod segment_fold;
 mod segment_reader;
+mod segment_writer;
 mod survey;
 mod time_index;
 mod transaction_index;
@@ -34,6 +36,7 @@ pub use offset_index::{OffsetIndexEntry, offset_index_entries, parse_offset_inde
 pub use partition_fold::SidecarFile;
 pub use partition_log::{LogBatch, LogBatches, OnError, PartitionLog, ReadOptions};
 pub use partition_metadata::{PartitionMetadata, parse_partition_metadata, write_partition_metadata};
+pub use partition_writer::{PartitionWriter, WriteOptions, begin_partition, finish_partition};
 pub use plan::{
     Chunk, DEFAULT_CHUNK_BYTES, IsolationLevel, Plan, PlanOptions, PlanSegment, Problem, plan_partition,
 };

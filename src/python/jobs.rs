@@ -14,7 +14,7 @@ use crate::DEFAULT_MAX_DECOMPRESSED_BYTES;
 use crate::columns::{ChunkDecoder, DecodeOptions, Flavour};
 use crate::log::{self, Chunk, DEFAULT_CHUNK_BYTES, LogError, PlanOptions};
 
-fn parse<T: DeserializeOwned>(text: &str) -> PyResult<T> {
+pub(super) fn parse<T: DeserializeOwned>(text: &str) -> PyResult<T> {
     serde_json::from_str(text)
         .map_err(|error| PyValueError::new_err(format!("not what this function takes: {error}")))
 }

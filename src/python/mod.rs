@@ -11,6 +11,7 @@ mod record;
 mod rescue;
 mod sidecars;
 mod view;
+mod writer;
 
 use pyo3::prelude::*;
 
@@ -36,6 +37,8 @@ mod _core {
         decompress, leader_epoch_checkpoint, offset_index, partition_metadata, producer_snapshot, time_index,
         transaction_index,
     };
+    #[pymodule_export]
+    use super::writer::{PyPartitionWriter, begin_partition, finish_partition, rebuild_sidecars};
     #[pymodule_export]
     use super::{crc32c, decode_varint, encode_varint};
 

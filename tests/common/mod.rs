@@ -22,6 +22,14 @@ pub fn partitions() -> Vec<PathBuf> {
     found
 }
 
+/// An empty directory for a test of this name.
+pub fn scratch(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
 /// Files of a directory with this ending, sorted.
 pub fn files(dir: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found: Vec<_> = fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();

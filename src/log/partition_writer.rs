@@ -1,0 +1,283 @@
+//! A partition's directory written anew: [`begin_partition`], any number of [`PartitionWriter`]s
+//! (one a task, say), [`finish_partition`].
+//!
+//! All of it happens in a hidden directory beside the target, which gets its name last: an
+//! interrupted run leaves nothing that looks like a partition, and the next run clears it away.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::durable::{hidden_beside, sync_directory, write_file};
+use super::partition_fold::PartitionFold;
+use super::segment_fold::{DEFAULT_INDEX_INTERVAL_BYTES, SegmentSummary};
+use super::segment_writer::{SegmentWriter, check};
+use super::{LogError, LogResult, PartitionMetadata, write_partition_metadata};
+use crate::batches::{Batch, Batches};
+use crate::error::ErrorKind;
+
+/// How a partition is written; the names are Kafka's topic configs.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteOptions {
+    /// `segment.bytes`: a segment is not larger, and a batch that is larger is refused as by a broker.
+    /// 1 GiB unless told; at most 2^31 - 1.
+    pub segment_bytes: u32,
+    /// `segment.ms`: the next segment begins with a batch whose largest timestamp is so much later
+    /// (ms) than the first batch's; never, unless told.
+    pub segment_ms: Option<i64>,
+    /// `index.interval.bytes`: bytes of log between two index entries, 4096 unless told.
+    pub index_interval_bytes: u32,
+    /// `segment.index.bytes`: a full index ends its segment too. 10 MiB unless told.
+    pub segment_index_bytes: u32,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            segment_bytes: 1 << 30,
+            segment_ms: None,
+            index_interval_bytes: DEFAULT_INDEX_INTERVAL_BYTES,
+            segment_index_bytes: 10 << 20,
+        }
+    }
+}
+
+/// Makes the hidden directory in which the partition `target` is written, and gives its path. What
+/// an interrupted run left there is removed: only one writer of a target may be at work.
+///
+/// # Errors
+/// [`LogError::Io`]: the target is there already and not an empty directory, or the directory
+/// cannot be made.
+pub fn begin_partition(target: &Path) -> LogResult<PathBuf> {
+    refuse_existing(target)?;
+    let directory = hidden_beside(target);
+    let io = |error| LogError::io(&directory, error);
+    if directory.exists() {
+        fs::remove_dir_all(&directory).map_err(io)?;
+    }
+    fs::create_dir_all(&directory).map_err(io)?;
+    Ok(directory)
+}
+
+/// Writes batches of one partition into segments with their `.index` and `.timeindex`; what spans
+/// segments is left to [`finish_partition`]. Memory: a buffer of 1 MiB, the open segment's index
+/// entries, the summaries.
+#[derive(Debug)]
+pub struct PartitionWriter {
+    directory: PathBuf,
+    options: WriteOptions,
+    segment: SegmentWriter,
+    finished: Vec<SegmentSummary>,
+    failed: bool,
+}
+
+impl PartitionWriter {
+    /// Begins a segment with this base offset: the log's (or the part's) first offset. `directory`,
+    /// made if it is not there, is the one of [`begin_partition`] or one inside it.
+    ///
+    /// # Errors
+    /// [`LogError::Usage`] for options or offsets that Kafka does not know, [`LogError::Io`]; a
+    /// segment of the same name is not written over.
+    pub fn create(directory: &Path, base_offset: i64, options: WriteOptions) -> LogResult<Self> {
+        if base_offset < 0 {
+            return Err(LogError::Usage(format!("base offset {base_offset} is negative")));
+        }
+        if i32::try_from(options.segment_bytes).is_err() || options.segment_index_bytes < 24 {
+            let why = "segment_bytes must be less than 2^31 and segment_index_bytes at least 24";
+            return Err(LogError::Usage(why.into()));
+        }
+        fs::create_dir_all(directory).map_err(|e| LogError::io(directory, e))?;
+        Ok(Self {
+            directory: directory.to_owned(),
+            options,
+            segment: SegmentWriter::create(directory, base_offset, &options)?,
+            finished: Vec::new(),
+            failed: false,
+        })
+    }
+
+    /// The smallest offset the next batch can have.
+    #[must_use]
+    pub fn next_offset(&self) -> i64 {
+        self.segment.next_offset()
+    }
+
+    /// Appends a batch as it stands, in the next segment if this one has no room for it. The CRC is
+    /// checked; the first offset of a compressed magic 0 or 1 message is not, its last one is.
+    ///
+    /// # Errors
+    /// [`LogError::Format`] names the batch: wrong CRC, offsets that do not follow the ones before,
+    /// more than `segment_bytes`, a control batch of a producer that ends no transaction. Then the
+    /// batch is not written, the writer can go on. [`LogError::Io`]: it cannot.
+    pub fn append(&mut self, batch: &Batch<'_>) -> LogResult<()> {
+        self.refuse_failed()?;
+        check(batch, self.next_offset(), &self.options)
+            .map_err(|error| LogError::Format { path: self.segment.path().to_owned(), error })?;
+        self.failed = true;
+        self.roll_for(batch)?;
+        let appended = self.segment.append(batch);
+        self.failed = matches!(appended, Err(LogError::Io { .. }));
+        appended
+    }
+
+    /// Appends the batches that `data` consists of; returns how many.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append), and for bytes that are no whole batch. The batches before it
+    /// were appended.
+    pub fn append_all(&mut self, data: &[u8]) -> LogResult<u64> {
+        let mut count = 0;
+        let mut batches = Batches::new(data);
+        for batch in &mut batches {
+            let batch = batch.map_err(|error| self.format(error))?;
+            self.append(&batch)?;
+            count += 1;
+        }
+        match data.len() as u64 - batches.next_position() {
+            0 => Ok(count),
+            cut => {
+                let error = crate::Error::new(ErrorKind::InvalidRecord("the last batch is cut"));
+                Err(self.format(error.at_position(data.len() as u64 - cut)))
+            }
+        }
+    }
+
+    /// Closes the last segment, syncs it, and gives the summaries of all.
+    ///
+    /// # Errors
+    /// [`LogError::Io`]; [`LogError::Usage`] if a file could not be written before.
+    pub fn finish(mut self) -> LogResult<Vec<SegmentSummary>> {
+        self.refuse_failed()?;
+        self.finished.push(self.segment.finish()?);
+        Ok(self.finished)
+    }
+
+    /// As `UnifiedLog.maybeRoll`: a new segment begins at the batch's first offset, or where the log
+    /// ends if only decompression would tell that.
+    fn roll_for(&mut self, batch: &Batch<'_>) -> LogResult<()> {
+        if !self.segment.should_roll(batch, &self.options) {
+            return Ok(());
+        }
+        let base_offset = match batch {
+            Batch::V2(batch) => batch.base_offset(),
+            Batch::Legacy(batch) => {
+                self.next_offset().max(batch.last_offset().saturating_sub(i32::MAX.into()))
+            }
+        };
+        let next = SegmentWriter::create(&self.directory, base_offset, &self.options)?;
+        let full = std::mem::replace(&mut self.segment, next);
+        self.finished.push(full.finish()?);
+        Ok(())
+    }
+
+    fn format(&self, error: crate::Error) -> LogError {
+        LogError::Format { path: self.segment.path().to_owned(), error }
+    }
+
+    fn refuse_failed(&self) -> LogResult<()> {
+        if self.failed {
+            return Err(LogError::Usage(format!(
+                "{}: writing failed before, the segment is not whole",
+                self.segment.path().display()
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Makes the partition `target` of the segments that writers wrote in or below the directory of
+/// [`begin_partition`]: joins them in offset order, writes `.txnindex`, `.snapshot` and
+/// `leader-epoch-checkpoint`, and `partition.metadata` if the topic's id is given; syncs; gives the
+/// directory its name. Segments that are not in `summaries` (of tasks that failed) are dropped.
+///
+/// # Errors
+/// [`LogError::Usage`] for segments that overlap, are elsewhere or have not the size in their
+/// summary, and for a topic id that is none; [`LogError::Io`]. The target is there after success only.
+pub fn finish_partition(
+    target: &Path,
+    summaries: &[SegmentSummary],
+    topic_id: Option<&str>,
+) -> LogResult<()> {
+    refuse_existing(target)?;
+    let directory = hidden_beside(target);
+    let mut segments: Vec<_> = summaries.iter().collect();
+    segments.sort_by_key(|segment| segment.base_offset);
+    let mut files = Vec::new();
+    let mut fold = PartitionFold::default();
+    for segment in &segments {
+        files.extend(fold.add(segment)?);
+    }
+    files.extend(fold.finish());
+    if let Some(id) = topic_id {
+        files.push(("partition.metadata".into(), partition_metadata(id)?));
+    }
+    let mut keep = HashSet::new();
+    for segment in segments {
+        gather(segment, &directory, &mut keep)?;
+    }
+    remove_others(&directory, &keep)?;
+    files.iter().try_for_each(|(name, data)| write_file(&directory.join(name), data))?;
+    sync_directory(&directory)?;
+    fs::rename(&directory, target).map_err(|e| LogError::io(target, e))?;
+    match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => sync_directory(parent),
+        _ => sync_directory(Path::new(".")),
+    }
+}
+
+/// Moves a segment's files up into the partition's directory.
+fn gather(segment: &SegmentSummary, directory: &Path, keep: &mut HashSet<String>) -> LogResult<()> {
+    let from = Path::new(&segment.directory);
+    if !from.starts_with(directory) {
+        let (from, directory) = (from.display(), directory.display());
+        return Err(LogError::Usage(format!("the segment in {from} was not written in {directory}")));
+    }
+    let stem = format!("{:020}", segment.base_offset);
+    let log = from.join(format!("{stem}.log"));
+    let size = fs::metadata(&log).map_err(|e| LogError::io(&log, e))?.len();
+    if size != segment.size {
+        let why = format!("{}: {size} bytes, its summary says {}", log.display(), segment.size);
+        return Err(LogError::Usage(why));
+    }
+    for ending in ["log", "index", "timeindex"] {
+        let name = format!("{stem}.{ending}");
+        if from != directory {
+            let path = from.join(&name);
+            fs::rename(&path, directory.join(&name)).map_err(|e| LogError::io(&path, e))?;
+        }
+        keep.insert(name);
+    }
+    Ok(())
+}
+
+fn remove_others(directory: &Path, keep: &HashSet<String>) -> LogResult<()> {
+    let entries = fs::read_dir(directory).map_err(|e| LogError::io(directory, e))?;
+    for entry in entries {
+        let path = entry.map_err(|e| LogError::io(directory, e))?.path();
+        if !keep.contains(&*path.file_name().unwrap_or_default().to_string_lossy()) {
+            let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+            removed.map_err(|e| LogError::io(&path, e))?;
+        }
+    }
+    Ok(())
+}
+
+/// An empty directory is as good as none.
+fn refuse_existing(target: &Path) -> LogResult<()> {
+    match fs::read_dir(target).map(|mut entries| entries.next().is_none()) {
+        Ok(true) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() != io::ErrorKind::NotADirectory => Err(LogError::io(target, error)),
+        _ => Err(LogError::io(target, io::ErrorKind::AlreadyExists.into())),
+    }
+}
+
+fn partition_metadata(id: &str) -> LogResult<Vec<u8>> {
+    let is_id = id.len() == 22 && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    if !is_id {
+        return Err(LogError::Usage(format!("{id:?} is no topic id: 22 characters of URL-safe base64")));
+    }
+    let metadata = PartitionMetadata { version: 0, topic_id: id.to_owned() };
+    Ok(write_partition_metadata(&metadata).into_bytes())
+}

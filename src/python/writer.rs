@@ -1,0 +1,119 @@
+//! Writing: partitions anew, and sidecars rebuilt. Summaries and reports are JSON.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::errors::log_to_py;
+use super::jobs::{parse, to_json};
+use super::view;
+use crate::log::{
+    self, DEFAULT_INDEX_INTERVAL_BYTES, LogResult, PartitionWriter, RebuildOptions, SegmentSummary,
+    WriteOptions,
+};
+
+/// Makes the hidden directory in which a partition is written.
+#[pyfunction]
+pub(super) fn begin_partition(py: Python<'_>, target: PathBuf) -> PyResult<PathBuf> {
+    py.detach(|| log::begin_partition(&target)).map_err(|e| log_to_py(py, &e))
+}
+
+/// Gives the partition its sidecars and its name.
+#[pyfunction]
+#[pyo3(signature = (target, summaries, *, topic_id = None))]
+pub(super) fn finish_partition(
+    py: Python<'_>,
+    target: PathBuf,
+    summaries: Vec<String>,
+    topic_id: Option<&str>,
+) -> PyResult<()> {
+    let summaries: PyResult<Vec<SegmentSummary>> = summaries.iter().map(|text| parse(text)).collect();
+    let summaries = summaries?;
+    py.detach(|| log::finish_partition(&target, &summaries, topic_id)).map_err(|e| log_to_py(py, &e))
+}
+
+/// Rebuilds a partition's sidecars from its segments; the report of each file.
+#[pyfunction]
+#[pyo3(signature = (
+    directory, *, index_interval_bytes = DEFAULT_INDEX_INTERVAL_BYTES, expired_until = None, dry_run = false
+))]
+pub(super) fn rebuild_sidecars(
+    py: Python<'_>,
+    directory: PathBuf,
+    index_interval_bytes: u32,
+    expired_until: Option<i64>,
+    dry_run: bool,
+) -> PyResult<String> {
+    let options = RebuildOptions { index_interval_bytes, expired_until };
+    let report = py.detach(|| log::rebuild_sidecars(&directory, options, dry_run));
+    to_json(&report.map_err(|e| log_to_py(py, &e))?)
+}
+
+/// Writes batches into segments.
+#[pyclass(frozen, name = "PartitionWriter", module = "magicbyte._core")]
+pub(super) struct PyPartitionWriter(Mutex<Option<PartitionWriter>>);
+
+impl PyPartitionWriter {
+    fn lock(&self) -> MutexGuard<'_, Option<PartitionWriter>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut PartitionWriter) -> LogResult<T> + Send,
+    ) -> PyResult<T> {
+        match py.detach(|| self.lock().as_mut().map(work)) {
+            Some(done) => done.map_err(|e| log_to_py(py, &e)),
+            None => Err(finished()),
+        }
+    }
+}
+
+fn finished() -> PyErr {
+    PyValueError::new_err("the writer is finished")
+}
+
+#[pymethods]
+impl PyPartitionWriter {
+    #[new]
+    #[pyo3(signature = (
+        directory, base_offset = 0, *, segment_bytes = WriteOptions::default().segment_bytes,
+        segment_ms = None, index_interval_bytes = DEFAULT_INDEX_INTERVAL_BYTES,
+        segment_index_bytes = WriteOptions::default().segment_index_bytes
+    ))]
+    fn new(
+        py: Python<'_>,
+        directory: PathBuf,
+        base_offset: i64,
+        segment_bytes: u32,
+        segment_ms: Option<i64>,
+        index_interval_bytes: u32,
+        segment_index_bytes: u32,
+    ) -> PyResult<Self> {
+        let options = WriteOptions { segment_bytes, segment_ms, index_interval_bytes, segment_index_bytes };
+        let writer = py.detach(|| PartitionWriter::create(Path::new(&directory), base_offset, options));
+        Ok(Self(Mutex::new(Some(writer.map_err(|e| log_to_py(py, &e))?))))
+    }
+
+    /// The smallest offset the next batch can have.
+    #[getter]
+    fn next_offset(&self, py: Python<'_>) -> PyResult<i64> {
+        self.with(py, |writer| Ok(writer.next_offset()))
+    }
+
+    /// Appends whole batches; how many.
+    fn append(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let data = view::to_bytes(data)?;
+        self.with(py, |writer| writer.append_all(&data))
+    }
+
+    /// Closes the last segment; the summaries of all.
+    fn finish(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let writer = self.lock().take().ok_or_else(finished)?;
+        let summaries = py.detach(|| writer.finish()).map_err(|e| log_to_py(py, &e))?;
+        summaries.iter().map(to_json).collect()
+    }
+}
