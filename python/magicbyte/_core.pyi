@@ -46,6 +46,8 @@ __all__ = [
     "producer_snapshot",
     "read_batches",
     "reconcile",
+    "rewrite_chunks",
+    "set_aside",
     "survey_segment",
     "time_index",
     "transaction_index",
@@ -280,6 +282,7 @@ class RescuerCore:
         tuple[bytes, int, str] | None,
         list[tuple[int, int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]],
     ]: ...
+
 # --- the files beside a segment, for `magicbyte dump` ---
 
 def offset_index(data: bytes, base_offset: int, *, check: bool = True) -> list[tuple[int, int]]:
@@ -446,3 +449,31 @@ def rebuild_sidecars(
     Raises:
         Error: Bytes that are no sound batch; a tail behind the last batch is left out.
     """
+
+def rewrite_chunks(
+    chunks: list[str],
+    directory: str | PathLike[str],
+    base_offset: int,
+    *,
+    magic: int | None = None,
+    compression: int | None = None,
+    level: int | None = None,
+    rebatch: int | None = None,
+    max_decompressed_bytes: int = ...,
+    segment_bytes: int = ...,
+    segment_ms: int | None = None,
+    index_interval_bytes: int = ...,
+) -> str:
+    """Reads neighbouring chunks of a partition, converts their batches, writes them as segments.
+
+    The first segment has this base offset. Returns JSON: `results`, a ChunkResult a chunk, `problems`,
+    `segments` for `finish_partition`, the `records` written, `losses`.
+
+    Raises:
+        ValueError: Options that exclude each other, or a level the codec does not have.
+        Error: A batch larger than a segment.
+        OSError: A file could not be read or written.
+    """
+
+def set_aside(chunk: str, reason: str) -> str:
+    """The ChunkResult of a chunk that is not read."""

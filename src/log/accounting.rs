@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::plan::{IsolationLevel, Plan};
+use super::plan::{Chunk, IsolationLevel, Plan};
 use super::{IgnoredFile, LogError, LogResult};
 
 /// A byte range and what is to say about it.
@@ -68,6 +68,26 @@ pub struct ChunkResult {
 }
 
 impl ChunkResult {
+    /// A chunk of which nothing was read yet.
+    pub(super) fn of(chunk: &Chunk) -> Self {
+        Self {
+            path: chunk.path.clone(),
+            segment: chunk.segment.clone(),
+            topic: chunk.topic.clone(),
+            partition: chunk.partition,
+            start: chunk.start,
+            end: chunk.end,
+            ..Self::default()
+        }
+    }
+
+    /// A chunk that is not read, for this reason.
+    #[must_use]
+    pub fn set_aside(chunk: &Chunk, reason: &str) -> Self {
+        let range = ByteRange { start: chunk.start, end: chunk.end, reason: reason.to_owned() };
+        Self { quarantined: vec![range], ..Self::of(chunk) }
+    }
+
     fn quarantined_bytes(&self) -> u64 {
         self.quarantined.iter().map(ByteRange::length).sum()
     }

@@ -67,15 +67,7 @@ impl ChunkReader {
         )?
         .check_crcs(check_crcs)
         .max_batch_size(max_batch_size);
-        let result = ChunkResult {
-            path: chunk.path.clone(),
-            segment: chunk.segment.clone(),
-            topic: chunk.topic.clone(),
-            partition: chunk.partition,
-            start: chunk.start,
-            end: chunk.end,
-            ..ChunkResult::default()
-        };
+        let result = ChunkResult::of(&chunk);
         let next_offset = chunk.expected_offset;
         let mut aborted: HashMap<i64, Vec<AbortedRange>> = HashMap::new();
         for range in &chunk.aborted {

@@ -19,6 +19,7 @@ mod plan;
 mod producer_snapshot;
 mod rebuild;
 mod rescue;
+mod rewriter;
 mod salvage;
 mod seek;
 mod segment_fold;
@@ -43,6 +44,7 @@ pub use plan::{
 pub use producer_snapshot::{parse_producer_snapshot, write_producer_snapshot};
 pub use rebuild::{RebuildOptions, RebuiltFile, rebuild_sidecars, rebuilt_sidecars};
 pub use rescue::{Repair, Rescued, Rescuer};
+pub use rewriter::{RewriteOptions, Rewritten, rewrite_chunks};
 pub use seek::offset_for_timestamp;
 pub use segment_fold::{DEFAULT_INDEX_INTERVAL_BYTES, SegmentSummary};
 pub use segment_reader::{Piece, SegmentBatch, SegmentReader, TailKind};

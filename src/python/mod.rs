@@ -38,7 +38,9 @@ mod _core {
         transaction_index,
     };
     #[pymodule_export]
-    use super::writer::{PyPartitionWriter, begin_partition, finish_partition, rebuild_sidecars};
+    use super::writer::{
+        PyPartitionWriter, begin_partition, finish_partition, rebuild_sidecars, rewrite_chunks, set_aside,
+    };
     #[pymodule_export]
     use super::{crc32c, decode_varint, encode_varint};
 

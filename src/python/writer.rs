@@ -6,13 +6,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::errors::log_to_py;
+use super::errors::{log_to_py, to_py};
 use super::jobs::{parse, to_json};
 use super::view;
 use crate::log::{
-    self, DEFAULT_INDEX_INTERVAL_BYTES, LogResult, PartitionWriter, RebuildOptions, SegmentSummary,
-    WriteOptions,
+    self, ChunkResult, DEFAULT_INDEX_INTERVAL_BYTES, LogResult, PartitionWriter, RebuildOptions,
+    RewriteOptions, SegmentSummary, WriteOptions,
 };
+use crate::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES};
 
 /// Makes the hidden directory in which a partition is written.
 #[pyfunction]
@@ -116,4 +117,48 @@ impl PyPartitionWriter {
         let summaries = py.detach(|| writer.finish()).map_err(|e| log_to_py(py, &e))?;
         summaries.iter().map(to_json).collect()
     }
+}
+
+/// The accounts of a chunk that is not read, for this reason; JSON.
+#[pyfunction]
+pub(super) fn set_aside(chunk: &str, reason: &str) -> PyResult<String> {
+    to_json(&ChunkResult::set_aside(&parse(chunk)?, reason))
+}
+
+/// Reads chunks, converts their batches, writes them into segments in `directory`.
+#[pyfunction]
+#[pyo3(signature = (
+    chunks, directory, base_offset, *, magic = None, compression = None, level = None, rebatch = None,
+    max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    segment_bytes = WriteOptions::default().segment_bytes, segment_ms = None,
+    index_interval_bytes = DEFAULT_INDEX_INTERVAL_BYTES
+))]
+#[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
+pub(super) fn rewrite_chunks(
+    py: Python<'_>,
+    chunks: Vec<String>,
+    directory: PathBuf,
+    base_offset: i64,
+    magic: Option<i8>,
+    compression: Option<u8>,
+    level: Option<i32>,
+    rebatch: Option<usize>,
+    max_decompressed_bytes: usize,
+    segment_bytes: u32,
+    segment_ms: Option<i64>,
+    index_interval_bytes: u32,
+) -> PyResult<String> {
+    let chunks: PyResult<Vec<_>> = chunks.iter().map(|chunk| parse(chunk)).collect();
+    let chunks = chunks?;
+    let codec = compression.map(Compression::from_id).transpose().map_err(|e| to_py(py, &e))?;
+    let write = WriteOptions { segment_bytes, segment_ms, index_interval_bytes, ..WriteOptions::default() };
+    let options = RewriteOptions {
+        magic,
+        compression: codec.map(|codec| (codec, level)),
+        rebatch,
+        max_decompressed_bytes,
+        write,
+    };
+    let rewritten = py.detach(|| log::rewrite_chunks(&chunks, &directory, base_offset, &options));
+    to_json(&rewritten.map_err(|e| log_to_py(py, &e))?)
 }

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
 
-from magicbyte.cli import options
+from magicbyte.cli import engines, options
 
 if TYPE_CHECKING:
-    from magicbyte.jobs.engines import Engine
     from magicbyte.jobs.ingest import IngestReport
 
 __all__ = ["ingest"]
@@ -20,15 +17,7 @@ __all__ = ["ingest"]
 @click.command()
 @click.argument("source", metavar="SRC", type=click.Path(exists=True, file_okay=False))
 @click.argument("out", metavar="OUT", type=click.Path())
-@click.option(
-    "--engine",
-    type=click.Choice(["spark", "local"]),
-    default="spark",
-    show_default=True,
-    help="Where the tasks run: on Spark, or in threads of this process without a JVM.",
-)
-@click.option("--master", help="Spark's master: local[*] (the default), spark://..., yarn, k8s://...")
-@click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting; may be given again.")
+@engines.options
 @options.isolation_level
 @click.option(
     "--include-batch-metadata",
@@ -85,33 +74,13 @@ def ingest(
         max_decompressed_bytes=max_decompressed_bytes,
         overwrite=overwrite,
     )
-    with _engine(engine, master, conf, threads, source) as runner:
+    with engines.chosen(f"magicbyte ingest {source}", engine, master, conf, threads) as runner:
         found = ingest_job([source], out, runner, asked, terminal_progress())
     if as_json:
         report.print_json(found)
     else:
         _print(found, out)
     return report.exit_code(balanced=found["balanced"], problems=found["total"]["problems"])
-
-
-@contextmanager
-def _engine(
-    name: str, master: str | None, conf: tuple[str, ...], threads: int | None, source: str
-) -> Iterator[Engine]:
-    if name == "local":
-        if master or conf:
-            raise click.UsageError("--master and --conf belong to --engine spark")
-        from magicbyte.jobs.engines import LocalEngine
-
-        yield LocalEngine(threads)
-        return
-    if threads:
-        raise click.UsageError("--threads belongs to --engine local; Spark takes --master 'local[N]'")
-    from magicbyte.cli.session import spark_session
-    from magicbyte.jobs.engines import SparkEngine
-
-    with spark_session(f"magicbyte ingest {source}", master, conf) as session:
-        yield SparkEngine(session)
 
 
 def _print(found: IngestReport, out: str) -> None:

@@ -12,7 +12,16 @@ import click
 from magicbyte import _core
 from magicbyte.jobs.progress import format_bytes
 
-__all__ = ["BYTES", "TIME", "as_json", "isolation_level", "max_decompressed_bytes", "threads"]
+__all__ = [
+    "BYTES",
+    "TIME",
+    "as_json",
+    "isolation_level",
+    "max_decompressed_bytes",
+    "segment_bytes",
+    "threads",
+    "topic_ids",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -86,4 +95,34 @@ def threads(command: F) -> F:
     """`--threads`"""
     return click.option(
         "--threads", type=click.IntRange(min=1), help="Threads that decode; default: one a core."
+    )(command)
+
+
+def segment_bytes(command: F) -> F:
+    """`--segment-bytes`"""
+    return click.option(
+        "--segment-bytes",
+        type=BYTES,
+        default=128 << 20,
+        show_default="128MiB",
+        help="Size at which the next segment begins; a task writes at least one.",
+    )(command)
+
+
+def topic_ids(command: F) -> F:
+    """`--topic-id`"""
+
+    def parse(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+        pairs = [value.partition("=") for value in values]
+        if not all(topic and topic_id for topic, _, topic_id in pairs):
+            raise click.BadParameter("expected TOPIC=ID")
+        return {topic: topic_id for topic, _, topic_id in pairs}
+
+    return click.option(
+        "--topic-id",
+        "topic_ids",
+        multiple=True,
+        metavar="TOPIC=ID",
+        callback=parse,
+        help="Write partition.metadata with this id; may be given again. Without it the broker does.",
     )(command)

@@ -12,8 +12,17 @@ import click
 from magicbyte.cli.exits import CLEAN, FAILED, PROBLEMS
 from magicbyte.jobs.accounting import Totals
 from magicbyte.jobs.model import PartitionReconciliation
+from magicbyte.jobs.rewrite import RewriteReport
 
-__all__ = ["exit_code", "print_json", "print_problems", "print_reconciliation", "print_table", "time_text"]
+__all__ = [
+    "exit_code",
+    "print_json",
+    "print_problems",
+    "print_reconciliation",
+    "print_rewrite",
+    "print_table",
+    "time_text",
+]
 
 _PROBLEMS_SHOWN = 20
 
@@ -62,6 +71,24 @@ def print_reconciliation(partitions: Sequence[PartitionReconciliation], total: T
         f"records  {total['announced']:,} = {total['rows']:,} rows + {total['control']:,} control"
         f" + {total['aborted']:,} aborted + {total['outside']:,} outside the asked range"
     )
+
+
+def print_rewrite(found: RewriteReport, out: str) -> None:
+    """Prints what was read, and what was written of it."""
+    print_reconciliation(found["partitions"], found["total"])
+    click.echo()
+    rows = [
+        [f"{one['topic']}-{one['partition']}", one["segments"], one["size"], one["batches"], one["records"]]
+        for one in found["written"]
+    ]
+    totals = [sum(row[column] for row in rows) for column in range(1, 5)]  # type: ignore[misc]
+    print_table([out, "segments", "bytes", "batches", "records"], [*rows, ["total", *totals]])
+    for one in found["written"]:
+        lost = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in one["losses"].items())
+        if lost:
+            click.echo(f"{one['topic']}-{one['partition']} lost: {lost}")
+    for problem in found["problems"][:_PROBLEMS_SHOWN]:
+        click.echo(f"{problem['kind']}  {problem['topic']}-{problem['partition']}: {problem['message']}")
 
 
 _SUMS = {

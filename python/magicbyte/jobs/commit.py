@@ -25,7 +25,7 @@ from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.parquet import DataFile, ParquetFile, directory_of, file_schema
 from magicbyte.jobs.reading import table_schema
 
-__all__ = ["Output"]
+__all__ = ["Output", "check_apart"]
 
 _RECONCILIATION = "reconciliation.json"
 _SUCCESS = "_SUCCESS"
@@ -40,7 +40,7 @@ class Output:
     def __init__(self, path: str, sources: Sequence[str], *, overwrite: bool = False) -> None:
         """Claims `path`, or raises `RefusedError` if something is there that would be lost."""
         self.path = os.path.abspath(path)
-        _check_apart(self.path, sources)
+        check_apart(self.path, sources)
         self._overwrite = _check_free(self.path, overwrite)
         self._created = not os.path.exists(self.path)
         self._job = os.path.join(self.path, _TEMPORARY, _JOB_PREFIX + uuid.uuid4().hex[:12])
@@ -96,7 +96,8 @@ class Output:
                 os.rmdir(directory)
 
 
-def _check_apart(path: str, sources: Sequence[str]) -> None:
+def check_apart(path: str, sources: Sequence[str]) -> None:
+    """Raises `RefusedError` if the output and a source lie inside each other."""
     out = os.path.realpath(path)
     for source in map(os.path.realpath, sources):
         if os.path.commonpath([out, source]) in (out, source):

@@ -97,6 +97,8 @@ class Chunk(TypedDict):
     partition: int
     start: int
     end: int
+    expected_offset: int
+    """The smallest offset the first batch can have."""
 
 
 class PartitionPlan(TypedDict):

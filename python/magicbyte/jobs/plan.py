@@ -115,6 +115,7 @@ def plan_partitions(
     isolation_level: str = "read_uncommitted",
     bounds: Bounds = all_offsets,
     tasks: int | None = None,
+    chunk_bytes: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> list[Planned]:
     """Surveys and folds; returns one plan a listing.
@@ -125,11 +126,12 @@ def plan_partitions(
         isolation_level: `read_uncommitted` or `read_committed`.
         bounds: which offsets of each partition are asked for.
         tasks: cut finely enough for about so many tasks.
+        chunk_bytes: cut into pieces of this size, whatever the engine.
         progress: where to show how far the survey is.
 
     """
     size = sum(segment["size"] for listing in listings for segment in listing["segments"])
-    chunk_bytes = target_bytes(size, engine.parallelism, tasks)
+    chunk_bytes = chunk_bytes or target_bytes(size, engine.parallelism, tasks)
 
     def fold(listing: PartitionListing, surveys: list[str], start: int | None, end: int | None) -> Planned:
         text = _core.plan_partition(

@@ -1,0 +1,101 @@
+"""`magicbyte convert`"""
+
+from __future__ import annotations
+
+import click
+
+from magicbyte.cli import engines, options
+
+__all__ = ["convert"]
+
+_CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+
+
+@click.command()
+@click.argument("source", metavar="SRC", type=click.Path(exists=True, file_okay=False))
+@click.argument("out", metavar="OUT", type=click.Path())
+@click.option(
+    "--magic",
+    type=click.Choice(["2", "1", "0", "keep"]),
+    default="2",
+    show_default=True,
+    help="The format to write. To 1 and 0 headers, producers and transactions are lost, and counted.",
+)
+@click.option(
+    "--compression",
+    type=click.Choice(list(_CODECS)),
+    help="The codec to write; each batch's own if not given.",
+)
+@click.option(
+    "--level", type=int, help="Of the codec: gzip 1 to 9, zstd -131072 to 22; Kafka's default if not given."
+)
+@click.option(
+    "--rebatch", is_flag=True, help="Pack the records of batches that no producer id marks tightly."
+)
+@click.option(
+    "--batch-bytes",
+    type=options.BYTES,
+    default=1 << 20,
+    show_default="1MiB",
+    help="With --rebatch: the size of a batch before compression.",
+)
+@options.segment_bytes
+@options.topic_ids
+@engines.options
+@options.max_decompressed_bytes
+@options.threads
+@options.as_json
+def convert(
+    source: str,
+    out: str,
+    magic: str,
+    compression: str | None,
+    level: int | None,
+    rebatch: bool,
+    batch_bytes: int,
+    segment_bytes: int,
+    topic_ids: dict[str, str],
+    engine: str,
+    master: str | None,
+    conf: tuple[str, ...],
+    max_decompressed_bytes: int,
+    threads: int | None,
+    as_json: bool,
+) -> int:
+    """Write every partition at and below SRC anew into OUT, for a current broker to open.
+
+    Offsets, timestamps and every record stay; magic 0 and 1 become magic 2, a compressed set one batch.
+    OUT gets a directory a partition with all the files a broker makes (segments, indexes, snapshots,
+    leader epochs), and reconciliation.json: records and bytes in, out and quarantined. SRC is only read.
+    OUT has its name when all is done; a job that was killed is started again.
+
+    \b
+    magicbyte convert /backup/kafka-0.10 new-logs/                              move old logs to Kafka 4
+    magicbyte convert --compression zstd --level 9 --rebatch archive/ small/    make an archive small
+    magicbyte convert --magic keep --compression lz4 orders-0/.. lz4-logs/      another codec only
+    magicbyte convert --engine local --topic-id orders=AAAAAAAAAAAAAAAAAAAAAQ backup/ new-logs/
+    """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
+    from magicbyte.cli import report
+    from magicbyte.jobs.progress import terminal_progress
+    from magicbyte.jobs.rewrite import RewriteOptions, rewrite
+
+    if level is not None and compression is None:
+        raise click.UsageError("--level belongs to --compression")
+    if rebatch and magic not in ("2", "keep"):
+        raise click.UsageError("--rebatch packs batches of magic 2")
+    asked = RewriteOptions(
+        magic=None if magic == "keep" else int(magic),
+        compression=None if compression is None else _CODECS[compression],
+        level=level,
+        rebatch=batch_bytes if rebatch else None,
+        max_decompressed_bytes=max_decompressed_bytes,
+        segment_bytes=segment_bytes,
+        topic_ids=topic_ids,
+    )
+    with engines.chosen(f"magicbyte convert {source}", engine, master, conf, threads) as runner:
+        found = rewrite([source], out, runner, asked, progress=terminal_progress())
+    if as_json:
+        report.print_json(found)
+    else:
+        report.print_rewrite(found, out)
+    return report.exit_code(balanced=found["balanced"], problems=found["total"]["problems"])

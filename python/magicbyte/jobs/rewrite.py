@@ -1,0 +1,289 @@
+"""The jobs that write segments: partitions in, partitions that a current broker opens out.
+
+list -> survey (tasks) -> fold (driver) -> read, convert, write segments (tasks) -> sidecars (driver)
+
+All is written in a hidden directory beside the output, which gets its name last: a job that is
+killed leaves nothing that looks whole, and the next one begins anew. The sources are only read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any, TypedDict, cast
+
+from magicbyte import _core
+from magicbyte.jobs.accounting import Totals, total_of
+from magicbyte.jobs.commit import check_apart
+from magicbyte.jobs.engines import Engine, group_by_size
+from magicbyte.jobs.failure import RefusedError
+from magicbyte.jobs.model import Chunk, PartitionListing, PartitionReconciliation, Problem
+from magicbyte.jobs.partitions import list_partitions
+from magicbyte.jobs.plan import Planned, count_of, plan_partitions
+from magicbyte.jobs.progress import NO_PROGRESS, Progress, format_bytes
+
+__all__ = ["RewriteOptions", "RewriteReport", "Written", "rewrite"]
+
+_REPORT = "reconciliation.json"
+
+
+@dataclass(frozen=True)
+class RewriteOptions:
+    """What becomes of batches; the names of Kafka's topic configs where it has one."""
+
+    magic: int | None = None
+    """0, 1 or 2; None keeps each batch's."""
+    compression: int | None = None
+    """The codec's number; None keeps each batch's."""
+    level: int | None = None
+    """Of the codec; None is Kafka's default."""
+    rebatch: int | None = None
+    """Pack records of batches without producer into batches of up to this many bytes."""
+    max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES
+    """The cap on one batch, stored or decompressed."""
+    segment_bytes: int = 128 << 20
+    """Segments are not larger: less than a broker's 1 GiB, so that tasks can share a partition."""
+    segment_ms: int | None = None
+    """A segment spans no more time (ms) than this; None is no limit."""
+    index_interval_bytes: int = 4096
+    """Bytes of log between two index entries."""
+    topic_ids: dict[str, str] = field(default_factory=dict)
+    """By topic: its id, for `partition.metadata`; without it a broker writes that file."""
+
+
+class Written(TypedDict):
+    """What was written of one partition."""
+
+    topic: str
+    partition: int
+    records: int
+    batches: int
+    size: int
+    """Bytes of all segments."""
+    segments: int
+    losses: dict[str, int]
+    """What the target magic cannot carry."""
+
+
+class RewriteReport(TypedDict):
+    """The content of `reconciliation.json`."""
+
+    magicbyte: str
+    sources: list[str]
+    options: dict[str, Any]
+    balanced: bool
+    """The sources add up, and every record of a good batch was written or is among the losses."""
+    total: Totals
+    partitions: list[PartitionReconciliation]
+    written: list[Written]
+    problems: list[Problem]
+
+
+class _Rewritten(TypedDict):
+    """What a task returns, as the core says it."""
+
+    results: list[dict[str, Any]]
+    problems: list[Problem]
+    segments: list[dict[str, Any]]
+    records: int
+    losses: dict[str, int]
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Neighbouring chunks of one partition, and where their segments go."""
+
+    directory: str
+    base_offset: int
+    chunks: tuple[str, ...]
+    size: int
+
+
+Cuts = dict[tuple[str, int], tuple[str, int]]
+"""By topic and partition: the segment and position where to stop reading."""
+
+
+def rewrite(
+    sources: Sequence[str],
+    out: str,
+    engine: Engine,
+    options: RewriteOptions,
+    *,
+    cuts: Cuts | None = None,
+    progress: Progress = NO_PROGRESS,
+) -> RewriteReport:
+    """Writes every partition at and below `sources` anew into `out`, a directory a partition.
+
+    Segments have fixed borders, so the same input gives the same bytes on every engine.
+
+    Raises:
+        RefusedError: nothing to read, a partition found twice, or `out` is there already.
+
+    """
+    listings = list_partitions(sources, distinct=True)
+    with _Directory(out, sources) as directory:
+        plans = plan_partitions(listings, engine, chunk_bytes=options.segment_bytes, progress=progress)
+        kept = [_cut(planned, cuts or {}) for planned in plans]
+        staging = [_core.begin_partition(directory.target(listing)) for listing in listings]
+        tasks = [
+            list(_tasks_of(chunks, str(place), options.segment_bytes))
+            for (chunks, _), place in zip(kept, staging, strict=True)
+        ]
+        flat = [task for of_partition in tasks for task in of_partition]
+        size = format_bytes(sum(task.size for task in flat))
+        done = iter(
+            engine.map(
+                partial(_rewrite_task, options=options),
+                flat,
+                name=f"magicbyte rewrite: {count_of(len(flat), 'task')}, {size}",
+                sizes=[task.size for task in flat],
+                progress=progress,
+            )
+        )
+        answers = [[cast(_Rewritten, json.loads(next(done))) for _ in of_partition] for of_partition in tasks]
+        results = [
+            [json.dumps(result) for answer in of_partition for result in answer["results"]]
+            + [_core.set_aside(chunk, "truncated") for chunk in aside]
+            for of_partition, (_, aside) in zip(answers, kept, strict=True)
+        ]
+        written = []
+        for listing, of_partition in zip(listings, answers, strict=True):
+            written.append(_finish(directory.target(listing), listing, of_partition, options))
+        partitions = [
+            cast(PartitionReconciliation, json.loads(_core.reconcile(planned.text, of_partition)))
+            for planned, of_partition in zip(plans, results, strict=True)
+        ]
+        report = RewriteReport(
+            magicbyte=_core.__version__,
+            sources=list(sources),
+            options={name: value for name, value in asdict(options).items() if value not in (None, {})},
+            balanced=all(map(_adds_up, partitions, written)),
+            total=total_of(partitions),
+            partitions=partitions,
+            written=written,
+            problems=[
+                problem
+                for planned, of_partition in zip(plans, answers, strict=True)
+                for problems in (planned.plan["problems"], *(one["problems"] for one in of_partition))
+                for problem in problems
+            ],
+        )
+        directory.commit(report)
+    return report
+
+
+def _cut(planned: Planned, cuts: Cuts) -> tuple[list[Chunk], list[str]]:
+    """The chunks to read, and those (or parts of them) behind the cut, as JSON text."""
+    chunks = planned.plan["chunks"]
+    cut = cuts.get((planned.plan["topic"], planned.plan["partition"]))
+    if cut is None:
+        return chunks, []
+    segment, position = cut
+    index = next(i for i, one in enumerate(chunks) if one["segment"] == segment and one["end"] > position)
+    kept, behind = chunks[:index], chunks[index + 1 :]
+    whole = chunks[index]
+    if position > whole["start"]:
+        kept.append(cast(Chunk, {**whole, "end": position, "next_offset": None}))
+    return kept, [json.dumps(one) for one in ({**whole, "start": position}, *behind)]
+
+
+def _tasks_of(chunks: Sequence[Chunk], directory: str, target: int) -> Iterator[_Task]:
+    sizes = [chunk["end"] - chunk["start"] for chunk in chunks]
+    for group in group_by_size(chunks, sizes, target):
+        yield _Task(
+            directory,
+            group[0]["expected_offset"],
+            tuple(json.dumps(chunk) for chunk in group),
+            sum(chunk["end"] - chunk["start"] for chunk in group),
+        )
+
+
+def _rewrite_task(task: _Task, options: RewriteOptions) -> str:
+    # An attempt has a directory of its own: of several, the driver takes the one it hears of.
+    directory = os.path.join(task.directory, f"attempt-{uuid.uuid4().hex[:12]}")
+    return _core.rewrite_chunks(
+        list(task.chunks),
+        directory,
+        task.base_offset,
+        magic=options.magic,
+        compression=options.compression,
+        level=options.level,
+        rebatch=options.rebatch,
+        max_decompressed_bytes=options.max_decompressed_bytes,
+        segment_bytes=options.segment_bytes,
+        segment_ms=options.segment_ms,
+        index_interval_bytes=options.index_interval_bytes,
+    )
+
+
+def _finish(
+    target: str, listing: PartitionListing, answers: Sequence[_Rewritten], options: RewriteOptions
+) -> Written:
+    segments = [segment for answer in answers for segment in answer["segments"]]
+    if segments:
+        texts = [json.dumps(segment) for segment in segments]
+        _core.finish_partition(target, texts, topic_id=options.topic_ids.get(listing["topic"]))
+    return Written(
+        topic=listing["topic"],
+        partition=listing["partition"],
+        records=sum(answer["records"] for answer in answers),
+        batches=sum(segment["batches"] for segment in segments),
+        size=sum(segment["size"] for segment in segments),
+        segments=len(segments),
+        losses={
+            name: total
+            for name in (answers[0]["losses"] if answers else ())
+            if (total := sum(answer["losses"][name] for answer in answers))
+        },
+    )
+
+
+def _adds_up(source: PartitionReconciliation, written: Written) -> bool:
+    read = source["announced"] - source["outside"]
+    # Magic 0 and 1 have no control batches.
+    dropped = source["control"] if "control_batches" in written["losses"] else 0
+    return source["balanced"] and written["records"] == read - dropped
+
+
+class _Directory:
+    """The output while it is written; as a context it leaves nothing behind on failure."""
+
+    def __init__(self, path: str, sources: Sequence[str]) -> None:
+        self.path = os.path.abspath(path)
+        check_apart(self.path, sources)
+        if os.path.lexists(self.path) and (not os.path.isdir(self.path) or os.listdir(self.path)):
+            raise RefusedError(f"{path} exists and is not empty: choose another directory")
+        parent, name = os.path.split(self.path)
+        self._hidden = os.path.join(parent, f".{name}.magicbyte-unfinished")
+        # What a killed job left.
+        shutil.rmtree(self._hidden, ignore_errors=True)
+        os.makedirs(self._hidden)
+
+    def target(self, listing: PartitionListing) -> str:
+        """Where a partition is written."""
+        return os.path.join(self._hidden, f"{listing['topic']}-{listing['partition']}")
+
+    def commit(self, report: RewriteReport) -> None:
+        """Gives the output its name."""
+        for name in os.listdir(self._hidden):
+            # A partition of which nothing is good has no directory.
+            if name.startswith("."):
+                shutil.rmtree(os.path.join(self._hidden, name))
+        with open(os.path.join(self._hidden, _REPORT), "w", encoding="utf-8") as file:
+            json.dump(report, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        if os.path.isdir(self.path):
+            os.rmdir(self.path)
+        os.rename(self._hidden, self.path)
+
+    def __enter__(self) -> _Directory:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        shutil.rmtree(self._hidden, ignore_errors=True)

@@ -1,0 +1,226 @@
+//! Chunks of a log read, converted and written as segments: what `convert` and `recover` do in a task.
+
+use std::io;
+use std::path::Path;
+
+use super::chunk_reader::{BatchCounts, ChunkReader};
+use super::partition_writer::{PartitionWriter, WriteOptions};
+use super::plan::{Chunk, Problem};
+use super::segment_fold::SegmentSummary;
+use super::{ChunkResult, LogError, LogResult};
+use crate::batches::{Batch, Batches};
+use crate::convert::{Converter, Losses, Rebatcher};
+use crate::error::ErrorKind;
+use crate::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
+
+/// What becomes of batches on their way from a log to another.
+#[derive(Clone, Copy, Debug)]
+pub struct RewriteOptions {
+    /// The magic to write; `None` keeps each batch's.
+    pub magic: Option<i8>,
+    /// The codec and level to write; `None` keeps each batch's codec, at Kafka's default level
+    /// where its records are compressed anew.
+    pub compression: Option<(Compression, Option<i32>)>,
+    /// Pack records of batches without producer into batches of up to this many bytes before
+    /// compression. Magic 2 only.
+    pub rebatch: Option<usize>,
+    /// The cap on one batch, stored or decompressed.
+    pub max_decompressed_bytes: usize,
+    /// How segments are rolled and indexed.
+    pub write: WriteOptions,
+}
+
+impl Default for RewriteOptions {
+    fn default() -> Self {
+        Self {
+            magic: None,
+            compression: None,
+            rebatch: None,
+            max_decompressed_bytes: DEFAULT_MAX_DECOMPRESSED_BYTES,
+            write: WriteOptions::default(),
+        }
+    }
+}
+
+/// What came of a run of chunks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Rewritten {
+    /// The accounts of each chunk.
+    pub results: Vec<ChunkResult>,
+    /// Damage, and batches that cannot be converted.
+    pub problems: Vec<Problem>,
+    /// What was written, for [`super::finish_partition`].
+    pub segments: Vec<SegmentSummary>,
+    /// Records in the batches written.
+    pub records: u64,
+    /// What the target magic cannot carry.
+    pub losses: Losses,
+}
+
+/// Reads chunks of one partition, neighbours in offset order, and writes their batches into segments in
+/// `directory`; the first has this base offset. No file is written if nothing is good.
+///
+/// # Errors
+/// [`LogError::Io`]; [`LogError::Usage`] for options that exclude each other;
+/// [`LogError::Format`] for a batch larger than `segment_bytes`, which names it. Damage is no error.
+pub fn rewrite_chunks(
+    chunks: &[Chunk],
+    directory: &Path,
+    base_offset: i64,
+    options: &RewriteOptions,
+) -> LogResult<Rewritten> {
+    let mut rewriter = Rewriter {
+        conversion: Conversion::new(options)?,
+        decompressor: Decompressor::with_limit(options.max_decompressed_bytes),
+        directory,
+        base_offset,
+        options,
+        writer: None,
+        rewritten: Rewritten::default(),
+    };
+    chunks.iter().try_for_each(|chunk| rewriter.chunk(chunk))?;
+    rewriter.finish()
+}
+
+/// How one batch becomes others.
+enum Conversion {
+    Copy,
+    Up(Box<Converter>),
+    Recompress(Box<Converter>),
+    Down(Box<Converter>, i8),
+    Rebatch(Box<Rebatcher>),
+}
+
+impl Conversion {
+    fn new(options: &RewriteOptions) -> LogResult<Self> {
+        let usage = |why: &str| Err(LogError::Usage(why.into()));
+        let converter = match options.compression {
+            Some((codec, level)) => Converter::to_codec(codec, level),
+            None => Ok(Converter::new()),
+        };
+        let converter = converter.map_err(|error| LogError::Usage(error.to_string()))?;
+        let converter = converter.with_limit(options.max_decompressed_bytes);
+        match (options.magic, options.rebatch) {
+            (None | Some(2), Some(size)) => Ok(Self::Rebatch(Box::new(Rebatcher::new(converter, size)))),
+            (_, Some(_)) => usage("batches are packed in magic 2 only"),
+            (Some(2), None) => Ok(Self::Up(Box::new(converter))),
+            (Some(magic @ (0 | 1)), None) => Ok(Self::Down(Box::new(converter), magic)),
+            (None, None) if options.compression.is_some() => Ok(Self::Recompress(Box::new(converter))),
+            (None, None) => Ok(Self::Copy),
+            (Some(magic), None) => usage(&format!("magic {magic}: expected 0, 1 or 2")),
+        }
+    }
+
+    /// Appends what the batch becomes to `out`, or leaves `out` as it is.
+    fn convert(&mut self, batch: &Batch<'_>, out: &mut Vec<u8>) -> Result<Losses> {
+        match self {
+            Self::Copy => out.extend_from_slice(batch.as_bytes()),
+            Self::Up(converter) => converter.up_convert(batch, out)?,
+            Self::Recompress(converter) => converter.recompress(batch, out)?,
+            Self::Down(converter, magic) => return converter.down_convert(batch, *magic, out),
+            Self::Rebatch(rebatcher) => rebatcher.push(batch, out)?,
+        }
+        Ok(Losses::default())
+    }
+}
+
+struct Rewriter<'a> {
+    conversion: Conversion,
+    decompressor: Decompressor,
+    directory: &'a Path,
+    base_offset: i64,
+    options: &'a RewriteOptions,
+    /// Created with the first batch.
+    writer: Option<PartitionWriter>,
+    rewritten: Rewritten,
+}
+
+impl Rewriter<'_> {
+    fn chunk(&mut self, chunk: &Chunk) -> LogResult<()> {
+        let io = |error: io::Error| LogError::io(Path::new(&chunk.path), error);
+        let mut reader =
+            ChunkReader::open(chunk.clone(), true, self.options.max_decompressed_bytes).map_err(io)?;
+        let mut out = Vec::new();
+        while let Some((data, disposition)) = reader.next_batch().map_err(io)? {
+            out.clear();
+            let converted = data.batch().and_then(|batch| self.convert(&batch, chunk.start_offset, &mut out));
+            match converted {
+                Ok((counts, losses)) => {
+                    self.rewritten.losses += losses;
+                    let last_offset = data.batch().map_or(0, |batch| batch.last_offset());
+                    reader.good(&data, last_offset, disposition, counts);
+                    self.write(&out)?;
+                }
+                Err(error) => reader.bad(&data, &error),
+            }
+        }
+        self.rewritten.problems.extend(reader.take_problems());
+        self.rewritten.results.push(reader.result().clone());
+        Ok(())
+    }
+
+    /// Appends what the batch becomes to `out`; records before `start` are in an earlier segment.
+    fn convert(
+        &mut self,
+        batch: &Batch<'_>,
+        start: Option<i64>,
+        out: &mut Vec<u8>,
+    ) -> Result<(BatchCounts, Losses)> {
+        let mut counts = count(batch, &mut self.decompressor)?;
+        if let Some(start) = start.filter(|&start| counts.first_offset.is_some_and(|first| first < start)) {
+            if batch.last_offset() >= start {
+                let found = batch.stored_offset();
+                return Err(batch.place(ErrorKind::OffsetOutOfOrder { found, expected: start }.into()));
+            }
+            counts.outside = counts.announced;
+            return Ok((counts, Losses::default()));
+        }
+        let losses = self.conversion.convert(batch, out)?;
+        Ok((counts, losses))
+    }
+
+    fn write(&mut self, out: &[u8]) -> LogResult<()> {
+        if out.is_empty() {
+            return Ok(());
+        }
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            none => {
+                let created = PartitionWriter::create(self.directory, self.base_offset, self.options.write)?;
+                none.insert(created)
+            }
+        };
+        for batch in Batches::new(out).flatten() {
+            writer.append(&batch)?;
+            self.rewritten.records += match &batch {
+                Batch::V2(batch) => u64::from(batch.record_count().unsigned_abs()),
+                Batch::Legacy(_) => count(&batch, &mut self.decompressor).map_or(0, |counts| counts.announced),
+            };
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> LogResult<Rewritten> {
+        if let Conversion::Rebatch(rebatcher) = &mut self.conversion {
+            let mut out = Vec::new();
+            rebatcher.flush(&mut out).map_err(|error| LogError::Usage(error.to_string()))?;
+            self.write(&out)?;
+        }
+        if let Some(writer) = self.writer {
+            self.rewritten.segments = writer.finish()?;
+        }
+        Ok(self.rewritten)
+    }
+}
+
+/// Walks all records of a batch.
+fn count(batch: &Batch<'_>, decompressor: &mut Decompressor) -> Result<BatchCounts> {
+    let mut counts = BatchCounts::default();
+    for record in batch.records(decompressor)? {
+        let offset = record?.offset();
+        counts.announced += 1;
+        counts.first_offset.get_or_insert(offset);
+    }
+    Ok(counts)
+}
