@@ -18,10 +18,10 @@ const COMPRESSION_RATIO_DETERIORATE_STEP: f32 = 0.05;
 
 /// Builds one batch after another, with buffers and codec contexts kept between them.
 ///
-/// Options are chained and hold for every batch, but for [`base_offset`](Self::base_offset), which holds
-/// for the next one, and the base sequence, which goes on behind each batch. What Kafka does not combine is an error of
-/// the first [`append`](Self::append), or of [`build`](Self::build). After an error of `append` the batch is
-/// as it was before.
+/// Options are chained and hold for every batch, but for [`base_offset`](Self::base_offset), which
+/// holds for the next one, and the base sequence, which goes on behind each batch. What Kafka does
+/// not combine is an error of the first [`append`](Self::append), or of [`build`](Self::build).
+/// After an error of `append` the batch is as it was before.
 ///
 /// Uncompressed and snappy batches are the bytes that Kafka writes for the same records; of the
 /// other codecs, frames that Kafka reads.
@@ -200,7 +200,8 @@ impl RecordsBuilder {
         count as u32
     }
 
-    /// Appends one record. Offsets rise from one to the next; gaps are kept. A timestamp of -1 is none; magic 0 drops it.
+    /// Appends one record. Offsets rise from one to the next; gaps are kept. A timestamp of -1 is
+    /// none; magic 0 drops it.
     ///
     /// # Errors
     /// With the record's index and field: [`ErrorKind::OffsetOutOfRange`] for an offset not
@@ -294,7 +295,7 @@ impl RecordsBuilder {
                 batch.append(&record);
             }
             Growing::Legacy(set) => {
-                offset_between(offset, set.base_offset(), set.last_offset())?;
+                set.check_offset(offset)?;
                 let message = set.fields((offset, timestamp), (key, value));
                 check_size(message.size())?;
                 set.append(offset, &message)?;
@@ -343,8 +344,9 @@ impl RecordsBuilder {
         forbid(negative(self.options.append_time), "the log append time is negative")
     }
 
-    /// Whether a record with these fields fits within the size limit, if it follows at the next offset. True for the first
-    /// record whatever its size, as in Kafka; [`append`](Self::append) is strict.
+    /// Whether a record with these fields fits within the size limit, if it follows at the next
+    /// offset. True for the first record whatever its size, as in Kafka; [`append`](Self::append)
+    /// is strict.
     #[must_use]
     pub fn has_room_for(
         &self,
@@ -399,7 +401,8 @@ impl RecordsBuilder {
     /// builder is ready for the next batch.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidOptions`], [`ErrorKind::UnsupportedLevel`], and as [`Compressor::compress`]. The records stay.
+    /// [`ErrorKind::InvalidOptions`], [`ErrorKind::UnsupportedLevel`], and as
+    /// [`Compressor::compress`]. The records stay.
     pub fn build(&mut self) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         self.build_into(&mut out)?;
@@ -455,8 +458,10 @@ impl RecordsBuilder {
         self.options.base_sequence = increment_sequence(last, 1);
     }
 
-    /// What compaction keeps of a batch whose records are all gone (`DefaultRecordBatch.writeEmptyHeader`): 61 bytes that keep
-    /// the base offset set here, producer, flags and leader epoch. `last_offset` is inclusive, `max_timestamp` in ms. Magic 2 only.
+    /// What compaction keeps of a batch whose records are all gone
+    /// (`DefaultRecordBatch.writeEmptyHeader`): 61 bytes that keep the base offset set here,
+    /// producer, flags and leader epoch. `last_offset` is inclusive, `max_timestamp` in ms. Magic 2
+    /// only.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidOptions`], [`ErrorKind::OffsetOutOfRange`] for a last offset below the
@@ -493,17 +498,15 @@ impl RecordsBuilder {
 
 impl Options {
     fn header(&self, batch: &BatchBuilder) -> BatchHeader {
+        let records = batch.header();
         BatchHeader {
-            base_offset: batch.base_offset(),
             partition_leader_epoch: self.partition_leader_epoch,
             attributes: self.attributes(),
-            last_offset_delta: batch.last_offset().wrapping_sub(batch.base_offset()) as i32,
-            base_timestamp: batch.base_timestamp(),
-            max_timestamp: self.append_time.unwrap_or(batch.max_timestamp()),
+            max_timestamp: self.append_time.unwrap_or(records.max_timestamp),
             producer_id: self.producer_id,
             producer_epoch: self.producer_epoch,
             base_sequence: self.base_sequence,
-            record_count: batch.count(),
+            ..records
         }
     }
 

@@ -8,6 +8,7 @@ mod bytes;
 #[cfg(feature = "arrow")]
 pub mod columns;
 mod compression;
+pub mod convert;
 mod error;
 mod legacy;
 pub mod log;

@@ -23,7 +23,7 @@ impl<'a> LegacyBatch<'a> {
         Self { data, position }
     }
 
-    pub(super) fn message(&self) -> Message<'a> {
+    pub(crate) fn message(&self) -> Message<'a> {
         Message::new(&self.data[LOG_OVERHEAD..])
     }
 

@@ -1,11 +1,12 @@
 //! Messages of magic 0 and 1, alone or behind a compressed wrapper (the legacy half of
 //! `MemoryRecordsBuilder`; `LegacyRecord.write`).
 
-use super::message::{LOG_APPEND_TIME, LOG_OVERHEAD, MAGIC, RECORD_OVERHEAD_V0};
+use super::message::{LOG_APPEND_TIME, LOG_OVERHEAD, RECORD_OVERHEAD_V0, at};
 use crate::bytes::checksum::crc32;
 use crate::bytes::writer::Writer;
 use crate::compression::{Compression, Compressor};
 use crate::error::{ErrorKind, Result};
+use crate::record::offset_between;
 
 const TIMESTAMP_SIZE: usize = 8;
 
@@ -58,8 +59,8 @@ impl MessageFields<'_> {
 
 /// Computes the CRC of a message (without offset and size) and stores it.
 pub(crate) fn write_crc(message: &mut [u8]) {
-    let crc = crc32(&message[MAGIC..]);
-    message[..MAGIC].copy_from_slice(&crc.to_be_bytes());
+    let crc = crc32(&message[at::MAGIC..]);
+    message[..at::MAGIC].copy_from_slice(&crc.to_be_bytes());
 }
 
 /// Bytes of a message without offset, size, key and value.
@@ -111,10 +112,6 @@ impl MessageSetBuilder {
         self.count
     }
 
-    pub(crate) fn base_offset(&self) -> i64 {
-        self.base_offset
-    }
-
     pub(crate) fn last_offset(&self) -> i64 {
         self.last_offset
     }
@@ -122,6 +119,11 @@ impl MessageSetBuilder {
     /// Bytes of the messages.
     pub(crate) fn messages_size(&self) -> usize {
         self.messages.len()
+    }
+
+    /// Whether a record with this offset can stand behind the last one.
+    pub(crate) fn check_offset(&self, offset: i64) -> Result<()> {
+        offset_between(offset, self.base_offset, self.last_offset)
     }
 
     fn time_attribute(&self) -> u8 {

@@ -145,7 +145,7 @@ impl<'r> MessageIter<'r> {
 
 /// The first message of `data`, with its stored offset and what follows it. A cut message at
 /// the end is dropped silently, as in Kafka.
-fn split_message(data: &[u8]) -> Result<Option<(i64, Message<'_>, &[u8])>> {
+pub(crate) fn split_message(data: &[u8]) -> Result<Option<(i64, Message<'_>, &[u8])>> {
     let Some((overhead, rest)) = data.split_at_checked(LOG_OVERHEAD) else { return Ok(None) };
     let size = be!(overhead, 8, i32);
     if size < RECORD_OVERHEAD_V0 as i32 {

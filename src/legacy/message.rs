@@ -11,43 +11,48 @@ pub(crate) const LOG_OVERHEAD: usize = 12;
 /// CRC, magic, attributes, key size and value size: the smallest message.
 pub(crate) const RECORD_OVERHEAD_V0: usize = 14;
 
-/// Behind the CRC.
-pub(super) const MAGIC: usize = 4;
-const ATTRIBUTES: usize = 5;
-const TIMESTAMP: usize = 6;
-const COMPRESSION: u8 = 0b111;
-pub(super) const LOG_APPEND_TIME: u8 = 1 << 3;
+/// Where each field stands, from the start of the message.
+pub(crate) mod at {
+    /// The CRC, in front of it, covers everything from the magic on.
+    pub(crate) const MAGIC: usize = 4;
+    pub(crate) const ATTRIBUTES: usize = 5;
+    /// In magic 0 the key stands here.
+    pub(crate) const TIMESTAMP: usize = 6;
+}
+
+pub(crate) const COMPRESSION: u8 = 0b111;
+pub(crate) const LOG_APPEND_TIME: u8 = 1 << 3;
 
 /// A message without its offset and size fields; at least [`RECORD_OVERHEAD_V0`] bytes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Message<'a> {
+pub(crate) struct Message<'a> {
     data: &'a [u8],
 }
 
 impl<'a> Message<'a> {
     /// The caller checked that `data` has at least [`RECORD_OVERHEAD_V0`] bytes.
-    pub(super) fn new(data: &'a [u8]) -> Self {
+    pub(crate) fn new(data: &'a [u8]) -> Self {
         Self { data }
     }
 
-    pub(super) fn crc(&self) -> u32 {
+    pub(crate) fn crc(&self) -> u32 {
         be!(self.data, 0, u32)
     }
 
-    pub(super) fn magic(&self) -> i8 {
-        self.data[MAGIC] as i8
+    pub(crate) fn magic(&self) -> i8 {
+        self.data[at::MAGIC] as i8
     }
 
-    pub(super) fn attributes(&self) -> u8 {
-        self.data[ATTRIBUTES]
+    pub(crate) fn attributes(&self) -> u8 {
+        self.data[at::ATTRIBUTES]
     }
 
-    pub(super) fn compression(&self) -> Result<Compression> {
+    pub(crate) fn compression(&self) -> Result<Compression> {
         Compression::from_id(self.attributes() & COMPRESSION).map_err(|e| e.in_field("attributes"))
     }
 
     /// Magic 0 has no timestamp, and ignores the flag.
-    pub(super) fn timestamp_type(&self) -> TimestampType {
+    pub(crate) fn timestamp_type(&self) -> TimestampType {
         if self.magic() == 0 {
             TimestampType::NoTimestampType
         } else if self.attributes() & LOG_APPEND_TIME != 0 {
@@ -57,12 +62,12 @@ impl<'a> Message<'a> {
         }
     }
 
-    pub(super) fn timestamp(&self) -> i64 {
-        if self.magic() == 0 { -1 } else { be!(self.data, TIMESTAMP, i64) }
+    pub(crate) fn timestamp(&self) -> i64 {
+        if self.magic() == 0 { -1 } else { be!(self.data, at::TIMESTAMP, i64) }
     }
 
-    pub(super) fn verify(&self) -> Result<()> {
-        let (stored, computed) = (self.crc(), crc32(&self.data[MAGIC..]));
+    pub(crate) fn verify(&self) -> Result<()> {
+        let (stored, computed) = (self.crc(), crc32(&self.data[at::MAGIC..]));
         if stored == computed {
             Ok(())
         } else {
@@ -71,8 +76,8 @@ impl<'a> Message<'a> {
     }
 
     /// Key and value; any negative size is null. Bytes behind the value are tolerated, as in Kafka.
-    pub(super) fn key_and_value(&self) -> Result<(Nullable<'a>, Nullable<'a>)> {
-        let start = if self.magic() == 0 { TIMESTAMP } else { TIMESTAMP + 8 };
+    pub(crate) fn key_and_value(&self) -> Result<(Nullable<'a>, Nullable<'a>)> {
+        let start = if self.magic() == 0 { at::TIMESTAMP } else { at::TIMESTAMP + 8 };
         let rest = self.data.get(start..).unwrap_or_default();
         let (key, rest) = sized(rest).map_err(|e| e.in_field("key"))?;
         let (value, _) = sized(rest).map_err(|e| e.in_field("value"))?;

@@ -7,6 +7,7 @@ mod iter;
 mod message;
 
 pub use batch::LegacyBatch;
-pub(crate) use builder::{MessageSetBuilder, set_overhead};
+pub(crate) use builder::{MessageFields, MessageSetBuilder, set_overhead, write_crc};
 pub use iter::MessageIter;
-pub(crate) use message::RECORD_OVERHEAD_V0;
+pub(crate) use iter::split_message;
+pub(crate) use message::{COMPRESSION, LOG_APPEND_TIME, LOG_OVERHEAD, RECORD_OVERHEAD_V0, at};

@@ -1,6 +1,7 @@
 //! The 61 bytes in front of a magic 2 batch's records: where each field stands, and writing them
 //! (`DefaultRecordBatch.writeHeader`).
 
+use super::RecordBatch;
 use crate::bytes::checksum::crc32c;
 use crate::bytes::writer::Writer;
 
@@ -51,6 +52,21 @@ pub(crate) struct BatchHeader {
 }
 
 impl BatchHeader {
+    pub(crate) fn of(batch: &RecordBatch<'_>) -> Self {
+        Self {
+            base_offset: batch.base_offset(),
+            partition_leader_epoch: batch.partition_leader_epoch(),
+            attributes: batch.attributes(),
+            last_offset_delta: batch.last_offset_delta(),
+            base_timestamp: batch.base_timestamp(),
+            max_timestamp: batch.max_timestamp(),
+            producer_id: batch.producer_id(),
+            producer_epoch: batch.producer_epoch(),
+            base_sequence: batch.base_sequence(),
+            record_count: batch.record_count(),
+        }
+    }
+
     /// Writes the header in front of the records that stand in `batch` from byte 61 on.
     /// The batch is at most 2^31-1 bytes behind its length field.
     pub(crate) fn write(&self, batch: &mut [u8]) {
@@ -69,12 +85,7 @@ impl BatchHeader {
         out.i16(self.producer_epoch);
         out.i32(self.base_sequence);
         out.i32(self.record_count);
-        write_crc(batch);
+        let crc = crc32c(&batch[at::ATTRIBUTES..], 0);
+        batch[at::CRC..at::ATTRIBUTES].copy_from_slice(&crc.to_be_bytes());
     }
-}
-
-/// Computes the CRC of a whole batch and stores it.
-pub(crate) fn write_crc(batch: &mut [u8]) {
-    let crc = crc32c(&batch[at::ATTRIBUTES..], 0);
-    batch[at::CRC..at::ATTRIBUTES].copy_from_slice(&crc.to_be_bytes());
 }

@@ -50,15 +50,6 @@ impl BatchBuilder {
         self.last_offset
     }
 
-    pub(crate) fn base_timestamp(&self) -> i64 {
-        self.base_timestamp
-    }
-
-    /// The largest timestamp so far; -1 if all are smaller.
-    pub(crate) fn max_timestamp(&self) -> i64 {
-        self.max_timestamp
-    }
-
     /// Bytes of the records.
     pub(crate) fn records_size(&self) -> usize {
         self.records.len()
@@ -98,6 +89,27 @@ impl BatchBuilder {
         self.max_timestamp = self.max_timestamp.max(timestamp);
         self.last_offset = self.base_offset.wrapping_add(record.offset_delta.into());
         self.count += 1;
+    }
+
+    /// Lets the batch end at this offset, behind its last record, as compacted ones do.
+    pub(crate) fn extend_to(&mut self, last_offset: i64) {
+        self.last_offset = self.last_offset.max(last_offset);
+    }
+
+    /// The header of the records so far: no producer, no flags, no leader epoch.
+    pub(crate) fn header(&self) -> BatchHeader {
+        BatchHeader {
+            base_offset: self.base_offset,
+            partition_leader_epoch: -1,
+            attributes: 0,
+            last_offset_delta: self.last_offset.wrapping_sub(self.base_offset) as i32,
+            base_timestamp: self.base_timestamp,
+            max_timestamp: self.max_timestamp,
+            producer_id: -1,
+            producer_epoch: -1,
+            base_sequence: -1,
+            record_count: self.count,
+        }
     }
 
     /// Appends the finished batch to `out`: `header`'s codec bits are the compressor's. Returns the

@@ -12,10 +12,12 @@ mod timestamp_type;
 
 pub use batch::RecordBatch;
 pub use batch_header::RECORD_BATCH_OVERHEAD;
-pub(crate) use batch_header::{BatchHeader, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL};
-pub(crate) use builder::{BatchBuilder, offset_between};
+pub(crate) use batch_header::{
+    BatchHeader, COMPRESSION, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL, at,
+};
+pub(crate) use builder::{BatchBuilder, append_batch, offset_between};
 pub use control::{ControlRecord, ControlType, Endpoint, Voter};
-pub(crate) use encode::HeaderFields;
+pub(crate) use encode::{HeaderFields, RecordFields};
 pub use header::{Header, Headers};
 pub use iter::RecordIter;
 pub(crate) use iter::increment_sequence;

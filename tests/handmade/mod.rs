@@ -32,7 +32,7 @@ pub fn plain_record(offset_delta: i32) -> Vec<u8> {
 }
 
 /// A magic 2 batch; length and CRC are right, the rest is as told.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct V2 {
     pub base_offset: i64,
     pub leader_epoch: i32,

@@ -1,0 +1,97 @@
+//! What a broker changes in a batch without decoding it (`MutableRecordBatch`).
+
+use crate::batches::Batch;
+use crate::compression::Compression;
+use crate::error::{Error, ErrorKind, Result};
+use crate::legacy;
+use crate::record::{
+    self, BatchHeader, COMPRESSION, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL, TimestampType,
+};
+
+/// Moves a batch so that its last record has this offset: all offsets of a magic 2 batch or a magic 1
+/// wrapper follow. The CRC does not cover the offset and stays.
+///
+/// `batch` is exactly one batch, here and below.
+///
+/// # Errors
+/// [`ErrorKind::InvalidOptions`] for a magic 0 wrapper, whose messages have absolute offsets:
+/// [`Converter::assign_offsets`](super::Converter::assign_offsets) writes those anew.
+/// [`ErrorKind::OffsetOutOfRange`] if the base offset would be negative. Framing errors.
+pub fn set_last_offset(batch: &mut [u8], last_offset: i64) -> Result<()> {
+    let base = match Batch::from_frame(batch, 0)? {
+        Batch::V2(v2) => {
+            let delta = i64::from(v2.last_offset_delta());
+            let base = last_offset.checked_sub(delta).filter(|base| *base >= 0);
+            base.ok_or_else(|| {
+                let kind = ErrorKind::OffsetOutOfRange { found: last_offset, min: delta, max: i64::MAX };
+                v2.place(Error::new(kind).in_field("lastOffset"))
+            })?
+        }
+        Batch::Legacy(message) if message.magic() == 0 && message.compression()? != Compression::None => {
+            let kind = ErrorKind::InvalidOptions("the offsets in a magic 0 wrapper are absolute");
+            return Err(message.place(Error::new(kind).in_field("offset")));
+        }
+        Batch::Legacy(_) => last_offset,
+    };
+    batch[..8].copy_from_slice(&base.to_be_bytes());
+    Ok(())
+}
+
+/// Sets the epoch of the leader that appends the batch, which the CRC does not cover.
+///
+/// # Errors
+/// [`ErrorKind::InvalidOptions`] below magic 2. Framing errors.
+pub fn set_partition_leader_epoch(batch: &mut [u8], epoch: i32) -> Result<()> {
+    match Batch::from_frame(batch, 0)? {
+        Batch::V2(_) => {
+            let at = record::at::PARTITION_LEADER_EPOCH;
+            batch[at..at + 4].copy_from_slice(&epoch.to_be_bytes());
+            Ok(())
+        }
+        Batch::Legacy(message) => {
+            let kind = ErrorKind::InvalidOptions("a leader epoch needs magic 2");
+            Err(message.place(Error::new(kind).in_field("partitionLeaderEpoch")))
+        }
+    }
+}
+
+/// Sets what the batch's timestamps mean, and the largest (ms), which under `LogAppendTime` is every
+/// record's. Does nothing if both are so already; else the attributes keep only the bits that Kafka
+/// knows, and the CRC is computed anew.
+///
+/// # Errors
+/// [`ErrorKind::CrcMismatch`] for a batch that is damaged already, [`ErrorKind::InvalidOptions`] for magic 0
+/// and for [`TimestampType::NoTimestampType`], [`ErrorKind::UnknownCompression`]. Framing errors.
+pub fn set_max_timestamp(batch: &mut [u8], timestamp_type: TimestampType, max_timestamp: i64) -> Result<()> {
+    let old = Batch::from_frame(batch, 0)?;
+    let forbid = |why| Err(old.place(Error::new(ErrorKind::InvalidOptions(why)).in_field("maxTimestamp")));
+    if old.magic() == 0 {
+        return forbid("magic 0 has no timestamp");
+    }
+    if timestamp_type == TimestampType::NoTimestampType {
+        return forbid("magic 1 and 2 have a timestamp type");
+    }
+    if (old.timestamp_type(), old.max_timestamp()) == (timestamp_type, max_timestamp) {
+        return Ok(());
+    }
+    old.verify()?;
+    old.compression()?;
+    let append_time = if timestamp_type == TimestampType::LogAppendTime { LOG_APPEND_TIME } else { 0 };
+    match old {
+        Batch::V2(v2) => {
+            let header = BatchHeader::of(&v2);
+            let known = COMPRESSION | TRANSACTIONAL | CONTROL | DELETE_HORIZON;
+            let attributes = header.attributes & i16::from(known) | i16::from(append_time);
+            BatchHeader { attributes, max_timestamp, ..header }.write(batch);
+        }
+        Batch::Legacy(message) => {
+            let attributes = message.attributes() & legacy::COMPRESSION | append_time;
+            let message = &mut batch[legacy::LOG_OVERHEAD..];
+            message[legacy::at::ATTRIBUTES] = attributes;
+            let at = legacy::at::TIMESTAMP;
+            message[at..at + 8].copy_from_slice(&max_timestamp.to_be_bytes());
+            legacy::write_crc(message);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,153 @@
+//! Several magic 2 batches to one, and one to several: only when asked for, since a log shows the difference.
+
+use super::{Converter, all_or_nothing, append, append_time, size_of};
+use crate::batches::Batch;
+use crate::compression::Compressor;
+use crate::error::{Error, ErrorKind, Result};
+use crate::record::{
+    BatchBuilder, BatchHeader, COMPRESSION, RECORD_BATCH_OVERHEAD, RecordBatch, increment_sequence,
+    offset_between,
+};
+
+impl Converter {
+    /// Writes consecutive batches as one, with the codec of the first or the target's; nothing for none.
+    ///
+    /// They must be equal in flags, timestamp type, leader epoch, producer id and epoch, and where
+    /// set, in append time and delete horizon; offsets rise from batch to batch. A producer's
+    /// batches follow each other without a gap, since a batch counts its sequences by offset.
+    /// Control batches and batches without records are not merged.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidOptions`] saying what differs, with the batch's base offset;
+    /// [`ErrorKind::OffsetOutOfRange`], [`ErrorKind::CrcMismatch`], what stops
+    /// [`RecordBatch::records`].
+    pub fn merge(&mut self, batches: &[RecordBatch<'_>], out: &mut Vec<u8>) -> Result<()> {
+        let ([first, ..], [.., last]) = (batches, batches) else { return Ok(()) };
+        let mut before = None;
+        for batch in batches {
+            batch.verify()?;
+            check_mergeable(before, batch).map_err(|e| batch.place(e))?;
+            before = Some(batch);
+        }
+        let base_offset = first.base_offset();
+        offset_between(last.last_offset(), base_offset, base_offset.saturating_sub(1))
+            .map_err(|e| last.place(e))?;
+
+        let Self { decompressor, codecs, section } = self;
+        section.start(base_offset, first.base_timestamp());
+        for batch in batches {
+            for (index, record) in batch.records(decompressor)?.enumerate() {
+                let record = record?;
+                if section.count() == 0 {
+                    section.start(base_offset, first.delete_horizon_ms().unwrap_or(record.timestamp));
+                }
+                append(section, &record, record.attributes)
+                    .map_err(|e| batch.place(e.at_record(index as u32)))?;
+            }
+            section.extend_to(batch.last_offset());
+        }
+        let max_timestamp = batches.iter().map(RecordBatch::max_timestamp).max().unwrap_or(-1);
+        let header = BatchHeader { max_timestamp, ..with_records_of(section, first) };
+        let compressor = codecs.compressor_of(first.compression()?)?;
+        section.finish(header, compressor, out).map_err(|e| first.place(e))?;
+        Ok(())
+    }
+
+    /// Writes the batch as several of at most `max_size` bytes before compression, or of a single
+    /// record; as [`recompress`](Self::recompress) if it is no larger, has no records, or is a
+    /// control batch. Each part ends before the next one's first record, and sequences go on.
+    ///
+    /// # Errors
+    /// [`ErrorKind::CrcMismatch`], what stops [`RecordBatch::records`], [`ErrorKind::OffsetOutOfRange`] for
+    /// offsets that do not rise.
+    pub fn split(&mut self, batch: &RecordBatch<'_>, max_size: usize, out: &mut Vec<u8>) -> Result<()> {
+        let Self { decompressor, codecs, section } = self;
+        let records = batch.records(decompressor)?;
+        if batch.is_control() || RECORD_BATCH_OVERHEAD + records.payload_size() <= max_size {
+            return self.recompress(&Batch::V2(*batch), out);
+        }
+        batch.verify()?;
+        let compressor = codecs.compressor_of(batch.compression()?)?;
+        let mut base_offset = batch.base_offset();
+        section.start(base_offset, batch.base_timestamp());
+        all_or_nothing(out, |out| {
+            for (index, record) in records.enumerate() {
+                let record = record?;
+                let at_record = |e: Error| batch.place(e.at_record(index as u32));
+                let size = RECORD_BATCH_OVERHEAD + section.records_size() + size_of(section, &record);
+                if section.count() > 0 && size > max_size {
+                    section.check_offset(record.offset).map_err(at_record)?;
+                    section.extend_to(record.offset - 1);
+                    write_part(section, batch, compressor, out)?;
+                    base_offset = record.offset;
+                    section.start(base_offset, batch.base_timestamp());
+                }
+                if section.count() == 0 {
+                    section.start(base_offset, batch.delete_horizon_ms().unwrap_or(record.timestamp));
+                }
+                append(section, &record, record.attributes).map_err(at_record)?;
+            }
+            section.extend_to(batch.last_offset());
+            write_part(section, batch, compressor, out)
+        })
+    }
+}
+
+/// The batch can follow the one before in a merged batch.
+fn check_mergeable(before: Option<&RecordBatch<'_>>, batch: &RecordBatch<'_>) -> Result<()> {
+    let is_first = before.is_none();
+    let before = before.unwrap_or(batch);
+    let flags = |b: &RecordBatch<'_>| b.attributes() & !i16::from(COMPRESSION);
+    let producer = |b: &RecordBatch<'_>| (b.producer_id(), b.producer_epoch());
+    let time = |b: &RecordBatch<'_>| append_time(b.timestamp_type(), b.max_timestamp());
+    let next_sequence = increment_sequence(before.last_sequence(), 1);
+    let gap = before.last_offset().checked_add(1) != Some(batch.base_offset());
+    let why = if batch.is_control() {
+        "control batches are not merged"
+    } else if batch.record_count() == 0 {
+        "batches without records are not merged"
+    } else if flags(before) != flags(batch) {
+        "the batches to merge differ in flags or timestamp type"
+    } else if before.partition_leader_epoch() != batch.partition_leader_epoch() {
+        "the batches to merge differ in leader epoch"
+    } else if producer(before) != producer(batch) {
+        "the batches to merge differ in producer id or epoch"
+    } else if time(before) != time(batch) {
+        "the batches to merge differ in append time"
+    } else if before.delete_horizon_ms() != batch.delete_horizon_ms() {
+        "the batches to merge differ in delete horizon"
+    } else if !is_first && batch.base_offset() <= before.last_offset() {
+        "the batches to merge are not in offset order"
+    } else if !is_first && batch.base_sequence() >= 0 && (gap || next_sequence != batch.base_sequence()) {
+        "the producer's batches to merge have a gap between them"
+    } else {
+        return Ok(());
+    };
+    Err(ErrorKind::InvalidOptions(why).into())
+}
+
+fn write_part(
+    section: &BatchBuilder,
+    batch: &RecordBatch<'_>,
+    compressor: &mut Compressor,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    section.finish(with_records_of(section, batch), compressor, out).map_err(|e| batch.place(e))?;
+    Ok(())
+}
+
+/// The header of `batch` around the records of `section`, which begin in it.
+fn with_records_of(section: &BatchBuilder, batch: &RecordBatch<'_>) -> BatchHeader {
+    let (whole, records) = (BatchHeader::of(batch), section.header());
+    let delta = records.base_offset.wrapping_sub(whole.base_offset) as i32;
+    BatchHeader {
+        partition_leader_epoch: whole.partition_leader_epoch,
+        attributes: whole.attributes,
+        max_timestamp: append_time(batch.timestamp_type(), whole.max_timestamp)
+            .unwrap_or(records.max_timestamp),
+        producer_id: whole.producer_id,
+        producer_epoch: whole.producer_epoch,
+        base_sequence: increment_sequence(whole.base_sequence, delta),
+        ..records
+    }
+}

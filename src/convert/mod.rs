@@ -1,0 +1,130 @@
+//! From one magic or codec to another, and rewriting in place: bytes of batches to bytes of batches.
+//!
+//! Nothing here writes over damage: a batch whose CRC does not hold is refused, since it would get
+//! one that does.
+
+mod down;
+mod in_place;
+mod merge;
+mod rebatch;
+mod recompress;
+mod up;
+
+pub use down::Losses;
+pub use in_place::{set_last_offset, set_max_timestamp, set_partition_leader_epoch};
+pub use rebatch::Rebatcher;
+
+use crate::compression::{Compression, Compressor, Decompressor};
+use crate::error::{Error, Result};
+use crate::record::{BatchBuilder, HeaderFields, Record, RecordFields, TimestampType};
+
+/// Converts batches one at a time, with codec contexts and buffers kept between them. Output is
+/// appended to a vector; after an error the vector is as it was.
+///
+/// ```
+/// # use magicbyte::{Batches, Compression, RecordsBuilder, convert::Converter};
+/// let mut builder = RecordsBuilder::v1(Compression::Gzip);
+/// builder.append(7, 1_500_000_000_000, None, Some(b"old"), &[])?;
+/// let old = builder.build()?;
+///
+/// let mut converter = Converter::to_codec(Compression::Zstd, None)?;
+/// let mut new = Vec::new();
+/// for batch in Batches::new(&old) {
+///     converter.up_convert(&batch?, &mut new)?;
+/// }
+/// let batch = Batches::new(&new).next().unwrap()?;
+/// assert_eq!((batch.magic(), batch.last_offset(), batch.compression()?), (2, 7, Compression::Zstd));
+/// # Ok::<(), magicbyte::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Converter {
+    decompressor: Decompressor,
+    codecs: Codecs,
+    section: BatchBuilder,
+}
+
+impl Converter {
+    /// A converter that keeps each batch's codec, at Kafka's default level.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { decompressor: Decompressor::new(), codecs: Codecs::default(), section: BatchBuilder::new() }
+    }
+
+    /// A converter that writes every batch with this codec and level (`None`: Kafka's default).
+    ///
+    /// # Errors
+    /// As [`Compressor::with_level`].
+    pub fn to_codec(codec: Compression, level: Option<i32>) -> Result<Self> {
+        let mut converter = Self::new();
+        converter.codecs.target = Some(codec);
+        converter.codecs.compressors[codec as usize] = Some(Compressor::with_level(codec, level)?);
+        Ok(converter)
+    }
+
+    /// Refuses batches that decompress to more than this;
+    /// [`DEFAULT_MAX_DECOMPRESSED_BYTES`](crate::DEFAULT_MAX_DECOMPRESSED_BYTES) unless set.
+    #[must_use]
+    pub fn with_limit(mut self, limit: usize) -> Self {
+        self.decompressor = Decompressor::with_limit(limit);
+        self
+    }
+}
+
+impl Default for Converter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The codec to write, and a compressor for each codec once it was needed.
+#[derive(Debug, Default)]
+struct Codecs {
+    target: Option<Compression>,
+    compressors: [Option<Compressor>; Compression::ALL.len()],
+}
+
+impl Codecs {
+    /// The codec that a batch of this codec gets.
+    fn target_of(&self, codec: Compression) -> Compression {
+        self.target.unwrap_or(codec)
+    }
+
+    /// The compressor for a batch of this codec.
+    fn compressor_of(&mut self, codec: Compression) -> Result<&mut Compressor> {
+        let codec = self.target_of(codec);
+        Ok(match &mut self.compressors[codec as usize] {
+            Some(compressor) => compressor,
+            none => none.insert(Compressor::new(codec)?),
+        })
+    }
+}
+
+/// A record of another batch where it would stand. Whatever its timestamp is, it is kept.
+fn fields<'r>(section: &BatchBuilder, record: &Record<'r>, attributes: i8) -> RecordFields<'r> {
+    let headers = HeaderFields::Stored(record.headers);
+    section.fields((record.offset, record.timestamp), attributes, (record.key, record.value), headers)
+}
+
+/// Bytes the record would take.
+fn size_of(section: &BatchBuilder, record: &Record<'_>) -> usize {
+    fields(section, record, record.attributes).size()
+}
+
+/// Appends one record of another batch.
+fn append(section: &mut BatchBuilder, record: &Record<'_>, attributes: i8) -> Result<()> {
+    section.check_offset(record.offset)?;
+    let fields = fields(section, record, attributes);
+    section.append(&fields);
+    Ok(())
+}
+
+/// The append time of a batch that has one.
+fn append_time(timestamp_type: TimestampType, max_timestamp: i64) -> Option<i64> {
+    (timestamp_type == TimestampType::LogAppendTime).then_some(max_timestamp)
+}
+
+/// Cuts `out` back to what it was before `write` if that fails.
+fn all_or_nothing(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
+    let before = out.len();
+    write(out).inspect_err(|_: &Error| out.truncate(before))
+}

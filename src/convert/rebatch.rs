@@ -1,0 +1,137 @@
+//! Records of consecutive batches packed tightly into magic 2 batches.
+
+use super::{Converter, append, append_time, size_of, up};
+use crate::batches::Batch;
+use crate::compression::Compression;
+use crate::error::Result;
+use crate::record::{BatchBuilder, BatchHeader, RECORD_BATCH_OVERHEAD, offset_between};
+
+/// Packs the records of a log's batches into magic 2 batches of up to a size. Many small messages
+/// compress far better together.
+///
+/// Only what no producer, transaction or cleaner has marked is packed: legacy batches, and batches of
+/// magic 2 without producer, flags and delete horizon. Equal in one pack are leader epoch, append time and
+/// codec. All else is converted as [`Converter::up_convert`] does, in its place.
+#[derive(Debug)]
+pub struct Rebatcher {
+    converter: Converter,
+    max_size: usize,
+    pending: Facts,
+}
+
+/// What the records of one pack share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Facts {
+    codec: Compression,
+    append_time: Option<i64>,
+    partition_leader_epoch: i32,
+}
+
+impl Facts {
+    fn header(&self, section: &BatchBuilder) -> BatchHeader {
+        let partition_leader_epoch = self.partition_leader_epoch;
+        BatchHeader { partition_leader_epoch, ..up::header(section, self.append_time) }
+    }
+}
+
+impl Rebatcher {
+    /// Packs batches of up to `max_size` bytes before compression; a larger record gets one of its own.
+    #[must_use]
+    pub fn new(mut converter: Converter, max_size: usize) -> Self {
+        converter.section.start(0, 0);
+        let pending = Facts { codec: Compression::None, append_time: None, partition_leader_epoch: -1 };
+        Self { converter, max_size, pending }
+    }
+
+    /// Takes the next batch of the log; appends to `out` the batches that are full by now.
+    ///
+    /// # Errors
+    /// As [`Converter::up_convert`]. The batch is then left out as a whole, those before are not concerned.
+    pub fn push(&mut self, batch: &Batch<'_>, out: &mut Vec<u8>) -> Result<()> {
+        batch.verify()?;
+        match self.facts_of(batch)? {
+            Some(facts) => self.pack(batch, facts, out),
+            None => {
+                self.flush(out)?;
+                let written = self.converter.up_convert(batch, out);
+                self.converter.section.start(0, 0);
+                written
+            }
+        }
+    }
+
+    /// Appends the batch of the records not written yet, if there are any.
+    ///
+    /// # Errors
+    /// What stands in the way of compressing it.
+    pub fn flush(&mut self, out: &mut Vec<u8>) -> Result<()> {
+        let Converter { codecs, section, .. } = &mut self.converter;
+        if section.count() > 0 {
+            let partition_leader_epoch = self.pending.partition_leader_epoch;
+            let header =
+                BatchHeader { partition_leader_epoch, ..up::header(section, self.pending.append_time) };
+            section.finish(header, codecs.compressor_of(self.pending.codec)?, out)?;
+            section.start(0, 0);
+        }
+        Ok(())
+    }
+
+    /// What a pack with this batch's records has; `None` if they stay by themselves.
+    fn facts_of(&self, batch: &Batch<'_>) -> Result<Option<Facts>> {
+        let partition_leader_epoch = match batch {
+            Batch::V2(v2) => {
+                let produced = (v2.producer_id(), v2.producer_epoch(), v2.base_sequence()) != (-1, -1, -1);
+                let marked = v2.is_transactional() || v2.is_control() || v2.delete_horizon_ms().is_some();
+                if produced || marked || v2.record_count() == 0 {
+                    return Ok(None);
+                }
+                v2.partition_leader_epoch()
+            }
+            Batch::Legacy(_) => -1,
+        };
+        let codec = self.converter.codecs.target_of(batch.compression()?);
+        let append_time = append_time(batch.timestamp_type(), batch.max_timestamp());
+        Ok(Some(Facts { codec, append_time, partition_leader_epoch }))
+    }
+
+    fn pack(&mut self, batch: &Batch<'_>, facts: Facts, out: &mut Vec<u8>) -> Result<()> {
+        let first = self.check_records(batch)?;
+        let section = &self.converter.section;
+        let fits = section.check_offset(first).and_then(|()| section.check_offset(batch.last_offset()));
+        if facts != self.pending || fits.is_err() {
+            self.flush(out)?;
+        }
+        self.pending = facts;
+        let Converter { decompressor, codecs, section } = &mut self.converter;
+        let mut full = Vec::new();
+        for record in batch.records(decompressor)? {
+            let record = record?;
+            let size = RECORD_BATCH_OVERHEAD + section.records_size() + size_of(section, &record);
+            if section.count() > 0 && size > self.max_size {
+                section.finish(facts.header(section), codecs.compressor_of(facts.codec)?, &mut full)?;
+                section.start(0, 0);
+            }
+            if section.count() == 0 {
+                section.start(record.offset, record.timestamp);
+            }
+            let attributes = if batch.magic() < 2 { 0 } else { record.attributes };
+            append(section, &record, attributes)?;
+        }
+        section.extend_to(batch.last_offset());
+        out.append(&mut full);
+        Ok(())
+    }
+
+    /// Reads all records once before the first is packed: half a batch would be loss or
+    /// duplication. Returns the first one's offset.
+    fn check_records(&mut self, batch: &Batch<'_>) -> Result<i64> {
+        let mut range: Option<(i64, i64)> = None;
+        for (index, record) in batch.records(&mut self.converter.decompressor)?.enumerate() {
+            let offset = record?.offset;
+            let (first, last) = range.unwrap_or((offset, offset.saturating_sub(1)));
+            offset_between(offset, first, last).map_err(|e| batch.place(e.at_record(index as u32)))?;
+            range = Some((first, offset));
+        }
+        Ok(range.map_or(batch.last_offset(), |(first, _)| first))
+    }
+}
