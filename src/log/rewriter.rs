@@ -195,7 +195,9 @@ impl Rewriter<'_> {
             writer.append(&batch)?;
             self.rewritten.records += match &batch {
                 Batch::V2(batch) => u64::from(batch.record_count().unsigned_abs()),
-                Batch::Legacy(_) => count(&batch, &mut self.decompressor).map_or(0, |counts| counts.announced),
+                Batch::Legacy(_) => {
+                    count(&batch, &mut self.decompressor).map_or(0, |counts| counts.announced)
+                }
             };
         }
         Ok(())
