@@ -35,10 +35,12 @@ __all__ = [
     "crc32c",
     "decode_varint",
     "encode_varint",
+    "finish_partition",
     "list_partition",
     "offset_for_timestamp",
     "plan_partition",
     "read_batches",
+    "rebuild_sidecars",
     "reconcile",
     "survey_segment",
 ]
