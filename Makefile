@@ -10,11 +10,11 @@ CARGO_TEST := cargo test --quiet --profile $(PROFILE)
 export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help run test test-rust test-python test-spark lint format bench wheel docs clean
+.PHONY: help run test test-rust test-python test-spark test-interop interop-jars lint format bench wheel docs clean
 
 help:
 	@echo "make run      build, install into $(VENV), ingest samples/ on embedded Spark, print the result"
-	@echo "make test     everything CI runs: lint, Rust, Python, then Spark"
+	@echo "make test     everything CI runs: lint, Rust, Python, Spark, then a real broker"
 	@echo "make lint     rustfmt, clippy, ruff, mypy, stubtest"
 	@echo "make format   rustfmt and ruff, in place"
 	@echo "make bench    speed against the peers on the same bytes; writes docs/benchmarks.md"
@@ -47,7 +47,7 @@ run: $(VENV)/built
 
 # --- tests --------------------------------------------------------------------------------------
 
-test: lint test-rust test-python test-spark
+test: lint test-rust test-python test-spark test-interop
 
 test-rust:
 	@scripts/prerequisites "$(PYTHON)"
@@ -62,19 +62,32 @@ test-python: $(VENV)/built
 test-spark: $(VENV)/built
 	$(BIN)/python -m pytest -q -m spark
 
+# A whole broker with its tools, and our client of it.
+BROKER := target/kafka-broker
+interop-jars: $(BROKER)/stamp
+$(BROKER)/stamp: tests/interop/broker/pom.xml tests/interop/broker/Client.java
+	@scripts/prerequisites "$(PYTHON)" java maven
+	mvn -q -B -f $< dependency:copy-dependencies
+	mkdir -p $(BROKER)/classes
+	javac -cp '$(BROKER)/jars/*' -d $(BROKER)/classes tests/interop/broker/Client.java
+	touch $@
+
+test-interop: $(VENV)/built $(BROKER)/stamp
+	$(BIN)/python -m pytest -q tests/interop
+
 lint: $(VENV)/built
 	cargo fmt --check
 	cargo clippy --quiet --profile $(PROFILE) --all-targets --features arrow,serde -- -D warnings
 	cargo clippy --quiet --profile $(PROFILE) --features python -- -D warnings
-	$(BIN)/ruff check python tests/python benches examples
-	$(BIN)/ruff format --check python tests/python benches examples
+	$(BIN)/ruff check python tests/python tests/interop benches examples
+	$(BIN)/ruff format --check python tests/python tests/interop benches examples
 	$(BIN)/mypy --strict python
 	$(BIN)/python -m mypy.stubtest magicbyte._core
 
 format:
 	cargo fmt
-	$(BIN)/ruff check --fix --quiet python tests/python benches examples
-	$(BIN)/ruff format python tests/python benches examples
+	$(BIN)/ruff check --fix --quiet python tests/python tests/interop benches examples
+	$(BIN)/ruff format python tests/python tests/interop benches examples
 
 # --- the rest -----------------------------------------------------------------------------------
 

@@ -39,11 +39,13 @@ impl PartitionFold {
                     format!("segment {base_offset} begins before offset {end}, where its neighbour ends");
                 return Err(LogError::Usage(why));
             }
-            files.push(self.snapshot_at(base_offset));
-            // A broker loads the snapshot it has just written to go on from there.
+            // A broker writes a snapshot where a segment ends and loads it, without the expired, to
+            // go on. If the next one begins there, that is its snapshot; behind a gap it writes another.
+            let at_end = (base_offset == end).then(|| self.snapshot_at(end));
             if let Some(time) = self.expired_until {
                 self.producers.expire(time);
             }
+            files.push(at_end.unwrap_or_else(|| self.snapshot_at(base_offset)));
         }
         let mut aborted = Vec::new();
         for event in &segment.producers {
@@ -83,5 +85,43 @@ impl PartitionFold {
 
     fn snapshot_at(&self, offset: i64) -> SidecarFile {
         (format!("{offset:020}.snapshot"), write_producer_snapshot(&self.producers.snapshot()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::parse_producer_snapshot;
+    use crate::state::producers::ProducerEvent;
+
+    fn segment(base_offset: i64, next_offset: i64, producer_id: i64) -> SegmentSummary {
+        SegmentSummary {
+            directory: String::new(),
+            base_offset,
+            next_offset,
+            size: 0,
+            batches: 1,
+            producers: vec![ProducerEvent::EmptyMarker { producer_id }],
+            leader_epochs: Vec::new(),
+        }
+    }
+
+    /// A producer of which nothing is known but an empty marker expires at the first chance.
+    #[test]
+    fn expired_producers_are_in_the_snapshot_at_a_segments_end_but_not_behind_a_gap() {
+        let mut fold = PartitionFold::new(LeaderEpochs::default(), Some(0));
+        let mut snapshots = Vec::new();
+        for segment in [segment(5, 10, 1), segment(10, 20, 2), segment(25, 30, 3)] {
+            snapshots.extend(fold.add(&segment).expect("in order"));
+        }
+        snapshots.push(fold.finish().remove(0));
+        let found: Vec<_> = snapshots
+            .iter()
+            .map(|(name, data)| {
+                let entries = parse_producer_snapshot(data).expect("just written");
+                (&name[15..20], entries.iter().map(|entry| entry.producer_id).collect::<Vec<_>>())
+            })
+            .collect();
+        assert_eq!(found, [("00010", vec![1]), ("00025", vec![]), ("00030", vec![3])]);
     }
 }

@@ -1,6 +1,6 @@
 //! Errors of the core as the exceptions of `magicbyte.errors`.
 
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::{PyFileExistsError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 use super::facade;
@@ -65,6 +65,9 @@ pub(super) fn log_to_py(py: Python<'_>, error: &LogError) -> PyErr {
 pub(super) fn io_to_py(path: &std::path::Path, source: &std::io::Error) -> PyErr {
     match source.raw_os_error() {
         Some(errno) => PyOSError::new_err((errno, source.to_string(), path.display().to_string())),
+        None if source.kind() == std::io::ErrorKind::AlreadyExists => {
+            PyFileExistsError::new_err(format!("{}: {source}", path.display()))
+        }
         None => PyOSError::new_err(format!("{}: {source}", path.display())),
     }
 }

@@ -1,0 +1,113 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+
+/**
+ * Kafka's own clients behind a pipe: one command a line, tab separated; answers are lines, then "."
+ * or "! message". create: topics, each "name key=value ..."; read: topic, isolation level; times: topic, timestamps.
+ */
+public class Client {
+    private static final HexFormat HEX = HexFormat.of();
+
+    public static void main(String[] arguments) throws Exception {
+        var input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line; (line = input.readLine()) != null; ) {
+            String[] words = line.split("\t");
+            var answer = new StringBuilder();
+            try {
+                switch (words[0]) {
+                    case "create" -> create(arguments[0], words);
+                    case "read" -> read(arguments[0], words[1], words[2], answer);
+                    case "times" -> times(arguments[0], words, answer);
+                    default -> throw new IllegalArgumentException(words[0]);
+                }
+                answer.append(".\n");
+            } catch (Exception e) {
+                answer.append("! ").append(e.toString().replace('\n', ' ')).append('\n');
+            }
+            System.out.print(answer);
+            System.out.flush();
+        }
+    }
+
+    private static void create(String bootstrap, String[] words) throws Exception {
+        List<NewTopic> topics = new ArrayList<>();
+        for (int i = 1; i < words.length; i++) {
+            String[] parts = words[i].split(" ");
+            Map<String, String> configs = new HashMap<>();
+            for (int j = 1; j < parts.length; j++) {
+                String[] pair = parts[j].split("=", 2);
+                configs.put(pair[0], pair[1]);
+            }
+            topics.add(new NewTopic(parts[0], 1, (short) 1).configs(configs));
+        }
+        try (Admin admin = Admin.create(Map.of("bootstrap.servers", (Object) bootstrap))) {
+            admin.createTopics(topics).all().get();
+        }
+    }
+
+    /** Every record from the beginning to the end: for read_committed that is the last stable offset. */
+    private static void read(String bootstrap, String topic, String isolation, StringBuilder answer) {
+        var partition = new TopicPartition(topic, 0);
+        try (var consumer = consumer(bootstrap, isolation)) {
+            consumer.assign(List.of(partition));
+            consumer.seekToBeginning(List.of(partition));
+            long end = consumer.endOffsets(List.of(partition)).get(partition);
+            long deadline = System.nanoTime() + Duration.ofSeconds(20).toNanos();
+            while (consumer.position(partition) < end) {
+                if (System.nanoTime() > deadline) {
+                    throw new IllegalStateException("stuck at " + consumer.position(partition) + " of " + end);
+                }
+                consumer.poll(Duration.ofMillis(200)).records(partition).forEach(record -> append(answer, record));
+            }
+        }
+    }
+
+    private static void append(StringBuilder answer, ConsumerRecord<byte[], byte[]> record) {
+        answer.append(record.offset()).append('\t').append(record.timestamp()).append('\t')
+            .append(record.timestampType()).append('\t').append(hex(record.key())).append('\t')
+            .append(hex(record.value())).append('\t');
+        for (Header header : record.headers()) {
+            answer.append(hex(header.key().getBytes(StandardCharsets.UTF_8))).append('=')
+                .append(hex(header.value())).append(';');
+        }
+        answer.append('\n');
+    }
+
+    private static void times(String bootstrap, String[] words, StringBuilder answer) {
+        var partition = new TopicPartition(words[1], 0);
+        try (var consumer = consumer(bootstrap, "read_uncommitted")) {
+            for (int i = 2; i < words.length; i++) {
+                var found = consumer.offsetsForTimes(Map.of(partition, Long.parseLong(words[i]))).get(partition);
+                answer.append(found == null ? "null" : found.offset() + " " + found.timestamp()).append('\n');
+            }
+        }
+    }
+
+    private static KafkaConsumer<byte[], byte[]> consumer(String bootstrap, String isolation) {
+        var settings = new Properties();
+        settings.put("bootstrap.servers", bootstrap);
+        settings.put("isolation.level", isolation);
+        settings.put("auto.offset.reset", "none");
+        settings.put("fetch.max.wait.ms", "50");
+        return new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+    }
+
+    private static String hex(byte[] bytes) {
+        return bytes == null ? "null" : HEX.formatHex(bytes);
+    }
+}

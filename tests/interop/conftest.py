@@ -1,0 +1,23 @@
+"""What the tests against real Kafka share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kafka_broker import Broker
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """One broker for all tests, which open directories in it one after the other."""
+    node = Broker(tmp_path_factory.mktemp("broker"))
+    yield node
+    node.kill()
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Path:
+    """The directory of all partitions that real brokers wrote."""
+    return Path(__file__).parent.parent / "data" / "kafka"

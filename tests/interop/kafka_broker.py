@@ -1,0 +1,233 @@
+"""A real Kafka broker on loopback that opens partition directories somebody else wrote."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+JARS = ROOT / "target" / "kafka-broker" / "jars"
+CLASSES = ROOT / "target" / "kafka-broker" / "classes"
+
+# Small and quick to start: serial collector, first compiler only.
+JAVA = [
+    os.path.join(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java",
+    "-Xmx384m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Djava.net.preferIPv4Stack=true",
+]
+SIDECARS = (".index", ".timeindex", ".txnindex", ".snapshot")
+LEVELS = re.compile(r"\b(WARN|ERROR|FATAL)\b")
+WORDS = re.compile("corrupt|exception|invalid|truncat|could not|rebuild", re.IGNORECASE)
+# Said of every log with a producer snapshot, whether it needs it or not.
+ROUTINE = re.compile("Reloading from producer snapshot and rebuilding producer state")
+# Nothing may be retired by age, and recovery indexes as densely as the fixtures are.
+TOPIC = (
+    "retention.ms=-1 retention.bytes=-1 index.interval.bytes=256 segment.index.bytes=65536 "
+    "internal.segment.bytes=16384"
+)
+
+
+def java(*arguments: str, log_level: str = "error") -> list[str]:
+    """The command line of a class among Kafka's jars or ours."""
+    level = f"-Dorg.slf4j.simpleLogger.defaultLogLevel={log_level}"
+    return [*JAVA, level, "-cp", f"{CLASSES}:{JARS}/*", *arguments]
+
+
+class Broker:
+    """One KRaft node. Topics are made once; each `open` puts other files into their directories."""
+
+    def __init__(self, root: Path, topics: int = 24) -> None:
+        self.root = root
+        self.logs = root / "logs"
+        self.output = root / "broker.out"
+        self.port, self.controller = _free_ports()
+        self.topics = [f"given{number}" for number in range(topics)]
+        self._process: subprocess.Popen[bytes] | None = None
+        self._client: subprocess.Popen[str] | None = None
+        self._template = root / "template"
+        self._log_start = 0
+        self._make_template()
+
+    @property
+    def bootstrap(self) -> str:
+        """For clients."""
+        return f"127.0.0.1:{self.port}"
+
+    def open(self, partitions: Mapping[str, Path], *, clean: bool) -> dict[str, str]:
+        """Starts with these directories as partition 0 of topics; gives each name's topic.
+
+        `clean`: the broker believes a clean stop and trusts the sidecars it finds. Else it checks
+        every batch and rebuilds them all.
+        """
+        self.kill()
+        shutil.rmtree(self.logs, ignore_errors=True)
+        shutil.copytree(self._template, self.logs)
+        if not clean:
+            (self.logs / ".kafka_cleanshutdown").unlink()
+        named = dict(zip(partitions, self.topics, strict=False))
+        assert len(named) == len(partitions), "more partitions than topics"
+        for name, topic in named.items():
+            directory = self.logs / f"{topic}-0"
+            for file in directory.iterdir():
+                if file.name != "partition.metadata":
+                    file.unlink()
+            for file in partitions[name].iterdir():
+                if file.is_file() and file.name != "partition.metadata":
+                    shutil.copyfile(file, directory / file.name)
+        self.start()
+        return named
+
+    def start(self) -> None:
+        """Starts the node and waits for its port."""
+        self._log_start = self.output.stat().st_size if self.output.exists() else 0
+        with self.output.open("ab") as output:
+            self._process = subprocess.Popen(
+                java("kafka.Kafka", str(self.root / "server.properties"), log_level="info"),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        deadline = time.monotonic() + 60
+        while True:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.kill()
+                raise RuntimeError("the broker did not start:\n" + "\n".join(self.log()[-20:]))
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """A clean stop: indexes are trimmed, snapshots written."""
+        self._close_client()
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(60)
+            self._process = None
+
+    def kill(self) -> None:
+        """As kill -9 does it."""
+        self._close_client()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(60)
+            self._process = None
+
+    def log(self) -> list[str]:
+        """What the broker said since its last start."""
+        with self.output.open("rb") as output:
+            output.seek(self._log_start)
+            return output.read().decode(errors="replace").splitlines()
+
+    def complaints(self) -> list[str]:
+        """What it said about logs and partitions that is no routine."""
+
+        def complains(line: str) -> bool:
+            return not ROUTINE.search(line) and (
+                ("given" in line and WORDS.search(line) is not None)
+                or (LEVELS.search(line) is not None and (".log." in line or "given" in line))
+            )
+
+        return [line for line in self.log() if complains(line)]
+
+    def sidecars(self, topic: str) -> dict[str, bytes]:
+        """The sidecars of a topic as they are now; trimmed after a stop."""
+        directory = self.logs / f"{topic}-0"
+        files = (file for file in directory.iterdir() if file.name.endswith(SIDECARS))
+        return {file.name: file.read_bytes() for file in files}
+
+    def read(self, topic: str, isolation_level: str = "read_uncommitted") -> list[str]:
+        """What a consumer gets: a line a record, as the fixtures' digests have it."""
+        return self._ask("read", topic, isolation_level)
+
+    def offsets_for_times(self, topic: str, timestamps: Iterable[int]) -> list[tuple[int, int] | None]:
+        """Offset and timestamp of the first record that is not older than each."""
+        answers = self._ask("times", topic, *map(str, timestamps))
+        pairs = (None if line == "null" else line.split() for line in answers)
+        return [pair and (int(pair[0]), int(pair[1])) for pair in pairs]
+
+    def _ask(self, *words: str) -> list[str]:
+        if self._client is None:
+            self._client = subprocess.Popen(
+                java("Client", self.bootstrap), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
+        assert self._client.stdin is not None
+        assert self._client.stdout is not None
+        self._client.stdin.write("\t".join(words) + "\n")
+        self._client.stdin.flush()
+        answer: list[str] = []
+        for line in self._client.stdout:
+            line = line.rstrip("\n")
+            if line == ".":
+                return answer
+            if line.startswith("! "):
+                raise RuntimeError(f"{words[0]} {words[1]}: {line[2:]}")
+            answer.append(line)
+        raise RuntimeError(f"{words[0]}: the client ended")
+
+    def _close_client(self) -> None:
+        if self._client is not None:
+            assert self._client.stdin is not None
+            self._client.stdin.close()
+            self._client.wait(20)
+            self._client = None
+
+    def _make_template(self) -> None:
+        """Formats the node and lets it make the topics, empty."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        properties = self.root / "server.properties"
+        properties.write_text(
+            f"""process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{self.controller}
+listeners=PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{self.controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{self.port}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+log.dirs={self.logs}
+num.network.threads=1
+num.io.threads=2
+background.threads=2
+num.recovery.threads.per.data.dir=1
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+log.cleaner.dedupe.buffer.size=4000000
+auto.create.topics.enable=false
+"""
+        )
+        command = java("kafka.tools.StorageTool", "format", "-t", "bWFnaWNieXRlLXRlc3RzMQ", "-c")
+        subprocess.run([*command, str(properties)], check=True, capture_output=True)
+        self.start()
+        self._ask("create", *(f"{topic} {TOPIC}" for topic in self.topics))
+        deadline = time.monotonic() + 20
+        while not all((self.logs / f"{topic}-0" / "partition.metadata").exists() for topic in self.topics):
+            assert time.monotonic() < deadline, "the topics' directories did not appear"
+            time.sleep(0.05)
+        self.stop()
+        shutil.copytree(self.logs, self._template)
+
+
+def dump_log(*arguments: str, files: Sequence[Path]) -> str:
+    """What Kafka's DumpLogSegments says of these files."""
+    command = java("org.apache.kafka.tools.DumpLogSegments", *arguments, "--files", ",".join(map(str, files)))
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def digest(lines: Iterable[str]) -> str:
+    """The fixtures' sha256 over records."""
+    return hashlib.sha256("".join(line + "\n" for line in lines).encode()).hexdigest()
+
+
+def _free_ports() -> tuple[int, int]:
+    with socket.socket() as one, socket.socket() as other:
+        one.bind(("127.0.0.1", 0))
+        other.bind(("127.0.0.1", 0))
+        return one.getsockname()[1], other.getsockname()[1]
