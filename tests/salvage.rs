@@ -258,6 +258,20 @@ fn one_bad_batch_costs_itself() {
 }
 
 #[test]
+fn a_renamed_segment_whose_first_header_is_gone() {
+    let scratch = Scratch::new("renamed");
+    let whole = Log::of_plain(2, 8, 200, &mut Chance(1));
+    let mut bytes = whole.bytes.clone();
+    bytes[..17].fill(0);
+    fs::write(scratch.0.join("t-0/00000000000000001000.log"), &bytes).unwrap();
+    let log = PartitionLog::open(&scratch.0.join("t-0")).unwrap();
+    let sums = log.verify(PlanOptions::default()).unwrap();
+    let kept: Vec<i64> = (whole.offsets[1].start..whole.next_offset()).collect();
+    assert_eq!((sums.rows, sums.balanced), (kept.len() as u64, true));
+    assert_eq!(read_all(&log).0, kept);
+}
+
+#[test]
 fn fifty_bad_batches_cost_themselves() {
     let scratch = Scratch::new("fifty");
     for magic in [2, 1] {
