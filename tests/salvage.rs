@@ -385,6 +385,29 @@ fn batches_in_values_never_become_rows() {
 }
 
 #[test]
+fn the_last_batch_with_a_length_that_leads_into_its_value() {
+    let scratch = Scratch::new("last");
+    for (outer_magic, inner_magic) in [(2, 2), (1, 1), (0, 2)] {
+        let outer = with_outer(outer_magic, inner_magic, 3, false, &mut Chance(7));
+        let place = outer.log.places[outer.index].clone();
+        let mut log = outer.log.clone();
+        log.bytes.truncate(place.end);
+        log.places.truncate(outer.index + 1);
+        log.offsets.truncate(outer.index + 1);
+        for &inner in &outer.inner[..3] {
+            for tail in [0, 100] {
+                let mut bytes = log.bytes.clone();
+                let length = (inner - place.start - 12) as i32;
+                bytes[place.start + 8..place.start + 12].copy_from_slice(&length.to_be_bytes());
+                bytes.resize(bytes.len() + tail, 0);
+                let what = format!("magic {inner_magic} in {outer_magic}, length {length}, {tail} zeros");
+                expect_lost(&scratch, &log, &bytes, &BTreeSet::from([outer.index]), &what);
+            }
+        }
+    }
+}
+
+#[test]
 fn an_index_that_points_into_a_value_is_not_followed() {
     let scratch = Scratch::new("index");
     let mut chance = Chance(5);
