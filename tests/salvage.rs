@@ -260,6 +260,20 @@ fn one_bad_batch_costs_itself() {
 }
 
 #[test]
+fn a_renamed_segment_whose_first_header_is_gone() {
+    let scratch = Scratch::new("renamed");
+    let whole = Log::of_plain(2, 8, 200, &mut Chance(1));
+    let mut bytes = whole.bytes.clone();
+    bytes[..17].fill(0);
+    fs::write(scratch.0.join("t-0/00000000000000001000.log"), &bytes).unwrap();
+    let log = PartitionLog::open(&scratch.0.join("t-0")).unwrap();
+    let sums = log.verify(PlanOptions::default()).unwrap();
+    let kept: Vec<i64> = (whole.offsets[1].start..whole.next_offset()).collect();
+    assert_eq!((sums.rows, sums.balanced), (kept.len() as u64, true));
+    assert_eq!(read_all(&log).0, kept);
+}
+
+#[test]
 fn fifty_bad_batches_cost_themselves() {
     let scratch = Scratch::new("fifty");
     for magic in [2, 1] {
@@ -370,6 +384,29 @@ fn batches_in_values_never_become_rows() {
         }
     }
     assert!(cases > 1000);
+}
+
+#[test]
+fn the_last_batch_with_a_length_that_leads_into_its_value() {
+    let scratch = Scratch::new("last");
+    for (outer_magic, inner_magic) in [(2, 2), (1, 1), (0, 2)] {
+        let outer = with_outer(outer_magic, inner_magic, 3, false, &mut Chance(7));
+        let place = outer.log.places[outer.index].clone();
+        let mut log = outer.log.clone();
+        log.bytes.truncate(place.end);
+        log.places.truncate(outer.index + 1);
+        log.offsets.truncate(outer.index + 1);
+        for &inner in &outer.inner[..3] {
+            for tail in [0, 100] {
+                let mut bytes = log.bytes.clone();
+                let length = (inner - place.start - 12) as i32;
+                bytes[place.start + 8..place.start + 12].copy_from_slice(&length.to_be_bytes());
+                bytes.resize(bytes.len() + tail, 0);
+                let what = format!("magic {inner_magic} in {outer_magic}, length {length}, {tail} zeros");
+                expect_lost(&scratch, &log, &bytes, &BTreeSet::from([outer.index]), &what);
+            }
+        }
+    }
 }
 
 #[test]

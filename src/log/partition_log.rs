@@ -320,8 +320,9 @@ impl Iterator for LogBatches {
 fn whole_segment(segment: &Segment, start_offset: i64) -> LogResult<Option<Chunk>> {
     let start =
         if start_offset > segment.base_offset { position_for_offset(segment, start_offset)? } else { 0 };
-    // Offsets before the file's own name: only a look at the whole segment can tell what is wrong.
-    let odd = start == 0 && first_stored_offset(segment)?.is_some_and(|first| first < segment.base_offset);
+    // Offsets before the file's own name, or none to see: only a look at the whole segment can tell
+    // where they begin.
+    let odd = start == 0 && first_stored_offset(segment)?.is_none_or(|first| first < segment.base_offset);
     if !odd || segment.is_checkpoint {
         return Ok(Some(Chunk::of(
             segment,

@@ -57,13 +57,24 @@ impl Limits {
             // offset is too high.
             let next = blocks.at(end, HEADER_SIZE_UP_TO_MAGIC).unwrap_or_default();
             if next.len() == HEADER_SIZE_UP_TO_MAGIC
-                && Frame::read(&next).is_ok()
                 && (self.expected..=last).contains(&be!(&next, 0, i64))
+                && self.is_sound(blocks, &next, end)
             {
                 return Some(first);
             }
         }
         None
+    }
+
+    /// Whether a batch whose CRC holds stands at `position`, where `header` was read.
+    fn is_sound(&self, blocks: &mut Blocks, header: &[u8], position: u64) -> bool {
+        let size = match Frame::read(header) {
+            Ok(Frame::Whole { size }) => size,
+            Ok(Frame::Cut { needed }) => header.len() + needed as usize,
+            Err(_) => return false,
+        };
+        let data = if size <= self.max_batch_size { blocks.at(position, size) } else { return false };
+        data.is_ok_and(|data| Batch::from_frame(&data, position).is_ok_and(|batch| batch.verify().is_ok()))
     }
 }
 
@@ -107,11 +118,24 @@ impl Salvage {
         let mut proof = OwnChecksum::read(header).filter(|_| self.spent + REACH as u64 <= allowed);
         let (mut at, mut expected, mut sound) = (end, first_offset_behind(header, limits), false);
         loop {
+            if let Some(proof) = &mut proof {
+                self.spent += proof.extend(blocks, damage, at)?;
+                if at != end && proof.holds() {
+                    return Ok(Some(at));
+                }
+            }
             if at == blocks.size() {
                 return Ok((sound || at == end).then_some(end));
             }
             let next = blocks.at(at, RECORD_BATCH_OVERHEAD)?;
             if next.iter().all(|&byte| byte == 0) {
+                // One zero may be the bad batch's own: a last record without headers ends in it.
+                if let Some(proof) = &mut proof {
+                    self.spent += proof.extend(blocks, damage, at + 1)?;
+                    if proof.holds() {
+                        return Ok(Some(at + 1));
+                    }
+                }
                 let to_the_end = zeros_from(blocks, at)? == blocks.size() - at;
                 return Ok((to_the_end && (sound || at == end)).then_some(end));
             }
@@ -127,16 +151,7 @@ impl Salvage {
             let Ok(batch) = Batch::from_header(&next, at) else { return Ok(None) };
             let (first, last) = (batch.stored_offset(), batch.last_offset());
             let fits = first >= expected && last >= first && last <= limits.max_offset;
-            if let Some(proof) = &mut proof {
-                self.spent += proof.extend(blocks, damage, at)?;
-                if at != end && proof.holds() {
-                    return Ok(Some(at));
-                }
-            }
-            if !sound && size <= limits.max_batch_size {
-                let data = blocks.at(at, size)?;
-                sound = Batch::from_frame(&data, at).is_ok_and(|batch| batch.verify().is_ok());
-            }
+            sound = sound || limits.is_sound(blocks, &next, at);
             if !fits {
                 // A sound neighbour that the reader will refuse; else a contradiction.
                 let refused = first < limits.expected || last < first || last > limits.max_offset;

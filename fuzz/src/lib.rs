@@ -1,0 +1,30 @@
+//! The bodies of the fuzz targets: each takes any bytes, and panics where the library breaks a promise.
+//!
+//! cargo-fuzz runs them through `fuzz_targets/`, `tests/fuzz_corpus.rs` over the kept corpus.
+#![allow(clippy::unwrap_used, reason = "a target that cannot go on must fail")]
+
+mod batches;
+mod codecs;
+mod made;
+mod salvage;
+mod scratch;
+mod sidecars;
+mod walk;
+
+pub use batches::{framing, legacy, magic2};
+pub use codecs::{gzip, lz4, snappy, zstd};
+pub use salvage::salvage;
+pub use sidecars::sidecars;
+
+/// Every target with its name, which is also that of its corpus.
+pub const TARGETS: [(&str, fn(&[u8])); 9] = [
+    ("framing", framing),
+    ("magic2", magic2),
+    ("legacy", legacy),
+    ("gzip", gzip),
+    ("snappy", snappy),
+    ("lz4", lz4),
+    ("zstd", zstd),
+    ("sidecars", sidecars),
+    ("salvage", salvage),
+];

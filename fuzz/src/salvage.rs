@@ -1,0 +1,239 @@
+//! Damaged segments: what was not hit is delivered, what was never written is not, and the accounts
+//! balance. The input is a script that makes a segment of sound batches and damages it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
+
+use magicbyte::Decompressor;
+use magicbyte::log::{OnError, PartitionLog, PlanOptions, ReadOptions};
+
+use super::made::{batch, message, noise, record, snappy};
+use super::scratch::Scratch;
+
+/// The input, byte by byte; zeros behind its end.
+struct Script<'a>(&'a [u8]);
+
+impl Script<'_> {
+    fn byte(&mut self) -> u8 {
+        let Some((&first, rest)) = self.0.split_first() else { return 0 };
+        self.0 = rest;
+        first
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        usize::from(self.byte()) % limit
+    }
+}
+
+/// A batch as it was written, and as it is in the file.
+struct Piece {
+    written: Vec<u8>,
+    bytes: Vec<u8>,
+    /// Batches in a value with what stands right before them: damage there would make them the log's.
+    guarded: Range<usize>,
+    records: i64,
+}
+
+impl Piece {
+    fn new(bytes: Vec<u8>, guarded: Range<usize>, records: i64) -> Self {
+        Self { written: bytes.clone(), bytes, guarded, records }
+    }
+
+    /// Whether its length makes a batch in its value the next one, and its checksum no longer proves
+    /// the opposite: then nothing tells that batch from the log's.
+    fn leads_into_its_value(&self) -> bool {
+        let length = |bytes: &[u8]| Some(i32::from_be_bytes(*bytes.get(8..)?.first_chunk()?));
+        let declared = length(&self.bytes).map_or(0, |length| i64::from(length) + 12);
+        let inside = i64::try_from(self.guarded.start).unwrap()..i64::try_from(self.guarded.end).unwrap();
+        inside.contains(&declared) && self.bytes.get(16..) != self.written.get(16..)
+    }
+
+    /// Bytes that no batch is made of.
+    fn garbage(bytes: Vec<u8>) -> Self {
+        Self { written: Vec::new(), bytes, guarded: 0..0, records: 0 }
+    }
+}
+
+/// What the segment is made of, and how it is damaged, is the script's.
+pub fn salvage(data: &[u8]) {
+    let mut script = Script(data);
+    let mut pieces = written(&mut script);
+    for _ in 0..16 {
+        if script.0.is_empty() {
+            break;
+        }
+        damage(&mut pieces, &mut script);
+    }
+    if pieces.iter().any(Piece::leads_into_its_value) {
+        return;
+    }
+    let bytes: Vec<u8> = pieces.iter().flat_map(|piece| piece.bytes.iter().copied()).collect();
+    check(&pieces, &bytes);
+}
+
+/// Two to nine batches: of one magic or mixed, plain, compressed, or with batches in a value.
+fn written(script: &mut Script<'_>) -> Vec<Piece> {
+    let (count, magics) = (2 + script.below(8), script.below(4));
+    let mut next_offset = 0;
+    (0..count)
+        .map(|index| {
+            let kind = script.byte();
+            let magic = if magics == 3 { usize::from(kind >> 6) % 3 } else { magics } as u8;
+            // No two batches are alike, or nobody could tell which one was delivered.
+            let mut value = noise(index as u64, 4 * script.below(64));
+            value.push(index as u8);
+            let piece = match (kind & 7, magic) {
+                (0..=4, 2) => plain(next_offset, 1 + i64::from(kind >> 3 & 3), &value),
+                (0..=4, _) => Piece::new(message(next_offset, magic, 0, 1000, &value), 0..0, 1),
+                (5, 2) => {
+                    let payload = snappy(&record(0, b"key", &value, b""));
+                    Piece::new(batch(next_offset, 2, 1, 1000, &payload), 0..0, 1)
+                }
+                _ => holding_batches(next_offset, magic, kind, &value),
+            };
+            next_offset += piece.records;
+            piece
+        })
+        .collect()
+}
+
+fn plain(offset: i64, records: i64, value: &[u8]) -> Piece {
+    let payload: Vec<u8> = (0..records).flat_map(|delta| record(delta, b"key", value, b"")).collect();
+    Piece::new(batch(offset, 0, records as i32, 1000, &payload), 0..0, records)
+}
+
+/// A batch whose value (or header) holds whole batches; their offsets are chosen to fool a reader.
+fn holding_batches(offset: i64, magic: u8, kind: u8, own: &[u8]) -> Piece {
+    let distance = [0, 1, 2, 3, 40, 1000][usize::from(kind >> 3) % 6];
+    let sent: Vec<u8> = (0..3)
+        .flat_map(|index| match kind >> 5 & 1 {
+            0 => batch(offset + distance + index, 0, 1, 1000, &record(0, b"sent as data", own, b"")),
+            _ => message(offset + distance + index, 1, 0, 1000, &[b"sent as data: ", own].concat()),
+        })
+        .collect();
+    let (bytes, records) = match magic {
+        2 => {
+            let (value, header) =
+                if kind >> 4 & 1 == 0 { (&sent[..], &b""[..]) } else { (&b"v"[..], &sent[..]) };
+            let payload = [record(0, b"key", own, b""), record(1, b"key", value, header)].concat();
+            (batch(offset, 0, 2, 1000, &payload), 2)
+        }
+        _ => (message(offset, magic, 0, 1000, &sent), 1),
+    };
+    let start = bytes.windows(sent.len()).position(|window| window == sent).unwrap();
+    Piece::new(bytes, start - 8..start + sent.len(), records)
+}
+
+/// One damage: of some bytes of a batch, or between batches, or at the end of the file.
+fn damage(pieces: &mut Vec<Piece>, script: &mut Script<'_>) {
+    let (way, index, value) = (script.below(10), script.below(pieces.len()), script.byte());
+    let at = usize::from(script.byte()) << 8 | usize::from(script.byte());
+    let piece = &mut pieces[index];
+    let size = piece.bytes.len();
+    let length = |size: i32| (8..12, size.to_be_bytes().to_vec());
+    let (range, new) = match way {
+        0 => (at % size.max(1)..at % size.max(1) + 1, vec![value]),
+        1 => (at % 61..at % 61 + 1, vec![value]),
+        2 => length((size as i32).wrapping_add(i32::from(value as i8)) - 12),
+        3 => length([0, 13, 14, 48, 49, 60, -1, i32::MAX, i32::MIN, 1 << 20][usize::from(value) % 10]),
+        4 => length(at as i32 * (i32::from(value) + 1)),
+        5 => (0..61, vec![0; 61]),
+        6 => (0..61, noise(value.into(), 61)),
+        7 => {
+            let fill = usize::from(value) % 64 + 1;
+            (at % size.max(1)..at % size.max(1) + fill, vec![(at >> 8) as u8; fill])
+        }
+        8 => {
+            let filled = if value & 1 == 0 { noise(value.into(), at % 512) } else { vec![0; at % 512] };
+            return pieces.insert(index, Piece::garbage(filled));
+        }
+        _ => return cut(pieces, at),
+    };
+    let spares_guarded = range.end <= piece.guarded.start || range.start >= piece.guarded.end;
+    if range.end <= size && spares_guarded {
+        piece.bytes[range].copy_from_slice(&new);
+    }
+}
+
+/// Takes up to 1 KiB off the end, but leaves batches in values whole.
+fn cut(pieces: &mut [Piece], at: usize) {
+    let mut rest = at % 1024;
+    for piece in pieces.iter_mut().rev() {
+        let cut = rest.min(piece.bytes.len().saturating_sub(piece.guarded.end));
+        piece.bytes.truncate(piece.bytes.len() - cut);
+        rest -= cut;
+        if !piece.bytes.is_empty() {
+            return;
+        }
+    }
+}
+
+/// What stands in the file, for whoever reads a failure.
+impl fmt::Debug for Piece {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.written.get(16) {
+            None => "garbage".into(),
+            Some(magic) => format!("magic {magic}, {} records", self.records),
+        };
+        write!(f, "{kind}, {} bytes", self.bytes.len())?;
+        if !self.guarded.is_empty() {
+            write!(f, ", batches at {:?}", self.guarded)?;
+        }
+        let differ = |&at: &usize| self.bytes.get(at) != self.written.get(at);
+        match (0..self.written.len()).find(differ) {
+            Some(first) => {
+                write!(f, ", damaged from {first} on: {:02x?}", self.bytes.get(..61.min(self.bytes.len())))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn check(pieces: &[Piece], bytes: &[u8]) {
+    thread_local!(static SCRATCH: Scratch = Scratch::new());
+    let log = SCRATCH.with(|scratch| {
+        scratch.segment(bytes);
+        PartitionLog::open(&scratch.partition()).unwrap()
+    });
+    let sums = log.verify(PlanOptions::default()).unwrap();
+    assert!(sums.balanced, "{sums:?}");
+    assert_eq!(sums.good_bytes + sums.quarantined_bytes + sums.tail_bytes, bytes.len() as u64);
+    let cut = log.verify(PlanOptions { chunk_bytes: 1, ..PlanOptions::default() }).unwrap();
+    assert_eq!(cut, sums, "cut into chunks, the accounts are others: {pieces:#?}");
+
+    // A batch is known by what its checksum covers: its offset and leader epoch may be forged.
+    let known: HashMap<&[u8], usize> = pieces
+        .iter()
+        .enumerate()
+        .filter_map(|(index, piece)| Some((piece.written.get(16..)?, index)))
+        .collect();
+    let (delivered, rows) = delivered(&log, pieces, &known);
+    assert_eq!(rows, sums.rows, "two ways of reading, two numbers of records: {pieces:#?}");
+    assert!(delivered.is_sorted_by(|a, b| a < b), "out of order or twice: {delivered:?} of {pieces:#?}");
+    // A forged offset under a right checksum may contradict its neighbours'.
+    let forged =
+        |piece: &Piece| piece.written.get(16..) == piece.bytes.get(16..) && piece.bytes != piece.written;
+    if !pieces.iter().any(forged) {
+        let sound = |piece: &Piece| !piece.written.is_empty() && piece.bytes == piece.written;
+        let expected: Vec<usize> = (0..pieces.len()).filter(|&index| sound(&pieces[index])).collect();
+        assert_eq!(delivered, expected, "batches that no damage hit are lost: {pieces:#?} {sums:?}");
+    }
+}
+
+/// Which of the known batches are delivered, and how many records; an unknown one is a phantom.
+fn delivered(log: &PartitionLog, pieces: &[Piece], known: &HashMap<&[u8], usize>) -> (Vec<usize>, u64) {
+    let options = ReadOptions { on_error: OnError::Skip, ..ReadOptions::default() };
+    let mut decompressor = Decompressor::new();
+    let (mut found, mut rows) = (Vec::new(), 0);
+    for batch in log.batches(options).unwrap() {
+        let batch = batch.unwrap();
+        let Some(&index) = known.get(&batch.data.data()[16..]) else {
+            panic!("a batch at {} was never written to the log: {pieces:#?}", batch.data.position())
+        };
+        found.push(index);
+        let records = batch.data.batch().unwrap().records(&mut decompressor).unwrap();
+        rows += records.map(Result::unwrap).count() as u64;
+    }
+    (found, rows)
+}

@@ -1,0 +1,40 @@
+//! A directory that is there as long as its thread.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A private directory `t-0`, like a partition's; gone when dropped.
+pub struct Scratch {
+    root: PathBuf,
+}
+
+impl Scratch {
+    pub fn new() -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let root = std::env::temp_dir().join(format!("magicbyte-fuzz-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(root.join("t-0")).unwrap();
+        Self { root }
+    }
+
+    pub fn partition(&self) -> PathBuf {
+        self.root.join("t-0")
+    }
+
+    /// Writes the partition's first segment.
+    pub fn segment(&self, data: &[u8]) -> PathBuf {
+        self.file("00000000000000000000.log", data)
+    }
+
+    pub fn file(&self, name: impl AsRef<Path>, data: &[u8]) -> PathBuf {
+        let path = self.partition().join(name);
+        std::fs::write(&path, data).unwrap();
+        path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.root);
+    }
+}
