@@ -10,11 +10,12 @@ CARGO_TEST := cargo test --quiet --profile $(PROFILE)
 export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help run test test-rust test-python test-spark lint format bench wheel docs clean
+.PHONY: help run test test-rust test-python test-spark test-interop corpus lint format bench wheel docs clean
 
 help:
 	@echo "make run      build, install into $(VENV), ingest samples/ on embedded Spark, print the result"
 	@echo "make test     everything CI runs: lint, Rust, Python, then Spark"
+	@echo "make corpus   tests/corpus anew, with Kafka's verdicts"
 	@echo "make lint     rustfmt, clippy, ruff, mypy, stubtest"
 	@echo "make format   rustfmt and ruff, in place"
 	@echo "make bench    speed against the peers on the same bytes; writes docs/benchmarks.md"
@@ -47,7 +48,7 @@ run: $(VENV)/built
 
 # --- tests --------------------------------------------------------------------------------------
 
-test: lint test-rust test-python test-spark
+test: lint test-rust test-python test-spark test-interop
 
 test-rust:
 	@scripts/prerequisites "$(PYTHON)"
@@ -62,19 +63,43 @@ test-python: $(VENV)/built
 test-spark: $(VENV)/built
 	$(BIN)/python -m pytest -q -m spark
 
+# Kafka's own classes: the newest reads, the last that still builds magic 0 and 1 writes.
+READS := 4.3.1
+BUILDS := 3.9.1
+INTEROP := target/interop
+jars = mvn -q -B -f tests/interop/oracle/pom.xml dependency:copy-dependencies -Dkafka.version=$(1) \
+	-DincludeScope=runtime -DoutputDirectory=$(abspath $(INTEROP))/lib-$(1)
+
+$(INTEROP)/fetched: tests/interop/oracle/pom.xml
+	@scripts/prerequisites "$(PYTHON)" java maven
+	$(call jars,$(READS))
+	$(call jars,$(BUILDS))
+	touch $@
+
+$(INTEROP)/built: $(INTEROP)/fetched tests/interop/oracle/Oracle.java tests/interop/oracle/Builder.java
+	javac -d $(INTEROP)/oracle -cp '$(INTEROP)/lib-$(READS)/*' tests/interop/oracle/Oracle.java
+	javac -d $(INTEROP)/builder -cp '$(INTEROP)/lib-$(BUILDS)/*' tests/interop/oracle/Builder.java
+	touch $@
+
+test-interop: $(VENV)/built $(INTEROP)/built
+	$(BIN)/python -m pytest -q tests/interop
+
+corpus: $(VENV)/built $(INTEROP)/built
+	$(BIN)/python tests/interop/make_corpus.py
+
 lint: $(VENV)/built
 	cargo fmt --check
 	cargo clippy --quiet --profile $(PROFILE) --all-targets --features arrow,serde -- -D warnings
 	cargo clippy --quiet --profile $(PROFILE) --features python -- -D warnings
-	$(BIN)/ruff check python tests/python benches examples
-	$(BIN)/ruff format --check python tests/python benches examples
+	$(BIN)/ruff check python tests/python tests/interop benches examples
+	$(BIN)/ruff format --check python tests/python tests/interop benches examples
 	$(BIN)/mypy --strict python
 	$(BIN)/python -m mypy.stubtest magicbyte._core
 
 format:
 	cargo fmt
-	$(BIN)/ruff check --fix --quiet python tests/python benches examples
-	$(BIN)/ruff format python tests/python benches examples
+	$(BIN)/ruff check --fix --quiet python tests/python tests/interop benches examples
+	$(BIN)/ruff format python tests/python tests/interop benches examples
 
 # --- the rest -----------------------------------------------------------------------------------
 
