@@ -10,11 +10,12 @@ CARGO_TEST := cargo test --quiet --profile $(PROFILE)
 export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help run test test-rust test-python test-spark test-interop interop-jars lint format bench wheel docs clean
+.PHONY: help run test test-rust test-python test-spark test-interop corpus lint format bench wheel docs clean
 
 help:
 	@echo "make run      build, install into $(VENV), ingest samples/ on embedded Spark, print the result"
-	@echo "make test     everything CI runs: lint, Rust, Python, Spark, then a real broker"
+	@echo "make test     everything CI runs: lint, Rust, Python, Spark, then Kafka's own classes and a real broker"
+	@echo "make corpus   tests/corpus anew, with Kafka's verdicts"
 	@echo "make lint     rustfmt, clippy, ruff, mypy, stubtest"
 	@echo "make format   rustfmt and ruff, in place"
 	@echo "make bench    speed against the peers on the same bytes; writes docs/benchmarks.md"
@@ -64,7 +65,6 @@ test-spark: $(VENV)/built
 
 # A whole broker with its tools, and our client of it.
 BROKER := target/kafka-broker
-interop-jars: $(BROKER)/stamp
 $(BROKER)/stamp: tests/interop/broker/pom.xml tests/interop/broker/Client.java
 	@scripts/prerequisites "$(PYTHON)" java maven
 	mvn -q -B -f $< dependency:copy-dependencies
@@ -72,8 +72,29 @@ $(BROKER)/stamp: tests/interop/broker/pom.xml tests/interop/broker/Client.java
 	javac -cp '$(BROKER)/jars/*' -d $(BROKER)/classes tests/interop/broker/Client.java
 	touch $@
 
-test-interop: $(VENV)/built $(BROKER)/stamp
+# Kafka's own classes: the newest reads, the last that still builds magic 0 and 1 writes.
+READS := 4.3.1
+BUILDS := 3.9.1
+INTEROP := target/interop
+jars = mvn -q -B -f tests/interop/oracle/pom.xml dependency:copy-dependencies -Dkafka.version=$(1) \
+	-DincludeScope=runtime -DoutputDirectory=$(abspath $(INTEROP))/lib-$(1)
+
+$(INTEROP)/fetched: tests/interop/oracle/pom.xml
+	@scripts/prerequisites "$(PYTHON)" java maven
+	$(call jars,$(READS))
+	$(call jars,$(BUILDS))
+	touch $@
+
+$(INTEROP)/built: $(INTEROP)/fetched tests/interop/oracle/Oracle.java tests/interop/oracle/Builder.java
+	javac -d $(INTEROP)/oracle -cp '$(INTEROP)/lib-$(READS)/*' tests/interop/oracle/Oracle.java
+	javac -d $(INTEROP)/builder -cp '$(INTEROP)/lib-$(BUILDS)/*' tests/interop/oracle/Builder.java
+	touch $@
+
+test-interop: $(VENV)/built $(INTEROP)/built $(BROKER)/stamp
 	$(BIN)/python -m pytest -q tests/interop
+
+corpus: $(VENV)/built $(INTEROP)/built
+	$(BIN)/python tests/interop/make_corpus.py
 
 lint: $(VENV)/built
 	cargo fmt --check

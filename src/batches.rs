@@ -14,6 +14,8 @@ pub(crate) const HEADER_SIZE_UP_TO_MAGIC: usize = 17;
 const MAGIC: usize = 16;
 /// The smallest value of the length field: a magic 0 message without key and value.
 const MIN_LENGTH: i32 = crate::legacy::RECORD_OVERHEAD_V0 as i32;
+/// What 12 bytes more still make an int.
+const MAX_LENGTH: i32 = i32::MAX - LOG_OVERHEAD as i32;
 
 /// A batch of any magic, borrowed from the input.
 #[derive(Clone, Copy, Debug)]
@@ -305,10 +307,13 @@ impl Frame {
             return Ok(cut(LOG_OVERHEAD));
         }
         let length = be!(data, 8, i32);
+        let invalid_length = |max: i32| {
+            let invalid =
+                ErrorKind::InvalidSize { found: length.into(), min: MIN_LENGTH.into(), max: max.into() };
+            Error::new(invalid).in_field("length").in_batch_at_offset(be!(data, 0, i64))
+        };
         if length < MIN_LENGTH {
-            let (min, max) = (MIN_LENGTH.into(), i32::MAX.into());
-            let error = Error::new(ErrorKind::InvalidSize { found: length.into(), min, max });
-            return Err(error.in_field("length").in_batch_at_offset(be!(data, 0, i64)));
+            return Err(invalid_length(MAX_LENGTH));
         }
         let size = LOG_OVERHEAD + length as usize;
         if data.len() < HEADER_SIZE_UP_TO_MAGIC {
@@ -318,6 +323,10 @@ impl Frame {
         if !(0..=2).contains(&magic) {
             let error = Error::new(ErrorKind::UnsupportedMagic(magic));
             return Err(error.in_field("magic").in_batch_at_offset(be!(data, 0, i64)));
+        }
+        // A whole batch is counted in an int: Kafka overflows here and fails, it is no cut batch.
+        if length > MAX_LENGTH {
+            return Err(invalid_length(MAX_LENGTH));
         }
         Ok(if data.len() < size { cut(size) } else { Self::Whole { size } })
     }

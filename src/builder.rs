@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::legacy::{MessageSetBuilder, set_overhead};
 use crate::record::{
     BatchBuilder, BatchHeader, CONTROL, ControlRecord, ControlType, DELETE_HORIZON, Header, HeaderFields,
-    LOG_APPEND_TIME, RECORD_BATCH_OVERHEAD, Record, TRANSACTIONAL, increment_sequence, offset_between,
+    LOG_APPEND_TIME, RECORD_BATCH_OVERHEAD, Record, TRANSACTIONAL, offset_between, sequence_of,
 };
 
 /// No producer id, epoch, sequence or leader epoch; no timestamp.
@@ -454,8 +454,8 @@ impl RecordsBuilder {
             }
         };
         self.options.base_offset = None;
-        let last = increment_sequence(self.options.base_sequence, sequences);
-        self.options.base_sequence = increment_sequence(last, 1);
+        let last = sequence_of(self.options.base_sequence, sequences);
+        self.options.base_sequence = sequence_of(last, 1);
     }
 
     /// What compaction keeps of a batch whose records are all gone

@@ -58,7 +58,7 @@ fn every_cut_is_silent_and_says_what_is_missing() {
 
 #[test]
 fn tails() {
-    let size = |found| ErrorKind::InvalidSize { found, min: 14, max: i32::MAX.into() };
+    let size = |found| ErrorKind::InvalidSize { found, min: 14, max: i64::from(i32::MAX) - 12 };
     let cases: Vec<(&str, Vec<u8>, Option<ErrorKind>)> = vec![
         ("nothing", vec![], None),
         ("11 zeros", vec![0; 11], None),
@@ -67,7 +67,9 @@ fn tails() {
         ("length 13", with_length(good(), 13), Some(size(13))),
         ("length -1", with_length(good(), -1), Some(size(-1))),
         ("length -2^31", with_length(good(), i32::MIN), Some(size(i32::MIN.into()))),
-        ("length 2^31-1", with_length(good(), i32::MAX), None),
+        ("length 2^31-1", with_length(good(), i32::MAX), Some(size(i32::MAX.into()))),
+        ("length 2^31-1, magic not there", with_length(good(), i32::MAX)[..16].to_vec(), None),
+        ("the largest length", with_length(good(), i32::MAX - 12), None),
         ("16 bytes, magic unknown", good()[..16].to_vec(), None),
         ("magic 3", with_magic(good(), 3), Some(ErrorKind::UnsupportedMagic(3))),
         (

@@ -419,3 +419,12 @@ fn header_facts() {
     assert!(!found.is_transactional() && !found.is_control());
     assert_eq!(found.delete_horizon_ms(), None);
 }
+
+/// Kafka's `lastSequence` knows only -1 as none, its records any negative base.
+#[test]
+fn sequences_below_minus_one() {
+    let bytes = V2 { base_sequence: -5, ..V2::of(&[plain_record(0), plain_record(1)]) }.bytes();
+    let Batch::V2(batch) = Batches::new(&bytes).next().unwrap().unwrap() else { panic!("magic") };
+    assert_eq!(batch.last_sequence(), -4);
+    assert!(read_all(&bytes).unwrap().iter().all(|row| row.sequence == -1));
+}

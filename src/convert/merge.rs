@@ -5,8 +5,7 @@ use crate::batches::Batch;
 use crate::compression::Compressor;
 use crate::error::{Error, ErrorKind, Result};
 use crate::record::{
-    BatchBuilder, BatchHeader, COMPRESSION, RECORD_BATCH_OVERHEAD, RecordBatch, increment_sequence,
-    offset_between,
+    BatchBuilder, BatchHeader, COMPRESSION, RECORD_BATCH_OVERHEAD, RecordBatch, offset_between, sequence_of,
 };
 
 impl Converter {
@@ -100,7 +99,7 @@ fn check_mergeable(before: Option<&RecordBatch<'_>>, batch: &RecordBatch<'_>) ->
     let flags = |b: &RecordBatch<'_>| b.attributes() & !i16::from(COMPRESSION);
     let producer = |b: &RecordBatch<'_>| (b.producer_id(), b.producer_epoch());
     let time = |b: &RecordBatch<'_>| append_time(b.timestamp_type(), b.max_timestamp());
-    let next_sequence = increment_sequence(before.last_sequence(), 1);
+    let next_sequence = sequence_of(before.last_sequence(), 1);
     let gap = before.last_offset().checked_add(1) != Some(batch.base_offset());
     let why = if batch.is_control() {
         "control batches are not merged"
@@ -147,7 +146,7 @@ fn with_records_of(section: &BatchBuilder, batch: &RecordBatch<'_>) -> BatchHead
             .unwrap_or(records.max_timestamp),
         producer_id: whole.producer_id,
         producer_epoch: whole.producer_epoch,
-        base_sequence: increment_sequence(whole.base_sequence, delta),
+        base_sequence: sequence_of(whole.base_sequence, delta),
         ..records
     }
 }

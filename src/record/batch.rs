@@ -156,10 +156,14 @@ impl<'a> RecordBatch<'a> {
         be!(self.data, at::BASE_SEQUENCE, i32)
     }
 
-    /// The last record's sequence number, -1 for none; after 2^31-1 comes 0.
+    /// The last record's sequence number, -1 for none; after 2^31-1 comes 0. Only a base of -1 means
+    /// none here, as in Kafka: from a smaller one, which no producer writes, it counts on.
     #[must_use]
     pub fn last_sequence(&self) -> i32 {
-        increment_sequence(self.base_sequence(), self.last_offset_delta())
+        match self.base_sequence() {
+            -1 => -1,
+            base => increment_sequence(base, self.last_offset_delta()),
+        }
     }
 
     /// How many records the header announces, unchecked: possibly negative, possibly a lie.

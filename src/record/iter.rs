@@ -77,7 +77,7 @@ impl<'r> RecordIter<'r> {
             offset: self.base_offset.wrapping_add(offset_delta.into()),
             timestamp,
             timestamp_type,
-            sequence: increment_sequence(self.base_sequence, offset_delta),
+            sequence: sequence_of(self.base_sequence, offset_delta),
             attributes,
             key,
             value,
@@ -95,14 +95,17 @@ fn nullable<'r>(body: &mut Cursor<'r>) -> Result<Option<&'r [u8]>> {
     }
 }
 
-/// Sequences run from 0 to 2^31-1 and start again (`DefaultRecordBatch.incrementSequence`);
-/// a negative base means that there is none.
+/// A record has no sequence where its batch has none: any negative base (`DefaultRecord.readFrom`).
 #[inline]
-pub(crate) fn increment_sequence(base: i32, by: i32) -> i32 {
-    if base < 0 {
-        -1
-    } else if base > i32::MAX.wrapping_sub(by) {
-        by.wrapping_sub(i32::MAX - base).wrapping_sub(1)
+pub(crate) fn sequence_of(base: i32, offset_delta: i32) -> i32 {
+    if base < 0 { -1 } else { increment_sequence(base, offset_delta) }
+}
+
+/// Sequences run from 0 to 2^31-1 and start again (`DefaultRecordBatch.incrementSequence`).
+#[inline]
+pub(super) fn increment_sequence(base: i32, by: i32) -> i32 {
+    if base > i32::MAX.wrapping_sub(by) {
+        by.wrapping_sub(i32::MAX.wrapping_sub(base)).wrapping_sub(1)
     } else {
         base.wrapping_add(by)
     }
@@ -147,6 +150,7 @@ mod tests {
         assert_eq!(increment_sequence(i32::MAX - 1, 3), 1);
         assert_eq!(increment_sequence(5, 7), 12);
         assert_eq!(increment_sequence(0, -1), i32::MAX);
-        assert_eq!(increment_sequence(-1, 9), -1);
+        assert_eq!(sequence_of(-1, 9), -1);
+        assert_eq!(sequence_of(i32::MIN, 9), -1);
     }
 }

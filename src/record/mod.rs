@@ -20,7 +20,7 @@ pub use control::{ControlRecord, ControlType, Endpoint, Voter};
 pub(crate) use encode::{HeaderFields, RecordFields};
 pub use header::{Header, Headers};
 pub use iter::RecordIter;
-pub(crate) use iter::increment_sequence;
+pub(crate) use iter::sequence_of;
 pub use timestamp_type::TimestampType;
 
 /// One record, of any magic, borrowed from its batch or from the decompression buffer.

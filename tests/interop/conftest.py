@@ -1,4 +1,4 @@
-"""What the tests against real Kafka share."""
+"""What the tests against real Kafka share: a broker and two Java processes, each started once."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from kafka_broker import Broker
+from oracle import Builder, Oracle
 
 
 @pytest.fixture(scope="session")
@@ -21,3 +22,19 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 def kafka() -> Path:
     """The directory of all partitions that real brokers wrote."""
     return Path(__file__).parent.parent / "data" / "kafka"
+
+
+@pytest.fixture(scope="session")
+def oracle() -> Iterator[Oracle]:
+    """Kafka's newest classes, which read."""
+    process = Oracle()
+    yield process
+    process.close()
+
+
+@pytest.fixture(scope="session")
+def builder() -> Iterator[Builder]:
+    """Kafka 3.9's classes, which build every magic."""
+    process = Builder()
+    yield process
+    process.close()

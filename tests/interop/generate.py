@@ -1,0 +1,56 @@
+"""Batches as Kafka builds them: every magic, codec, level and kind of field, from a seed."""
+
+from __future__ import annotations
+
+import random
+
+LEVELS = {"none": ["-"], "gzip": ["-", "1", "9"], "snappy": ["-"], "lz4": ["-", "1", "17"], "zstd": ["-", "-5", "1", "19"]}
+EDGES = [0, 1, 63, 64, 127, 128, 8191, 8192]
+
+
+def _content(rng: random.Random, null: float) -> str:
+    if rng.random() < null:
+        return "~"
+    size = rng.choice([0, 1, 5, 63, 64, 100, rng.randrange(300)])
+    if rng.random() < 0.02:
+        size = rng.choice([8191, 8192, 70_000])
+    return (rng.randbytes(size) if rng.random() < 0.5 else bytes([rng.randrange(256)]) * size).hex()
+
+
+def _headers(rng: random.Random) -> str:
+    if rng.random() < 0.6:
+        return ""
+    names = ["", "a", "a", "trace-id", "käse", "x" * 70]
+    count = rng.choice([1, 2, 3, 70])
+    return "".join(f",{rng.choice(names).encode().hex()},{_content(rng, 0.3)}" for _ in range(count))
+
+
+def request(rng: random.Random) -> str:
+    """A line for the builder: one batch, or what a magic below 2 makes of these records."""
+    if rng.random() < 0.05:
+        kind = rng.choice(["ABORT", "COMMIT"])
+        return f"marker {kind} {rng.randrange(1 << 40)} {rng.randrange(1 << 41)} {rng.randrange(1 << 33)} 3 7 {rng.choice(EDGES)}"
+    magic = rng.choice([0, 1, 2, 2, 2])
+    codec = rng.choice(list(LEVELS) if magic == 2 else ["none", "gzip", "snappy", "lz4"])
+    stamp = rng.choice(["CreateTime", "CreateTime", "LogAppendTime"])
+    # Kafka's builder writes a magic 0 set with either type: it has no timestamps at all.
+    stamp = "NoTimestampType" if magic == 0 else stamp
+    base = rng.choice([0, 0, 5, 1 << 31, (1 << 62) + 1, rng.randrange(1 << 40)])
+    append_time = 1_700_000_000_000 if stamp == "LogAppendTime" else -1
+    pid, epoch, sequence, transactional, horizon = -1, -1, -1, "false", -1
+    if magic == 2 and rng.random() < 0.4:
+        pid, epoch = rng.randrange(1 << 40), rng.randrange(1 << 15)
+        sequence = rng.choice([0, 7, (1 << 31) - 1, (1 << 31) - 2])
+        transactional = rng.choice(["true", "false"])
+    if magic == 2 and rng.random() < 0.1:
+        horizon = rng.randrange(1 << 41)
+    words = [str(w) for w in (base, append_time, pid, epoch, sequence, transactional, rng.choice([-1, 0, 9]), horizon)]
+    records = []
+    offset = base
+    for _ in range(rng.choice([1, 1, 2, 3, 10, 70, 200])):
+        time = rng.choice([-1, 0, 1, rng.randrange(1 << 41), rng.randrange(1 << 62)])
+        headers = _headers(rng) if magic == 2 else ""
+        records.append(f"{offset},{time},{_content(rng, 0.3)},{_content(rng, 0.2)}{headers}")
+        # Compaction leaves gaps; message sets of magic 0 and 1 may have them too.
+        offset += rng.choice([1, 1, 1, 2, 64, 9000]) if rng.random() < 0.2 else 1
+    return " ".join(["build", str(magic), codec, rng.choice(LEVELS[codec]), stamp, *words, *records])

@@ -1,0 +1,76 @@
+"""Kafka's own classes as a process: bytes in, verdict out."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+BUILT = Path(__file__).parents[2] / "target" / "interop"
+READS = "4.3.1"
+BUILDS = "3.9.1"
+
+
+class Process:
+    """A Java program that answers each line with a line."""
+
+    def __init__(self, main: str, version: str) -> None:
+        classes = BUILT / main.lower()
+        if not classes.is_dir():
+            raise FileNotFoundError(f"{classes} is missing: make target/interop/built")
+        path = f"{classes}:{BUILT}/lib-{version}/*"
+        # A record that declares two gigabytes is refused, not made room for.
+        command = ["java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", path, main]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, lines: Sequence[str]) -> Iterator[str]:
+        """The answers, in order. Writes from another thread, or both pipes would fill up."""
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        requests, answers = process.stdin, process.stdout
+
+        def write() -> None:
+            for line in lines:
+                requests.write(line + "\n")
+            requests.flush()
+
+        with ThreadPoolExecutor(1) as pool:
+            written = pool.submit(write)
+            for line in lines:
+                answer = answers.readline()
+                if not answer:
+                    raise RuntimeError(f"the Java process ended (code {process.wait()}) at {line[:200]}")
+                yield answer.rstrip("\n")
+            written.result()
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+class Oracle(Process):
+    """Reads as a consumer of the newest Kafka does."""
+
+    def __init__(self) -> None:
+        super().__init__("Oracle", READS)
+
+    def read(self, inputs: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+        for answer in self.ask([data.hex() for data in inputs]):
+            yield json.loads(answer)
+
+
+class Builder(Process):
+    """Builds batches of all magics, with the last Kafka that can."""
+
+    def __init__(self) -> None:
+        super().__init__("Builder", BUILDS)
+
+    def build(self, requests: Sequence[str]) -> list[bytes]:
+        return [bytes.fromhex(answer) for answer in self.ask(requests)]
+
+    def compress(self, codec: str, data: bytes, *, magic: int = 2, level: str = "-") -> bytes:
+        return self.build([f"compress {magic} {codec} {level} {data.hex()}"])[0]

@@ -1,0 +1,135 @@
+"""The same verdict from magicbyte, and what counts as the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import magicbyte
+
+# The order of a batch's header facts.
+FACTS = (
+    "magic", "baseOffset", "lastOffset", "sizeInBytes", "crc", "compression", "timestampType", "maxTimestamp",
+    "deleteHorizonMs", "partitionLeaderEpoch", "producerId", "producerEpoch", "baseSequence", "lastSequence",
+    "isTransactional", "isControl", "count",
+)  # fmt: skip
+
+
+@dataclass
+class Difference:
+    """What the two disagree on."""
+
+    text: str
+    kafka: dict[str, Any]
+    """The batch as Kafka read it, or the whole verdict where the framing differs."""
+    ours: dict[str, Any]
+
+
+def read(data: bytes) -> dict[str, Any]:
+    """As the oracle's: batches with header and records or error, bytes framed, the framing's error."""
+    batches = magicbyte.read_batches(data)
+    found: list[dict[str, Any]] = []
+    framed = 0
+    error = None
+    try:
+        for batch in batches:
+            framed += batch.size_in_bytes
+            found.append(_batch(batch))
+    except magicbyte.Error as e:
+        error = f"{e.kind}: {e}"
+    return {"batches": found, "framed": framed, "error": error}
+
+
+def _batch(batch: magicbyte.RecordBatch | magicbyte.LegacyBatch) -> dict[str, Any]:
+    records: list[Any] = []
+    error = None
+    try:
+        records = [_record(record) for record in batch]
+    except magicbyte.Error as e:
+        error = f"{e.kind}: {e}"
+    return {"header": _header(batch), "records": records, "error": error}
+
+
+def _header(batch: magicbyte.RecordBatch | magicbyte.LegacyBatch) -> list[Any]:
+    def told(name: str) -> Any:
+        try:
+            return getattr(batch, name)
+        except magicbyte.Error:
+            return None
+
+    def number(name: str) -> int:
+        value = told(name)
+        return -1 if value is None else value
+
+    codec = told("compression")
+    return [
+        batch.magic,
+        told("base_offset"),
+        batch.last_offset,
+        batch.size_in_bytes,
+        batch.crc,
+        None if codec is None else int(codec),
+        int(batch.timestamp_type),
+        batch.max_timestamp,
+        batch.delete_horizon_ms,
+        # Kafka says -1 where a magic has no such field, this library None.
+        number("partition_leader_epoch"),
+        number("producer_id"),
+        number("producer_epoch"),
+        number("base_sequence"),
+        number("last_sequence"),
+        batch.is_transactional,
+        batch.is_control,
+        # Kafka counts no legacy batch.
+        batch.record_count if batch.magic == 2 else None,
+    ]
+
+
+def _record(record: magicbyte.Record) -> list[Any]:
+    def text(data: bytes | None) -> str | None:
+        return None if data is None else data.hex()
+
+    return [
+        record.offset,
+        record.timestamp,
+        int(record.timestamp_type),
+        text(record.key_bytes),
+        text(record.value_bytes),
+        [[text(key), text(value)] for key, value in record.headers_raw],
+        -1 if record.sequence is None else record.sequence,
+    ]
+
+
+def accepted(verdict: dict[str, Any]) -> bool:
+    """Whether nothing at all was refused. A cut last batch is no refusal."""
+    return verdict["error"] is None and all(batch["error"] is None for batch in verdict["batches"])
+
+
+def difference(kafka: dict[str, Any], ours: dict[str, Any]) -> Difference | None:
+    """What the two disagree on first, or None.
+
+    Batches that both accept must agree in each fact and record, refused ones in being refused:
+    how many of their records came before that is not compared, since this library hands out none.
+    A batch shorter than its header ends this library's framing, and is only refused in Kafka.
+    """
+    theirs: dict[str, Any]
+    for theirs, mine in zip(kafka["batches"], ours["batches"], strict=False):
+        if (theirs["error"] is None) != (mine["error"] is None):
+            return _differ("a batch", theirs["error"], mine["error"], theirs, mine)
+        for part in ("header", "records"):
+            if theirs["error"] is None and theirs[part] != mine[part]:
+                return _differ(part, theirs[part], mine[part], theirs, mine)
+    framed = len(ours["batches"])
+    if ours["error"] and len(kafka["batches"]) > framed and kafka["batches"][framed]["error"]:
+        return None
+    if len(kafka["batches"]) != framed:
+        return _differ("batches", len(kafka["batches"]), framed, kafka, ours)
+    if (kafka["error"] is None) != (ours["error"] is None):
+        return _differ("the framing", kafka["error"], ours["error"], kafka, ours)
+    if kafka["framed"] != ours["framed"]:
+        return _differ("bytes framed", kafka["framed"], ours["framed"], kafka, ours)
+    return None
+
+
+def _differ(what: str, theirs: Any, mine: Any, kafka: dict[str, Any], ours: dict[str, Any]) -> Difference:
+    return Difference(f"{what}: Kafka {theirs or 'accepts'}, magicbyte {mine or 'accepts'}", kafka, ours)

@@ -1,0 +1,65 @@
+"""Thousands of generated and damaged batches: Kafka's classes and magicbyte say the same."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import generate
+import mutate
+import pytest
+from intended import INTENDED, intended
+from oracle import Builder, Oracle
+from reading import accepted, difference, read
+
+pytestmark = pytest.mark.interop
+
+
+def agree(oracle: Oracle, inputs: list[bytes], least: int) -> Counter[str]:
+    """Asks both; at least so many are accepted, and so many refused. Gives the intended differences met."""
+    met: Counter[str] = Counter()
+    count = 0
+    for data, kafka in zip(inputs, oracle.read(inputs), strict=True):
+        count += accepted(kafka)
+        found = difference(kafka, read(data))
+        if found is None:
+            continue
+        name = intended(found)
+        assert name is not None, f"{found.text}\n{data.hex()[:4000]}"
+        met[name] += 1
+    # Damage that Kafka always accepts, or always refuses, would prove nothing.
+    assert count >= least, count
+    assert len(inputs) - count >= least, count
+    return met
+
+
+def test_built(oracle: Oracle, builder: Builder) -> None:
+    rng = random.Random(1)
+    inputs = builder.build([generate.request(rng) for _ in range(2000)])
+    assert {data[16] for data in inputs} == {0, 1, 2}
+    for data, kafka in zip(inputs, oracle.read(inputs), strict=True):
+        assert accepted(kafka), kafka["error"]
+        assert kafka["framed"] == len(data)
+        found = difference(kafka, read(data))
+        assert found is None, f"{found}\n{data.hex()[:4000]}"
+
+
+def test_damaged(oracle: Oracle, builder: Builder) -> None:
+    rng = random.Random(2)
+    built = builder.build([generate.request(rng) for _ in range(600)])
+    small = [data for data in built if len(data) < 3000] + mutate.sample() * 20
+    agree(oracle, [mutate.damaged(rng, rng.choice(small)) for _ in range(15_000)], least=2000)
+
+
+@pytest.mark.parametrize("odd", [mutate.odd_batches, mutate.odd_wrappers, mutate.odd_payloads])
+def test_odd(
+    odd: Callable[[random.Random, Builder, int], list[bytes]], oracle: Oracle, builder: Builder
+) -> None:
+    agree(oracle, odd(random.Random(3), builder, 8000), least=500)
+
+
+def test_intended_differences_are_documented() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "conformance.md").read_text()
+    assert [name for name in INTENDED if f"`{name}`" not in text] == []
