@@ -39,7 +39,7 @@ pub use plan::{
     Chunk, DEFAULT_CHUNK_BYTES, IsolationLevel, Plan, PlanOptions, PlanSegment, Problem, plan_partition,
 };
 pub use producer_snapshot::{parse_producer_snapshot, write_producer_snapshot};
-pub use rebuild::{RebuildOptions, RebuiltFile, rebuild_sidecars, rebuilt_sidecars};
+pub use rebuild::{RebuildOptions, RebuiltFile, compute_sidecars, rebuild_sidecars};
 pub use seek::offset_for_timestamp;
 pub use segment_fold::{DEFAULT_INDEX_INTERVAL_BYTES, SegmentSummary};
 pub use segment_reader::{Piece, SegmentBatch, SegmentReader, TailKind};
