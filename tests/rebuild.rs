@@ -10,10 +10,10 @@ use std::path::Path;
 
 use common::{files, json, partitions, scratch};
 use magicbyte::log::{
-    RebuildOptions, list_partition, parse_leader_epoch_checkpoint, parse_offset_index,
+    RebuildOptions, compute_sidecars, list_partition, parse_leader_epoch_checkpoint, parse_offset_index,
     parse_partition_metadata, parse_producer_snapshot, parse_time_index, parse_transaction_index,
-    rebuild_sidecars, rebuilt_sidecars, write_leader_epoch_checkpoint, write_offset_index,
-    write_partition_metadata, write_producer_snapshot, write_time_index, write_transaction_index,
+    rebuild_sidecars, write_leader_epoch_checkpoint, write_offset_index, write_partition_metadata,
+    write_producer_snapshot, write_time_index, write_transaction_index,
 };
 
 /// The broker that made `rebuilt/` ran late in 2026 and had forgotten the producers of 2023.
@@ -23,7 +23,7 @@ const REBUILT: RebuildOptions =
 fn rebuilt(dir: &Path, options: RebuildOptions) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     let listing = list_partition(dir, false).unwrap();
-    rebuilt_sidecars(&listing, options, |(name, data)| {
+    compute_sidecars(&listing, options, |(name, data)| {
         assert!(files.insert(name.clone(), data).is_none(), "{name} is given once");
         Ok(())
     })
@@ -106,6 +106,10 @@ fn in_place_only_what_differs_is_written_and_what_is_stale_goes() {
     let stale = copy.join("00000000000000000005.snapshot");
     fs::write(&index, b"not an index").unwrap();
     fs::write(&stale, b"old").unwrap();
+    let interrupted = ".00000000000000000007.index.magicbyte-unfinished";
+    fs::write(copy.join(interrupted), b"half").unwrap();
+    let other = ".00000000000000000005.index.magicbyte-unfinished";
+    fs::write(copy.join(other), b"half").unwrap();
     fs::remove_file(copy.join("00000000000000000007.txnindex")).unwrap();
     let options = RebuildOptions { expired_until: None, ..REBUILT };
     let change = |report: &[magicbyte::log::RebuiltFile], file: &str| {
@@ -120,7 +124,7 @@ fn in_place_only_what_differs_is_written_and_what_is_stale_goes() {
     assert_eq!(change(&done, "00000000000000000090.txnindex"), "unchanged");
     assert_eq!(change(&done, "00000000000000000005.snapshot"), "removed");
     assert_eq!(kafkas(&copy), kafkas(&dir));
-    assert!(!stale.exists());
+    assert!(!stale.exists() && !copy.join(interrupted).exists() && !copy.join(other).exists());
     assert!(copy.join("partition.metadata").exists());
     assert!(rebuild_sidecars(&copy, options, false).unwrap().iter().all(|entry| entry.change == "unchanged"));
 }

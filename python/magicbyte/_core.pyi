@@ -461,6 +461,7 @@ def rewrite_chunks(
     compression: int | None = None,
     level: int | None = None,
     rebatch: int | None = None,
+    leader_epoch: int | None = None,
     max_decompressed_bytes: int = ...,
     segment_bytes: int = ...,
     segment_ms: int | None = None,

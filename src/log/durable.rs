@@ -1,10 +1,12 @@
 //! Files that are there whole or not at all: written beside, synced, renamed.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::{LogError, LogResult};
+
+const UNFINISHED: &str = ".magicbyte-unfinished";
 
 /// Writes a new file and syncs it.
 pub(super) fn write_file(path: &Path, data: &[u8]) -> LogResult<()> {
@@ -17,13 +19,17 @@ pub(super) fn write_file(path: &Path, data: &[u8]) -> LogResult<()> {
 /// Puts a file in the place of another, if there is one, at once.
 pub(super) fn replace_file(path: &Path, data: &[u8]) -> LogResult<()> {
     let beside = hidden_beside(path);
-    match fs::remove_file(&beside) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(LogError::io(&beside, error));
-        }
-        _ => write_file(&beside, data)?,
-    }
+    remove_file(&beside)?;
+    write_file(&beside, data)?;
     fs::rename(&beside, path).map_err(|e| LogError::io(path, e))
+}
+
+/// Removes a file, if it is there.
+pub(super) fn remove_file(path: &Path) -> LogResult<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(LogError::io(path, error)),
+        _ => Ok(()),
+    }
 }
 
 /// Makes renames, removals and new names in a directory last.
@@ -38,5 +44,10 @@ pub(super) fn sync_directory(path: &Path) -> LogResult<()> {
 /// The hidden name beside a path for what is not finished.
 pub(super) fn hidden_beside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.magicbyte-unfinished"))
+    path.with_file_name(format!(".{name}{UNFINISHED}"))
+}
+
+/// Whether an interrupted run left a file of this name.
+pub(super) fn is_unfinished(name: &str) -> bool {
+    name.starts_with('.') && name.ends_with(UNFINISHED)
 }

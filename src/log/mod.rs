@@ -42,7 +42,7 @@ pub use plan::{
     Chunk, DEFAULT_CHUNK_BYTES, IsolationLevel, Plan, PlanOptions, PlanSegment, Problem, plan_partition,
 };
 pub use producer_snapshot::{parse_producer_snapshot, write_producer_snapshot};
-pub use rebuild::{RebuildOptions, RebuiltFile, rebuild_sidecars, rebuilt_sidecars};
+pub use rebuild::{RebuildOptions, RebuiltFile, compute_sidecars, rebuild_sidecars};
 pub use rescue::{Repair, Rescued, Rescuer};
 pub use rewriter::{RewriteOptions, Rewritten, rewrite_chunks};
 pub use seek::offset_for_timestamp;

@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::durable::{replace_file, sync_directory};
+use super::durable::{is_unfinished, remove_file, replace_file, sync_directory};
 use super::partition_fold::{PartitionFold, SidecarFile};
 use super::segment_fold::{FoldedSegment, SegmentFold};
 use super::{
@@ -50,7 +50,7 @@ pub struct RebuiltFile {
 ///
 /// # Errors
 /// [`LogError::Format`] for bytes that are no sound batch, and what `sink` gives.
-pub fn rebuilt_sidecars(
+pub fn compute_sidecars(
     listing: &Listing,
     options: RebuildOptions,
     mut sink: impl FnMut(SidecarFile) -> LogResult<()>,
@@ -68,10 +68,11 @@ pub fn rebuilt_sidecars(
 }
 
 /// Rebuilds the sidecars of a partition's directory in place: each file is replaced at once, those
-/// that no longer stand for anything are removed. A dry run only tells. The segments are not touched.
+/// that no longer stand for anything are removed, leftovers of an interrupted run too. A dry run only
+/// tells. The segments are not touched.
 ///
 /// # Errors
-/// As [`rebuilt_sidecars`]; [`LogError::Io`] when a file cannot be written.
+/// As [`compute_sidecars`]; [`LogError::Io`] when a file cannot be written.
 pub fn rebuild_sidecars(
     directory: &Path,
     options: RebuildOptions,
@@ -80,8 +81,9 @@ pub fn rebuild_sidecars(
     let listing = list_partition(directory, false)?;
     let mut stale: BTreeSet<_> = listing.sidecars.iter().map(|sidecar| sidecar.file.clone()).collect();
     stale.remove("partition.metadata");
+    stale.extend(listing.ignored.iter().map(|file| file.file.clone()).filter(|file| is_unfinished(file)));
     let mut report = Vec::new();
-    rebuilt_sidecars(&listing, options, |(file, data)| {
+    compute_sidecars(&listing, options, |(file, data)| {
         stale.remove(&file);
         let path = directory.join(&file);
         let change = match fs::read(&path) {
@@ -98,8 +100,7 @@ pub fn rebuild_sidecars(
     })?;
     for file in stale {
         if !dry_run {
-            let path = directory.join(&file);
-            fs::remove_file(&path).map_err(|e| LogError::io(&path, e))?;
+            remove_file(&directory.join(&file))?;
         }
         report.push(RebuiltFile { file, change: "removed".into(), size: 0 });
     }

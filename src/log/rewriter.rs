@@ -9,7 +9,7 @@ use super::plan::{Chunk, Problem};
 use super::segment_fold::SegmentSummary;
 use super::{ChunkResult, LogError, LogResult};
 use crate::batches::{Batch, Batches};
-use crate::convert::{Converter, Losses, Rebatcher};
+use crate::convert::{Converter, Losses, Rebatcher, set_partition_leader_epoch};
 use crate::error::ErrorKind;
 use crate::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
 
@@ -24,6 +24,9 @@ pub struct RewriteOptions {
     /// Pack records of batches without producer into batches of up to this many bytes before
     /// compression. Magic 2 only.
     pub rebatch: Option<usize>,
+    /// The leader epoch of every magic 2 batch written; `None` keeps each batch's. A broker warns of
+    /// epochs above its own: for another cluster, -1 says that there is none.
+    pub leader_epoch: Option<i32>,
     /// The cap on one batch, stored or decompressed.
     pub max_decompressed_bytes: usize,
     /// How segments are rolled and indexed.
@@ -36,6 +39,7 @@ impl Default for RewriteOptions {
             magic: None,
             compression: None,
             rebatch: None,
+            leader_epoch: None,
             max_decompressed_bytes: DEFAULT_MAX_DECOMPRESSED_BYTES,
             write: WriteOptions::default(),
         }
@@ -150,7 +154,7 @@ impl Rewriter<'_> {
                     self.rewritten.losses += losses;
                     let last_offset = data.batch().map_or(0, |batch| batch.last_offset());
                     reader.good(&data, last_offset, disposition, counts);
-                    self.write(&out)?;
+                    self.write(&mut out)?;
                 }
                 Err(error) => reader.bad(&data, &error),
             }
@@ -180,9 +184,12 @@ impl Rewriter<'_> {
         Ok((counts, losses))
     }
 
-    fn write(&mut self, out: &[u8]) -> LogResult<()> {
+    fn write(&mut self, out: &mut [u8]) -> LogResult<()> {
         if out.is_empty() {
             return Ok(());
+        }
+        if let Some(epoch) = self.options.leader_epoch {
+            set_leader_epochs(out, epoch);
         }
         let writer = match &mut self.writer {
             Some(writer) => writer,
@@ -207,12 +214,26 @@ impl Rewriter<'_> {
         if let Conversion::Rebatch(rebatcher) = &mut self.conversion {
             let mut out = Vec::new();
             rebatcher.flush(&mut out).map_err(|error| LogError::Usage(error.to_string()))?;
-            self.write(&out)?;
+            self.write(&mut out)?;
         }
         if let Some(writer) = self.writer {
             self.rewritten.segments = writer.finish()?;
         }
         Ok(self.rewritten)
+    }
+}
+
+/// Epochs lie outside the CRC.
+fn set_leader_epochs(batches: &mut [u8], epoch: i32) {
+    let mut rest = batches;
+    while let Some(Ok(first)) = Batches::new(rest).next() {
+        let (size, magic) = (first.size_in_bytes(), first.magic());
+        let (batch, behind) = std::mem::take(&mut rest).split_at_mut(size);
+        if magic == 2 {
+            // Cannot fail: it is one whole batch of magic 2.
+            let _ = set_partition_leader_epoch(batch, epoch);
+        }
+        rest = behind;
     }
 }
 

@@ -100,8 +100,11 @@ impl SegmentFold {
     /// Takes the next batch, which is in order and whose offsets the segment can express.
     pub(super) fn add(&mut self, batch: &Batch<'_>) -> Result<()> {
         let (last_offset, timestamp) = (batch.last_offset(), batch.max_timestamp());
-        let position = u32::try_from(self.summary.size)
-            .map_err(|_| batch.place(ErrorKind::InvalidRecord("the segment is larger than 4 GiB").into()))?;
+        // Kafka's positions are ints.
+        let position = u32::try_from(self.summary.size).ok().filter(|&position| position < 1 << 31);
+        let position = position.ok_or_else(|| {
+            batch.place(ErrorKind::InvalidRecord("the batch begins behind 2 GiB of its segment").into())
+        })?;
         if let Batch::V2(batch) = batch {
             if let Some(event) = ProducerEvent::of(batch, &mut self.decompressor)? {
                 self.producers.add(event);

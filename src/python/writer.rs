@@ -129,7 +129,7 @@ pub(super) fn set_aside(chunk: &str, reason: &str) -> PyResult<String> {
 #[pyfunction]
 #[pyo3(signature = (
     chunks, directory, base_offset, *, magic = None, compression = None, level = None, rebatch = None,
-    max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    leader_epoch = None, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES,
     segment_bytes = WriteOptions::default().segment_bytes, segment_ms = None,
     index_interval_bytes = DEFAULT_INDEX_INTERVAL_BYTES
 ))]
@@ -143,6 +143,7 @@ pub(super) fn rewrite_chunks(
     compression: Option<u8>,
     level: Option<i32>,
     rebatch: Option<usize>,
+    leader_epoch: Option<i32>,
     max_decompressed_bytes: usize,
     segment_bytes: u32,
     segment_ms: Option<i64>,
@@ -156,6 +157,7 @@ pub(super) fn rewrite_chunks(
         magic,
         compression: codec.map(|codec| (codec, level)),
         rebatch,
+        leader_epoch,
         max_decompressed_bytes,
         write,
     };

@@ -13,7 +13,7 @@ from oracle import Builder, Oracle
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """One broker for all tests, which open directories in it one after the other."""
-    node = Broker(tmp_path_factory.mktemp("broker"))
+    node = Broker(tmp_path_factory.mktemp("broker"), topics=48)
     yield node
     node.kill()
 

@@ -39,6 +39,7 @@ _CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
     show_default="1MiB",
     help="With --rebatch: the size of a batch before compression.",
 )
+@options.leader_epoch
 @options.segment_bytes
 @options.topic_ids
 @engines.options
@@ -53,6 +54,7 @@ def convert(
     level: int | None,
     rebatch: bool,
     batch_bytes: int,
+    leader_epoch: int | None,
     segment_bytes: int,
     topic_ids: dict[str, str],
     engine: str,
@@ -89,6 +91,7 @@ def convert(
         level=level,
         rebatch=batch_bytes if rebatch else None,
         max_decompressed_bytes=max_decompressed_bytes,
+        leader_epoch=leader_epoch,
         segment_bytes=segment_bytes,
         topic_ids=topic_ids,
     )

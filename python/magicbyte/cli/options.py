@@ -17,6 +17,7 @@ __all__ = [
     "TIME",
     "as_json",
     "isolation_level",
+    "leader_epoch",
     "max_decompressed_bytes",
     "segment_bytes",
     "threads",
@@ -106,6 +107,16 @@ def segment_bytes(command: F) -> F:
         default=128 << 20,
         show_default="128MiB",
         help="Size at which the next segment begins; a task writes at least one.",
+    )(command)
+
+
+def leader_epoch(command: F) -> F:
+    """`--leader-epoch`"""
+    return click.option(
+        "--leader-epoch",
+        type=click.IntRange(min=-1),
+        help="The leader epoch of every batch written, instead of its own. A broker warns of epochs above"
+        " its own: for another cluster give -1, which is none.",
     )(command)
 
 

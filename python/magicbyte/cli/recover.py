@@ -23,6 +23,7 @@ __all__ = ["recover"]
     help="keep: all good batches, those behind damage too. truncate: nothing from the first damage on, as a"
     " broker does when it starts after a crash.",
 )
+@options.leader_epoch
 @options.segment_bytes
 @options.topic_ids
 @engines.options
@@ -33,6 +34,7 @@ def recover(
     source: str,
     out: str | None,
     mode: Literal["keep", "truncate"],
+    leader_epoch: int | None,
     segment_bytes: int,
     topic_ids: dict[str, str],
     engine: str,
@@ -80,7 +82,10 @@ def recover(
                 click.echo("nothing was written: give OUT to recover")
             return PROBLEMS if seen["total"]["problems"] else CLEAN
         asked = RewriteOptions(
-            max_decompressed_bytes=max_decompressed_bytes, segment_bytes=segment_bytes, topic_ids=topic_ids
+            leader_epoch=leader_epoch,
+            max_decompressed_bytes=max_decompressed_bytes,
+            segment_bytes=segment_bytes,
+            topic_ids=topic_ids,
         )
         found = recover_job([source], out, runner, asked, mode, progress)
     if as_json:

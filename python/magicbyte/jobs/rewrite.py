@@ -44,6 +44,9 @@ class RewriteOptions:
     """Of the codec; None is Kafka's default."""
     rebatch: int | None = None
     """Pack records of batches without producer into batches of up to this many bytes."""
+    leader_epoch: int | None = None
+    """Of every batch written; None keeps each batch's. A broker warns of epochs above its own: for
+    another cluster, -1 says that there is none."""
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES
     """The cap on one batch, stored or decompressed."""
     segment_bytes: int = 128 << 20
@@ -214,6 +217,7 @@ def _rewrite_task(task: _Task, options: RewriteOptions) -> str:
         compression=options.compression,
         level=options.level,
         rebatch=options.rebatch,
+        leader_epoch=options.leader_epoch,
         max_decompressed_bytes=options.max_decompressed_bytes,
         segment_bytes=options.segment_bytes,
         segment_ms=options.segment_ms,
