@@ -23,7 +23,8 @@ def answer(verdict: dict[str, Any]) -> dict[str, Any]:
     """A verdict in the corpus' form: refused batches keep their place, header and error, no records."""
     errors = [verdict["error"], *(batch["error"] for batch in verdict["batches"])]
     batches = [
-        dict(zip(FACTS, batch["header"], strict=True)) | {"error": batch["error"]} for batch in verdict["batches"]
+        dict(zip(FACTS, batch["header"], strict=True)) | {"error": batch["error"]}
+        for batch in verdict["batches"]
     ]
     records = [
         {"batch": index} | dict(zip(RECORD, record, strict=True))

@@ -41,14 +41,22 @@ def framing() -> Iterator[Case]:
         yield f"zero-tail-{zeros}", f"{zeros} zeros behind a batch", GOOD + b"\0" * zeros
     for length in (-(1 << 31), -1, 0, 13, 14, 48, 49, (1 << 31) - 13, (1 << 31) - 12, (1 << 31) - 1):
         yield f"length-{length}", f"a whole batch says length {length}", length_of(GOOD, length)
-    yield "length-overflow-cut", "length 2^31-1, and not enough bytes to see the magic", length_of(GOOD, (1 << 31) - 1)[:16]
+    yield (
+        "length-overflow-cut",
+        "length 2^31-1, and not enough bytes to see the magic",
+        length_of(GOOD, (1 << 31) - 1)[:16],
+    )
     for magic in (-128, -1, 3, 127):
         bad = GOOD[:16] + struct.pack("b", magic) + GOOD[17:]
         yield f"magic-{magic}", f"magic {magic}", bad
         yield f"magic-{magic}-cut", f"magic {magic} in a batch cut behind it: an error, no cut", bad[:17]
         yield f"magic-{magic}-unseen", "cut before the magic: a normal end", bad[:16]
     yield "length-one-short", "the length leaves out the last byte", length_of(GOOD, len(GOOD) - 13)
-    yield "good-behind-bad-crc", "a batch with a wrong CRC, then a good one", V2(record(0), crc=1).bytes() + GOOD
+    yield (
+        "good-behind-bad-crc",
+        "a batch with a wrong CRC, then a good one",
+        V2(record(0), crc=1).bytes() + GOOD,
+    )
 
 
 def header() -> Iterator[Case]:
@@ -58,30 +66,85 @@ def header() -> Iterator[Case]:
     yield "crc-right", "the CRC-32C from the attributes on", one()
     yield "crc-wrong", "a CRC of another value", one(crc=0)
     yield "crc-ieee", "CRC-32 in place of CRC-32C", one(crc=zlib.crc32(GOOD[21:]))
-    yield "outside-crc", "leader epoch and base offset are outside the CRC", b"\0" * 7 + b"\x09" + GOOD[8:12] + b"\0\0\0\x63" + GOOD[16:]
-    for bit, name in ((3, "log-append-time"), (4, "transactional"), (6, "delete-horizon"), (7, "reserved-7"), (8, "high-byte"), (15, "sign")):
+    yield (
+        "outside-crc",
+        "leader epoch and base offset are outside the CRC",
+        b"\0" * 7 + b"\x09" + GOOD[8:12] + b"\0\0\0\x63" + GOOD[16:],
+    )
+    for bit, name in (
+        (3, "log-append-time"),
+        (4, "transactional"),
+        (6, "delete-horizon"),
+        (7, "reserved-7"),
+        (8, "high-byte"),
+        (15, "sign"),
+    ):
         yield f"attribute-{name}", f"attribute bit {bit} set", one(attributes=1 << bit)
     for codec in (5, 6, 7):
         yield f"codec-{codec}", f"codec number {codec}", one(attributes=codec)
-        yield f"codec-{codec}-empty", f"codec number {codec} in a batch without records", V2(count=0, attributes=codec).bytes()
+        yield (
+            f"codec-{codec}-empty",
+            f"codec number {codec} in a batch without records",
+            V2(count=0, attributes=codec).bytes(),
+        )
     yield "codec-from-low-byte", "codec bits in the high byte mean nothing", one(attributes=0x0700)
     for count in (-(1 << 31), -1, 0, 1, 3, (1 << 31) - 1):
-        yield f"count-{count}", f"two records, count {count}", V2(record(0) + record(1), count, last_offset_delta=1).bytes()
-    yield "empty-retained", "a batch emptied by compaction", V2(count=0, last_offset_delta=9, base_timestamp=-1, base_sequence=4).bytes()
+        yield (
+            f"count-{count}",
+            f"two records, count {count}",
+            V2(record(0) + record(1), count, last_offset_delta=1).bytes(),
+        )
+    yield (
+        "empty-retained",
+        "a batch emptied by compaction",
+        V2(count=0, last_offset_delta=9, base_timestamp=-1, base_sequence=4).bytes(),
+    )
     for codec, name in enumerate(CODECS):
-        yield f"count-0-{name}", f"no records, no payload, codec {name}", V2(count=0, attributes=codec).bytes()
-        yield f"count-0-{name}-junk", f"no records, a payload of junk, codec {name}", V2(b"junk", 0, attributes=codec).bytes()
+        yield (
+            f"count-0-{name}",
+            f"no records, no payload, codec {name}",
+            V2(count=0, attributes=codec).bytes(),
+        )
+        yield (
+            f"count-0-{name}-junk",
+            f"no records, a payload of junk, codec {name}",
+            V2(b"junk", 0, attributes=codec).bytes(),
+        )
     for delta in (-1, 0, 9, (1 << 31) - 1, -(1 << 31)):
-        yield f"last-offset-delta-{delta}", f"two records, lastOffsetDelta {delta}: not compared", one(last_offset_delta=delta)
+        yield (
+            f"last-offset-delta-{delta}",
+            f"two records, lastOffsetDelta {delta}: not compared",
+            one(last_offset_delta=delta),
+        )
     for base in (0, -1, -5, (1 << 31) - 1, -(1 << 31)):
-        yield f"sequence-{base}", f"baseSequence {base}: the next one after 2^31-1 is 0", one(base_sequence=base, producer_id=7, producer_epoch=1)
+        yield (
+            f"sequence-{base}",
+            f"baseSequence {base}: the next one after 2^31-1 is 0",
+            one(base_sequence=base, producer_id=7, producer_epoch=1),
+        )
     yield "offset-huge", "a base offset of 2^63-1: the sum goes round", one(base_offset=(1 << 63) - 1)
     yield "offset-negative", "a base offset of -1", one(base_offset=-1)
     yield "timestamps-negative", "negative times", one(base_timestamp=-500, max_timestamp=-400)
-    yield "timestamp-overflow", "a time beyond 2^63-1 goes round", V2(record(0, timestamp_delta=10), base_timestamp=(1 << 63) - 1).bytes()
-    yield "append-time", "append time replaces every record's own", V2(record(0, timestamp_delta=5), attributes=8).bytes()
-    yield "horizon-deltas", "deltas count from the delete horizon", V2(record(0, timestamp_delta=-900_000), attributes=0x40, base_timestamp=1_000_000).bytes()
-    yield "epoch-without-producer", "epoch and sequence without a producer id", one(producer_epoch=3, base_sequence=1)
+    yield (
+        "timestamp-overflow",
+        "a time beyond 2^63-1 goes round",
+        V2(record(0, timestamp_delta=10), base_timestamp=(1 << 63) - 1).bytes(),
+    )
+    yield (
+        "append-time",
+        "append time replaces every record's own",
+        V2(record(0, timestamp_delta=5), attributes=8).bytes(),
+    )
+    yield (
+        "horizon-deltas",
+        "deltas count from the delete horizon",
+        V2(record(0, timestamp_delta=-900_000), attributes=0x40, base_timestamp=1_000_000).bytes(),
+    )
+    yield (
+        "epoch-without-producer",
+        "epoch and sequence without a producer id",
+        one(producer_epoch=3, base_sequence=1),
+    )
 
 
 def records(builder: Builder) -> Iterator[Case]:
@@ -145,11 +208,23 @@ def control() -> Iterator[Case]:
     marker = struct.pack(">hi", 0, 3)
     for number, name in enumerate(("abort", "commit", "leader-change", "snapshot-header", "snapshot-footer")):
         yield f"control-{name}", f"control type {number}", one(struct.pack(">hh", 0, number), marker)
-    yield "control-unknown", "a type nobody knows: skipped by consumers, read all the same", one(struct.pack(">hh", 0, 99), marker)
+    yield (
+        "control-unknown",
+        "a type nobody knows: skipped by consumers, read all the same",
+        one(struct.pack(">hh", 0, 99), marker),
+    )
     yield "control-version-1", "a later version of the key", one(struct.pack(">hh", 1, 0), marker)
-    yield "control-key-short", "the key is looked at when it is asked for, not by the walk", one(b"\0\0", marker)
+    yield (
+        "control-key-short",
+        "the key is looked at when it is asked for, not by the walk",
+        one(b"\0\0", marker),
+    )
     yield "control-key-null", "likewise no key", one(None, marker)
-    yield "control-no-transaction", "control without the transaction bit", V2(record(0, b"\0\0\0\0", marker), attributes=0x20).bytes()
+    yield (
+        "control-no-transaction",
+        "control without the transaction bit",
+        V2(record(0, b"\0\0\0\0", marker), attributes=0x20).bytes(),
+    )
 
 
 def legacy(builder: Builder) -> Iterator[Case]:
@@ -162,14 +237,22 @@ def legacy(builder: Builder) -> Iterator[Case]:
         yield f"v{magic}-reserved", "reserved attribute bits", message(7, magic, attributes=0xF0)
         yield f"v{magic}-zstd", "zstd, which needs magic 2", message(7, magic, attributes=4)
         yield f"v{magic}-codec-5", "codec number 5", message(7, magic, attributes=5)
-        yield f"v{magic}-wrapper-null", "a wrapper with a null value", message(7, magic, None, None, attributes=1)
+        yield (
+            f"v{magic}-wrapper-null",
+            "a wrapper with a null value",
+            message(7, magic, None, None, attributes=1),
+        )
         for name, key in (("key-minus-2", b"\xff\xff\xff\xfe"), ("key-too-long", b"\0\0\0\x63")):
             time = b"" if magic == 0 else b"\0" * 8
             body = bytes([magic, 0]) + time + key + b"\0\0\0\x01v"
             data = struct.pack(">qiI", 7, 4 + len(body), zlib.crc32(body)) + body
             yield f"v{magic}-{name}", "a key size that is negative, or larger than the message", data
     body = b"\x01\0" + b"\0" * 8
-    yield "v1-size-14", "a magic 1 message as small as one of magic 0", struct.pack(">qiI", 7, 14, zlib.crc32(body)) + body
+    yield (
+        "v1-size-14",
+        "a magic 1 message as small as one of magic 0",
+        struct.pack(">qiI", 7, 14, zlib.crc32(body)) + body,
+    )
     yield "v1-time-minus-5", "a negative time", message(7, 1, timestamp=-5)
 
     pair = message(0) + message(1, timestamp=1001)
@@ -199,9 +282,17 @@ def legacy(builder: Builder) -> Iterator[Case]:
             data = message(offset, magic, None, packed, attributes=attributes | codec, timestamp=9000)
             yield f"wrapped-{name}-{CODECS[codec]}", why, data
     packed = builder.compress("lz4", message(10, 0), magic=1)
-    yield "v0-lz4-right-checksum", "magic 0 with LZ4's right header checksum", message(10, 0, None, packed, attributes=3)
+    yield (
+        "v0-lz4-right-checksum",
+        "magic 0 with LZ4's right header checksum",
+        message(10, 0, None, packed, attributes=3),
+    )
     packed = builder.compress("lz4", message(0), magic=0)
-    yield "v1-lz4-old-checksum", "magic 1 with the wrong LZ4 header checksum of old brokers", message(10, 1, None, packed, attributes=3)
+    yield (
+        "v1-lz4-old-checksum",
+        "magic 1 with the wrong LZ4 header checksum of old brokers",
+        message(10, 1, None, packed, attributes=3),
+    )
 
 
 def codecs(builder: Builder) -> Iterator[Case]:
@@ -214,53 +305,118 @@ def codecs(builder: Builder) -> Iterator[Case]:
         large = builder.compress(name, record(0, value=b"\x07" * 70_000))
         yield f"{name}-several-blocks", "a value of 70,000 bytes", V2(large, attributes=number).bytes()
         yield f"{name}-no-bytes", "no bytes, one record announced", V2(b"", 1, attributes=number).bytes()
-        yield f"{name}-stream-of-nothing", "an empty stream, no records", V2(builder.compress(name, b""), 0, attributes=number).bytes()
-        yield f"{name}-two-streams", "two streams, a record in each", V2(first + second, 2, attributes=number).bytes()
+        yield (
+            f"{name}-stream-of-nothing",
+            "an empty stream, no records",
+            V2(builder.compress(name, b""), 0, attributes=number).bytes(),
+        )
+        yield (
+            f"{name}-two-streams",
+            "two streams, a record in each",
+            V2(first + second, 2, attributes=number).bytes(),
+        )
         for tail in (b"\0", b"\0" * 3, b"\0" * 4, b"\xff" * 8, b"\0" * 19, b"\x55" * 40):
             mark = f"{len(tail)}-{tail[:1].hex()}"
-            yield f"{name}-tail-{mark}", f"{len(tail)} bytes of junk behind", replace(sound, payload=sound.payload + tail).bytes()
+            yield (
+                f"{name}-tail-{mark}",
+                f"{len(tail)} bytes of junk behind",
+                replace(sound, payload=sound.payload + tail).bytes(),
+            )
         for cut in (1, 4, 8, 12):
             yield f"{name}-cut-{cut}", f"cut by {cut}", replace(sound, payload=sound.payload[:-cut]).bytes()
         for at in range(16):
             data = bytearray(sound.payload)
             data[at] ^= 0x40
-            yield f"{name}-bit-{at}", f"one bit of byte {at} flipped", replace(sound, payload=bytes(data)).bytes()
+            yield (
+                f"{name}-bit-{at}",
+                f"one bit of byte {at} flipped",
+                replace(sound, payload=bytes(data)).bytes(),
+            )
         wrong = 1 + number % 4
-        yield f"{name}-called-{CODECS[wrong]}", "another codec's number", replace(sound, attributes=wrong).bytes()
-        yield f"{name}-second-cut", "the second stream is cut", V2(first + second[:-1], 1, attributes=number).bytes()
+        yield (
+            f"{name}-called-{CODECS[wrong]}",
+            "another codec's number",
+            replace(sound, attributes=wrong).bytes(),
+        )
+        yield (
+            f"{name}-second-cut",
+            "the second stream is cut",
+            V2(first + second[:-1], 1, attributes=number).bytes(),
+        )
     short = record(0)
     chunk = builder.compress("snappy", short)[20:]
     yield "snappy-raw", "one raw block without the stream's header", V2(chunk, attributes=2).bytes()
     head = b"\x82SNAPPY\0"
     body = struct.pack(">i", len(chunk)) + chunk
-    yield "snappy-version-little-endian", "version numbers little-endian", V2(head + b"\x01\0\0\0\x01\0\0\0" + body, attributes=2).bytes()
+    yield (
+        "snappy-version-little-endian",
+        "version numbers little-endian",
+        V2(head + b"\x01\0\0\0\x01\0\0\0" + body, attributes=2).bytes(),
+    )
     again = head + struct.pack(">ii", 1, 0) + body
-    yield "snappy-later-version-0", "a second header of version 0", V2(builder.compress("snappy", short) + again, attributes=2).bytes()
+    yield (
+        "snappy-later-version-0",
+        "a second header of version 0",
+        V2(builder.compress("snappy", short) + again, attributes=2).bytes(),
+    )
     for size in (-1, 0, (512 << 20) + 1):
-        yield f"snappy-chunk-{size}", f"a chunk of size {size}", V2(head + struct.pack(">iii", 1, 1, size) + chunk, attributes=2).bytes()
+        yield (
+            f"snappy-chunk-{size}",
+            f"a chunk of size {size}",
+            V2(head + struct.pack(">iii", 1, 1, size) + chunk, attributes=2).bytes(),
+        )
     plain = struct.pack("<I", len(short) | 1 << 31) + short + b"\0" * 4
     for name, descriptor in (("no-sums", "6040"), ("dependent", "4040"), ("dictionary", "6140"), ("version-2", "a040"),
                              ("block-checksums", "7040"), ("block-4m", "6070"), ("block-code-3", "6030"), ("reserved", "6041")):  # fmt: skip
         data = bytes.fromhex("04224d18" + descriptor)
         for checksum in (lz4_checksum(data[4:]), 0):
             why = f"descriptor {descriptor}, header checksum {checksum:02x}"
-            yield f"lz4-{name}-{checksum:02x}", why, V2(data + bytes([checksum]) + plain, attributes=3).bytes()
-    yield "zstd-skippable", "a skippable frame in front", V2(bytes.fromhex("502a4d18") + b"\x02\0\0\0ab" + builder.compress("zstd", short), attributes=4).bytes()
-    yield "zstd-window-2g", "a window of 2 GB", V2(bytes.fromhex("28b52ffd00a8") + struct.pack("<I", len(short) << 3 | 1)[:3] + short, attributes=4).bytes()
+            yield (
+                f"lz4-{name}-{checksum:02x}",
+                why,
+                V2(data + bytes([checksum]) + plain, attributes=3).bytes(),
+            )
+    yield (
+        "zstd-skippable",
+        "a skippable frame in front",
+        V2(
+            bytes.fromhex("502a4d18") + b"\x02\0\0\0ab" + builder.compress("zstd", short), attributes=4
+        ).bytes(),
+    )
+    yield (
+        "zstd-window-2g",
+        "a window of 2 GB",
+        V2(
+            bytes.fromhex("28b52ffd00a8") + struct.pack("<I", len(short) << 3 | 1)[:3] + short, attributes=4
+        ).bytes(),
+    )
 
 
 def built(builder: Builder) -> Iterator[Case]:
     """What Kafka's own builder writes: every magic, codec and level."""
     rows = "5,1000,6b,76 6,1001,~,7632 9,999,,"
     plain = "-1 -1 -1 false"
-    for magic, stamp in ((0, "NoTimestampType"), (1, "CreateTime"), (1, "LogAppendTime"), (2, "CreateTime"), (2, "LogAppendTime")):
+    for magic, stamp in (
+        (0, "NoTimestampType"),
+        (1, "CreateTime"),
+        (1, "LogAppendTime"),
+        (2, "CreateTime"),
+        (2, "LogAppendTime"),
+    ):
         for codec in CODECS:
             if magic < 2 and codec == "zstd":
                 continue
             append = 5000 if stamp == "LogAppendTime" else -1
             line = f"build {magic} {codec} - {stamp} 5 {append} {plain} 0 -1 {rows}"
             yield f"built-v{magic}-{codec}-{stamp}", "three records, a gap", builder.build([line])[0]
-    for codec, level in (("gzip", "1"), ("gzip", "9"), ("lz4", "1"), ("lz4", "17"), ("zstd", "-5"), ("zstd", "19")):
+    for codec, level in (
+        ("gzip", "1"),
+        ("gzip", "9"),
+        ("lz4", "1"),
+        ("lz4", "17"),
+        ("zstd", "-5"),
+        ("zstd", "19"),
+    ):
         line = f"build 2 {codec} {level} CreateTime 5 -1 {plain} 0 -1 {rows}"
         yield f"built-{codec}-{level}", f"level {level}", builder.build([line])[0]
     line = f"build 2 none - CreateTime 5 -1 77 3 2147483647 true 4 -1 {rows}"
@@ -282,5 +438,3 @@ def files(builder: Builder) -> dict[str, list[Case]]:
         "codecs": list(codecs(builder)),
         "built": list(built(builder)),
     }
-
-

@@ -15,7 +15,9 @@ def main() -> None:
     builder, oracle = Builder(), Oracle()
     for name, cases in files(builder).items():
         with (DIRECTORY / f"{name}.jsonl").open("w", encoding="utf-8") as out:
-            for (label, description, data), verdict in zip(cases, oracle.read(c[2] for c in cases), strict=True):
+            for (label, description, data), verdict in zip(
+                cases, oracle.read(c[2] for c in cases), strict=True
+            ):
                 found = difference(verdict, read(data))
                 if found is not None and intended(found) is None:
                     raise SystemExit(f"{label}: {found.text}: {data.hex()[:1000]}")
