@@ -14,8 +14,6 @@ def test_named_tests_exist() -> None:
     missing = [
         f"{path}::{name}"
         for path, name in named
-        if not re.search(
-            rf"\b(fn|def) {name}\b|^table!?\b.*\b{name}\b|^    {name},?$", (ROOT / path).read_text(), re.M
-        )
+        if not re.search(rf"\b(fn|def) {name}\b", (ROOT / path).read_text())
     ]
     assert missing == []
