@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import random
 
-LEVELS = {"none": ["-"], "gzip": ["-", "1", "9"], "snappy": ["-"], "lz4": ["-", "1", "17"], "zstd": ["-", "-5", "1", "19"]}
+LEVELS = {
+    "none": ["-"],
+    "gzip": ["-", "1", "9"],
+    "snappy": ["-"],
+    "lz4": ["-", "1", "17"],
+    "zstd": ["-", "-5", "1", "19"],
+}
 EDGES = [0, 1, 63, 64, 127, 128, 8191, 8192]
 
 
@@ -44,7 +50,10 @@ def request(rng: random.Random) -> str:
         transactional = rng.choice(["true", "false"])
     if magic == 2 and rng.random() < 0.1:
         horizon = rng.randrange(1 << 41)
-    words = [str(w) for w in (base, append_time, pid, epoch, sequence, transactional, rng.choice([-1, 0, 9]), horizon)]
+    words = [
+        str(w)
+        for w in (base, append_time, pid, epoch, sequence, transactional, rng.choice([-1, 0, 9]), horizon)
+    ]
     records = []
     offset = base
     for _ in range(rng.choice([1, 1, 2, 3, 10, 70, 200])):

@@ -9,7 +9,19 @@ from oracle import Builder
 from wire import CODECS, V2, batch, message, overlong, record, sealed, sized, varint
 
 # Positions of fields where single values matter: length, magic, attributes, deltas, count.
-FIELDS = [(8, "i"), (16, "b"), (17, "b"), (21, "h"), (22, "b"), (23, "i"), (27, "q"), (35, "q"), (43, "q"), (53, "i"), (57, "i")]
+FIELDS = [
+    (8, "i"),
+    (16, "b"),
+    (17, "b"),
+    (21, "h"),
+    (22, "b"),
+    (23, "i"),
+    (27, "q"),
+    (35, "q"),
+    (43, "q"),
+    (53, "i"),
+    (57, "i"),
+]
 VALUES = [-(1 << 31), -2, -1, 0, 1, 2, 13, 14, 21, 22, 48, 49, 60, 64, 127, 1 << 30, (1 << 31) - 1]
 
 
@@ -33,7 +45,7 @@ def _set_field(rng: random.Random, data: bytes) -> bytes:
 
 def _nudge_length(rng: random.Random, data: bytes) -> bytes:
     length = struct.unpack_from(">i", data, 8)[0] + rng.choice([-61, -8, -2, -1, 1, 2, 12])
-    return data[:8] + struct.pack(">i", length) + data[12:]
+    return data[:8] + struct.pack(">I", length % (1 << 32)) + data[12:]
 
 
 def _cut(rng: random.Random, data: bytes) -> bytes:
@@ -64,7 +76,9 @@ def _splice(rng: random.Random, data: bytes) -> bytes:
 
 
 def _tail(rng: random.Random, data: bytes) -> bytes:
-    return data + rng.choice([b"\0" * rng.randrange(30), rng.randbytes(rng.randrange(40)), data[: rng.randrange(70)]])
+    return data + rng.choice(
+        [b"\0" * rng.randrange(30), rng.randbytes(rng.randrange(40)), data[: rng.randrange(70)]]
+    )
 
 
 KINDS = [_flip, _flip, _set_field, _set_field, _nudge_length, _cut, _drop, _insert, _splice, _tail]
@@ -83,7 +97,9 @@ def _odd_varint(rng: random.Random, value: int) -> bytes:
     if kind == 0:
         return overlong(value, rng.choice([2, 3, 4, 5, 6, 10, 11]))
     if kind == 1:
-        return varint(rng.choice([-3, -2, -1, 0, 1, 5, 63, 64, 1 << 20, (1 << 31) - 1, -(1 << 31), 1 << 40, -(1 << 63)]))
+        return varint(
+            rng.choice([-3, -2, -1, 0, 1, 5, 63, 64, 1 << 20, (1 << 31) - 1, -(1 << 31), 1 << 40, -(1 << 63)])
+        )
     if kind == 2:
         return b"\xff" * rng.choice([4, 5, 9, 10]) + bytes([rng.randrange(128)])
     return varint(value)
@@ -113,7 +129,9 @@ def odd_record(rng: random.Random, delta: int) -> bytes:
 def odd_batches(rng: random.Random, builder: Builder, count: int) -> list[bytes]:
     """Magic 2 batches of odd records, under every codec: the walk, behind sound CRC and compression."""
     payloads = [
-        b"".join(odd_record(rng, i) if rng.random() < 0.5 else record(i) for i in range(rng.choice([1, 2, 3])))
+        b"".join(
+            odd_record(rng, i) if rng.random() < 0.5 else record(i) for i in range(rng.choice([1, 2, 3]))
+        )
         for _ in range(count)
     ]
     codecs = [rng.randrange(5) for _ in payloads]
@@ -144,30 +162,47 @@ def odd_wrappers(rng: random.Random, builder: Builder, count: int) -> list[bytes
                 timestamp=rng.choice([-1, -5, 0, 5000]), tail=rng.choice([b"", b"", b"xx"]), crc=7 if odd else None,
             )  # fmt: skip
             if rng.random() < 0.15:
-                one = one[:8] + struct.pack(">i", rng.choice([-1, 0, 13, 14, 21, 22, len(one), 1 << 30])) + one[12:]
+                one = (
+                    one[:8]
+                    + struct.pack(">i", rng.choice([-1, 0, 13, 14, 21, 22, len(one), 1 << 30]))
+                    + one[12:]
+                )
             inner.append(one)
         data = b"".join(inner)
         sets.append(data[: len(data) - rng.choice([0, 0, 0, 0, 1, 5])])
         kinds.append((outer, rng.choice([1, 2, 3, 3, 4])))
     stored = builder.build(
-        [f"compress {m} {CODECS[c if c < 4 else 1]} - {data.hex()}" for (m, c), data in zip(kinds, sets, strict=True)]
+        [
+            f"compress {m} {CODECS[c if c < 4 else 1]} - {data.hex()}"
+            for (m, c), data in zip(kinds, sets, strict=True)
+        ]
     )
     out = []
     for (magic, codec), data in zip(kinds, stored, strict=True):
         value = None if rng.random() < 0.03 else data
         attributes = codec | rng.choice([0, 0, 8, 0x10])
-        out.append(message(rng.choice([0, 2, 102, 1 << 41, 1]), magic, None, value, attributes=attributes, timestamp=9000))
+        out.append(
+            message(
+                rng.choice([0, 2, 102, 1 << 41, 1]), magic, None, value, attributes=attributes, timestamp=9000
+            )
+        )
     return out
 
 
 def odd_payloads(rng: random.Random, builder: Builder, count: int) -> list[bytes]:
     """Sound records whose compressed form is damaged, twice there, cut or has something behind."""
-    plain = [b"".join(record(i, value=rng.randbytes(30) * rng.choice([1, 40, 3000])) for i in range(2)) for _ in range(8)]
+    plain = [
+        b"".join(record(i, value=rng.randbytes(30) * rng.choice([1, 40, 3000])) for i in range(2))
+        for _ in range(8)
+    ]
     codecs = [rng.randrange(1, 5) for _ in range(count)]
     picked = [rng.choice(plain) for _ in range(count)]
     levels = [rng.choice(["-", "1"]) if CODECS[c] != "snappy" else "-" for c in codecs]
     stored = builder.build(
-        [f"compress 2 {CODECS[c]} {lv} {data.hex()}" for c, lv, data in zip(codecs, levels, picked, strict=True)]
+        [
+            f"compress 2 {CODECS[c]} {lv} {data.hex()}"
+            for c, lv, data in zip(codecs, levels, picked, strict=True)
+        ]
     )
     out = []
     for codec, data in zip(codecs, stored, strict=True):
@@ -178,7 +213,9 @@ def odd_payloads(rng: random.Random, builder: Builder, count: int) -> list[bytes
             data += rng.choice([b"\0", b"\0" * 4, b"\xff" * 8, rng.randbytes(20), data, data[:16], data[:5]])
         elif kind == 2:
             # The frame's own header and its end are where the rules are.
-            place = rng.choice([rng.randrange(min(24, len(data))), len(data) - 1 - rng.randrange(min(12, len(data)))])
+            place = rng.choice(
+                [rng.randrange(min(24, len(data))), len(data) - 1 - rng.randrange(min(12, len(data)))]
+            )
             data = data[:place] + bytes([rng.randrange(256)]) + data[place + 1 :]
         elif kind == 3:
             data = _flip(rng, data)
@@ -200,5 +237,3 @@ def sample() -> list[bytes]:
         message(7) + message(8, 0) + batch([record(0)]),
         batch([], count=0),
     ]
-
-

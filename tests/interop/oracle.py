@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ class Process:
         command = ["java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", path, main]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def ask(self, lines: Sequence[str]) -> Iterator[str]:
+    def ask(self, lines: Sequence[str]) -> list[str]:
         """The answers, in order. Writes from another thread, or both pipes would fill up."""
         process = self._process
         assert process.stdin is not None
@@ -40,12 +40,15 @@ class Process:
 
         with ThreadPoolExecutor(1) as pool:
             written = pool.submit(write)
+            answers_read: list[str] = []
             for line in lines:
                 answer = answers.readline()
                 if not answer:
                     raise RuntimeError(f"the Java process ended (code {process.wait()}) at {line[:200]}")
-                yield answer.rstrip("\n")
+                answers_read.append(answer.rstrip("\n"))
             written.result()
+        # All of them, always: a test that fails halfway must not leave both sides waiting.
+        return answers_read
 
     def close(self) -> None:
         self._process.kill()
@@ -58,9 +61,8 @@ class Oracle(Process):
     def __init__(self) -> None:
         super().__init__("Oracle", READS)
 
-    def read(self, inputs: Iterable[bytes]) -> Iterator[dict[str, Any]]:
-        for answer in self.ask([data.hex() for data in inputs]):
-            yield json.loads(answer)
+    def read(self, inputs: Iterable[bytes]) -> list[dict[str, Any]]:
+        return [json.loads(answer) for answer in self.ask([data.hex() for data in inputs])]
 
 
 class Builder(Process):

@@ -37,7 +37,7 @@ def agree(oracle: Oracle, inputs: list[bytes], least: int) -> Counter[str]:
 
 def test_built(oracle: Oracle, builder: Builder) -> None:
     rng = random.Random(1)
-    inputs = builder.build([generate.request(rng) for _ in range(2000)])
+    inputs = builder.build([generate.request(rng) for _ in range(800)])
     assert {data[16] for data in inputs} == {0, 1, 2}
     for data, kafka in zip(inputs, oracle.read(inputs), strict=True):
         assert accepted(kafka), kafka["error"]
@@ -48,7 +48,7 @@ def test_built(oracle: Oracle, builder: Builder) -> None:
 
 def test_damaged(oracle: Oracle, builder: Builder) -> None:
     rng = random.Random(2)
-    built = builder.build([generate.request(rng) for _ in range(600)])
+    built = builder.build([generate.request(rng) for _ in range(300)])
     small = [data for data in built if len(data) < 3000] + mutate.sample() * 20
     agree(oracle, [mutate.damaged(rng, rng.choice(small)) for _ in range(15_000)], least=2000)
 

@@ -147,6 +147,7 @@ public final class Oracle {
     private static StringBuilder error(Throwable refusal, StringBuilder json) {
         if (refusal == null) return json.append("null");
         String text = refusal.getClass().getSimpleName() + ": " + refusal.getMessage();
+        if (refusal.getCause() != null) text += " <- " + refusal.getCause();
         json.append('"');
         for (char c : text.toCharArray()) {
             if (c == '"' || c == '\\') json.append('\\').append(c);
