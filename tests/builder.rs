@@ -258,6 +258,7 @@ fn forbidden_options() {
         let error = builder.append(0, 0, Some(&[0; 4]), None, &[]).unwrap_err();
         assert_eq!(summary(&error), (ErrorKind::InvalidOptions(why), Some(0), None));
         assert_eq!(builder.build().unwrap_err().kind(), &ErrorKind::InvalidOptions(why));
+        assert_eq!(builder.validate().unwrap_err().kind(), &ErrorKind::InvalidOptions(why));
     }
     for new in older {
         let error = new(Compression::Zstd).append(0, 0, None, None, &[]).unwrap_err();
@@ -375,6 +376,7 @@ fn levels() {
         (Compression::Zstd, -131_073),
     ] {
         let mut builder = RecordsBuilder::v2(codec).level(level);
+        assert_eq!(builder.validate().unwrap_err().kind().name(), "unsupported_level");
         builder.append(0, 0, None, Some(&value), &[]).unwrap();
         let error = builder.build().unwrap_err();
         assert!(

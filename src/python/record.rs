@@ -111,6 +111,21 @@ impl PyRecord {
         range.map(|range| View::memoryview(py, self.batch.share(range))).transpose()
     }
 
+    /// The record as the core knows it; what a legacy message's attributes say is said elsewhere.
+    pub(super) fn as_record(&self) -> Record<'_> {
+        let entry = self.entry();
+        Record {
+            offset: entry.offset,
+            timestamp: entry.timestamp,
+            timestamp_type: entry.timestamp_type,
+            sequence: entry.sequence,
+            attributes: if self.batch.is_legacy { 0 } else { entry.attributes },
+            key: self.batch.key(entry),
+            value: self.batch.value(entry),
+            headers: self.header_list(),
+        }
+    }
+
     fn header_list(&self) -> Headers<'_> {
         let entry = self.entry();
         Headers::from_parts(self.batch.slice(entry.headers), entry.header_count)
