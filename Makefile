@@ -54,7 +54,8 @@ test-rust:
 	@scripts/prerequisites "$(PYTHON)"
 	$(CARGO_TEST)
 	$(CARGO_TEST) --features arrow,serde --doc
-	for codec in gzip snappy lz4 zstd; do cargo check --quiet --profile $(PROFILE) --no-default-features --features $$codec || exit 1; done
+	$(CARGO_TEST) --features lz4-hc --test builder
+	for codec in gzip snappy lz4 zstd lz4-hc; do cargo check --quiet --profile $(PROFILE) --no-default-features --features $$codec || exit 1; done
 	cargo check --quiet --profile $(PROFILE) --no-default-features
 
 test-python: $(VENV)/built

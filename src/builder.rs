@@ -344,6 +344,17 @@ impl RecordsBuilder {
         forbid(negative(self.options.append_time), "the log append time is negative")
     }
 
+    /// Finds now what [`append`](Self::append) and [`build`](Self::build) would refuse about the
+    /// options, whatever the records.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidOptions`], [`ErrorKind::UnsupportedCompression`],
+    /// [`ErrorKind::UnsupportedLevel`].
+    pub fn validate(&mut self) -> Result<()> {
+        self.check_options()?;
+        made(&mut self.compressor, self.codec, self.level).map(drop)
+    }
+
     /// Whether a record with these fields fits within the size limit, if it follows at the next
     /// offset. True for the first record whatever its size, as in Kafka; [`append`](Self::append)
     /// is strict.
@@ -418,10 +429,7 @@ impl RecordsBuilder {
         if self.record_count() == 0 {
             return Ok(());
         }
-        let compressor = match &mut self.compressor {
-            Some(compressor) => compressor,
-            none => none.insert(Compressor::with_level(self.codec, self.level)?),
-        };
+        let compressor = made(&mut self.compressor, self.codec, self.level)?;
         let written = match &self.records {
             Growing::V2(batch) => batch.finish(self.options.header(batch), compressor, out)?,
             Growing::Legacy(set) => set.finish(compressor, out)?,
@@ -518,6 +526,14 @@ impl Options {
             | flag(self.control, CONTROL)
             | flag(self.delete_horizon_ms.is_some(), DELETE_HORIZON)
     }
+}
+
+/// The compressor, made when first needed.
+fn made(slot: &mut Option<Compressor>, codec: Compression, level: Option<i32>) -> Result<&mut Compressor> {
+    Ok(match slot {
+        Some(compressor) => compressor,
+        none => none.insert(Compressor::with_level(codec, level)?),
+    })
 }
 
 #[cold]

@@ -6,8 +6,8 @@ mod handmade;
 
 use handmade::{Row, hex, read_all, summary};
 use magicbyte::{
-    Batch, Batches, Compression, ControlRecord, Decompressor, Endpoint, ErrorKind, Header, RecordsBuilder,
-    TimestampType, Voter,
+    Batch, Batches, Compression, Compressor, ControlRecord, Decompressor, Endpoint, ErrorKind, Header,
+    RecordsBuilder, TimestampType, Voter,
 };
 use serde_json::Value;
 
@@ -258,6 +258,7 @@ fn forbidden_options() {
         let error = builder.append(0, 0, Some(&[0; 4]), None, &[]).unwrap_err();
         assert_eq!(summary(&error), (ErrorKind::InvalidOptions(why), Some(0), None));
         assert_eq!(builder.build().unwrap_err().kind(), &ErrorKind::InvalidOptions(why));
+        assert_eq!(builder.validate().unwrap_err().kind(), &ErrorKind::InvalidOptions(why));
     }
     for new in older {
         let error = new(Compression::Zstd).append(0, 0, None, None, &[]).unwrap_err();
@@ -375,6 +376,7 @@ fn levels() {
         (Compression::Zstd, -131_073),
     ] {
         let mut builder = RecordsBuilder::v2(codec).level(level);
+        assert_eq!(builder.validate().unwrap_err().kind().name(), "unsupported_level");
         builder.append(0, 0, None, Some(&value), &[]).unwrap();
         let error = builder.build().unwrap_err();
         assert!(
@@ -407,6 +409,31 @@ fn lz4_high_compression() {
                 assert!(error.to_string().contains("feature lz4-hc"), "{error}");
             }
             other => panic!("level {level}: {other:?}"),
+        }
+    }
+}
+
+/// No codec's output is larger than the room it was given, whatever the level.
+#[test]
+fn noise_in_every_codec_and_level() {
+    let mut state = 1u64;
+    let noise: Vec<u8> = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 56) as u8
+    })
+    .take(200_000)
+    .collect();
+    for codec in Compression::ALL {
+        let levels = codec.levels().map_or(0..=0, |levels| -1.max(*levels.start())..=*levels.end());
+        for level in levels {
+            let Ok(mut compressor) = Compressor::with_level(codec, (level != 0).then_some(level)) else {
+                continue;
+            };
+            for size in [0, 1, 15, 16, 1000, 8192, 8193, 65_535, 65_536, 70_000, 200_000] {
+                let compressed = compressor.compress(2, &noise[..size]).unwrap();
+                let back = Decompressor::new().decompress(codec, 2, compressed).unwrap().to_vec();
+                assert!(back == noise[..size], "{} level {level}, {size} bytes", codec.name());
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ Import the public names from `magicbyte`. The functions of the job layer at the 
 `magicbyte.jobs.model`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, Self, final
@@ -28,6 +28,7 @@ __all__ = [
     "Record",
     "RecordBatch",
     "RecordIterator",
+    "RecordsBuilder",
     "RescuerCore",
     "_Batch",
     "__version__",
@@ -233,6 +234,106 @@ class Record:
     @property
     def control(self) -> dict[str, Any] | None:
         """For a record of a control batch: its `type` and payload. Raises Error if it is malformed."""
+
+_Headers = Iterable[tuple[str | Buffer, Buffer | None]]
+_RecordTuple = (
+    tuple[int, int, Buffer | None, Buffer | None]
+    | tuple[int, int, Buffer | None, Buffer | None, _Headers | None]
+)
+
+@final
+class RecordsBuilder:
+    """Builds one batch after another; contexts and buffers are kept between them.
+
+    Uncompressed and snappy batches are the bytes Kafka writes for the same records; of the other
+    codecs, frames that Kafka reads. Keys, values and header values are any object with the buffer
+    protocol over bytes (`bytes` is the fastest), or None for null.
+
+    Args:
+        magic: 2, or 1 or 0: a message for each record, or one wrapper if compressed.
+        compression: the codec; zstd needs magic 2.
+        level: gzip -1 or 1 to 9, zstd -131072 to 22, lz4 9 (more only in builds with the feature
+            `lz4-hc`); None for Kafka's default.
+        producer_id: an idempotent producer's id, -1 for none; with `producer_epoch` and
+            `base_sequence`, which goes on behind each batch built (-1 in control batches).
+        is_transactional: the batch belongs to a transaction of its producer.
+        is_control: the batch holds control records; keys are checked to be theirs.
+        partition_leader_epoch: epoch of the leader that appends the batch, -1 for none.
+        delete_horizon_ms: when (ms) tombstones or the marker may go.
+        timestamp_type: follows from `magic` and `log_append_time`; an error if it contradicts them.
+        log_append_time: the broker's time (ms), which stands for every record's own.
+        base_offset: offset of the first batch, if it begins before its first record.
+        max_size_in_bytes: the most a batch may have; compressed ones are judged by the estimate.
+
+    Raises:
+        Error: for options that Kafka does not combine (`kind` is "invalid_options"), or with the
+            subclasses UnsupportedMagicError and UnsupportedCompressionError.
+
+    """
+
+    def __new__(
+        cls,
+        magic: int = 2,
+        compression: int = 0,
+        level: int | None = None,
+        *,
+        producer_id: int = ...,
+        producer_epoch: int = ...,
+        base_sequence: int = ...,
+        is_transactional: bool = False,
+        is_control: bool = False,
+        partition_leader_epoch: int = ...,
+        delete_horizon_ms: int | None = None,
+        timestamp_type: int | None = None,
+        log_append_time: int | None = None,
+        base_offset: int | None = None,
+        max_size_in_bytes: int | None = None,
+    ) -> Self: ...
+    def append(
+        self,
+        offset: int,
+        timestamp: int,
+        key: Buffer | None = None,
+        value: Buffer | None = None,
+        headers: _Headers | None = None,
+    ) -> None:
+        """Appends one record: its absolute offset, and its timestamp in ms (-1 for none).
+
+        Offsets rise from one to the next, within 2**31 - 1 of the base; gaps are kept. A header key
+        that is a str is written as UTF-8, surrogate escapes as the bytes they stand for.
+
+        Raises InvalidRecordError or LimitExceededError with `record_index` and `field`; the batch is
+        then as it was before.
+        """
+    def append_many(self, records: Iterable[_RecordTuple | Record]) -> None:
+        """Appends tuples (offset, timestamp, key, value) with or without headers, or records.
+
+        Raises as `append` for the first that is refused; those before it stay in the batch.
+        """
+    def has_room_for(
+        self,
+        timestamp: int,
+        key: Buffer | None = None,
+        value: Buffer | None = None,
+        headers: _Headers | None = None,
+    ) -> bool:
+        """Whether one more record keeps within `max_size_in_bytes`: as in Kafka, always for the first."""
+    @property
+    def estimated_size_in_bytes(self) -> int:
+        """Bytes of the batch if built now: exact if uncompressed, else from the ratio so far."""
+    @property
+    def record_count(self) -> int:
+        """How many records the batch has so far."""
+    def build(self) -> bytes:
+        """The finished batch, empty if there are no records; the builder begins the next.
+
+        Releases the GIL.
+        """
+    def empty_batch(self, last_offset: int, max_timestamp: int) -> bytes:
+        """What compaction keeps of a batch whose records are all gone: 61 bytes, magic 2 only.
+
+        It begins at the `base_offset` given and ends at `last_offset` (inclusive).
+        """
 
 # --- below magicbyte.log ---
 

@@ -122,19 +122,28 @@ impl Encoder {
     }
 
     pub(super) fn compress(&mut self, data: &[u8], output: &mut Vec<u8>) -> Result<usize> {
-        // zlib's own bound for its default window.
-        let bound = data.len() + (data.len() >> 12) + (data.len() >> 14) + (data.len() >> 25) + 13;
-        let out = room(output, HEADER.len() + bound + TRAILER);
-        out[..HEADER.len()].copy_from_slice(&HEADER);
+        // Fast levels write what does not compress with fixed codes of up to nine bits.
+        let mut room_left = data.len() / 8 + 64;
         self.0.reset();
-        let status = self
-            .0
-            .compress(data, &mut out[HEADER.len()..], FlushCompress::Finish)
-            .map_err(|error| failed(format!("gzip: {error}")))?;
-        let end = HEADER.len() + self.0.total_out() as usize;
-        if status != Status::StreamEnd || out.len() < end + TRAILER {
-            return Err(failed("gzip: the stream is larger than its bound"));
+        loop {
+            let (read, end) = (self.0.total_in() as usize, HEADER.len() + self.0.total_out() as usize);
+            let out = room(output, end + (data.len() - read) + room_left + TRAILER);
+            let space = out.len() - TRAILER;
+            let status = self
+                .0
+                .compress(&data[read..], &mut out[end..space], FlushCompress::Finish)
+                .map_err(|error| failed(format!("gzip: {error}")))?;
+            if status == Status::StreamEnd {
+                break;
+            }
+            room_left *= 2;
+            if room_left > 8 * data.len() + 1024 {
+                return Err(failed("gzip: the stream does not end"));
+            }
         }
+        let end = HEADER.len() + self.0.total_out() as usize;
+        let out = room(output, end + TRAILER);
+        out[..HEADER.len()].copy_from_slice(&HEADER);
         out[end..end + 4].copy_from_slice(&crc32(data).to_le_bytes());
         out[end + 4..end + TRAILER].copy_from_slice(&(data.len() as u32).to_le_bytes());
         Ok(end + TRAILER)

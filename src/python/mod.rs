@@ -2,6 +2,7 @@
 
 mod arrow;
 mod batch;
+mod builder;
 mod errors;
 mod facade;
 mod jobs;
@@ -24,6 +25,8 @@ mod _core {
     use super::arrow::{PyArrowBatch, PyArrowSchema, arrow_schema};
     #[pymodule_export]
     use super::batch::{BatchBase, LegacyBatch, PyBatches, RecordBatch, read_batches};
+    #[pymodule_export]
+    use super::builder::PyRecordsBuilder;
     #[pymodule_export]
     use super::jobs::{
         PyChunkDecoder, list_partition, offset_for_timestamp, plan_partition, reconcile, survey_segment,

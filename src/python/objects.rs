@@ -257,6 +257,17 @@ pub(super) fn memoryview(batch: &Bound<'_, IndexedBatch>, slice: Slice) -> PyRes
     unsafe { Bound::from_owned_ptr_or_err(batch.py(), made) }.map(Bound::unbind)
 }
 
+/// The record that a `Record` object stands for; none if it is another object.
+pub(super) fn record_of<'a>(object: &'a Bound<'_, PyAny>) -> Option<crate::Record<'a>> {
+    let is_record = ptr::eq(object.get_type_ptr(), RECORD.type_object.load(Ordering::Acquire));
+    is_record.then(|| {
+        // SAFETY: the type was compared, and cannot be subclassed; the references live no longer than
+        // the borrow of the object.
+        let (batch, entry) = unsafe { parts(object.as_ptr()) };
+        batch.record(entry)
+    })
+}
+
 /// Reads a record's batch and entry.
 ///
 /// # Safety

@@ -112,6 +112,20 @@ impl IndexedBatch {
         self.data.get(start..start + slice.length as usize).unwrap_or_default()
     }
 
+    /// The record as the core knows it; what a legacy message's attributes say is said elsewhere.
+    pub(super) fn record(&self, entry: &Entry) -> Record<'_> {
+        Record {
+            offset: entry.offset,
+            timestamp: entry.timestamp,
+            timestamp_type: entry.timestamp_type,
+            sequence: entry.sequence,
+            attributes: if self.is_legacy { 0 } else { entry.attributes as i8 },
+            key: self.key(entry),
+            value: self.value(entry),
+            headers: self.header_list(entry),
+        }
+    }
+
     fn header_list(&self, entry: &Entry) -> Headers<'_> {
         Headers::from_parts(self.slice(entry.headers), entry.header_count)
     }

@@ -1,0 +1,263 @@
+//! `RecordsBuilder`: arguments in, batches out.
+
+use std::borrow::Cow;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString, PyTuple};
+
+use super::errors::to_py;
+use super::objects;
+use super::view::content;
+use crate::{Compression, Error, ErrorKind, Header, RecordsBuilder, TimestampType};
+
+/// Builds batches of any magic.
+#[pyclass(frozen, name = "RecordsBuilder", module = "magicbyte")]
+pub(super) struct PyRecordsBuilder(Mutex<RecordsBuilder>);
+
+type Content<'a> = Option<Cow<'a, [u8]>>;
+
+impl PyRecordsBuilder {
+    fn lock(&self) -> MutexGuard<'_, RecordsBuilder> {
+        // A builder is sound after any panic: it begins a batch anew or refuses to.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn append_objects(
+        &self,
+        py: Python<'_>,
+        (offset, timestamp): (i64, i64),
+        (key, value): (Option<&Bound<'_, PyAny>>, Option<&Bound<'_, PyAny>>),
+        headers: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let (key, value) = (optional(key)?, optional(value)?);
+        let appended = match headers {
+            None => self.lock().append(offset, timestamp, key.as_deref(), value.as_deref(), &[]),
+            Some(headers) => {
+                let items = self.items(headers)?;
+                let headers = self.headers(py, &items)?;
+                let headers = borrowed(&headers);
+                self.lock().append(offset, timestamp, key.as_deref(), value.as_deref(), &headers)
+            }
+        };
+        appended.map_err(|e| to_py(py, &e))
+    }
+
+    fn append_tuple(&self, py: Python<'_>, tuple: &Bound<'_, PyTuple>) -> PyResult<()> {
+        let headers = match tuple.len() {
+            4 => None,
+            5 => Some(tuple.get_item(4)?).filter(|headers| !headers.is_none()),
+            _ => return Err(no_record()),
+        };
+        let place = (tuple.get_item(0)?.extract()?, tuple.get_item(1)?.extract()?);
+        let (key, value) = (tuple.get_item(2)?, tuple.get_item(3)?);
+        self.append_objects(py, place, (Some(&key), Some(&value)), headers.as_ref())
+    }
+
+    fn items<'py>(
+        &self,
+        headers: &Bound<'py, PyAny>,
+    ) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
+        headers.try_iter()?.map(|header| header?.extract()).collect()
+    }
+
+    fn headers<'a>(
+        &self,
+        py: Python<'_>,
+        items: &'a [(Bound<'_, PyAny>, Bound<'_, PyAny>)],
+    ) -> PyResult<Vec<(Cow<'a, [u8]>, Content<'a>)>> {
+        let null_key = || {
+            let error = Error::new(ErrorKind::InvalidRecord("a header's key is null")).in_field("headerKey");
+            to_py(py, &error.at_record(self.lock().record_count()))
+        };
+        let header = |(key, value): &'a (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+            if key.is_none() {
+                return Err(null_key());
+            }
+            Ok((header_key(key)?, optional(Some(value))?))
+        };
+        items.iter().map(header).collect()
+    }
+}
+
+fn no_record() -> PyErr {
+    PyTypeError::new_err("expected tuples (offset, timestamp, key, value[, headers]) or records")
+}
+
+fn borrowed<'a>(headers: &'a [(Cow<'_, [u8]>, Content<'_>)]) -> Vec<Header<'a>> {
+    headers.iter().map(|(key, value)| Header { key, value: value.as_deref() }).collect()
+}
+
+/// Null for an argument that is None or left out.
+fn optional<'a>(object: Option<&'a Bound<'_, PyAny>>) -> PyResult<Content<'a>> {
+    object.filter(|object| !object.is_none()).map(content).transpose()
+}
+
+/// A str as UTF-8, its surrogate escapes as the bytes they came from; or bytes.
+fn header_key<'a>(key: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
+    let Ok(text) = key.cast::<PyString>() else { return content(key) };
+    match text.to_str() {
+        Ok(text) => Ok(Cow::Borrowed(text.as_bytes())),
+        Err(_) => {
+            let bytes = text.call_method1("encode", ("utf-8", "surrogateescape"))?;
+            Ok(Cow::Owned(bytes.cast::<PyBytes>()?.as_bytes().to_vec()))
+        }
+    }
+}
+
+#[pymethods]
+impl PyRecordsBuilder {
+    #[new]
+    #[pyo3(signature = (
+        magic = 2, compression = 0, level = None, *, producer_id = -1, producer_epoch = -1, base_sequence = -1,
+        is_transactional = false, is_control = false, partition_leader_epoch = -1, delete_horizon_ms = None,
+        timestamp_type = None, log_append_time = None, base_offset = None, max_size_in_bytes = None,
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments")]
+    fn new(
+        py: Python<'_>,
+        magic: i8,
+        compression: u8,
+        level: Option<i32>,
+        producer_id: i64,
+        producer_epoch: i16,
+        base_sequence: i32,
+        is_transactional: bool,
+        is_control: bool,
+        partition_leader_epoch: i32,
+        delete_horizon_ms: Option<i64>,
+        timestamp_type: Option<i8>,
+        log_append_time: Option<i64>,
+        base_offset: Option<i64>,
+        max_size_in_bytes: Option<usize>,
+    ) -> PyResult<Self> {
+        let codec = Compression::from_id(compression).map_err(|e| to_py(py, &e))?;
+        let mut builder = match magic {
+            0 => RecordsBuilder::v0(codec),
+            1 => RecordsBuilder::v1(codec),
+            2 => RecordsBuilder::v2(codec),
+            other => return Err(to_py(py, &ErrorKind::UnsupportedMagic(other).into())),
+        };
+        check_timestamp_type(magic, timestamp_type, log_append_time)?;
+        builder = builder
+            .producer(producer_id, producer_epoch, base_sequence)
+            .partition_leader_epoch(partition_leader_epoch);
+        if is_transactional {
+            builder = builder.transactional();
+        }
+        if is_control {
+            builder = builder.control();
+        }
+        if let Some(level) = level {
+            builder = builder.level(level);
+        }
+        if let Some(time) = delete_horizon_ms {
+            builder = builder.delete_horizon_ms(time);
+        }
+        if let Some(time) = log_append_time {
+            builder = builder.log_append_time(time);
+        }
+        if let Some(offset) = base_offset {
+            builder = builder.base_offset(offset);
+        }
+        if let Some(size) = max_size_in_bytes {
+            builder = builder.max_size_in_bytes(size);
+        }
+        builder.validate().map_err(|e| to_py(py, &e))?;
+        Ok(Self(Mutex::new(builder)))
+    }
+
+    /// Appends one record.
+    #[pyo3(signature = (offset, timestamp, key = None, value = None, headers = None))]
+    fn append(
+        &self,
+        py: Python<'_>,
+        offset: i64,
+        timestamp: i64,
+        key: Option<&Bound<'_, PyAny>>,
+        value: Option<&Bound<'_, PyAny>>,
+        headers: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        self.append_objects(py, (offset, timestamp), (key, value), headers)
+    }
+
+    /// Appends tuples (offset, timestamp, key, value[, headers]) or records.
+    fn append_many(&self, py: Python<'_>, records: &Bound<'_, PyAny>) -> PyResult<()> {
+        for item in records.try_iter()? {
+            let item = item?;
+            if let Ok(tuple) = item.cast::<PyTuple>() {
+                self.append_tuple(py, tuple)?;
+            } else if let Some(record) = objects::record_of(&item) {
+                let appended = self.lock().append_record(&record);
+                appended.map_err(|e| to_py(py, &e))?;
+            } else {
+                return Err(no_record());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a record with these fields fits.
+    #[pyo3(signature = (timestamp, key = None, value = None, headers = None))]
+    fn has_room_for(
+        &self,
+        py: Python<'_>,
+        timestamp: i64,
+        key: Option<&Bound<'_, PyAny>>,
+        value: Option<&Bound<'_, PyAny>>,
+        headers: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<bool> {
+        let (key, value) = (optional(key)?, optional(value)?);
+        let items = headers.map(|headers| self.items(headers)).transpose()?.unwrap_or_default();
+        let headers = self.headers(py, &items)?;
+        let headers = borrowed(&headers);
+        Ok(self.lock().has_room_for(timestamp, key.as_deref(), value.as_deref(), &headers))
+    }
+
+    /// Bytes of the batch if built now.
+    #[getter]
+    fn estimated_size_in_bytes(&self) -> usize {
+        self.lock().estimated_size_in_bytes()
+    }
+
+    /// How many records the batch has so far.
+    #[getter]
+    fn record_count(&self) -> u32 {
+        self.lock().record_count()
+    }
+
+    /// The finished batch.
+    fn build<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let built = py.detach(|| self.lock().build());
+        Ok(PyBytes::new(py, &built.map_err(|e| to_py(py, &e))?))
+    }
+
+    /// What compaction keeps of a batch whose records are all gone.
+    fn empty_batch<'py>(
+        &self,
+        py: Python<'py>,
+        last_offset: i64,
+        max_timestamp: i64,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let built = self.lock().empty_batch(last_offset, max_timestamp);
+        Ok(PyBytes::new(py, &built.map_err(|e| to_py(py, &e))?))
+    }
+}
+
+/// The type says no more than magic and append time do; it may not contradict them.
+fn check_timestamp_type(magic: i8, given: Option<i8>, append_time: Option<i64>) -> PyResult<()> {
+    let implied = match append_time {
+        _ if magic == 0 => TimestampType::NoTimestampType,
+        Some(_) => TimestampType::LogAppendTime,
+        None => TimestampType::CreateTime,
+    };
+    match given {
+        Some(given) if given != implied as i8 => Err(PyValueError::new_err(format!(
+            "timestamp_type {given} does not go with magic {magic} and log_append_time {}: expected {}",
+            append_time.map_or("None".to_owned(), |time| time.to_string()),
+            implied as i8,
+        ))),
+        _ => Ok(()),
+    }
+}

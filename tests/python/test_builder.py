@@ -1,0 +1,251 @@
+"""RecordsBuilder: Kafka's bytes for the same records, every option, what is refused."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import magicbyte
+import pytest
+from magicbyte import Compression, RecordsBuilder, TimestampType
+
+BUILT = Path(__file__).parent.parent / "data" / "built.jsonl"
+
+
+def content(pattern: str | None) -> bytes | None:
+    """Expands `<hex>*<times>`."""
+    if pattern is None:
+        return None
+    hex_digits, _, times = pattern.partition("*")
+    return bytes.fromhex(hex_digits) * int(times or 1)
+
+
+def cases() -> Iterator[dict[str, Any]]:
+    for line in BUILT.read_text().splitlines():
+        yield json.loads(line)
+
+
+def build(case: dict[str, Any]) -> bytes:
+    producer_id, epoch, sequence = case["producer"]
+    builder = RecordsBuilder(
+        case["magic"],
+        Compression[case["codec"].upper()],
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=sequence,
+        is_transactional=case["transactional"],
+        partition_leader_epoch=case["leader_epoch"],
+        delete_horizon_ms=case["delete_horizon"] if case["delete_horizon"] >= 0 else None,
+        log_append_time=case["append_time"] if case["append_time"] >= 0 else None,
+        base_offset=case["base_offset"],
+    )
+    for offset, timestamp, key, value, headers in case["records"]:
+        builder.append(
+            offset=offset,
+            timestamp=timestamp,
+            key=content(key),
+            value=content(value),
+            headers=[(content(key) or b"", content(value)) for key, value in headers],
+        )
+    assert builder.record_count == len(case["records"])
+    assert builder.estimated_size_in_bytes == case["estimate"]
+    return builder.build()
+
+
+def test_bytes_are_kafkas() -> None:
+    equal = 0
+    for case in cases():
+        built = build(case)
+        if case["bytes"]:
+            assert built.hex() == case["bytes"], case
+            equal += 1
+        records = [record for batch in magicbyte.read_batches(built) for record in batch]
+        for record, (offset, _, key, value, headers) in zip(records, case["records"], strict=True):
+            assert (record.offset, record.key, record.value) == (offset, content(key), content(value))
+            assert record.headers_raw == [(content(key), content(value)) for key, value in headers]
+    assert equal > 40
+
+
+def test_any_buffer_is_taken() -> None:
+    data = b"payload"
+    mapped = mmap.mmap(-1, len(data))
+    mapped.write(data)
+    builder = RecordsBuilder()
+    kinds = [data, bytearray(data), memoryview(data), memoryview(bytearray(b"x" + data))[1:], mapped]
+    for offset, kind in enumerate(kinds):
+        builder.append(offset, 1000, key=kind, value=kind, headers=[("h", kind)])
+    (batch,) = magicbyte.read_batches(builder.build())
+    for record in batch:
+        assert (record.key, record.value, record.headers) == (data, data, [("h", data)])
+    for wrong in ("text", 5, object()):
+        with pytest.raises(TypeError, match="buffer protocol"):
+            builder.append(0, 0, wrong)  # type: ignore[arg-type]
+    assert builder.record_count == 0
+
+
+def test_header_keys() -> None:
+    builder = RecordsBuilder()
+    keys = ["ä", b"\xff\xfe", "", b"", "\udcff\udcfe"]
+    builder.append(0, 0, None, None, ((key, None) for key in keys))
+    (batch,) = magicbyte.read_batches(builder.build())
+    (record,) = batch
+    raw = ["ä".encode(), b"\xff\xfe", b"", b"", b"\xff\xfe"]
+    assert record.headers_raw == [(key, None) for key in raw]
+    # What reading gives, writing takes.
+    builder.append(0, 0, headers=record.headers)
+    (again,) = next(iter(magicbyte.read_batches(builder.build())))
+    assert again.headers_raw == record.headers_raw
+
+
+def test_a_null_header_key_names_the_record() -> None:
+    builder = RecordsBuilder()
+    builder.append(0, 0)
+    with pytest.raises(magicbyte.InvalidRecordError) as caught:
+        builder.append(1, 0, headers=[("a", None), (None, b"v")])  # type: ignore[list-item]
+    assert (caught.value.record_index, caught.value.field) == (1, "headerKey")
+    assert builder.record_count == 1
+
+
+def test_append_many() -> None:
+    one = RecordsBuilder(compression=Compression.ZSTD)
+    rows = [(i, 1000 + i, b"k%d" % i, None if i % 3 else b"v" * i, [("h", b"x")]) for i in range(50)]
+    for row in rows:
+        one.append(*row)
+    many = RecordsBuilder(compression=Compression.ZSTD)
+    many.append_many(rows)
+    built = one.build()
+    assert many.build() == built
+    # Records as they were read.
+    (batch,) = magicbyte.read_batches(built)
+    copy = RecordsBuilder(compression=Compression.ZSTD)
+    copy.append_many(batch)
+    assert copy.build() == built
+    copy.append_many([(0, 1, None, b"v"), (1, 1, None, b"v", None)])
+    with pytest.raises(magicbyte.InvalidRecordError) as caught:
+        copy.append_many([(2, 1, None, None), (2, 1, None, None), (3, 1, None, None)])
+    assert (caught.value.kind, caught.value.record_index) == ("offset_out_of_range", 3)
+    assert copy.record_count == 3
+    for wrong in [(1,), "abcd", [4, 1, None, None]]:
+        with pytest.raises(TypeError, match="expected tuples"):
+            copy.append_many([wrong])  # type: ignore[list-item]
+
+
+def test_records_of_every_real_partition(kafka: Path) -> None:
+    """What we read, we write: each batch anew from its records."""
+    for name in ("v2_headers", "v2_nulls", "v2_timestamps", "v1_gzip", "v0_lz4"):
+        for segment in sorted((kafka / name).glob("*.log")):
+            for batch in magicbyte.read_batches(segment.read_bytes()):
+                builder = RecordsBuilder(batch.magic, batch.compression)
+                if any(record.timestamp < -1 for record in batch):
+                    # Brokers take timestamps that Kafka's builder refuses.
+                    with pytest.raises(magicbyte.InvalidRecordError, match="timestamp"):
+                        builder.append_many(batch)
+                    continue
+                builder.append_many(batch)
+                rows = [(r.offset, r.timestamp, r.key, r.value, r.headers_raw) for r in batch]
+                built = builder.build()
+                again = [r for b in magicbyte.read_batches(built) for r in b]
+                assert [(r.offset, r.timestamp, r.key, r.value, r.headers_raw) for r in again] == rows
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        ({"is_transactional": True}, "invalid_options"),
+        ({"producer_id": 1}, "invalid_options"),
+        ({"producer_id": 1, "producer_epoch": 0}, "invalid_options"),
+        ({"magic": 1, "producer_id": 1, "producer_epoch": 0, "base_sequence": 0}, "invalid_options"),
+        ({"magic": 1, "is_control": True}, "invalid_options"),
+        ({"magic": 0, "delete_horizon_ms": 5}, "invalid_options"),
+        ({"magic": 1, "compression": Compression.ZSTD}, "unsupported_compression"),
+        ({"magic": 3}, "unsupported_magic"),
+        ({"compression": 5}, "unknown_compression"),
+        ({"compression": Compression.GZIP, "level": 10}, "unsupported_level"),
+        ({"compression": Compression.SNAPPY, "level": 1}, "unsupported_level"),
+        ({"level": 1}, "unsupported_level"),
+    ],
+)
+def test_forbidden_options(options: dict[str, Any], kind: str) -> None:
+    with pytest.raises(magicbyte.Error) as caught:
+        RecordsBuilder(**options)
+    assert caught.value.kind == kind
+
+
+def test_timestamp_type() -> None:
+    appended = RecordsBuilder(timestamp_type=TimestampType.LOG_APPEND_TIME, log_append_time=77)
+    appended.append(0, 5)
+    (batch,) = magicbyte.read_batches(appended.build())
+    assert (batch.timestamp_type, batch.max_timestamp) == (TimestampType.LOG_APPEND_TIME, 77)
+    assert [record.timestamp for record in batch] == [77]
+    RecordsBuilder(0, timestamp_type=TimestampType.NO_TIMESTAMP_TYPE)
+    for options in [
+        {"timestamp_type": TimestampType.LOG_APPEND_TIME},
+        {"timestamp_type": TimestampType.CREATE_TIME, "log_append_time": 5},
+        {"timestamp_type": TimestampType.NO_TIMESTAMP_TYPE},
+        {"timestamp_type": TimestampType.CREATE_TIME, "magic": 0},
+    ]:
+        with pytest.raises(ValueError, match="does not go with"):
+            RecordsBuilder(**options)  # type: ignore[arg-type]
+
+
+def test_room() -> None:
+    builder = RecordsBuilder(max_size_in_bytes=500)
+    assert builder.has_room_for(0, value=bytes(1000)), "the first always"
+    with pytest.raises(magicbyte.LimitExceededError) as caught:
+        builder.append(0, 0, value=bytes(1000))
+    assert (caught.value.kind, caught.value.record_index) == ("record_too_large", 0)
+    offset = 0
+    while builder.has_room_for(0, b"k", bytes(20), [("h", b"v")]):
+        builder.append(offset, 0, b"k", bytes(20), [("h", b"v")])
+        offset += 1
+    size = builder.estimated_size_in_bytes
+    built = builder.build()
+    assert 460 < len(built) == size <= 500
+    assert builder.estimated_size_in_bytes == builder.record_count == 0
+    assert builder.build() == b""
+
+
+def test_transaction_marker_and_empty_batch() -> None:
+    marker = RecordsBuilder(
+        is_transactional=True, is_control=True, producer_id=9, producer_epoch=1, base_sequence=-1
+    )
+    marker.append(5, 1000, bytes([0, 0, 0, 1]), bytes([0, 0, 0, 0, 0, 3]))
+    (batch,) = magicbyte.read_batches(marker.build())
+    (record,) = batch
+    assert batch.is_control
+    assert record.control is not None
+    assert record.control["type"] == "COMMIT"
+    with pytest.raises(magicbyte.InvalidRecordError):
+        marker.append(6, 1000, b"no", b"control record")
+    retained = RecordsBuilder(producer_id=9, producer_epoch=1, base_sequence=4, base_offset=10)
+    (empty,) = magicbyte.read_batches(retained.empty_batch(15, 999))
+    assert (empty.base_offset, empty.last_offset, empty.record_count) == (10, 15, 0)
+    assert (empty.base_sequence, empty.last_sequence, empty.max_timestamp) == (4, 9, 999)
+
+
+def test_threads_share_a_builder() -> None:
+    """Whoever loses the race gets an error about its offset; every record appended is there once."""
+    builder = RecordsBuilder(compression=Compression.LZ4)
+    appended: list[int] = []
+    refused: set[str] = set()
+
+    def work() -> None:
+        for offset in range(300):
+            try:
+                builder.append(offset, 0, None, b"v")
+                appended.append(offset)
+            except magicbyte.InvalidRecordError as error:
+                refused.add(error.kind)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert refused <= {"offset_out_of_range"}
+    (batch,) = magicbyte.read_batches(builder.build())
+    assert [record.offset for record in batch] == sorted(appended) == sorted(set(appended))
