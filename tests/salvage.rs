@@ -426,6 +426,10 @@ fn a_length_that_leads_into_the_next_batchs_value() {
                 bytes[before.start + 8..before.start + 12].copy_from_slice(&length.to_be_bytes());
                 let what = format!("magic {inner_magic} in {outer_magic}, length {length}, last: {last}");
                 expect_lost(&scratch, &log, &bytes, &BTreeSet::from([outer.index - 1]), &what);
+                // The batch that holds them is sound, but has no place in the log.
+                bytes[log.places[outer.index].start] = 0xff;
+                let bad = BTreeSet::from([outer.index - 1, outer.index]);
+                expect_lost(&scratch, &log, &bytes, &bad, &format!("{what}, outer offset negative"));
             }
         }
     }

@@ -267,7 +267,8 @@ fn ends_sooner(
     end: u64,
     limits: &Limits,
 ) -> io::Result<Option<u64>> {
-    let mut scan = Scan::new(damage, header, limits);
+    // Also where a batch begins that the log will refuse.
+    let mut scan = Scan::new(damage, header, &Limits { expected: i64::MIN, max_offset: i64::MAX, ..*limits });
     let mut at = damage;
     while at < end && scan.proof.is_some() {
         let starts = (end - at).min(REACH as u64) as usize;
