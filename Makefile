@@ -10,7 +10,7 @@ CARGO_TEST := cargo test --quiet --profile $(PROFILE)
 export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help run test test-rust test-python test-spark test-interop corpus lint format bench wheel docs clean
+.PHONY: help run test test-rust test-python test-spark test-interop corpus lint format fuzz bench wheel docs clean
 
 help:
 	@echo "make run      build, install into $(VENV), ingest samples/ on embedded Spark, print the result"
@@ -18,6 +18,7 @@ help:
 	@echo "make corpus   tests/corpus anew, with Kafka's verdicts"
 	@echo "make lint     rustfmt, clippy, ruff, mypy, stubtest"
 	@echo "make format   rustfmt and ruff, in place"
+	@echo "make fuzz     each fuzz target for SECONDS=60, or one: make fuzz TARGET=salvage SECONDS=600"
 	@echo "make bench    speed against the peers on the same bytes; writes docs/benchmarks.md"
 	@echo "make wheel    a release wheel in target/wheels"
 	@echo "make docs     the Rust API's pages in target/doc"
@@ -110,6 +111,24 @@ format:
 	cargo fmt
 	$(BIN)/ruff check --fix --quiet python tests/python tests/interop benches examples
 	$(BIN)/ruff format python tests/python tests/interop benches examples
+
+# --- fuzzing: on stable Rust, so without sanitizers -----------------------------------------------
+
+SECONDS ?= 60
+TARGET ?= $(patsubst fuzz/fuzz_targets/%.rs,%,$(wildcard fuzz/fuzz_targets/*.rs))
+CARGO_FUZZ := $(VENV)/cargo/bin/cargo-fuzz
+
+$(CARGO_FUZZ):
+	@scripts/prerequisites "$(PYTHON)"
+	cargo install --quiet --locked --root $(VENV)/cargo cargo-fuzz@0.13.2
+
+# What the fuzzers find goes to fuzz/target; the kept corpus they only read.
+fuzz: $(CARGO_FUZZ)
+	for target in $(TARGET); do \
+	  mkdir -p fuzz/target/corpus/$$target && \
+	  $(CARGO_FUZZ) fuzz run --sanitizer none $$target fuzz/target/corpus/$$target fuzz/corpus/$$target \
+	    -- -max_total_time=$(SECONDS) -rss_limit_mb=512 -timeout=10 -print_final_stats=1 || exit 1; \
+	done
 
 # --- the rest -----------------------------------------------------------------------------------
 

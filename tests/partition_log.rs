@@ -386,3 +386,27 @@ fn sidecars_that_cannot_be_right_are_named_and_not_followed() {
     assert_eq!(log.verify(options).unwrap().rows as usize, committed.len(), "markers are the authority");
     fs::remove_dir_all(dir.parent().unwrap()).unwrap();
 }
+
+#[test]
+fn sidecars_too_large_or_no_files_are_not_read() {
+    let dir = std::env::temp_dir().join(format!("magicbyte-large-{}", std::process::id())).join("t-0");
+    copy_partition("v2_none", &dir);
+    let log = PartitionLog::open(&dir).unwrap();
+    let rows = log.verify(PlanOptions::default()).unwrap().rows;
+    let sidecar = |ending: &str| dir.join(log.listing().segments[0].file.replace("log", ending));
+    for ending in ["index", "timeindex", "txnindex", "snapshot"] {
+        let path = sidecar(ending);
+        let _ = fs::remove_file(&path);
+        // Holes in a file cost no disk.
+        fs::File::create(&path).unwrap().set_len((64 << 20) + 1).unwrap();
+        let problems = log.plan(PlanOptions::default()).unwrap().problems;
+        let found: Vec<_> = problems.iter().map(|p| (p.segment.clone().unwrap(), p.kind.as_str())).collect();
+        assert_eq!(found, [(path.file_name().unwrap().to_str().unwrap().to_owned(), "limit_exceeded")]);
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert_eq!(log.verify(PlanOptions::default()).unwrap().rows, rows);
+        assert_eq!(log.offset_for_timestamp(0).unwrap(), Some(log.listing().segments[0].base_offset));
+        fs::remove_dir(&path).unwrap();
+    }
+    fs::remove_dir_all(dir.parent().unwrap()).unwrap();
+}

@@ -410,6 +410,34 @@ fn the_last_batch_with_a_length_that_leads_into_its_value() {
 }
 
 #[test]
+fn a_length_that_leads_into_the_next_batchs_value() {
+    let scratch = Scratch::new("next");
+    for (outer_magic, inner_magic) in [(2, 2), (1, 1), (0, 2), (2, 0)] {
+        let outer = with_outer(outer_magic, inner_magic, 3, false, &mut Chance(7));
+        for last in [false, true] {
+            let mut log = outer.log.clone();
+            if last {
+                log.bytes.truncate(log.places[outer.index].end);
+                log.places.truncate(outer.index + 1);
+                log.offsets.truncate(outer.index + 1);
+            }
+            let before = log.places[outer.index - 1].clone();
+            for &inner in &outer.inner[..3] {
+                let length = (inner - before.start - 12) as i32;
+                let mut bytes = log.bytes.clone();
+                bytes[before.start + 8..before.start + 12].copy_from_slice(&length.to_be_bytes());
+                let what = format!("magic {inner_magic} in {outer_magic}, length {length}, last: {last}");
+                expect_lost(&scratch, &log, &bytes, &BTreeSet::from([outer.index - 1]), &what);
+                // The batch that holds them is sound, but has no place in the log.
+                bytes[log.places[outer.index].start] = 0xff;
+                let bad = BTreeSet::from([outer.index - 1, outer.index]);
+                expect_lost(&scratch, &log, &bytes, &bad, &format!("{what}, outer offset negative"));
+            }
+        }
+    }
+}
+
+#[test]
 fn an_index_that_points_into_a_value_is_not_followed() {
     let scratch = Scratch::new("index");
     let mut chance = Chance(5);

@@ -11,6 +11,10 @@ use magicbyte::log::{OnError, PartitionLog, PlanOptions, ReadOptions};
 use super::made::{batch, message, noise, record, snappy};
 use super::scratch::Scratch;
 
+/// What stands right before a batch may be taken for the length of a value that holds it; by chance,
+/// too. Here no chance: these bytes end no length, and no damage hits the last ones of a batch.
+const NO_LENGTH: [u8; 5] = [0xff; 5];
+
 /// The input, byte by byte; zeros behind its end.
 struct Script<'a>(&'a [u8]);
 
@@ -81,8 +85,7 @@ fn written(script: &mut Script<'_>) -> Vec<Piece> {
             let kind = script.byte();
             let magic = if magics == 3 { usize::from(kind >> 6) % 3 } else { magics } as u8;
             // No two batches are alike, or nobody could tell which one was delivered.
-            let mut value = noise(index as u64, 4 * script.below(64));
-            value.push(index as u8);
+            let value = [&[index as u8], &noise(index as u64, 4 * script.below(64))[..], &NO_LENGTH].concat();
             let piece = match (kind & 7, magic) {
                 (0..=4, 2) => plain(next_offset, 1 + i64::from(kind >> 3 & 3), &value),
                 (0..=4, _) => Piece::new(message(next_offset, magic, 0, 1000, &value), 0..0, 1),
@@ -145,13 +148,14 @@ fn damage(pieces: &mut Vec<Piece>, script: &mut Script<'_>) {
             (at % size.max(1)..at % size.max(1) + fill, vec![(at >> 8) as u8; fill])
         }
         8 => {
-            let filled = if value & 1 == 0 { noise(value.into(), at % 512) } else { vec![0; at % 512] };
+            let mut filled = if value & 1 == 0 { noise(value.into(), at % 512) } else { vec![0; at % 512] };
+            filled.extend(NO_LENGTH);
             return pieces.insert(index, Piece::garbage(filled));
         }
         _ => return cut(pieces, at),
     };
     let spares_guarded = range.end <= piece.guarded.start || range.start >= piece.guarded.end;
-    if range.end <= size && spares_guarded {
+    if range.end + NO_LENGTH.len() <= size && spares_guarded {
         piece.bytes[range].copy_from_slice(&new);
     }
 }

@@ -6,7 +6,7 @@ use arrow_schema::{ArrowError, SchemaRef};
 
 use super::record_columns::{BLOCK, RecordColumns};
 use super::schema::{Flavour, RecordColumn};
-use crate::batches::{Batch, Batches};
+use crate::batches::{Batch, Batches, Records};
 use crate::error::Result;
 use crate::{Decompressor, Error};
 
@@ -46,18 +46,26 @@ pub fn batch_to_arrow(
     Ok(columns.finish().0)
 }
 
+fn records_of<'r>(
+    batch: &Batch<'r>,
+    decompressor: &'r mut Decompressor,
+    check_crcs: bool,
+) -> Result<Records<'r>> {
+    if check_crcs {
+        batch.verify()?;
+        batch.records(decompressor)
+    } else {
+        Ok(batch.records(decompressor)?.without_crc_check())
+    }
+}
+
 fn push_all(
     batch: &Batch<'_>,
     decompressor: &mut Decompressor,
     check_crcs: bool,
     columns: &mut RecordColumns,
 ) -> Result<()> {
-    let records = if check_crcs {
-        batch.verify()?;
-        batch.records(decompressor)?
-    } else {
-        batch.records(decompressor)?.without_crc_check()
-    };
+    let records = records_of(batch, decompressor, check_crcs)?;
     let mut block = Vec::with_capacity(BLOCK);
     records.visit(|record| {
         block.push(record);
@@ -96,6 +104,8 @@ impl BatchStream {
             let batch = batch?;
             self.position += batch.size_in_bytes();
             if batch.is_control() {
+                // Left out only if it is what it says: a flipped bit must not hide records.
+                records_of(&batch, &mut self.decompressor, self.check_crcs)?.visit(drop)?;
                 continue;
             }
             push_all(&batch, &mut self.decompressor, self.check_crcs, &mut self.columns)?;

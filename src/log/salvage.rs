@@ -3,8 +3,8 @@
 //! A value may hold whole batches, so a right CRC alone proves nothing. In this order:
 //!
 //! 1. The batch's **declared length**, if the headers from there on lead to a sound batch.
-//! 2. Its **own checksum**, which does not cover its length: where the CRC of the bytes up to a later
-//!    batch is the stored one, the bad batch ends there, whatever sound batches its records hold.
+//! 2. Its **own checksum**, which does not cover its length: where the CRC of the bytes up to another
+//!    batch is the stored one, the bad batch ends there, whatever sound batches records hold.
 //! 3. A **scan** for batches whose CRC holds and whose offsets go on. They form islands: batches end to
 //!    end. An island that stands in a value (its length is written right before it), whose offsets the
 //!    bad batch's header claims for itself, or that contradicts more bytes of later islands than it
@@ -99,7 +99,9 @@ impl Salvage {
         if let Some(end) = declared_end.filter(|&end| end <= blocks.size()) {
             let next = self.by_declared_length(blocks, damage, &header, end, limits)?;
             if next.is_some() {
-                return Ok(next);
+                let sooner =
+                    if next == Some(end) { ends_sooner(blocks, damage, &header, end, limits)? } else { None };
+                return Ok(sooner.or(next));
             }
         }
         by_scan(blocks, damage, &header, limits)
@@ -256,11 +258,36 @@ impl Candidate {
     }
 }
 
+/// A length that is too large may lead into the value of a later batch: where that begins, the bad
+/// batch's own checksum tells.
+fn ends_sooner(
+    blocks: &mut Blocks,
+    damage: u64,
+    header: &[u8],
+    end: u64,
+    limits: &Limits,
+) -> io::Result<Option<u64>> {
+    // Also where a batch begins that the log will refuse.
+    let mut scan = Scan::new(damage, header, &Limits { expected: i64::MIN, max_offset: i64::MAX, ..*limits });
+    let mut at = damage;
+    while at < end && scan.proof.is_some() {
+        let starts = (end - at).min(REACH as u64) as usize;
+        let window = blocks.at(at, starts + BLOCK)?;
+        if window.len() < starts {
+            break;
+        }
+        if let Some(proven) = scan.window(blocks, &window, at, starts)? {
+            return Ok(Some(proven));
+        }
+        at += starts as u64;
+    }
+    Ok(None)
+}
+
 /// Looks at every byte behind the damage for the first batch that goes on with the log.
 fn by_scan(blocks: &mut Blocks, damage: u64, header: &[u8], limits: &Limits) -> io::Result<Option<u64>> {
     let first_possible = first_offset_behind(header, limits);
-    let mut scan =
-        Scan { limits: *limits, proof: OwnChecksum::read(header), damage, found: Vec::new(), large: 0 };
+    let mut scan = Scan::new(damage, header, limits);
     let mut at = damage;
     loop {
         let window = blocks.at(at, 2 * REACH)?;
@@ -308,6 +335,10 @@ struct Scan {
 }
 
 impl Scan {
+    fn new(damage: u64, header: &[u8], limits: &Limits) -> Self {
+        Self { limits: *limits, proof: OwnChecksum::read(header), damage, found: Vec::new(), large: 0 }
+    }
+
     /// Looks for batches that begin in the window's first `starts` bytes. Some: one of them is where
     /// the bad batch ends, by its own checksum.
     fn window(

@@ -2,6 +2,7 @@
 //! by a scan of the batch headers where an index is missing or lies.
 
 use std::fs;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::blocks::Blocks;
@@ -9,9 +10,11 @@ use super::plan::Plan;
 use super::{LogError, LogResult, Segment, parse_offset_index, parse_time_index};
 use crate::batches::{Batch, Frame};
 use crate::record::RECORD_BATCH_OVERHEAD;
-use crate::{Decompressor, Result};
+use crate::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
 
 const BLOCK: usize = 64 << 10;
+/// Larger sidecars are not read. Kafka's indexes have 10 MiB unless told otherwise.
+pub(super) const MAX_SIDECAR: u64 = 64 << 20;
 
 /// The first offset in the log whose record has this timestamp (ms) or a later one
 /// (Kafka's `LogSegment.findOffsetByTimestamp`, segment by segment). None: there is none.
@@ -33,7 +36,7 @@ pub(super) fn offset_for_timestamp_in(segment: &Segment, timestamp: i64) -> LogR
     headers.position = position_for_timestamp(segment, timestamp)?;
     let mut decompressor = Decompressor::new();
     while let Some(header) = headers.next()? {
-        if header.max_timestamp < timestamp {
+        if header.max_timestamp < timestamp || header.size > DEFAULT_MAX_DECOMPRESSED_BYTES {
             continue;
         }
         let data = headers.blocks.at(header.position, header.size).map_err(|e| headers.io(e))?;
@@ -118,13 +121,25 @@ pub(super) fn first_stored_offset(segment: &Segment) -> LogResult<Option<i64>> {
     Ok(Headers::open(segment)?.next()?.map(|header| header.stored_offset))
 }
 
-/// The file beside the segment with this ending, if it is there.
+/// The file beside the segment with this ending, if it is there and [small enough](MAX_SIDECAR).
 pub(super) fn read_sidecar(segment: &Segment, ending: &str) -> LogResult<Option<Vec<u8>>> {
     let path = sidecar_path(segment, ending);
-    match fs::read(&path) {
-        Ok(data) => Ok(Some(data)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(LogError::io(&path, error)),
+    let io = |error| LogError::io(&path, error);
+    if sidecar_size(&path).map_err(io)?.is_none_or(|size| size > MAX_SIDECAR) {
+        return Ok(None);
+    }
+    let mut data = Vec::new();
+    let mut file = fs::File::open(&path).map_err(io)?.take(MAX_SIDECAR);
+    file.read_to_end(&mut data).map_err(io)?;
+    Ok(Some(data))
+}
+
+/// Bytes of a sidecar. None: there is none, or something else has its name.
+pub(super) fn sidecar_size(path: &Path) -> io::Result<Option<u64>> {
+    match fs::metadata(path) {
+        Ok(found) => Ok(found.is_file().then(|| found.len())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -182,6 +197,9 @@ impl Headers {
     }
 
     fn is_sound(&mut self, header: &HeaderFacts) -> LogResult<bool> {
+        if header.size > DEFAULT_MAX_DECOMPRESSED_BYTES {
+            return Ok(false);
+        }
         let data = self.blocks.at(header.position, header.size).map_err(|e| self.io(e))?;
         Ok(Batch::from_frame(&data, header.position).is_ok_and(|batch| batch.verify().is_ok()))
     }

@@ -10,7 +10,7 @@ use ::bytes::Bytes;
 use super::blocks::Blocks;
 use super::plan::{DEFAULT_CHUNK_BYTES, Problem};
 use super::salvage::{Limits, Salvage};
-use super::seek::{read_sidecar, sidecar_path};
+use super::seek::{MAX_SIDECAR, read_sidecar, sidecar_path, sidecar_size};
 use super::{
     AbortedTransaction, EpochEntry, LogError, LogResult, Segment, parse_offset_index,
     parse_producer_snapshot, parse_time_index, parse_transaction_index,
@@ -93,6 +93,14 @@ impl Survey {
     /// them all the same.
     fn check_sidecars(&mut self) -> LogResult<()> {
         let base = self.segment.base_offset;
+        for ending in ["index", "timeindex", "txnindex", "snapshot"] {
+            let path = sidecar_path(&self.segment, ending);
+            let size = sidecar_size(&path).map_err(|e| LogError::io(&path, e))?;
+            if let Some(size) = size.filter(|&size| size > MAX_SIDECAR) {
+                let message = format!("{size} bytes are more than the {MAX_SIDECAR} that are read");
+                self.add_problem(ending, "limit_exceeded", message);
+            }
+        }
         if let Some(data) = read_sidecar(&self.segment, "index")? {
             match parse_offset_index(&data, base) {
                 Err(error) => self.add_problem("index", error.kind().name(), error.to_string()),
