@@ -20,6 +20,7 @@ mod segment_reader;
 mod survey;
 mod time_index;
 mod transaction_index;
+mod trim;
 
 pub use accounting::{ByteRange, ChunkResult, PartitionReconciliation, SegmentReconciliation, reconcile};
 pub use chunk_reader::{BatchCounts, ChunkReader, Disposition};
@@ -37,6 +38,7 @@ pub use segment_reader::{Piece, SegmentBatch, SegmentReader, TailKind};
 pub use survey::{Border, Survey, survey_segment};
 pub use time_index::{TimeIndexEntry, parse_time_index};
 pub use transaction_index::{AbortedTransaction, parse_transaction_index};
+pub use trim::trim_chunk;
 
 pub use crate::state::transactions::{AbortedRange, TransactionEvent};
 
