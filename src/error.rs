@@ -134,6 +134,8 @@ pub enum ErrorKind {
     Zeros,
     /// The file is shorter than when it was listed.
     FileTruncated,
+    /// The file that was listed is gone.
+    FileMissing,
     /// An index, snapshot or checkpoint file breaks its format; the text says how.
     InvalidSidecar(&'static str),
 }
@@ -167,6 +169,7 @@ impl ErrorKind {
             Self::Garbage => "garbage",
             Self::Zeros => "zeros",
             Self::FileTruncated => "file_truncated",
+            Self::FileMissing => "file_missing",
             Self::InvalidSidecar(_) => "invalid_sidecar",
         }
     }
@@ -221,6 +224,7 @@ impl fmt::Display for ErrorKind {
             Self::Garbage => write!(f, "these bytes are not the start of a batch"),
             Self::Zeros => write!(f, "zeros where a batch should begin"),
             Self::FileTruncated => write!(f, "the file became shorter while it was read"),
+            Self::FileMissing => write!(f, "the file was deleted after it was listed"),
         }
     }
 }

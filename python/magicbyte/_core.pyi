@@ -54,6 +54,7 @@ __all__ = [
     "survey_segment",
     "time_index",
     "transaction_index",
+    "trim_chunk",
 ]
 __version__: Final[str]
 DEFAULT_MAX_DECOMPRESSED_BYTES: Final[int]
@@ -437,6 +438,13 @@ def plan_partition(
 
 def offset_for_timestamp(plan: str, timestamp: int) -> int | None:
     """The first offset whose record has this timestamp (ms) or a later one."""
+
+def trim_chunk(chunk: str) -> str | None:
+    """Narrows a Chunk to the bytes of its offsets asked for and the damage between; None: there are none.
+
+    Ranges of offsets that follow one another give ranges of bytes that do. What stands behind the
+    last good batch of the log is in none: it may still be written.
+    """
 
 def reconcile(plan: str, results: Sequence[str]) -> str:
     """Joins the ChunkResults of a plan, in any order, into a PartitionReconciliation."""

@@ -7,11 +7,14 @@ use std::sync::Arc;
 
 use ::bytes::Bytes;
 
+use crate::ErrorKind;
+
 /// Reads a file through one reused block; what it hands out keeps its block alive, and a block
 /// somebody keeps is never written again.
 #[derive(Debug)]
 pub(super) struct Blocks {
-    file: File,
+    /// None: deleted since it was listed, which is as good as empty.
+    file: Option<File>,
     /// The size the file is taken to have: what is appended later is not looked at.
     size: u64,
     block_size: usize,
@@ -22,12 +25,21 @@ pub(super) struct Blocks {
 
 impl Blocks {
     pub(super) fn open(path: &Path, size: u64, block_size: usize) -> io::Result<Self> {
-        let file = File::open(path)?;
+        let file = match File::open(path) {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
         Ok(Self { file, size, block_size, buffer: Arc::default(), block: Bytes::new(), start: 0 })
     }
 
     pub(super) fn size(&self) -> u64 {
         self.size
+    }
+
+    /// Why bytes that were listed are not there.
+    pub(super) fn missing(&self) -> ErrorKind {
+        if self.file.is_some() { ErrorKind::FileTruncated } else { ErrorKind::FileMissing }
     }
 
     /// `length` bytes at `position`: fewer where the file ends (or has become shorter).
@@ -47,6 +59,7 @@ impl Blocks {
 
     fn load(&mut self, position: u64, wanted: usize) -> io::Result<()> {
         self.block = Bytes::new();
+        let Some(file) = &self.file else { return Ok(()) };
         let rest = self.size.saturating_sub(position);
         let length = (wanted.max(self.block_size) as u64).min(rest) as usize;
         if Arc::get_mut(&mut self.buffer)
@@ -58,7 +71,7 @@ impl Blocks {
         if buffer.len() < length {
             buffer.resize(length, 0);
         }
-        let filled = read_at(&self.file, &mut buffer[..length], position)?;
+        let filled = read_at(file, &mut buffer[..length], position)?;
         self.start = position;
         self.block = Bytes::from_owner(SharedBlock(Arc::clone(&self.buffer))).slice(..filled);
         Ok(())

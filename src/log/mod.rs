@@ -28,6 +28,7 @@ mod segment_writer;
 mod survey;
 mod time_index;
 mod transaction_index;
+mod trim;
 
 pub use accounting::{ByteRange, ChunkResult, PartitionReconciliation, SegmentReconciliation, reconcile};
 pub use chunk_reader::{BatchCounts, ChunkReader, Disposition};
@@ -51,6 +52,7 @@ pub use segment_reader::{Piece, SegmentBatch, SegmentReader, TailKind};
 pub use survey::{Border, Survey, survey_segment};
 pub use time_index::{TimeIndexEntry, parse_time_index, time_index_entries, write_time_index};
 pub use transaction_index::{AbortedTransaction, parse_transaction_index, write_transaction_index};
+pub use trim::trim_chunk;
 
 pub use crate::state::leader_epochs::EpochEntry;
 pub use crate::state::producers::{ProducerEvent, ProducerStateEntry};

@@ -300,7 +300,7 @@ const MISSING_SEGMENT: &str = "missing_segment";
 impl Plan {
     /// Kafka names a segment by the offset behind the one before it.
     fn note_missing_segment(&mut self, before: &Survey, survey: &Survey) {
-        let Some(last) = before.last_offset.filter(|_| before.chain_end == before.segment.size) else {
+        let Some(last) = before.last_offset.filter(|_| before.sound_end == before.segment.size) else {
             return;
         };
         let (first, segment) = (last.saturating_add(1), &survey.segment);

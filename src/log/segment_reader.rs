@@ -154,7 +154,7 @@ impl SegmentReader {
         let header = self.blocks.at(self.position, HEADER_SIZE_UP_TO_MAGIC)?;
         let rest = self.blocks.size() - self.position;
         if (header.len() as u64) < rest.min(HEADER_SIZE_UP_TO_MAGIC as u64) {
-            return Ok(self.quarantine_to(self.end, ErrorKind::FileTruncated.into()));
+            return Ok(self.quarantine_to(self.end, self.blocks.missing().into()));
         }
         // Zeros are no batch of length 0: they are a preallocated file's tail, or damage.
         if header.iter().all(|&byte| byte == 0) {
@@ -182,7 +182,7 @@ impl SegmentReader {
         }
         let data = self.blocks.at(self.position, size)?;
         if data.len() < size {
-            return Ok(self.quarantine_to(self.end, ErrorKind::FileTruncated.into()));
+            return Ok(self.quarantine_to(self.end, self.blocks.missing().into()));
         }
         let batch = match Batch::from_frame(&data, self.position) {
             // A magic 2 batch smaller than its header: its length is wrong, so is what follows.

@@ -58,6 +58,8 @@ pub struct Survey {
     pub max_timestamp: i64,
     /// Where the last batch ends: the file's size if there is no tail.
     pub chain_end: u64,
+    /// Where the last batch whose CRC holds ends.
+    pub sound_end: u64,
     /// Borders, about every 4 MiB.
     pub borders: Vec<Border>,
     /// What the segment says about transactions.
@@ -163,6 +165,7 @@ pub fn survey_segment(segment: &Segment) -> LogResult<Survey> {
             gaps: 0,
             max_timestamp: -1,
             chain_end: 0,
+            sound_end: 0,
             borders: Vec::new(),
             transactions: Vec::new(),
             leader_epochs: Vec::new(),
@@ -417,7 +420,9 @@ impl Scan {
     fn find_last_offset(&mut self) -> io::Result<()> {
         for index in (0..self.recent.len()).rev() {
             if self.is_sound(index)? {
-                self.survey.last_offset = Some(self.recent[index].last_offset);
+                let recent = &self.recent[index];
+                self.survey.last_offset = Some(recent.last_offset);
+                self.survey.sound_end = recent.position + recent.size as u64;
                 break;
             }
         }

@@ -14,7 +14,8 @@ fn class_of(error: &Error) -> &'static str {
         | ErrorKind::Garbage
         | ErrorKind::Zeros
         | ErrorKind::OffsetOutOfOrder { .. }
-        | ErrorKind::FileTruncated => "CorruptRecordError",
+        | ErrorKind::FileTruncated
+        | ErrorKind::FileMissing => "CorruptRecordError",
         ErrorKind::UnsupportedMagic(_) => "UnsupportedMagicError",
         ErrorKind::UnknownCompression(_) | ErrorKind::UnsupportedCompression(_) => {
             "UnsupportedCompressionError"

@@ -77,6 +77,15 @@ pub(super) fn reconcile(py: Python<'_>, plan: &str, results: Vec<String>) -> PyR
     to_json(&log::reconcile(&plan, &results?).map_err(|e| log_to_py(py, &e))?)
 }
 
+/// Narrows a chunk to the bytes that hold the offsets asked for.
+#[pyfunction]
+pub(super) fn trim_chunk(py: Python<'_>, chunk: &str) -> PyResult<Option<String>> {
+    let chunk: Chunk = parse(chunk)?;
+    let path = chunk.path.clone();
+    let trimmed = py.detach(|| log::trim_chunk(chunk)).map_err(|e| io_to_py(Path::new(&path), &e))?;
+    trimmed.map(|chunk| to_json(&chunk)).transpose()
+}
+
 /// Decodes one chunk of a plan into Arrow batches.
 #[pyclass(frozen, name = "ChunkDecoder", module = "magicbyte._core")]
 pub(super) struct PyChunkDecoder {

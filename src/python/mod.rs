@@ -30,6 +30,7 @@ mod _core {
     #[pymodule_export]
     use super::jobs::{
         PyChunkDecoder, list_partition, offset_for_timestamp, plan_partition, reconcile, survey_segment,
+        trim_chunk,
     };
     #[pymodule_export]
     use super::log::{PyLogBatches, PyPartitionLog};

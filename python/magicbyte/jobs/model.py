@@ -63,6 +63,8 @@ class Survey(TypedDict):
     max_timestamp: int
     chain_end: int
     """Where the chain of batch headers ends: the size of the file if all of it frames."""
+    sound_end: int
+    """Where the last batch whose CRC holds ends."""
 
 
 class Problem(TypedDict):
@@ -99,6 +101,8 @@ class Chunk(TypedDict):
     end: int
     expected_offset: int
     """The smallest offset the first batch can have."""
+    next_offset: int | None
+    """The smallest offset that can follow the chunk, where something does."""
 
 
 class PartitionPlan(TypedDict):

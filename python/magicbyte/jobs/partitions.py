@@ -54,14 +54,16 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-def list_partitions(sources: Sequence[str], *, distinct: bool = False) -> list[PartitionListing]:
+def list_partitions(
+    sources: Sequence[str], *, distinct: bool = False, may_be_none: bool = False
+) -> list[PartitionListing]:
     """Lists every partition at and below `sources`, in the order of topic, partition and path.
 
     A directory whose name is not `topic-N` is taken as partition 0 of a topic of that name.
-    `distinct` refuses two directories for the same partition.
+    `distinct` refuses two directories for the same partition; without `may_be_none` there must be one.
     """
     listings = [list_directory(path) for path in find_partitions(sources)]
-    if not listings:
+    if not listings and not may_be_none:
         raise RefusedError(f"no Kafka segments (files such as {0:020d}.log) below {', '.join(sources)}")
     listings.sort(key=lambda one: (one["topic"], one["partition"], one["path"]))
     if distinct:

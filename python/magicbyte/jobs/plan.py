@@ -14,7 +14,7 @@ from typing import cast
 
 from magicbyte import _core
 from magicbyte.jobs.engines import Engine, group_by_size
-from magicbyte.jobs.model import PartitionListing, PartitionPlan, Segment
+from magicbyte.jobs.model import Chunk, PartitionListing, PartitionPlan, Segment
 from magicbyte.jobs.progress import NO_PROGRESS, Progress, format_bytes
 
 __all__ = [
@@ -24,9 +24,12 @@ __all__ = [
     "Task",
     "all_offsets",
     "count_of",
+    "fold",
     "plan_partitions",
+    "survey",
     "task_name",
     "tasks_of",
+    "tasks_of_chunks",
 ]
 
 MIB = 1 << 20
@@ -133,28 +136,46 @@ def plan_partitions(
     size = sum(segment["size"] for listing in listings for segment in listing["segments"])
     chunk_bytes = chunk_bytes or target_bytes(size, engine.parallelism, tasks)
 
-    def fold(listing: PartitionListing, surveys: list[str], start: int | None, end: int | None) -> Planned:
-        text = _core.plan_partition(
-            json.dumps(listing),
-            surveys,
-            isolation_level=isolation_level,
-            start_offset=start,
-            end_offset=end,
-            chunk_bytes=chunk_bytes,
-        )
-        return Planned(listing, tuple(surveys), text)
-
     plans = []
     for listing, surveys in zip(listings, survey(listings, engine, progress), strict=True):
-        planned = fold(listing, surveys, None, None)
-        limits = bounds(planned)
-        plans.append(planned if limits == (None, None) else fold(listing, surveys, *limits))
+        planned = fold(listing, surveys, isolation_level=isolation_level, chunk_bytes=chunk_bytes)
+        asked = bounds(planned)
+        if asked != (None, None):
+            planned = fold(
+                listing, surveys, isolation_level=isolation_level, asked=asked, chunk_bytes=chunk_bytes
+            )
+        plans.append(planned)
     return plans
+
+
+def fold(
+    listing: PartitionListing,
+    surveys: Sequence[str],
+    *,
+    isolation_level: str,
+    asked: Range = (None, None),
+    chunk_bytes: int,
+) -> Planned:
+    """Joins the surveys of a listing's segments into a plan, its chunks at least `chunk_bytes` long."""
+    start, end = asked
+    text = _core.plan_partition(
+        json.dumps(listing),
+        surveys,
+        isolation_level=isolation_level,
+        start_offset=start,
+        end_offset=end,
+        chunk_bytes=chunk_bytes,
+    )
+    return Planned(listing, tuple(surveys), text)
 
 
 def tasks_of(plans: Sequence[Planned], parallelism: int, tasks: int | None = None) -> list[Task]:
     """Groups the chunks of all plans into tasks of like size, in order."""
-    chunks = [chunk for planned in plans for chunk in planned.plan["chunks"]]
+    return tasks_of_chunks([chunk for one in plans for chunk in one.plan["chunks"]], parallelism, tasks)
+
+
+def tasks_of_chunks(chunks: Sequence[Chunk], parallelism: int, tasks: int | None = None) -> list[Task]:
+    """Groups neighbouring chunks into tasks of like size."""
     sizes = [chunk["end"] - chunk["start"] for chunk in chunks]
     groups = group_by_size(chunks, sizes, target_bytes(sum(sizes), parallelism, tasks))
     return [

@@ -13,18 +13,30 @@ from dataclasses import dataclass
 from magicbyte import _core
 from magicbyte.jobs.plan import Planned
 
-__all__ = ["Edge", "check_named", "ending_edge", "resolve_end", "resolve_start", "starting_edge"]
+__all__ = [
+    "Edge",
+    "Place",
+    "check_named",
+    "ending_edge",
+    "log_end",
+    "offsets_from_json",
+    "offsets_to_json",
+    "resolve_end",
+    "resolve_start",
+    "starting_edge",
+]
 
 EARLIEST = -2
 LATEST = -1
 
 Get = Callable[[str], str | None]
 Place = tuple[str, int]
+"""Topic and partition."""
 
 
 @dataclass(frozen=True)
 class Edge:
-    """One end of a read. At most one of the four is set; none: as far as the log goes."""
+    """One end of a read. At most one of the three is set; none: as far as the log goes."""
 
     option: str
     timestamp: int | None = None
@@ -32,6 +44,8 @@ class Edge:
     timestamps: Mapping[Place, int] | None = None
     """Milliseconds, a partition each."""
     offsets: Mapping[Place, int] | None = None
+    latest: bool = False
+    """A stream that starts at the log's end."""
     strict: bool = True
     """A time after the last record is an error, not the end of the log."""
 
@@ -41,12 +55,15 @@ class Edge:
         return self.timestamps if self.timestamps is not None else self.offsets
 
 
-def starting_edge(get: Get) -> Edge:
-    """Reads the options that say where to start."""
+def starting_edge(get: Get, *, streaming: bool = False) -> Edge:
+    """Reads the options that say where to start: a stream at the end of the log, if they do not."""
     strategy = (get("startingOffsetsByTimestampStrategy") or "error").lower()
     if strategy not in ("error", "latest"):
         raise ValueError(f"startingOffsetsByTimestampStrategy must be error or latest, not {strategy!r}")
-    edge = _edge(get, "starting", "earliest", strict=strategy == "error")
+    strict = strategy == "error"
+    if streaming:
+        return _edge(get, "starting", "latest", ("earliest", "latest"), strict=strict)
+    edge = _edge(get, "starting", "earliest", ("earliest",), strict=strict)
     if edge.offsets and LATEST in edge.offsets.values():
         raise ValueError("startingOffsets cannot be latest (-1) in a batch query")
     return edge
@@ -54,13 +71,13 @@ def starting_edge(get: Get) -> Edge:
 
 def ending_edge(get: Get) -> Edge:
     """Reads the options that say where to end."""
-    edge = _edge(get, "ending", "latest", strict=False)
+    edge = _edge(get, "ending", "latest", ("latest",), strict=False)
     if edge.offsets and EARLIEST in edge.offsets.values():
         raise ValueError("endingOffsets cannot be earliest (-2) in a batch query")
     return edge
 
 
-def _edge(get: Get, side: str, default: str, *, strict: bool) -> Edge:
+def _edge(get: Get, side: str, default: str, words: tuple[str, ...], *, strict: bool) -> Edge:
     timestamp = get(f"{side}Timestamp")
     if timestamp is not None:
         if not timestamp.strip().lstrip("-").isdecimal():
@@ -72,8 +89,8 @@ def _edge(get: Get, side: str, default: str, *, strict: bool) -> Edge:
         return Edge(option, timestamps=_numbers(option, by_timestamp), strict=strict)
     option = f"{side}Offsets"
     offsets = (get(option) or default).strip()
-    if offsets.lower() == default:
-        return Edge(option)
+    if offsets.lower() in words:
+        return Edge(option, latest=side == "starting" and offsets.lower() == "latest")
     if offsets.lower() in ("earliest", "latest"):
         raise ValueError(f"{option} cannot be {offsets.lower()} in a batch query")
     return Edge(option, offsets=_numbers(option, offsets))
@@ -81,11 +98,7 @@ def _edge(get: Get, side: str, default: str, *, strict: bool) -> Edge:
 
 def _numbers(option: str, text: str) -> dict[Place, int]:
     try:
-        return {
-            (topic, int(partition)): int(number)
-            for topic, partitions in json.loads(text).items()
-            for partition, number in partitions.items()
-        }
+        return {place: int(number) for place, number in offsets_from_json(json.loads(text)).items()}
     except (AttributeError, TypeError, ValueError):
         raise ValueError(f'{option} must look like {{"topicA":{{"0":23,"1":42}}}}, not {text!r}') from None
 
@@ -110,7 +123,12 @@ def resolve_start(edge: Edge, planned: Planned) -> int | None:
     """The first offset to read; None: the log's first."""
     place = _place(planned)
     if edge.offsets is not None:
-        return None if edge.offsets[place] == EARLIEST else edge.offsets[place]
+        asked = edge.offsets[place]
+        if asked == LATEST:
+            return log_end(planned)
+        return None if asked == EARLIEST else asked
+    if edge.latest:
+        return log_end(planned)
     time = _time(edge, place)
     if time is None:
         return None
@@ -120,7 +138,7 @@ def resolve_start(edge: Edge, planned: Planned) -> int | None:
             f"{edge.option}: {place[0]}-{place[1]} has no record at or after {time}; "
             "startingOffsetsByTimestampStrategy=latest reads nothing then"
         )
-    return _log_end(planned) if offset is None else offset
+    return log_end(planned) if offset is None else offset
 
 
 def resolve_end(edge: Edge, planned: Planned) -> int | None:
@@ -140,5 +158,28 @@ def _time(edge: Edge, place: Place) -> int | None:
     return edge.timestamp if edge.timestamps is None else edge.timestamps[place]
 
 
-def _log_end(planned: Planned) -> int:
-    return planned.plan["next_offset"] or 0
+def log_end(planned: Planned) -> int:
+    """One behind the last offset that can be read by now; `read_committed`: the last stable offset."""
+    plan = planned.plan
+    committed = plan["isolation_level"] == "read_committed"
+    end = plan["last_stable_offset"] if committed else plan["next_offset"]
+    if end is None:  # no batch in it: a log that retention emptied goes on where its last segment says
+        return plan["segments"][-1]["base_offset"] if plan["segments"] else 0
+    return end
+
+
+def offsets_from_json(tree: Mapping[str, Mapping[str, int]]) -> dict[Place, int]:
+    """Reads offsets as Spark's Kafka source has them: `{"topicA":{"0":23,"1":42}}`."""
+    return {
+        (topic, int(partition)): offset
+        for topic, partitions in tree.items()
+        for partition, offset in partitions.items()
+    }
+
+
+def offsets_to_json(offsets: Mapping[Place, int]) -> dict[str, dict[str, int]]:
+    """The same way back; the same offsets give the same order, since Spark compares texts."""
+    tree: dict[str, dict[str, int]] = {}
+    for (topic, partition), offset in sorted(offsets.items()):
+        tree.setdefault(topic, {})[str(partition)] = offset
+    return tree

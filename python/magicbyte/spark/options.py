@@ -13,7 +13,15 @@ from magicbyte import _core
 from magicbyte.jobs.columns import BATCH_METADATA, KAFKA_COLUMNS, RECORDS_WITH_METADATA
 from magicbyte.spark.offsets import Edge, ending_edge, starting_edge
 
-__all__ = ["OptionError", "Options", "Topics", "parse_options"]
+__all__ = [
+    "OptionError",
+    "Options",
+    "StreamOptions",
+    "Topics",
+    "parse_options",
+    "parse_stream_options",
+    "parse_table",
+]
 
 TABLES = ("records", "batches", "segments", "problems")
 
@@ -39,8 +47,8 @@ _KNOWN = (
     "filterPushdown",
     "maxDecompressedBytes",
 )
-# Options of Spark's Kafka source that speak of a broker or of a stream: a job that moves to files
-# may leave them in place. `paths` is how Spark hands on `load([...])`.
+# Options that speak of a broker, as Spark's Kafka source has them, or of a stream: a job that moves to
+# files may leave them in place. `paths` is how Spark hands on `load([...])`.
 _IGNORED = (
     "paths",
     "failOnDataLoss",
@@ -48,6 +56,7 @@ _IGNORED = (
     "maxOffsetsPerTrigger",
     "minOffsetsPerTrigger",
     "maxTriggerDelay",
+    "maxBytesPerTrigger",
     "maxRecordsPerPartition",
     "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries",
@@ -96,15 +105,65 @@ class Options:
     max_decompressed_bytes: int
 
 
-def parse_options(given: Mapping[str, str]) -> Options:
+@dataclass(frozen=True)
+class StreamOptions:
+    """What a stream asks for, checked; see Spark's Kafka source for those that are not ours."""
+
+    read: Options
+    fail_on_data_loss: bool
+    max_offsets: int | None
+    """A trigger's, over all partitions."""
+    min_offsets: int | None
+    max_delay_seconds: float
+    """How long to wait for `min_offsets`."""
+    max_bytes: int | None
+    """A trigger's, over all partitions, as the bytes lie in the segments; at least a chunk each."""
+
+
+def parse_table(given: Mapping[str, str]) -> tuple[str, tuple[str, ...] | None]:
+    """Only what says how rows look: the table, and its columns (None: all it has).
+
+    Raises:
+        OptionError: what is wrong, and what would be right.
+
+    """
+    options = _lower(given)
+    table = _choice("table", options.get("table") or "records", TABLES)
+    return table, _columns(options.get("columns"), table, options)
+
+
+def parse_stream_options(given: Mapping[str, str]) -> StreamOptions:
+    """Checks the options of a stream; names are case-insensitive.
+
+    Raises:
+        OptionError: what is wrong, and what would be right.
+
+    """
+    options = _lower(given)
+    for name in ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp", "filterPushdown"):
+        if name.lower() in options:
+            raise OptionError(f"{name} is for batch queries: a stream has no such thing")
+    read = parse_options(given, streaming=True)
+    if read.table == "segments":
+        raise OptionError("table segments cannot be streamed: records, batches and problems can")
+    return StreamOptions(
+        read,
+        fail_on_data_loss=_flag("failOnDataLoss", options.get("failondataloss"), "true"),
+        max_offsets=_positive("maxOffsetsPerTrigger", options.get("maxoffsetspertrigger")),
+        min_offsets=_positive("minOffsetsPerTrigger", options.get("minoffsetspertrigger")),
+        max_delay_seconds=_seconds("maxTriggerDelay", options.get("maxtriggerdelay") or "15m"),
+        max_bytes=_positive("maxBytesPerTrigger", options.get("maxbytespertrigger")),
+    )
+
+
+def parse_options(given: Mapping[str, str], *, streaming: bool = False) -> Options:
     """Checks the options of a read; names are case-insensitive.
 
     Raises:
         OptionError: what is wrong, and what would be right.
 
     """
-    options = {key.lower(): value for key, value in given.items()}
-    _check_names(options)
+    options = _lower(given)
 
     def get(name: str) -> str | None:
         return options.get(name.lower())
@@ -113,7 +172,7 @@ def parse_options(given: Mapping[str, str]) -> Options:
     isolation = get("isolationLevel") or get(_KAFKA_ISOLATION) or "read_uncommitted"
     mode = _choice("mode", (get("mode") or "PERMISSIVE").upper(), ("PERMISSIVE", "FAILFAST"))
     try:
-        starting = starting_edge(get)
+        starting = starting_edge(get, streaming=streaming)
         ending = ending_edge(get)
     except ValueError as error:
         raise OptionError(str(error)) from None
@@ -133,6 +192,12 @@ def parse_options(given: Mapping[str, str]) -> Options:
     )
 
 
+def _lower(given: Mapping[str, str]) -> dict[str, str]:
+    options = {key.lower(): value for key, value in given.items()}
+    _check_names(options)
+    return options
+
+
 def _check_names(options: Mapping[str, str]) -> None:
     known = {name.lower(): name for name in _KNOWN}
     ignored = {name.lower() for name in _IGNORED}
@@ -150,8 +215,17 @@ def _choice(name: str, value: str, choices: tuple[str, ...]) -> str:
     return value
 
 
-def _flag(name: str, value: str | None) -> bool:
-    return _choice(name, (value or "false").lower(), ("true", "false")) == "true"
+def _flag(name: str, value: str | None, default: str = "false") -> bool:
+    return _choice(name, (value or default).lower(), ("true", "false")) == "true"
+
+
+def _seconds(name: str, value: str) -> float:
+    """As Spark writes a duration: `15m`, `30s`, `500ms`; without a unit, milliseconds."""
+    units = {"ms": 0.001, "": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+    parts = re.fullmatch(r"(\d+)\s*([a-z]*)", value.strip().lower())
+    if parts is None or parts[2] not in units:
+        raise OptionError(f"{name} must be a duration such as 15m, 30s or 500ms, not {value!r}")
+    return int(parts[1]) * units[parts[2]]
 
 
 def _positive(name: str, value: str | None) -> int | None:

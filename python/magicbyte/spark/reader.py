@@ -18,7 +18,7 @@ from magicbyte.spark.options import Options
 from magicbyte.spark.paths import expand_paths
 from magicbyte.spark.segments import segment_rows
 
-__all__ = ["MagicbyteReader"]
+__all__ = ["MagicbyteReader", "read_options"]
 
 
 class MagicbyteReader(DataSourceReader):
@@ -77,16 +77,21 @@ class MagicbyteReader(DataSourceReader):
             yield value.select(list(self._columns))
 
     def _decode(self, task: Task) -> Iterator[pa.RecordBatch]:
-        table = self._options.table
-        options = ReadOptions(
-            # Rows of `batches` are taken whenever records come: one narrow column keeps them coming,
-            # so that no more of either than an Arrow batch waits in memory.
-            columns=self._columns if table == "records" else ("offset",) if table == "batches" else (),
-            batches=table == "batches",
-            max_decompressed_bytes=self._options.max_decompressed_bytes,
-            fail_fast=self._options.fail_fast,
-        )
+        options = read_options(self._options, self._columns)
         for chunk in task.chunks:
             for item in read_chunk(chunk, options):
-                if isinstance(item, Rows) and item.table == table:
+                if isinstance(item, Rows) and item.table == self._options.table:
                     yield item.batch.select(list(self._columns))
+
+
+def read_options(options: Options, columns: tuple[str, ...]) -> ReadOptions:
+    """How chunks are decoded for the rows of one table."""
+    table = options.table
+    return ReadOptions(
+        # Rows of `batches` are taken whenever records come: one narrow column keeps them coming,
+        # so that no more of either than an Arrow batch waits in memory.
+        columns=columns if table == "records" else ("offset",) if table == "batches" else (),
+        batches=table == "batches",
+        max_decompressed_bytes=options.max_decompressed_bytes,
+        fail_fast=options.fail_fast,
+    )

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from magicbyte.spark.reader import MagicbyteReader
+    from magicbyte.spark.stream import MagicbyteStreamReader
 
 __all__ = ["MagicbyteDataSource"]
 
@@ -17,7 +18,7 @@ __all__ = ["MagicbyteDataSource"]
 class MagicbyteDataSource(DataSource):
     """Reads Kafka's segment files as the Kafka source reads topics, with no broker.
 
-    ``spark.read.format("magicbyte").option("path", "/backup/kafka-logs").load()``
+    ``spark.read.format("magicbyte").option("path", "/backup/kafka-logs").load()``, or ``readStream``.
 
     Columns and options are those of Spark's Kafka source where it has them; `spark/options.py` has
     all. Heavy imports happen when a read needs them, since Spark imports this class for any job.
@@ -30,11 +31,10 @@ class MagicbyteDataSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns of the table that the options ask for."""
-        from magicbyte.spark.options import parse_options
+        from magicbyte.spark.options import parse_table
         from magicbyte.spark.schema import spark_schema_of
 
-        options = parse_options(self.options)
-        return spark_schema_of(options.table, options.columns)
+        return spark_schema_of(*parse_table(self.options))
 
     def reader(self, schema: StructType) -> MagicbyteReader:
         """A reader of the columns of `schema`: one that a user gives is a projection."""
@@ -47,3 +47,12 @@ class MagicbyteDataSource(DataSource):
         # Spark refuses every reader that has `pushFilters` unless pushdown is switched on.
         kind = PushdownReader if options.filter_pushdown else MagicbyteReader
         return kind(options, columns_of(options.table, schema))
+
+    def streamReader(self, schema: StructType) -> MagicbyteStreamReader:
+        """A reader that follows growing directories (Spark 4.2 or newer)."""
+        from magicbyte.spark.options import parse_stream_options
+        from magicbyte.spark.schema import columns_of
+        from magicbyte.spark.stream import MagicbyteStreamReader
+
+        options = parse_stream_options(self.options)
+        return MagicbyteStreamReader(options, columns_of(options.read.table, schema))

@@ -1,0 +1,203 @@
+"""The stream reader: follows growing partition directories, offset by offset.
+
+An offset of the stream is a JSON object as Spark's Kafka source has it, `{"topicA":{"0":23}}`: the
+next offset to read of each partition. What lies behind the last whole batch is not there yet: a
+broker may be writing it. With `read_committed` neither is what an open transaction holds back.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+
+from magicbyte import _core
+from magicbyte.jobs.engines import LocalEngine
+from magicbyte.jobs.model import Chunk
+from magicbyte.jobs.plan import Task, tasks_of_chunks
+from magicbyte.jobs.reading import Rows, read_chunk
+from magicbyte.spark.limits import asked_chunks, limit_bytes, limit_offsets
+from magicbyte.spark.losses import Losses
+from magicbyte.spark.offsets import Place, check_named, offsets_from_json, offsets_to_json, resolve_start
+from magicbyte.spark.options import StreamOptions
+from magicbyte.spark.reader import read_options
+from magicbyte.spark.watch import Log, Watch
+
+__all__ = ["MagicbyteStreamReader"]
+
+_LOGGER = logging.getLogger("magicbyte.stream")
+
+Offsets = dict[str, dict[str, int]]
+
+
+class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads one table of a growing log.
+
+    Spark keeps one in the driver, which plans; executors make their own for `read`.
+    """
+
+    def __init__(self, options: StreamOptions, columns: tuple[str, ...]) -> None:
+        self._options = options
+        self._columns = columns
+        self._watch = Watch(options.read)
+        self._said: set[str] = set()
+        self._initial: Offsets | None = None
+        self._target: dict[Place, int] | None = None
+        self._latest: Offsets | None = None
+        self._last_trigger = float("-inf")
+
+    def initialOffset(self) -> Offsets:
+        """Where the options say to start; only a query without a checkpoint asks."""
+        logs = self._watch.look()
+        starting = self._options.read.starting
+        check_named(starting, logs)
+        offsets = {}
+        for place, log in logs.items():
+            offset = resolve_start(starting, log.whole)
+            offsets[place] = log.start_offset if offset is None else offset
+        self._initial = offsets_to_json(offsets)
+        return self._initial
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """Tells Spark that there are limits. Only a trigger that has none passes `ReadAllAvailable`."""
+        if self._options.max_bytes is not None and self._options.max_offsets is None:
+            return ReadMaxBytes(self._options.max_bytes)
+        return ReadMaxRows(self._options.max_offsets or (1 << 63) - 1)
+
+    def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:
+        """Where the next micro-batch ends: `start` itself if it must wait."""
+        unlimited = isinstance(limit, ReadAllAvailable)
+        if start == self._initial and not unlimited:
+            # Spark writes down where batches end, not where the first one starts. An empty first one
+            # does: a query that is killed in it would start anew somewhere else.
+            self._initial = None
+            return start
+        logs = self._watch.look()
+        places = offsets_from_json(start)
+        begin = self._begin(places.keys() | logs.keys(), places, logs, self._losses())
+        end = {place: self._end(place, offset, logs) for place, offset in begin.items()}
+        self._latest = offsets_to_json(end)
+        if not unlimited:
+            if self._must_wait(sum(end.values()) - sum(begin.values())):
+                return start
+            if self._options.max_offsets is not None:
+                end = limit_offsets(begin, end, self._options.max_offsets)
+            if self._options.max_bytes is not None:
+                end = limit_bytes(logs, begin, end, self._options.max_bytes)
+        self._last_trigger = time.monotonic()
+        return offsets_to_json(end)
+
+    def _losses(self) -> Losses:
+        return Losses(fail=self._options.fail_on_data_loss, said=self._said)
+
+    @staticmethod
+    def _begin(
+        places: Iterable[Place], start: Mapping[Place, int], logs: Mapping[Place, Log], losses: Losses
+    ) -> dict[Place, int]:
+        """Where reading goes on: as asked, or behind what is lost. New partitions begin at 0."""
+        begin = {}
+        for place in places:
+            offset = start.get(place, 0)
+            log = logs.get(place)
+            if log is None:
+                losses.report(place, offset, None, "the partition's directory is gone")
+            elif offset > log.high_offset:
+                losses.report(place, log.high_offset, offset - 1, "the log ends before them")
+            elif offset < log.start_offset:
+                losses.report(place, offset, log.start_offset - 1, "the log begins behind them")
+                offset = log.start_offset
+            begin[place] = offset
+        return begin
+
+    def _end(self, place: Place, begin: int, logs: Mapping[Place, Log]) -> int:
+        if place not in logs:
+            return begin
+        end = logs[place].end_offset
+        if self._target is not None:
+            end = min(end, self._target.get(place, begin))
+        return max(begin, end)
+
+    def _must_wait(self, offsets: int) -> bool:
+        wanted = self._options.min_offsets
+        if wanted is None or self._target is not None:
+            return False
+        waited = time.monotonic() - self._last_trigger
+        return offsets < wanted and waited < self._options.max_delay_seconds
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Takes the present ends as the ends of the query."""
+        self._target = {place: log.end_offset for place, log in self._watch.look().items()}
+
+    def reportLatestOffset(self) -> Offsets | None:
+        """The ends of the logs at the last trigger, limits apart."""
+        return self._latest
+
+    def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
+        """Plans a micro-batch, perhaps again after a restart: the same offsets give the same rows."""
+        self._initial = None
+        logs = self._watch.look()
+        asked = offsets_from_json(end)
+        known = offsets_from_json(start)
+        places = sorted(place for place, until in asked.items() if known.get(place, 0) < until)
+        losses = self._losses()
+        begin = self._begin(places, known, logs, losses)
+        chunks: list[Chunk] = []
+        for place in places:
+            if place not in logs:
+                continue
+            log, until = logs[place], asked[place]
+            if until > log.high_offset:
+                first = max(begin[place], log.high_offset)
+                losses.report(place, first, until - 1, "the log ends before them")
+            losses.report_missing_segments(place, log.whole.plan["problems"], begin[place], until)
+            chunks += asked_chunks(log, begin[place], until)
+        tasks = tasks_of_chunks(chunks, LocalEngine().parallelism, self._options.read.min_partitions)
+        lost = losses.rows()
+        said = [lost] if lost.num_rows and self._options.read.table == "problems" else []
+        return [InputPartition(value) for value in (*said, *tasks)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yields Arrow batches of exactly the asked columns."""
+        value: Any = partition.value
+        if isinstance(value, Task):
+            for chunk in value.chunks:
+                yield from self._decode(chunk)
+        elif value is not None:
+            yield value.select(list(self._columns))
+
+    def _decode(self, chunk: str) -> Iterator[pa.RecordBatch]:
+        trimmed = _core.trim_chunk(chunk)
+        if trimmed is None:
+            return
+        table = self._options.read.table
+        problems: list[dict[str, Any]] = []
+        for item in read_chunk(trimmed, read_options(self._options.read, self._columns)):
+            if not isinstance(item, Rows):
+                continue
+            if item.table == "problems":
+                rows = item.batch.to_pylist()
+                self._losses().check_files(rows)
+                problems += rows
+            if item.table == table:
+                yield item.batch.select(list(self._columns))
+        if problems and table != "problems":
+            first = problems[0]
+            _LOGGER.warning(
+                "%s-%d, %s: %d problems; the first: %s. They are the rows of option table=problems.",
+                first["topic"],
+                first["partition"],
+                first["segment"],
+                len(problems),
+                first["message"],
+            )

@@ -1,0 +1,116 @@
+"""What growing directories hold at present: each look surveys only segments that changed."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from magicbyte.jobs.engines import LocalEngine
+from magicbyte.jobs.model import PartitionListing, Segment
+from magicbyte.jobs.partitions import list_partitions
+from magicbyte.jobs.plan import Planned, Range, fold, survey
+from magicbyte.spark.offsets import Place, log_end
+from magicbyte.spark.options import Options
+from magicbyte.spark.paths import expand_paths
+
+__all__ = ["Log", "Watch"]
+
+_CHUNK_BYTES = 4 << 20
+_WHOLE_SEGMENTS = 1 << 62
+_ATTEMPTS = 5
+_PAUSE_SECONDS = 0.1
+_SETTLED_MILLIS = 1000
+"""A file that changed since could change again under the same size and time."""
+
+_Key = tuple[str, int, int]
+
+
+@dataclass(frozen=True)
+class Log:
+    """One partition as it was when it was looked at; offsets as a broker would tell them."""
+
+    whole: Planned
+    """All of it, a chunk a segment."""
+    start_offset: int
+    """The first offset that retention has left."""
+    end_offset: int
+    """One behind the last offset that can be read: of whole batches, and with `read_committed` of
+    decided transactions."""
+    high_offset: int
+    """One behind the last offset there is, undecided transactions included."""
+
+    def plan(self, asked: Range) -> Planned:
+        """The plan for some of the offsets, in chunks of about 4 MiB."""
+        isolation_level = self.whole.plan["isolation_level"]
+        return fold(
+            self.whole.listing,
+            self.whole.surveys,
+            isolation_level=isolation_level,
+            asked=asked,
+            chunk_bytes=_CHUNK_BYTES,
+        )
+
+
+class Watch:
+    """Looks at the partitions that a stream's options name. It holds plain data: it is pickled."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._surveys: dict[_Key, str] = {}
+        self._logs: dict[tuple[_Key, ...], Log] = {}
+
+    def look(self) -> dict[Place, Log]:
+        """Lists, surveys what changed, and folds; there may be no partitions yet."""
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return self._look()
+            except FileNotFoundError:  # a broker rolled or deleted while we looked
+                time.sleep(_PAUSE_SECONDS)
+        return self._look()
+
+    def _look(self) -> dict[Place, Log]:
+        now = time.time_ns() // 1_000_000
+        listings = list_partitions(expand_paths(self._options.paths), distinct=True, may_be_none=True)
+        take = self._options.topics.take
+        listings = [one for one in listings if one["segments"] and take(one["topic"], one["partition"])]
+        self._survey(listings)
+        logs = {}
+        for listing in listings:
+            keys = tuple(map(_key, listing["segments"]))
+            log = self._logs.get(keys) or self._fold(listing, keys)
+            logs[keys] = log
+        settled = now - _SETTLED_MILLIS
+        kept = {
+            _key(segment)
+            for one in listings
+            for segment in one["segments"]
+            if segment["modified_ms"] < settled
+        }
+        self._surveys = {key: text for key, text in self._surveys.items() if key in kept}
+        self._logs = {keys: log for keys, log in logs.items() if kept.issuperset(keys)}
+        return {(log.whole.plan["topic"], log.whole.plan["partition"]): log for log in logs.values()}
+
+    def _survey(self, listings: list[PartitionListing]) -> None:
+        segments = [segment for one in listings for segment in one["segments"]]
+        changed = [segment for segment in segments if _key(segment) not in self._surveys]
+        if changed:
+            (texts,) = survey([{**listings[0], "segments": changed}], LocalEngine())
+            self._surveys.update(zip(map(_key, changed), texts, strict=True))
+
+    def _fold(self, listing: PartitionListing, keys: tuple[_Key, ...]) -> Log:
+        whole = fold(
+            listing,
+            [self._surveys[key] for key in keys],
+            isolation_level=self._options.isolation_level,
+            chunk_bytes=_WHOLE_SEGMENTS,
+        )
+        end, high = log_end(whole), whole.plan["next_offset"]
+        # A segment that was renamed begins before its name says.
+        starts = [segment["base_offset"] for segment in listing["segments"][:1]]
+        if whole.plan["first_offset"] is not None:
+            starts.append(whole.plan["first_offset"])
+        return Log(whole, min(starts, default=0), end, end if high is None else high)
+
+
+def _key(segment: Segment) -> _Key:
+    return segment["path"], segment["size"], segment["modified_ms"]

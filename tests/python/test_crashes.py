@@ -1,0 +1,147 @@
+"""A job whose process is killed: its output is whole or none, and the next run makes it whole."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.dataset as ds
+import pytest
+from conftest import KAFKA
+from digest import digest, summary
+from magicbyte.jobs.engines import LocalEngine
+from magicbyte.jobs.ingest import IngestOptions, ingest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TOPICS = ("v2_txn", "v0_gzip")
+pytestmark = pytest.mark.partitions(*TOPICS)
+OPTIONS = IngestOptions(batch_metadata=True, overwrite=True)
+
+# Kills itself before the n-th rename: renames are all that publishes, so between two of them lies
+# everything that a reader could find.
+JOB = """
+import os, signal, sys
+from magicbyte.jobs.engines import LocalEngine
+from magicbyte.jobs.ingest import IngestOptions, ingest
+
+source, out, deadly = sys.argv[1], sys.argv[2], int(sys.argv[3])
+rename, calls = os.rename, 0
+
+def counted(*args):
+    global calls
+    calls += 1
+    if calls == deadly:
+        os.kill(os.getpid(), signal.SIGKILL)
+    rename(*args)
+
+os.rename = counted
+ingest([source], out, LocalEngine(2), IngestOptions(batch_metadata=True, overwrite=True))
+"""
+
+
+def is_exact(out: Path) -> bool:
+    """Whether an output holds what Kafka read, and nothing twice."""
+    return are_exact(ds.dataset(out / "records", partitioning="hive").to_table().to_pylist())
+
+
+def are_exact(rows: Iterable[Mapping[str, Any]]) -> bool:
+    ordered = sorted(rows, key=lambda row: (row["topic"], row["offset"]))
+    by_topic = {topic: [row for row in ordered if row["topic"] == topic] for topic in TOPICS}
+    return all(digest(rows) == summary(KAFKA / topic)["sha256"] for topic, rows in by_topic.items())
+
+
+def is_published(out: Path) -> bool:
+    return (out / "_SUCCESS").exists()
+
+
+@pytest.mark.parametrize("replaces", [False, True])
+def test_killed_at_each_step_of_the_commit(source: Path, tmp_path: Path, *, replaces: bool) -> None:
+    out, script = tmp_path / "out", tmp_path / "job.py"
+    script.write_text(JOB)
+    for deadly in range(1, 100):
+        if replaces:
+            ingest([str(source / "v2_txn")], str(out), LocalEngine(2), OPTIONS)
+        done = subprocess.run([sys.executable, script, source, out, str(deadly)], check=False)
+        if done.returncode == 0:
+            break
+        assert done.returncode == -signal.SIGKILL
+        if is_published(out):
+            assert replaces, "published before its last step"
+            paths = ds.dataset(out / "records").files
+            assert all("topic=v2_txn" in path for path in paths), "the old output is whole"
+    assert deadly > (8 if replaces else 4)
+    assert is_published(out)
+    assert is_exact(out)
+    assert not (out / "_temporary").exists()
+
+
+def test_killed_at_random(source: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "magicbyte", "ingest", "--engine", "local", "--include-batch-metadata"]
+    command += ["--overwrite", str(source), str(out)]
+    started = time.monotonic()
+    subprocess.run(command, check=True, capture_output=True)
+    whole = time.monotonic() - started
+    seed = random.randrange(1 << 30)
+    dice = random.Random(seed)
+    for _ in range(8):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(dice.uniform(0, whole))
+        process.kill()
+        process.wait()
+        # Either output is whole: the one before, or the new one.
+        assert not is_published(out) or is_exact(out), seed
+    subprocess.run(command, check=True, capture_output=True)
+    assert is_published(out)
+    assert is_exact(out)
+
+
+STREAM = """
+import sys
+from pyspark.sql import SparkSession
+
+source, out = sys.argv[1:]
+builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+reader = builder.getOrCreate().readStream.format("magicbyte").option("startingOffsets", "earliest")
+reader = reader.options(includeHeaders="true", includeBatchMetadata="true", maxOffsetsPerTrigger="40")
+writer = reader.load(source).writeStream.format("parquet").option("checkpointLocation", out + ".checkpoint")
+writer.trigger(availableNow=True).start(out).awaitTermination()
+"""
+
+
+@pytest.mark.spark
+def test_a_stream_killed_at_random(spark: SparkSession, source: Path, tmp_path: Path) -> None:
+    out, script = tmp_path / "out", tmp_path / "stream.py"
+    script.write_text(STREAM)
+    planned = tmp_path / "out.checkpoint" / "offsets"
+    seed = random.randrange(1 << 30)
+    dice = random.Random(seed)
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(sys.path)}
+    for micro_batches in (1, 3, None):
+        process = subprocess.Popen(
+            [sys.executable, script, source, out],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        if micro_batches is None:
+            assert process.wait() == 0, seed
+            break
+        while len(list(planned.glob("[0-9]*"))) < micro_batches:
+            assert process.poll() is None
+            time.sleep(0.02)
+        time.sleep(dice.uniform(0, 1.5))
+        os.killpg(process.pid, signal.SIGKILL)  # the JVM with it
+        process.wait()
+    # Spark reads the files that its sink committed, not those that killed micro-batches left there.
+    assert are_exact(row.asDict(recursive=True) for row in spark.read.parquet(str(out)).collect()), seed
