@@ -5,10 +5,11 @@ python benches/python/kafka_source.py BOOTSTRAP_SERVERS TOPIC OUT
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import broker
-from magicbyte.cli.session import spark_session
 from sets import PROJECT
 
 if TYPE_CHECKING:
@@ -23,17 +24,33 @@ TUNED = {
 }
 
 
-def settings() -> list[str]:
-    """What a session needs: the connector, and Parquet's own timestamps, which are the faster ones."""
+@contextmanager
+def session(**settings: str) -> Iterator["SparkSession"]:
+    """Spark as it comes, with the connector, and Parquet's own timestamps, which are the faster ones."""
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     broker.copy_jars("connector-pom.xml", JARS)
-    jars = ",".join(map(os.fspath, sorted(JARS.glob("*.jar"))))
-    return [f"spark.jars={jars}", "spark.sql.parquet.outputTimestampType=TIMESTAMP_MICROS"]
+    builder = SparkSession.builder.master("local[*]").config(
+        map={
+            "spark.jars": ",".join(map(os.fspath, sorted(JARS.glob("*.jar")))),
+            "spark.log.level": "ERROR",
+            "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+            "spark.ui.showConsoleProgress": "false",
+            **settings,
+        }
+    )
+    opened = builder.getOrCreate()
+    try:
+        yield opened
+    finally:
+        opened.stop()
 
 
-def read(session: "SparkSession", bootstrap_servers: str, topic: str) -> "DataFrame":
+def read(opened: "SparkSession", bootstrap_servers: str, topic: str) -> "DataFrame":
     """The whole topic: seven columns."""
     options = {"kafka.bootstrap.servers": bootstrap_servers, "subscribe": topic, **TUNED}
-    return session.read.format("kafka").options(**options).load()
+    return opened.read.format("kafka").options(**options).load()
 
 
 def write_parquet(records: "DataFrame", out: str) -> None:
@@ -41,5 +58,5 @@ def write_parquet(records: "DataFrame", out: str) -> None:
 
 
 if __name__ == "__main__":
-    with spark_session("kafka to parquet", None, settings()) as own_session:
+    with session() as own_session:
         write_parquet(read(own_session, *sys.argv[1:3]), sys.argv[3])

@@ -104,12 +104,13 @@ def check(of: Pass, found: set[tuple[int, int]]) -> int:
 
 
 def section(took: dict[str, Took], turns: int) -> str:
+    rustc = first_line(["rustc", "--version"])
     head = document.bullets(
         f"Written by `make bench` on {datetime.now(UTC):%Y-%m-%d}. Uncompressed S1 (127 kB a batch) and S4 "
         "(1.4 kB), 1 GiB each, from the page cache.",
-        f"CPU: {cpu()}; one core, pinned; {first_line(['rustc', '--version'])}; magicbyte {project_version()}. "
-        f"Seconds of CPU, the best of {ROUNDS_IN_A_PROCESS} rounds in a process, processes in turn, "
-        f"{turns} turns: medians (smallest..largest).",
+        f"CPU: {cpu()}; one core, pinned; magicbyte {project_version()}; {rustc}. Seconds of CPU, the best of "
+        f"{ROUNDS_IN_A_PROCESS} rounds in a process, processes in turn, {turns} turns: medians "
+        "(smallest..largest).",
         "Verifying checks CRCs and walks every record. Six kinds of damage: headers of zeros, lengths too "
         "large, too small and negative, a flipped bit, noise. Each bad batch was one bad range, every time.",
         "Forged headers: 61 bytes each, every field plausible but the CRC, with lengths that lead to the "

@@ -20,7 +20,6 @@ import sets
 import spark_report
 from broker import Broker
 from kafka_topic import Topic
-from magicbyte.cli.session import spark_session
 from processes import Family
 from spark_ways import Used, Ways
 
@@ -47,8 +46,7 @@ def main() -> None:
 
 
 def measure_warm(node: Broker, topic: Topic, scratch: Path, turns: int) -> dict[str, list[Used]]:
-    settings = [*kafka_source.settings(), "spark.driver.memory=6g"]
-    with spark_session("magicbyte bench", None, settings) as session:
+    with kafka_source.session(**{"spark.driver.memory": "6g"}) as session:
         ways = Ways(session, node, topic, scratch)
         ways.check()
         used: dict[str, list[Used]] = {way.name: [] for way in ways.all}
