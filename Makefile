@@ -10,7 +10,7 @@ CARGO_TEST := cargo test --quiet --profile $(PROFILE)
 export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help run test test-rust test-python test-spark test-interop corpus lint format fuzz bench wheel docs clean
+.PHONY: help run test test-rust test-python test-spark test-interop corpus lint format fuzz bench bench-spark wheel docs clean
 
 help:
 	@echo "make run      build, install into $(VENV), ingest samples/ on embedded Spark, print the result"
@@ -20,6 +20,7 @@ help:
 	@echo "make format   rustfmt and ruff, in place"
 	@echo "make fuzz     each fuzz target for SECONDS=60, or one: make fuzz TARGET=salvage SECONDS=600"
 	@echo "make bench    speed against the peers on the same bytes; writes docs/benchmarks.md"
+	@echo "make bench-spark  the same against Spark's own Kafka source and a real broker"
 	@echo "make wheel    a release wheel in target/wheels"
 	@echo "make docs     the Rust API's pages in target/doc"
 
@@ -135,8 +136,12 @@ fuzz: $(CARGO_FUZZ)
 bench: $(VENV)/requirements
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'aiokafka>=0.14'
 	. $(BIN)/activate && maturin develop --quiet --release && rm -f $(VENV)/built
-	cargo build --quiet --release --example bench_decode
 	$(BIN)/python benches/python/run.py
+	$(BIN)/python benches/python/segments.py
+
+bench-spark: $(VENV)/requirements
+	. $(BIN)/activate && maturin develop --quiet --release && rm -f $(VENV)/built
+	$(BIN)/python benches/python/spark_kafka.py
 
 wheel: $(VENV)/requirements
 	$(BIN)/maturin build --release

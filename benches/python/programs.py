@@ -37,12 +37,15 @@ class Program:
 
 def build() -> tuple[Program, Program]:
     """Ours, in the release profile, and Kafka's."""
-    subprocess.run(
-        ["cargo", "build", "-q", "--release", "--example", "bench_decode"], cwd=PROJECT, check=True
-    )
-    target = Path(os.environ.get("CARGO_TARGET_DIR", PROJECT / "target"))
-    ours = Program([str(target / "release" / "examples" / "bench_decode")], warm_up_seconds=0.3)
+    ours = Program([str(example("bench_decode"))], warm_up_seconds=0.3)
     return ours, Program([*JAVA, "bench.Decode"], warm_up_seconds=3)
+
+
+def example(name: str) -> Path:
+    """Builds an example in the release profile."""
+    subprocess.run(["cargo", "build", "-q", "--release", "--example", name], cwd=PROJECT, check=True)
+    target = Path(os.environ.get("CARGO_TARGET_DIR", PROJECT / "target"))
+    return target / "release" / "examples" / name
 
 
 def compare(ours: Program, peer: Program, on: Set, turns: int) -> Comparison:

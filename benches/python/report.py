@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+import document
 from ratios import Comparison, millions
 from sets import PROJECT, Manifest, Set
 
@@ -21,15 +22,13 @@ def write(
     rust: dict[Set, Comparison],
     python: dict[Set, dict[str, Comparison]],
 ) -> None:
-    parts = [header(manifest, turns)]
-    if rust:
-        parts.append(rust_table(manifest, rust))
-    if python:
-        parts.append(python_table(python))
-    if rust and python:
-        parts.append(floors(rust, python))
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("\n".join(parts))
+    # A half that did not run is not kept: the head would speak of it.
+    sections = {
+        "Rust against kafka-clients": rust_table(rust) if rust else None,
+        "Python against aiokafka": python_table(python) if python else None,
+        "Floors": floors(rust, python) if rust and python else None,
+    }
+    document.update(path, sections, header(manifest, turns))
 
 
 def header(manifest: Manifest, turns: int) -> str:
@@ -59,10 +58,8 @@ Written by `make bench` on {datetime.now(UTC):%Y-%m-%d}. {WORK}
 """
 
 
-def rust_table(manifest: Manifest, rust: dict[Set, Comparison]) -> str:
+def rust_table(rust: dict[Set, Comparison]) -> str:
     lines = [
-        f"## Rust against {manifest.writer}",
-        "",
         "Processes in turn, a JVM for each file, Serial GC, 3 s of warm-up.",
         "",
         "| set | batches of | codec | magicbyte | kafka-clients | ratio |",
@@ -71,14 +68,12 @@ def rust_table(manifest: Manifest, rust: dict[Set, Comparison]) -> str:
     for of, comparison in rust.items():
         rates = f"{millions(comparison.ours)} | {millions(comparison.peers)}"
         lines.append(f"| {label(of)} | {of.shape} | {of.codec} | {rates} | {comparison} |")
-    return "\n".join([*lines, ""])
+    return "\n".join(lines)
 
 
 def python_table(python: dict[Set, dict[str, Comparison]]) -> str:
     ways = list(next(iter(python.values())))
     lines = [
-        "## Python against aiokafka",
-        "",
         "Loops in turn in one process. aiokafka's, with `validate_crc()`, takes `key` and `value` as bytes.",
         "A cell is magicbyte's rate and its ratio to aiokafka's.",
         "",
@@ -89,12 +84,12 @@ def python_table(python: dict[Set, dict[str, Comparison]]) -> str:
         peers = next(iter(comparisons.values())).peers
         cells = [f"{millions(c.ours)}: {c}" for c in comparisons.values()]
         lines.append(f"| {label(of)} | {of.codec} | {millions(peers)} | {' | '.join(cells)} |")
-    return "\n".join([*lines, ""])
+    return "\n".join(lines)
 
 
 def floors(rust: dict[Set, Comparison], python: dict[Set, dict[str, Comparison]]) -> str:
     by_name = {of.name: comparison for of, comparison in rust.items()}
-    lines = ["## Floors", "", "| what | floor | measured |", "|---|---:|---:|"]
+    lines = ["| what | floor | measured |", "|---|---:|---:|"]
 
     def line(what: str, floor: float, comparison: Comparison) -> None:
         verdict = "met" if comparison.ratio >= floor else "**missed**"
@@ -110,7 +105,7 @@ def floors(rust: dict[Set, Comparison], python: dict[Set, dict[str, Comparison]]
             line(
                 "S1 none to Arrow in one stream against aiokafka's loop", 5, comparisons["Arrow, one stream"]
             )
-    return "\n".join([*lines, ""])
+    return "\n".join(lines)
 
 
 def label(of: Set) -> str:

@@ -1,12 +1,12 @@
 """Runs the comparisons and writes docs/benchmarks.md."""
 
 import argparse
-import os
 from pathlib import Path
 
 import programs
 import report
 import sets
+from processes import pin
 from ratios import Comparison
 from sets import Set
 
@@ -45,12 +45,6 @@ def main() -> None:
                 print(f"{of.name}, {way}: {comparison} x aiokafka", flush=True)
     report.write(arguments.output, manifest, arguments.turns, rust, python)
     print(f"wrote {arguments.output}")
-
-
-def pin() -> None:
-    """To one core, with every process started from here."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
 if __name__ == "__main__":

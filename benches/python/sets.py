@@ -50,8 +50,7 @@ class Manifest:
 
 def prepare() -> Manifest:
     """Builds the Java programs; writes the sets unless they are there."""
-    pom = PROJECT / "benches" / "java" / "pom.xml"
-    subprocess.run(["mvn", "-q", "-B", "-f", str(pom), "compile"], check=True)
+    compile_java()
     manifest = DATA / "manifest.json"
     if not manifest.exists():
         subprocess.run([*JAVA, "bench.Generate", str(DATA)], check=True)
@@ -61,6 +60,11 @@ def prepare() -> Manifest:
         for s in described["sets"]
     ]
     return Manifest(described["writer"], sets)
+
+
+def compile_java() -> None:
+    pom = PROJECT / "benches" / "java" / "pom.xml"
+    subprocess.run(["mvn", "-q", "-B", "-f", str(pom), "compile"], check=True)
 
 
 def damaged(data: bytes) -> dict[str, bytes]:

@@ -1,0 +1,52 @@
+"""The topic that both sides read: produced once through a broker, its segments copied for magicbyte."""
+
+import json
+import shutil
+import subprocess
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import broker
+import sets
+
+DIRECTORY = sets.DATA / "spark"
+BROKER = DIRECTORY / "broker"
+LOG = DIRECTORY / "log"
+"""What magicbyte reads: the topic's directories of the broker's log, and nothing else."""
+NAME = "orders"
+PARTITIONS = 2
+
+
+@dataclass(frozen=True)
+class Topic:
+    records: int
+    size: int
+    """Bytes of the segments."""
+
+
+def prepare(records: int) -> Topic:
+    """Makes the topic unless there is one with so many records."""
+    sets.compile_java()
+    manifest = DIRECTORY / "manifest.json"
+    if manifest.exists():
+        topic = Topic(**json.loads(manifest.read_text()))
+        if topic.records == records:
+            return topic
+    shutil.rmtree(DIRECTORY, ignore_errors=True)
+    with broker.running(BROKER) as node:
+        arguments = [node.bootstrap_servers, NAME, str(PARTITIONS), str(records)]
+        subprocess.run([*sets.JAVA, "bench.Produce", *arguments], check=True)
+    # Only now: a broker that has shut down has written all, and cut its indexes to their size.
+    for partition in range(PARTITIONS):
+        shutil.copytree(BROKER / "logs" / f"{NAME}-{partition}", LOG / f"{NAME}-{partition}")
+    topic = Topic(records, sum(file.stat().st_size for file in LOG.rglob("*.log")))
+    manifest.write_text(json.dumps(asdict(topic)))
+    return topic
+
+
+def batches() -> int:
+    """How many batches the producer made of the records."""
+    from magicbyte import PartitionLog
+
+    logs = [PartitionLog(path) for path in sorted(Path(LOG).iterdir())]
+    return sum(1 for log in logs for _ in log.batches())

@@ -1,0 +1,151 @@
+"""Large segments: verifying damage against verifying none, forged headers, and the scan of headers
+against a plain read. Writes its section of docs/benchmarks.md.
+
+    python benches/python/segments.py [--turns 5]
+"""
+
+import argparse
+import subprocess
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+
+import document
+import sets
+from processes import pin
+from programs import example
+from ratios import Comparison
+from report import cpu, first_line, project_version
+
+DIRECTORY = sets.DATA / "segments"
+TITLE = "Large segments"
+ROUNDS_IN_A_PROCESS = 3
+BAD_BATCHES = 50
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What goes over the bytes of which segment, and what it must find."""
+
+    verb: str
+    segment: str
+    good_batches: int | None = None
+    bad_ranges: int = 0
+
+    @property
+    def file(self) -> Path:
+        return DIRECTORY / f"{self.segment}-0" / f"{0:020d}.log"
+
+
+@dataclass(frozen=True)
+class Took:
+    """CPU seconds of each turn, its best round, and the most memory of any, in bytes."""
+
+    seconds: list[float]
+    peak_memory: int
+
+
+WHOLE = Pass("verify", "whole")
+DAMAGED = Pass("verify", "damaged", bad_ranges=BAD_BATCHES)
+FORGED = Pass("verify", "forged", good_batches=2, bad_ranges=1)
+PASSES = {
+    "verify, no damage": WHOLE,
+    f"verify, {BAD_BATCHES} bad batches": DAMAGED,
+    "verify, 256 MiB of forged headers": FORGED,
+    "header scan, 127 kB batches": Pass("survey", "whole"),
+    "plain read of the same file": Pass("read", "whole", good_batches=0),
+    "header scan, 1.4 kB batches": Pass("survey", "small"),
+    "plain read of that file": Pass("read", "small", good_batches=0),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--output", type=Path, default=sets.PROJECT / "docs" / "benchmarks.md")
+    arguments = parser.parse_args()
+    program = example("bench_segment")
+    if not DIRECTORY.exists():
+        unfinished = DIRECTORY.with_suffix(".unfinished")
+        subprocess.run([program, "generate", unfinished], check=True)
+        unfinished.rename(DIRECTORY)
+    pin()
+    took = measure(program, arguments.turns)
+    document.update(arguments.output, {TITLE: section(took, arguments.turns)})
+    print(f"wrote {arguments.output}")
+
+
+def measure(program: Path, turns: int) -> dict[str, Took]:
+    seconds: dict[str, list[float]] = {name: [] for name in PASSES}
+    peaks = dict.fromkeys(PASSES, 0)
+    batches: dict[Pass, int] = {}
+    for _ in range(turns):
+        for name, of in PASSES.items():
+            command = [str(program), of.verb, str(of.file), str(ROUNDS_IN_A_PROCESS)]
+            printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            rounds = [line.split() for line in printed.splitlines()]
+            seconds[name].append(min(float(line[0]) for line in rounds))
+            peaks[name] = max(peaks[name], int(rounds[-1][3]) << 10)
+            batches[of] = check(of, {(int(line[1]), int(line[2])) for line in rounds})
+            print(f"{name}: {seconds[name][-1]:.3f} s", flush=True)
+    if batches[WHOLE] - batches[DAMAGED] != BAD_BATCHES:
+        raise RuntimeError(f"{batches[WHOLE]} good batches without damage, {batches[DAMAGED]} with it")
+    return {name: Took(seconds[name], peaks[name]) for name in PASSES}
+
+
+def check(of: Pass, found: set[tuple[int, int]]) -> int:
+    """Returns the good batches: the same in all rounds, with the bad ranges that there are."""
+    if len(found) == 1:
+        ((batches, bad_ranges),) = found
+        if bad_ranges == of.bad_ranges and of.good_batches in (None, batches):
+            return batches
+    raise RuntimeError(f"{of}: (batches, bad ranges) {found}")
+
+
+def section(took: dict[str, Took], turns: int) -> str:
+    rustc = first_line(["rustc", "--version"])
+    head = document.bullets(
+        f"Written by `make bench` on {datetime.now(UTC):%Y-%m-%d}. Uncompressed S1 (127 kB a batch) and S4 "
+        "(1.4 kB), 1 GiB each, from the page cache.",
+        f"CPU: {cpu()}; one core, pinned; magicbyte {project_version()}; {rustc}. Seconds of CPU, the best of "
+        f"{ROUNDS_IN_A_PROCESS} rounds in a process, processes in turn, {turns} turns: medians "
+        "(smallest..largest).",
+        "Verifying checks CRCs and walks every record. Six kinds of damage: headers of zeros, lengths too "
+        "large, too small and negative, a flipped bit, noise. Each bad batch was one bad range, every time.",
+        "Forged headers: 61 bytes each, every field plausible but the CRC, with lengths that lead to the "
+        "next one, to far ones, and beyond the window of a scan.",
+    )
+    lines = [
+        head,
+        "",
+        "| pass | CPU s | GB/s | peak memory, MB |",
+        "|---|---:|---:|---:|",
+    ]
+    for name, of in PASSES.items():
+        seconds, rate = took[name].seconds, of.file.stat().st_size / median(took[name].seconds) / 1e9
+        figures = f"{median(seconds):.3f} ({min(seconds):.3f}..{max(seconds):.3f}) | {rate:.2g}"
+        lines.append(f"| {name} | {figures} | {took[name].peak_memory / 1e6:.0f} |")
+    damage, scan, small_scan = (
+        compare(took, f"verify, {BAD_BATCHES} bad batches", "verify, no damage"),
+        compare(took, "header scan, 127 kB batches", "plain read of the same file"),
+        compare(took, "header scan, 1.4 kB batches", "plain read of that file"),
+    )
+    verdict = "met" if damage.ratio >= 0.5 else "**missed**"
+    lines += [
+        "",
+        "| speed | floor | measured |",
+        "|---|---:|---:|",
+        f"| verify with {BAD_BATCHES} bad batches against verify without | 0.5 | {damage} {verdict} |",
+        f"| header scan against a plain read, 127 kB batches | | {scan} |",
+        f"| header scan against a plain read, 1.4 kB batches | | {small_scan} |",
+    ]
+    return "\n".join(lines)
+
+
+def compare(took: dict[str, Took], ours: str, peer: str) -> Comparison:
+    return Comparison([1 / one for one in took[ours].seconds], [1 / one for one in took[peer].seconds])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""The section about Spark in docs/benchmarks.md."""
+
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+
+import document
+import kafka_source
+import kafka_topic
+from broker import JARS as BROKER_JARS
+from kafka_topic import Topic
+from ratios import Comparison
+from report import cpu, first_line, project_version
+from spark_ways import Used
+
+TITLE = "Spark against its own Kafka source"
+
+
+def write(path: Path, topic: Topic, warm: dict[str, list[Used]], cold: dict[str, list[Used]]) -> None:
+    parts = [head(topic, warm, cold), "", table("warm, one session", warm, topic), ""]
+    parts += [table("cold, whole command", cold, topic), "", floors(warm, cold)]
+    document.update(path, {TITLE: "\n".join(parts)})
+
+
+def head(topic: Topic, warm: dict[str, list[Used]], cold: dict[str, list[Used]]) -> str:
+    jars = ", ".join(jar.stem for jar in sorted(kafka_source.JARS.glob("*.jar")))
+    (broker,) = (jar.stem for jar in BROKER_JARS.glob("kafka_2.13-*.jar"))
+    rows = topic.records / kafka_topic.batches()
+    warm_turns, cold_turns = len(next(iter(warm.values()))), len(next(iter(cold.values())))
+    tuned = ", ".join(f"`{name}` {value}" for name, value in kafka_source.TUNED.items())
+    return document.bullets(
+        f"Written by `make bench-spark` on {datetime.now(UTC):%Y-%m-%d}. A real broker (KRaft) shares the "
+        "cores with Spark; magicbyte reads copies of the broker's segments. Page cache warm.",
+        f"CPU: {cpu()}; `local[*]`. CPU seconds are those of driver, JVM and Python workers, and of the "
+        "broker where it is read from. They are the steadier figure: others used the machine too.",
+        f"magicbyte {project_version()}, pyspark {version('pyspark')}, pyarrow {version('pyarrow')}, "
+        f"{first_line(['java', '--version'])}; broker: {broker}; the Kafka source: {jars}.",
+        f"The Kafka source is tuned: {tuned}; Parquet timestamps are TIMESTAMP_MICROS. The driver of the "
+        "warm session has 6 GB, that of a whole command what Spark gives it.",
+        f"Data: {topic.records:,} records of 116 bytes (16 B key, 100 B JSON value) in "
+        f"{kafka_topic.PARTITIONS} partitions, zstd, {topic.size / 1e6:.0f} MB, {rows:.0f} records a batch. "
+        "Rows and the sum of their hashes over all seven columns were equal in both sources and in both "
+        "Parquet outputs.",
+        f"All ways ran in turn: {warm_turns} warm turns behind two of warm-up, {cold_turns} cold ones. "
+        "A ratio is the median of the turns' ratios (smallest..largest), above 1 where magicbyte is faster; "
+        "seconds are medians (smallest..largest).",
+        "`magicbyte ingest` also writes `headers` and the tables `batches` and `problems`, and commits at "
+        "the end.",
+    )
+
+
+def table(title: str, used: dict[str, list[Used]], topic: Topic) -> str:
+    lines = [f"| {title} | wall s | CPU s | million records/s |", "|---|---:|---:|---:|"]
+    for name, turns in used.items():
+        wall, cpu_time = ([turn.wall for turn in turns], [turn.cpu for turn in turns])
+        rate = topic.records / median(wall) / 1e6
+        lines.append(f"| {name} | {seconds(wall)} | {seconds(cpu_time)} | {rate:.2f} |")
+    return "\n".join(lines)
+
+
+def seconds(turns: list[float]) -> str:
+    return f"{median(turns):.2f} ({min(turns):.2f}..{max(turns):.2f})"
+
+
+def floors(warm: dict[str, list[Used]], cold: dict[str, list[Used]]) -> str:
+    lines = ["| what | floor | measured |", "|---|---:|---:|"]
+
+    def line(what: str, floor: float | None, compared: Comparison) -> None:
+        verdict = "" if floor is None else " met" if compared.ratio >= floor else " **missed**"
+        lines.append(f"| {what} | {floor or ''} | {compared}{verdict} |")
+
+    kafka, ours = warm["Kafka source to Parquet"], warm["magicbyte ingest"]
+    line("ingest against Kafka source to Parquet, warm, wall", 3.5, faster(ours, kafka, "wall"))
+    line("the same, CPU", 3, faster(ours, kafka, "cpu"))
+    kafka, ours = warm["Kafka source"], warm["magicbyte source"]
+    line("source against Kafka source, to `noop`, warm, wall", 1.6, faster(ours, kafka, "wall"))
+    line("the same, CPU", None, faster(ours, kafka, "cpu"))
+    ready = warm["ready Arrow batches, data source"]
+    line("source against a data source of ready Arrow batches, wall", 0.7, faster(ours, ready, "wall"))
+    line("the same, CPU", None, faster(ours, ready, "cpu"))
+    ready = warm["ready Arrow batches, mapInArrow"]
+    line("source against `mapInArrow` of ready Arrow batches, wall", None, faster(ours, ready, "wall"))
+    kafka, ours = cold["Kafka source to Parquet"], cold["magicbyte ingest"]
+    line(
+        "whole command against the Kafka source's, wall (0.8 of its time)", 1.25, faster(ours, kafka, "wall")
+    )
+    line("the same, CPU", None, faster(ours, kafka, "cpu"))
+    return "\n".join(lines)
+
+
+def faster(ours: list[Used], peers: list[Used], clock: str) -> Comparison:
+    """Rates of runs, so that above 1 is faster."""
+    return Comparison(
+        [1 / getattr(turn, clock) for turn in ours], [1 / getattr(turn, clock) for turn in peers]
+    )

@@ -1,0 +1,142 @@
+"""What is timed in one warm Spark session, and the proof that both sides deliver the same rows."""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import kafka_source
+import kafka_topic
+import pyarrow as pa
+import ready_arrow
+from broker import Broker
+from kafka_topic import Topic
+from magicbyte import _core
+from magicbyte.jobs.columns import KAFKA_COLUMNS
+from magicbyte.jobs.engines import LocalEngine, SparkEngine
+from magicbyte.jobs.ingest import IngestOptions, ingest
+from magicbyte.jobs.partitions import list_partitions
+from magicbyte.jobs.plan import plan_partitions, tasks_of
+from magicbyte.jobs.reading import ReadOptions, Rows, read_chunk
+from processes import Family
+from pyspark.sql import functions as sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class Used:
+    """Seconds; CPU time is that of driver, JVM and Python workers, and of a broker that was read from."""
+
+    wall: float
+    cpu: float
+
+
+@dataclass(frozen=True)
+class Way:
+    name: str
+    run: Callable[[], None]
+    reads_broker: bool = False
+
+    def measure(self, broker: Broker) -> Used:
+        # The broker is a child of this process.
+        family = Family(os.getpid(), without=() if self.reads_broker else (broker.pid,))
+        cpu_start, start = family.cpu_seconds(), time.perf_counter()
+        with family.watched():
+            self.run()
+            wall = time.perf_counter() - start
+        return Used(wall, family.cpu_seconds() - cpu_start)
+
+
+class Ways:
+    """All ways of one session; `scratch` gets their output."""
+
+    def __init__(self, session: "SparkSession", broker: Broker, topic: Topic, scratch: Path) -> None:
+        self._session = session
+        self._broker = broker
+        self._topic = topic
+        self._scratch = scratch
+        self._ready = _ready_batch(scratch / "ready.arrow", topic)
+        self.kafka_parquet = Way("Kafka source to Parquet", self._kafka_parquet, reads_broker=True)
+        self.ingest = Way("magicbyte ingest", self._ingest)
+        self.kafka_noop = Way("Kafka source", lambda: _noop(self._kafka()), reads_broker=True)
+        self.noop = Way("magicbyte source", lambda: _noop(self._magicbyte()))
+        self.ready_source = Way(
+            "ready Arrow batches, data source",
+            lambda: _noop(ready_arrow.of_data_source(session, self._ready)),
+        )
+        self.ready_map = Way(
+            "ready Arrow batches, mapInArrow",
+            lambda: _noop(ready_arrow.of_map_in_arrow(session, self._ready)),
+        )
+
+    @property
+    def all(self) -> list[Way]:
+        return [
+            self.kafka_parquet,
+            self.ingest,
+            self.kafka_noop,
+            self.noop,
+            self.ready_source,
+            self.ready_map,
+        ]
+
+    def check(self) -> None:
+        """Every way must deliver all rows, and both sides' must be the same ones."""
+        self._kafka_parquet()
+        self._ingest()
+        parquet = self._session.read.parquet
+        found = {
+            "Kafka source": _fingerprint(self._kafka()),
+            "magicbyte source": _fingerprint(self._magicbyte()),
+            "Kafka source's Parquet": _fingerprint(parquet(str(self._scratch / "kafka"))),
+            "ingest's Parquet": _fingerprint(parquet(str(self._scratch / "ingest" / "records"))),
+        }
+        if len(set(found.values())) != 1 or found["Kafka source"][0] != self._topic.records:
+            raise RuntimeError(f"{self._topic.records} records, but rows and sums of hashes are {found}")
+        for ready in (ready_arrow.of_data_source, ready_arrow.of_map_in_arrow):
+            rows = ready(self._session, self._ready).count()
+            if rows != self._topic.records:
+                raise RuntimeError(f"{ready.__name__}: {rows} rows")
+
+    def _kafka(self) -> "DataFrame":
+        return kafka_source.read(self._session, self._broker.bootstrap_servers, kafka_topic.NAME)
+
+    def _magicbyte(self) -> "DataFrame":
+        return self._session.read.format("magicbyte").load(str(kafka_topic.LOG))
+
+    def _kafka_parquet(self) -> None:
+        kafka_source.write_parquet(self._kafka(), str(self._scratch / "kafka"))
+
+    def _ingest(self) -> None:
+        out, engine = str(self._scratch / "ingest"), SparkEngine(self._session)
+        report = ingest([str(kafka_topic.LOG)], out, engine, IngestOptions(overwrite=True))
+        if not report["balanced"] or report["total"]["rows"] != self._topic.records:
+            raise RuntimeError(f"ingest: {report['total']}")
+
+
+def _noop(records: "DataFrame") -> None:
+    records.write.format("noop").mode("overwrite").save()
+
+
+def _fingerprint(records: "DataFrame") -> tuple[int, int]:
+    """Rows, and the sum of their hashes: the order does not matter."""
+    hashed = sql.xxhash64(*(sql.col(name) for name in KAFKA_COLUMNS)).cast("decimal(38,0)")
+    row = records.select(sql.count("*"), sql.sum(hashed)).first()
+    assert row is not None
+    return row[0], int(row[1])
+
+
+def _ready_batch(file: Path, topic: Topic) -> ready_arrow.Ready:
+    """The topic's first Arrow batch, as large as the source's and for as many tasks."""
+    engine = LocalEngine()
+    tasks = tasks_of(plan_partitions(list_partitions([str(kafka_topic.LOG)]), engine), engine.parallelism)
+    rows = next(read_chunk(tasks[0].chunks[0], ReadOptions(KAFKA_COLUMNS)))
+    assert isinstance(rows, Rows)
+    schema = pa.schema(_core.arrow_schema("records", KAFKA_COLUMNS))
+    with pa.ipc.new_file(file, schema) as out:
+        out.write_batch(rows.batch)
+    return ready_arrow.Ready(file, topic.records, len(tasks))
