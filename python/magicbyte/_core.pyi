@@ -30,6 +30,7 @@ __all__ = [
     "RecordIterator",
     "RecordsBuilder",
     "RescuerCore",
+    "RowsWriter",
     "_Batch",
     "__version__",
     "arrow_schema",
@@ -311,6 +312,20 @@ class RecordsBuilder:
 
         Raises as `append` for the first that is refused; those before it stay in the batch.
         """
+    def append_arrow(self, data: object, *, offset: int = 0, timestamp: int = ...) -> int:
+        """Appends the rows of Arrow data in one call; returns how many. Nothing is copied on the way.
+
+        Args:
+            data: Anything with `__arrow_c_array__` or `__arrow_c_stream__`: a record batch, a table, a
+                polars frame. Columns by name: `value` and, where they are there, `key` (binary or text),
+                `offset` (int64), `timestamp` (int64 ms or a timestamp), `headers` (list of key and
+                value).
+            offset: Of the first row, if there is no such column; the next rows go on from it.
+            timestamp: In milliseconds, of rows without one.
+
+        Raises:
+            Error: As `append`; the rows before it were appended.
+        """
     def has_room_for(
         self,
         timestamp: int,
@@ -589,3 +604,28 @@ def rewrite_chunks(
 
 def set_aside(chunk: str, reason: str) -> str:
     """The ChunkResult of a chunk that is not read."""
+
+@final
+class RowsWriter:
+    """Writes the rows of one partition as segments: for `df.write.format("magicbyte")`.
+
+    `directory` is one for `finish_partition`; `timestamp` (ms) that of rows without one.
+    """
+
+    def __new__(
+        cls,
+        directory: str | PathLike[str],
+        *,
+        compression: int = 0,
+        level: int | None = None,
+        batch_bytes: int = ...,
+        timestamp: int = ...,
+        segment_bytes: int = ...,
+    ) -> Self: ...
+    def append(self, data: object) -> None:
+        """Appends the rows of Arrow data; see `RecordsBuilder.append_arrow`.
+
+        Raises ValueError that names the row: offsets that do not rise, a null header key.
+        """
+    def finish(self) -> tuple[list[str], int, int | None, int]:
+        """Closes the last segment: SegmentSummaries, rows, first offset, the offset behind the last."""

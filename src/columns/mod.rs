@@ -1,14 +1,18 @@
-//! Batches to Arrow arrays: one pass from bytes to columns, no object a record.
+//! Batches to Arrow arrays, one pass from bytes to columns with no object a record; and rows to batches.
 
 mod batch_table;
 mod chunk_decoder;
 mod problem_table;
 mod record_columns;
+mod rows;
+mod rows_writer;
 mod schema;
 mod stream;
 
 pub use chunk_decoder::{ChunkDecoder, DecodeOptions};
 pub use record_columns::{BLOCK, RecordColumns};
+pub use rows::{Defaults, Rows};
+pub use rows_writer::{RowsOptions, RowsWriter};
 pub use schema::{Flavour, RecordColumn, Table, batches_schema, problems_schema, records_schema};
 #[cfg(feature = "python")]
 pub(crate) use stream::batch_schema;

@@ -1,12 +1,13 @@
-//! Arrow across the C data interface: PyCapsules that pyarrow, polars, duckdb and pandas read.
+//! Arrow across the C data interface: PyCapsules that pyarrow, polars, duckdb and pandas read and give.
+#![allow(unsafe_code, reason = "the C data interface hands over pointers")]
 
 use std::ffi::CStr;
 
 use ::arrow_schema::{ArrowError, Schema, SchemaRef};
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
-use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
-use pyo3::exceptions::PyRuntimeError;
+use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
+use arrow_array::{Array, RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
@@ -18,7 +19,7 @@ const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
 const STREAM: &CStr = c"arrow_array_stream";
 
-fn failed(error: ArrowError) -> PyErr {
+pub(super) fn failed(error: ArrowError) -> PyErr {
     PyRuntimeError::new_err(error.to_string())
 }
 
@@ -40,6 +41,38 @@ pub(super) fn stream_capsule<'py>(
     reader: Box<dyn RecordBatchReader + Send>,
 ) -> PyResult<Bound<'py, PyCapsule>> {
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), STREAM)
+}
+
+/// The batches of an object that gives Arrow: a record batch, a table, a frame, a reader.
+pub(super) fn batches_of(object: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader>> {
+    if object.hasattr("__arrow_c_array__")? {
+        let capsules = object.call_method0("__arrow_c_array__")?;
+        let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = capsules.extract()?;
+        let schema = schema.pointer_checked(Some(SCHEMA))?.cast::<FFI_ArrowSchema>();
+        let array = array.pointer_checked(Some(ARRAY))?.cast::<FFI_ArrowArray>();
+        // SAFETY: the capsules' names say what they point to, by the PyCapsule interface of Arrow; `from_raw`
+        // takes the structs over and marks those in the capsules as released. That array and schema
+        // belong together and describe valid memory is the interface's contract with their producer.
+        let data = unsafe {
+            let schema = FFI_ArrowSchema::from_raw(schema.as_ptr());
+            arrow_array::ffi::from_ffi(FFI_ArrowArray::from_raw(array.as_ptr()), &schema)
+        };
+        let data = data.map_err(failed)?;
+        if !matches!(data.data_type(), ::arrow_schema::DataType::Struct(_)) {
+            return Err(PyTypeError::new_err("expected an Arrow record batch, not a single column"));
+        }
+        let batch = RecordBatch::from(StructArray::from(data));
+        let schema = batch.schema();
+        return Ok(Box::new(RecordBatchIterator::new([Ok(batch)], schema)));
+    }
+    if object.hasattr("__arrow_c_stream__")? {
+        let capsule = object.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
+        let stream = capsule.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
+        // SAFETY: as above, for a stream.
+        let stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr()) };
+        return Ok(Box::new(ArrowArrayStreamReader::try_new(stream).map_err(failed)?));
+    }
+    Err(PyTypeError::new_err("expected Arrow data: an object with __arrow_c_array__ or __arrow_c_stream__"))
 }
 
 /// One Arrow record batch.

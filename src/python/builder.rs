@@ -8,8 +8,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
 
 use super::errors::to_py;
-use super::objects;
 use super::view::content;
+use super::{arrow, objects};
+use crate::columns::{Defaults, Rows};
 use crate::{Compression, Error, ErrorKind, Header, RecordsBuilder, TimestampType};
 
 /// Builds batches of any magic.
@@ -196,6 +197,29 @@ impl PyRecordsBuilder {
             }
         }
         Ok(())
+    }
+
+    /// Appends the rows of Arrow data; returns how many.
+    #[pyo3(signature = (data, *, offset = 0, timestamp = -1))]
+    fn append_arrow(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        offset: i64,
+        timestamp: i64,
+    ) -> PyResult<usize> {
+        let mut count = 0;
+        let mut defaults = Defaults { offset, timestamp };
+        for batch in arrow::batches_of(data)? {
+            let batch = batch.map_err(arrow::failed)?;
+            let appended = py.detach(|| {
+                let rows = Rows::of(&batch)?;
+                rows.append_all(defaults, &mut self.lock())
+            });
+            defaults.offset = appended.map_err(|e| to_py(py, &e))?;
+            count += batch.num_rows();
+        }
+        Ok(count)
     }
 
     /// Whether a record with these fields fits.

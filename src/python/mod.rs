@@ -43,7 +43,8 @@ mod _core {
     };
     #[pymodule_export]
     use super::writer::{
-        PyPartitionWriter, begin_partition, finish_partition, rebuild_sidecars, rewrite_chunks, set_aside,
+        PyPartitionWriter, PyRowsWriter, begin_partition, finish_partition, rebuild_sidecars, rewrite_chunks,
+        set_aside,
     };
     #[pymodule_export]
     use super::{crc32c, decode_varint, encode_varint};

@@ -6,9 +6,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use super::arrow;
 use super::errors::{log_to_py, to_py};
 use super::jobs::{parse, to_json};
 use super::view;
+use crate::columns::{RowsOptions, RowsWriter};
 use crate::log::{
     self, ChunkResult, DEFAULT_INDEX_INTERVAL_BYTES, LogResult, PartitionWriter, RebuildOptions,
     RewriteOptions, SegmentSummary, WriteOptions,
@@ -163,4 +165,54 @@ pub(super) fn rewrite_chunks(
     };
     let rewritten = py.detach(|| log::rewrite_chunks(&chunks, &directory, base_offset, &options));
     to_json(&rewritten.map_err(|e| log_to_py(py, &e))?)
+}
+
+/// Writes the rows of one partition as segments.
+#[pyclass(frozen, name = "RowsWriter", module = "magicbyte._core")]
+pub(super) struct PyRowsWriter(Mutex<Option<RowsWriter>>);
+
+#[pymethods]
+impl PyRowsWriter {
+    #[new]
+    #[pyo3(signature = (
+        directory, *, compression = 0, level = None, batch_bytes = 256 << 10, timestamp = -1,
+        segment_bytes = WriteOptions::default().segment_bytes
+    ))]
+    fn new(
+        py: Python<'_>,
+        directory: PathBuf,
+        compression: u8,
+        level: Option<i32>,
+        batch_bytes: usize,
+        timestamp: i64,
+        segment_bytes: u32,
+    ) -> PyResult<Self> {
+        let codec = Compression::from_id(compression).map_err(|e| to_py(py, &e))?;
+        let write = WriteOptions { segment_bytes, ..WriteOptions::default() };
+        let options = RowsOptions { compression: (codec, level), batch_bytes, timestamp, write };
+        let writer = RowsWriter::new(&directory, options).map_err(|e| log_to_py(py, &e))?;
+        Ok(Self(Mutex::new(Some(writer))))
+    }
+
+    /// Appends the rows of Arrow data.
+    fn append(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        for batch in arrow::batches_of(data)? {
+            let batch = batch.map_err(arrow::failed)?;
+            let appended = py.detach(|| {
+                let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                writer.as_mut().map(|writer| writer.append(&batch))
+            });
+            appended.ok_or_else(finished)?.map_err(|e| log_to_py(py, &e))?;
+        }
+        Ok(())
+    }
+
+    /// Closes the last segment: the summaries of all, rows, first offset, and the offset behind the last.
+    fn finish(&self, py: Python<'_>) -> PyResult<(Vec<String>, u64, Option<i64>, i64)> {
+        let writer = self.0.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or_else(finished)?;
+        let (rows, first, next) = (writer.rows(), writer.first_offset(), writer.next_offset());
+        let summaries = py.detach(|| writer.finish()).map_err(|e| log_to_py(py, &e))?;
+        let summaries: PyResult<_> = summaries.iter().map(to_json).collect();
+        Ok((summaries?, rows, first, next))
+    }
 }

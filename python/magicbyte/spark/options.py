@@ -18,6 +18,7 @@ __all__ = [
     "Options",
     "StreamOptions",
     "Topics",
+    "known_options",
     "parse_options",
     "parse_stream_options",
     "parse_table",
@@ -199,14 +200,32 @@ def _lower(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _check_names(options: Mapping[str, str]) -> None:
-    known = {name.lower(): name for name in _KNOWN}
+    known = {name.lower() for name in _KNOWN}
     ignored = {name.lower() for name in _IGNORED}
     for name in options:
         if name in known or name in ignored or name.startswith(_IGNORED_PREFIX):
             continue
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"; did you mean {known[near[0]]}?" if near else "."
-        raise OptionError(f"unknown option {name}{hint} Known are: {', '.join(_KNOWN)}")
+        raise _unknown(name, _KNOWN)
+
+
+def known_options(options: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
+    """Options for writing under their own names, whatever their case; unknown ones are refused."""
+    known = {name.lower(): name for name in names}
+    given = {}
+    for name, value in options.items():
+        low = name.lower()
+        if low in known:
+            given[known[low]] = value
+        elif low not in ("paths",) and not low.startswith(_IGNORED_PREFIX):
+            raise _unknown(low, names)
+    return given
+
+
+def _unknown(name: str, names: tuple[str, ...]) -> OptionError:
+    known = {name.lower(): name for name in names}
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean {known[near[0]]}?" if near else "."
+    return OptionError(f"unknown option {name}{hint} Known are: {', '.join(names)}")
 
 
 def _choice(name: str, value: str, choices: tuple[str, ...]) -> str:

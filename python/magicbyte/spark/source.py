@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from magicbyte.spark.reader import MagicbyteReader
     from magicbyte.spark.stream import MagicbyteStreamReader
+    from magicbyte.spark.writer import MagicbyteWriter
 
 __all__ = ["MagicbyteDataSource"]
 
@@ -47,6 +48,12 @@ class MagicbyteDataSource(DataSource):
         # Spark refuses every reader that has `pushFilters` unless pushdown is switched on.
         kind = PushdownReader if options.filter_pushdown else MagicbyteReader
         return kind(options, columns_of(options.table, schema))
+
+    def writer(self, schema: StructType, overwrite: bool) -> MagicbyteWriter:
+        """A writer of segments: see `spark/writer.py` for columns and options."""
+        from magicbyte.spark.writer import MagicbyteWriter
+
+        return MagicbyteWriter(self.options, schema, overwrite)
 
     def streamReader(self, schema: StructType) -> MagicbyteStreamReader:
         """A reader that follows growing directories (Spark 4.2 or newer)."""

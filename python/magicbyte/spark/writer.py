@@ -1,0 +1,105 @@
+"""Writing: `df.write.format("magicbyte")` makes partitions that a broker opens."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+from magicbyte.jobs.rows import COLUMNS, Part, RowsOptions, commit_rows, staging_in, write_rows
+from magicbyte.spark.options import OptionError, known_options
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+__all__ = ["MagicbyteWriter", "Written"]
+
+_OPTIONS = ("path", "topic", "compression", "level", "batchBytes", "segmentBytes")
+_CODECS = {"none": 0, "uncompressed": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+_TYPES = {
+    "topic": {"string"},
+    "partition": {"int"},
+    "offset": {"bigint"},
+    "timestamp": {"timestamp", "timestamp_ntz", "bigint"},
+    "key": {"binary", "string", "void"},
+    "value": {"binary", "string"},
+    "headers": {"array<struct<key:string,value:binary>>", "void"},
+}
+
+
+@dataclass
+class Written(WriterCommitMessage):
+    """What a task wrote."""
+
+    parts: Sequence[Part]
+
+
+class MagicbyteWriter(DataSourceArrowWriter):
+    """Tasks write segments; the driver joins them and adds the sidecars.
+
+    The columns are those of Spark's Kafka sink (`value`, and optionally `key`, `headers`, `topic`,
+    `partition`), and optionally `offset` and `timestamp`. Without `offset` rows are numbered from 0
+    in their order, which needs all rows of a partition in one task.
+    """
+
+    def __init__(self, options: Mapping[str, str], schema: StructType, overwrite: bool) -> None:
+        given = known_options(options, _OPTIONS)
+        if overwrite:
+            raise OptionError("mode overwrite is not supported: a log is not replaced; write to another path")
+        if "path" not in given:
+            raise OptionError("the option path is missing: where the partitions' directories are written")
+        _check_columns(schema)
+        self._path = given["path"]
+        codec = given.get("compression", "none")
+        if codec not in _CODECS:
+            raise OptionError(f"compression {codec!r}: expected one of {', '.join(_CODECS)}")
+        self._options = RowsOptions(
+            topic=given.get("topic"),
+            compression=_CODECS[codec],
+            level=_integer(given, "level"),
+            batch_bytes=_integer(given, "batchBytes") or RowsOptions.batch_bytes,
+            segment_bytes=_integer(given, "segmentBytes") or RowsOptions.segment_bytes,
+            # As a producer does with records that have no time.
+            timestamp=int(time.time() * 1000),
+        )
+        self._staging = staging_in(self._path)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        """Runs in a task."""
+        return Written(write_rows(iterator, self._staging, self._options))
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Runs in the driver when all tasks are done."""
+        parts = [part for message in messages if isinstance(message, Written) for part in message.parts]
+        try:
+            commit_rows(self._path, self._staging, parts)
+        finally:
+            shutil.rmtree(self._staging, ignore_errors=True)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Runs in the driver when a task failed: nothing is left."""
+        shutil.rmtree(self._staging, ignore_errors=True)
+
+
+def _integer(options: Mapping[str, str], name: str) -> int | None:
+    try:
+        return int(options[name]) if name in options else None
+    except ValueError:
+        raise OptionError(f"{name} {options[name]!r} is no number") from None
+
+
+def _check_columns(schema: StructType) -> None:
+    for field in schema.fields:
+        types = _TYPES.get(field.name)
+        if types is None:
+            raise OptionError(f"column {field.name} has no place in a record: expected {', '.join(COLUMNS)}")
+        if field.dataType.simpleString() not in types:
+            found = field.dataType.simpleString()
+            raise OptionError(f"column {field.name} is {found}: expected {' or '.join(sorted(types))}")
+    if "value" not in schema.fieldNames():
+        raise OptionError("column value is missing")

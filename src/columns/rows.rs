@@ -1,0 +1,263 @@
+//! Rows of Arrow columns to records: the other direction.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType,
+};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BinaryViewArray, Int64Array, LargeBinaryArray, LargeListArray,
+    LargeStringArray, ListArray, PrimitiveArray, RecordBatch, StringArray, StringViewArray,
+};
+use arrow_schema::{DataType, TimeUnit};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::{Header, RecordsBuilder};
+
+/// The columns of a record batch that a record has: `value`, and where they are there `key`,
+/// `offset`, `timestamp` and `headers`, found by name. A view; other columns are not looked at.
+///
+/// `value` and `key` are binary or text of any layout. `offset` is int64. `timestamp` is int64 milliseconds, or a
+/// timestamp of any unit, which is cut to milliseconds. `headers` is a list of structs of key (text or
+/// binary) and value.
+#[derive(Debug)]
+pub struct Rows<'a> {
+    count: usize,
+    key: Option<Blobs<'a>>,
+    value: Blobs<'a>,
+    offset: Option<&'a Int64Array>,
+    timestamp: Option<Times<'a>>,
+    headers: Option<HeaderLists<'a>>,
+}
+
+/// Where a row's record goes if its columns do not say.
+#[derive(Clone, Copy, Debug)]
+pub struct Defaults {
+    /// Its offset.
+    pub offset: i64,
+    /// Its timestamp (ms), also for a null.
+    pub timestamp: i64,
+}
+
+impl<'a> Rows<'a> {
+    /// Finds the columns.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidOptions`] for a batch without `value` or with a column of another type.
+    pub fn of(batch: &'a RecordBatch) -> Result<Self> {
+        let column = |name| batch.column_by_name(name);
+        let Some(value) = column("value") else { return Err(wrong("there is no column value", "value")) };
+        let blobs = |name| column(name).map(|c| Blobs::of(c, name)).transpose();
+        let offset = column("offset").map(|offset| {
+            offset.as_primitive_opt::<Int64Type>().ok_or_else(|| wrong("offset is not int64", "offset"))
+        });
+        Ok(Self {
+            count: batch.num_rows(),
+            key: blobs("key")?,
+            value: Blobs::of(value, "value")?,
+            offset: offset.transpose()?,
+            timestamp: column("timestamp").map(Times::of).transpose()?,
+            headers: column("headers").map(HeaderLists::of).transpose()?,
+        })
+    }
+
+    /// How many rows there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Whether rows say their offsets.
+    #[must_use]
+    pub fn has_offsets(&self) -> bool {
+        self.offset.is_some()
+    }
+
+    /// Appends one row's record; returns its offset. Nothing is copied on the way.
+    ///
+    /// # Errors
+    /// As [`RecordsBuilder::append`]; [`ErrorKind::InvalidRecord`] for a null offset or header key.
+    pub fn append(&self, row: usize, defaults: Defaults, builder: &mut RecordsBuilder) -> Result<i64> {
+        let offset = match self.offset {
+            Some(offsets) if offsets.is_null(row) => {
+                return Err(Error::new(ErrorKind::InvalidRecord("the offset is null")).in_field("offset"));
+            }
+            Some(offsets) => offsets.value(row),
+            None => defaults.offset,
+        };
+        let timestamp =
+            self.timestamp.as_ref().and_then(|times| times.millis(row)).unwrap_or(defaults.timestamp);
+        let key = self.key.as_ref().and_then(|keys| keys.get(row));
+        let value = self.value.get(row);
+        match &self.headers {
+            Some(lists) => {
+                let headers = lists.get(row)?;
+                builder.append(offset, timestamp, key, value, &headers)?;
+            }
+            None => builder.append(offset, timestamp, key, value, &[])?,
+        }
+        Ok(offset)
+    }
+
+    /// Appends every row's record; offsets of rows that do not say theirs go on from `defaults.offset`.
+    /// Returns the offset behind the last.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append); the records before it were appended.
+    pub fn append_all(&self, mut defaults: Defaults, builder: &mut RecordsBuilder) -> Result<i64> {
+        for row in 0..self.count {
+            defaults.offset = self.append(row, defaults, builder)?.saturating_add(1);
+        }
+        Ok(defaults.offset)
+    }
+}
+
+#[cold]
+fn wrong(why: &'static str, column: &'static str) -> Error {
+    Error::new(ErrorKind::InvalidOptions(why)).in_field(column)
+}
+
+/// Nullable bytes in one of Arrow's layouts.
+#[derive(Debug)]
+enum Blobs<'a> {
+    Null,
+    Binary(&'a BinaryArray),
+    LargeBinary(&'a LargeBinaryArray),
+    BinaryView(&'a BinaryViewArray),
+    Text(&'a StringArray),
+    LargeText(&'a LargeStringArray),
+    TextView(&'a StringViewArray),
+}
+
+impl<'a> Blobs<'a> {
+    fn of(column: &'a ArrayRef, name: &'static str) -> Result<Self> {
+        Ok(match column.data_type() {
+            DataType::Null => Self::Null,
+            DataType::Binary => Self::Binary(column.as_binary()),
+            DataType::LargeBinary => Self::LargeBinary(column.as_binary()),
+            DataType::BinaryView => Self::BinaryView(column.as_binary_view()),
+            DataType::Utf8 => Self::Text(column.as_string()),
+            DataType::LargeUtf8 => Self::LargeText(column.as_string()),
+            DataType::Utf8View => Self::TextView(column.as_string_view()),
+            _ => return Err(wrong("the column is neither binary nor text", name)),
+        })
+    }
+
+    #[inline]
+    fn get(&self, row: usize) -> Option<&'a [u8]> {
+        match self {
+            Self::Null => None,
+            Self::Binary(array) => array.is_valid(row).then(|| array.value(row)),
+            Self::LargeBinary(array) => array.is_valid(row).then(|| array.value(row)),
+            Self::BinaryView(array) => array.is_valid(row).then(|| array.value(row)),
+            Self::Text(array) => array.is_valid(row).then(|| array.value(row).as_bytes()),
+            Self::LargeText(array) => array.is_valid(row).then(|| array.value(row).as_bytes()),
+            Self::TextView(array) => array.is_valid(row).then(|| array.value(row).as_bytes()),
+        }
+    }
+}
+
+/// Nullable times, as stored, and what makes milliseconds of them.
+#[derive(Debug)]
+struct Times<'a> {
+    values: &'a [i64],
+    column: &'a ArrayRef,
+    multiply: i64,
+    divide: i64,
+}
+
+impl<'a> Times<'a> {
+    fn of(column: &'a ArrayRef) -> Result<Self> {
+        fn values<T>(column: &ArrayRef) -> &[i64]
+        where
+            T: arrow_array::ArrowPrimitiveType<Native = i64>,
+        {
+            column.as_primitive_opt::<T>().map_or(&[], |array: &PrimitiveArray<T>| &array.values()[..])
+        }
+        let (values, multiply, divide) = match column.data_type() {
+            DataType::Int64 => (values::<Int64Type>(column), 1, 1),
+            DataType::Timestamp(TimeUnit::Second, _) => (values::<TimestampSecondType>(column), 1000, 1),
+            DataType::Timestamp(TimeUnit::Millisecond, _) => {
+                (values::<TimestampMillisecondType>(column), 1, 1)
+            }
+            DataType::Timestamp(TimeUnit::Microsecond, _) => {
+                (values::<TimestampMicrosecondType>(column), 1, 1000)
+            }
+            DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+                (values::<TimestampNanosecondType>(column), 1, 1_000_000)
+            }
+            _ => return Err(wrong("timestamp is neither int64 milliseconds nor a timestamp", "timestamp")),
+        };
+        Ok(Self { values, column, multiply, divide })
+    }
+
+    #[inline]
+    fn millis(&self, row: usize) -> Option<i64> {
+        let time = *self.values.get(row).filter(|_| self.column.is_valid(row))?;
+        Some(time.saturating_mul(self.multiply).div_euclid(self.divide))
+    }
+}
+
+/// Lists of headers.
+#[derive(Debug)]
+struct HeaderLists<'a> {
+    lists: Lists<'a>,
+    keys: Blobs<'a>,
+    values: Blobs<'a>,
+}
+
+#[derive(Debug)]
+enum Lists<'a> {
+    Small(&'a ListArray),
+    Large(&'a LargeListArray),
+    /// A column of nulls.
+    None,
+}
+
+impl<'a> HeaderLists<'a> {
+    fn of(column: &'a ArrayRef) -> Result<Self> {
+        let (lists, items) = match column.data_type() {
+            DataType::Null => {
+                return Ok(Self { lists: Lists::None, keys: Blobs::Null, values: Blobs::Null });
+            }
+            DataType::List(_) => (Lists::Small(column.as_list()), column.as_list::<i32>().values()),
+            DataType::LargeList(_) => (Lists::Large(column.as_list()), column.as_list::<i64>().values()),
+            _ => return Err(wrong("headers is not a list", "headers")),
+        };
+        let fields = items.as_struct_opt().filter(|fields| fields.num_columns() == 2);
+        let Some(fields) = fields else {
+            return Err(wrong("headers is not a list of key and value", "headers"));
+        };
+        let (keys, values) =
+            (Blobs::of(fields.column(0), "headers")?, Blobs::of(fields.column(1), "headers")?);
+        Ok(Self { lists, keys, values })
+    }
+
+    fn get(&self, row: usize) -> Result<Vec<Header<'a>>> {
+        let range = match self.lists {
+            Lists::Small(lists) if lists.is_valid(row) => {
+                let offsets = lists.value_offsets();
+                offsets[row] as usize..offsets[row + 1] as usize
+            }
+            Lists::Large(lists) if lists.is_valid(row) => {
+                let offsets = lists.value_offsets();
+                offsets[row] as usize..offsets[row + 1] as usize
+            }
+            _ => 0..0,
+        };
+        range
+            .map(|item| {
+                let key = self.keys.get(item).ok_or_else(|| {
+                    Error::new(ErrorKind::InvalidRecord("a header's key is null")).in_field("headerKey")
+                })?;
+                Ok(Header { key, value: self.values.get(item) })
+            })
+            .collect()
+    }
+}
