@@ -44,19 +44,35 @@ impl Piece {
         Self { written: bytes.clone(), bytes, guarded, records }
     }
 
-    /// Whether its length makes a batch in its value the next one, and its checksum no longer proves
-    /// the opposite: then nothing tells that batch from the log's.
-    fn leads_into_its_value(&self) -> bool {
-        let length = |bytes: &[u8]| Some(i32::from_be_bytes(*bytes.get(8..)?.first_chunk()?));
-        let declared = length(&self.bytes).map_or(0, |length| i64::from(length) + 12);
-        let inside = i64::try_from(self.guarded.start).unwrap()..i64::try_from(self.guarded.end).unwrap();
-        inside.contains(&declared) && self.bytes.get(16..) != self.written.get(16..)
-    }
-
     /// Bytes that no batch is made of.
     fn garbage(bytes: Vec<u8>) -> Self {
         Self { written: Vec::new(), bytes, guarded: 0..0, records: 0 }
     }
+}
+
+/// Whether a damaged length makes a batch in a value the next one, and what would prove the opposite is
+/// damaged as well: then nothing tells that batch from the log's.
+fn leads_into_a_value(pieces: &[Piece]) -> bool {
+    let mut end = 0;
+    let starts: Vec<i64> = pieces
+        .iter()
+        .map(|piece| {
+            end += piece.bytes.len() as i64;
+            end - piece.bytes.len() as i64
+        })
+        .collect();
+    let length = |piece: &Piece| Some(i32::from_be_bytes(*piece.bytes.get(8..)?.first_chunk()?));
+    pieces.iter().enumerate().any(|(index, piece)| {
+        let declared = starts[index] + 12 + length(piece).map_or(0, i64::from);
+        let proven = piece.bytes.get(16..) == piece.written.get(16..);
+        let holds = |(other, holder): (usize, &Piece)| {
+            let inside =
+                starts[other] + holder.guarded.start as i64..starts[other] + holder.guarded.end as i64;
+            let sound = other == index || holder.bytes.get(8..) == holder.written.get(8..);
+            inside.contains(&declared) && !(proven && sound)
+        };
+        pieces.iter().enumerate().any(holds)
+    })
 }
 
 /// What the segment is made of, and how it is damaged, is the script's.
@@ -69,7 +85,7 @@ pub fn salvage(data: &[u8]) {
         }
         damage(&mut pieces, &mut script);
     }
-    if pieces.iter().any(Piece::leads_into_its_value) {
+    if leads_into_a_value(&pieces) {
         return;
     }
     let bytes: Vec<u8> = pieces.iter().flat_map(|piece| piece.bytes.iter().copied()).collect();
