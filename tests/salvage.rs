@@ -435,6 +435,25 @@ fn a_length_that_leads_into_the_next_batchs_value() {
     }
 }
 
+/// An offset lies outside the CRC: raised, it makes all batches behind it seem out of place.
+#[test]
+fn sound_batches_out_of_place_are_not_looked_into() {
+    let scratch = Scratch::new("raised");
+    for (outer_magic, inner_magic) in [(2, 2), (1, 1), (0, 2)] {
+        let outer = with_outer(outer_magic, inner_magic, 40, false, &mut Chance(3));
+        let mut bytes = outer.log.bytes.clone();
+        let raised = &outer.log.places[outer.index - 2];
+        bytes[raised.start..raised.start + 8].copy_from_slice(&(outer.log.next_offset() + 5).to_be_bytes());
+        let broken = outer.log.places[outer.index - 1].start;
+        bytes[broken + 8..broken + 12].copy_from_slice(&0x0100_0000_i32.to_be_bytes());
+        bytes[broken + 30] ^= 1;
+        let log = scratch.write(&bytes);
+        assert!(log.verify(PlanOptions::default()).unwrap().balanced);
+        let sent = 40 + outer.log.offsets[outer.index].start..;
+        assert!(read_all(&log).0.iter().all(|offset| !sent.contains(offset)), "{outer_magic}, {inner_magic}");
+    }
+}
+
 #[test]
 fn an_index_that_points_into_a_value_is_not_followed() {
     let scratch = Scratch::new("index");

@@ -79,12 +79,14 @@ fn leads_into_a_value(pieces: &[Piece]) -> bool {
 pub fn salvage(data: &[u8]) {
     let mut script = Script(data);
     let mut pieces = written(&mut script);
+    let lost = usize::from(script.byte()) << 2;
     for _ in 0..16 {
         if script.0.is_empty() {
             break;
         }
         damage(&mut pieces, &mut script);
     }
+    cut(&mut pieces, lost);
     if leads_into_a_value(&pieces) {
         return;
     }
@@ -144,9 +146,9 @@ fn holding_batches(offset: i64, magic: u8, kind: u8, own: &[u8]) -> Piece {
     Piece::new(bytes, start - 8..start + sent.len(), records)
 }
 
-/// One damage: of some bytes of a batch, or between batches, or at the end of the file.
+/// One damage: of some bytes of a batch, or between batches.
 fn damage(pieces: &mut Vec<Piece>, script: &mut Script<'_>) {
-    let (way, index, value) = (script.below(10), script.below(pieces.len()), script.byte());
+    let (way, index, value) = (script.below(9), script.below(pieces.len()), script.byte());
     let at = usize::from(script.byte()) << 8 | usize::from(script.byte());
     let piece = &mut pieces[index];
     let size = piece.bytes.len();
@@ -163,12 +165,11 @@ fn damage(pieces: &mut Vec<Piece>, script: &mut Script<'_>) {
             let fill = usize::from(value) % 64 + 1;
             (at % size.max(1)..at % size.max(1) + fill, vec![(at >> 8) as u8; fill])
         }
-        8 => {
+        _ => {
             let mut filled = if value & 1 == 0 { noise(value.into(), at % 512) } else { vec![0; at % 512] };
             filled.extend(NO_LENGTH);
             return pieces.insert(index, Piece::garbage(filled));
         }
-        _ => return cut(pieces, at),
     };
     let spares_guarded = range.end <= piece.guarded.start || range.start >= piece.guarded.end;
     if range.end + NO_LENGTH.len() <= size && spares_guarded {
@@ -176,9 +177,8 @@ fn damage(pieces: &mut Vec<Piece>, script: &mut Script<'_>) {
     }
 }
 
-/// Takes up to 1 KiB off the end, but leaves batches in values whole.
-fn cut(pieces: &mut [Piece], at: usize) {
-    let mut rest = at % 1024;
+/// Takes so many bytes off the end, but leaves batches in values whole.
+fn cut(pieces: &mut [Piece], mut rest: usize) {
     for piece in pieces.iter_mut().rev() {
         let cut = rest.min(piece.bytes.len().saturating_sub(piece.guarded.end));
         piece.bytes.truncate(piece.bytes.len() - cut);

@@ -267,8 +267,7 @@ fn ends_sooner(
     end: u64,
     limits: &Limits,
 ) -> io::Result<Option<u64>> {
-    // Also where a batch begins that the log will refuse.
-    let mut scan = Scan::new(damage, header, &Limits { expected: i64::MIN, max_offset: i64::MAX, ..*limits });
+    let mut scan = Scan::new(damage, header, limits);
     let mut at = damage;
     while at < end && scan.proof.is_some() {
         let starts = (end - at).min(REACH as u64) as usize;
@@ -329,6 +328,8 @@ struct Scan {
     limits: Limits,
     proof: Option<OwnChecksum>,
     damage: u64,
+    /// Where the last sound batch ends, whether the log can take it or not: it is not looked into.
+    passed: u64,
     found: Vec<Candidate>,
     /// Bytes of batches checked that reach beyond their window.
     large: u64,
@@ -336,7 +337,8 @@ struct Scan {
 
 impl Scan {
     fn new(damage: u64, header: &[u8], limits: &Limits) -> Self {
-        Self { limits: *limits, proof: OwnChecksum::read(header), damage, found: Vec::new(), large: 0 }
+        let proof = OwnChecksum::read(header);
+        Self { limits: *limits, proof, damage, passed: damage + 1, found: Vec::new(), large: 0 }
     }
 
     /// Looks for batches that begin in the window's first `starts` bytes. Some: one of them is where
@@ -359,8 +361,8 @@ impl Scan {
             }
             proof
         };
-        // A candidate's first byte stands 16 before its magic. A sound batch is not looked into.
-        let mut next = self.found.last().map_or(self.damage + 1, |last| last.end).saturating_sub(at) as usize;
+        // A candidate's first byte stands 16 before its magic.
+        let mut next = self.passed.saturating_sub(at) as usize;
         while let Some(hit) =
             window.get(next + HEADER_SIZE_UP_TO_MAGIC - 1..).and_then(|rest| memchr::memchr3(0, 1, 2, rest))
         {
@@ -383,6 +385,10 @@ impl Scan {
                 }
             }
             next = start + end;
+            self.passed = at + next as u64;
+            if candidate.first < self.limits.expected || candidate.last > self.limits.max_offset {
+                continue;
+            }
             let mut before = [0; 5];
             for (index, byte) in before.iter_mut().enumerate() {
                 *byte = (start + index).checked_sub(5).map_or(0, |i| window[i]);
@@ -396,12 +402,9 @@ impl Scan {
         Ok(None)
     }
 
-    /// A header that could be the next batch's, by its fields.
+    /// A header that could be a batch's, by its fields; its offset may have no place in the log.
     fn candidate(&self, data: &[u8], position: u64) -> Option<Candidate> {
         let first = be!(data, 0, i64);
-        if first < self.limits.expected || first > self.limits.max_offset {
-            return None;
-        }
         let size = 12 + usize::try_from(be!(data, 8, i32)).ok()?;
         let smallest = match data[HEADER_SIZE_UP_TO_MAGIC - 1] {
             2 => RECORD_BATCH_OVERHEAD,
@@ -411,8 +414,7 @@ impl Scan {
             return None;
         }
         let last = Batch::from_header(&data[..smallest], position).ok()?.last_offset();
-        let plausible = last >= first && last <= self.limits.max_offset;
-        plausible.then_some(Candidate {
+        (last >= first).then_some(Candidate {
             start: position,
             end: position + size as u64,
             first,
