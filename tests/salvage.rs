@@ -1,5 +1,6 @@
 //! Damage costs the batch it hits and nothing else; batches inside values never become rows.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+#![allow(clippy::single_range_in_vec_init, reason = "one range of damage is one range")]
 
 mod common;
 mod handmade;

@@ -64,7 +64,7 @@ fn leads_into_a_value(pieces: &[Piece]) -> bool {
     let length = |piece: &Piece| Some(i32::from_be_bytes(*piece.bytes.get(8..)?.first_chunk()?));
     pieces.iter().enumerate().any(|(index, piece)| {
         let declared = starts[index] + 12 + length(piece).map_or(0, i64::from);
-        let proven = piece.bytes.get(16..) == piece.written.get(16..);
+        let proven = piece.bytes.get(12..) == piece.written.get(12..);
         let holds = |(other, holder): (usize, &Piece)| {
             let inside =
                 starts[other] + holder.guarded.start as i64..starts[other] + holder.guarded.end as i64;
