@@ -437,6 +437,35 @@ fn a_length_that_leads_into_the_next_batchs_value() {
     }
 }
 
+/// An offset lies outside the CRC: raised, it makes all batches behind it seem out of place.
+#[test]
+fn sound_batches_out_of_place_are_not_looked_into() {
+    let scratch = Scratch::new("raised");
+    for (outer_magic, inner_magic) in [(2, 2), (1, 1), (0, 2)] {
+        let outer = with_outer(outer_magic, inner_magic, 40, false, &mut Chance(3));
+        let mut bytes = outer.log.bytes.clone();
+        // Between those of the first and the second batch in the value.
+        let (raised, offsets) = (&outer.log.places[outer.index - 2], &outer.log.offsets[outer.index - 2]);
+        let last = 40 + outer.log.offsets[outer.index].start;
+        let stored = if outer_magic == 2 { last + 1 - (offsets.end - offsets.start) } else { last };
+        bytes[raised.start..raised.start + 8].copy_from_slice(&stored.to_be_bytes());
+        let broken = outer.log.places[outer.index - 1].start;
+        bytes[broken + 8..broken + 12].copy_from_slice(&0x0100_0000_i32.to_be_bytes());
+        bytes[broken + 30] ^= 1;
+        let log = scratch.write(&bytes);
+        assert!(log.verify(PlanOptions::default()).unwrap().balanced);
+        let read = read_all(&log).0;
+        assert!(read.iter().all(|&offset| offset <= last), "{inner_magic} in {outer_magic}: {read:?}");
+        // Nor the damaged one that holds them, though only the last of them seems in place.
+        let place = &outer.log.places[outer.index];
+        bytes[broken + 8..broken + 12].copy_from_slice(&outer.log.bytes[broken + 8..broken + 12]);
+        bytes[place.start + 8..place.start + 12].copy_from_slice(&i32::MIN.to_be_bytes());
+        bytes.splice(place.end..place.end, [0xee; 20]);
+        let read = read_all(&scratch.write(&bytes)).0;
+        assert!(read.iter().all(|&offset| offset <= last), "{inner_magic} in {outer_magic}: {read:?}");
+    }
+}
+
 #[test]
 fn an_index_that_points_into_a_value_is_not_followed() {
     let scratch = Scratch::new("index");

@@ -44,32 +44,50 @@ impl Piece {
         Self { written: bytes.clone(), bytes, guarded, records }
     }
 
-    /// Whether its length makes a batch in its value the next one, and its checksum no longer proves
-    /// the opposite: then nothing tells that batch from the log's.
-    fn leads_into_its_value(&self) -> bool {
-        let length = |bytes: &[u8]| Some(i32::from_be_bytes(*bytes.get(8..)?.first_chunk()?));
-        let declared = length(&self.bytes).map_or(0, |length| i64::from(length) + 12);
-        let inside = i64::try_from(self.guarded.start).unwrap()..i64::try_from(self.guarded.end).unwrap();
-        inside.contains(&declared) && self.bytes.get(16..) != self.written.get(16..)
-    }
-
     /// Bytes that no batch is made of.
     fn garbage(bytes: Vec<u8>) -> Self {
         Self { written: Vec::new(), bytes, guarded: 0..0, records: 0 }
     }
 }
 
+/// Whether a damaged length makes a batch in a value the next one, and what would prove the opposite is
+/// damaged as well: then nothing tells that batch from the log's.
+fn leads_into_a_value(pieces: &[Piece]) -> bool {
+    let mut end = 0;
+    let starts: Vec<i64> = pieces
+        .iter()
+        .map(|piece| {
+            end += piece.bytes.len() as i64;
+            end - piece.bytes.len() as i64
+        })
+        .collect();
+    let length = |piece: &Piece| Some(i32::from_be_bytes(*piece.bytes.get(8..)?.first_chunk()?));
+    pieces.iter().enumerate().any(|(index, piece)| {
+        let declared = starts[index] + 12 + length(piece).map_or(0, i64::from);
+        let proven = piece.bytes.get(12..) == piece.written.get(12..);
+        let holds = |(other, holder): (usize, &Piece)| {
+            let inside =
+                starts[other] + holder.guarded.start as i64..starts[other] + holder.guarded.end as i64;
+            let sound = other == index || holder.bytes.get(8..) == holder.written.get(8..);
+            inside.contains(&declared) && !(proven && sound)
+        };
+        pieces.iter().enumerate().any(holds)
+    })
+}
+
 /// What the segment is made of, and how it is damaged, is the script's.
 pub fn salvage(data: &[u8]) {
     let mut script = Script(data);
     let mut pieces = written(&mut script);
+    let lost = usize::from(script.byte()) << 2;
     for _ in 0..16 {
         if script.0.is_empty() {
             break;
         }
         damage(&mut pieces, &mut script);
     }
-    if pieces.iter().any(Piece::leads_into_its_value) {
+    cut(&mut pieces, lost);
+    if leads_into_a_value(&pieces) {
         return;
     }
     let bytes: Vec<u8> = pieces.iter().flat_map(|piece| piece.bytes.iter().copied()).collect();
@@ -128,9 +146,9 @@ fn holding_batches(offset: i64, magic: u8, kind: u8, own: &[u8]) -> Piece {
     Piece::new(bytes, start - 8..start + sent.len(), records)
 }
 
-/// One damage: of some bytes of a batch, or between batches, or at the end of the file.
+/// One damage: of some bytes of a batch, or between batches.
 fn damage(pieces: &mut Vec<Piece>, script: &mut Script<'_>) {
-    let (way, index, value) = (script.below(10), script.below(pieces.len()), script.byte());
+    let (way, index, value) = (script.below(9), script.below(pieces.len()), script.byte());
     let at = usize::from(script.byte()) << 8 | usize::from(script.byte());
     let piece = &mut pieces[index];
     let size = piece.bytes.len();
@@ -147,12 +165,11 @@ fn damage(pieces: &mut Vec<Piece>, script: &mut Script<'_>) {
             let fill = usize::from(value) % 64 + 1;
             (at % size.max(1)..at % size.max(1) + fill, vec![(at >> 8) as u8; fill])
         }
-        8 => {
+        _ => {
             let mut filled = if value & 1 == 0 { noise(value.into(), at % 512) } else { vec![0; at % 512] };
             filled.extend(NO_LENGTH);
             return pieces.insert(index, Piece::garbage(filled));
         }
-        _ => return cut(pieces, at),
     };
     let spares_guarded = range.end <= piece.guarded.start || range.start >= piece.guarded.end;
     if range.end + NO_LENGTH.len() <= size && spares_guarded {
@@ -160,9 +177,8 @@ fn damage(pieces: &mut Vec<Piece>, script: &mut Script<'_>) {
     }
 }
 
-/// Takes up to 1 KiB off the end, but leaves batches in values whole.
-fn cut(pieces: &mut [Piece], at: usize) {
-    let mut rest = at % 1024;
+/// Takes so many bytes off the end, but leaves batches in values whole.
+fn cut(pieces: &mut [Piece], mut rest: usize) {
     for piece in pieces.iter_mut().rev() {
         let cut = rest.min(piece.bytes.len().saturating_sub(piece.guarded.end));
         piece.bytes.truncate(piece.bytes.len() - cut);

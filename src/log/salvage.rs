@@ -15,6 +15,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::RangeInclusive;
 
 use ::bytes::Bytes;
 
@@ -27,8 +28,9 @@ use crate::record::RECORD_BATCH_OVERHEAD;
 /// How far behind damage evidence is gathered. Kafka's own limit of a batch is 1 MiB by default.
 const REACH: usize = 4 << 20;
 const BLOCK: usize = 1 << 20;
-/// Checksum work a reader may spend on bad batches, per byte it passed, beyond a start of `REACH`.
+/// Checksum work a reader may spend on bad batches, per byte it passed, beyond what it starts with.
 const BUDGET_PER_BYTE: u64 = 4;
+const BUDGET_TO_START_WITH: u64 = 4 * REACH as u64;
 
 /// What a batch must fit to be the log's next.
 #[derive(Clone, Copy, Debug)]
@@ -116,7 +118,7 @@ impl Salvage {
         end: u64,
         limits: &Limits,
     ) -> io::Result<Option<u64>> {
-        let allowed = REACH as u64 + damage.saturating_mul(BUDGET_PER_BYTE);
+        let allowed = BUDGET_TO_START_WITH + damage.saturating_mul(BUDGET_PER_BYTE);
         let mut proof = OwnChecksum::read(header).filter(|_| self.spent + REACH as u64 <= allowed);
         let (mut at, mut expected, mut sound) = (end, first_offset_behind(header, limits), false);
         loop {
@@ -229,7 +231,7 @@ impl OwnChecksum {
     }
 }
 
-/// A batch whose CRC holds and whose offsets can follow.
+/// A batch whose CRC holds; its offsets may have no place in the log.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     start: u64,
@@ -267,8 +269,7 @@ fn ends_sooner(
     end: u64,
     limits: &Limits,
 ) -> io::Result<Option<u64>> {
-    // Also where a batch begins that the log will refuse.
-    let mut scan = Scan::new(damage, header, &Limits { expected: i64::MIN, max_offset: i64::MAX, ..*limits });
+    let mut scan = Scan::new(damage, header, limits);
     let mut at = damage;
     while at < end && scan.proof.is_some() {
         let starts = (end - at).min(REACH as u64) as usize;
@@ -286,7 +287,7 @@ fn ends_sooner(
 
 /// Looks at every byte behind the damage for the first batch that goes on with the log.
 fn by_scan(blocks: &mut Blocks, damage: u64, header: &[u8], limits: &Limits) -> io::Result<Option<u64>> {
-    let first_possible = first_offset_behind(header, limits);
+    let possible = first_offset_behind(header, limits)..=limits.max_offset;
     let mut scan = Scan::new(damage, header, limits);
     let mut at = damage;
     loop {
@@ -299,10 +300,10 @@ fn by_scan(blocks: &mut Blocks, damage: u64, header: &[u8], limits: &Limits) -> 
         at += starts as u64;
         if is_last {
             let whole = at == blocks.size() && scan.proof.is_some_and(|proof| proof.holds());
-            return Ok(if whole { Some(at) } else { choose(&scan.found, first_possible) });
+            return Ok(if whole { Some(at) } else { choose(&scan.found, &possible) });
         }
         if scan.found.first().is_some_and(|first| at >= first.start + REACH as u64 / 2) {
-            if let Some(next) = choose(&scan.found, first_possible) {
+            if let Some(next) = choose(&scan.found, &possible) {
                 return Ok(Some(next));
             }
             scan.found.clear();
@@ -329,6 +330,8 @@ struct Scan {
     limits: Limits,
     proof: Option<OwnChecksum>,
     damage: u64,
+    /// Where the last sound batch ends, whether the log can take it or not: it is not looked into.
+    passed: u64,
     found: Vec<Candidate>,
     /// Bytes of batches checked that reach beyond their window.
     large: u64,
@@ -336,7 +339,8 @@ struct Scan {
 
 impl Scan {
     fn new(damage: u64, header: &[u8], limits: &Limits) -> Self {
-        Self { limits: *limits, proof: OwnChecksum::read(header), damage, found: Vec::new(), large: 0 }
+        let proof = OwnChecksum::read(header);
+        Self { limits: *limits, proof, damage, passed: damage + 1, found: Vec::new(), large: 0 }
     }
 
     /// Looks for batches that begin in the window's first `starts` bytes. Some: one of them is where
@@ -359,8 +363,8 @@ impl Scan {
             }
             proof
         };
-        // A candidate's first byte stands 16 before its magic. A sound batch is not looked into.
-        let mut next = self.found.last().map_or(self.damage + 1, |last| last.end).saturating_sub(at) as usize;
+        // A candidate's first byte stands 16 before its magic.
+        let mut next = self.passed.saturating_sub(at) as usize;
         while let Some(hit) =
             window.get(next + HEADER_SIZE_UP_TO_MAGIC - 1..).and_then(|rest| memchr::memchr3(0, 1, 2, rest))
         {
@@ -383,6 +387,7 @@ impl Scan {
                 }
             }
             next = start + end;
+            self.passed = at + next as u64;
             let mut before = [0; 5];
             for (index, byte) in before.iter_mut().enumerate() {
                 *byte = (start + index).checked_sub(5).map_or(0, |i| window[i]);
@@ -396,12 +401,9 @@ impl Scan {
         Ok(None)
     }
 
-    /// A header that could be the next batch's, by its fields.
+    /// A header that could be a batch's, by its fields; its offset may have no place in the log.
     fn candidate(&self, data: &[u8], position: u64) -> Option<Candidate> {
         let first = be!(data, 0, i64);
-        if first < self.limits.expected || first > self.limits.max_offset {
-            return None;
-        }
         let size = 12 + usize::try_from(be!(data, 8, i32)).ok()?;
         let smallest = match data[HEADER_SIZE_UP_TO_MAGIC - 1] {
             2 => RECORD_BATCH_OVERHEAD,
@@ -411,8 +413,7 @@ impl Scan {
             return None;
         }
         let last = Batch::from_header(&data[..smallest], position).ok()?.last_offset();
-        let plausible = last >= first && last <= self.limits.max_offset;
-        plausible.then_some(Candidate {
+        (last >= first).then_some(Candidate {
             start: position,
             end: position + size as u64,
             first,
@@ -462,9 +463,9 @@ struct Island {
     last: i64,
 }
 
-/// Of the batches found, in file order, the first that belongs to the log; offsets below
-/// `first_possible` belong to the bad batch.
-fn choose(found: &[Candidate], first_possible: i64) -> Option<u64> {
+/// Of the batches found, in file order, the first that belongs to the log; offsets that are not
+/// `possible` belong to the bad batch, or have no place in the log.
+fn choose(found: &[Candidate], possible: &RangeInclusive<i64>) -> Option<u64> {
     let mut islands: Vec<Island> = Vec::new();
     let mut rest = found;
     while let [first, ..] = rest {
@@ -477,7 +478,7 @@ fn choose(found: &[Candidate], first_possible: i64) -> Option<u64> {
         let (joined, behind) = rest.split_at(links + 1);
         let real = &joined[in_value.map_or(0, |last| last + 1)..];
         rest = behind;
-        for batch in real.iter().filter(|batch| batch.first >= first_possible) {
+        for batch in real.iter().filter(|b| b.first >= *possible.start() && b.last <= *possible.end()) {
             match islands.last_mut() {
                 Some(island) if island.end == batch.start && island.last < batch.first => {
                     (island.end, island.last) = (batch.end, batch.last);
