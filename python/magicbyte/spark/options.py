@@ -62,7 +62,18 @@ _IGNORED = (
     "fetchOffset.numRetries",
     "fetchOffset.retryIntervalMs",
 )
-_IGNORED_PREFIX = "kafka."
+_IGNORED_PREFIXES = ("kafka.", "option.")
+# What Spark's catalog knows of a table comes with its options, and they once more with a prefix.
+_OF_CATALOG = (
+    "collation",
+    "comment",
+    "external",
+    "is_managed_location",
+    "location",
+    "owner",
+    "provider",
+    "table_type",
+)
 _KAFKA_ISOLATION = "kafka.isolation.level"
 
 
@@ -200,9 +211,9 @@ def _lower(given: Mapping[str, str]) -> dict[str, str]:
 
 def _check_names(options: Mapping[str, str]) -> None:
     known = {name.lower(): name for name in _KNOWN}
-    ignored = {name.lower() for name in _IGNORED}
+    ignored = {name.lower() for name in (*_IGNORED, *_OF_CATALOG)}
     for name in options:
-        if name in known or name in ignored or name.startswith(_IGNORED_PREFIX):
+        if name in known or name in ignored or name.startswith(_IGNORED_PREFIXES):
             continue
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"; did you mean {known[near[0]]}?" if near else "."
@@ -245,7 +256,8 @@ def _json(name: str, value: str) -> Any:
 
 def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
     listed = _json("paths", options["paths"]) if "paths" in options else []
-    paths = tuple(filter(None, (options.get("path"), *listed)))
+    # The catalog keeps the path of a table as its location.
+    paths = tuple(filter(None, (options.get("path", options.get("location")), *listed)))
     if not paths:
         raise OptionError('option path is missing: .option("path", "/backup/kafka-logs")')
     return paths
