@@ -256,10 +256,12 @@ def _json(name: str, value: str) -> Any:
 
 def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
     listed = _json("paths", options["paths"]) if "paths" in options else []
-    # The catalog keeps the path of a table as its location.
-    paths = tuple(filter(None, (options.get("path", options.get("location")), *listed)))
+    paths = tuple(filter(None, (options.get("path"), *listed)))
     if not paths:
-        raise OptionError('option path is missing: .option("path", "/backup/kafka-logs")')
+        raise OptionError(
+            """option path is missing: .option("path", "/backup/kafka-logs"). Spark's catalog forgets the """
+            "options of a table: SELECT ... FROM it WITH ('path' = '...'), or make it a temporary view"
+        )
     return paths
 
 
