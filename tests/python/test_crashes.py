@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -25,15 +26,20 @@ if TYPE_CHECKING:
 TOPICS = ("v2_txn", "v0_gzip")
 pytestmark = pytest.mark.partitions(*TOPICS)
 OPTIONS = IngestOptions(batch_metadata=True, overwrite=True)
+ENVIRONMENT = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 # Kills itself before the n-th rename: renames are all that publishes, so between two of them lies
 # everything that a reader could find.
 JOB = """
 import os, signal, sys
-from magicbyte.jobs.engines import LocalEngine
+from magicbyte.jobs.engines import LocalEngine, SparkEngine
 from magicbyte.jobs.ingest import IngestOptions, ingest
 
-source, out, deadly = sys.argv[1], sys.argv[2], int(sys.argv[3])
+source, out, deadly, engine = sys.argv[1], sys.argv[2], int(sys.argv[3]), LocalEngine(2)
+if "spark" in sys.argv:
+    from pyspark.sql import SparkSession
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    engine = SparkEngine(builder.getOrCreate())
 rename, calls = os.rename, 0
 
 def counted(*args):
@@ -44,7 +50,7 @@ def counted(*args):
     rename(*args)
 
 os.rename = counted
-ingest([source], out, LocalEngine(2), IngestOptions(batch_metadata=True, overwrite=True))
+ingest([source], out, engine, IngestOptions(batch_metadata=True, overwrite=True))
 """
 
 
@@ -80,6 +86,22 @@ def test_killed_at_each_step_of_the_commit(source: Path, tmp_path: Path, *, repl
             assert all("topic=v2_txn" in path for path in paths), "the old output is whole"
     assert deadly > (8 if replaces else 4)
     assert is_published(out)
+    assert is_exact(out)
+    assert not (out / "_temporary").exists()
+
+
+@pytest.mark.spark
+def test_a_spark_driver_killed_between_write_and_commit(source: Path, tmp_path: Path) -> None:
+    out, script = tmp_path / "out", tmp_path / "job.py"
+    script.write_text(JOB)
+    command = [sys.executable, script, source, out, "1", "spark"]
+    process = subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.DEVNULL, start_new_session=True)
+    assert process.wait() == -signal.SIGKILL
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)  # the JVM, as far as it is still there
+    assert {path.name for path in out.iterdir()} == {"_temporary"}
+    assert list(out.rglob("*.parquet")), "the tasks had written their files"
+    ingest([str(source)], str(out), LocalEngine(2), OPTIONS)
     assert is_exact(out)
     assert not (out / "_temporary").exists()
 
@@ -125,11 +147,10 @@ def test_a_stream_killed_at_random(spark: SparkSession, source: Path, tmp_path: 
     planned = tmp_path / "out.checkpoint" / "offsets"
     seed = random.randrange(1 << 30)
     dice = random.Random(seed)
-    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(sys.path)}
     for micro_batches in (1, 3, None):
         process = subprocess.Popen(
             [sys.executable, script, source, out],
-            env=environment,
+            env=ENVIRONMENT,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from time import sleep
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pyarrow.dataset as ds
@@ -75,8 +80,38 @@ def test_spark_order_and_names(spark: SparkSession) -> None:
 
     answers = engine.map(work, list(range(7)), name="magicbyte test: 7 tasks", sizes=[1] * 7)
     assert answers == [(number, "magicbyte test: 7 tasks") for number in range(7)]
-    assert spark.sparkContext.getLocalProperty("spark.job.description") is None
+    for key in ("spark.job.description", "spark.jobGroup.id", "callSite.short"):
+        assert spark.sparkContext.getLocalProperty(key) is None
     assert engine.map(work, [], name="nothing", sizes=[]) == []
+
+
+@pytest.mark.spark
+def test_spark_shows_progress(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    monkeypatch.setattr(uuid, "uuid4", lambda: SimpleNamespace(hex="shown"))
+
+    class Progress:
+        visible = True
+
+        @contextmanager
+        def step(self, name: str, size: int) -> Iterator[Progress]:
+            assert size == 600
+            yield self
+
+        def done(self, total_bytes: int) -> None:
+            seen.append(total_bytes)
+
+    name = "magicbyte decode: 6 tasks, 600 B"
+    SparkEngine(spark).map(lambda _: sleep(0.5), range(6), name=name, sizes=[100] * 6, progress=Progress())
+    assert seen == sorted(seen)
+    assert any(0 < size < 600 for size in seen)
+    # What Spark's UI lists.
+    tracker = spark.sparkContext.statusTracker()
+    (job,) = tracker.getJobIdsForGroup("magicbyte-shown")
+    found = tracker.getJobInfo(job)
+    assert found is not None
+    stages = [tracker.getStageInfo(stage) for stage in found.stageIds]
+    assert [stage.name for stage in stages if stage] == [name]
 
 
 @pytest.mark.spark

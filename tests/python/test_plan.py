@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 from magicbyte.jobs.engines import LocalEngine, group_by_size
@@ -43,3 +45,32 @@ def test_tasks_cover_every_byte_once(kafka: Path) -> None:
     assert len(tasks) >= 30
     assert sum(len(task.chunks) for task in tasks) == len(chunks)
     assert [task.number for task in tasks] == list(range(len(tasks)))
+
+
+def test_many_tiny_segments_and_a_huge_one(kafka: Path, tmp_path: Path) -> None:
+    batch = (kafka / "v2_none" / f"{0:020d}.log").read_bytes()[4695:]
+
+    def write(path: Path, first: int, batches: int) -> None:
+        with path.open("wb") as file:
+            for number in range(batches):  # the base offset is not under the checksum
+                file.write(struct.pack(">q", first + 60 * number) + batch[8:])
+
+    for partition in range(3):
+        directory = tmp_path / f"t-{partition}"
+        directory.mkdir()
+        for number in range(400):
+            write(directory / f"{60 * number:020d}.log", 60 * number, 1)
+    write(tmp_path / "t-1" / f"{60 * 400:020d}.log", 60 * 400, 7000)
+    steps: list[int] = []
+
+    class Counting(LocalEngine):
+        def map(self, function: Any, items: Any, **options: Any) -> Any:
+            steps.append(len(items))
+            return super().map(function, items, **options)
+
+    plans = plan_partitions(list_partitions([str(tmp_path)]), Counting(2))
+    assert steps[0] <= 6  # 1,201 segments, 47 MiB
+    tasks = tasks_of(plans, 2)
+    assert sum(len(task.chunks) for task in tasks) > 1200
+    assert len(tasks) <= 10
+    assert max(task.size for task in tasks) < 2 * sum(task.size for task in tasks) / 6

@@ -164,6 +164,33 @@ def test_several_paths(spark: SparkSession) -> None:
 def test_sql(spark: SparkSession) -> None:
     spark.sql(f"CREATE TEMPORARY VIEW logs USING magicbyte OPTIONS (path '{KAFKA / 'v2_none'}')")
     assert spark.sql("SELECT max(offset) FROM logs").collect()[0][0] == 345
+    # Spark's catalog keeps a table's columns, but not its options.
+    path = KAFKA / "v2_none"
+    spark.sql(f"CREATE TABLE kept USING magicbyte OPTIONS (path '{path}', columns 'value,offset')")
+    try:
+        found = spark.sql(f"SELECT * FROM kept WITH ('path' = '{path}', 'startingTimestamp' = '0')")
+        assert found.columns == ["value", "offset"]
+        assert found.join(spark.table("logs"), ["offset", "value"]).count() == 346
+        with pytest.raises(Exception, match="catalog forgets the options of a table"):
+            spark.table("kept").count()
+    finally:
+        spark.sql("DROP TABLE kept")
+
+
+def test_headers_are_for_those_who_ask(spark: SparkSession) -> None:
+    # Spark takes seconds for what should take milliseconds when it hands null lists to Python again:
+    # so there is no such column by default, and empty lists are one expression away.
+    from pyspark.sql.functions import array, coalesce
+
+    path = KAFKA / "v2_tombstones"
+    assert "headers" not in read(spark, path).columns
+    asked = read(spark, path, includeHeaders=True, includeBatchMetadata=True)
+    assert asked.where("headers is null").count() > 0
+    frame = asked.withColumn("headers", coalesce("headers", array()))
+    assert frame.schema["headers"].dataType == asked.schema["headers"].dataType
+    rows = frame.mapInArrow(lambda batches: batches, frame.schema).orderBy("offset").collect()
+    assert all(row.headers is not None for row in rows)
+    assert digest(row.asDict(recursive=True) for row in rows) == summary(path)["sha256"]
 
 
 def test_pushdown(spark: SparkSession) -> None:

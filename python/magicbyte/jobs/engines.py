@@ -26,6 +26,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _POLL_SECONDS = 0.2
+_STAGE_NAME = "callSite.short"
 
 
 class Engine(Protocol):
@@ -111,20 +112,23 @@ class SparkEngine:
         sizes: Sequence[int],
         progress: Progress = NO_PROGRESS,
     ) -> list[R]:
-        """See `Engine.map`. Spark's UI shows `name` as the job's description."""
+        """See `Engine.map`. Spark's UI shows `name` as the job's description and its stage's name."""
         if not items:
             return []
         group = f"magicbyte-{uuid.uuid4().hex}"
         self._context.setJobGroup(group, name)
+        self._context.setLocalProperty(_STAGE_NAME, name)
         try:
             with (
                 progress.step(name, sum(sizes)) as step,
                 _polling(self._context, group, sum(sizes), step, progress.visible),
             ):
-                return self._context.parallelize(items, numSlices=len(items)).map(function).collect()
+                rdd = self._context.parallelize(items, numSlices=len(items)).map(function)
+                # `collect` would name the stage after this line.
+                return self._context.runJob(rdd, list)
         finally:
             # The session may be the caller's: leave no label on jobs that are not ours.
-            for key in ("spark.jobGroup.id", "spark.job.description"):
+            for key in ("spark.jobGroup.id", "spark.job.description", _STAGE_NAME):
                 self._context.setLocalProperty(key, None)  # type: ignore[arg-type]
 
 

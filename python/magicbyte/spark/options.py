@@ -63,7 +63,18 @@ _IGNORED = (
     "fetchOffset.numRetries",
     "fetchOffset.retryIntervalMs",
 )
-_IGNORED_PREFIX = "kafka."
+_IGNORED_PREFIXES = ("kafka.", "option.")
+# What Spark's catalog knows of a table comes with its options, and they once more with a prefix.
+_OF_CATALOG = (
+    "collation",
+    "comment",
+    "external",
+    "is_managed_location",
+    "location",
+    "owner",
+    "provider",
+    "table_type",
+)
 _KAFKA_ISOLATION = "kafka.isolation.level"
 
 
@@ -201,9 +212,9 @@ def _lower(given: Mapping[str, str]) -> dict[str, str]:
 
 def _check_names(options: Mapping[str, str]) -> None:
     known = {name.lower() for name in _KNOWN}
-    ignored = {name.lower() for name in _IGNORED}
+    ignored = {name.lower() for name in (*_IGNORED, *_OF_CATALOG)}
     for name in options:
-        if name in known or name in ignored or name.startswith(_IGNORED_PREFIX):
+        if name in known or name in ignored or name.startswith(_IGNORED_PREFIXES):
             continue
         raise _unknown(name, _KNOWN)
 
@@ -216,7 +227,7 @@ def known_options(options: Mapping[str, str], names: tuple[str, ...]) -> dict[st
         low = name.lower()
         if low in known:
             given[known[low]] = value
-        elif low not in ("paths",) and not low.startswith(_IGNORED_PREFIX):
+        elif low not in ("paths", *_OF_CATALOG) and not low.startswith(_IGNORED_PREFIXES):
             raise _unknown(low, names)
     return given
 
@@ -266,7 +277,10 @@ def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
     listed = _json("paths", options["paths"]) if "paths" in options else []
     paths = tuple(filter(None, (options.get("path"), *listed)))
     if not paths:
-        raise OptionError('option path is missing: .option("path", "/backup/kafka-logs")')
+        raise OptionError(
+            """option path is missing: .option("path", "/backup/kafka-logs"). Spark's catalog forgets the """
+            "options of a table: SELECT ... FROM it WITH ('path' = '...'), or make it a temporary view"
+        )
     return paths
 
 

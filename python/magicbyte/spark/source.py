@@ -59,7 +59,12 @@ class MagicbyteDataSource(DataSource):
         """A reader that follows growing directories (Spark 4.2 or newer)."""
         from magicbyte.spark.options import parse_stream_options
         from magicbyte.spark.schema import columns_of
-        from magicbyte.spark.stream import MagicbyteStreamReader
 
+        try:
+            from magicbyte.spark.stream import MagicbyteStreamReader
+        except ModuleNotFoundError as error:
+            if error.name == "pyspark.sql.streaming.datasource":
+                raise RuntimeError("readStream needs Spark 4.2 or newer") from None
+            raise
         options = parse_stream_options(self.options)
         return MagicbyteStreamReader(options, columns_of(options.read.table, schema))
