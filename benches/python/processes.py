@@ -2,8 +2,10 @@
 
 import os
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -55,6 +57,32 @@ class Family:
         finally:
             stop.set()
             watcher.join()
+
+
+@dataclass(frozen=True)
+class Used:
+    """Seconds, and how many cores all other processes of the machine used meanwhile."""
+
+    wall: float
+    cpu: float
+    others: float
+
+
+def measure(run: Callable[[], None], family: Family) -> Used:
+    """What `family` used for `run`, which may start processes of it."""
+    cpu_start, busy_start, start = family.cpu_seconds(), _busy_seconds(), time.perf_counter()
+    with family.watched():
+        run()
+        wall = time.perf_counter() - start
+    cpu, busy = family.cpu_seconds() - cpu_start, _busy_seconds() - busy_start
+    return Used(wall, cpu, max(0.0, busy - cpu) / wall)
+
+
+def _busy_seconds() -> float:
+    user, nice, system, _idle, _iowait, irq, softirq, *_ = (
+        int(ticks) for ticks in Path("/proc/stat").read_text().split(maxsplit=8)[1:8]
+    )
+    return (user + nice + system + irq + softirq) / TICKS
 
 
 def pin() -> None:

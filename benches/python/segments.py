@@ -108,7 +108,7 @@ def section(took: dict[str, Took], turns: int) -> str:
     head = document.bullets(
         f"Written by `make bench` on {datetime.now(UTC):%Y-%m-%d}. Uncompressed S1 (127 kB a batch) and S4 "
         "(1.4 kB), 1 GiB each, from the page cache.",
-        f"CPU: {cpu()}; one core, pinned; magicbyte {project_version()}; {rustc}. Seconds of CPU, the best of "
+        f"CPU: {cpu()}; one core, pinned; magicbyte {project_version()}; {rustc}. CPU seconds, the best of "
         f"{ROUNDS_IN_A_PROCESS} rounds in a process, processes in turn, {turns} turns: medians "
         "(smallest..largest).",
         "Verifying checks CRCs and walks every record. Six kinds of damage: headers of zeros, lengths too "

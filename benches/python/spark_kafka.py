@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import broker
@@ -20,8 +19,8 @@ import sets
 import spark_report
 from broker import Broker
 from kafka_topic import Topic
-from processes import Family
-from spark_ways import Used, Ways
+from processes import Used
+from spark_ways import Way, Ways, measure_in_turn
 
 HERE = Path(__file__).parent
 WARM_UP_TURNS = 2
@@ -49,43 +48,24 @@ def measure_warm(node: Broker, topic: Topic, scratch: Path, turns: int) -> dict[
     with kafka_source.session(**{"spark.driver.memory": "6g"}) as session:
         ways = Ways(session, node, topic, scratch)
         ways.check()
-        used: dict[str, list[Used]] = {way.name: [] for way in ways.all}
-        for turn in range(-WARM_UP_TURNS, turns):
-            for way in ways.all:
-                took = way.measure(node)
-                print(f"turn {turn}: {way.name}: {took.wall:.2f} s, CPU {took.cpu:.2f} s", flush=True)
-                if turn >= 0:
-                    used[way.name].append(took)
-    return used
+        return measure_in_turn(ways.all, node, turns, warm_up=WARM_UP_TURNS)
 
 
 def measure_cold(node: Broker, scratch: Path, turns: int) -> dict[str, list[Used]]:
     """Whole commands, from their start to their end."""
-    magicbyte = [str(Path(sys.executable).with_name("magicbyte")), "ingest", str(kafka_topic.LOG)]
+    out = scratch / "cold"
     kafka = [sys.executable, str(HERE / "kafka_source.py"), node.bootstrap_servers, kafka_topic.NAME]
-    commands = {"Kafka source to Parquet": kafka, "magicbyte ingest": magicbyte}
-    used: dict[str, list[Used]] = {name: [] for name in commands}
-    for turn in range(turns):
-        for name, command in commands.items():
-            out = scratch / "cold"
-            took = measure_command([*command, str(out)], node if command is kafka else None)
-            shutil.rmtree(out)
-            used[name].append(took)
-            print(f"cold {turn}: {name}: {took.wall:.2f} s, CPU {took.cpu:.2f} s", flush=True)
-    return used
+    magicbyte = [str(Path(sys.executable).with_name("magicbyte")), "ingest", str(kafka_topic.LOG)]
 
+    def run(command: list[str]) -> None:
+        shutil.rmtree(out, ignore_errors=True)
+        subprocess.run([*command, str(out)], stdout=subprocess.DEVNULL, check=True)
 
-def measure_command(command: list[str], node: Broker | None) -> Used:
-    brokers = [node.pid] if node else []
-    cpu_start, start = Family(*brokers).cpu_seconds(), time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    family = Family(process.pid, *brokers)
-    with family.watched():
-        process.wait()
-        wall = time.perf_counter() - start
-    if process.returncode != 0:
-        raise RuntimeError(f"{command}: exit code {process.returncode}")
-    return Used(wall, family.cpu_seconds() - cpu_start)
+    ways = [
+        Way("Kafka source to Parquet", lambda: run(kafka), reads_broker=True),
+        Way("magicbyte ingest", lambda: run(magicbyte)),
+    ]
+    return measure_in_turn(ways, node, turns)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The section about Spark in docs/benchmarks.md."""
 
+import os
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -10,9 +11,9 @@ import kafka_source
 import kafka_topic
 from broker import JARS as BROKER_JARS
 from kafka_topic import Topic
+from processes import Used
 from ratios import Comparison
 from report import cpu, first_line, project_version
-from spark_ways import Used
 
 TITLE = "Spark against its own Kafka source"
 
@@ -28,12 +29,14 @@ def head(topic: Topic, warm: dict[str, list[Used]], cold: dict[str, list[Used]])
     (broker,) = (jar.stem for jar in BROKER_JARS.glob("kafka_2.13-*.jar"))
     rows = topic.records / kafka_topic.batches()
     warm_turns, cold_turns = len(next(iter(warm.values()))), len(next(iter(cold.values())))
+    others = median(turn.others for turns in (*warm.values(), *cold.values()) for turn in turns)
     tuned = ", ".join(f"`{name}` {value}" for name, value in kafka_source.TUNED.items())
     return document.bullets(
         f"Written by `make bench-spark` on {datetime.now(UTC):%Y-%m-%d}. A real broker (KRaft) shares the "
         "cores with Spark; magicbyte reads copies of the broker's segments. Page cache warm.",
         f"CPU: {cpu()}; `local[*]`. CPU seconds are those of driver, JVM and Python workers, and of the "
-        "broker where it is read from. They are the steadier figure: others used the machine too.",
+        f"broker where it is read from. Others used {others:.1f} of {os.cpu_count()} cores meanwhile "
+        "(median): where that is much, wall time is theirs as well, and CPU time the better figure.",
         f"magicbyte {project_version()}, pyspark {version('pyspark')}, pyarrow {version('pyarrow')}, "
         f"{first_line(['java', '--version'])}; broker: {broker}; the Kafka source: {jars}.",
         f"The Kafka source is tuned: {tuned}; Parquet timestamps are TIMESTAMP_MICROS. The driver of the "

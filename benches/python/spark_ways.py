@@ -1,7 +1,6 @@
 """What is timed in one warm Spark session, and the proof that both sides deliver the same rows."""
 
 import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,19 +19,11 @@ from magicbyte.jobs.ingest import IngestOptions, ingest
 from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import plan_partitions, tasks_of
 from magicbyte.jobs.reading import ReadOptions, Rows, read_chunk
-from processes import Family
+from processes import Family, Used, measure
 from pyspark.sql import functions as sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-
-@dataclass(frozen=True)
-class Used:
-    """Seconds; CPU time is that of driver, JVM and Python workers, and of a broker that was read from."""
-
-    wall: float
-    cpu: float
 
 
 @dataclass(frozen=True)
@@ -42,13 +33,19 @@ class Way:
     reads_broker: bool = False
 
     def measure(self, broker: Broker) -> Used:
-        # The broker is a child of this process.
-        family = Family(os.getpid(), without=() if self.reads_broker else (broker.pid,))
-        cpu_start, start = family.cpu_seconds(), time.perf_counter()
-        with family.watched():
-            self.run()
-            wall = time.perf_counter() - start
-        return Used(wall, family.cpu_seconds() - cpu_start)
+        """Of this process and all below it; of the broker, one of those, if it is read from."""
+        return measure(self.run, Family(os.getpid(), without=() if self.reads_broker else (broker.pid,)))
+
+
+def measure_in_turn(ways: list[Way], broker: Broker, turns: int, warm_up: int = 0) -> dict[str, list[Used]]:
+    used: dict[str, list[Used]] = {way.name: [] for way in ways}
+    for turn in range(-warm_up, turns):
+        for way in ways:
+            took = way.measure(broker)
+            print(f"turn {turn}: {way.name}: {took.wall:.2f} s, CPU {took.cpu:.2f} s", flush=True)
+            if turn >= 0:
+                used[way.name].append(took)
+    return used
 
 
 class Ways:
