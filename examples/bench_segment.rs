@@ -3,6 +3,7 @@
 
 #[path = "../benches/decode/pass.rs"]
 mod pass;
+#[allow(dead_code, reason = "shared with the bench, which also prints names")]
 #[path = "../benches/decode/sets.rs"]
 mod sets;
 
