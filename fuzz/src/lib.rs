@@ -16,8 +16,11 @@ pub use codecs::{gzip, lz4, snappy, zstd};
 pub use salvage::salvage;
 pub use sidecars::sidecars;
 
-/// Every target with its name, which is also that of its corpus.
-pub const TARGETS: [(&str, fn(&[u8])); 9] = [
+/// A target's name, which is also that of its corpus, and what it does with an input.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every target.
+pub const TARGETS: [Target; 9] = [
     ("framing", framing),
     ("magic2", magic2),
     ("legacy", legacy),
