@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use targets::TARGETS;
+use targets::{TARGETS, Target};
 
 #[global_allocator]
 static ALLOCATOR: memory::Counting = memory::Counting;
@@ -23,8 +23,6 @@ const MEMORY: usize = 24 << 20;
 const TIME: Duration = Duration::from_secs(2);
 /// About 20 seconds in all.
 const ROUNDS: u64 = 10_000;
-
-type Target = fn(&[u8]);
 
 /// Runs the target on the input, in bounds; keeps the input if it fails.
 fn run(name: &str, target: Target, input: &[u8]) {

@@ -34,7 +34,7 @@ fn exercise(codec: Compression, magic: i8, data: &[u8]) {
     // A used decompressor and a shared result are no different.
     assert_eq!(small.decompress(codec, magic, data).map(<[u8]>::to_vec), limited);
     let shared = small.decompress_shared(codec, magic, data);
-    assert_eq!(shared.as_ref().map(|bytes| bytes.to_vec()), limited.clone());
+    assert_eq!(shared.clone().map(|bytes| bytes.to_vec()), limited);
     // While somebody holds a result, it does not change.
     let held = shared.ok();
     let _ = small.decompress_shared(codec, magic, &data[..data.len() / 2]);
