@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass
 
 from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.model import PartitionListing, Segment
+from magicbyte.jobs.model import PartitionListing, Segment, Survey
 from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import Planned, Range, fold, survey
 from magicbyte.spark.offsets import Place, log_end
@@ -20,7 +21,7 @@ _WHOLE_SEGMENTS = 1 << 62
 _ATTEMPTS = 5
 _PAUSE_SECONDS = 0.1
 _SETTLED_MILLIS = 1000
-"""A file that changed since could change again under the same size and time."""
+"""Times of files are coarser than writes."""
 
 _Key = tuple[str, int, int]
 
@@ -79,16 +80,18 @@ class Watch:
             keys = tuple(map(_key, listing["segments"]))
             log = self._logs.get(keys) or self._fold(listing, keys)
             logs[keys] = log
-        settled = now - _SETTLED_MILLIS
-        kept = {
-            _key(segment)
-            for one in listings
-            for segment in one["segments"]
-            if segment["modified_ms"] < settled
-        }
+        segments = (segment for one in listings for segment in one["segments"])
+        kept = {_key(one) for one in segments if self._is_settled(one, now)}
         self._surveys = {key: text for key, text in self._surveys.items() if key in kept}
         self._logs = {keys: log for keys, log in logs.items() if kept.issuperset(keys)}
         return {(log.whole.plan["topic"], log.whole.plan["partition"]): log for log in logs.values()}
+
+    def _is_settled(self, segment: Segment, now: int) -> bool:
+        """Whether the same size and time mean the same content: else a tail could still become a batch."""
+        if segment["modified_ms"] + _SETTLED_MILLIS < now:
+            return True
+        survey: Survey = json.loads(self._surveys[_key(segment)])
+        return survey["sound_end"] == segment["size"]
 
     def _survey(self, listings: list[PartitionListing]) -> None:
         segments = [segment for one in listings for segment in one["segments"]]
