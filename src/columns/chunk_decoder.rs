@@ -151,9 +151,7 @@ impl ChunkDecoder {
         let Ok(batch) = data.batch() else { return };
         let mark = self.columns.mark();
         let mut decoded = Decoded::default();
-        let counts = self
-            .read_records(&batch, disposition, &mut decoded)
-            .and_then(|counts| self.reader.check_order(&batch, &counts).map(|()| counts));
+        let counts = self.read_records(&batch, disposition, &mut decoded);
         match &counts {
             Ok(counts) => {
                 self.columns.end_batch(&batch);

@@ -9,7 +9,7 @@ use super::accounting::{ByteRange, ChunkResult};
 use super::plan::{Chunk, Problem};
 use super::segment_reader::{Piece, SegmentBatch, SegmentReader};
 use crate::batches::Batch;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind};
 use crate::state::transactions::AbortedRange;
 
 /// What a reader gets of a batch's records.
@@ -189,21 +189,6 @@ impl ChunkReader {
     /// Whether the last thing read was damage.
     pub(super) fn is_behind_damage(&self) -> bool {
         self.damage.0.is_some()
-    }
-
-    /// Checks that the batch's records, decoded by now, go on where the batch before it ended. A legacy
-    /// wrapper's own offset lies outside its CRC, those inside do not: they show that it is wrong.
-    ///
-    /// # Errors
-    /// [`ErrorKind::OffsetOutOfOrder`].
-    pub fn check_order(&self, batch: &Batch<'_>, counts: &BatchCounts) -> Result<()> {
-        match counts.first_offset {
-            Some(found) if batch.magic() < 2 && found < self.next_offset => {
-                let expected = self.next_offset;
-                Err(batch.place(ErrorKind::OffsetOutOfOrder { found, expected }.into()))
-            }
-            _ => Ok(()),
-        }
     }
 
     /// The batch does not decode: none of its records counts.
