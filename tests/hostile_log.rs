@@ -135,3 +135,23 @@ fn every_flipped_byte() {
     }
     fs::remove_dir_all(scratch).unwrap();
 }
+/// The offsets inside a magic 0 wrapper are absolute and under its CRC, its own offset is not.
+#[test]
+fn a_wrapper_with_a_forged_offset_gives_no_record_twice() {
+    let scratch = std::env::temp_dir().join(format!("magicbyte-wrapper-{}", std::process::id()));
+    let mut partition = Partition::open("v0_gzip", &scratch);
+    let whole = partition.bytes.clone();
+    let starts: Vec<usize> = Batches::new(&whole).map(|batch| batch.unwrap().position() as usize).collect();
+    let [.., start] = starts[..] else { panic!("empty") };
+    let mut forged = whole[start..].to_vec();
+    forged[..8].copy_from_slice(&1_000_000_i64.to_be_bytes());
+    fs::write(&partition.file, [&whole[..], &forged].concat()).unwrap();
+    let log = PartitionLog::open(&partition.file).unwrap();
+    let sums = log.verify(PlanOptions::default()).unwrap();
+    assert_eq!(sums.rows, partition.truth.len() as u64);
+    let [range] = &sums.segments[0].result.quarantined[..] else { panic!("{sums:?}") };
+    assert_eq!((range.start as usize, range.reason.as_str()), (whole.len(), "offset_out_of_order"));
+    assert!(sums.balanced);
+    assert_eq!(partition.read(&whole), (partition.truth.len() as u64, 0));
+    fs::remove_dir_all(scratch).unwrap();
+}

@@ -187,6 +187,7 @@ impl ChunkDecoder {
         let mut block = Vec::with_capacity(BLOCK);
         records.visit(|record| {
             counts.first_offset.get_or_insert(record.offset());
+            counts.last_offset = Some(record.offset());
             counts.announced += 1;
             if !reader.in_range(record.offset()) {
                 counts.outside += 1;
@@ -202,6 +203,7 @@ impl ChunkDecoder {
             }
         })?;
         columns.push_block(&block);
+        counts.check_wrapper(batch)?;
         Ok(counts)
     }
 }

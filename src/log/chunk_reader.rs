@@ -9,7 +9,7 @@ use super::accounting::{ByteRange, ChunkResult};
 use super::plan::{Chunk, Problem};
 use super::segment_reader::{Piece, SegmentBatch, SegmentReader};
 use crate::batches::Batch;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use crate::state::transactions::AbortedRange;
 
 /// What a reader gets of a batch's records.
@@ -32,6 +32,25 @@ pub struct BatchCounts {
     pub outside: u64,
     /// Offset of the first, where there is one.
     pub first_offset: Option<i64>,
+    /// Offset of the last.
+    pub last_offset: Option<i64>,
+}
+
+impl BatchCounts {
+    /// Checks a magic 0 wrapper's own offset, which lies outside its CRC, by those inside, which are
+    /// absolute: a broker writes that of the last message.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OffsetOutOfOrder`].
+    pub fn check_wrapper(&self, batch: &Batch<'_>) -> Result<()> {
+        match self.last_offset {
+            Some(last) if batch.magic() == 0 && batch.last_offset() != last => {
+                let kind = ErrorKind::OffsetOutOfOrder { found: batch.last_offset(), expected: last };
+                Err(batch.place(kind.into()))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Reads one chunk: call [`next_batch`](Self::next_batch), then [`good`](Self::good) or

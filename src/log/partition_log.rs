@@ -187,8 +187,10 @@ fn count(batch: &Batch<'_>, reader: &ChunkReader, decompressor: &mut Decompresso
         let offset = record?.offset();
         counts.announced += 1;
         counts.first_offset.get_or_insert(offset);
+        counts.last_offset = Some(offset);
         counts.outside += u64::from(!reader.in_range(offset));
     }
+    counts.check_wrapper(batch)?;
     Ok(counts)
 }
 

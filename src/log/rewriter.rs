@@ -244,6 +244,8 @@ fn count(batch: &Batch<'_>, decompressor: &mut Decompressor) -> Result<BatchCoun
         let offset = record?.offset();
         counts.announced += 1;
         counts.first_offset.get_or_insert(offset);
+        counts.last_offset = Some(offset);
     }
+    counts.check_wrapper(batch)?;
     Ok(counts)
 }
