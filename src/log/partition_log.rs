@@ -11,7 +11,7 @@ use super::segment_reader::SegmentBatch;
 use super::survey::survey_segment;
 use super::{LogError, LogResult};
 use crate::batches::Batch;
-use crate::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
+use crate::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
 
 /// What a damaged batch does to a reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -138,6 +138,7 @@ impl PartitionLog {
             end_offset,
             options,
             problems: Vec::new(),
+            decompressor: Decompressor::with_limit(options.max_decompressed_bytes),
         })
     }
 
@@ -180,6 +181,16 @@ fn verify_chunk(chunk: &Chunk, decompressor: &mut Decompressor) -> LogResult<Chu
     Ok(reader.result().clone())
 }
 
+/// As [`BatchCounts::check_wrapper`], for those who do not decode: other damage is theirs to find.
+fn check_wrapper(batch: &Batch<'_>, decompressor: &mut Decompressor) -> Result<()> {
+    if batch.magic() != 0 || batch.compression() == Ok(Compression::None) {
+        return Ok(());
+    }
+    let Ok(records) = batch.records(decompressor) else { return Ok(()) };
+    let last_offset = records.map_while(Result::ok).last().map(|record| record.offset());
+    BatchCounts { last_offset, ..BatchCounts::default() }.check_wrapper(batch)
+}
+
 /// Walks all records of a batch: whether it is good, and how many are asked for.
 fn count(batch: &Batch<'_>, reader: &ChunkReader, decompressor: &mut Decompressor) -> Result<BatchCounts> {
     let mut counts = BatchCounts::default();
@@ -219,6 +230,8 @@ pub struct LogBatches {
     end_offset: i64,
     options: ReadOptions,
     problems: Vec<Problem>,
+    /// For wrappers whose offsets only their messages can tell.
+    decompressor: Decompressor,
 }
 
 #[derive(Debug)]
@@ -265,20 +278,26 @@ impl LogBatches {
             }
             let Some(reader) = &mut self.reader else { return Ok(None) };
             let next = reader.next_batch().map_err(|e| LogError::io(Path::new(&reader.chunk().path), e))?;
+            let mut is_out_of_order = false;
             if let Some((data, _)) = &next
                 && let Ok(batch) = data.batch()
             {
-                // Only there a wrapper's first offset is worth its decompression.
-                let first = if reader.is_behind_damage() {
-                    batch.base_offset(&mut Decompressor::with_limit(self.options.max_decompressed_bytes)).ok()
+                if let Err(error) = check_wrapper(&batch, &mut self.decompressor) {
+                    reader.bad(data, &error);
+                    is_out_of_order = true;
                 } else {
-                    None
-                };
-                reader.pass(first, batch.last_offset());
+                    // Only there a wrapper's first offset is worth its decompression.
+                    let behind_damage = reader.is_behind_damage();
+                    let first = behind_damage.then(|| batch.base_offset(&mut self.decompressor).ok());
+                    reader.pass(first.flatten(), batch.last_offset());
+                }
             }
             self.problems.extend(reader.take_problems());
             if let (Some(error), OnError::Fail) = (reader.take_error(), self.options.on_error) {
                 return Err(LogError::Format { path: reader.chunk().path.clone().into(), error });
+            }
+            if is_out_of_order {
+                continue;
             }
             match next {
                 None => self.reader = None,
