@@ -24,8 +24,9 @@ class Family:
         self._strangers = set(without)
 
     def cpu_seconds(self) -> float:
-        # Parents come first: their numbers are smaller.
-        for pid in sorted(int(name) for name in os.listdir("/proc") if name.isdecimal()):
+        parents: dict[int, int] = {}
+        ticks: dict[int, int] = {}
+        for pid in (int(name) for name in os.listdir("/proc") if name.isdecimal()):
             if pid in self._strangers:
                 continue
             try:
@@ -34,11 +35,14 @@ class Family:
                 continue
             # Behind the name, which may hold anything.
             _, parent, *rest = text[text.rindex(")") + 2 :].split()
-            if pid in self._ticks or int(parent) in self._ticks:
-                user, system = rest[9:11]
-                self._ticks[pid] = int(user) + int(system)
-            else:
-                self._strangers.add(pid)
+            user, system = rest[9:11]
+            parents[pid], ticks[pid] = int(parent), int(user) + int(system)
+        # Numbers wrap: a child's may be the smaller one, so generation by generation.
+        family = {pid for pid in parents if pid in self._ticks}
+        while born := {pid for pid, parent in parents.items() if parent in family} - family:
+            family |= born
+        self._ticks |= {pid: ticks[pid] for pid in family}
+        self._strangers |= parents.keys() - family
         return sum(self._ticks.values()) / TICKS
 
     @contextmanager

@@ -42,7 +42,8 @@ def measure_in_turn(ways: list[Way], broker: Broker, turns: int, warm_up: int = 
     for turn in range(-warm_up, turns):
         for way in ways:
             took = way.measure(broker)
-            print(f"turn {turn}: {way.name}: {took.wall:.2f} s, CPU {took.cpu:.2f} s", flush=True)
+            figures = f"{took.wall:.2f} s, CPU {took.cpu:.2f} s, others {took.others:.2f} cores"
+            print(f"turn {turn}: {way.name}: {figures}", flush=True)
             if turn >= 0:
                 used[way.name].append(took)
     return used
