@@ -108,6 +108,11 @@ impl Conversion {
         match (options.magic, options.rebatch) {
             (None | Some(2), Some(size)) => Ok(Self::Rebatch(Box::new(Rebatcher::new(converter, size)))),
             (_, Some(_)) => usage("batches are packed in magic 2 only"),
+            (Some(0 | 1), None)
+                if options.compression.is_some_and(|(codec, _)| codec == Compression::Zstd) =>
+            {
+                usage("zstd needs magic 2")
+            }
             (Some(2), None) => Ok(Self::Up(Box::new(converter))),
             (Some(magic @ (0 | 1)), None) => Ok(Self::Down(Box::new(converter), magic)),
             (None, None) if options.compression.is_some() => Ok(Self::Recompress(Box::new(converter))),

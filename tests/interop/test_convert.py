@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import magicbyte
+import pyarrow as pa
 import pytest
 from kafka_broker import Broker
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.recover import Mode, recover
 from magicbyte.jobs.rewrite import RewriteOptions, rewrite
+from magicbyte.jobs.rows import RowsOptions, commit_rows, staging_in, write_rows
 
 pytestmark = pytest.mark.interop
 
@@ -29,6 +31,7 @@ LEGACY = [
     "v1_snappy",
 ]
 NEW = ["v2_compacted", "v2_compacted_txn", "v2_epochs", "v2_headers", "v2_mixed_codecs", "v2_txn"]
+ROWS = ["v2_gzip", "v2_headers", "v2_none"]
 OLD_AGAIN = ["v2_gzip", "v2_none", "v2_timestamps"]
 DAMAGED = ["v1_none", "v2_mixed_codecs", "v2_none", "v2_txn"]
 
@@ -86,6 +89,16 @@ def cases(kafka: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ca
         assert rewrite([str(kafka / name)], str(out), LocalEngine(2), DOWN)["balanced"]
         # The down-converted log is what is served; that it is the original's is another test.
         found[f"{name} to 1"] = Case(out / f"{name}-0", out / f"{name}-0")
+    for name in ROWS:
+        out = root / "rows" / name
+        staging = staging_in(str(out))
+        data = b"".join(log.read_bytes() for log in sorted((kafka / name).glob("*.log")))
+        rows = pa.table(magicbyte.read_batches(data)).select(
+            ["offset", "timestamp", "key", "value", "headers"]
+        )
+        options = RowsOptions(topic=name, compression=4, batch_bytes=3000, segment_bytes=9000)
+        commit_rows(str(out), staging, write_rows(rows.to_batches(), staging, options))
+        found[f"{name} from rows"] = Case(out / f"{name}-0", kafka / name)
     modes: list[Mode] = ["keep", "truncate"]
     for name in DAMAGED:
         source = damaged(kafka / name, root / "damaged" / name)

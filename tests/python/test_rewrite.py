@@ -141,8 +141,9 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
         convert(tmp_path / "out", tmp_path / "out/below")
     with pytest.raises(magicbyte.Error, match=r"segment\.bytes"):
         convert(KAFKA / "v2_none", tmp_path / "tiny", segment_bytes=100)
-    with pytest.raises(ValueError, match="magic 2"):
-        convert(KAFKA / "v2_none", tmp_path / "options", magic=1, rebatch=1000)
+    for options in ({"rebatch": 1000}, {"compression": 4}):
+        with pytest.raises(ValueError, match="magic 2"):
+            convert(KAFKA / "v2_none", tmp_path / "options", magic=1, **options)
     assert tree(tmp_path) == before
     assert sorted(os.listdir(tmp_path)) == ["out"]
 
@@ -232,7 +233,7 @@ def killed_runs(source: Path, out: Path, attempts: int) -> Iterator[None]:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        time.sleep(chance.uniform(0.05, 0.6))
+        time.sleep(chance.uniform(0.1, 0.5))
         job.send_signal(signal.SIGKILL)
         job.wait()
         yield
@@ -247,7 +248,7 @@ def test_killed_and_started_again_it_ends_with_the_same_bytes(tmp_path: Path) ->
     expected = tree(tmp_path / "whole")
     out = tmp_path / "out"
     unfinished = 0
-    for _ in killed_runs(source, out, 20):
+    for _ in killed_runs(source, out, 50):
         if out.exists():
             # It was done before it was killed, or not there at all.
             assert tree(out) == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -123,7 +124,11 @@ def test_rows_become_partitions(tmp_path: Path) -> None:
     )
     parts = write_rows([rows, rows], staging, RowsOptions(timestamp=5, compression=3))
     commit_rows(str(tmp_path), staging, parts)
-    assert sorted(os.listdir(tmp_path)) == ["a-0", "a-1", "b-0"]
+    *partitions, report = sorted(os.listdir(tmp_path))
+    assert partitions == ["a-0", "a-1", "b-0"]
+    reconciliation = json.loads((tmp_path / report).read_text())
+    assert reconciliation["balanced"]
+    assert [one["records"] for one in reconciliation["partitions"]] == [4, 2, 2]
     log = magicbyte.PartitionLog(tmp_path / "a-0")
     assert [(r.offset, r.timestamp, r.value_bytes) for r in log.records()] == [
         (0, 5, b"1"), (1, 5, b"4"), (2, 5, b"1"), (3, 5, b"4"),

@@ -135,6 +135,9 @@ def _is_topic(name: str) -> bool:
 def commit_rows(path: str, staging: str, parts: Sequence[Part]) -> None:
     """Makes partitions of what the tasks wrote, below `path`; each is there whole or not at all.
 
+    `reconciliation-JOB.json` beside them says how many rows came in, and how many records and bytes
+    a reader finds in the files.
+
     Raises:
         RefusedError: a partition is there already; rows of one partition came from several tasks
             without saying their offsets, or with offsets that overlap.
@@ -156,10 +159,40 @@ def commit_rows(path: str, staging: str, parts: Sequence[Part]) -> None:
             for summary in part.segments
         ]
         _core.finish_partition(target, summaries)
+    report = os.path.join(done, "reconciliation.json")
+    with open(report, "w", encoding="utf-8") as file:
+        json.dump(_reconciliation(by_place, done), file, indent=1)
     for topic, partition in sorted(by_place):
         name = f"{topic}-{partition}"
         os.rename(os.path.join(done, name), os.path.join(path, name))
+    # A job's own name: more may be written into the same directory.
+    job = os.path.basename(staging).removeprefix(_HIDDEN)
+    os.rename(report, os.path.join(path, f"reconciliation-{job}.json"))
     shutil.rmtree(staging)
+
+
+def _reconciliation(by_place: dict[tuple[str, int], list[Part]], done: str) -> dict[str, object]:
+    """What came in, and what a reader finds in the files written."""
+    partitions = []
+    for (topic, partition), parts in sorted(by_place.items()):
+        log = _core.PartitionLogCore(os.path.join(done, f"{topic}-{partition}"))
+        found = json.loads(log.verify("read_uncommitted"))
+        rows = sum(part.rows for part in parts)
+        partitions.append(
+            {
+                "topic": topic,
+                "partition": partition,
+                "rows": rows,
+                "records": found["rows"],
+                "size": found["size"],
+                "segments": len(found["segments"]),
+                "first_offset": found["first_offset"],
+                "last_offset": found["last_offset"],
+                "balanced": found["balanced"] and found["rows"] == rows,
+            }
+        )
+    balanced = all(one["balanced"] for one in partitions)
+    return {"magicbyte": _core.__version__, "balanced": balanced, "partitions": partitions}
 
 
 def _check(path: str, name: str, parts: list[Part]) -> None:
