@@ -256,6 +256,20 @@ class PartitionLog:
         """Decodes every record of every segment and accounts for every byte; keeps nothing."""
         return Reconciliation(json.loads(self._core.verify(isolation_level)))
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The data records as a stream of Arrow batches.
+
+        The columns are offset, timestamp (ms), timestampType, key, value and headers. Any Arrow consumer
+        takes a log as it is: `pa.table(log)`, `pl.DataFrame(log)`, DuckDB's `select ... from log`. A
+        fresh stream at each call, cheap before its first batch; memory is that of one Arrow batch. At
+        damage it ends with an error, unless `skip_damage`.
+        """
+        return self._core.arrow_stream(
+            check_crcs=self._check_crcs,
+            max_decompressed_bytes=self._max_decompressed_bytes,
+            skip_damage=self._skip_damage,
+        )
+
     def rescue(self) -> Iterator[Rescued]:
         """Yields every quarantined range with its bytes, a repair if one flipped bit (or a wrong
         length or magic) explains it, and the records before the damage as suspects. Writes nothing.

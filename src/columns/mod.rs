@@ -2,6 +2,7 @@
 
 mod batch_table;
 mod chunk_decoder;
+mod log_stream;
 mod problem_table;
 mod record_columns;
 mod rows;
@@ -10,6 +11,7 @@ mod schema;
 mod stream;
 
 pub use chunk_decoder::{ChunkDecoder, DecodeOptions};
+pub use log_stream::LogStream;
 pub use record_columns::{BLOCK, RecordColumns};
 pub use rows::{Defaults, Rows};
 pub use rows_writer::{RowsOptions, RowsWriter};

@@ -8,6 +8,7 @@ use super::record_columns::{BLOCK, RecordColumns};
 use super::schema::{Flavour, RecordColumn};
 use crate::batches::{Batch, Batches, Records};
 use crate::error::Result;
+use crate::record::Record;
 use crate::{Decompressor, Error};
 
 const COLUMNS: [RecordColumn; 6] = [
@@ -19,10 +20,10 @@ const COLUMNS: [RecordColumn; 6] = [
     RecordColumn::Headers,
 ];
 /// Small enough to stay in cache between the copy and its reader.
-const MAX_BYTES: usize = 1 << 20;
-const MAX_ROWS: usize = 64 << 10;
+pub(super) const MAX_BYTES: usize = 1 << 20;
+pub(super) const MAX_ROWS: usize = 64 << 10;
 
-fn columns() -> RecordColumns {
+pub(super) fn columns() -> RecordColumns {
     RecordColumns::new(&COLUMNS, Flavour::Millis, "", 0, "")
 }
 
@@ -65,10 +66,20 @@ fn push_all(
     check_crcs: bool,
     columns: &mut RecordColumns,
 ) -> Result<()> {
-    let records = records_of(batch, decompressor, check_crcs)?;
+    push_records(records_of(batch, decompressor, check_crcs)?, |_| true, columns)
+}
+
+/// Adds the records that are wanted. After an error some were added.
+pub(super) fn push_records<'r>(
+    records: Records<'r>,
+    wanted: impl Fn(&Record<'r>) -> bool,
+    columns: &mut RecordColumns,
+) -> Result<()> {
     let mut block = Vec::with_capacity(BLOCK);
     records.visit(|record| {
-        block.push(record);
+        if wanted(&record) {
+            block.push(record);
+        }
         if block.len() == BLOCK {
             columns.push_block(&block);
             block.clear();

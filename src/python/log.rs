@@ -4,10 +4,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
 
+use super::arrow;
 use super::batch::{Reading, new_batch};
 use super::errors::log_to_py;
 use super::jobs::to_json;
+use crate::columns::LogStream;
 use crate::log::{Disposition, LogBatches, LogError, OnError, PartitionLog, PlanOptions, ReadOptions};
 
 /// A partition's directory.
@@ -38,6 +41,19 @@ impl PyPartitionLog {
         py.detach(|| self.0.offset_for_timestamp(timestamp)).map_err(|e| log_to_py(py, &e))
     }
 
+    /// The whole log as a stream of Arrow batches.
+    #[pyo3(signature = (*, check_crcs, max_decompressed_bytes, skip_damage))]
+    fn arrow_stream<'py>(
+        &self,
+        py: Python<'py>,
+        check_crcs: bool,
+        max_decompressed_bytes: usize,
+        skip_damage: bool,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let options = read_options(check_crcs, max_decompressed_bytes, skip_damage);
+        arrow::stream_capsule(py, Box::new(LogStream::new(self.0.clone(), options)))
+    }
+
     /// The batches that hold what is asked for.
     #[pyo3(signature = (
         *, start_offset, end_offset, start_timestamp, isolation_level, check_crcs, max_decompressed_bytes, skip_damage
@@ -59,9 +75,7 @@ impl PyPartitionLog {
             end_offset,
             start_timestamp,
             isolation_level: isolation_level.parse().map_err(|e: LogError| log_to_py(py, &e))?,
-            check_crcs,
-            max_decompressed_bytes,
-            on_error: if skip_damage { OnError::Skip } else { OnError::Fail },
+            ..read_options(check_crcs, max_decompressed_bytes, skip_damage)
         };
         let batches = py.detach(|| self.0.batches(options)).map_err(|e| log_to_py(py, &e))?;
         Ok(PyLogBatches {
@@ -70,6 +84,11 @@ impl PyPartitionLog {
             reading: Reading::new(check_crcs, max_decompressed_bytes),
         })
     }
+}
+
+fn read_options(check_crcs: bool, max_decompressed_bytes: usize, skip_damage: bool) -> ReadOptions {
+    let on_error = if skip_damage { OnError::Skip } else { OnError::Fail };
+    ReadOptions { check_crcs, max_decompressed_bytes, on_error, ..ReadOptions::default() }
 }
 
 /// Iterates `(batch, segment, start_offset, end_offset, is_data)`.

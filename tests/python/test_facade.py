@@ -369,3 +369,24 @@ def test_reconciliation_is_plain_data() -> None:
     assert json.loads(json.dumps(sums.sums)) == sums.sums
     assert sums.balanced
     assert sums.tail_bytes == 502
+
+
+@pytest.mark.parametrize("partition", PARTITIONS, ids=lambda path: path.name)
+def test_a_log_is_an_arrow_stream(partition: Path) -> None:
+    log = PartitionLog(partition, skip_damage=True)
+    expected = [(r.offset, r.timestamp, r.key_bytes, r.value_bytes) for r in log.records()]
+    for _ in range(2):
+        table = pa.table(log)
+        table = table.set_column(1, "timestamp", table.column("timestamp").cast(pa.int64()))
+        columns = (table.column(column).to_pylist() for column in ("offset", "timestamp", "key", "value"))
+        assert [(o, t, k, v) for o, t, k, v in zip(*columns, strict=True)] == expected
+
+
+def test_an_arrow_stream_of_a_damaged_log(tmp_path: Path) -> None:
+    data = bytearray(segment_bytes("v2_none"))
+    data[-1] ^= 1
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(data)
+    with pytest.raises(pa.ArrowException, match="CRC mismatch"):
+        pa.table(PartitionLog(path))
+    assert pa.table(PartitionLog(path, skip_damage=True)).num_rows > 0
