@@ -26,7 +26,10 @@ class Difference:
 
 
 def read(data: bytes) -> dict[str, Any]:
-    """As the oracle's: batches with header and records or error, bytes framed, the framing's error."""
+    """As the oracle's: batches with header and records or error, bytes framed, the framing's error.
+
+    Besides, `bytes` has each batch as it is stored.
+    """
     batches = magicbyte.read_batches(data)
     found: list[dict[str, Any]] = []
     framed = 0
@@ -47,7 +50,7 @@ def _batch(batch: magicbyte.RecordBatch | magicbyte.LegacyBatch) -> dict[str, An
         records = [_record(record) for record in batch]
     except magicbyte.Error as e:
         error = f"{e.kind}: {e}"
-    return {"header": _header(batch), "records": records, "error": error}
+    return {"header": _header(batch), "records": records, "error": error, "bytes": batch.to_bytes()}
 
 
 def _header(batch: magicbyte.RecordBatch | magicbyte.LegacyBatch) -> list[Any]:

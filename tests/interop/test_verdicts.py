@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import generate
@@ -13,6 +14,7 @@ import pytest
 from intended import INTENDED, intended
 from oracle import Builder, Oracle
 from reading import accepted, difference, read
+from wire import V2, record
 
 pytestmark = pytest.mark.interop
 
@@ -63,3 +65,25 @@ def test_odd(
 def test_intended_differences_are_documented() -> None:
     text = (Path(__file__).parents[2] / "docs" / "conformance.md").read_text()
     assert [name for name in INTENDED if f"`{name}`" not in text] == []
+
+
+def test_intended_differences_match_their_cause_alone(oracle: Oracle, builder: Builder) -> None:
+    frame, other = (builder.compress("zstd", record(at)) for at in range(2))
+    # Kafka's frames end with an empty raw block.
+    assert frame.endswith(b"\1\0\0")
+    inputs = [
+        ("cut-later-zstd-frame", V2(frame + other[:1], attributes=4)),
+        ("cut-later-zstd-frame", V2(frame + other[:9], attributes=4)),
+        ("cut-later-zstd-frame", V2(frame + bytes.fromhex("5f2a4d18ff"), attributes=4)),
+        ("empty-compressed-zstd-block", V2(frame[:-3] + b"\5\0\0", attributes=4)),
+        ("empty-batch-keeps-its-codec", V2(b"\xff" * 40, 0, attributes=1)),
+    ]
+    verdicts = oracle.read(batch.bytes() for _, batch in inputs)
+    for (name, batch), kafka in zip(inputs, verdicts, strict=True):
+        found = difference(kafka, read(batch.bytes()))
+        assert found is not None, name
+        assert intended(found) == name
+        # The same verdicts where the cause is not there.
+        sound = frame if batch.count else builder.compress("gzip", b"")
+        found.ours["bytes"] = replace(batch, payload=sound).bytes()
+        assert intended(found) is None, name

@@ -236,6 +236,18 @@ def test_damage_in_a_log(tmp_path: Path) -> None:
     assert sums.good_bytes + sums.quarantined_bytes + sums.tail_bytes == sums.size
 
 
+def test_a_batch_that_breaks_off_gives_no_record() -> None:
+    builder = magicbyte.RecordsBuilder()
+    builder.append_many([(0, 1000, None, b"v"), (1, 1000, None, b"v")])
+    built = builder.build()
+    body = built[21:57] + (3).to_bytes(4, "big") + built[61:]
+    data = built[:17] + magicbyte.crc32c(body).to_bytes(4, "big") + body
+    seen = []
+    with pytest.raises(magicbyte.InvalidRecordError, match="before its 3 announced records"):
+        seen.extend(record.offset for batch in magicbyte.read_batches(data) for record in batch)
+    assert seen == []
+
+
 def test_batches_that_do_not_decode_are_skipped_on_request() -> None:
     # The CRC holds; one of the two batches decompresses to more than is allowed.
     limit = 25_000

@@ -1,0 +1,100 @@
+import java.lang.reflect.Proxy;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.stream.StreamSupport;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.compress.Compression;
+import org.apache.kafka.common.message.ProduceRequestData;
+import org.apache.kafka.common.protocol.ApiKeys;
+import org.apache.kafka.common.protocol.MessageUtil;
+import org.apache.kafka.common.record.TimestampType;
+import org.apache.kafka.common.record.internal.CompressionType;
+import org.apache.kafka.common.record.internal.ControlRecordType;
+import org.apache.kafka.common.record.internal.FileRecords;
+import org.apache.kafka.common.record.internal.MemoryRecords;
+import org.apache.kafka.common.record.internal.MemoryRecords.RecordFilter;
+import org.apache.kafka.common.record.internal.Record;
+import org.apache.kafka.common.record.internal.RecordBatch;
+import org.apache.kafka.common.utils.BufferSupplier;
+import org.apache.kafka.common.utils.PrimitiveRef;
+import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.server.config.ServerLogConfigs;
+import org.apache.kafka.server.record.BrokerCompressionType;
+import org.apache.kafka.storage.internals.log.AppendOrigin;
+import org.apache.kafka.storage.internals.log.LogValidator;
+import org.apache.kafka.storage.internals.log.ProducerStateEntry;
+
+/**
+ * What a broker's own classes say, a fact a line: `name value`. Arguments in hex: batches of magic 1, not compressed;
+ * a batch of magic 2 whose CRC is right and whose gzip payload is not gzip.
+ */
+public class Facts {
+    public static void main(String[] arguments) {
+        HexFormat hex = HexFormat.of();
+        MemoryRecords old = MemoryRecords.readableRecords(ByteBuffer.wrap(hex.parseHex(arguments[0])));
+        MemoryRecords damaged = MemoryRecords.readableRecords(ByteBuffer.wrap(hex.parseHex(arguments[1])));
+        say("compressionTypes", String.join(",", BrokerCompressionType.names()));
+        say("controlTypes", Arrays.toString(ControlRecordType.values()));
+        say("maxMessageBytes", ServerLogConfigs.MAX_MESSAGE_BYTES_DEFAULT);
+        say("batchesKeptOfAProducer", ProducerStateEntry.NUM_BATCHES_TO_RETAIN);
+        say("produce9RequestHeader", ApiKeys.PRODUCE.requestHeaderVersion((short) 9));
+        say("produce9ResponseHeader", ApiKeys.PRODUCE.responseHeaderVersion((short) 9));
+        say("apiVersions3ResponseHeader", ApiKeys.API_VERSIONS.responseHeaderVersion((short) 3));
+        say("downConverts", Arrays.asList(FileRecords.class, MemoryRecords.class).stream()
+            .flatMap(type -> Arrays.stream(type.getMethods())).anyMatch(method -> method.getName().equals("downConvert")));
+        say("cleanedMagics", cleaned(old));
+        say("requestHoldsTheBatches", hex.formatHex(request(old)).contains(arguments[0]));
+        say("appendOfDamagedGzip", append(damaged));
+    }
+
+    static void say(String name, Object value) {
+        System.out.println(name + " " + value);
+    }
+
+    /** The magics behind a cleaner that drops the first record. */
+    static String cleaned(MemoryRecords records) {
+        ByteBuffer out = ByteBuffer.allocate(1000);
+        records.filterTo(new RecordFilter(0, 0) {
+            @Override
+            protected BatchRetentionResult checkBatchRetention(RecordBatch batch) {
+                return new BatchRetentionResult(BatchRetention.DELETE_EMPTY, false);
+            }
+
+            @Override
+            protected boolean shouldRetainRecord(RecordBatch batch, Record record) {
+                return record.offset() > 0;
+            }
+        }, out, BufferSupplier.NO_CACHING);
+        out.flip();
+        return StreamSupport.stream(MemoryRecords.readableRecords(out).batches().spliterator(), false)
+            .map(batch -> String.valueOf(batch.magic())).toList().toString();
+    }
+
+    static byte[] request(MemoryRecords records) {
+        var partition = new ProduceRequestData.PartitionProduceData().setRecords(records);
+        var topic = new ProduceRequestData.TopicProduceData().setName("t");
+        topic.partitionData().add(partition);
+        var data = new ProduceRequestData();
+        data.topicData().add(topic);
+        ByteBuffer buffer = MessageUtil.toByteBufferAccessor(data, (short) 3).buffer();
+        byte[] bytes = new byte[buffer.remaining()];
+        buffer.get(bytes);
+        return bytes;
+    }
+
+    /** How a leader answers, where nothing but the compressed bytes is wrong and no codec has to change. */
+    static String append(MemoryRecords records) {
+        var metrics = (LogValidator.MetricsRecorder) Proxy.newProxyInstance(Facts.class.getClassLoader(),
+            new Class<?>[] {LogValidator.MetricsRecorder.class}, (proxy, method, values) -> null);
+        try {
+            new LogValidator(records, new TopicPartition("t", 0), Time.SYSTEM, CompressionType.GZIP,
+                Compression.gzip().build(), false, RecordBatch.MAGIC_VALUE_V2, TimestampType.CREATE_TIME, Long.MAX_VALUE,
+                Long.MAX_VALUE, 0, AppendOrigin.CLIENT)
+                .validateMessagesAndAssignOffsets(PrimitiveRef.ofLong(0), metrics, BufferSupplier.NO_CACHING);
+            return "appended";
+        } catch (RuntimeException e) {
+            return e.toString().replace('\n', ' ');
+        }
+    }
+}
