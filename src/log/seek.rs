@@ -137,7 +137,7 @@ pub(super) fn read_sidecar(segment: &Segment, ending: &str) -> LogResult<Option<
 /// Bytes of a sidecar. None: there is none, or something else has its name.
 pub(super) fn sidecar_size(path: &Path) -> io::Result<Option<u64>> {
     match fs::metadata(path) {
-        Ok(found) => Ok(found.is_file().then(|| found.len())),
+        Ok(found) => Ok(found.is_file().then_some(found.len())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
