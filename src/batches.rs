@@ -172,26 +172,55 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// The bytes the records are in, refcounted: a share of `data`, which are the batch's own
-    /// bytes, or of the decompression buffer.
+    /// What the records are read from: the batch's own bytes, or decompressed ones.
+    pub(crate) fn payload<'r>(&self, decompressor: &'r mut Decompressor) -> Result<&'r [u8]>
+    where
+        'a: 'r,
+    {
+        match self.compressed()? {
+            None => Ok(self.stored()),
+            Some((codec, payload)) => {
+                decompressor.decompress(codec, self.magic(), payload).map_err(|e| self.place(e))
+            }
+        }
+    }
+
+    /// As [`payload`](Self::payload), refcounted: a share of `data`, which are the batch's own bytes, or
+    /// of the decompression buffer.
     #[cfg(feature = "python")]
     pub(crate) fn payload_shared(
         &self,
         data: &::bytes::Bytes,
         decompressor: &mut Decompressor,
     ) -> Result<::bytes::Bytes> {
-        let codec = self.compression()?;
-        let compressed = match self {
-            Self::V2(batch) if batch.is_stored(codec) => return Ok(data.slice_ref(batch.payload())),
-            Self::Legacy(_) if codec == Compression::None => return Ok(data.clone()),
-            Self::V2(batch) => batch.payload(),
-            Self::Legacy(batch) => batch.wrapped(codec)?,
-        };
-        decompressor.decompress_shared(codec, self.magic(), compressed).map_err(|e| self.place(e))
+        match self.compressed()? {
+            None => Ok(data.slice_ref(self.stored())),
+            Some((codec, payload)) => {
+                decompressor.decompress_shared(codec, self.magic(), payload).map_err(|e| self.place(e))
+            }
+        }
     }
 
-    /// The records in `payload`, which [`payload_shared`](Self::payload_shared) gave.
-    #[cfg(feature = "python")]
+    /// Codec and payload of a batch that is read decompressed.
+    fn compressed(&self) -> Result<Option<(Compression, &'a [u8])>> {
+        let codec = self.compression()?;
+        Ok(match self {
+            Self::V2(batch) if batch.is_stored(codec) => None,
+            Self::Legacy(_) if codec == Compression::None => None,
+            Self::V2(batch) => Some((codec, batch.payload())),
+            Self::Legacy(batch) => Some((codec, batch.wrapped(codec)?)),
+        })
+    }
+
+    /// The record section of a batch that is read as it stands; of a legacy one, the message itself.
+    fn stored(&self) -> &'a [u8] {
+        match self {
+            Self::V2(batch) => batch.payload(),
+            Self::Legacy(batch) => batch.as_bytes(),
+        }
+    }
+
+    /// The records in `payload`, which [`payload`](Self::payload) gave.
     pub(crate) fn records_in<'r>(&self, payload: &'r [u8]) -> Result<Records<'r>>
     where
         'a: 'r,

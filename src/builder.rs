@@ -270,8 +270,10 @@ impl RecordsBuilder {
         if self.magic < 2 && !headers.is_empty() {
             return Err(invalid("headers need magic 2", "headers"));
         }
-        if self.options.control {
-            ControlType::parse(key.unwrap_or_default())?;
+        if self.options.control
+            && let ControlType::Unknown(_) = ControlType::parse(key.unwrap_or_default())?
+        {
+            return Err(invalid("a control record of unknown type is not written", "key"));
         }
         if self.record_count() == 0 {
             self.start(offset, timestamp)?;
@@ -308,6 +310,11 @@ impl RecordsBuilder {
     fn start(&mut self, offset: i64, timestamp: i64) -> Result<()> {
         self.check_options()?;
         let base_offset = self.options.base_offset.unwrap_or(offset);
+        if self.magic == 1 && self.codec != Compression::None && base_offset < 0 {
+            // The wrapper's offset would be below the last relative one inside: nobody can read that.
+            let kind = ErrorKind::OffsetOutOfRange { found: base_offset, min: 0, max: i64::MAX };
+            return Err(Error::new(kind).in_field("offset"));
+        }
         match &mut self.records {
             Growing::V2(batch) => {
                 batch.start(base_offset, self.options.delete_horizon_ms.unwrap_or(timestamp))

@@ -272,9 +272,24 @@ fn forbidden_options() {
     assert!(matches!(error.kind(), ErrorKind::InvalidOptions(_)), "{error}");
     let error = RecordsBuilder::v2(codec).control().append(0, 0, Some(b"key"), None, &[]).unwrap_err();
     assert_eq!(summary(&error).2, Some("key"));
+    let error = RecordsBuilder::v2(codec).control().append(0, 0, Some(&[0, 0, 0, 7]), None, &[]).unwrap_err();
+    assert_eq!(summary(&error).2, Some("key"), "a control record's key, but of unknown type");
     let unknown = ControlRecord::Unknown { id: 9 };
     let error = RecordsBuilder::v2(codec).control().append_control(0, 0, &unknown).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::InvalidRecord(_)), "{error}");
+}
+
+/// Below a wrapper's offset 0 there is none that is above the relative ones inside.
+#[test]
+fn no_negative_offsets_in_a_wrapper() {
+    let below = ErrorKind::OffsetOutOfRange { found: -1, min: 0, max: i64::MAX };
+    let mut wrapper = RecordsBuilder::v1(Compression::Lz4);
+    assert_eq!(wrapper.append(-1, 0, None, None, &[]).unwrap_err().kind(), &below);
+    let mut wrapper = RecordsBuilder::v1(Compression::Lz4).base_offset(-1);
+    assert_eq!(wrapper.append(0, 0, None, None, &[]).unwrap_err().kind(), &below);
+    for mut other in [RecordsBuilder::v1(Compression::None), RecordsBuilder::v2(Compression::Lz4)] {
+        other.append(-1, 0, None, None, &[]).unwrap();
+    }
 }
 
 /// A refused record is named, and leaves the batch as it was.

@@ -249,6 +249,25 @@ fn a_bad_batch_is_not_packed_by_half() {
     }
 }
 
+/// Nor is a batch whose CRC holds over a record that nobody can read.
+#[test]
+fn a_bad_record_is_not_compressed_anew() {
+    let inner = [message(6, 0, 0, 0, None, Some(b"a")), message(7, 0, 0, 0, None, Some(b"b"))].concat();
+    let mut broken = inner.clone();
+    *broken.last_mut().unwrap() ^= 1;
+    let wrapper = message(7, 0, 1, 0, None, Some(&handmade::gzip_stored(&broken)));
+    let mut cut = V2::of(&[plain_record(0), plain_record(1)]);
+    cut.payload.pop();
+    for bad in [wrapper, cut.bytes()] {
+        for codec in [Compression::None, Compression::Lz4] {
+            let mut out = b"before".to_vec();
+            let error =
+                to_codec(codec).recompress(&Batch::from_frame(&bad, 0).unwrap(), &mut out).unwrap_err();
+            assert_eq!((error.record_index(), &out[..]), (Some(1), &b"before"[..]), "{error}");
+        }
+    }
+}
+
 /// Timestamps that Kafka's builder refuses, and sums beyond 64 bits, go through as they are.
 #[test]
 fn odd_timestamps_are_kept() {

@@ -3,7 +3,7 @@
 
 use std::ops::AddAssign;
 
-use super::{Converter, all_or_nothing, append_time};
+use super::{Converter, Decoded, Encoder, all_or_nothing, append_time};
 use crate::batches::Batch;
 use crate::compression::Compression;
 use crate::error::{Error, ErrorKind, Result};
@@ -54,11 +54,24 @@ impl Converter {
         if !matches!(magic, 0 | 1) {
             return Err(ErrorKind::InvalidOptions("down-conversion is to magic 0 or 1").into());
         }
+        batch.verify()?;
+        self.encoder.down_convert(&Decoded::of(batch, &mut self.decompressor)?, magic, out)
+    }
+}
+
+impl Encoder {
+    /// As [`Converter::down_convert`], to magic 0 or 1.
+    pub(crate) fn down_convert(
+        &mut self,
+        decoded: &Decoded<'_, '_>,
+        magic: i8,
+        out: &mut Vec<u8>,
+    ) -> Result<Losses> {
+        let batch = decoded.batch;
         if batch.magic() <= magic {
-            self.recompress(batch, out)?;
+            self.recompress(decoded, out)?;
             return Ok(Losses::default());
         }
-        batch.verify()?;
         if batch.is_control() {
             return Ok(Losses { control_batches: 1, ..Losses::default() });
         }
@@ -70,7 +83,7 @@ impl Converter {
         let mut losses = losses_of(batch);
         let mut set = MessageSetBuilder::new(magic, codec);
         let append_time = append_time(batch.timestamp_type(), batch.max_timestamp());
-        for (index, record) in batch.records(&mut self.decompressor)?.enumerate() {
+        for (index, record) in decoded.records()?.enumerate() {
             let record = record?;
             if index == 0 {
                 set.start(record.offset, append_time);

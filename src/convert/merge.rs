@@ -1,6 +1,6 @@
 //! Several magic 2 batches to one, and one to several: only when asked for, since a log shows the difference.
 
-use super::{Converter, all_or_nothing, append, append_time, size_of};
+use super::{Converter, Encoder, all_or_nothing, append, append_time, size_of};
 use crate::batches::Batch;
 use crate::compression::Compressor;
 use crate::error::{Error, ErrorKind, Result};
@@ -32,7 +32,7 @@ impl Converter {
         offset_between(last.last_offset(), base_offset, base_offset.saturating_sub(1))
             .map_err(|e| last.place(e))?;
 
-        let Self { decompressor, codecs, section } = self;
+        let Self { decompressor, encoder: Encoder { codecs, section } } = self;
         section.start(base_offset, first.base_timestamp());
         for batch in batches {
             for (index, record) in batch.records(decompressor)?.enumerate() {
@@ -60,7 +60,7 @@ impl Converter {
     /// [`ErrorKind::CrcMismatch`], what stops [`RecordBatch::records`], [`ErrorKind::OffsetOutOfRange`] for
     /// offsets that do not rise.
     pub fn split(&mut self, batch: &RecordBatch<'_>, max_size: usize, out: &mut Vec<u8>) -> Result<()> {
-        let Self { decompressor, codecs, section } = self;
+        let Self { decompressor, encoder: Encoder { codecs, section } } = self;
         let records = batch.records(decompressor)?;
         if batch.is_control() || RECORD_BATCH_OVERHEAD + records.payload_size() <= max_size {
             return self.recompress(&Batch::V2(*batch), out);

@@ -1,8 +1,9 @@
 //! From one magic or codec to another, and rewriting in place: bytes of batches to bytes of batches.
 //!
-//! Nothing here writes over damage: a batch whose CRC does not hold is refused, since it would get
-//! one that does.
+//! Nothing here writes over damage: a batch whose CRC does not hold, or of whose records one is bad, is
+//! refused, since it would get a CRC that holds.
 
+mod decoded;
 mod down;
 mod in_place;
 mod merge;
@@ -13,6 +14,9 @@ mod up;
 pub use down::Losses;
 pub use in_place::{set_last_offset, set_max_timestamp, set_partition_leader_epoch};
 pub use rebatch::Rebatcher;
+
+pub(crate) use decoded::Decoded;
+pub(crate) use rebatch::Packer;
 
 use crate::compression::{Compression, Compressor, Decompressor};
 use crate::error::{Error, Result};
@@ -39,15 +43,14 @@ use crate::record::{BatchBuilder, HeaderFields, Record, RecordFields, TimestampT
 #[derive(Debug)]
 pub struct Converter {
     decompressor: Decompressor,
-    codecs: Codecs,
-    section: BatchBuilder,
+    encoder: Encoder,
 }
 
 impl Converter {
     /// A converter that keeps each batch's codec, at Kafka's default level.
     #[must_use]
     pub fn new() -> Self {
-        Self { decompressor: Decompressor::new(), codecs: Codecs::default(), section: BatchBuilder::new() }
+        Self { decompressor: Decompressor::new(), encoder: Encoder::default() }
     }
 
     /// A converter that writes every batch with this codec and level (`None`: Kafka's default).
@@ -55,10 +58,7 @@ impl Converter {
     /// # Errors
     /// As [`Compressor::with_level`].
     pub fn to_codec(codec: Compression, level: Option<i32>) -> Result<Self> {
-        let mut converter = Self::new();
-        converter.codecs.target = Some(codec);
-        converter.codecs.compressors[codec as usize] = Some(Compressor::with_level(codec, level)?);
-        Ok(converter)
+        Ok(Self { encoder: Encoder::to_codec(codec, level)?, ..Self::new() })
     }
 
     /// Refuses batches that decompress to more than this;
@@ -73,6 +73,29 @@ impl Converter {
 impl Default for Converter {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// The half of a [`Converter`] that writes: batches in, decoded by somebody.
+#[derive(Debug)]
+pub(crate) struct Encoder {
+    codecs: Codecs,
+    section: BatchBuilder,
+}
+
+impl Encoder {
+    /// Writes every batch with this codec and level.
+    pub(crate) fn to_codec(codec: Compression, level: Option<i32>) -> Result<Self> {
+        let mut encoder = Self::default();
+        encoder.codecs.target = Some(codec);
+        encoder.codecs.compressors[codec as usize] = Some(Compressor::with_level(codec, level)?);
+        Ok(encoder)
+    }
+}
+
+impl Default for Encoder {
+    fn default() -> Self {
+        Self { codecs: Codecs::default(), section: BatchBuilder::new() }
     }
 }
 

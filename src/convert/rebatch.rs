@@ -1,8 +1,8 @@
 //! Records of consecutive batches packed tightly into magic 2 batches.
 
-use super::{Converter, append, append_time, size_of, up};
+use super::{Converter, Decoded, Encoder, append, append_time, size_of, up};
 use crate::batches::Batch;
-use crate::compression::Compression;
+use crate::compression::{Compression, Decompressor};
 use crate::error::Result;
 use crate::record::{BatchBuilder, BatchHeader, RECORD_BATCH_OVERHEAD, offset_between};
 
@@ -14,7 +14,14 @@ use crate::record::{BatchBuilder, BatchHeader, RECORD_BATCH_OVERHEAD, offset_bet
 /// codec. All else is converted as [`Converter::up_convert`] does, in its place.
 #[derive(Debug)]
 pub struct Rebatcher {
-    converter: Converter,
+    decompressor: Decompressor,
+    packer: Packer,
+}
+
+/// The half of a [`Rebatcher`] that writes.
+#[derive(Debug)]
+pub(crate) struct Packer {
+    encoder: Encoder,
     max_size: usize,
     pending: Facts,
 }
@@ -37,10 +44,9 @@ impl Facts {
 impl Rebatcher {
     /// Packs batches of up to `max_size` bytes before compression; a larger record gets one of its own.
     #[must_use]
-    pub fn new(mut converter: Converter, max_size: usize) -> Self {
-        converter.section.start(0, 0);
-        let pending = Facts { codec: Compression::None, append_time: None, partition_leader_epoch: -1 };
-        Self { converter, max_size, pending }
+    pub fn new(converter: Converter, max_size: usize) -> Self {
+        let Converter { decompressor, encoder } = converter;
+        Self { decompressor, packer: Packer::new(encoder, max_size) }
     }
 
     /// Takes the next batch of the log; appends to `out` the batches that are full by now.
@@ -49,15 +55,7 @@ impl Rebatcher {
     /// As [`Converter::up_convert`]. The batch is then left out as a whole, those before are not concerned.
     pub fn push(&mut self, batch: &Batch<'_>, out: &mut Vec<u8>) -> Result<()> {
         batch.verify()?;
-        match self.facts_of(batch)? {
-            Some(facts) => self.pack(batch, facts, out),
-            None => {
-                self.flush(out)?;
-                let written = self.converter.up_convert(batch, out);
-                self.converter.section.start(0, 0);
-                written
-            }
-        }
+        self.packer.push(&Decoded::of(batch, &mut self.decompressor)?, out)
     }
 
     /// Appends the batch of the records not written yet, if there are any.
@@ -65,11 +63,35 @@ impl Rebatcher {
     /// # Errors
     /// What stands in the way of compressing it.
     pub fn flush(&mut self, out: &mut Vec<u8>) -> Result<()> {
-        let Converter { codecs, section, .. } = &mut self.converter;
+        self.packer.flush(out)
+    }
+}
+
+impl Packer {
+    pub(crate) fn new(mut encoder: Encoder, max_size: usize) -> Self {
+        encoder.section.start(0, 0);
+        let pending = Facts { codec: Compression::None, append_time: None, partition_leader_epoch: -1 };
+        Self { encoder, max_size, pending }
+    }
+
+    /// As [`Rebatcher::push`].
+    pub(crate) fn push(&mut self, decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
+        match self.facts_of(decoded.batch)? {
+            Some(facts) => self.pack(decoded, facts, out),
+            None => {
+                self.flush(out)?;
+                let written = self.encoder.up_convert(decoded, out);
+                self.encoder.section.start(0, 0);
+                written
+            }
+        }
+    }
+
+    /// As [`Rebatcher::flush`].
+    pub(crate) fn flush(&mut self, out: &mut Vec<u8>) -> Result<()> {
+        let Encoder { codecs, section } = &mut self.encoder;
         if section.count() > 0 {
-            let partition_leader_epoch = self.pending.partition_leader_epoch;
-            let header =
-                BatchHeader { partition_leader_epoch, ..up::header(section, self.pending.append_time) };
+            let header = self.pending.header(section);
             section.finish(header, codecs.compressor_of(self.pending.codec)?, out)?;
             section.start(0, 0);
         }
@@ -89,22 +111,25 @@ impl Rebatcher {
             }
             Batch::Legacy(_) => -1,
         };
-        let codec = self.converter.codecs.target_of(batch.compression()?);
+        let codec = self.encoder.codecs.target_of(batch.compression()?);
         let append_time = append_time(batch.timestamp_type(), batch.max_timestamp());
         Ok(Some(Facts { codec, append_time, partition_leader_epoch }))
     }
 
-    fn pack(&mut self, batch: &Batch<'_>, facts: Facts, out: &mut Vec<u8>) -> Result<()> {
-        let first = self.check_records(batch)?;
-        let section = &self.converter.section;
+    fn pack(&mut self, decoded: &Decoded<'_, '_>, facts: Facts, out: &mut Vec<u8>) -> Result<()> {
+        // Before the first record is packed: half a batch would be loss or duplication.
+        check_offsets(decoded)?;
+        let batch = decoded.batch;
+        let first = decoded.first_offset.unwrap_or(batch.last_offset());
+        let section = &self.encoder.section;
         let fits = section.check_offset(first).and_then(|()| section.check_offset(batch.last_offset()));
         if facts != self.pending || fits.is_err() {
             self.flush(out)?;
         }
         self.pending = facts;
-        let Converter { decompressor, codecs, section } = &mut self.converter;
+        let Encoder { codecs, section } = &mut self.encoder;
         let mut full = Vec::new();
-        for record in batch.records(decompressor)? {
+        for record in decoded.records()? {
             let record = record?;
             let size = RECORD_BATCH_OVERHEAD + section.records_size() + size_of(section, &record);
             if section.count() > 0 && size > self.max_size {
@@ -121,17 +146,16 @@ impl Rebatcher {
         out.append(&mut full);
         Ok(())
     }
+}
 
-    /// Reads all records once before the first is packed: half a batch would be loss or
-    /// duplication. Returns the first one's offset.
-    fn check_records(&mut self, batch: &Batch<'_>) -> Result<i64> {
-        let mut range: Option<(i64, i64)> = None;
-        for (index, record) in batch.records(&mut self.converter.decompressor)?.enumerate() {
-            let offset = record?.offset;
-            let (first, last) = range.unwrap_or((offset, offset.saturating_sub(1)));
-            offset_between(offset, first, last).map_err(|e| batch.place(e.at_record(index as u32)))?;
-            range = Some((first, offset));
-        }
-        Ok(range.map_or(batch.last_offset(), |(first, _)| first))
+/// The offsets rise, and one batch can hold them.
+fn check_offsets(decoded: &Decoded<'_, '_>) -> Result<()> {
+    let mut range: Option<(i64, i64)> = None;
+    for (index, record) in decoded.records()?.enumerate() {
+        let offset = record?.offset;
+        let (first, last) = range.unwrap_or((offset, offset.saturating_sub(1)));
+        offset_between(offset, first, last).map_err(|e| decoded.batch.place(e.at_record(index as u32)))?;
+        range = Some((first, offset));
     }
+    Ok(())
 }

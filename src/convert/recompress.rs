@@ -1,6 +1,6 @@
 //! A batch with another codec or level: its records are compressed anew as bytes, not encoded anew.
 
-use super::{Converter, all_or_nothing};
+use super::{Converter, Decoded, Encoder, all_or_nothing};
 use crate::batches::Batch;
 use crate::compression::Compression;
 use crate::error::{Error, ErrorKind, Result};
@@ -12,87 +12,14 @@ impl Converter {
     /// epochs, sequences, and each byte of the records; from `none` and back gives the same bytes.
     ///
     /// Of a compressed legacy batch to `none` come its messages one by one; a single message to a codec
-    /// gets a wrapper of its own. A batch without records is copied. Records are not checked.
+    /// gets a wrapper of its own. A batch without records is copied.
     ///
     /// # Errors
-    /// [`ErrorKind::CrcMismatch`], what decompression refuses, [`ErrorKind::UnsupportedCompression`] for zstd
-    /// below magic 2.
+    /// [`ErrorKind::CrcMismatch`], what stops [`Batch::records`], [`ErrorKind::UnsupportedCompression`] for
+    /// zstd below magic 2.
     pub fn recompress(&mut self, batch: &Batch<'_>, out: &mut Vec<u8>) -> Result<()> {
         batch.verify()?;
-        let written = match batch {
-            Batch::V2(batch) if batch.record_count() == 0 => {
-                out.extend_from_slice(batch.as_bytes());
-                return Ok(());
-            }
-            Batch::V2(batch) => self.recompress_v2(batch, out),
-            Batch::Legacy(message) => match (message.compression()?, self.codecs.target) {
-                (Compression::None, None | Some(Compression::None)) => {
-                    out.extend_from_slice(message.as_bytes());
-                    return Ok(());
-                }
-                (Compression::None, Some(codec)) => self.wrap(message, codec, out),
-                (_, Some(Compression::None)) => self.unwrap(message, out),
-                (codec, _) => self.recompress_wrapper(message, codec, out),
-            },
-        };
-        written.map_err(|e| batch.place(e))
-    }
-
-    fn recompress_v2(&mut self, batch: &RecordBatch<'_>, out: &mut Vec<u8>) -> Result<()> {
-        let codec = batch.compression()?;
-        let records = self.decompressor.decompress(codec, 2, batch.payload())?;
-        let compressor = self.codecs.compressor_of(codec)?;
-        let header = BatchHeader::of(batch);
-        let attributes = header.attributes & !i16::from(COMPRESSION) | compressor.codec() as i16;
-        append_batch(&BatchHeader { attributes, ..header }, compressor.compress(2, records)?, out)
-    }
-
-    fn recompress_wrapper(
-        &mut self,
-        wrapper: &LegacyBatch<'_>,
-        codec: Compression,
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
-        let magic = wrapper.magic();
-        let messages = self.decompressor.decompress(codec, magic, wrapper.wrapped(codec)?)?;
-        let compressor = self.codecs.compressor_of(codec)?;
-        let new_codec = compressor.codec();
-        wrapper_like(wrapper, new_codec, compressor.compress(magic, messages)?).append_to(out)
-    }
-
-    /// A wrapper around this one message.
-    fn wrap(&mut self, message: &LegacyBatch<'_>, codec: Compression, out: &mut Vec<u8>) -> Result<()> {
-        let magic = message.magic();
-        let mut inner = message.as_bytes().to_vec();
-        if magic > 0 {
-            // Relative to the only offset there is.
-            inner[..8].fill(0);
-        }
-        let payload = self.codecs.compressor_of(codec)?.compress(magic, &inner)?;
-        wrapper_like(message, codec, payload).append_to(out)
-    }
-
-    /// The messages inside, each as one of its own. What they had from the wrapper, they keep.
-    fn unwrap(&mut self, wrapper: &LegacyBatch<'_>, out: &mut Vec<u8>) -> Result<()> {
-        let records = wrapper.records(&mut self.decompressor)?;
-        all_or_nothing(out, |out| {
-            for record in records {
-                let record = record?;
-                let message = MessageFields {
-                    offset: record.offset,
-                    magic: i8::from(record.timestamp_type != TimestampType::NoTimestampType),
-                    attributes: match record.timestamp_type {
-                        TimestampType::LogAppendTime => legacy::LOG_APPEND_TIME,
-                        _ => 0,
-                    },
-                    timestamp: record.timestamp,
-                    key: record.key,
-                    value: record.value,
-                };
-                message.append_to(out)?;
-            }
-            Ok(())
-        })
+        self.encoder.recompress(&Decoded::of(batch, &mut self.decompressor)?, out)
     }
 
     /// Writes a magic 0 batch with offsets from `base_offset` on, one by one, as brokers did for
@@ -144,12 +71,90 @@ impl Converter {
             out.extend_from_slice(&messages);
             return Ok(());
         }
-        let compressor = self.codecs.compressor_of(codec)?;
+        let compressor = self.encoder.codecs.compressor_of(codec)?;
         let codec = compressor.codec();
         let payload = compressor.compress(0, &messages[..at])?;
         let offset = base_offset + i64::from(count) - 1;
         MessageFields { offset, ..wrapper_like(batch, codec, payload) }.append_to(out)
     }
+}
+
+impl Encoder {
+    /// As [`Converter::recompress`].
+    pub(crate) fn recompress(&mut self, decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
+        let batch = decoded.batch;
+        let written = match batch {
+            Batch::V2(batch) if batch.record_count() == 0 => {
+                out.extend_from_slice(batch.as_bytes());
+                return Ok(());
+            }
+            Batch::V2(batch) => self.recompress_v2(batch, decoded.payload, out),
+            Batch::Legacy(message) => match (message.compression()?, self.codecs.target) {
+                (Compression::None, None | Some(Compression::None)) => {
+                    out.extend_from_slice(message.as_bytes());
+                    return Ok(());
+                }
+                (Compression::None, Some(codec)) => self.wrap(message, codec, out),
+                (_, Some(Compression::None)) => unwrap(decoded, out),
+                (codec, _) => self.recompress_wrapper(message, codec, decoded.payload, out),
+            },
+        };
+        written.map_err(|e| batch.place(e))
+    }
+
+    fn recompress_v2(&mut self, batch: &RecordBatch<'_>, records: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let compressor = self.codecs.compressor_of(batch.compression()?)?;
+        let header = BatchHeader::of(batch);
+        let attributes = header.attributes & !i16::from(COMPRESSION) | compressor.codec() as i16;
+        append_batch(&BatchHeader { attributes, ..header }, compressor.compress(2, records)?, out)
+    }
+
+    fn recompress_wrapper(
+        &mut self,
+        wrapper: &LegacyBatch<'_>,
+        codec: Compression,
+        messages: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let compressor = self.codecs.compressor_of(codec)?;
+        let new_codec = compressor.codec();
+        wrapper_like(wrapper, new_codec, compressor.compress(wrapper.magic(), messages)?).append_to(out)
+    }
+
+    /// A wrapper around this one message.
+    fn wrap(&mut self, message: &LegacyBatch<'_>, codec: Compression, out: &mut Vec<u8>) -> Result<()> {
+        let magic = message.magic();
+        let mut inner = message.as_bytes().to_vec();
+        if magic > 0 {
+            // Relative to the only offset there is.
+            inner[..8].fill(0);
+        }
+        let payload = self.codecs.compressor_of(codec)?.compress(magic, &inner)?;
+        wrapper_like(message, codec, payload).append_to(out)
+    }
+}
+
+/// The messages inside, each as one of its own. What they had from the wrapper, they keep.
+fn unwrap(wrapper: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
+    let records = wrapper.records()?;
+    all_or_nothing(out, |out| {
+        for record in records {
+            let record = record?;
+            let message = MessageFields {
+                offset: record.offset,
+                magic: i8::from(record.timestamp_type != TimestampType::NoTimestampType),
+                attributes: match record.timestamp_type {
+                    TimestampType::LogAppendTime => legacy::LOG_APPEND_TIME,
+                    _ => 0,
+                },
+                timestamp: record.timestamp,
+                key: record.key,
+                value: record.value,
+            };
+            message.append_to(out)?;
+        }
+        Ok(())
+    })
 }
 
 /// A wrapper around these messages, with all else of the message given.

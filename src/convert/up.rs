@@ -1,10 +1,9 @@
 //! Magic 0 and 1 to magic 2, by the rules of Kafka 4's cleaner
 //! (`MemoryRecords.buildRetainedRecordsInto`), but nothing is dropped.
 
-use super::{Converter, append, append_time};
+use super::{Converter, Decoded, Encoder, append, append_time};
 use crate::batches::Batch;
 use crate::error::Result;
-use crate::legacy::LegacyBatch;
 use crate::record::{BatchBuilder, BatchHeader, LOG_APPEND_TIME};
 
 impl Converter {
@@ -21,21 +20,37 @@ impl Converter {
     /// [`ErrorKind::OffsetOutOfRange`](crate::ErrorKind::OffsetOutOfRange) for offsets inside that
     /// do not rise or are more than 2^31-1 apart.
     pub fn up_convert(&mut self, batch: &Batch<'_>, out: &mut Vec<u8>) -> Result<()> {
+        batch.verify()?;
+        if self.encoder.keeps(batch) {
+            out.extend_from_slice(batch.as_bytes());
+            return Ok(());
+        }
+        self.encoder.up_convert(&Decoded::of(batch, &mut self.decompressor)?, out)
+    }
+}
+
+impl Encoder {
+    /// Up-conversion would write the batch as it is.
+    fn keeps(&self, batch: &Batch<'_>) -> bool {
+        batch.magic() == 2 && self.codecs.target.is_none()
+    }
+
+    /// As [`Converter::up_convert`].
+    pub(crate) fn up_convert(&mut self, decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
+        let batch = decoded.batch;
         match batch {
-            Batch::V2(v2) if self.codecs.target.is_none() => {
-                batch.verify()?;
-                out.extend_from_slice(v2.as_bytes());
+            _ if self.keeps(batch) => {
+                out.extend_from_slice(batch.as_bytes());
                 Ok(())
             }
-            Batch::V2(_) => self.recompress(batch, out),
-            Batch::Legacy(legacy) => self.up_convert_legacy(legacy, out),
+            Batch::V2(_) => self.recompress(decoded, out),
+            Batch::Legacy(_) => self.up_convert_legacy(decoded, out),
         }
     }
 
-    fn up_convert_legacy(&mut self, batch: &LegacyBatch<'_>, out: &mut Vec<u8>) -> Result<()> {
-        batch.verify()?;
-        let Self { decompressor, codecs, section } = self;
-        for (index, record) in batch.records(decompressor)?.enumerate() {
+    fn up_convert_legacy(&mut self, decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
+        let (Self { codecs, section }, batch) = (self, decoded.batch);
+        for (index, record) in decoded.records()?.enumerate() {
             let record = record?;
             if index == 0 {
                 section.start(record.offset, record.timestamp);

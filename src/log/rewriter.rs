@@ -9,7 +9,7 @@ use super::plan::{Chunk, Problem};
 use super::segment_fold::SegmentSummary;
 use super::{ChunkResult, LogError, LogResult};
 use crate::batches::{Batch, Batches};
-use crate::convert::{Converter, Losses, Rebatcher, set_partition_leader_epoch};
+use crate::convert::{Decoded, Encoder, Losses, Packer, set_partition_leader_epoch};
 use crate::error::ErrorKind;
 use crate::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
 
@@ -90,45 +90,44 @@ pub fn rewrite_chunks(
 /// How one batch becomes others.
 enum Conversion {
     Copy,
-    Up(Box<Converter>),
-    Recompress(Box<Converter>),
-    Down(Box<Converter>, i8),
-    Rebatch(Box<Rebatcher>),
+    Up(Box<Encoder>),
+    Recompress(Box<Encoder>),
+    Down(Box<Encoder>, i8),
+    Rebatch(Box<Packer>),
 }
 
 impl Conversion {
     fn new(options: &RewriteOptions) -> LogResult<Self> {
         let usage = |why: &str| Err(LogError::Usage(why.into()));
-        let converter = match options.compression {
-            Some((codec, level)) => Converter::to_codec(codec, level),
-            None => Ok(Converter::new()),
+        let encoder = match options.compression {
+            Some((codec, level)) => Encoder::to_codec(codec, level),
+            None => Ok(Encoder::default()),
         };
-        let converter = converter.map_err(|error| LogError::Usage(error.to_string()))?;
-        let converter = converter.with_limit(options.max_decompressed_bytes);
+        let encoder = encoder.map_err(|error| LogError::Usage(error.to_string()))?;
         match (options.magic, options.rebatch) {
-            (None | Some(2), Some(size)) => Ok(Self::Rebatch(Box::new(Rebatcher::new(converter, size)))),
+            (None | Some(2), Some(size)) => Ok(Self::Rebatch(Box::new(Packer::new(encoder, size)))),
             (_, Some(_)) => usage("batches are packed in magic 2 only"),
             (Some(0 | 1), None)
                 if options.compression.is_some_and(|(codec, _)| codec == Compression::Zstd) =>
             {
                 usage("zstd needs magic 2")
             }
-            (Some(2), None) => Ok(Self::Up(Box::new(converter))),
-            (Some(magic @ (0 | 1)), None) => Ok(Self::Down(Box::new(converter), magic)),
-            (None, None) if options.compression.is_some() => Ok(Self::Recompress(Box::new(converter))),
+            (Some(2), None) => Ok(Self::Up(Box::new(encoder))),
+            (Some(magic @ (0 | 1)), None) => Ok(Self::Down(Box::new(encoder), magic)),
+            (None, None) if options.compression.is_some() => Ok(Self::Recompress(Box::new(encoder))),
             (None, None) => Ok(Self::Copy),
             (Some(magic), None) => usage(&format!("magic {magic}: expected 0, 1 or 2")),
         }
     }
 
     /// Appends what the batch becomes to `out`, or leaves `out` as it is.
-    fn convert(&mut self, batch: &Batch<'_>, out: &mut Vec<u8>) -> Result<Losses> {
+    fn convert(&mut self, decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<Losses> {
         match self {
-            Self::Copy => out.extend_from_slice(batch.as_bytes()),
-            Self::Up(converter) => converter.up_convert(batch, out)?,
-            Self::Recompress(converter) => converter.recompress(batch, out)?,
-            Self::Down(converter, magic) => return converter.down_convert(batch, *magic, out),
-            Self::Rebatch(rebatcher) => rebatcher.push(batch, out)?,
+            Self::Copy => out.extend_from_slice(decoded.batch.as_bytes()),
+            Self::Up(encoder) => encoder.up_convert(decoded, out)?,
+            Self::Recompress(encoder) => encoder.recompress(decoded, out)?,
+            Self::Down(encoder, magic) => return encoder.down_convert(decoded, *magic, out),
+            Self::Rebatch(packer) => packer.push(decoded, out)?,
         }
         Ok(Losses::default())
     }
@@ -159,7 +158,7 @@ impl Rewriter<'_> {
                     self.rewritten.losses += losses;
                     let last_offset = data.batch().map_or(0, |batch| batch.last_offset());
                     reader.good(&data, last_offset, disposition, counts);
-                    self.write(&mut out)?;
+                    self.write(&mut out, counts.announced)?;
                 }
                 Err(error) => reader.bad(&data, &error),
             }
@@ -176,8 +175,11 @@ impl Rewriter<'_> {
         start: Option<i64>,
         out: &mut Vec<u8>,
     ) -> Result<(BatchCounts, Losses)> {
-        let mut counts = count(batch, &mut self.decompressor)?;
-        if let Some(start) = start.filter(|&start| counts.first_offset.is_some_and(|first| first < start)) {
+        let decoded = Decoded::of(batch, &mut self.decompressor)?;
+        let Decoded { count, first_offset, last_offset, .. } = decoded;
+        let mut counts = BatchCounts { announced: count.into(), outside: 0, first_offset, last_offset };
+        counts.check_wrapper(batch)?;
+        if let Some(start) = start.filter(|&start| first_offset.is_some_and(|first| first < start)) {
             if batch.last_offset() >= start {
                 let found = batch.stored_offset();
                 return Err(batch.place(ErrorKind::OffsetOutOfOrder { found, expected: start }.into()));
@@ -185,11 +187,12 @@ impl Rewriter<'_> {
             counts.outside = counts.announced;
             return Ok((counts, Losses::default()));
         }
-        let losses = self.conversion.convert(batch, out)?;
+        let losses = self.conversion.convert(&decoded, out)?;
         Ok((counts, losses))
     }
 
-    fn write(&mut self, out: &mut [u8]) -> LogResult<()> {
+    /// Writes the batches in `out`; if they are legacy, they were made of one with so many records.
+    fn write(&mut self, out: &mut [u8], legacy_records: u64) -> LogResult<()> {
         if out.is_empty() {
             return Ok(());
         }
@@ -203,23 +206,23 @@ impl Rewriter<'_> {
                 none.insert(created)
             }
         };
+        let mut records = None;
         for batch in Batches::new(out).flatten() {
             writer.append(&batch)?;
-            self.rewritten.records += match &batch {
-                Batch::V2(batch) => u64::from(batch.record_count().unsigned_abs()),
-                Batch::Legacy(_) => {
-                    count(&batch, &mut self.decompressor).map_or(0, |counts| counts.announced)
-                }
-            };
+            // A legacy batch does not tell.
+            if let Batch::V2(batch) = &batch {
+                *records.get_or_insert(0) += u64::from(batch.record_count().unsigned_abs());
+            }
         }
+        self.rewritten.records += records.unwrap_or(legacy_records);
         Ok(())
     }
 
     fn finish(mut self) -> LogResult<Rewritten> {
-        if let Conversion::Rebatch(rebatcher) = &mut self.conversion {
+        if let Conversion::Rebatch(packer) = &mut self.conversion {
             let mut out = Vec::new();
-            rebatcher.flush(&mut out).map_err(|error| LogError::Usage(error.to_string()))?;
-            self.write(&mut out)?;
+            packer.flush(&mut out).map_err(|error| LogError::Usage(error.to_string()))?;
+            self.write(&mut out, 0)?;
         }
         if let Some(writer) = self.writer {
             self.rewritten.segments = writer.finish()?;
@@ -240,17 +243,4 @@ fn set_leader_epochs(batches: &mut [u8], epoch: i32) {
         }
         rest = behind;
     }
-}
-
-/// Walks all records of a batch.
-fn count(batch: &Batch<'_>, decompressor: &mut Decompressor) -> Result<BatchCounts> {
-    let mut counts = BatchCounts::default();
-    for record in batch.records(decompressor)? {
-        let offset = record?.offset();
-        counts.announced += 1;
-        counts.first_offset.get_or_insert(offset);
-        counts.last_offset = Some(offset);
-    }
-    counts.check_wrapper(batch)?;
-    Ok(counts)
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 
 LEVELS = {
     "none": ["-"],
@@ -63,3 +64,65 @@ def request(rng: random.Random) -> str:
         # Compaction leaves gaps; message sets of magic 0 and 1 may have them too.
         offset += rng.choice([1, 1, 1, 2, 64, 9000]) if rng.random() < 0.2 else 1
     return " ".join(["build", str(magic), codec, rng.choice(LEVELS[codec]), stamp, *words, *records])
+
+
+def control_request(rng: random.Random) -> str:
+    """A line for the builder: a batch of control records; some of its keys are no control record's."""
+    magic = rng.choice([1, 2, 2, 2, 2, 2, 2, 2])
+    codec = rng.choice(["none", "none", "snappy", "lz4"])
+    base = rng.randrange(1 << 40)
+    producer = rng.choice([(-1, -1, "false"), (rng.randrange(1 << 40), rng.randrange(1 << 15), "true")])
+    pid, epoch, transactional = producer if magic == 2 else (-1, -1, "false")
+    records = []
+    for offset in range(base, base + rng.choice([1, 1, 2, 5])):
+        key = struct.pack(">hh", rng.choice([0, 0, 0, 1]), rng.randrange(7)) + rng.choice([b"", b"", b"more"])
+        if rng.random() < 0.05:
+            odd = [
+                b"",
+                b"\0\0",
+                b"\0\0\0",
+                struct.pack(">hh", 0, -1),
+                struct.pack(">hh", 0, 7),
+                b"\xff\xff\0\1",
+            ]
+            key = rng.choice(odd)
+        value = struct.pack(">hi", 0, rng.randrange(1 << 31)) + rng.randbytes(rng.choice([0, 0, 40]))
+        records.append(f"{offset},{rng.randrange(1 << 41)},{key.hex()},{value.hex()}")
+    horizon = rng.choice([-1, -1, 5]) if magic == 2 else -1
+    words = ["control", magic, codec, "-", "CreateTime", base, -1, pid, epoch, -1, transactional, 3, horizon]
+    return " ".join(map(str, [*words, *records]))
+
+
+def twisted(rng: random.Random, line: str) -> str:
+    """The request with something that Kafka may not combine."""
+    words = line.split(" ")
+    if words[0] != "build":
+        return line
+    offset, time, key, value, *headers = rng.choice(words[13:]).split(",")
+    base = int(words[5])
+
+    def record(offset: int | str, time: int | str = time, *more: str) -> None:
+        words.append(",".join(map(str, [offset, time, key, value, *headers, *more])))
+
+    twists = {
+        "codec": lambda: words.__setitem__(2, "zstd"),
+        "magic": lambda: words.__setitem__(1, rng.choice("012")),
+        "no type": lambda: words.__setitem__(4, "NoTimestampType"),
+        "producer": lambda: words.__setitem__(slice(7, 10), ["4711", "3", "0"]),
+        "no producer": lambda: words.__setitem__(7, "-1"),
+        "no epoch": lambda: words.__setitem__(8, "-1"),
+        "no sequence": lambda: words.__setitem__(9, "-1"),
+        "transactional": lambda: words.__setitem__(10, "true"),
+        "horizon": lambda: words.__setitem__(12, "5"),
+        "base": lambda: words.__setitem__(5, str(base + rng.choice([-1, 1]))),
+        "offset": lambda: record(offset),
+        "far": lambda: record(base + (1 << 31) - rng.choice([0, 1])),
+        "timestamp": lambda: record(int(words[-1].split(",")[0]) + 1, rng.choice([-1, -2, -(1 << 40)])),
+        "header": lambda: record(int(words[-1].split(",")[0]) + 1, time, "61", "~"),
+        "null header key": lambda: record(int(words[-1].split(",")[0]) + 1, time, "~", "61"),
+    }
+    for twist in rng.sample(list(twists.values()), rng.choice([1, 1, 2])):
+        twist()
+    # Levels are one codec's.
+    words[3] = "-"
+    return " ".join(words)

@@ -15,6 +15,7 @@ import org.apache.kafka.common.record.CompressionType;
 import org.apache.kafka.common.record.ControlRecordType;
 import org.apache.kafka.common.record.EndTransactionMarker;
 import org.apache.kafka.common.record.MemoryRecordsBuilder;
+import org.apache.kafka.common.record.SimpleRecord;
 import org.apache.kafka.common.record.TimestampType;
 import org.apache.kafka.common.utils.ByteBufferOutputStream;
 
@@ -26,6 +27,7 @@ import org.apache.kafka.common.utils.ByteBufferOutputStream;
  * <pre>
  * compress magic codec level hex
  * build magic codec level timestampType baseOffset appendTime pid epoch sequence txn leaderEpoch deleteHorizon record..
+ * control, and the same words: a batch of control records
  * marker type baseOffset timestamp pid epoch leaderEpoch coordinatorEpoch
  * </pre>
  *
@@ -43,7 +45,8 @@ public final class Builder {
                 String[] words = line.split(" ");
                 answer = HEX.formatHex(switch (words[0]) {
                     case "compress" -> compress(words);
-                    case "build" -> build(words);
+                    case "build" -> build(words, false);
+                    case "control" -> build(words, true);
                     case "marker" -> marker(words);
                     default -> throw new IllegalArgumentException("no such request");
                 });
@@ -63,12 +66,12 @@ public final class Builder {
         return written(buffer);
     }
 
-    private static byte[] build(String[] w) {
+    private static byte[] build(String[] w, boolean control) {
         ByteBufferOutputStream buffer = new ByteBufferOutputStream(512);
         MemoryRecordsBuilder builder = new MemoryRecordsBuilder(
             buffer, Byte.parseByte(w[1]), compression(w[2], w[3]), TimestampType.forName(w[4]), Long.parseLong(w[5]),
             Long.parseLong(w[6]), Long.parseLong(w[7]), Short.parseShort(w[8]), Integer.parseInt(w[9]),
-            Boolean.parseBoolean(w[10]), false, Integer.parseInt(w[11]), Integer.MAX_VALUE, Long.parseLong(w[12]));
+            Boolean.parseBoolean(w[10]), control, Integer.parseInt(w[11]), Integer.MAX_VALUE, Long.parseLong(w[12]));
         for (int i = 13; i < w.length; i++) {
             String[] field = w[i].split(",", -1);
             Header[] headers = new Header[(field.length - 4) / 2];
@@ -76,8 +79,10 @@ public final class Builder {
                 String key = new String(bytes(field[4 + 2 * h]), StandardCharsets.UTF_8);
                 headers[h] = new RecordHeader(key, bytes(field[5 + 2 * h]));
             }
-            builder.appendWithOffset(
-                Long.parseLong(field[0]), Long.parseLong(field[1]), bytes(field[2]), bytes(field[3]), headers);
+            long offset = Long.parseLong(field[0]);
+            SimpleRecord record = new SimpleRecord(Long.parseLong(field[1]), bytes(field[2]), bytes(field[3]), headers);
+            if (control) builder.appendControlRecordWithOffset(offset, record);
+            else builder.appendWithOffset(offset, record);
         }
         builder.close();
         return written(buffer);

@@ -1,0 +1,40 @@
+//! A batch on its way to another form: decompressed once, its records read once.
+
+use crate::batches::{Batch, Records};
+use crate::compression::Decompressor;
+use crate::error::Result;
+
+/// A batch with its payload decompressed and every record of it good.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Decoded<'b, 'a> {
+    pub(crate) batch: &'b Batch<'a>,
+    /// What the records are read from.
+    pub(super) payload: &'b [u8],
+    pub(crate) count: u32,
+    /// Offset of the first record, where there is one.
+    pub(crate) first_offset: Option<i64>,
+    /// Offset of the last.
+    pub(crate) last_offset: Option<i64>,
+}
+
+impl<'b, 'a> Decoded<'b, 'a> {
+    /// Reads all records; the batch's own CRC is the caller's to verify.
+    ///
+    /// # Errors
+    /// What stops [`Batch::records`].
+    pub(crate) fn of(batch: &'b Batch<'a>, decompressor: &'b mut Decompressor) -> Result<Self> {
+        let payload = batch.payload(decompressor)?;
+        let (mut count, mut first_offset, mut last_offset) = (0, None, None);
+        batch.records_in(payload)?.visit(|record| {
+            count += 1;
+            first_offset.get_or_insert(record.offset);
+            last_offset = Some(record.offset);
+        })?;
+        Ok(Self { batch, payload, count, first_offset, last_offset })
+    }
+
+    /// The records, whose CRCs hold.
+    pub(super) fn records(&self) -> Result<Records<'b>> {
+        Ok(self.batch.records_in(self.payload)?.without_crc_check())
+    }
+}
