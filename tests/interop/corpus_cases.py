@@ -383,6 +383,17 @@ def codecs(builder: Builder) -> Iterator[Case]:
             bytes.fromhex("502a4d18") + b"\x02\0\0\0ab" + builder.compress("zstd", short), attributes=4
         ).bytes(),
     )
+    frame = builder.compress("zstd", short)
+    yield (
+        "zstd-later-frame-cut",
+        "a second frame cut in its header",
+        V2(frame + frame[:5], attributes=4).bytes(),
+    )
+    yield (
+        "zstd-empty-block",
+        "the empty last block is called compressed instead of raw",
+        V2(frame[:-3] + b"\5\0\0", attributes=4).bytes(),
+    )
     yield (
         "zstd-window-2g",
         "a window of 2 GB",

@@ -1,4 +1,4 @@
-"""What docs/conformance.md names exists: tests, cases of the corpus; and no rule is without one."""
+"""What docs/conformance.md names exists: tests, cases of the corpus; no rule is without one; links hold."""
 
 from __future__ import annotations
 
@@ -48,3 +48,17 @@ def test_every_name_in_backticks_is_checked() -> None:
     """A name that the patterns above do not know would be checked by nobody."""
     names = re.findall(r"`[^`\s]+::[^`\s]+`", TEXT)
     assert [name for name in names if not re.fullmatch(f"{TEST}|{CASE}", name)] == []
+
+
+def test_links_lead_somewhere() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+    links = [
+        (page, *link)
+        for page in pages
+        for link in re.findall(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)", page.read_text())
+    ]
+    assert len(links) > 30
+    for page, file, anchor in links:
+        target = page.parent / file if file else page
+        assert target.exists(), (page.name, file)
+        assert not anchor or f'<a id="{anchor}">' in target.read_text(), (page.name, anchor)

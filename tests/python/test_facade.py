@@ -268,6 +268,28 @@ def test_seeking() -> None:
     assert log.offset_for_timestamp(2**62) is None
 
 
+def test_an_abort_leaves_batches_outside_of_the_transaction(tmp_path: Path) -> None:
+    marker = bytes.fromhex("0000 0000"), bytes.fromhex("0000 00000003")
+
+    def batch(offset: int, **options: Any) -> bytes:
+        builder = magicbyte.RecordsBuilder(producer_id=9, producer_epoch=0, **options)
+        builder.append(offset, 1000, *(marker if options.get("is_control") else (None, b"v")))
+        return builder.build()
+
+    batches = [
+        batch(0, base_sequence=0, is_transactional=True),
+        batch(1, base_sequence=1),
+        batch(2, base_sequence=2, is_transactional=True),
+        batch(3, base_sequence=-1, is_transactional=True, is_control=True),
+        batch(4, base_sequence=3, is_transactional=True),
+    ]
+    (tmp_path / f"{0:020}.log").write_bytes(b"".join(batches))
+    log = PartitionLog(tmp_path)
+    assert [record.offset for record in log.records()] == [0, 1, 2, 4]
+    # The last one's transaction is open.
+    assert [record.offset for record in log.records(isolation_level="read_committed")] == [1]
+
+
 def test_control_records() -> None:
     markers = []
     for batch in PartitionLog(DATA / "v2_txn").batches():
