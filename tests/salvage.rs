@@ -572,6 +572,26 @@ fn tails_stay_tails() {
 }
 
 #[test]
+fn a_length_that_leaves_a_zero_of_the_last_batch_costs_one_batch() {
+    let scratch = Scratch::new("last-zero");
+    let mut chance = Chance(8);
+    let mut whole = Log::of_plain(2, 4, 60, &mut chance);
+    whole.push(&V2::of(&[record(0, b"last", &[])]).bytes(), 1);
+    // The batch before the last seems to end just before the last one's final byte, which is zero.
+    let (bad, last) = (whole.places[3].clone(), whole.places[4].clone());
+    assert_eq!(whole.bytes[last.end - 1], 0);
+    let mut bytes = whole.bytes.clone();
+    bytes[bad.start + 8..bad.start + 12]
+        .copy_from_slice(&((last.end - 1 - bad.start - 12) as i32).to_be_bytes());
+    for also in [false, true] {
+        if also {
+            bytes[bad.start + 22] ^= 5;
+        }
+        expect_lost(&scratch, &whole, &bytes, &BTreeSet::from([3]), &format!("also damaged: {also}"));
+    }
+}
+
+#[test]
 fn forged_headers_cost_linear_time_and_hide_nothing() {
     let scratch = Scratch::new("forged");
     let mut chance = Chance(9);

@@ -141,7 +141,9 @@ impl Salvage {
                     }
                 }
                 let to_the_end = zeros_from(blocks, at)? == blocks.size() - at;
-                return Ok((to_the_end && (sound || at == end)).then_some(end));
+                // Records end in zeros: a few of them say nothing about a length.
+                let is_tail = next.len() >= HEADER_SIZE_UP_TO_MAGIC;
+                return Ok((to_the_end && (sound || at == end && is_tail)).then_some(end));
             }
             let size = match Frame::read(&next) {
                 Ok(Frame::Whole { size }) => size,
