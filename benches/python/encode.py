@@ -207,8 +207,8 @@ def converting(converted: Converted) -> str:
         [
             "What a task of `convert` does with gzip batches of magic 1, to zstd in magic 2: read, check,",
             "convert, write, sync. The codecs' own speed is that of the same payloads through the same",
-            "contexts, in CPU time. Two threads against one: the CPU time of the busier, and the clock, which all else",
-            "that runs on the machine disturbs.",
+            "contexts, in CPU time. Two threads against one: the CPU time of the busier, and the clock,",
+            "which all else that runs on the machine disturbs.",
             "",
             "| what | median | smallest..largest | floor |",
             "|---|---:|---:|---:|",
