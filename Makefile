@@ -138,6 +138,7 @@ bench: $(VENV)/requirements
 	. $(BIN)/activate && maturin develop --quiet --release && rm -f $(VENV)/built
 	$(BIN)/python benches/python/run.py
 	$(BIN)/python benches/python/segments.py
+	$(BIN)/python benches/python/encode.py
 
 bench-spark: $(VENV)/requirements
 	. $(BIN)/activate && maturin develop --quiet --release && rm -f $(VENV)/built

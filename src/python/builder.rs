@@ -15,14 +15,18 @@ use crate::{Compression, Error, ErrorKind, Header, RecordsBuilder, TimestampType
 
 /// Builds batches of any magic.
 #[pyclass(frozen, name = "RecordsBuilder", module = "magicbyte")]
-pub(super) struct PyRecordsBuilder(Mutex<RecordsBuilder>);
+pub(super) struct PyRecordsBuilder {
+    builder: Mutex<RecordsBuilder>,
+    /// The last batch built: memory for the next one, which is cheaper to write to again than to ask for.
+    built: Mutex<Vec<u8>>,
+}
 
 type Content<'a> = Option<Cow<'a, [u8]>>;
 
 impl PyRecordsBuilder {
     fn lock(&self) -> MutexGuard<'_, RecordsBuilder> {
         // A builder is sound after any panic: it begins a batch anew or refuses to.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.builder.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn append_objects(
@@ -45,15 +49,16 @@ impl PyRecordsBuilder {
         appended.map_err(|e| to_py(py, &e))
     }
 
+    /// The items are borrowed from the tuple, which cannot change.
     fn append_tuple(&self, py: Python<'_>, tuple: &Bound<'_, PyTuple>) -> PyResult<()> {
         let headers = match tuple.len() {
             4 => None,
-            5 => Some(tuple.get_item(4)?).filter(|headers| !headers.is_none()),
+            5 => Some(tuple.get_borrowed_item(4)?).filter(|headers| !headers.is_none()),
             _ => return Err(no_record()),
         };
-        let place = (tuple.get_item(0)?.extract()?, tuple.get_item(1)?.extract()?);
-        let (key, value) = (tuple.get_item(2)?, tuple.get_item(3)?);
-        self.append_objects(py, place, (Some(&key), Some(&value)), headers.as_ref())
+        let place = (tuple.get_borrowed_item(0)?.extract()?, tuple.get_borrowed_item(1)?.extract()?);
+        let (key, value) = (tuple.get_borrowed_item(2)?, tuple.get_borrowed_item(3)?);
+        self.append_objects(py, place, (Some(&key), Some(&value)), headers.as_deref())
     }
 
     fn items<'py>(
@@ -166,7 +171,7 @@ impl PyRecordsBuilder {
             builder = builder.max_size_in_bytes(size);
         }
         builder.validate().map_err(|e| to_py(py, &e))?;
-        Ok(Self(Mutex::new(builder)))
+        Ok(Self { builder: Mutex::new(builder), built: Mutex::default() })
     }
 
     /// Appends one record.
@@ -253,8 +258,12 @@ impl PyRecordsBuilder {
 
     /// The finished batch.
     fn build<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let built = py.detach(|| self.lock().build());
-        Ok(PyBytes::new(py, &built.map_err(|e| to_py(py, &e))?))
+        let mut built = std::mem::take(&mut *self.built.lock().unwrap_or_else(PoisonError::into_inner));
+        built.clear();
+        let done = py.detach(|| self.lock().build_into(&mut built));
+        let batch = PyBytes::new(py, &built);
+        *self.built.lock().unwrap_or_else(PoisonError::into_inner) = built;
+        done.map(|()| batch).map_err(|e| to_py(py, &e))
     }
 
     /// What compaction keeps of a batch whose records are all gone.

@@ -71,14 +71,9 @@ impl BatchBuilder {
         (key, value): (Option<&'a [u8]>, Option<&'a [u8]>),
         headers: HeaderFields<'a>,
     ) -> RecordFields<'a> {
-        RecordFields {
-            attributes,
-            timestamp_delta: timestamp.wrapping_sub(self.base_timestamp),
-            offset_delta: offset.wrapping_sub(self.base_offset) as i32,
-            key,
-            value,
-            headers,
-        }
+        let timestamp_delta = timestamp.wrapping_sub(self.base_timestamp);
+        let offset_delta = offset.wrapping_sub(self.base_offset) as i32;
+        RecordFields::new(attributes, (timestamp_delta, offset_delta), (key, value), headers)
     }
 
     /// Appends what [`fields`](Self::fields) gave.

@@ -6,15 +6,17 @@ use crate::bytes::writer::Writer;
 
 const NULL: i64 = -1;
 
-/// The fields of a record as they are written.
+/// The fields of a record as they are written, and their size, which is computed once.
 #[derive(Clone, Copy)]
 pub(crate) struct RecordFields<'a> {
-    pub(crate) attributes: i8,
-    pub(crate) timestamp_delta: i64,
-    pub(crate) offset_delta: i32,
-    pub(crate) key: Option<&'a [u8]>,
-    pub(crate) value: Option<&'a [u8]>,
-    pub(crate) headers: HeaderFields<'a>,
+    attributes: i8,
+    pub(super) timestamp_delta: i64,
+    pub(super) offset_delta: i32,
+    key: Option<&'a [u8]>,
+    value: Option<&'a [u8]>,
+    headers: HeaderFields<'a>,
+    /// Bytes behind the length field.
+    body_size: usize,
 }
 
 /// Headers to be written: given one by one, or as they stand in another record.
@@ -67,32 +69,36 @@ impl HeaderFields<'_> {
     }
 }
 
-impl RecordFields<'_> {
-    /// Bytes behind the length field.
-    #[inline]
-    fn body_size(&self) -> usize {
-        1 + size_of(self.timestamp_delta)
-            + size_of(self.offset_delta.into())
-            + nullable_size(self.key)
-            + nullable_size(self.value)
-            + self.headers.size()
+impl<'a> RecordFields<'a> {
+    #[inline(always)]
+    pub(super) fn new(
+        attributes: i8,
+        (timestamp_delta, offset_delta): (i64, i32),
+        (key, value): (Option<&'a [u8]>, Option<&'a [u8]>),
+        headers: HeaderFields<'a>,
+    ) -> Self {
+        let body_size = 1
+            + size_of(timestamp_delta)
+            + size_of(offset_delta.into())
+            + nullable_size(key)
+            + nullable_size(value)
+            + headers.size();
+        Self { attributes, timestamp_delta, offset_delta, key, value, headers, body_size }
     }
 
     /// Bytes of the record, its length field included.
     #[inline]
     pub(crate) fn size(&self) -> usize {
-        let body = self.body_size();
-        size_of(body as i64) + body
+        size_of(self.body_size as i64) + self.body_size
     }
 
     /// Appends the record, for which `records` grows once.
     #[inline]
     pub(crate) fn append_to(&self, records: &mut Vec<u8>) {
         let start = records.len();
-        let body = self.body_size();
-        records.resize(start + size_of(body as i64) + body, 0);
+        records.resize(start + self.size(), 0);
         let mut out = Writer::new(&mut records[start..]);
-        out.varint(body as i64);
+        out.varint(self.body_size as i64);
         out.i8(self.attributes);
         out.varint(self.timestamp_delta);
         out.varint(self.offset_delta.into());

@@ -1,0 +1,120 @@
+package bench;
+
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+
+import org.apache.kafka.common.compress.Compression;
+import org.apache.kafka.common.record.TimestampType;
+import org.apache.kafka.common.record.internal.CompressionType;
+import org.apache.kafka.common.record.internal.MemoryRecords;
+import org.apache.kafka.common.record.internal.MemoryRecordsBuilder;
+import org.apache.kafka.common.record.internal.MutableRecordBatch;
+import org.apache.kafka.common.record.internal.Record;
+
+/**
+ * Builds the batches of a file anew, again and again, from byte arrays, and prints records/s a round; at the end, to
+ * the error output, the bytes of one pass.
+ */
+public final class Encode {
+    private static final long ROUND_NANOS = 200_000_000;
+
+    private record Row(long offset, long timestamp, byte[] key, byte[] value) { }
+
+    private final Compression codec;
+    private final List<List<Row>> batches;
+    private final long records;
+    private final ByteBuffer buffer = ByteBuffer.allocate(4 << 20);
+
+    private Encode(Compression codec, List<List<Row>> batches, long records) {
+        this.codec = codec;
+        this.batches = batches;
+        this.records = records;
+    }
+
+    public static void main(String[] args) throws IOException {
+        if (args.length != 6) {
+            System.err.println("usage: Encode CODEC FILE RECORDS BYTES WARM_UP_SECONDS ROUNDS");
+            System.exit(2);
+        }
+        List<List<Row>> batches = read(ByteBuffer.wrap(Files.readAllBytes(Path.of(args[1]))));
+        long records = check(batches, Long.parseLong(args[2]), Long.parseLong(args[3]));
+        Encode encode = new Encode(Compression.of(CompressionType.forName(args[0])).build(), batches, records);
+        encode.recordsPerSecond((long) (Double.parseDouble(args[4]) * 1e9));
+        for (int round = Integer.parseInt(args[5]); round > 0; round--) {
+            System.out.printf(Locale.ROOT, "%.0f%n", encode.recordsPerSecond(ROUND_NANOS));
+        }
+        System.err.println(encode.pass());
+    }
+
+    private static List<List<Row>> read(ByteBuffer data) {
+        List<List<Row>> batches = new ArrayList<>();
+        for (MutableRecordBatch batch : MemoryRecords.readableRecords(data).batches()) {
+            batch.ensureValid();
+            List<Row> rows = new ArrayList<>();
+            for (Record record : batch) {
+                rows.add(new Row(record.offset(), record.timestamp(), bytes(record.key()), bytes(record.value())));
+            }
+            batches.add(rows);
+        }
+        return batches;
+    }
+
+    private static long check(List<List<Row>> batches, long expectedRecords, long expectedBytes) {
+        long records = 0;
+        long bytes = 0;
+        for (List<Row> rows : batches) {
+            for (Row row : rows) {
+                records++;
+                bytes += row.key.length + row.value.length;
+            }
+        }
+        if (records != expectedRecords || bytes != expectedBytes) {
+            throw new IllegalStateException(String.format("%d records of %d bytes instead of %d of %d",
+                records, bytes, expectedRecords, expectedBytes));
+        }
+        return records;
+    }
+
+    private double recordsPerSecond(long atLeastNanos) {
+        long start = cpuNanos();
+        long passes = 0;
+        long elapsed;
+        do {
+            pass();
+            passes++;
+            elapsed = cpuNanos() - start;
+        } while (elapsed < atLeastNanos);
+        return passes * records * 1e9 / elapsed;
+    }
+
+    /** CPU time of this thread, without compiler and collector: others may use the core too. */
+    private static long cpuNanos() {
+        return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
+    }
+
+    private long pass() {
+        long size = 0;
+        for (List<Row> rows : batches) {
+            buffer.clear();
+            MemoryRecordsBuilder builder = MemoryRecords.builder(
+                buffer, (byte) 2, codec, TimestampType.CREATE_TIME, rows.get(0).offset);
+            for (Row row : rows) {
+                builder.appendWithOffset(row.offset, row.timestamp, row.key, row.value, Record.EMPTY_HEADERS);
+            }
+            size += builder.build().sizeInBytes();
+        }
+        return size;
+    }
+
+    private static byte[] bytes(ByteBuffer data) {
+        byte[] copy = new byte[data.remaining()];
+        data.get(copy);
+        return copy;
+    }
+}
