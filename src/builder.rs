@@ -427,6 +427,22 @@ impl RecordsBuilder {
         Ok(out)
     }
 
+    /// Hands the finished batch to `take` where it was collected, if it is uncompressed and of magic 2; `None`
+    /// for any other, which needs a place of its own: [`build_into`](Self::build_into).
+    #[cfg(feature = "python")]
+    pub(crate) fn build_stored<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
+        self.check_options()?;
+        let taken = match &mut self.records {
+            Growing::V2(batch) if self.codec == Compression::None && batch.count() > 0 => {
+                let header = self.options.header(batch);
+                take(batch.finish_stored(header)?)
+            }
+            _ => return Ok(None),
+        };
+        self.next_batch();
+        Ok(Some(taken))
+    }
+
     /// As [`build`](Self::build), appended to `out`.
     ///
     /// # Errors
@@ -437,7 +453,12 @@ impl RecordsBuilder {
             return Ok(());
         }
         let compressor = made(&mut self.compressor, self.codec, self.level)?;
-        let written = match &self.records {
+        let written = match &mut self.records {
+            Growing::V2(batch) if self.codec == Compression::None => {
+                let batch = batch.finish_stored(self.options.header(batch))?;
+                out.extend_from_slice(batch);
+                batch.len() - RECORD_BATCH_OVERHEAD
+            }
             Growing::V2(batch) => batch.finish(self.options.header(batch), compressor, out)?,
             Growing::Legacy(set) => set.finish(compressor, out)?,
         };

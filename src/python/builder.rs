@@ -258,6 +258,11 @@ impl PyRecordsBuilder {
 
     /// The finished batch.
     fn build<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        // Nothing to compress: one copy, and no reason to let go of the GIL.
+        let stored = self.lock().build_stored(|batch| PyBytes::new(py, batch));
+        if let Some(batch) = stored.map_err(|e| to_py(py, &e))? {
+            return Ok(batch);
+        }
         let mut built = std::mem::take(&mut *self.built.lock().unwrap_or_else(PoisonError::into_inner));
         built.clear();
         let done = py.detach(|| self.lock().build_into(&mut built));

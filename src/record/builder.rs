@@ -16,7 +16,8 @@ pub(crate) struct BatchBuilder {
     last_offset: i64,
     max_timestamp: i64,
     count: i32,
-    records: Vec<u8>,
+    /// Room for a header, then the records: uncompressed, the batch is here already.
+    data: Vec<u8>,
 }
 
 impl BatchBuilder {
@@ -27,7 +28,7 @@ impl BatchBuilder {
             last_offset: -1,
             max_timestamp: -1,
             count: 0,
-            records: Vec::new(),
+            data: vec![0; RECORD_BATCH_OVERHEAD],
         }
     }
 
@@ -35,7 +36,7 @@ impl BatchBuilder {
     pub(crate) fn start(&mut self, base_offset: i64, base_timestamp: i64) {
         (self.base_offset, self.base_timestamp) = (base_offset, base_timestamp);
         (self.last_offset, self.max_timestamp, self.count) = (base_offset.wrapping_sub(1), -1, 0);
-        self.records.clear();
+        self.data.truncate(RECORD_BATCH_OVERHEAD);
     }
 
     pub(crate) fn count(&self) -> i32 {
@@ -52,7 +53,7 @@ impl BatchBuilder {
 
     /// Bytes of the records.
     pub(crate) fn records_size(&self) -> usize {
-        self.records.len()
+        self.data.len() - RECORD_BATCH_OVERHEAD
     }
 
     /// Whether a record with this offset can stand behind the last one: offsets rise, and their
@@ -79,7 +80,7 @@ impl BatchBuilder {
     /// Appends what [`fields`](Self::fields) gave.
     #[inline]
     pub(crate) fn append(&mut self, record: &RecordFields<'_>) {
-        record.append_to(&mut self.records);
+        record.append_to(&mut self.data);
         let timestamp = self.base_timestamp.wrapping_add(record.timestamp_delta);
         self.max_timestamp = self.max_timestamp.max(timestamp);
         self.last_offset = self.base_offset.wrapping_add(record.offset_delta.into());
@@ -116,18 +117,31 @@ impl BatchBuilder {
         out: &mut Vec<u8>,
     ) -> Result<usize> {
         header.attributes = header.attributes & !i16::from(COMPRESSION) | compressor.codec() as i16;
-        let payload = compressor.compress(2, &self.records)?;
+        let payload = compressor.compress(2, &self.data[RECORD_BATCH_OVERHEAD..])?;
         append_batch(&header, payload, out)?;
         Ok(payload.len())
+    }
+
+    /// The finished uncompressed batch, where its records were collected. A view.
+    pub(crate) fn finish_stored(&mut self, mut header: BatchHeader) -> Result<&[u8]> {
+        check_size(self.data.len())?;
+        header.attributes &= !i16::from(COMPRESSION);
+        header.write(&mut self.data);
+        Ok(&self.data)
+    }
+}
+
+fn check_size(size: usize) -> Result<()> {
+    match i32::try_from(size) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(ErrorKind::RecordTooLarge { size, limit: i32::MAX as usize }.into()),
     }
 }
 
 /// Appends a batch of this header and record section to `out`.
 pub(crate) fn append_batch(header: &BatchHeader, payload: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let size = RECORD_BATCH_OVERHEAD + payload.len();
-    if i32::try_from(size).is_err() {
-        return Err(ErrorKind::RecordTooLarge { size, limit: i32::MAX as usize }.into());
-    }
+    check_size(size)?;
     let start = out.len();
     out.reserve(size);
     out.resize(start + RECORD_BATCH_OVERHEAD, 0);
