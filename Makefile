@@ -66,13 +66,17 @@ test-python: $(VENV)/built
 test-spark: $(VENV)/built
 	$(BIN)/python -m pytest -q -m spark
 
-# A whole broker with its tools, and our client of it.
+# A whole broker with its tools, our client of it, and programs over its classes.
 BROKER := target/kafka-broker
-$(BROKER)/stamp: tests/interop/broker/pom.xml tests/interop/broker/Client.java
+$(BROKER)/fetched: tests/interop/broker/pom.xml
 	@scripts/prerequisites "$(PYTHON)" java maven
 	mvn -q -B -f $< dependency:copy-dependencies
+	touch $@
+
+# Each program here stands on the broker's own classes.
+$(BROKER)/stamp: $(BROKER)/fetched $(wildcard tests/interop/broker/*.java)
 	mkdir -p $(BROKER)/classes
-	javac -cp '$(BROKER)/jars/*' -d $(BROKER)/classes tests/interop/broker/Client.java
+	javac -cp '$(BROKER)/jars/*' -d $(BROKER)/classes $(wildcard tests/interop/broker/*.java)
 	touch $@
 
 # Kafka's own classes: the newest reads, the last that still builds magic 0 and 1 writes.
