@@ -151,6 +151,8 @@ impl Salvage {
         let (mut at, mut expected) = (end, first_offset_behind(header, limits));
         let led = self.led.take().filter(|&(from, sound)| from == damage && end <= sound);
         let mut sound_at = led.map(|(_, sound)| sound);
+        // Led to a sound neighbour that the reader will refuse: only the own checksum knows better.
+        let mut refused = None;
         loop {
             if let Some(proof) = &mut proof {
                 let looked_at = proof.extend(blocks, damage, at)?;
@@ -174,34 +176,36 @@ impl Salvage {
                     }
                 }
                 if self.evidence.left(damage) == 0 {
-                    return Ok(None);
+                    return Ok(refused);
                 }
                 let zeros = zeros_from(blocks, at)?;
                 self.evidence.spend(zeros);
                 // Records end in zeros: a few of them say nothing about a length.
                 let is_tail = next.len() >= HEADER_SIZE_UP_TO_MAGIC;
                 let to_the_end = zeros == blocks.size() - at;
-                return Ok((to_the_end && (sound || at == end && is_tail)).then_some(end));
+                return Ok((to_the_end && (sound || at == end && is_tail)).then_some(end).or(refused));
             }
             let size = match Frame::read(&next) {
                 Ok(Frame::Whole { size }) => size,
                 Ok(Frame::Cut { needed }) => next.len() + needed as usize,
-                Err(_) => return Ok(None),
+                Err(_) => return Ok(refused),
             };
             // What claims more than the file has is a tail only if a scan finds nothing better.
             if next.len() < HEADER_SIZE_UP_TO_MAGIC || size as u64 > blocks.size() - at {
-                return Ok(None);
+                return Ok(refused);
             }
-            let Ok(batch) = Batch::from_header(&next, at) else { return Ok(None) };
+            let Ok(batch) = Batch::from_header(&next, at) else { return Ok(refused) };
             let (first, last) = (batch.stored_offset(), batch.last_offset());
             let fits = first >= expected && last >= first && last <= limits.max_offset;
             if !sound && self.evidence.is_sound(blocks, &next, at, limits.max_batch_size, damage)? {
                 sound_at = Some(at);
             }
-            if !fits {
-                // A sound neighbour that the reader will refuse; else a contradiction.
-                let refused = first < limits.expected || last < first || last > limits.max_offset;
-                return Ok((sound_at.is_some() && refused && at == end).then_some(end));
+            if !fits && refused.is_none() {
+                let refuses = first < limits.expected || last < first || last > limits.max_offset;
+                if sound_at.is_none() || !refuses || at != end {
+                    return Ok(None);
+                }
+                refused = Some(end);
             }
             expected = last.saturating_add(1);
             if let Some(sound) = sound_at
