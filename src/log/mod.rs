@@ -26,6 +26,9 @@ mod seek;
 mod segment_fold;
 mod segment_reader;
 mod segment_writer;
+mod story;
+mod story_bins;
+mod story_segment;
 mod survey;
 mod time_index;
 mod transaction_index;
@@ -51,9 +54,17 @@ pub use rewriter::{RewriteOptions, Rewritten, rewrite_chunks};
 pub use seek::offset_for_timestamp;
 pub use segment_fold::{DEFAULT_INDEX_INTERVAL_BYTES, SegmentSummary};
 pub use segment_reader::{Piece, SegmentBatch, SegmentReader, TailKind};
+pub use story::{
+    Anomaly, ControlCount, ProducerStory, Story, StoryOptions, TransactionOutcome, TransactionStory,
+    tell_story,
+};
+pub use story_bins::{Bin, CODECS};
+pub use story_segment::{OffsetGap, SegmentStory, SkippedRange, StepBack, StoryEvent, tell_segment};
 pub use survey::{Border, Survey, survey_segment};
 pub use time_index::{TimeIndexEntry, parse_time_index, time_index_entries, write_time_index};
-pub use transaction_index::{AbortedTransaction, parse_transaction_index, write_transaction_index};
+pub use transaction_index::{
+    AbortedTransaction, collect_aborted_transactions, parse_transaction_index, write_transaction_index,
+};
 pub use trim::trim_chunk;
 
 pub use crate::state::{AbortedRange, EpochEntry, ProducerEvent, ProducerStateEntry, TransactionEvent};

@@ -6,8 +6,8 @@ use super::{
     AbortedTransaction, LogError, LogResult, write_leader_epoch_checkpoint, write_producer_snapshot,
     write_transaction_index,
 };
+use crate::state::LeaderEpochs;
 use crate::state::Producers;
-use crate::state::leader_epochs::LeaderEpochs;
 
 /// A sidecar: its name and what is in it.
 pub type SidecarFile = (String, Vec<u8>);
@@ -66,7 +66,7 @@ impl PartitionFold {
         if !aborted.is_empty() {
             files.push((format!("{base_offset:020}.txnindex"), write_transaction_index(&aborted)));
         }
-        segment.leader_epochs.iter().for_each(|&entry| self.epochs.assign(entry));
+        segment.leader_epochs.iter().for_each(|&entry| self.epochs.replay(entry));
         let first_base = self.bounds.map_or(base_offset, |(first_base, ..)| first_base);
         self.bounds = Some((first_base, base_offset, segment.next_offset));
         Ok(files)
@@ -77,7 +77,8 @@ impl PartitionFold {
     pub(super) fn finish(mut self) -> Vec<SidecarFile> {
         let mut files = Vec::new();
         if let Some((first_base, last_base, end)) = self.bounds {
-            self.epochs.truncate(first_base, end);
+            self.epochs.truncate_from_end(end);
+            self.epochs.truncate_from_start(first_base);
             files.extend((end > last_base).then(|| self.snapshot_at(end)));
         }
         let epochs = write_leader_epoch_checkpoint(self.epochs.entries());
