@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, HashMap};
 use super::story_bins::{Bin, CODECS, at_most};
 use super::story_segment::{OffsetGap, SegmentStory, SkippedRange, StepBack, StoryEvent};
 use super::{IgnoredFile, Listing, LogResult, Plan, PlanOptions, Problem, plan_partition};
-use crate::state::{AppendOrigin, AppendTerms, BatchMetadata, EpochEntry, ProducerEvent, Producers, Verdict};
+use crate::state::{
+    AppendOrigin, AppendTerms, BatchMetadata, EpochEntry, ProducerEvent, Producers, Refusal, Verdict,
+};
 
 /// How a story is told.
 #[derive(Clone, Copy, Debug)]
@@ -221,6 +223,8 @@ pub struct Story {
     pub anomalies: Vec<Anomaly>,
     /// Anomalies by kind, all of them.
     pub anomaly_counts: BTreeMap<String, u64>,
+    /// Those that compaction may explain.
+    pub compacted_anomalies: u64,
     /// The first gaps in offsets.
     pub gaps: Vec<OffsetGap>,
     /// How many gaps there are.
@@ -301,6 +305,7 @@ impl Story {
             transactions: Vec::new(),
             anomalies: Vec::new(),
             anomaly_counts: BTreeMap::new(),
+            compacted_anomalies: 0,
             gaps: Vec::new(),
             gap_count: 0,
             missing_offsets: 0,
@@ -568,7 +573,7 @@ impl Fold {
             producer_epoch: epoch,
             offset,
             sequence,
-            compacted,
+            compacted: compacted && matches!(verdict, Verdict::Refuse(Refusal::OutOfOrderSequence { .. })),
             message,
         });
     }
@@ -592,6 +597,7 @@ impl Fold {
         self.told.sort_by_key(|one| one.first_offset);
         for anomaly in &self.anomalies {
             *story.anomaly_counts.entry(anomaly.kind.clone()).or_default() += 1;
+            story.compacted_anomalies += u64::from(anomaly.compacted);
         }
         self.anomalies.truncate(options.listed);
         story.anomalies = self.anomalies;
