@@ -5,7 +5,7 @@ Import the public names from `magicbyte`. The functions of the job layer at the 
 `magicbyte.jobs.model`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, Self, final
@@ -441,6 +441,20 @@ def list_partition(path: str, *, include_checkpoints: bool = False) -> str:
 def survey_segment(segment: str) -> str:
     """Scans the batch headers of a Segment: a Survey."""
 
+def tell_segment(segment: str) -> str:
+    """A segment's survey and its part of the story, by its batch headers: JSON in and out."""
+
+def tell_story(
+    listing: str,
+    stories: Sequence[str],
+    *,
+    now: int,
+    max_transaction_timeout_ms: int,
+    bins: int,
+    listed: int,
+) -> str:
+    """Folds the stories of a listing's segments: JSON in and out (`jobs/explain.py` has its shape)."""
+
 def plan_partition(
     listing: str,
     surveys: Sequence[str],
@@ -630,3 +644,69 @@ class RowsWriter:
         """
     def finish(self) -> tuple[list[str], int, int | None, int]:
         """Closes the last segment: SegmentSummaries, rows, first offset, the offset behind the last."""
+
+class AbortedFilter:
+    """Which batches of a fetch a consumer with `read_committed` gets; see `magicbyte.state`."""
+
+    def __new__(cls, aborted: Sequence[tuple[int, int]]) -> Self: ...
+    def admit(self, batch: RecordBatch | LegacyBatch) -> str:
+        """What happens to the next batch: `deliver`, `aborted` or `control`."""
+
+class LeaderEpochs:
+    """Leader epochs; see `magicbyte.state.LeaderEpochs`."""
+
+    def __new__(cls, entries: Sequence[tuple[int, int]] = ...) -> Self: ...
+    @property
+    def entries(self) -> list[tuple[int, int]]: ...
+    def assign(self, epoch: int, start_offset: int) -> None: ...
+    def truncate_from_start(self, start_offset: int) -> None: ...
+    def truncate_from_end(self, end_offset: int) -> None: ...
+    def epoch_for_offset(self, offset: int) -> int | None: ...
+    def previous_epoch(self, epoch: int) -> int | None: ...
+    def next_epoch(self, epoch: int) -> int | None: ...
+    def end_offset_for_epoch(self, epoch: int, log_end_offset: int) -> tuple[int, int] | None: ...
+    def truncation(
+        self, log_end_offset: int, leader: LeaderEpochs, leader_end_offset: int
+    ) -> tuple[int | None, list[tuple[int, tuple[int, int] | None]]]: ...
+
+class VerificationGuard:
+    """Stands for one verification of a transaction; a new one verifies nothing."""
+
+    def __new__(cls) -> Self: ...
+
+class ProducerState:
+    """Producer state; see `magicbyte.state.ProducerState`."""
+
+    def __new__(cls, snapshots: Mapping[int, bytes] = ..., *, expiration_ms: int = 86_400_000) -> Self: ...
+    def check(
+        self,
+        batch: RecordBatch | LegacyBatch,
+        *,
+        origin: str = "client",
+        transaction_version: int = 0,
+        guard: VerificationGuard | None = None,
+    ) -> tuple[str, str, tuple[int, int, int, int, int] | None]: ...
+    def apply(self, batch: RecordBatch | LegacyBatch) -> tuple[int, int, int, bool, int] | None: ...
+    def start_verification(
+        self, producer_id: int, sequence: int, epoch: int, supports_epoch_bump: bool, now: int
+    ) -> VerificationGuard: ...
+    def producers(
+        self,
+    ) -> list[tuple[int, int, int, int, int | None, list[tuple[int, int, int, int, int]]]]: ...
+    @property
+    def first_unstable_offset(self) -> int | None: ...
+    @property
+    def first_undecided_offset(self) -> int | None: ...
+    @property
+    def oldest_transaction_timestamp(self) -> int | None: ...
+    @property
+    def end_offset(self) -> int: ...
+    def set_high_watermark(self, offset: int) -> None: ...
+    def set_end_offset(self, offset: int) -> None: ...
+    def take_snapshot(self) -> int | None: ...
+    def snapshots(self) -> dict[int, bytes]: ...
+    def truncate_and_reload(self, log_start_offset: int, log_end_offset: int, now: int) -> None: ...
+    def truncate_fully_and_start_at(self, offset: int) -> None: ...
+    def remove_expired_producers(self, now: int) -> None: ...
+    def delete_snapshots_before(self, offset: int) -> None: ...
+    def remove_stray_snapshots(self, segment_base_offsets: Sequence[int]) -> None: ...

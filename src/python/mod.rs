@@ -11,6 +11,7 @@ mod objects;
 mod record;
 mod rescue;
 mod sidecars;
+mod state;
 mod view;
 mod writer;
 
@@ -41,6 +42,8 @@ mod _core {
         decompress, leader_epoch_checkpoint, offset_index, partition_metadata, producer_snapshot, time_index,
         transaction_index,
     };
+    #[pymodule_export]
+    use super::state::{AbortedFilter, Guard, LeaderEpochs, ProducerState, tell_segment, tell_story};
     #[pymodule_export]
     use super::writer::{
         PyPartitionWriter, PyRowsWriter, begin_partition, finish_partition, rebuild_sidecars, rewrite_chunks,
