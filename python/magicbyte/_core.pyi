@@ -17,6 +17,7 @@ from magicbyte.enums import Compression, TimestampType
 
 __all__ = [
     "DEFAULT_MAX_DECOMPRESSED_BYTES",
+    "AppendValidatorCore",
     "ArrowBatch",
     "ArrowSchema",
     "Batches",
@@ -35,6 +36,7 @@ __all__ = [
     "__version__",
     "arrow_schema",
     "begin_partition",
+    "check_produce_request",
     "crc32c",
     "decode_varint",
     "decompress",
@@ -630,3 +632,24 @@ class RowsWriter:
         """
     def finish(self) -> tuple[list[str], int, int | None, int]:
         """Closes the last segment: SegmentSummaries, rows, first offset, the offset behind the last."""
+
+@final
+class AppendValidatorCore:
+    """`magicbyte.broker.AppendValidator` without its dataclasses: the config is a mapping of all fields."""
+
+    def __new__(cls, config: dict[str, int | bool | None]) -> Self: ...
+    def validate(
+        self, records: Buffer, origin_number: int, next_offset: int, leader_epoch: int, now: int
+    ) -> tuple[bytes, tuple[int | None, int, int, int, int | None, int, int]] | None:
+        """What is stored, and the fields of `AppendInfo` behind it; None if there is no whole batch.
+
+        Raises:
+            AppendError: The append is refused.
+        """
+
+def check_produce_request(records: Buffer, version: int) -> None:
+    """What a broker checks of a produce request's records before a partition sees them.
+
+    Raises:
+        AppendError: The request is refused.
+    """

@@ -20,6 +20,8 @@ pub(super) struct Analysis {
     pub(super) first_offset: Option<i64>,
     pub(super) last_offset: i64,
     pub(super) max_timestamp: i64,
+    /// A batch of magic 2 has no leader epoch.
+    pub(super) without_epoch: bool,
 }
 
 /// Checks framing, sizes and CRCs. A cut last batch is left out, as Kafka does.
@@ -35,13 +37,16 @@ pub(super) fn analyze(
         first_offset: None,
         last_offset: -1,
         max_timestamp: -1,
+        without_epoch: false,
     };
+    let mut ended = false;
     for batch in Batches::new(payload) {
         let batch = batch?;
         check_origin(&batch, append)?;
-        if is_of_a_later_epoch(&batch, append) {
-            // A replica that was a leader's follower too long: only what it knows of is stored.
-            break;
+        // To a replica that was a leader's follower too long: only what it knows of is stored.
+        ended |= is_of_a_later_epoch(&batch, append);
+        if ended {
+            continue;
         }
         if found.valid_bytes == 0 {
             if let Batch::V2(first) = &batch {
@@ -49,6 +54,7 @@ pub(super) fn analyze(
             }
             found.first_or_last_offset = found.first_offset.unwrap_or(batch.last_offset());
         }
+        found.without_epoch |= batch.magic() == 2 && partition_leader_epoch(&batch) < 0;
         let rises = batch.last_offset() > found.last_offset;
         found.last_offset = batch.last_offset();
         if append.origin != AppendOrigin::Replication {

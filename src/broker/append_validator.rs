@@ -173,9 +173,14 @@ impl AppendValidator {
     }
 }
 
-/// Offsets that somebody else gave begin where the log ends, or later.
+/// Offsets that somebody else gave begin where the log ends, or later; a leader gave its epoch, too
+/// (`LeaderEpochFileCache.assign`).
 fn check_follows(analysis: &Analysis, append: &Append) -> std::result::Result<(), AppendError> {
     let (found, expected) = (analysis.first_or_last_offset, append.next_offset);
+    if analysis.without_epoch {
+        let why = "a leader's batches have its epoch (field partitionLeaderEpoch)";
+        return Err(AppendError::new(ErrorCode::InvalidRecord, why));
+    }
     if found >= expected {
         return Ok(());
     }

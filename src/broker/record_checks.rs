@@ -4,7 +4,7 @@ use super::append_config::AppendConfig;
 use super::append_error::{AppendError, ErrorCode, RecordErrorKind, RecordErrors};
 use crate::batches::{Batch, Records};
 use crate::compression::{Compression, Decompressor};
-use crate::legacy::{LegacyBatch, MessageIter, split_message};
+use crate::legacy::{LegacyBatch, MessageIter};
 use crate::record::{Record, TimestampType};
 
 /// What a topic demands of the records of one batch.
@@ -114,25 +114,21 @@ fn walk_records<'r>(
 fn walk_wrapped(
     rules: Rules,
     wrapper: &LegacyBatch<'_>,
-    messages: MessageIter<'_>,
+    mut messages: MessageIter<'_>,
     payload: &[u8],
     first: i64,
 ) -> Result<Walked, AppendError> {
     let mut walk = Walk::new(rules, first);
-    let mut rest = payload;
-    for record in messages.without_crc_check() {
-        let record = record?;
-        let Some((_, message, behind)) = split_message(rest)? else { break };
-        rest = behind;
-        if message.magic() == wrapper.magic() {
-            message.verify().map_err(|e| wrapper.place(e.at_record(walk.count)))?;
-            walk.take(&record);
-        } else {
-            let (found, expected) = (message.magic(), wrapper.magic());
+    while let Some((offset, message)) = messages.read_message()? {
+        let (found, expected) = (message.magic(), wrapper.magic());
+        if found != expected && message.compression().is_ok_and(|codec| codec == Compression::None) {
             walk.refuse(RecordErrorKind::MagicMismatch { found, expected });
+            continue;
         }
+        let record = messages.record_of(offset, message);
+        walk.take(&record.map_err(|e| wrapper.place(e.at_record(walk.count)))?);
     }
-    walk.finish(payload.len() - rest.len())
+    walk.finish(payload.len() - messages.payload_size())
 }
 
 struct Walk {
@@ -169,6 +165,8 @@ impl Walk {
     fn finish(self, size: usize) -> Result<Walked, AppendError> {
         self.errors.into_result()?;
         let Self { count, max_timestamp, consecutive, .. } = self;
+        // What stands in a batch without records is not looked at.
+        let size = if count == 0 { 0 } else { size };
         Ok(Walked { count, max_timestamp, consecutive, size })
     }
 }

@@ -2,6 +2,7 @@
 
 mod arrow;
 mod batch;
+mod broker;
 mod builder;
 mod errors;
 mod facade;
@@ -25,6 +26,8 @@ mod _core {
     use super::arrow::{PyArrowBatch, PyArrowSchema, arrow_schema};
     #[pymodule_export]
     use super::batch::{BatchBase, LegacyBatch, PyBatches, RecordBatch, read_batches};
+    #[pymodule_export]
+    use super::broker::{PyAppendValidator, check_produce_request};
     #[pymodule_export]
     use super::builder::PyRecordsBuilder;
     #[pymodule_export]
