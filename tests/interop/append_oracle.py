@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import struct
 import subprocess
@@ -25,9 +26,10 @@ class AppendOracle(Process):
     """One partition of Kafka 4.3.1."""
 
     def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            java("-Djava.io.tmpdir=/dev/shm", "Append", log_level="off"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        # An empty log costs several forced writes: in memory they cost nothing.
+        memory = ["-Djava.io.tmpdir=/dev/shm"] if os.access("/dev/shm", os.W_OK) else []
+        command = java(*memory, "Append", log_level="off")
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def answers(self, requests: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         return [json.loads(answer) for answer in self.ask([json.dumps(request) for request in requests])]
@@ -101,10 +103,9 @@ def topic(config: AppendConfig) -> dict[str, str]:
     return {name: str(value) for name, value in names.items()}
 
 
-def difference(kafka: dict[str, Any], ours: dict[str, Any], case: Case) -> str | None:
-    """What the two disagree on, or None."""
+def difference(kafka: dict[str, Any], ours: dict[str, Any]) -> str | None:
+    """What the two disagree on, or None. What leaks out of Kafka's checks without a name is any clear error here."""
     if kafka["error"] != ours["error"]:
-        # What leaks out of Kafka's checks without a name is any clear error here.
         if kafka["error"] and not kafka["typed"] and ours["error"]:
             return None
         return f"Kafka {kafka['error'] or 'accepts'}, magicbyte {ours['error'] or 'accepts'}"
@@ -116,10 +117,10 @@ def difference(kafka: dict[str, Any], ours: dict[str, Any], case: Case) -> str |
     for name, value in ours.items():
         if name != "bytes" and kafka[name] != value:
             return f"{name}: Kafka {kafka[name]}, magicbyte {value}"
-    return None if same_batches(kafka, ours, case) else "the stored bytes"
+    return None if same_batches(kafka, ours) else "the stored bytes"
 
 
-def same_batches(kafka: dict[str, Any], ours: dict[str, Any], case: Case) -> bool:
+def same_batches(kafka: dict[str, Any], ours: dict[str, Any]) -> bool:
     """Byte for byte, but for the codecs whose encoders differ: there in header and records."""
     if kafka["bytes"] == ours["bytes"]:
         return True
@@ -141,9 +142,11 @@ def same_batches(kafka: dict[str, Any], ours: dict[str, Any], case: Case) -> boo
 def config(rng: random.Random) -> AppendConfig:
     """A topic's settings."""
     codec = rng.choice([None, None, None, *Compression])
+    # How much other encoders write is nobody's rule.
+    limited = codec in (Compression.NONE, Compression.SNAPPY)
     return AppendConfig(
-        max_message_bytes=rng.choice([1_048_588] * 6 + [400, 150]),
-        segment_bytes=rng.choice([1 << 30] * 12 + [500]),
+        max_message_bytes=rng.choice([1_048_588, 400, 150]) if limited else 1_048_588,
+        segment_bytes=rng.choice([1 << 30, 1 << 30, 500]) if limited else 1 << 30,
         compacted=rng.random() < 0.2,
         message_timestamp_type=TimestampType(rng.choice([0, 0, 0, 1])),
         message_timestamp_before_max_ms=rng.choice([2**63 - 1, 2**63 - 1, 2**63 - 1, 10_000, 0]),
@@ -179,7 +182,9 @@ def produced(rng: random.Random) -> bytes:
         options["partition_leader_epoch"] = rng.choice([7, 100])
     builder = RecordsBuilder(magic, codec, **options)
     offset = rng.choice([0] * 9 + [5])
-    times = rng.choice([[NOW], [NOW, NOW - 1, NOW - 10_000], [NOW, -1], [0, 1, NOW, NOW + 3_600_001, 1 << 62]])
+    times = rng.choice(
+        [[NOW], [NOW, NOW - 1, NOW - 10_000], [NOW, -1], [0, 1, NOW, NOW + 3_600_001, 1 << 62]]
+    )
     null_keys = rng.choice([0, 0, 0.1, 1])
     for _ in range(rng.choice([1, 1, 2, 3, 20])):
         key = None if rng.random() < null_keys else b"key"
@@ -208,5 +213,3 @@ def marker(rng: random.Random) -> bytes:
     )
     builder.append(0, NOW, struct.pack(">hh", 0, rng.randrange(2)), struct.pack(">hi", 0, 3))
     return builder.build()
-
-

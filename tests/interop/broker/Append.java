@@ -19,6 +19,10 @@ import java.util.concurrent.ScheduledFuture;
 import java.util.function.Supplier;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.errors.ApiException;
+import org.apache.kafka.common.errors.InvalidProducerEpochException;
+import org.apache.kafka.common.errors.InvalidTxnStateException;
+import org.apache.kafka.common.errors.OutOfOrderSequenceException;
+import org.apache.kafka.common.errors.TransactionCoordinatorFencedException;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.record.internal.FileRecords;
 import org.apache.kafka.common.record.internal.MemoryRecords;
@@ -95,12 +99,22 @@ public final class Append {
         // What no protocol has a name for has leaked out of a check.
         answer.put("typed", error instanceof ApiException && Errors.forException(error) != Errors.UNKNOWN_SERVER_ERROR);
         answer.put("text", error.toString());
-        // Behind the checks of records come those of producers, epochs and segments.
-        answer.put("behind", Arrays.stream(error.getStackTrace()).anyMatch(it -> BEHIND.stream().anyMatch(it.toString()::contains)));
+        answer.put("behind", isBehind(error));
         if (thrown instanceof RecordValidationException of) {
             ArrayNode errors = answer.putArray("recordErrors");
             of.recordErrors().forEach(one -> errors.addArray().add(one.batchIndex).add(one.message));
         }
+    }
+
+    /** Behind the checks of records come those of producers, markers and segments. */
+    private static boolean isBehind(Throwable error) {
+        // Most of Kafka's own exceptions have no stack trace.
+        return error instanceof InvalidProducerEpochException
+            || error instanceof OutOfOrderSequenceException
+            || error instanceof InvalidTxnStateException
+            || error instanceof TransactionCoordinatorFencedException
+            || error.toString().contains("control record")
+            || Arrays.stream(error.getStackTrace()).anyMatch(it -> BEHIND.stream().anyMatch(it.toString()::contains));
     }
 
     private static void answer(JsonNode request, ObjectNode answer) throws Exception {
