@@ -16,7 +16,7 @@ pub mod log;
 #[cfg(feature = "python")]
 mod python;
 mod record;
-mod state;
+pub mod state;
 
 pub use batches::{Batch, Batches, Records};
 pub use builder::RecordsBuilder;

@@ -17,6 +17,7 @@ mod partition_metadata;
 mod partition_writer;
 mod plan;
 mod producer_snapshot;
+mod producer_state;
 mod rebuild;
 mod rescue;
 mod rewriter;
@@ -43,6 +44,7 @@ pub use plan::{
     Chunk, DEFAULT_CHUNK_BYTES, IsolationLevel, Plan, PlanOptions, PlanSegment, Problem, plan_partition,
 };
 pub use producer_snapshot::{parse_producer_snapshot, write_producer_snapshot};
+pub use producer_state::ProducerStateManager;
 pub use rebuild::{RebuildOptions, RebuiltFile, compute_sidecars, rebuild_sidecars};
 pub use rescue::{Repair, Rescued, Rescuer};
 pub use rewriter::{RewriteOptions, Rewritten, rewrite_chunks};
@@ -54,9 +56,7 @@ pub use time_index::{TimeIndexEntry, parse_time_index, time_index_entries, write
 pub use transaction_index::{AbortedTransaction, parse_transaction_index, write_transaction_index};
 pub use trim::trim_chunk;
 
-pub use crate::state::leader_epochs::EpochEntry;
-pub use crate::state::producers::{ProducerEvent, ProducerStateEntry};
-pub use crate::state::transactions::{AbortedRange, TransactionEvent};
+pub use crate::state::{AbortedRange, EpochEntry, ProducerEvent, ProducerStateEntry, TransactionEvent};
 
 use std::fmt;
 use std::io;

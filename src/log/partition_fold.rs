@@ -6,8 +6,8 @@ use super::{
     AbortedTransaction, LogError, LogResult, write_leader_epoch_checkpoint, write_producer_snapshot,
     write_transaction_index,
 };
+use crate::state::Producers;
 use crate::state::leader_epochs::LeaderEpochs;
-use crate::state::producers::Producers;
 
 /// A sidecar: its name and what is in it.
 pub type SidecarFile = (String, Vec<u8>);
@@ -61,6 +61,8 @@ impl PartitionFold {
                 });
             }
         }
+        // What is in a log that is rebuilt is replicated.
+        self.producers.set_high_watermark(i64::MAX);
         if !aborted.is_empty() {
             files.push((format!("{base_offset:020}.txnindex"), write_transaction_index(&aborted)));
         }
@@ -92,7 +94,7 @@ impl PartitionFold {
 mod tests {
     use super::*;
     use crate::log::parse_producer_snapshot;
-    use crate::state::producers::ProducerEvent;
+    use crate::state::ProducerEvent;
 
     fn segment(base_offset: i64, next_offset: i64, producer_id: i64) -> SegmentSummary {
         SegmentSummary {

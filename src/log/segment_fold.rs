@@ -6,7 +6,7 @@ use crate::Decompressor;
 use crate::batches::Batch;
 use crate::error::{ErrorKind, Result};
 use crate::state::leader_epochs::{EpochEntry, LeaderEpochs};
-use crate::state::producers::{ProducerEvent, ProducerEvents};
+use crate::state::producer_event::{ProducerEvent, ProducerEvents};
 
 /// Kafka's default of `index.interval.bytes`.
 pub const DEFAULT_INDEX_INTERVAL_BYTES: u32 = 4096;
