@@ -25,6 +25,7 @@ __all__ = [
     "LegacyBatch",
     "LogBatchesCore",
     "PartitionLogCore",
+    "PartitionSimulatorCore",
     "PartitionWriter",
     "Record",
     "RecordBatch",
@@ -633,6 +634,9 @@ class RowsWriter:
     def finish(self) -> tuple[list[str], int, int | None, int]:
         """Closes the last segment: SegmentSummaries, rows, first offset, the offset behind the last."""
 
+# The fields of `magicbyte.broker.AppendInfo` behind the records.
+_AppendInfo = tuple[int | None, int, int, int, int | None, int, int]
+
 @final
 class AppendValidatorCore:
     """`magicbyte.broker.AppendValidator` without its dataclasses: the config is a mapping of all fields."""
@@ -640,7 +644,7 @@ class AppendValidatorCore:
     def __new__(cls, config: dict[str, int | bool | None]) -> Self: ...
     def validate(
         self, records: Buffer, origin_number: int, next_offset: int, leader_epoch: int, now: int
-    ) -> tuple[bytes, tuple[int | None, int, int, int, int | None, int, int]] | None:
+    ) -> tuple[bytes, _AppendInfo] | None:
         """What is stored, and the fields of `AppendInfo` behind it; None if there is no whole batch.
 
         Raises:
@@ -653,3 +657,48 @@ def check_produce_request(records: Buffer, version: int) -> None:
     Raises:
         AppendError: The request is refused.
     """
+
+@final
+class PartitionSimulatorCore:
+    """`magicbyte.broker.PartitionSimulator` without its dataclasses.
+
+    Appends give the fields of `AppendInfo` behind the records, and whether the batch is a duplicate.
+    All but the properties and `elect_leader` raise AppendError.
+    """
+
+    def __new__(cls, config: dict[str, int | bool | None]) -> Self: ...
+    def produce(self, records: Buffer, version: int) -> tuple[_AppendInfo, bool]: ...
+    def append(self, records: Buffer, origin_number: int) -> tuple[_AppendInfo, bool]: ...
+    def end_transaction(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        committed: bool,
+        coordinator_epoch: int,
+        transaction_version: int,
+    ) -> tuple[_AppendInfo, bool]: ...
+    def fetch(
+        self, offset: int, max_bytes: int, isolation_level: str
+    ) -> tuple[bytes, int, int, int, list[tuple[int, int]]]:
+        """Records, high watermark, last stable offset, log start, aborted: (producer id, first offset)."""
+
+    def list_offset(self, timestamp: int, isolation_level: str) -> tuple[int, int, int] | None:
+        """Timestamp, offset, leader epoch; -1 is the latest, -2 the earliest, -3 the largest timestamp."""
+
+    def elect_leader(self) -> int: ...
+    def truncate(self, offset: int) -> None: ...
+    def delete_records(self, before_offset: int) -> int: ...
+    def producers(self) -> list[tuple[int, int, int, int, int, int, int | None]]:
+        """The fields of `magicbyte.broker.ProducerState`."""
+
+    def set_now(self, now: int) -> None: ...
+    @property
+    def now(self) -> int: ...
+    @property
+    def leader_epoch(self) -> int: ...
+    @property
+    def log_start_offset(self) -> int: ...
+    @property
+    def last_stable_offset(self) -> int: ...
+    @property
+    def log_end_offset(self) -> int: ...

@@ -92,8 +92,8 @@ class AppendError(Error):
     Attributes:
         code: Kafka's name of the error, such as ``"INVALID_RECORD"``.
         error_code: its number in responses.
-        record_errors: the records that break a rule by themselves, the first 65536 of them; empty if something
-            else is wrong.
+        record_errors: the records that break a rule by themselves, the first 65536 of them; empty if
+            something else is wrong.
 
     `kind` and the places are those of the bytes concerned; ``"append_refused"`` if the bytes are sound.
 

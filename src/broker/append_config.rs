@@ -2,6 +2,7 @@
 
 use crate::compression::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES};
 use crate::record::TimestampType;
+use crate::state;
 
 /// The settings of a topic that its leader's checks look at; the defaults are Kafka's (`LogConfig`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,5 +86,14 @@ impl AppendOrigin {
     /// Whether the leader gives offsets, timestamps and epoch.
     pub(super) fn assigns_offsets(self) -> bool {
         matches!(self, Self::Client | Self::Coordinator)
+    }
+
+    /// As the rules about producers know it.
+    pub(super) fn of_producers(self) -> state::AppendOrigin {
+        match self {
+            Self::Replication => state::AppendOrigin::Replication,
+            Self::Client => state::AppendOrigin::Client,
+            Self::Coordinator | Self::RaftLeader => state::AppendOrigin::Coordinator,
+        }
     }
 }

@@ -42,6 +42,8 @@ error_codes! {
     InvalidTimestamp = 32 "INVALID_TIMESTAMP",
     /// The stored magic cannot say what the batch says.
     UnsupportedForMessageFormat = 43 "UNSUPPORTED_FOR_MESSAGE_FORMAT",
+    /// The topic's policy forbids it.
+    PolicyViolation = 44 "POLICY_VIOLATION",
     /// A sequence number that does not follow the producer's last.
     OutOfOrderSequenceNumber = 45 "OUT_OF_ORDER_SEQUENCE_NUMBER",
     /// A producer epoch that was replaced.

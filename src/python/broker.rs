@@ -69,9 +69,9 @@ pub(super) fn origin(number: u8) -> PyResult<AppendOrigin> {
 }
 
 /// The fields of `AppendInfo` in their order, but for the records.
-type InfoFields = (Option<i64>, i64, i64, i64, Option<i64>, u64, u64);
+pub(super) type InfoFields = (Option<i64>, i64, i64, i64, Option<i64>, u64, u64);
 
-fn info_fields(info: &AppendInfo) -> InfoFields {
+pub(super) fn info_fields(info: &AppendInfo) -> InfoFields {
     (
         info.first_offset,
         info.last_offset,

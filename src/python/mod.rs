@@ -12,6 +12,7 @@ mod objects;
 mod record;
 mod rescue;
 mod sidecars;
+mod simulator;
 mod view;
 mod writer;
 
@@ -44,6 +45,8 @@ mod _core {
         decompress, leader_epoch_checkpoint, offset_index, partition_metadata, producer_snapshot, time_index,
         transaction_index,
     };
+    #[pymodule_export]
+    use super::simulator::PySimulator;
     #[pymodule_export]
     use super::writer::{
         PyPartitionWriter, PyRowsWriter, begin_partition, finish_partition, rebuild_sidecars, rewrite_chunks,
