@@ -3,6 +3,7 @@
 #![deny(unsafe_code)]
 
 mod batches;
+pub mod broker;
 mod builder;
 mod bytes;
 #[cfg(feature = "arrow")]

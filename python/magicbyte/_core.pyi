@@ -17,6 +17,7 @@ from magicbyte.enums import Compression, TimestampType
 
 __all__ = [
     "DEFAULT_MAX_DECOMPRESSED_BYTES",
+    "AppendValidatorCore",
     "ArrowBatch",
     "ArrowSchema",
     "Batches",
@@ -24,6 +25,7 @@ __all__ = [
     "LegacyBatch",
     "LogBatchesCore",
     "PartitionLogCore",
+    "PartitionSimulatorCore",
     "PartitionWriter",
     "Record",
     "RecordBatch",
@@ -35,6 +37,7 @@ __all__ = [
     "__version__",
     "arrow_schema",
     "begin_partition",
+    "check_produce_request",
     "crc32c",
     "decode_varint",
     "decompress",
@@ -710,3 +713,71 @@ class ProducerState:
     def remove_expired_producers(self, now: int) -> None: ...
     def delete_snapshots_before(self, offset: int) -> None: ...
     def remove_stray_snapshots(self, segment_base_offsets: Sequence[int]) -> None: ...
+# The fields of `magicbyte.broker.AppendInfo` behind the records.
+_AppendInfo = tuple[int | None, int, int, int, int | None, int, int]
+
+@final
+class AppendValidatorCore:
+    """`magicbyte.broker.AppendValidator` without its dataclasses: the config is a mapping of all fields."""
+
+    def __new__(cls, config: dict[str, int | bool | None]) -> Self: ...
+    def validate(
+        self, records: Buffer, origin_number: int, next_offset: int, leader_epoch: int, now: int
+    ) -> tuple[bytes, _AppendInfo] | None:
+        """What is stored, and the fields of `AppendInfo` behind it; None if there is no whole batch.
+
+        Raises:
+            AppendError: The append is refused.
+        """
+
+def check_produce_request(records: Buffer, version: int) -> None:
+    """What a broker checks of a produce request's records before a partition sees them.
+
+    Raises:
+        AppendError: The request is refused.
+    """
+
+@final
+class PartitionSimulatorCore:
+    """`magicbyte.broker.PartitionSimulator` without its dataclasses.
+
+    Appends give the fields of `AppendInfo` behind the records, and whether the batch is a duplicate.
+    All but the properties and `elect_leader` raise AppendError.
+    """
+
+    def __new__(cls, config: dict[str, int | bool | None]) -> Self: ...
+    def produce(self, records: Buffer, version: int) -> tuple[_AppendInfo, bool]: ...
+    def append(self, records: Buffer, origin_number: int) -> tuple[_AppendInfo, bool]: ...
+    def end_transaction(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        committed: bool,
+        coordinator_epoch: int,
+        transaction_version: int,
+    ) -> tuple[_AppendInfo, bool]: ...
+    def fetch(
+        self, offset: int, max_bytes: int, isolation_level: str
+    ) -> tuple[bytes, int, int, int, list[tuple[int, int]]]:
+        """Records, high watermark, last stable offset, log start, aborted: (producer id, first offset)."""
+
+    def list_offset(self, timestamp: int, isolation_level: str) -> tuple[int, int, int] | None:
+        """Timestamp, offset, leader epoch; -1 is the latest, -2 the earliest, -3 the largest timestamp."""
+
+    def elect_leader(self) -> int: ...
+    def truncate(self, offset: int) -> None: ...
+    def delete_records(self, before_offset: int) -> int: ...
+    def producers(self) -> list[tuple[int, int, int, int, int, int, int | None]]:
+        """The fields of `magicbyte.broker.ProducerState`."""
+
+    def set_now(self, now: int) -> None: ...
+    @property
+    def now(self) -> int: ...
+    @property
+    def leader_epoch(self) -> int: ...
+    @property
+    def log_start_offset(self) -> int: ...
+    @property
+    def last_stable_offset(self) -> int: ...
+    @property
+    def log_end_offset(self) -> int: ...

@@ -2,6 +2,7 @@
 
 mod arrow;
 mod batch;
+mod broker;
 mod builder;
 mod errors;
 mod facade;
@@ -12,6 +13,7 @@ mod record;
 mod rescue;
 mod sidecars;
 mod state;
+mod simulator;
 mod view;
 mod writer;
 
@@ -26,6 +28,8 @@ mod _core {
     use super::arrow::{PyArrowBatch, PyArrowSchema, arrow_schema};
     #[pymodule_export]
     use super::batch::{BatchBase, LegacyBatch, PyBatches, RecordBatch, read_batches};
+    #[pymodule_export]
+    use super::broker::{PyAppendValidator, check_produce_request};
     #[pymodule_export]
     use super::builder::PyRecordsBuilder;
     #[pymodule_export]
@@ -44,6 +48,7 @@ mod _core {
     };
     #[pymodule_export]
     use super::state::{AbortedFilter, Guard, LeaderEpochs, ProducerState, tell_segment, tell_story};
+    use super::simulator::PySimulator;
     #[pymodule_export]
     use super::writer::{
         PyPartitionWriter, PyRowsWriter, begin_partition, finish_partition, rebuild_sidecars, rewrite_chunks,
