@@ -3,6 +3,7 @@
 mod arrow;
 mod batch;
 mod builder;
+mod cleaner;
 mod errors;
 mod facade;
 mod jobs;
@@ -27,6 +28,10 @@ mod _core {
     use super::batch::{BatchBase, LegacyBatch, PyBatches, RecordBatch, read_batches};
     #[pymodule_export]
     use super::builder::PyRecordsBuilder;
+    #[pymodule_export]
+    use super::cleaner::{
+        compact_group, index_keys, log_facts, plan_compaction, plan_redaction, redact_group, reduce_keys,
+    };
     #[pymodule_export]
     use super::jobs::{
         PyChunkDecoder, list_partition, offset_for_timestamp, plan_partition, reconcile, survey_segment,

@@ -40,7 +40,10 @@ fn reduce(
     let mut map = KeyMap::new(directory, options, depth);
     for file in files {
         put_file(&mut map, file)?;
-        fs::remove_file(file).map_err(|e| LogError::io(file, e))?;
+        // Those of the tasks stay: another attempt may want them.
+        if depth > 1 {
+            fs::remove_file(file).map_err(|e| LogError::io(file, e))?;
+        }
     }
     if map.is_whole() {
         let mut places = map.into_places();
