@@ -239,8 +239,9 @@ impl Groups<'_> {
             }
         }
         // Where offsets begin: a segment that overlaps the one before is read from there on.
-        let base_offset = chunks.first().map_or(first.segment.base_offset, |first| {
-            first.chunk.expected_offset.max(first.chunk.start_offset.unwrap_or(i64::MIN))
+        let own = chunks.first().filter(|one| one.chunk.path == first.segment.path);
+        let base_offset = own.map_or(first.segment.base_offset, |one| {
+            one.chunk.expected_offset.max(one.chunk.start_offset.unwrap_or(i64::MIN))
         });
         self.groups.push(SegmentGroup {
             base_offset,
