@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -59,13 +60,20 @@ def kafkas() -> Iterator[Cleaning]:
     cleaning.close()
 
 
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Path]:
+    """Where thousands of small files are quick to write."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as path:
+        yield Path(path)
+
+
 def batch_facts(batch: Any) -> object:
     """The bytes, or where codecs may write other frames everything in them."""
     if batch.compression in EXACT or batch.record_count == 0:
         return batch.to_bytes()
     records = [
-        (r.offset, r.timestamp, r.key_bytes, r.value_bytes, r.headers_raw, r.attributes)
-        for r in batch
+        (r.offset, r.timestamp, r.key_bytes, r.value_bytes, r.headers_raw, r.attributes) for r in batch
     ]
     data = batch.to_bytes()
     # Offset, leader epoch and magic; then all from the attributes to the count.
@@ -78,6 +86,10 @@ def segments(directory: Path) -> dict[str, list[object]]:
         log.name: [batch_facts(batch) for batch in magicbyte.read_batches(log.read_bytes())]
         for log in sorted(directory.glob("*.log"))
     }
+
+
+def sizes(directory: Path) -> list[int]:
+    return [log.stat().st_size for log in sorted(directory.glob("*.log"))]
 
 
 def grow(directory: Path, made: list[tuple[int, bytes, int]]) -> None:
@@ -116,10 +128,10 @@ def stages(seed: int) -> tuple[list[list[tuple[int, bytes, int]]], random.Random
 
 
 @pytest.mark.parametrize("block", range(6))
-def test_as_kafkas_cleaner_round_after_round(block: int, kafkas: Cleaning, tmp_path: Path) -> None:
-    changed = cleaned = 0
+def test_as_kafkas_cleaner_round_after_round(block: int, kafkas: Cleaning, place: Path) -> None:
+    changed = cleaned = refused = 0
     for seed in range(block * 100, block * 100 + 100):
-        root = tmp_path / str(seed)
+        root = place / str(seed)
         ours, theirs = root / "ours-0" / "t-0", root / "theirs" / "t-0"
         ours.mkdir(parents=True)
         theirs.mkdir(parents=True)
@@ -129,24 +141,28 @@ def test_as_kafkas_cleaner_round_after_round(block: int, kafkas: Cleaning, tmp_p
         for number, made in enumerate(parts):
             grow(ours, made)
             grow(theirs, made)
-            now = max([made[-1][2] if made else START, START]) + rng.choice([1, MINUTE, DAY_MS // 2, 2 * DAY_MS])
+            now = max([made[-1][2] if made else START, START]) + rng.choice(
+                [1, MINUTE, DAY_MS // 2, 2 * DAY_MS]
+            )
             segment_bytes = rng.choice([1 << 20, 3000, 1000])
             retention = rng.choice([0, 1, MINUTE, DAY_MS])
             lag = rng.choice([0, 0, 0, MINUTE, DAY_MS])
             before = segments(ours)
-            assert before == segments(theirs)
-            first, uncleanable, goes_on, _, *_ = kafkas.clean(
-                theirs,
-                now,
-                dirty,
-                {
-                    "internal.segment.bytes": segment_bytes,
-                    "segment.index.bytes": INDEX_BYTES,
-                    "delete.retention.ms": retention,
-                    "min.compaction.lag.ms": lag,
-                    "index.interval.bytes": 256,
-                },
-            )
+            same_sizes = sizes(ours) == sizes(theirs)
+            configs = {
+                "internal.segment.bytes": segment_bytes,
+                "segment.index.bytes": INDEX_BYTES,
+                "delete.retention.ms": retention,
+                "min.compaction.lag.ms": lag,
+                "index.interval.bytes": 256,
+            }
+            try:
+                first, uncleanable, goes_on, *_ = kafkas.clean(theirs, now, dirty, configs)
+            except RuntimeError as error:
+                # A message without a key, of magic 0 or 1, just before the active segment stops it for good.
+                assert "Empty batches are only supported for magic v2" in str(error), seed
+                refused += 1
+                break
             options = CompactOptions(
                 now=now,
                 delete_retention_ms=retention,
@@ -163,11 +179,16 @@ def test_as_kafkas_cleaner_round_after_round(block: int, kafkas: Cleaning, tmp_p
             if first < uncleanable:
                 ours = out / "t-0"
                 assert goes_on == uncleanable
-                assert segments(ours) == segments(theirs), (seed, number)
+                found, expected = segments(ours), segments(theirs)
+                if not same_sizes:
+                    # Frames that differ in size can fall into other groups.
+                    found, expected = {"all": sum(found.values(), [])}, {"all": sum(expected.values(), [])}
+                assert found == expected, (seed, number)
                 changed += segments(ours) != before
                 cleaned += 1
                 dirty = our_dirty = uncleanable
             # Else there is nothing new to clean: a broker does not even look.
         shutil.rmtree(root)
+    assert refused < 5
     assert cleaned > 150
     assert changed > 100
