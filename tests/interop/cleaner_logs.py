@@ -50,7 +50,8 @@ class LogMaker:
     def _segment(self) -> bytes:
         rng = self.rng
         data = b""
-        for _ in range(rng.choice([0, 1, 3, 8])) if rng.random() < 0.1 else range(rng.randrange(1, 9)):
+        # No segment stays empty but where a cleaner was, and none the first.
+        for _ in range(rng.randrange(0 if self.offset and rng.random() < 0.1 else 1, 9)):
             self.time += rng.randrange(MINUTE)
             if self.legacy:
                 data += self._legacy()
