@@ -20,7 +20,6 @@ __all__ = ["Where"]
 
 _TABLE = "CREATE TABLE records (offset INTEGER, timestamp INTEGER, key, value, headers TEXT)"
 _COLUMNS = ["offset", "timestampMillis", "key", "value", "headers"]
-_ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION}
 
 
 class Where:
@@ -75,7 +74,11 @@ def _database() -> sqlite3.Connection:
 
 def _guard(database: sqlite3.Connection) -> sqlite3.Connection:
     def authorize(action: int, *names: str | None) -> int:
-        harmless = action in _ALLOWED and "load_extension" not in names
+        harmless = (
+            action == sqlite3.SQLITE_SELECT
+            or (action == sqlite3.SQLITE_READ and names[0] == "records")
+            or (action == sqlite3.SQLITE_FUNCTION and names[1] != "load_extension")
+        )
         return sqlite3.SQLITE_OK if harmless else sqlite3.SQLITE_DENY
 
     database.set_authorizer(authorize)
