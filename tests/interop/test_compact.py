@@ -7,6 +7,7 @@ import random
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import magicbyte
 import pytest
 from cleaner_logs import MINUTE, START, LogMaker
-from kafka_broker import java
+from kafka_broker import Broker, java
 from magicbyte import _core
 from magicbyte.jobs.compact import DAY_MS, CompactOptions, compact
 from magicbyte.jobs.engines import LocalEngine
@@ -195,3 +196,76 @@ def test_as_kafkas_cleaner_round_after_round(block: int, kafkas: Cleaning, place
     assert refused < 5
     assert cleaned > 150
     assert changed > 100
+
+
+def last_values(lines: list[str]) -> dict[str, str]:
+    """Of each key the last value that a consumer got; tombstones count as none."""
+    last = {line.split("\t")[3]: line.split("\t")[4] for line in lines}
+    return {key: value for key, value in last.items() if value != "null"}
+
+
+def test_a_broker_serves_it_and_its_producers_go_on(broker: Broker, tmp_path: Path) -> None:
+    broker.open({}, clean=True)
+    topic = broker.topics[0]
+    directory = broker.logs / f"{topic}-0"
+    producing = subprocess.Popen(
+        java("Producing", broker.bootstrap, topic), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        produce(producing, 40)
+        before = last_values(broker.read(topic, "read_committed"))
+        count = len(broker.read(topic))
+        broker.stop()
+        snapshot = producers_of(directory)
+        report = compact(
+            [str(directory)], str(tmp_path / "out"), LocalEngine(2), options_now(everything=True)
+        )
+        assert report["balanced"]
+        assert report["counts"]["superseded"] > 60
+        assert report["counts"]["aborted"] == 60
+        out = tmp_path / "out" / directory.name
+        assert producers_of(out) == snapshot
+        for file in directory.iterdir():
+            if file.name != "partition.metadata":
+                file.unlink()
+        shutil.copytree(out, directory, dirs_exist_ok=True)
+        broker.start()
+        assert last_values(broker.read(topic, "read_committed")) == before
+        assert len(broker.read(topic)) < count
+        produce(producing, 20)
+        after = last_values(broker.read(topic, "read_committed"))
+        assert after != before
+        assert broker.complaints() == []
+        broker.stop()
+        ends = producers_of(directory)
+        # The same two; one goes on with its sequence, the other with the epoch that each transaction raises.
+        (plain, *of_transactions), (goes_on, *later) = split(snapshot), split(ends)
+        assert (goes_on[0], goes_on[1], goes_on[2]) == (plain[0], plain[1], plain[2] + 20)
+        assert [pid for pid, *_ in later] == [pid for pid, *_ in of_transactions]
+    finally:
+        producing.kill()
+        producing.communicate()
+
+
+def produce(producing: subprocess.Popen[str], rounds: int) -> None:
+    assert producing.stdin is not None
+    assert producing.stdout is not None
+    producing.stdin.write(f"{rounds}\n")
+    producing.stdin.flush()
+    answer = producing.stdout.readline().strip()
+    assert answer == ".", answer
+
+
+def options_now(*, everything: bool) -> CompactOptions:
+    return CompactOptions(now=round(time.time() * 1000), all=everything, index_interval_bytes=256)
+
+
+def producers_of(directory: Path) -> list[tuple[int, int, int]]:
+    """Id, epoch and last sequence of each producer in the last snapshot."""
+    entries = _core.producer_snapshot(max(directory.glob("*.snapshot")).read_bytes())
+    return sorted(entry[:3] for entry in entries)
+
+
+def split(producers: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """The idempotent producer, whose epoch stays 0, first."""
+    return sorted(producers, key=lambda one: one[1] > 0)
