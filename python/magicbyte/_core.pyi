@@ -38,21 +38,28 @@ __all__ = [
     "arrow_schema",
     "begin_partition",
     "check_produce_request",
+    "compact_group",
     "crc32c",
     "decode_varint",
     "decompress",
     "encode_varint",
     "finish_partition",
+    "index_keys",
     "leader_epoch_checkpoint",
     "list_partition",
+    "log_facts",
     "offset_for_timestamp",
     "offset_index",
     "partition_metadata",
+    "plan_compaction",
     "plan_partition",
+    "plan_redaction",
     "producer_snapshot",
     "read_batches",
     "rebuild_sidecars",
     "reconcile",
+    "redact_group",
+    "reduce_keys",
     "rewrite_chunks",
     "set_aside",
     "survey_segment",
@@ -781,3 +788,94 @@ class PartitionSimulatorCore:
     def last_stable_offset(self) -> int: ...
     @property
     def log_end_offset(self) -> int: ...
+def plan_compaction(
+    plan: str,
+    listing: str,
+    *,
+    now: int,
+    delete_retention_ms: int = ...,
+    min_compaction_lag_ms: int = 0,
+    until_offset: int | None = None,
+    all: bool = False,
+    first_dirty_offset: int | None = None,
+    segment_bytes: int = ...,
+    segment_index_bytes: int = ...,
+) -> str:
+    """Decides what is cleaned of a log and how segments are grouped, as a Compaction of `jobs.clean`.
+
+    `plan` is of the whole log, `listing` its directory's; times are ms. Whole segments are cleaned, not
+    beyond the last stable offset nor `until_offset`, and the last one only with `all`.
+    """
+
+def plan_redaction(plan: str) -> str:
+    """The Compaction that writes every segment of a log by itself."""
+
+def index_keys(
+    chunks: list[str],
+    directory: str | PathLike[str] | None = None,
+    *,
+    seed: int = 0,
+    memory: int = ...,
+    parts: int = 16,
+    max_decompressed_bytes: int = ...,
+) -> str:
+    """The first pass over a run of CleanerChunks: an IndexedKeys.
+
+    With a directory their keys go to files in it, a file a part of the hash, from a map of `memory`
+    bytes. `seed` is random, the same for all tasks of a log.
+    """
+
+def reduce_keys(
+    files: Sequence[str], directory: str | PathLike[str], *, seed: int, memory: int = ...
+) -> list[Path]:
+    """Reduces the files of one part of the hash to sorted lists of the places of last records."""
+
+def log_facts(
+    producers: list[str], groups: list[tuple[int, int]], *, expired_until: int | None = None
+) -> list[str]:
+    """What a log says about producers and transactions, for each group of offsets (first, last).
+
+    `producers` are those of each IndexedKeys, in offset order; producers last heard of at `expired_until`
+    (ms) or before are forgotten.
+    """
+
+def compact_group(
+    group: str,
+    indexed: list[str],
+    facts: str,
+    directory: str | PathLike[str],
+    *,
+    lists: Sequence[str],
+    clean_until: int,
+    now: int,
+    delete_retention_ms: int,
+    max_decompressed_bytes: int = ...,
+    index_interval_bytes: int = ...,
+) -> str:
+    """The second pass over a group of segments: written as one, without what is superseded or expired.
+
+    Returns JSON: `results`, a ChunkResult a chunk, `problems`, `segments` for `finish_partition`,
+    `counts`, `redacted`.
+
+    Raises:
+        ValueError: The files are not what they were in the first pass.
+        OSError: A file could not be read or written.
+    """
+
+def redact_group(
+    group: str,
+    indexed: list[str],
+    facts: str,
+    directory: str | PathLike[str],
+    *,
+    keys: list[bytes],
+    offsets: set[int],
+    tombstones: bool,
+    clean_until: int,
+    max_decompressed_bytes: int = ...,
+    index_interval_bytes: int = ...,
+) -> str:
+    """As `compact_group`, without the records that have one of these keys or offsets.
+
+    With `tombstones` they stay without value and headers.
+    """

@@ -4,6 +4,7 @@ mod arrow;
 mod batch;
 mod broker;
 mod builder;
+mod cleaner;
 mod errors;
 mod facade;
 mod jobs;
@@ -33,6 +34,10 @@ mod _core {
     #[pymodule_export]
     use super::builder::PyRecordsBuilder;
     #[pymodule_export]
+    use super::cleaner::{
+        compact_group, index_keys, log_facts, plan_compaction, plan_redaction, redact_group, reduce_keys,
+    };
+    #[pymodule_export]
     use super::jobs::{
         PyChunkDecoder, list_partition, offset_for_timestamp, plan_partition, reconcile, survey_segment,
         trim_chunk,
@@ -48,6 +53,7 @@ mod _core {
     };
     #[pymodule_export]
     use super::state::{AbortedFilter, Guard, LeaderEpochs, ProducerState, tell_segment, tell_story};
+    #[pymodule_export]
     use super::simulator::PySimulator;
     #[pymodule_export]
     use super::writer::{
