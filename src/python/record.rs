@@ -7,7 +7,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use super::errors::to_py;
 use super::{facade, objects};
-use crate::record::{ControlRecord, ControlType, Headers, Voter};
+use crate::record::{ControlRecord, ControlType, Headers, SMALLEST_RECORD, Voter};
 use crate::{Batch, Decompressor, Record, Result, TimestampType};
 
 /// A batch's bytes (decompressed) and where its records stand in them.
@@ -130,9 +130,6 @@ impl IndexedBatch {
         Headers::from_parts(self.slice(entry.headers), entry.header_count)
     }
 }
-
-/// Size, attributes, timestamp and offset deltas, key and value lengths, header count.
-const SMALLEST_RECORD: usize = 7;
 
 pub(super) fn timestamp_type(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
     facade::timestamp_type(batch.py(), entry.timestamp_type)

@@ -23,6 +23,11 @@ pub use iter::RecordIter;
 pub(crate) use iter::sequence_of;
 pub use timestamp_type::TimestampType;
 
+/// Bytes of the smallest record of any magic: size, attributes, timestamp and offset deltas, key and value
+/// lengths, header count.
+#[cfg(feature = "arrow")]
+pub(crate) const SMALLEST_RECORD: usize = 7;
+
 /// One record, of any magic, borrowed from its batch or from the decompression buffer.
 ///
 /// Everything is a view: copying the struct copies no payload.
