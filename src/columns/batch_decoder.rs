@@ -136,11 +136,9 @@ impl<D: BorrowMut<Decompressor>> BatchDecoder<D> {
         columns.reserve(count);
         let large = count > 0 && shared.len() / count >= VIEW_FROM;
         columns.view_in(large.then_some(&shared));
-        if selection.is_everything() {
-            return records.visit(|record| columns.push(&record));
-        }
+        let everything = selection.is_everything();
         records.visit(|record| {
-            if selection.has(&record) {
+            if everything || selection.has(&record) {
                 columns.push(&record);
             }
         })

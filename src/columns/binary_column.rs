@@ -32,7 +32,7 @@ impl BinaryColumn {
         self.offsets.0.reserve(rows);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, value: Option<&[u8]>) {
         if let Some(bytes) = value {
             self.data.extend_from_slice(bytes);

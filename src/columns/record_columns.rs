@@ -155,7 +155,8 @@ impl RecordColumns {
     }
 
     /// Adds a record.
-    #[inline]
+    // Always: out of line, the record would be moved through memory, which costs half as much as reading it.
+    #[inline(always)]
     pub fn push(&mut self, record: &Record<'_>) {
         self.rows += 1;
         if let Some(column) = &mut self.offset {

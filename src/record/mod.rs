@@ -101,6 +101,17 @@ impl<'r> Record<'r> {
     pub fn headers(&self) -> Headers<'r> {
         self.headers
     }
+
+    /// The last header with this key, as [`Headers::last_header`]. A view.
+    #[must_use]
+    pub fn last_header(&self, key: &[u8]) -> Option<Header<'r>> {
+        self.headers.last_header(key)
+    }
+
+    /// The headers with this key, as [`Headers::headers_for`]. Views.
+    pub fn headers_for<'k>(&self, key: &'k [u8]) -> impl Iterator<Item = Header<'r>> + use<'r, 'k> {
+        self.headers.headers_for(key)
+    }
 }
 
 /// A record without its key and value: what a walk that skips them yields (Kafka's
