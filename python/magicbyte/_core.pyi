@@ -20,6 +20,7 @@ __all__ = [
     "AppendValidatorCore",
     "ArrowBatch",
     "ArrowSchema",
+    "ArrowStream",
     "Batches",
     "ChunkDecoder",
     "LegacyBatch",
@@ -108,9 +109,47 @@ class Batches:
         """How many bytes the next batch lacks at least; 0 when it is whole or nothing is there."""
     def __iter__(self) -> Self: ...
     def __next__(self) -> RecordBatch | LegacyBatch: ...
+    def to_arrow(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        views: bool = False,
+        start_offset: int | None = None,
+        end_offset: int | None = None,
+        start_timestamp: int | None = None,
+        end_timestamp: int | None = None,
+        threads: int = 1,
+    ) -> ArrowStream:
+        """The data records of the whole buffer as columns, whatever was iterated before.
+
+        As `PartitionLog.to_arrow`, without topic, partition and segment, which a buffer does not know.
+        Ranges are judged by a batch's header once its CRC holds, then record by record; message sets of
+        magic 0 and 1 are always decoded. Raises ValueError for columns or threads that cannot be;
+        damage ends the stream with an error.
+        """
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """A fresh stream over the whole buffer; cheap until its first batch is asked for."""
+        """The stream of `to_arrow()`, or of the columns and types asked for, if they are ours."""
+
+@final
+class ArrowStream:
+    """Records as columns, for any Arrow consumer: pyarrow, polars, DuckDB, pandas.
+
+    Gives a fresh stream to each; memory is bounded whatever the input's size.
+    """
+
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """A stream from the beginning; cheap until its first batch is asked for.
+
+        A requested schema is given where all its columns and types are ours, else passed over: the
+        interface leaves the rest to the consumer.
+        """
+    def problems(self) -> str:
+        """What the last stream over a log left out so far, as JSON: see `PartitionLog.problems`."""
+    @property
+    def end_offset(self) -> int | None:
+        """Where the last stream over a log ends (exclusive): see `PartitionLog.end_offset`."""
 
 @disjoint_base
 class _Batch:
@@ -184,8 +223,12 @@ class _Batch:
         """All records as four lists; keys and values are copied."""
     def to_bytes(self) -> bytes:
         """The batch as it stands, copied."""
-    def to_arrow(self) -> ArrowBatch:
-        """The records, copied into the columns offset timestamp (ms) timestampType key value headers."""
+    def to_arrow(self, columns: Sequence[str] | None = None, *, views: bool = False) -> ArrowBatch:
+        """The records as columns, by default offset timestamp (ms) timestampType key value headers.
+
+        As `Batches.to_arrow`, for this batch alone, control records included. A call costs microseconds,
+        so small batches are better read as one stream.
+        """
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
@@ -237,6 +280,13 @@ class Record:
     @property
     def headers_raw(self) -> list[tuple[bytes, bytes | None]]:
         """The headers in order, as bytes, copied."""
+    def last_header(self, key: str | Buffer, /) -> tuple[str, memoryview | None] | None:
+        """The last header with this key, as `headers` has it; None if there is none (Java's lastHeader).
+
+        A str stands for its UTF-8, surrogate escapes for the bytes they came from.
+        """
+    def headers_for(self, key: str | Buffer, /) -> list[tuple[str, memoryview | None]]:
+        """The headers with this key in order (Java's `Headers.headers(key)`)."""
     @property
     def sequence(self) -> int | None:
         """The producer's sequence number, -1 for none; None for magic 0 and 1."""
@@ -369,7 +419,21 @@ class PartitionLogCore:
     def listing(self) -> str: ...
     def verify(self, isolation_level: str) -> str: ...
     def offset_for_timestamp(self, timestamp: int) -> int | None: ...
-    def arrow_stream(self, *, check_crcs: bool, max_decompressed_bytes: int, skip_damage: bool) -> object: ...
+    def to_arrow(
+        self,
+        columns: Sequence[str] | None,
+        *,
+        views: bool,
+        start_offset: int | None,
+        end_offset: int | None,
+        start_timestamp: int | None,
+        end_timestamp: int | None,
+        threads: int,
+        isolation_level: str,
+        check_crcs: bool,
+        max_decompressed_bytes: int,
+        skip_damage: bool,
+    ) -> ArrowStream: ...
     def batches(
         self,
         *,

@@ -1,6 +1,7 @@
 //! The Python bindings: arguments, the GIL, errors, buffers. No rule of the format lives here.
 
 mod arrow;
+mod arrow_stream;
 mod batch;
 mod broker;
 mod builder;
@@ -27,6 +28,8 @@ mod _core {
 
     #[pymodule_export]
     use super::arrow::{PyArrowBatch, PyArrowSchema, arrow_schema};
+    #[pymodule_export]
+    use super::arrow_stream::PyArrowStream;
     #[pymodule_export]
     use super::batch::{BatchBase, LegacyBatch, PyBatches, RecordBatch, read_batches};
     #[pymodule_export]
