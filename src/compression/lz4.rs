@@ -3,8 +3,6 @@
 //! 64 KB, no checksum but the header's. Blocks are read and, at high levels, written by the C library,
 //! which Kafka's lz4-java calls too; the default level is lz4_flex's.
 
-use std::hash::Hasher;
-
 use lz4_flex::block::{self, CompressTable};
 use twox_hash::XxHash32;
 
@@ -128,9 +126,7 @@ impl<'a> Input<'a> {
 }
 
 fn xxh32(data: &[u8]) -> u32 {
-    let mut hasher = XxHash32::with_seed(0);
-    hasher.write(data);
-    hasher.finish_32()
+    XxHash32::oneshot(0, data)
 }
 
 /// Version 1, independent blocks, no checksums, no content size.
