@@ -16,6 +16,7 @@ pub use in_place::{set_last_offset, set_max_timestamp, set_partition_leader_epoc
 pub use rebatch::Rebatcher;
 
 pub(crate) use decoded::Decoded;
+pub(crate) use in_place::each_batch;
 pub(crate) use rebatch::Packer;
 
 use crate::compression::{Compression, Compressor, Decompressor};
