@@ -4,9 +4,9 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use super::{EpochEntry, IgnoredFile, Listing, LogError, LogResult, Segment, Survey};
+use super::{IgnoredFile, Listing, LogError, LogResult, Segment, Survey};
 use crate::Error;
-use crate::state::transactions::{AbortedRange, TransactionEvent, Transactions};
+use crate::state::{AbortedRange, LeaderEpochs, TransactionEvent, Transactions};
 
 /// How far apart the survey puts borders, and the default size of a chunk: 4 MiB.
 pub const DEFAULT_CHUNK_BYTES: u64 = 4 << 20;
@@ -234,7 +234,7 @@ pub struct Plan {
     /// All aborted transactions.
     pub aborted: Vec<AbortedRange>,
     /// Where leader epochs begin, by the batches.
-    pub leader_epochs: Vec<EpochEntry>,
+    pub leader_epochs: LeaderEpochs,
 }
 
 /// Joins the surveys of a directory's segments, in any order, into a plan.
@@ -255,7 +255,7 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
         next_offset: None,
         last_stable_offset: None,
         aborted: Vec::new(),
-        leader_epochs: Vec::new(),
+        leader_epochs: LeaderEpochs::default(),
     };
     let by_path: HashMap<_, _> = surveys.iter().map(|survey| (&survey.segment.path, survey)).collect();
     let survey_of = |segment: &Segment| {
@@ -280,11 +280,7 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
                 transactions.apply(event);
             }
         }
-        for &entry in &survey.leader_epochs {
-            if plan.leader_epochs.last().is_none_or(|last| last.epoch < entry.epoch) {
-                plan.leader_epochs.push(entry);
-            }
-        }
+        survey.leader_epochs.entries().iter().for_each(|&entry| plan.leader_epochs.replay(entry));
     }
     plan.aborted = transactions.aborted().to_vec();
     plan.last_stable_offset = transactions.first_unstable_offset().or(plan.next_offset);

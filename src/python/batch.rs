@@ -191,7 +191,7 @@ impl BatchBase {
     }
 
     /// Work on the batch with the GIL released.
-    fn detached<T: Send>(
+    pub(super) fn detached<T: Send>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&Batch<'_>, &mut Decompressor) -> Result<T> + Send,

@@ -3,7 +3,9 @@
 mod arrow;
 mod arrow_stream;
 mod batch;
+mod broker;
 mod builder;
+mod cleaner;
 mod errors;
 mod facade;
 mod jobs;
@@ -12,6 +14,8 @@ mod objects;
 mod record;
 mod rescue;
 mod sidecars;
+mod simulator;
+mod state;
 mod view;
 mod writer;
 
@@ -29,7 +33,13 @@ mod _core {
     #[pymodule_export]
     use super::batch::{BatchBase, LegacyBatch, PyBatches, RecordBatch, read_batches};
     #[pymodule_export]
+    use super::broker::{PyAppendValidator, check_produce_request};
+    #[pymodule_export]
     use super::builder::PyRecordsBuilder;
+    #[pymodule_export]
+    use super::cleaner::{
+        compact_group, index_keys, log_facts, plan_compaction, plan_redaction, redact_group, reduce_keys,
+    };
     #[pymodule_export]
     use super::jobs::{
         PyChunkDecoder, list_partition, offset_for_timestamp, plan_partition, reconcile, survey_segment,
@@ -44,6 +54,10 @@ mod _core {
         decompress, leader_epoch_checkpoint, offset_index, partition_metadata, producer_snapshot, time_index,
         transaction_index,
     };
+    #[pymodule_export]
+    use super::simulator::PySimulator;
+    #[pymodule_export]
+    use super::state::{AbortedFilter, Guard, LeaderEpochs, ProducerState, tell_segment, tell_story};
     #[pymodule_export]
     use super::writer::{
         PyPartitionWriter, PyRowsWriter, begin_partition, finish_partition, rebuild_sidecars, rewrite_chunks,
