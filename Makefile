@@ -56,6 +56,7 @@ test-rust:
 	@scripts/prerequisites "$(PYTHON)"
 	$(CARGO_TEST)
 	$(CARGO_TEST) --features arrow,serde --doc
+	$(CARGO_TEST) --features arrow,serde --lib columns
 	$(CARGO_TEST) --features lz4-hc --test builder
 	for codec in gzip snappy lz4 zstd lz4-hc; do cargo check --quiet --profile $(PROFILE) --no-default-features --features $$codec || exit 1; done
 	cargo check --quiet --profile $(PROFILE) --no-default-features
