@@ -1,7 +1,9 @@
 //! The Python bindings: arguments, the GIL, errors, buffers. No rule of the format lives here.
 
 mod arrow;
+mod arrow_stream;
 mod batch;
+mod broker;
 mod builder;
 mod cleaner;
 mod errors;
@@ -12,6 +14,8 @@ mod objects;
 mod record;
 mod rescue;
 mod sidecars;
+mod simulator;
+mod state;
 mod view;
 mod writer;
 
@@ -25,7 +29,11 @@ mod _core {
     #[pymodule_export]
     use super::arrow::{PyArrowBatch, PyArrowSchema, arrow_schema};
     #[pymodule_export]
+    use super::arrow_stream::PyArrowStream;
+    #[pymodule_export]
     use super::batch::{BatchBase, LegacyBatch, PyBatches, RecordBatch, read_batches};
+    #[pymodule_export]
+    use super::broker::{PyAppendValidator, check_produce_request};
     #[pymodule_export]
     use super::builder::PyRecordsBuilder;
     #[pymodule_export]
@@ -46,6 +54,10 @@ mod _core {
         decompress, leader_epoch_checkpoint, offset_index, partition_metadata, producer_snapshot, time_index,
         transaction_index,
     };
+    #[pymodule_export]
+    use super::simulator::PySimulator;
+    #[pymodule_export]
+    use super::state::{AbortedFilter, Guard, LeaderEpochs, ProducerState, tell_segment, tell_story};
     #[pymodule_export]
     use super::writer::{
         PyPartitionWriter, PyRowsWriter, begin_partition, finish_partition, rebuild_sidecars, rewrite_chunks,

@@ -15,6 +15,7 @@ from magicbyte.cli.compact import compact
 from magicbyte.cli.completion import COMPLETE_VARIABLE, completion
 from magicbyte.cli.convert import convert
 from magicbyte.cli.dump import dump
+from magicbyte.cli.explain import explain
 from magicbyte.cli.exits import CLEAN, FAILED, USAGE
 from magicbyte.cli.ingest import ingest
 from magicbyte.cli.recover import recover
@@ -39,6 +40,7 @@ def app() -> None:
     \b
     magicbyte verify /backup/kafka-logs                  is everything readable?
     magicbyte stats  /backup/kafka-logs                  what is in there?
+    magicbyte explain /backup/kafka-logs/orders-0        what happened there?
     magicbyte dump   /backup/kafka-logs/orders-0 | head  show me some records
     magicbyte rescue /backup/kafka-logs --out saved/     what can be saved of the damage?
     magicbyte dump   __consumer_offsets-7 | less         who committed what
@@ -62,6 +64,7 @@ app.add_command(compact)
 app.add_command(redact)
 app.add_command(rescue)
 app.add_command(stats)
+app.add_command(explain)
 app.add_command(completion)
 
 
