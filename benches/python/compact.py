@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import document
+import magicbyte
 import sets
 from magicbyte import Compression, RecordsBuilder, _core
 from processes import pin
@@ -134,8 +135,9 @@ def turn(log: Log, program: Path) -> tuple[Took, Took]:
     answer = java("\t".join(map(str, words))).split()
     theirs = Took(int(answer[4]) / 1e9, int(answer[5]) / 1e9)
     also_left = sum(file.stat().st_size for file in target.glob("*.log"))
-    if (log.codec == Compression.NONE and left != also_left) or kept != min(log.keys, log.records) + 1:
-        raise SystemExit(f"{log.name}: {left} bytes here, {also_left} bytes there, {kept} records")
+    also_kept = sum(batch.record_count or 0 for batch in magicbyte.PartitionLog(target).batches())
+    if kept != also_kept or (log.codec == Compression.NONE and left != also_left):
+        raise SystemExit(f"{log.name}: {kept} records, {left} bytes; Kafka: {also_kept}, {also_left}")
     shutil.rmtree(target)
     return ours, theirs
 
