@@ -14,7 +14,7 @@ duplicates = 0
 
 
 def send(payload: bytes) -> int:
-    """A request over the flaky network: a third is lost on the way, a third of the answers on the way back."""
+    """A request over the flaky network, which loses a third of the requests and a third of the answers."""
     global duplicates
     if random.random() < 1 / 3:
         raise TimeoutError
