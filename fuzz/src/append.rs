@@ -27,7 +27,8 @@ pub fn append(data: &[u8]) {
     }
 
     let mut validator = AppendValidator::new(config.clone()).unwrap();
-    let append = Append { origin, next_offset: NEXT_OFFSET, leader_epoch: LEADER_EPOCH, now: 1_700_000_000_000 };
+    let append =
+        Append { origin, next_offset: NEXT_OFFSET, leader_epoch: LEADER_EPOCH, now: 1_700_000_000_000 };
     let mut stored = sent.clone();
     match validator.validate(&mut stored, &append) {
         Err(_) => assert_eq!(stored, sent, "a refused append was changed"),
