@@ -145,6 +145,7 @@ bench: $(VENV)/requirements
 	$(BIN)/python benches/python/segments.py
 	$(BIN)/python benches/python/encode.py
 	$(BIN)/python benches/python/compact.py
+	$(BIN)/python benches/python/validate.py
 
 bench-spark: $(VENV)/requirements
 	. $(BIN)/activate && maturin develop --quiet --release && rm -f $(VENV)/built
