@@ -14,6 +14,7 @@ from sets import Set
 
 PART = "Two threads"
 SETS = ("s1-none", "s1-gzip", "s1-snappy", "s1-lz4", "s1-zstd")
+CLOCKS = {"clock": "to Arrow, clock", "busiest": "to Arrow, CPU time of the busier"}
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,8 @@ def measure(bench: Bench) -> None:
                 if turn:
                     one.append(pair[0])
                     two.append(pair[1])
-            for clock in ("clock", "busiest"):
+            for clock, work in CLOCKS.items():
                 rates = [[of.expected.records / getattr(took, clock) for took in side] for side in (two, one)]
-                work = {"clock": "to Arrow, clock", "busiest": "to Arrow, CPU time of the busier"}[clock]
                 bench.add(figure(PART, work, of.name, "one thread", Comparison(rates[0], rates[1])))
 
 

@@ -69,22 +69,22 @@ def found_in_rows(batches: Iterable[Any]) -> Found:
 
 OURS = [
     Loop(
-        "bytes",
+        "key and value as bytes",
         lambda data: touch_bytes(magicbyte.read_batches(data)),
         lambda data: found_in_records(magicbyte.read_batches(data)),
     ),
     Loop(
-        "memoryviews",
+        "key and value as memoryviews",
         lambda data: touch_views(magicbyte.read_batches(data)),
         lambda data: found_in_records(magicbyte.read_batches(data)),
     ),
     Loop(
-        "Arrow, a batch each",
+        "to Arrow, a batch each",
         lambda data: count_rows(arrow_batches(data)),
         lambda data: found_in_rows(arrow_batches(data)),
     ),
     Loop(
-        "Arrow, one stream",
+        "to Arrow, one stream",
         lambda data: count_rows(arrow_stream(data)),
         lambda data: found_in_rows(arrow_stream(data)),
     ),

@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 from figures import Figure, Figures
 from floors import FLOORS, Floor, judged
 
-WIDTH, LEFT, RIGHT = 860, 330, 90
+WIDTH, LEFT, RIGHT = 860, 350, 70
 TOP, LINE, TITLE = 62, 17, 26
 SMALLEST, TICKS = 0.4, (0.5, 1, 2, 3, 5, 10, 20)
 
@@ -28,8 +28,13 @@ STYLE = """
 
 
 def draw(figures: Figures) -> str:
-    shown = [(floor, one) for floor in FLOORS if (one := judged(floor, figures))]
-    shown.sort(key=lambda pair: PARTS.index(pair[0].part))
+    # Where two floors are judged by the same figure, the higher.
+    highest: dict[Figure, Floor] = {}
+    for floor in sorted(FLOORS, key=lambda floor: floor.floor):
+        if one := judged(floor, figures):
+            highest[one] = floor
+    shown = [(floor, one) for one, floor in highest.items()]
+    shown.sort(key=lambda pair: (PARTS.index(pair[0].part), FLOORS.index(pair[0])))
     largest = max([20.0, *(one.high for _, one in shown)])
 
     def x(ratio: float) -> float:

@@ -88,7 +88,8 @@ else runs disturbs most, and the CPU time of the thread that used more, which wa
 """
 CONVERT = """\
 What a task of `convert` does with gzip batches of magic 1, to zstd in magic 2: read, check, convert, write,
-sync. The codecs' own speed is that of the same payloads through the same contexts, in CPU time.
+sync. The codecs' own speed is that of the same payloads through the same contexts, in CPU time. Two threads
+against one: by the CPU time of the busier, and by the clock, which all else that runs disturbs.
 
 """
 
