@@ -101,7 +101,7 @@ fn optional<'a>(object: Option<&'a Bound<'_, PyAny>>) -> PyResult<Content<'a>> {
 }
 
 /// A str as UTF-8, its surrogate escapes as the bytes they came from; or bytes.
-fn header_key<'a>(key: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
+pub(super) fn header_key<'a>(key: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     let Ok(text) = key.cast::<PyString>() else { return content(key) };
     match text.to_str() {
         Ok(text) => Ok(Cow::Borrowed(text.as_bytes())),

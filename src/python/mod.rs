@@ -1,8 +1,11 @@
 //! The Python bindings: arguments, the GIL, errors, buffers. No rule of the format lives here.
 
 mod arrow;
+mod arrow_stream;
 mod batch;
+mod broker;
 mod builder;
+mod cleaner;
 mod errors;
 mod facade;
 mod jobs;
@@ -11,6 +14,8 @@ mod objects;
 mod record;
 mod rescue;
 mod sidecars;
+mod state;
+mod simulator;
 mod view;
 mod writer;
 
@@ -24,9 +29,17 @@ mod _core {
     #[pymodule_export]
     use super::arrow::{PyArrowBatch, PyArrowSchema, arrow_schema};
     #[pymodule_export]
+    use super::arrow_stream::PyArrowStream;
+    #[pymodule_export]
     use super::batch::{BatchBase, LegacyBatch, PyBatches, RecordBatch, read_batches};
     #[pymodule_export]
+    use super::broker::{PyAppendValidator, check_produce_request};
+    #[pymodule_export]
     use super::builder::PyRecordsBuilder;
+    #[pymodule_export]
+    use super::cleaner::{
+        compact_group, index_keys, log_facts, plan_compaction, plan_redaction, redact_group, reduce_keys,
+    };
     #[pymodule_export]
     use super::jobs::{
         PyChunkDecoder, list_partition, offset_for_timestamp, plan_partition, reconcile, survey_segment,
@@ -41,6 +54,10 @@ mod _core {
         decompress, leader_epoch_checkpoint, offset_index, partition_metadata, producer_snapshot, time_index,
         transaction_index,
     };
+    #[pymodule_export]
+    use super::state::{AbortedFilter, Guard, LeaderEpochs, ProducerState, tell_segment, tell_story};
+    #[pymodule_export]
+    use super::simulator::PySimulator;
     #[pymodule_export]
     use super::writer::{
         PyPartitionWriter, PyRowsWriter, begin_partition, finish_partition, rebuild_sidecars, rewrite_chunks,

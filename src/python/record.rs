@@ -5,9 +5,10 @@ use ::bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
+use super::builder::header_key;
 use super::errors::to_py;
 use super::{facade, objects};
-use crate::record::{ControlRecord, ControlType, Headers, Voter};
+use crate::record::{ControlRecord, ControlType, Header, Headers, SMALLEST_RECORD, Voter};
 use crate::{Batch, Decompressor, Record, Result, TimestampType};
 
 /// A batch's bytes (decompressed) and where its records stand in them.
@@ -131,30 +132,61 @@ impl IndexedBatch {
     }
 }
 
-/// Size, attributes, timestamp and offset deltas, key and value lengths, header count.
-const SMALLEST_RECORD: usize = 7;
-
 pub(super) fn timestamp_type(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
     facade::timestamp_type(batch.py(), entry.timestamp_type)
 }
 
-/// Bytes of a key that are not UTF-8 come as surrogate escapes.
-pub(super) fn headers(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
-    let (py, indexed) = (batch.py(), batch.get());
-    let base = indexed.data.as_ptr() as usize;
-    let list = PyList::empty(py);
-    for header in indexed.header_list(entry) {
-        let key = match std::str::from_utf8(header.key) {
-            Ok(text) => PyString::new(py, text).into_any(),
-            Err(_) => PyBytes::new(py, header.key).call_method1("decode", ("utf-8", "surrogateescape"))?,
-        };
-        let view = |value: &[u8]| {
-            let start = (value.as_ptr() as usize - base) as u32;
-            objects::memoryview(batch, Slice { start, length: value.len() as u32 })
-        };
-        list.append((key, header.value.map(view).transpose()?))?;
+/// Key and value. Bytes of a key that are not UTF-8 come as surrogate escapes.
+fn header<'py>(
+    batch: &Bound<'py, IndexedBatch>,
+    header: &Header<'_>,
+) -> PyResult<(Bound<'py, PyAny>, Option<Py<PyAny>>)> {
+    let py = batch.py();
+    let key = match std::str::from_utf8(header.key) {
+        Ok(text) => PyString::new(py, text).into_any(),
+        Err(_) => PyBytes::new(py, header.key).call_method1("decode", ("utf-8", "surrogateescape"))?,
+    };
+    let base = batch.get().data.as_ptr() as usize;
+    let view = |value: &[u8]| {
+        let start = (value.as_ptr() as usize - base) as u32;
+        objects::memoryview(batch, Slice { start, length: value.len() as u32 })
+    };
+    Ok((key, header.value.map(view).transpose()?))
+}
+
+fn header_list<'h>(
+    batch: &Bound<'_, IndexedBatch>,
+    headers: impl Iterator<Item = Header<'h>>,
+) -> PyResult<Py<PyAny>> {
+    let list = PyList::empty(batch.py());
+    for each in headers {
+        list.append(header(batch, &each)?)?;
     }
     Ok(list.into_any().unbind())
+}
+
+pub(super) fn headers(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+    header_list(batch, batch.get().header_list(entry))
+}
+
+/// The last with this key, or None.
+pub(super) fn last_header(
+    batch: &Bound<'_, IndexedBatch>,
+    entry: &Entry,
+    key: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    let found = batch.get().header_list(entry).last_header(&header_key(key)?);
+    let found = found.map(|found| header(batch, &found)).transpose()?;
+    Ok(found.into_pyobject(batch.py())?.into_any().unbind())
+}
+
+/// All with this key.
+pub(super) fn headers_for(
+    batch: &Bound<'_, IndexedBatch>,
+    entry: &Entry,
+    key: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    header_list(batch, batch.get().header_list(entry).headers_for(&header_key(key)?))
 }
 
 pub(super) fn headers_raw(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
