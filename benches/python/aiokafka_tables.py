@@ -3,8 +3,7 @@
 import pyarrow as pa
 from aiokafka_loops import batches
 
-ALL = "aiokafka into pyarrow"
-VALUES = "aiokafka into pyarrow, only the values"
+NAME = "aiokafka into pyarrow"
 
 
 def all_columns(data: bytes) -> pa.Table:

@@ -1,27 +1,20 @@
-"""Two Python threads against one, each with half of a set's batches to Arrow."""
+"""Two threads against one, a set's batches to Arrow: those of a stream, and two that Python starts."""
 
 import threading
 import time
-from dataclasses import dataclass
+from functools import partial
 
 import magicbyte
+import pyarrow as pa
 from bench import Bench
 from figures import figure
 from loops import arrow_stream, count_rows
 from processes import unpin
-from ratios import Comparison
+from ratios import Comparison, in_turn
 from sets import Set
 
 PART = "Two threads"
 SETS = ("s1-none", "s1-gzip", "s1-snappy", "s1-lz4", "s1-zstd")
-CLOCKS = {"clock": "to Arrow, clock", "busiest": "to Arrow, CPU time of the busier"}
-
-
-@dataclass(frozen=True)
-class Took:
-    clock: float
-    # CPU seconds of the thread that used most.
-    busiest: float
 
 
 def measure(bench: Bench) -> None:
@@ -29,29 +22,37 @@ def measure(bench: Bench) -> None:
     for of in bench.chosen(*SETS):
         with bench.guarded(f"{PART}, {of.name}"):
             data = of.path.read_bytes()
-            halves = list(split(data))
-            one, two = [], []
-            for turn in range(bench.turns + 1):
-                pair = run([data], of), run(halves, of)
+            halves = split(data)
+            ways = {
+                "of a stream, clock": (partial(clock, data, of, 2), partial(clock, data, of, 1)),
+                "of Python, CPU time": (partial(cpu_time, halves, of), partial(cpu_time, [data], of)),
+            }
+            for work, (two, one) in ways.items():
                 # The first warms up.
-                if turn:
-                    one.append(pair[0])
-                    two.append(pair[1])
-            for clock, work in CLOCKS.items():
-                rates = [[of.expected.records / getattr(took, clock) for took in side] for side in (two, one)]
-                bench.add(figure(PART, work, of.name, "one thread", Comparison(rates[0], rates[1])))
+                rates = {
+                    name: turns[1:] for name, turns in in_turn({"2": two, "1": one}, bench.turns + 1).items()
+                }
+                bench.add(figure(PART, work, of.name, "one thread", Comparison(rates["2"], rates["1"])))
 
 
-def split(data: bytes) -> tuple[bytes, bytes]:
+def clock(data: bytes, of: Set, threads: int) -> float:
+    """Records/s on the clock."""
+    start = time.perf_counter()
+    stream = magicbyte.read_batches(data).to_arrow(threads=threads)
+    count = count_rows(pa.RecordBatchReader.from_stream(stream))
+    return rate(count, of, time.perf_counter() - start)
+
+
+def split(data: bytes) -> list[bytes]:
     """At the batch border behind the middle."""
     border = next(
         batch.position for batch in magicbyte.read_batches(data) if batch.position >= len(data) // 2
     )
-    return data[:border], data[border:]
+    return [data[:border], data[border:]]
 
 
-def run(parts: list[bytes], of: Set) -> Took:
-    """A thread a part."""
+def cpu_time(parts: list[bytes], of: Set) -> float:
+    """Records/s of a thread a part, by the CPU time of the busiest."""
     counts, busy = [0] * len(parts), [0.0] * len(parts)
 
     def read(index: int) -> None:
@@ -60,12 +61,14 @@ def run(parts: list[bytes], of: Set) -> Took:
         busy[index] = time.thread_time() - start
 
     threads = [threading.Thread(target=read, args=(index,)) for index in range(len(parts))]
-    start = time.perf_counter()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    clock = time.perf_counter() - start
-    if sum(counts) != of.expected.records:
-        raise RuntimeError(f"{counts} records instead of {of.expected.records}")
-    return Took(clock, max(busy))
+    return rate(sum(counts), of, max(busy))
+
+
+def rate(count: int, of: Set, seconds: float) -> float:
+    if count != of.expected.records:
+        raise RuntimeError(f"{count} records instead of {of.expected.records}")
+    return count / seconds

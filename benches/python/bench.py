@@ -28,7 +28,8 @@ class Bench:
 
     def add(self, figure: Figure) -> None:
         self.figures.append(figure)
-        print(f"{figure.part}, {figure.work}, {figure.on}: {figure} x {figure.peer}", flush=True)
+        what = ", ".join(filter(None, (figure.part, figure.work, figure.on)))
+        print(f"{what}: {figure} x {figure.peer}", flush=True)
 
     @contextmanager
     def guarded(self, what: str) -> Iterator[None]:

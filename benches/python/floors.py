@@ -56,7 +56,7 @@ FLOORS = [
            "s2-none": 4.5, "s4-lz4": 3.2}),
     *each(6, "Read in Python", "key and value as memoryviews", "aiokafka", {"s1-none": 1.05}),
     *each(6, "Read in Python", "to Arrow, one stream", "aiokafka", {"s1-none": 6.8}),
-    *each(6, "Two threads", "to Arrow, clock", "one thread",
+    *each(6, "Two threads", "of a stream, clock", "one thread",
           {"s1-none": 1.3, "s1-gzip": 1.6, "s1-snappy": 1.6, "s1-lz4": 1.6, "s1-zstd": 1.6}),
     *each(6, "Write in Python", "append", "aiokafka", {"s1-none": 2.0}),
     *each(6, "Write in Python", "append_many", "aiokafka", {"s1-none": 3.4}),

@@ -12,7 +12,7 @@ from pathlib import Path
 from ratios import Comparison
 from sets import JAVA, PROJECT, Set, damaged
 
-ROUNDS_IN_A_PROCESS = 4
+ROUNDS_IN_A_PROCESS = 3
 MAGICBYTE = "magicbyte"
 # Where a command takes the names of those in the process that shall run.
 NAMES = "NAMES"

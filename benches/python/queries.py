@@ -21,6 +21,7 @@ from sets import Set
 PART = "Query"
 SETS = ("s1-none", "s1-zstd")
 Answer = tuple[int, int]
+Source = Callable[[], Any]
 Query = Callable[[Any], Answer]
 
 
@@ -45,21 +46,32 @@ def measure(bench: Bench) -> None:
 def compare(bench: Bench, engine: str, query: Query, of: Set, log: Path, expected: Answer) -> None:
     import aiokafka_tables
 
-    segment = log / f"{0:020d}.log"
-    ways = {
-        "magicbyte": lambda: magicbyte.PartitionLog(log),
-        aiokafka_tables.ALL: lambda: aiokafka_tables.all_columns(segment.read_bytes()),
-        aiokafka_tables.VALUES: lambda: aiokafka_tables.values_only(segment.read_bytes()),
+    def data() -> bytes:
+        return (log / f"{0:020d}.log").read_bytes()
+
+    # Our side and the peer's, with the same columns.
+    pairs: dict[str, tuple[Source, Source]] = {
+        engine: (
+            lambda: magicbyte.PartitionLog(log),
+            lambda: aiokafka_tables.all_columns(data()),
+        ),
+        f"{engine}, only the values": (
+            lambda: magicbyte.PartitionLog(log).to_arrow(["value"]),
+            lambda: aiokafka_tables.values_only(data()),
+        ),
     }
-    timed = {name: partial(rate, query, source, expected) for name, source in ways.items()}
-    for way in timed.values():
-        way()
-    rates = in_turn(timed, bench.turns)
-    for name in (aiokafka_tables.ALL, aiokafka_tables.VALUES):
-        bench.add(figure(PART, engine, of.name, name, Comparison(rates["magicbyte"], rates[name])))
+    for work, (ours, peers) in pairs.items():
+        timed = {
+            "ours": partial(rate, query, ours, expected),
+            "peers": partial(rate, query, peers, expected),
+        }
+        # The first warms up.
+        rates = {name: turns[1:] for name, turns in in_turn(timed, bench.turns + 1).items()}
+        compared = Comparison(rates["ours"], rates["peers"])
+        bench.add(figure(PART, work, of.name, aiokafka_tables.NAME, compared))
 
 
-def rate(query: Query, source: Callable[[], Any], expected: Answer) -> float:
+def rate(query: Query, source: Source, expected: Answer) -> float:
     """Records/s of the process's CPU time, from the file in the page cache to the answer."""
     start = time.process_time()
     answer = query(source())

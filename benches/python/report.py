@@ -77,13 +77,15 @@ def publish(
 
 
 QUERY = """\
-`select count(*), sum(octet_length(value)) from log`, from the file to the answer: over `PartitionLog` itself,
-and over a table of offset, timestamp, key and value made by aiokafka's loop; also over one of values only.
+`select count(*), sum(octet_length(value)) from log`, from the file to the answer, in CPU time: over
+`PartitionLog` itself, and over a table of offset, timestamp, key and value made by aiokafka's loop; then
+with nothing but the values on both sides, as one writes it for this query alone.
 
 """
 THREADS = """\
-Python threads, each with half of the batches to pyarrow, against one with all of them. The clock, which what
-else runs disturbs most, and the CPU time of the thread that used more, which waiting does not show.
+`read_batches(...).to_arrow(threads=2)` against `threads=1`, by the clock, which whatever else runs
+disturbs. Then two Python threads, each with half of the batches, against one with all of them, by the CPU
+time of the thread that used more: nothing else disturbs that, but it does not show waiting.
 
 """
 CONVERT = """\
