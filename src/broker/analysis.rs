@@ -1,7 +1,8 @@
 //! The checks of an append before its records are looked at (`UnifiedLog.analyzeAndValidateRecords`,
 //! `ProduceRequest.validateRecords`).
 
-use super::append_config::{AppendConfig, AppendOrigin};
+use super::AppendOrigin;
+use super::append_config::AppendConfig;
 use super::append_error::{AppendError, ErrorCode};
 use super::append_validator::Append;
 use crate::batches::{Batch, Batches};

@@ -2,7 +2,7 @@
 
 use crate::compression::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES};
 use crate::record::TimestampType;
-use crate::state;
+use crate::state::AppendOrigin;
 
 /// The settings of a topic that its leader's checks look at; the defaults are Kafka's (`LogConfig`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,32 +68,9 @@ impl TargetCompression {
     }
 }
 
-/// Who appends (`AppendOrigin`): what is checked differs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum AppendOrigin {
-    /// A follower takes its leader's batches: offsets and bytes stay as they are.
-    Replication,
-    /// A coordinator of groups or transactions, which may write control batches.
-    Coordinator,
-    /// A producer.
-    #[default]
-    Client,
-    /// The leader of the metadata log, which gave offsets and epochs itself.
-    RaftLeader,
-}
-
 impl AppendOrigin {
     /// Whether the leader gives offsets, timestamps and epoch.
     pub(super) fn assigns_offsets(self) -> bool {
         matches!(self, Self::Client | Self::Coordinator)
-    }
-
-    /// As the rules about producers know it.
-    pub(super) fn of_producers(self) -> state::AppendOrigin {
-        match self {
-            Self::Replication => state::AppendOrigin::Replication,
-            Self::Client => state::AppendOrigin::Client,
-            Self::Coordinator | Self::RaftLeader => state::AppendOrigin::Coordinator,
-        }
     }
 }

@@ -1,8 +1,9 @@
 //! A leader's or follower's append up to the point where the bytes go to disk (`UnifiedLog.append`).
 
+use super::AppendOrigin;
 pub use super::analysis::check_produce_request;
 use super::analysis::{Analysis, analyze, check_batch_size};
-use super::append_config::{AppendConfig, AppendOrigin};
+use super::append_config::AppendConfig;
 use super::append_error::{AppendError, ErrorCode};
 use super::assignment::{Assigned, Assigner, Assignment, set_headers};
 use crate::batches::Batches;

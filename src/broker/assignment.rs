@@ -1,7 +1,8 @@
 //! A leader gives an append its offsets, epoch and timestamps: in place, or written anew where the topic's
 //! codec or magic is another (`LogValidator`).
 
-use super::append_config::{AppendConfig, AppendOrigin};
+use super::AppendOrigin;
+use super::append_config::AppendConfig;
 use super::append_error::{AppendError, ErrorCode};
 use super::append_validator::{Append, ConversionStats};
 use super::record_checks::{Walked, payload_of, walk};

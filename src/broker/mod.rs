@@ -12,7 +12,8 @@ mod record_checks;
 mod rewriting;
 mod simulated_log;
 
-pub use append_config::{AppendConfig, AppendOrigin, TargetCompression};
+pub use crate::state::AppendOrigin;
+pub use append_config::{AppendConfig, TargetCompression};
 pub use append_error::{AppendError, ErrorCode, MAX_RECORD_ERRORS, RecordError, RecordErrorKind};
 pub use append_validator::{Append, AppendInfo, AppendValidator, ConversionStats, check_produce_request};
 pub use partition_fetch::{AbortedTransaction, Fetched, IsolationLevel, ListedOffset, OffsetSpec};

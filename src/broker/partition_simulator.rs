@@ -1,7 +1,8 @@
 //! A partition in memory that takes produce payloads and serves fetches as a broker does, by a clock that is told
 //! the time: for tests of producers and consumers (`UnifiedLog`, `Partition`, one replica).
 
-use super::append_config::{AppendConfig, AppendOrigin};
+use super::AppendOrigin;
+use super::append_config::AppendConfig;
 use super::append_error::{AppendError, ErrorCode};
 use super::append_validator::{Append, AppendInfo, AppendValidator, ConversionStats, check_produce_request};
 use super::simulated_log::SimulatedLog;
@@ -10,10 +11,10 @@ use crate::batches::{Batch, Batches};
 use crate::compression::{Compression, Decompressor};
 use crate::error::Result as Outcome;
 use crate::record::ControlRecord;
-use crate::state::leader_epochs::{EpochEntry, LeaderEpochs};
 use crate::state::{
     AppendTerms, BatchMetadata, CompletedTransaction, ProducerEvent, Producers, Refusal, Verdict,
 };
+use crate::state::{EpochEntry, LeaderEpochs};
 
 type Result<T> = std::result::Result<T, AppendError>;
 
@@ -177,7 +178,7 @@ impl PartitionSimulator {
         // Before the producer's batch is taken or refused, as Kafka does.
         self.assign_epochs(&stored)?;
         let events = producer_events(&stored, &mut self.decompressor)?;
-        let terms = AppendTerms { transaction_version, ..AppendTerms::of(origin.of_producers()) };
+        let terms = AppendTerms { transaction_version, ..AppendTerms::of(origin) };
         if let Some(batch) = self.check_producers(&events, terms)? {
             let info = AppendInfo {
                 first_offset: Some(batch.first_offset()),
@@ -275,7 +276,7 @@ impl PartitionSimulator {
         self.log.truncate(offset);
         self.log_end_offset = offset;
         self.log_start_offset = self.log_start_offset.min(offset);
-        self.epochs.truncate(self.log_start_offset, offset);
+        self.epochs.truncate_from_end(offset);
         // The index ends with the first transaction that was still open there.
         let ended = self.aborted.iter().position(|ended| ended.last_offset >= offset);
         let aborted: Vec<_> = self.aborted.drain(..).take(ended.unwrap_or(usize::MAX)).collect();
@@ -302,7 +303,7 @@ impl PartitionSimulator {
         }
         if offset > self.log_start_offset {
             self.log_start_offset = offset;
-            self.epochs.truncate(offset, i64::MAX);
+            self.epochs.truncate_from_start(offset);
         }
         Ok(self.log_start_offset)
     }

@@ -14,8 +14,8 @@ mod objects;
 mod record;
 mod rescue;
 mod sidecars;
-mod state;
 mod simulator;
+mod state;
 mod view;
 mod writer;
 
@@ -55,9 +55,9 @@ mod _core {
         transaction_index,
     };
     #[pymodule_export]
-    use super::state::{AbortedFilter, Guard, LeaderEpochs, ProducerState, tell_segment, tell_story};
-    #[pymodule_export]
     use super::simulator::PySimulator;
+    #[pymodule_export]
+    use super::state::{AbortedFilter, Guard, LeaderEpochs, ProducerState, tell_segment, tell_story};
     #[pymodule_export]
     use super::writer::{
         PyPartitionWriter, PyRowsWriter, begin_partition, finish_partition, rebuild_sidecars, rewrite_chunks,

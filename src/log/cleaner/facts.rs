@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::state::producers::{ProducerEvent, Producers};
+use crate::state::{ProducerEvent, Producers};
 
 /// The facts of one log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl LogFacts {
         markers_with_data.sort_unstable();
         let last = |offset: i64| (offset >= 0).then_some(offset);
         let entries = state.snapshot().into_iter();
-        let producers = entries.map(|e| (e.producer_id, (last(e.last_offset), e.producer_epoch))).collect();
+        let producers = entries.map(|e| (e.producer_id, (last(e.last_offset()), e.producer_epoch))).collect();
         Self { producers, markers_with_data }
     }
 

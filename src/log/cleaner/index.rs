@@ -11,7 +11,8 @@ use super::sound::SoundBatch;
 use crate::Decompressor;
 use crate::batches::Batch;
 use crate::error::Result;
-use crate::state::producers::{ProducerEvent, ProducerEvents};
+use crate::state::ProducerEvent;
+use crate::state::producer_event::ProducerEvents;
 
 /// What the first pass learned of one chunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

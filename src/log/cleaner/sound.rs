@@ -4,7 +4,7 @@ use super::super::BatchCounts;
 use crate::batches::Batch;
 use crate::convert::Decoded;
 use crate::error::{ErrorKind, Result};
-use crate::state::producers::ProducerEvent;
+use crate::state::ProducerEvent;
 use crate::{ControlType, Decompressor};
 
 /// What a pass looks at of a record.
