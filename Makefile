@@ -93,9 +93,10 @@ $(INTEROP)/fetched: tests/interop/oracle/pom.xml
 	$(call jars,$(BUILDS))
 	touch $@
 
-$(INTEROP)/built: $(INTEROP)/fetched tests/interop/oracle/Oracle.java tests/interop/oracle/Builder.java
+$(INTEROP)/built: $(INTEROP)/fetched $(wildcard tests/interop/oracle/*.java)
 	javac -d $(INTEROP)/oracle -cp '$(INTEROP)/lib-$(READS)/*' tests/interop/oracle/Oracle.java
 	javac -d $(INTEROP)/builder -cp '$(INTEROP)/lib-$(BUILDS)/*' tests/interop/oracle/Builder.java
+	javac -d $(INTEROP)/validator -cp '$(INTEROP)/lib-$(BUILDS)/*' tests/interop/oracle/Validator.java
 	touch $@
 
 test-interop: $(VENV)/built $(INTEROP)/built $(BROKER)/stamp
