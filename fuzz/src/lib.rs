@@ -3,6 +3,7 @@
 //! cargo-fuzz runs them through `fuzz_targets/`, `tests/fuzz_corpus.rs` over the kept corpus.
 #![allow(clippy::unwrap_used, reason = "a target that cannot go on must fail")]
 
+mod append;
 mod batches;
 mod codecs;
 mod made;
@@ -11,6 +12,7 @@ mod scratch;
 mod sidecars;
 mod walk;
 
+pub use append::append;
 pub use batches::{framing, legacy, magic2};
 pub use codecs::{gzip, lz4, snappy, zstd};
 pub use salvage::salvage;
@@ -20,7 +22,7 @@ pub use sidecars::sidecars;
 pub type Target = fn(&[u8]);
 
 /// Every target with its name, which is also that of its corpus.
-pub const TARGETS: [(&str, Target); 9] = [
+pub const TARGETS: [(&str, Target); 10] = [
     ("framing", framing),
     ("magic2", magic2),
     ("legacy", legacy),
@@ -30,4 +32,5 @@ pub const TARGETS: [(&str, Target); 9] = [
     ("zstd", zstd),
     ("sidecars", sidecars),
     ("salvage", salvage),
+    ("append", append),
 ];

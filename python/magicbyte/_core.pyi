@@ -13,6 +13,7 @@ from typing import Any, Final, Self, final
 from typing_extensions import Buffer, disjoint_base
 
 from magicbyte.columns import Columns
+from magicbyte.convert import Losses
 from magicbyte.enums import Compression, TimestampType
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "ArrowStream",
     "Batches",
     "ChunkDecoder",
+    "Converter",
     "LegacyBatch",
     "LogBatchesCore",
     "PartitionLogCore",
@@ -63,6 +65,9 @@ __all__ = [
     "reduce_keys",
     "rewrite_chunks",
     "set_aside",
+    "set_last_offset",
+    "set_max_timestamp",
+    "set_partition_leader_epoch",
     "survey_segment",
     "time_index",
     "transaction_index",
@@ -314,8 +319,10 @@ class RecordsBuilder:
     Args:
         magic: 2, or 1 or 0: a message for each record, or one wrapper if compressed.
         compression: the codec; zstd needs magic 2.
-        level: gzip -1 or 1 to 9, zstd -131072 to 22, lz4 9 (more only in builds with the feature
-            `lz4-hc`); None for Kafka's default.
+        level: gzip -1 or 1 to 9, zstd -131072 to 22, lz4 9, which is Kafka's fast compressor; None for
+            Kafka's default. lz4's others, 1 to 17, are the C library's high compression: in Rust with
+            the feature `lz4-hc`, in Python in a wheel built with it
+            (`maturin build --release --features lz4-hc`).
         producer_id: an idempotent producer's id, -1 for none; with `producer_epoch` and
             `base_sequence`, which goes on behind each batch built (-1 in control batches).
         is_transactional: the batch belongs to a transaction of its producer.
@@ -410,6 +417,88 @@ class RecordsBuilder:
 
         It begins at the `base_offset` given and ends at `last_offset` (inclusive).
         """
+
+# --- magicbyte.convert ---
+
+@final
+class Converter:
+    """Converts batches again and again; codec contexts and buffers are kept between calls.
+
+    Every method takes whole batches, one after another, and gives new `bytes`: all of them, or an error
+    that names the byte, the batch and the record. Releases the GIL; calls from several threads wait for
+    each other.
+
+    Args:
+        compression: the codec to write; None keeps each batch's, at Kafka's default level.
+        level: of `compression`, as in `RecordsBuilder`; None for Kafka's default.
+        max_decompressed_bytes: refuses a batch that decompresses to more.
+
+    Raises:
+        UnsupportedCompressionError: for a codec or level that cannot be written.
+        Error: for a level without a codec (`kind` is "invalid_options").
+
+    """
+
+    def __new__(
+        cls,
+        compression: int | None = None,
+        level: int | None = None,
+        *,
+        max_decompressed_bytes: int = ...,
+    ) -> Self: ...
+    def up_convert(self, data: Buffer) -> bytes:
+        """Writes every batch as magic 2, by the rules of Kafka 4's cleaner, but drops nothing.
+
+        A compressed wrapper becomes one batch, as does an uncompressed message. Magic 0 has no timestamps:
+        they are -1 afterwards. Batches of magic 2 keep all they have but their codec.
+        """
+    def down_convert(self, data: Buffer, magic: int) -> tuple[bytes, Losses]:
+        """Writes every batch as magic 0 or 1, as brokers up to 3.9 did (`RecordsUtil.downConvert`).
+
+        Control batches and batches without records are left out; headers, producers and transactions go:
+        the losses count that. A batch whose magic is not larger keeps all it has but its codec.
+
+        Raises UnsupportedCompressionError where zstd would be written.
+        """
+    def recompress(self, data: Buffer) -> bytes:
+        """Compresses the records of every batch anew, as bytes: all else of a batch stays.
+
+        From none to a codec and back gives the same bytes. A compressed message of magic 0 or 1 becomes
+        its single messages without a codec, and a single one gets a wrapper with one.
+        """
+    def merge(self, data: Buffer) -> bytes:
+        """Writes consecutive batches of magic 2 as one, with the codec of the first or the converter's.
+
+        Raises Error (`kind` "invalid_options") for what cannot be one batch: other flags, producers, leader
+        epochs, append times or delete horizons, a gap in a producer's sequences, control batches, batches
+        without records.
+        """
+    def split(self, data: Buffer, max_size_in_bytes: int) -> bytes:
+        """Writes every batch of magic 2 as several of at most this size before compression.
+
+        A larger record gets a batch of its own. Control batches stay as they are. Sequences go on.
+        """
+    def rebatch(self, data: Buffer, max_size_in_bytes: int) -> bytes:
+        """Packs records tightly into batches of magic 2 of at most this size before compression.
+
+        Only what no producer, transaction or cleaner has marked is packed; all else is converted as
+        `up_convert` does, in its place.
+        """
+    def assign_offsets(self, batch: Buffer, base_offset: int) -> bytes:
+        """Writes one batch of magic 0 with offsets from `base_offset` on, as brokers did for producers.
+
+        Those inside a wrapper are absolute, so that it is compressed anew. All other batches are moved by
+        `set_last_offset`.
+        """
+
+def set_last_offset(batch: Buffer, last_offset: int) -> bytes:
+    """As `magicbyte.convert.set_last_offset`."""
+
+def set_partition_leader_epoch(data: Buffer, epoch: int) -> bytes:
+    """As `magicbyte.convert.set_partition_leader_epoch`."""
+
+def set_max_timestamp(data: Buffer, timestamp_type: int, max_timestamp: int) -> bytes:
+    """As `magicbyte.convert.set_max_timestamp`."""
 
 # --- below magicbyte.log ---
 

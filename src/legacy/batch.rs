@@ -67,6 +67,7 @@ impl<'a> LegacyBatch<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::UnknownCompression`] for the codec numbers 5 to 7.
+    #[inline]
     pub fn compression(&self) -> Result<Compression> {
         self.message().compression().map_err(|e| self.place(e))
     }
@@ -109,6 +110,7 @@ impl<'a> LegacyBatch<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::CrcMismatch`].
+    #[inline]
     pub fn verify(&self) -> Result<()> {
         self.message().verify().map_err(|e| self.place(e))
     }
@@ -136,6 +138,7 @@ impl<'a> LegacyBatch<'a> {
     /// What stands in the way of the first record: data that does not decompress or exceeds the
     /// limit, no message inside, a wrapper offset smaller than the last relative one. Later
     /// errors come from the iterator.
+    #[inline]
     pub fn records<'r>(&self, decompressor: &'r mut Decompressor) -> Result<MessageIter<'r>>
     where
         'a: 'r,

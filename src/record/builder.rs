@@ -36,7 +36,7 @@ impl BatchBuilder {
     pub(crate) fn start(&mut self, base_offset: i64, base_timestamp: i64) {
         (self.base_offset, self.base_timestamp) = (base_offset, base_timestamp);
         (self.last_offset, self.max_timestamp, self.count) = (base_offset.wrapping_sub(1), -1, 0);
-        self.data.truncate(RECORD_BATCH_OVERHEAD);
+        self.data.resize(RECORD_BATCH_OVERHEAD, 0);
     }
 
     pub(crate) fn count(&self) -> i32 {
@@ -120,6 +120,18 @@ impl BatchBuilder {
         let payload = compressor.compress(2, &self.data[RECORD_BATCH_OVERHEAD..])?;
         append_batch(&header, payload, out)?;
         Ok(payload.len())
+    }
+
+    /// Appends the finished uncompressed batch to `out`. An empty `out` with memory gets it without a copy, and
+    /// gives that memory for the next batch. Returns the bytes of the record section.
+    pub(crate) fn finish_stored_into(&mut self, header: BatchHeader, out: &mut Vec<u8>) -> Result<usize> {
+        let size = self.finish_stored(header)?.len();
+        if out.is_empty() && out.capacity() > 0 {
+            std::mem::swap(&mut self.data, out);
+        } else {
+            out.extend_from_slice(&self.data);
+        }
+        Ok(size - RECORD_BATCH_OVERHEAD)
     }
 
     /// The finished uncompressed batch, where its records were collected. A view.
