@@ -379,7 +379,7 @@ def test_a_batch_that_cannot_be_written_anew_is_given_up(tmp_path: Path) -> None
 
 
 EXPRESSIONS = {
-    "offset >= 3": [3],
+    "offset = 3": [3],
     "key = 'text'": [0],
     "key = X'FF00'": [1],
     "key IS NULL": [2],
@@ -390,6 +390,12 @@ EXPRESSIONS = {
     "headers LIKE '%tenant%'": [3],
     "timestamp = -1": [3],
     "offset IN (0, 2) -- both": [0, 2],
+    "value LIKE '%alice%'": [4],
+    "value GLOB '*[A]lice*'": [4],
+    "value LIKE '%50!%%' ESCAPE '!'": [4],
+    "value NOT LIKE '%o%'": [1],
+    "key = 'k' AND CAST(substr(value, 6) AS TEXT) ->> '$.name' = 'Alice 50%'": [4],
+    "like(NULL, value)": [],
 }
 
 
@@ -398,12 +404,14 @@ def test_expressions(expression: str, tmp_path: Path) -> None:
     builder = RecordsBuilder(2)
     builder.append(0, NOW, b"text", b"from bob@example.com")
     builder.append(1, NOW, b"\xff\x00", b"\xff")
-    builder.append(2, NOW, None, b'{"user": {"id": 4711}}')
+    builder.append(2, NOW, None, b'{"user": {"id": 4711}, "o": 1}')
     builder.append(3, -1, b"k", None, [("tenant", b"x"), ("tenant", b"y"), ("odd", b"\xff"), ("none", None)])
+    # Behind the id of a schema.
+    builder.append(4, NOW, b"k", b'\0\0\0\0\1{"name": "Alice 50%", "to": "x"}')
     source = written(tmp_path / "in" / "t-0", builder.build())
     redacted(source, tmp_path / "out", where=expression)
     kept = {r.offset for r in records(tmp_path / "out" / "t-0")}
-    assert sorted({0, 1, 2, 3} - kept) == EXPRESSIONS[expression]
+    assert sorted({0, 1, 2, 3, 4} - kept) == EXPRESSIONS[expression]
 
 
 @pytest.mark.parametrize(
