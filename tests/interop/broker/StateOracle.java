@@ -18,6 +18,7 @@ import java.util.Set;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 import org.apache.kafka.common.IsolationLevel;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.message.FetchResponseData;
@@ -29,6 +30,7 @@ import org.apache.kafka.common.utils.LogContext;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.common.utils.Timer;
 import org.apache.kafka.server.common.RequestLocal;
+import org.apache.kafka.server.storage.log.FetchIsolation;
 import org.apache.kafka.server.util.Scheduler;
 import org.apache.kafka.storage.internals.checkpoint.LeaderEpochCheckpointFile;
 import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache;
@@ -137,9 +139,7 @@ public class StateOracle {
                 yield "done";
             }
             case "state" -> state();
-            case "aborted" -> log.collectAbortedTransactions(number(words[1]), number(words[2])).stream()
-                .map(txn -> txn.producerId() + " " + txn.firstOffset() + " " + txn.lastOffset() + " " + txn.lastStableOffset())
-                .toList().toString();
+            case "read" -> read(number(words[1]), Integer.parseInt(words[2]));
             case "fetch" -> fetch(records(words[1]), words.length > 2 ? words[2].split(",") : new String[0]);
             case "epochs" -> epochs(words);
             default -> throw new IllegalArgumentException(words[0]);
@@ -192,6 +192,18 @@ public class StateOracle {
         lines.sort(null);
         return manager.firstUnstableOffset().map(one -> one.messageOffset).orElse(-1L) + " "
             + manager.firstUndecidedOffset().orElse(-1) + " " + manager.mapEndOffset() + ";" + String.join(";", lines);
+    }
+
+    /** What a fetch with read_committed gets: the batches, and the aborted transactions among them. */
+    private String read(long offset, int maxBytes) throws Exception {
+        var fetched = log.read(offset, maxBytes, FetchIsolation.TXN_COMMITTED, true);
+        ByteBuffer buffer = ByteBuffer.allocate(fetched.records.sizeInBytes());
+        for (var batch : fetched.records.batches()) batch.writeTo(buffer);
+        buffer.flip();
+        byte[] bytes = new byte[buffer.remaining()];
+        buffer.get(bytes);
+        return HEX.formatHex(bytes) + ";" + fetched.abortedTransactions.orElse(List.of()).stream()
+            .map(one -> one.producerId() + ":" + one.firstOffset()).collect(Collectors.joining(","));
     }
 
     /** The offsets that a consumer with read_committed is given. */
