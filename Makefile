@@ -10,11 +10,12 @@ CARGO_TEST := cargo test --quiet --profile $(PROFILE)
 export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help run test test-rust test-python test-spark test-interop corpus lint format fuzz bench bench-spark wheel docs clean
+.PHONY: help run browser test test-rust test-python test-spark test-interop corpus lint format fuzz bench bench-spark wheel docs clean
 
 help:
 	@echo "make run      build, install into $(VENV), ingest samples/ on embedded Spark, print the result"
 	@echo "make test     everything CI runs: lint, Rust, Python, Spark, then Kafka's own classes and a real broker"
+	@echo "make browser  install Chromium, which a test opens pages in, if it is missing (Debian, as root)"
 	@echo "make corpus   tests/corpus anew, with Kafka's verdicts"
 	@echo "make lint     rustfmt, clippy, ruff, mypy, stubtest"
 	@echo "make format   rustfmt and ruff, in place"
@@ -49,6 +50,10 @@ run: $(VENV)/built
 	$(BIN)/python examples/show_tables.py $(OUT)
 
 # --- tests --------------------------------------------------------------------------------------
+
+# Of the system, not of .venv: a test opens the pages of `magicbyte explain`.
+browser:
+	@scripts/browser
 
 test: lint test-rust test-python test-spark test-interop
 

@@ -18,6 +18,7 @@ from magicbyte.enums import Compression, TimestampType
 
 __all__ = [
     "DEFAULT_MAX_DECOMPRESSED_BYTES",
+    "AbortedFilter",
     "AppendValidatorCore",
     "ArrowBatch",
     "ArrowSchema",
@@ -25,17 +26,20 @@ __all__ = [
     "Batches",
     "ChunkDecoder",
     "Converter",
+    "LeaderEpochs",
     "LegacyBatch",
     "LogBatchesCore",
     "PartitionLogCore",
     "PartitionSimulatorCore",
     "PartitionWriter",
+    "ProducerState",
     "Record",
     "RecordBatch",
     "RecordIterator",
     "RecordsBuilder",
     "RescuerCore",
     "RowsWriter",
+    "VerificationGuard",
     "_Batch",
     "__version__",
     "arrow_schema",
@@ -69,6 +73,8 @@ __all__ = [
     "set_max_timestamp",
     "set_partition_leader_epoch",
     "survey_segment",
+    "tell_segment",
+    "tell_story",
     "time_index",
     "transaction_index",
     "trim_chunk",
@@ -808,6 +814,7 @@ class RowsWriter:
     def finish(self) -> tuple[list[str], int, int | None, int]:
         """Closes the last segment: SegmentSummaries, rows, first offset, the offset behind the last."""
 
+@final
 class AbortedFilter:
     """Which batches of a fetch a consumer with `read_committed` gets; see `magicbyte.state`."""
 
@@ -815,6 +822,7 @@ class AbortedFilter:
     def admit(self, batch: RecordBatch | LegacyBatch) -> str:
         """What happens to the next batch: `deliver`, `aborted` or `control`."""
 
+@final
 class LeaderEpochs:
     """Leader epochs; see `magicbyte.state.LeaderEpochs`."""
 
@@ -832,11 +840,13 @@ class LeaderEpochs:
         self, log_end_offset: int, leader: LeaderEpochs, leader_end_offset: int
     ) -> tuple[int | None, list[tuple[int, tuple[int, int] | None]]]: ...
 
+@final
 class VerificationGuard:
     """Stands for one verification of a transaction; a new one verifies nothing."""
 
     def __new__(cls) -> Self: ...
 
+@final
 class ProducerState:
     """Producer state; see `magicbyte.state.ProducerState`."""
 
@@ -850,6 +860,9 @@ class ProducerState:
         guard: VerificationGuard | None = None,
     ) -> tuple[str, str, tuple[int, int, int, int, int] | None]: ...
     def apply(self, batch: RecordBatch | LegacyBatch) -> tuple[int, int, int, bool, int] | None: ...
+    def apply_together(
+        self, batches: Sequence[RecordBatch | LegacyBatch]
+    ) -> list[tuple[int, int, int, bool, int]]: ...
     def start_verification(
         self, producer_id: int, sequence: int, epoch: int, supports_epoch_bump: bool, now: int
     ) -> VerificationGuard: ...
@@ -869,6 +882,7 @@ class ProducerState:
     def take_snapshot(self) -> int | None: ...
     def snapshots(self) -> dict[int, bytes]: ...
     def truncate_and_reload(self, log_start_offset: int, log_end_offset: int, now: int) -> None: ...
+    def set_log_start_offset(self, offset: int) -> None: ...
     def truncate_fully_and_start_at(self, offset: int) -> None: ...
     def remove_expired_producers(self, now: int) -> None: ...
     def delete_snapshots_before(self, offset: int) -> None: ...
