@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a target that cannot go on must fail")]
 
 mod batches;
+mod built;
 mod codecs;
 mod made;
 mod salvage;
@@ -12,6 +13,7 @@ mod sidecars;
 mod walk;
 
 pub use batches::{framing, legacy, magic2};
+pub use built::builder;
 pub use codecs::{gzip, lz4, snappy, zstd};
 pub use salvage::salvage;
 pub use sidecars::sidecars;
@@ -20,7 +22,7 @@ pub use sidecars::sidecars;
 pub type Target = fn(&[u8]);
 
 /// Every target with its name, which is also that of its corpus.
-pub const TARGETS: [(&str, Target); 9] = [
+pub const TARGETS: [(&str, Target); 10] = [
     ("framing", framing),
     ("magic2", magic2),
     ("legacy", legacy),
@@ -30,4 +32,5 @@ pub const TARGETS: [(&str, Target); 9] = [
     ("zstd", zstd),
     ("sidecars", sidecars),
     ("salvage", salvage),
+    ("builder", builder),
 ];
