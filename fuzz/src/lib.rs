@@ -5,6 +5,7 @@
 
 mod append;
 mod batches;
+mod built;
 mod codecs;
 mod made;
 mod salvage;
@@ -14,6 +15,7 @@ mod walk;
 
 pub use append::append;
 pub use batches::{framing, legacy, magic2};
+pub use built::builder;
 pub use codecs::{gzip, lz4, snappy, zstd};
 pub use salvage::salvage;
 pub use sidecars::sidecars;
@@ -22,7 +24,7 @@ pub use sidecars::sidecars;
 pub type Target = fn(&[u8]);
 
 /// Every target with its name, which is also that of its corpus.
-pub const TARGETS: [(&str, Target); 10] = [
+pub const TARGETS: [(&str, Target); 11] = [
     ("framing", framing),
     ("magic2", magic2),
     ("legacy", legacy),
@@ -33,4 +35,5 @@ pub const TARGETS: [(&str, Target); 10] = [
     ("sidecars", sidecars),
     ("salvage", salvage),
     ("append", append),
+    ("builder", builder),
 ];
