@@ -140,6 +140,6 @@ def must_refuse_damage(program: Program, of: Set) -> None:
                     raise RuntimeError(f"{name} did not notice {damage} in {of.name}")
 
 
-def kafka_clients(main: str, *arguments: str) -> Program:
+def java(name: str, main: str, *arguments: str) -> Program:
     """A JVM for each file, since one that has seen several codecs runs each of them slower."""
-    return Program(("kafka-clients",), [*JAVA, f"bench.{main}", *arguments], warm_up_seconds=3)
+    return Program((name,), [*JAVA, f"bench.{main}", *arguments], warm_up_seconds=3)

@@ -26,10 +26,12 @@ PARTS = [
     "python_write",
     "converting",
     "segments",
+    "validate",
+    "compact",
 ]
 QUICK_SETS = ("s1-none", "s1-lz4", "s2-none", "s4-zstd", "s1v1-gzip")
-QUICK_PARTS = [part for part in PARTS if part != "segments"]
-TURNS, QUICK_TURNS = 5, 2
+QUICK_PARTS = PARTS[: PARTS.index("segments")]
+TURNS, QUICK_TURNS = 4, 2
 
 
 def main() -> None:
