@@ -156,8 +156,6 @@ QUICK ?=
 bench: $(VENV)/bench
 	. $(BIN)/activate && maturin develop --quiet --release && rm -f $(VENV)/built
 	$(BIN)/python benches/python/run.py $(if $(QUICK),--quick)
-	$(BIN)/python benches/python/compact.py
-	$(BIN)/python benches/python/validate.py
 
 bench-spark: $(VENV)/requirements
 	. $(BIN)/activate && maturin develop --quiet --release && rm -f $(VENV)/built

@@ -9,7 +9,6 @@ import pyarrow as pa
 from bench import Bench
 from figures import figure
 from loops import arrow_stream, count_rows
-from processes import unpin
 from ratios import Comparison, in_turn
 from sets import Set
 
@@ -18,7 +17,6 @@ SETS = ("s1-none", "s1-gzip", "s1-snappy", "s1-lz4", "s1-zstd")
 
 
 def measure(bench: Bench) -> None:
-    unpin()
     for of in bench.chosen(*SETS):
         with bench.guarded(f"{PART}, {of.name}"):
             data = of.path.read_bytes()

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from figures import Figure
-from programs import Absent
+from programs import Absent, Program, damaged_copies, must_refuse
 from sets import Manifest, Set
 
 
@@ -30,6 +30,20 @@ class Bench:
         self.figures.append(figure)
         what = ", ".join(filter(None, (figure.part, figure.work, figure.on)))
         print(f"{what}: {figure} x {figure.peer}", flush=True)
+
+    def refusing(self, programs: list[Program], of: Set) -> list[Program]:
+        """The programs, with those inside of them that refuse damage."""
+        working = []
+        with damaged_copies(of) as copies:
+            for program in programs:
+                names = []
+                for name in program.names:
+                    with self.guarded(f"{name} on {of.name}"):
+                        must_refuse(program.only(name), of, copies)
+                        names.append(name)
+                if names:
+                    working.append(program.only(*names))
+        return working
 
     @contextmanager
     def guarded(self, what: str) -> Iterator[None]:

@@ -1,30 +1,27 @@
-"""Compaction against Kafka's own cleaner: the same logs, the same memory for keys. Writes its section of
-docs/benchmarks.md.
+"""Compaction against Kafka's own cleaner: the same logs, the same memory for keys."""
 
-    python benches/python/compact.py [--turns 3]
-"""
-
-import argparse
 import random
 import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import document
 import magicbyte
 import sets
+from bench import Bench
+from figures import only_ratio
 from magicbyte import Compression, RecordsBuilder, _core
 from processes import pin
 from programs import example
 from ratios import Comparison
-from report import cpu, first_line, project_version
 
 DIRECTORY = sets.DATA / "compact"
 BROKER = sets.PROJECT / "target" / "kafka-broker"
-TITLE = "Compacting"
+TITLE = PART = "Compacting"
+# Of each log: it takes long.
+MOST_TURNS = 3
 NOW = 1_800_000_000_000
 BATCH = 100
 VALUE = 100
@@ -64,20 +61,25 @@ class Took:
     peak: int = 0
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--output", type=Path, default=sets.PROJECT / "docs" / "benchmarks.md")
-    arguments = parser.parse_args()
+def measure(bench: Bench) -> None:
     program = example("bench_compact")
     subprocess.run(["make", "-s", "target/kafka-broker/stamp"], cwd=sets.PROJECT, check=True)
     for log in LOGS:
         if not log.path.exists():
             write(log)
     pin()
-    took = {log: [turn(log, program) for _ in range(arguments.turns)] for log in LOGS}
-    document.update(arguments.output, {TITLE: section(took, arguments.turns)})
-    print(f"wrote {arguments.output}")
+    turns = min(bench.turns, MOST_TURNS)
+    took = {}
+    for log in LOGS:
+        with bench.guarded(f"{PART}, {log.name}"):
+            took[log] = [turn(log, program) for _ in range(turns)]
+            bench.add(only_ratio(PART, "", log.name, "Kafka's cleaner", speeds(took[log], "cpu")))
+    bench.sections[TITLE] = section(took, turns)
+
+
+def speeds(turns: list[tuple[Took, Took]], clock: str) -> Comparison:
+    ours, theirs = ([1 / getattr(one, clock) for one in side] for side in zip(*turns, strict=True))
+    return Comparison(ours, theirs)
 
 
 def write(log: Log) -> None:
@@ -137,7 +139,7 @@ def turn(log: Log, program: Path) -> tuple[Took, Took]:
     also_left = sum(file.stat().st_size for file in target.glob("*.log"))
     also_kept = sum(batch.record_count or 0 for batch in magicbyte.PartitionLog(target).batches())
     if kept != also_kept or (log.codec == Compression.NONE and left != also_left):
-        raise SystemExit(f"{log.name}: {kept} records, {left} bytes; Kafka: {also_kept}, {also_left}")
+        raise RuntimeError(f"{log.name}: {kept} records, {left} bytes; Kafka: {also_kept}, {also_left}")
     shutil.rmtree(target)
     return ours, theirs
 
@@ -152,10 +154,8 @@ def java(line: str) -> str:
 
 def section(took: dict[Log, list[tuple[Took, Took]]], turns: int) -> str:
     lines = [
-        f"Written by `benches/python/compact.py` on {datetime.now(UTC):%Y-%m-%d}; {cpu()},"
-        f" magicbyte {project_version()}, {first_line(['java', '--version'])}; turns: {turns}.",
-        "",
         document.bullets(
+            f"{document.written('make bench')} Turns: {turns}.",
             "`compact_partition` against Kafka's own `Cleaner` (4.3.1) on the same log, one thread each, the"
             " same memory for the map of keys. Time is CPU time: of our whole process, indexes and the"
             " header scan included; of Kafka's cleaner thread alone, without its JVM's other threads.",
@@ -169,8 +169,7 @@ def section(took: dict[Log, list[tuple[Took, Took]]], turns: int) -> str:
         "|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for log, turns_of in took.items():
-        times = Comparison([1 / o.cpu for o, _ in turns_of], [1 / t.cpu for _, t in turns_of])
-        walls = Comparison([1 / o.wall for o, _ in turns_of], [1 / t.wall for _, t in turns_of])
+        times, walls = speeds(turns_of, "cpu"), speeds(turns_of, "wall")
         ours, theirs = (sorted(one) for one in zip(*((o.cpu, t.cpu) for o, t in turns_of), strict=True))
         middle = len(ours) // 2
         peak = max(o.peak for o, _ in turns_of)
@@ -179,7 +178,3 @@ def section(took: dict[Log, list[tuple[Took, Took]]], turns: int) -> str:
             f" {theirs[middle]:.2f} | {times} | {walls} | {peak >> 20} MiB |"
         )
     return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    main()

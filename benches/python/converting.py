@@ -8,7 +8,6 @@ import programs
 import sets
 from bench import Bench
 from figures import only_ratio
-from processes import unpin
 from ratios import Comparison
 
 PART = "Convert"
@@ -18,7 +17,6 @@ DATA = "gzip of magic 1 to zstd of magic 2"
 
 def measure(bench: Bench) -> None:
     converter = programs.example("bench_convert")
-    unpin()
     for of in bench.chosen(SET):
         partition = sets.partition(of, "convert")
         command = [converter, partition, sets.DATA / "converted", of.expected.records, bench.turns]

@@ -63,6 +63,12 @@ FLOORS = [
     *each(6, "Write in Python", "append_arrow", "aiokafka", {"s1-none": 4.3}),
     *each(6, "Query", "DuckDB", "aiokafka into pyarrow", {"s1-none": 6}),
     *each(6, "Query", "polars", "aiokafka into pyarrow", {"s1-none": 6}),
+    # What a broker does.
+    *each(7, "Validate appends", "to producer", "LogValidator",
+          {"s1-none": 2, "s2-none": 2, "s1-gzip": 1.2, "s1-snappy": 1.2, "s1-lz4": 1.2, "s1-zstd": 1.2,
+           "s2-zstd": 1.2}),
+    *each(7, "Compacting", "", "Kafka's cleaner",
+          {"updates-none": 2, "updates-lz4": 2, "updates-zstd": 2, "distinct": 2}),
 ]
 # fmt: on
 

@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -37,11 +39,15 @@ class Program:
         arguments = [path, of.expected.records, of.expected.bytes, warm_up, rounds]
         return subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, check=False)
 
-    def rates(self, of: Set) -> dict[str, float]:
-        """The best round of each: what else runs on the machine can only slow one down."""
-        done = self.run(of.path, of, self.warm_up_seconds, ROUNDS_IN_A_PROCESS)
+    def must_run(self, of: Set, warm_up: float, rounds: int) -> "subprocess.CompletedProcess[str]":
+        done = self.run(of.path, of, warm_up, rounds)
         if done.returncode != 0:
             raise RuntimeError(f"{', '.join(self.names)} on {of.name}: {done.stderr.strip()}")
+        return done
+
+    def rates(self, of: Set) -> dict[str, float]:
+        """The best round of each: what else runs on the machine can only slow one down."""
+        done = self.must_run(of, self.warm_up_seconds, ROUNDS_IN_A_PROCESS)
         best: dict[str, float] = {}
         for name, number in self.named_numbers(done.stdout):
             best[name] = max(best.get(name, 0), number)
@@ -49,7 +55,7 @@ class Program:
 
     def sizes(self, of: Set) -> dict[str, int]:
         """The bytes that each wrote in a pass, which it says at the end."""
-        printed = self.run(of.path, of, 0, 0).stderr
+        printed = self.must_run(of, 0, 0).stderr
         return {name: int(size) for name, size in self.named_numbers(printed)}
 
     def write(self, records: Set, to: Path) -> None:
@@ -129,17 +135,25 @@ def compare(programs: list[Program], on: Set, turns: int) -> dict[str, Compariso
     return {name: Comparison(ours[name], peers[name]) for name in peers}
 
 
-def must_refuse_damage(program: Program, of: Set) -> None:
-    """Shows that a rate is printed only for right results, CRC included: by each that is in the program."""
+@contextmanager
+def damaged_copies(of: Set) -> Iterator[dict[str, Path]]:
+    """Files that no program may take for the set."""
     with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "damaged.log"
+        copies = {}
         for damage, data in damaged(of.path.read_bytes()).items():
-            path.write_bytes(data)
-            for name in program.names:
-                if program.only(name).run(path, of, 0, 1).returncode == 0:
-                    raise RuntimeError(f"{name} did not notice {damage} in {of.name}")
+            copies[damage] = Path(directory) / f"{damage}.log"
+            copies[damage].write_bytes(data)
+        yield copies
 
 
-def kafka_clients(main: str, *arguments: str) -> Program:
+def must_refuse(program: Program, of: Set, copies: dict[str, Path]) -> None:
+    """Shows that a rate is printed for right results, CRC included, and only for them."""
+    program.must_run(of, 0, 1)
+    for damage, path in copies.items():
+        if program.run(path, of, 0, 1).returncode == 0:
+            raise RuntimeError(f"{', '.join(program.names)} did not notice {damage} in {of.name}")
+
+
+def java(name: str, main: str, *arguments: str) -> Program:
     """A JVM for each file, since one that has seen several codecs runs each of them slower."""
-    return Program(("kafka-clients",), [*JAVA, f"bench.{main}", *arguments], warm_up_seconds=3)
+    return Program((name,), [*JAVA, f"bench.{main}", *arguments], warm_up_seconds=3)

@@ -15,6 +15,7 @@ import python_write
 import queries
 import rust_read
 import rust_write
+import validate
 from figures import Figure, Figures
 from floors import BEST_PEER, EQUAL_SIZE, FLOORS, Floor, judged
 
@@ -71,6 +72,7 @@ def publish(
         "Writing in Rust": rows(figures.of(rust_write.PART)),
         "Writing in Python": rows(figures.of(python_write.PART)),
         "Converting": CONVERT + rows(figures.of(converting.PART)),
+        "Validating appends": VALIDATE + rows(figures.of(validate.PART)),
         "Runs": runs(figures),
     }
     document.update(path, own | dict(sections or {}), head(path))
@@ -80,6 +82,12 @@ QUERY = """\
 `select count(*), sum(octet_length(value)) from log`, from the file to the answer, in CPU time: over
 `PartitionLog` itself, and over a table of offset, timestamp, key and value made by aiokafka's loop; then
 with nothing but the values on both sides, as one writes it for this query alone.
+
+"""
+VALIDATE = """\
+Batches as a producer sends them, one append each: CRC, the checks of every record (keys and values are not
+touched), offsets and leader epoch set in place, or written anew with another codec. The peer is a batch's
+`isValid` and `LogValidator` of kafka-storage 4.3.1, as `UnifiedLog` calls them. Processes in turn, CPU time.
 
 """
 THREADS = """\

@@ -5,7 +5,6 @@ from bench import Bench
 from figures import figure
 from processes import pin
 from programs import MAGICBYTE, NAMES, Program
-from sets import Set
 
 PART = "Read in Rust"
 CRATES = ("krabka-protocol iterator", "krabka-protocol visitor", "kafka-protocol")
@@ -24,24 +23,10 @@ def measure(bench: Bench) -> None:
         peers.append(Program(GO, [str(programs.go_peers()), NAMES], warm_up_seconds=0.3))
     pin()
     for of in bench.sets:
-        chosen = [ours, programs.kafka_clients("Decode")]
+        chosen = [ours, programs.java("kafka-clients", "Decode")]
         if of.name.startswith(WITH_PEERS):
             chosen += peers
         with bench.guarded(f"{PART}, {of.name}"):
-            working = refusing(bench, chosen, of)
+            working = bench.refusing(chosen, of)
             for name, compared in programs.compare(working, of, bench.turns).items():
                 bench.add(figure(PART, "", of.name, name, compared))
-
-
-def refusing(bench: Bench, all_programs: list[Program], of: Set) -> list[Program]:
-    """The programs, with those inside of them that refuse damage."""
-    working = []
-    for program in all_programs:
-        names = []
-        for name in program.names:
-            with bench.guarded(f"{name} on {of.name}"):
-                programs.must_refuse_damage(program.only(name), of)
-                names.append(name)
-        if names:
-            working.append(program.only(*names))
-    return working

@@ -14,7 +14,6 @@ from bench import Bench
 from figures import figure
 from processes import pin
 from programs import MAGICBYTE, NAMES, Program
-from rust_read import refusing
 from sets import JAVA, Set
 
 PART = "Write in Rust"
@@ -32,14 +31,14 @@ def measure(bench: Bench) -> None:
         records = bench.manifest.named(f"{shape}-none")
         for of in bench.chosen(*(f"{shape}-{codec}" for codec in codecs)):
             ours = Program((MAGICBYTE,), [example, of.codec], warm_up_seconds=0.3)
-            theirs = programs.kafka_clients("Encode", of.codec)
+            theirs = programs.java("kafka-clients", "Encode", of.codec)
             chosen = [ours, theirs]
             if peers:
                 command = [str(peers), "write", of.codec, NAMES]
                 chosen.append(Program((MAGICBYTE, *CRATES), command, warm_up_seconds=0.2))
             with bench.guarded(f"{PART}, {of.name}"):
                 must_be_read_by_the_other_side(ours, theirs, records)
-                compare(bench, refusing(bench, chosen, records), of, records)
+                compare(bench, bench.refusing(chosen, records), of, records)
 
 
 def compare(bench: Bench, working: list[Program], of: Set, records: Set) -> None:

@@ -15,13 +15,14 @@ import pytest
 import python_write
 import report
 import sets
+from bench import Bench
 from figures import Figures, figure
 from floors import BEST_PEER, FLOORS, Floor, judged
 from loops import Loop
 from magicbyte import Compression
 from programs import Program
 from ratios import Comparison, in_turn
-from sets import Found, Set
+from sets import Found, Manifest, Set
 
 BATCHES, RECORDS = 4, 25
 CODECS = [Compression.NONE, Compression.ZSTD]
@@ -98,7 +99,8 @@ def test_a_program_has_no_rate_on_damage(
     arguments = {"bench_decode": [], "bench_encode": ["lz4"]}[name]
     program = Program(("magicbyte",), [str(examples[name]), *arguments], warm_up_seconds=0)
     assert program.rates(of)["magicbyte"] > 0
-    programs.must_refuse_damage(program, of)
+    with programs.damaged_copies(of) as copies:
+        programs.must_refuse(program, of, copies)
     for bad in broken(of, codec).values():
         of.path.write_bytes(bad)
         with pytest.raises(RuntimeError, match="magicbyte on s1-test"):
@@ -119,8 +121,22 @@ def test_what_the_writing_program_wrote_has_all_records(
 
 def test_a_program_that_does_not_look_is_found(of: Set) -> None:
     careless = Program(("careless",), [sys.executable, "-c", "print(1)"], warm_up_seconds=0)
-    with pytest.raises(RuntimeError, match="careless did not notice a flipped byte"):
-        programs.must_refuse_damage(careless, of)
+    with programs.damaged_copies(of) as copies:
+        with pytest.raises(RuntimeError, match="careless did not notice a flipped byte"):
+            programs.must_refuse(careless, of, copies)
+        with pytest.raises(RuntimeError, match="careless did not notice a missing batch"):
+            programs.must_refuse(careless, of, {"a missing batch": copies["a missing batch"]})
+
+
+def test_the_rest_goes_on_without_what_does_not_look(examples: dict[str, Path], of: Set) -> None:
+    careless = Program(("careless",), [sys.executable, "-c", "print(1)"], warm_up_seconds=0)
+    ours = Program(("magicbyte",), [str(examples["bench_decode"])], warm_up_seconds=0)
+    bench = Bench(Manifest("a test", [of]), [of], turns=1)
+    assert bench.refusing([ours, careless], of) == [ours]
+    assert bench.problems == [f"careless on {of.name}: careless did not notice a flipped byte in {of.name}"]
+    with bench.guarded("a peer"):
+        raise programs.Absent("a tool is not installed here")
+    assert bench.absent == ["a peer: a tool is not installed here"]
 
 
 def test_a_builder_that_loses_a_record_is_found(of: Set) -> None:
