@@ -21,7 +21,7 @@ pub(super) struct PyRecordsBuilder {
     built: Mutex<Vec<u8>>,
 }
 
-type Content<'a> = Option<Cow<'a, [u8]>>;
+pub(super) type Content<'a> = Option<Cow<'a, [u8]>>;
 
 impl PyRecordsBuilder {
     fn lock(&self) -> MutexGuard<'_, RecordsBuilder> {
@@ -40,7 +40,7 @@ impl PyRecordsBuilder {
         let appended = match headers {
             None => self.lock().append(offset, timestamp, key.as_deref(), value.as_deref(), &[]),
             Some(headers) => {
-                let items = self.items(headers)?;
+                let items = pairs(headers)?;
                 let headers = self.headers(py, &items)?;
                 let headers = borrowed(&headers);
                 self.lock().append(offset, timestamp, key.as_deref(), value.as_deref(), &headers)
@@ -59,13 +59,6 @@ impl PyRecordsBuilder {
         let place = (tuple.get_borrowed_item(0)?.extract()?, tuple.get_borrowed_item(1)?.extract()?);
         let (key, value) = (tuple.get_borrowed_item(2)?, tuple.get_borrowed_item(3)?);
         self.append_objects(py, place, (Some(&key), Some(&value)), headers.as_deref())
-    }
-
-    fn items<'py>(
-        &self,
-        headers: &Bound<'py, PyAny>,
-    ) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
-        headers.try_iter()?.map(|header| header?.extract()).collect()
     }
 
     fn headers<'a>(
@@ -91,17 +84,24 @@ fn no_record() -> PyErr {
     PyTypeError::new_err("expected tuples (offset, timestamp, key, value[, headers]) or records")
 }
 
-fn borrowed<'a>(headers: &'a [(Cow<'_, [u8]>, Content<'_>)]) -> Vec<Header<'a>> {
+/// Headers as they are given: keys and values.
+pub(super) fn pairs<'py>(
+    headers: &Bound<'py, PyAny>,
+) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
+    headers.try_iter()?.map(|header| header?.extract()).collect()
+}
+
+pub(super) fn borrowed<'a>(headers: &'a [(Cow<'_, [u8]>, Content<'_>)]) -> Vec<Header<'a>> {
     headers.iter().map(|(key, value)| Header { key, value: value.as_deref() }).collect()
 }
 
 /// Null for an argument that is None or left out.
-fn optional<'a>(object: Option<&'a Bound<'_, PyAny>>) -> PyResult<Content<'a>> {
+pub(super) fn optional<'a>(object: Option<&'a Bound<'_, PyAny>>) -> PyResult<Content<'a>> {
     object.filter(|object| !object.is_none()).map(content).transpose()
 }
 
 /// A str as UTF-8, its surrogate escapes as the bytes they came from; or bytes.
-fn header_key<'a>(key: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
+pub(super) fn header_key<'a>(key: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     let Ok(text) = key.cast::<PyString>() else { return content(key) };
     match text.to_str() {
         Ok(text) => Ok(Cow::Borrowed(text.as_bytes())),
@@ -238,7 +238,7 @@ impl PyRecordsBuilder {
         headers: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<bool> {
         let (key, value) = (optional(key)?, optional(value)?);
-        let items = headers.map(|headers| self.items(headers)).transpose()?.unwrap_or_default();
+        let items = headers.map(pairs).transpose()?.unwrap_or_default();
         let headers = self.headers(py, &items)?;
         let headers = borrowed(&headers);
         Ok(self.lock().has_room_for(timestamp, key.as_deref(), value.as_deref(), &headers))

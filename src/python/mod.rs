@@ -3,6 +3,7 @@
 mod arrow;
 mod batch;
 mod builder;
+mod compat;
 mod errors;
 mod facade;
 mod jobs;
@@ -28,6 +29,10 @@ mod _core {
     #[pymodule_export]
     use super::builder::PyRecordsBuilder;
     #[pymodule_export]
+    use super::compat::{
+        compat_counts, compat_crc32c, compat_decode_varint, compat_encode_varint, compat_size_of_varint,
+    };
+    #[pymodule_export]
     use super::jobs::{
         PyChunkDecoder, list_partition, offset_for_timestamp, plan_partition, reconcile, survey_segment,
         trim_chunk,
@@ -52,6 +57,7 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::objects::add_types(module)?;
+        super::compat::add_types(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("DEFAULT_MAX_DECOMPRESSED_BYTES", crate::DEFAULT_MAX_DECOMPRESSED_BYTES)
     }

@@ -20,10 +20,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyType;
+use pyo3::types::{PyDict, PyTuple, PyType};
 
 use super::record::{self, Entry, IndexedBatch, Slice};
 
@@ -41,6 +41,8 @@ struct IteratorObject {
     holder: *mut ffi::PyObject,
     batch: *const IndexedBatch,
     next: usize,
+    /// What it makes.
+    kind: &'static Kind,
 }
 
 /// What a memoryview of a key or value is a view of.
@@ -53,7 +55,7 @@ struct ExporterObject {
 }
 
 /// A type of ours and memory of its objects to use again.
-struct Kind {
+pub(super) struct Kind {
     type_object: AtomicPtr<ffi::PyTypeObject>,
     free: UnsafeCell<FreeList>,
     size: usize,
@@ -70,7 +72,7 @@ const FREE_OBJECTS: usize = 128;
 // SAFETY: `free` is touched only by `allocate` and `release`, with the GIL held (Attached).
 unsafe impl Sync for Kind {}
 
-static RECORD: Kind = Kind::new(size_of::<RecordObject>());
+pub(super) static RECORD: Kind = Kind::of_records();
 static ITERATOR: Kind = Kind::new(size_of::<IteratorObject>());
 static EXPORTER: Kind = Kind::new(size_of::<ExporterObject>());
 
@@ -80,14 +82,22 @@ impl Kind {
         Self { type_object: AtomicPtr::new(ptr::null_mut()), free: UnsafeCell::new(free), size }
     }
 
+    /// For a type of records.
+    pub(super) const fn of_records() -> Self {
+        Self::new(size_of::<RecordObject>())
+    }
+
     fn make(
         &self,
         py: Python<'_>,
         name: &'static CStr,
         slots: &mut [ffi::PyType_Slot],
+        callable: bool,
     ) -> PyResult<Py<PyType>> {
-        let flags =
-            ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION | ffi::Py_TPFLAGS_IMMUTABLETYPE;
+        let mut flags = ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_IMMUTABLETYPE;
+        if !callable {
+            flags |= ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION;
+        }
         let mut spec = ffi::PyType_Spec {
             name: name.as_ptr(),
             basicsize: self.size as c_int,
@@ -149,8 +159,52 @@ unsafe fn release(kind: &Kind, object: *mut ffi::PyObject) {
     }
 }
 
-/// An iterator over the batch's records.
-pub(super) fn iterate(py: Python<'_>, batch: Py<IndexedBatch>) -> PyResult<Py<PyAny>> {
+/// A type whose objects are records of indexed batches.
+pub(super) trait RecordType: 'static {
+    const NAME: &'static CStr;
+    const DOC: &'static CStr;
+    const FIELDS: &'static [Field];
+    /// A method without arguments.
+    const METHOD: Option<(&'static CStr, Getter)> = None;
+    /// Makes an object when Python code calls the type; by default it cannot.
+    const NEW: Option<Constructor> = None;
+
+    fn kind() -> &'static Kind;
+    fn repr(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>>;
+}
+
+/// What a getter does in safe code.
+pub(super) type Getter = fn(&Bound<'_, IndexedBatch>, &Entry) -> PyResult<Py<PyAny>>;
+/// Positional and keyword arguments to an object of the type.
+pub(super) type Constructor = fn(&Bound<'_, PyTuple>, Option<&Bound<'_, PyDict>>) -> PyResult<Py<PyAny>>;
+
+/// An attribute of a record, and its docstring.
+pub(super) struct Field {
+    name: &'static CStr,
+    get: Get,
+    doc: &'static CStr,
+}
+
+impl Field {
+    pub(super) const fn new(name: &'static CStr, get: Get, doc: &'static CStr) -> Self {
+        Self { name, get, doc }
+    }
+}
+
+/// How an attribute is read: the hot ones in C's calling convention, the others in safe code.
+pub(super) enum Get {
+    Offset,
+    Timestamp,
+    Attributes,
+    Key,
+    Value,
+    KeyBytes,
+    ValueBytes,
+    By(Getter),
+}
+
+/// An iterator over the batch's records, which makes objects of this kind.
+pub(super) fn iterate(py: Python<'_>, batch: Py<IndexedBatch>, kind: &'static Kind) -> PyResult<Py<PyAny>> {
     let inside: *const IndexedBatch = batch.bind(py).get();
     // SAFETY: Attached; all fields are written before the object is handed out; `into_ptr` gives the
     // iterator the reference to its holder.
@@ -162,26 +216,70 @@ pub(super) fn iterate(py: Python<'_>, batch: Py<IndexedBatch>) -> PyResult<Py<Py
         (*iterator).holder = batch.into_ptr();
         (*iterator).batch = inside;
         (*iterator).next = 0;
+        (*iterator).kind = kind;
         Ok(Bound::from_owned_ptr(py, iterator.cast()).unbind())
     }
 }
 
-unsafe extern "C" fn iterator_next(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: Attached, Layout, Holder. The entry is one of the batch's, checked by `get`. Null without an
-    // exception is the end.
+/// An object for this record of the batch; none if it has no such record.
+pub(super) fn record_at(
+    batch: &Bound<'_, IndexedBatch>,
+    index: usize,
+    kind: &'static Kind,
+) -> PyResult<Option<Py<PyAny>>> {
+    let py = batch.py();
+    let inside: *const IndexedBatch = batch.get();
+    // SAFETY: the GIL is held, and the pointers are a batch's and its object's; a new reference or null.
     unsafe {
-        let iterator = slf.cast::<IteratorObject>();
-        let entries = &(&*(*iterator).batch).entries;
-        let Some(entry) = entries.get((*iterator).next) else { return ptr::null_mut() };
-        let record = allocate(&RECORD).cast::<RecordObject>();
+        match new_record(batch.as_ptr(), inside, index, kind) {
+            None => Ok(None),
+            Some(made) => Bound::from_owned_ptr_or_err(py, made).map(|made| Some(made.unbind())),
+        }
+    }
+}
+
+/// A record of the batch; none if there is no such one, null with an exception set if memory is short.
+///
+/// # Safety
+/// Attached; `holder` is the object of `batch`; the kind's type was made.
+unsafe fn new_record(
+    holder: *mut ffi::PyObject,
+    batch: *const IndexedBatch,
+    index: usize,
+    kind: &Kind,
+) -> Option<*mut ffi::PyObject> {
+    // SAFETY: Attached, Holder; the entry is one of the batch's, checked by `get`; all fields are written
+    // before the object is handed out.
+    unsafe {
+        let entry = (&(*batch).entries).get(index)?;
+        let record = allocate(kind).cast::<RecordObject>();
         if !record.is_null() {
-            (*iterator).next += 1;
-            ffi::Py_INCREF((*iterator).holder);
-            (*record).holder = (*iterator).holder;
-            (*record).batch = (*iterator).batch;
+            ffi::Py_INCREF(holder);
+            (*record).holder = holder;
+            (*record).batch = batch;
             (*record).entry = entry;
         }
-        record.cast()
+        Some(record.cast())
+    }
+}
+
+unsafe extern "C" fn iterator_next(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: Attached, Layout, Holder. Null without an exception is the end.
+    unsafe {
+        let iterator = slf.cast::<IteratorObject>();
+        let (holder, batch) = ((*iterator).holder, (*iterator).batch);
+        match new_record(holder, batch, (*iterator).next, (*iterator).kind) {
+            Some(record) => {
+                (*iterator).next += usize::from(!record.is_null());
+                record
+            }
+            None => {
+                let py = Python::assume_attached();
+                (&(*batch).failure)
+                    .as_ref()
+                    .map_or(ptr::null_mut(), |failure| guarded(py, || Err(failure(py))))
+            }
+        }
     }
 }
 
@@ -209,9 +307,16 @@ macro_rules! dealloc {
         }
     };
 }
-dealloc!(record_dealloc, RecordObject, RECORD);
 dealloc!(iterator_dealloc, IteratorObject, ITERATOR);
 dealloc!(exporter_dealloc, ExporterObject, EXPORTER);
+
+unsafe extern "C" fn record_dealloc<T: RecordType>(slf: *mut ffi::PyObject) {
+    // SAFETY: Attached, Layout; CPython calls this once, when the count is 0, for objects of T's type.
+    unsafe {
+        ffi::Py_DECREF((*slf.cast::<RecordObject>()).holder);
+        release(T::kind(), slf);
+    }
+}
 
 unsafe extern "C" fn exporter_getbuffer(
     slf: *mut ffi::PyObject,
@@ -333,41 +438,70 @@ macro_rules! slice_getters {
 slice_getters!(get_key_bytes, get_key, key);
 slice_getters!(get_value_bytes, get_value, value);
 
-/// A getter whose work is a safe function: errors become exceptions, and so does a panic.
-macro_rules! safe_getter {
-    ($name:ident, $work:path) => {
-        unsafe extern "C" fn $name(slf: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
-            // SAFETY: Attached, Layout; the holder is borrowed from a record that the caller keeps.
-            let (py, batch, entry) = unsafe {
-                let py = Python::assume_attached();
-                let holder = Bound::from_borrowed_ptr(py, (*slf.cast::<RecordObject>()).holder);
-                // The holder of a record is an IndexedBatch (Holder).
-                (py, holder.cast_into_unchecked::<IndexedBatch>(), parts(slf).1)
-            };
-            match catch_unwind(AssertUnwindSafe(|| $work(&batch, entry))) {
-                Ok(Ok(object)) => object.into_ptr(),
-                Ok(Err(error)) => {
-                    error.restore(py);
-                    ptr::null_mut()
-                }
-                Err(_) => {
-                    PyRuntimeError::new_err("magicbyte panicked: please report this").restore(py);
-                    ptr::null_mut()
-                }
-            }
-        }
+/// Calls safe code with a record's batch and entry: errors become exceptions, and so does a panic.
+///
+/// # Safety
+/// Attached; `slf` is an object of a record type.
+unsafe fn call(slf: *mut ffi::PyObject, work: Getter) -> *mut ffi::PyObject {
+    // SAFETY: Attached, Layout; the holder of a record is an IndexedBatch (Holder), and is borrowed from
+    // a record that the caller keeps.
+    let (py, batch, entry) = unsafe {
+        let py = Python::assume_attached();
+        let holder = Bound::from_borrowed_ptr(py, (*slf.cast::<RecordObject>()).holder);
+        (py, holder.cast_into_unchecked::<IndexedBatch>(), parts(slf).1)
     };
+    guarded(py, || work(&batch, entry))
 }
-safe_getter!(get_timestamp_type, record::timestamp_type);
-safe_getter!(get_headers, record::headers);
-safe_getter!(get_headers_raw, record::headers_raw);
-safe_getter!(get_sequence, record::sequence);
-safe_getter!(get_control, record::control);
-safe_getter!(repr_of, record::repr);
 
-unsafe extern "C" fn record_repr(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: as CPython calls it, which is as it calls a getter.
-    unsafe { repr_of(slf, ptr::null_mut()) }
+/// The object that `work` makes, or null with its error, or the news of its panic, as exception.
+fn guarded(py: Python<'_>, work: impl FnOnce() -> PyResult<Py<PyAny>>) -> *mut ffi::PyObject {
+    let error = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(object)) => return object.into_ptr(),
+        Ok(Err(error)) => error,
+        Err(_) => PyRuntimeError::new_err("magicbyte panicked: please report this"),
+    };
+    error.restore(py);
+    ptr::null_mut()
+}
+
+unsafe extern "C" fn get_by(slf: *mut ffi::PyObject, getter: *mut c_void) -> *mut ffi::PyObject {
+    // SAFETY: `getter` is what `getset` made of a `&'static Getter`; CPython passes a record.
+    unsafe { call(slf, *getter.cast::<Getter>()) }
+}
+
+unsafe extern "C" fn record_repr<T: RecordType>(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: CPython passes a record.
+    unsafe { call(slf, T::repr) }
+}
+
+unsafe extern "C" fn record_method<T: RecordType>(
+    slf: *mut ffi::PyObject,
+    _: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    match T::METHOD {
+        // SAFETY: CPython passes a record.
+        Some((_, work)) => unsafe { call(slf, work) },
+        None => ptr::null_mut(),
+    }
+}
+
+unsafe extern "C" fn record_new<T: RecordType>(
+    _: *mut ffi::PyTypeObject,
+    arguments: *mut ffi::PyObject,
+    keywords: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: Attached; CPython passes a tuple, and a dict or null, which it keeps for the call.
+    let (py, arguments, keywords) = unsafe {
+        let py = Python::assume_attached();
+        let arguments = Bound::from_borrowed_ptr(py, arguments).cast_into_unchecked::<PyTuple>();
+        let keywords = Bound::from_borrowed_ptr_or_opt(py, keywords)
+            .map(|keywords| keywords.cast_into_unchecked::<PyDict>());
+        (py, arguments, keywords)
+    };
+    guarded(py, || match T::NEW {
+        Some(new) => new(&arguments, keywords.as_ref()),
+        None => Err(PyTypeError::new_err("cannot create instances: batches make them")),
+    })
 }
 
 /// A table that CPython keeps pointers into.
@@ -376,32 +510,6 @@ struct Table<T, const N: usize>(UnsafeCell<[T; N]>);
 
 // SAFETY: only CPython reads the tables, after they were made; nobody writes to them.
 unsafe impl<T, const N: usize> Sync for Table<T, N> {}
-
-const fn getter(name: &'static CStr, get: ffi::getter, doc: &'static CStr) -> ffi::PyGetSetDef {
-    ffi::PyGetSetDef {
-        name: name.as_ptr(),
-        get: Some(get),
-        set: None,
-        doc: doc.as_ptr(),
-        closure: ptr::null_mut(),
-    }
-}
-
-static RECORD_GETTERS: Table<ffi::PyGetSetDef, 13> = Table(UnsafeCell::new([
-    getter(c"offset", get_offset, c"Absolute offset in the partition."),
-    getter(c"timestamp", get_timestamp, c"Milliseconds since 1970; -1 for none."),
-    getter(c"timestamp_type", get_timestamp_type, c"Whose clock the timestamp is."),
-    getter(c"key", get_key, c"The key: a read-only memoryview, or None for null."),
-    getter(c"value", get_value, c"The value: a read-only memoryview, or None for null."),
-    getter(c"key_bytes", get_key_bytes, c"The key, copied; None for null."),
-    getter(c"value_bytes", get_value_bytes, c"The value, copied; None for null."),
-    getter(c"headers", get_headers, c"The headers in order: (key, memoryview or None)."),
-    getter(c"headers_raw", get_headers_raw, c"The headers in order, as bytes, copied."),
-    getter(c"sequence", get_sequence, c"The producer's sequence number, -1 for none; None before magic 2."),
-    getter(c"attributes", get_attributes, c"The record's own attributes byte (0 to 255)."),
-    getter(c"control", get_control, c"For a record of a control batch: its type and payload; else None."),
-    ffi::PyGetSetDef { name: ptr::null(), get: None, set: None, doc: ptr::null(), closure: ptr::null_mut() },
-]));
 
 static ITERATOR_METHODS: Table<ffi::PyMethodDef, 2> = Table(UnsafeCell::new([
     ffi::PyMethodDef {
@@ -417,25 +525,62 @@ fn slot(slot: c_int, pfunc: *mut c_void) -> ffi::PyType_Slot {
     ffi::PyType_Slot { slot, pfunc }
 }
 
+fn getset(field: &'static Field) -> ffi::PyGetSetDef {
+    let mut closure: *mut c_void = ptr::null_mut();
+    let get: ffi::getter = match &field.get {
+        Get::Offset => get_offset,
+        Get::Timestamp => get_timestamp,
+        Get::Attributes => get_attributes,
+        Get::Key => get_key,
+        Get::Value => get_value,
+        Get::KeyBytes => get_key_bytes,
+        Get::ValueBytes => get_value_bytes,
+        Get::By(getter) => {
+            closure = ptr::from_ref::<Getter>(getter).cast_mut().cast();
+            get_by
+        }
+    };
+    ffi::PyGetSetDef {
+        name: field.name.as_ptr(),
+        get: Some(get),
+        set: None,
+        doc: field.doc.as_ptr(),
+        closure,
+    }
+}
+
+/// Makes a type of records. Its tables are given to CPython for good.
+pub(super) fn record_type<T: RecordType>(py: Python<'_>) -> PyResult<Py<PyType>> {
+    let mut getters: Vec<_> = T::FIELDS.iter().map(getset).collect();
+    getters.push(ffi::PyGetSetDef::default());
+    let mut slots = vec![
+        slot(ffi::Py_tp_dealloc, record_dealloc::<T> as *mut c_void),
+        slot(ffi::Py_tp_repr, record_repr::<T> as *mut c_void),
+        slot(ffi::Py_tp_getset, Box::leak(getters.into_boxed_slice()).as_mut_ptr().cast()),
+        slot(ffi::Py_tp_doc, T::DOC.as_ptr() as *mut c_void),
+    ];
+    if let Some((name, _)) = T::METHOD {
+        let method = ffi::PyMethodDef {
+            ml_name: name.as_ptr(),
+            ml_meth: ffi::PyMethodDefPointer { PyCFunction: record_method::<T> },
+            ml_flags: ffi::METH_NOARGS,
+            ml_doc: ptr::null(),
+        };
+        let methods = Box::leak(Box::new([method, ffi::PyMethodDef::zeroed()]));
+        slots.push(slot(ffi::Py_tp_methods, methods.as_mut_ptr().cast()));
+    }
+    if T::NEW.is_some() {
+        slots.push(slot(ffi::Py_tp_new, record_new::<T> as *mut c_void));
+    }
+    slots.push(slot(0, ptr::null_mut()));
+    T::kind().make(py, T::NAME, &mut slots, T::NEW.is_some())
+}
+
 /// Makes the types and adds those that people see to the module.
 pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let end = slot(0, ptr::null_mut());
-    let record = RECORD.make(
-        py,
-        c"magicbyte.Record",
-        &mut [
-            slot(ffi::Py_tp_dealloc, record_dealloc as *mut c_void),
-            slot(ffi::Py_tp_repr, record_repr as *mut c_void),
-            slot(ffi::Py_tp_getset, RECORD_GETTERS.0.get().cast()),
-            slot(
-                ffi::Py_tp_doc,
-                c"One record. Key and value are views that keep the whole batch alive.".as_ptr()
-                    as *mut c_void,
-            ),
-            end,
-        ],
-    )?;
+    let record = record_type::<record::PlainRecord>(py)?;
     let iterator = ITERATOR.make(
         py,
         c"magicbyte.RecordIterator",
@@ -447,6 +592,7 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
             slot(ffi::Py_tp_doc, c"Iterates the records of one batch.".as_ptr() as *mut c_void),
             end,
         ],
+        false,
     )?;
     EXPORTER.make(
         py,
@@ -456,6 +602,7 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
             slot(ffi::Py_bf_getbuffer, exporter_getbuffer as *mut c_void),
             end,
         ],
+        false,
     )?;
     module.add("Record", record)?;
     module.add("RecordIterator", iterator)

@@ -1,14 +1,20 @@
 //! A record's parts: a batch that was checked and indexed as a whole, and what its records' slower
 //! getters do. The objects themselves are in `objects.rs`.
 
+use std::ffi::CStr;
+use std::sync::OnceLock;
+
 use ::bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use super::errors::to_py;
+use super::objects::{Field, Get, Kind, RecordType};
 use super::{facade, objects};
+use crate::bytes::cursor::be;
+use crate::bytes::varint;
 use crate::record::{ControlRecord, ControlType, Headers, Voter};
-use crate::{Batch, Decompressor, Record, Result, TimestampType};
+use crate::{Batch, Decompressor, Error, Record, Result, TimestampType};
 
 /// A batch's bytes (decompressed) and where its records stand in them.
 #[pyclass(frozen, name = "_IndexedBatch", module = "magicbyte._core")]
@@ -17,7 +23,14 @@ pub(super) struct IndexedBatch {
     pub(super) entries: Vec<Entry>,
     is_control: bool,
     is_legacy: bool,
+    /// What comes behind the last record instead of the end: for readers that yield records up to an error.
+    pub(super) failure: Option<Failure>,
+    /// Where each record's own bytes stand, once somebody asked.
+    places: OnceLock<Vec<Slice>>,
 }
+
+/// Makes the exception.
+pub(super) type Failure = Box<dyn Fn(Python<'_>) -> PyErr + Send + Sync>;
 
 pub(super) struct Entry {
     pub(super) offset: i64,
@@ -27,7 +40,7 @@ pub(super) struct Entry {
     headers: Slice,
     header_count: u32,
     sequence: i32,
-    timestamp_type: TimestampType,
+    pub(super) timestamp_type: TimestampType,
     pub(super) attributes: u8,
 }
 
@@ -58,13 +71,25 @@ impl IndexedBatch {
         decompressor: &mut Decompressor,
         check_crcs: bool,
     ) -> Result<Self> {
+        let (indexed, error) = Self::read_until_error(data, position, decompressor, check_crcs, check_crcs)?;
+        error.map_or(Ok(indexed), Err)
+    }
+
+    /// As [`read`](Self::read), with the first error that a record has beside the records before it.
+    pub(super) fn read_until_error(
+        data: &Bytes,
+        position: u64,
+        decompressor: &mut Decompressor,
+        check_crc: bool,
+        check_inner_crcs: bool,
+    ) -> Result<(Self, Option<Error>)> {
         let batch = Batch::from_frame(data, position)?;
-        if check_crcs {
+        if check_crc {
             batch.verify()?;
         }
         let shared = batch.payload_shared(data, decompressor)?;
         let records = batch.records_in(&shared)?;
-        let records = if check_crcs { records } else { records.without_crc_check() };
+        let records = if check_inner_crcs { records } else { records.without_crc_check() };
         let base = shared.as_ptr() as usize;
         let slice_of = |slice: &[u8]| Slice {
             start: (slice.as_ptr() as usize - base) as u32,
@@ -74,7 +99,7 @@ impl IndexedBatch {
         // The count is announced, so it reserves no more than the bytes can hold.
         let mut entries =
             Vec::with_capacity(records.size_hint().1.unwrap_or(0).min(shared.len() / SMALLEST_RECORD));
-        records.visit(|record: Record<'_>| {
+        let visited = records.visit(|record: Record<'_>| {
             let (headers, header_count) = record.headers().parts();
             entries.push(Entry {
                 offset: record.offset(),
@@ -87,9 +112,35 @@ impl IndexedBatch {
                 timestamp_type: record.timestamp_type(),
                 attributes: record.attributes() as u8,
             });
-        })?;
+        });
         let (is_control, is_legacy) = (batch.is_control(), batch.magic() < 2);
-        Ok(Self { data: shared, entries, is_control, is_legacy })
+        let places = OnceLock::new();
+        let indexed = Self { data: shared, entries, is_control, is_legacy, failure: None, places };
+        Ok((indexed, visited.err()))
+    }
+
+    /// The record as it stands: in magic 2 what its length field counts, else the message with offset
+    /// and size.
+    pub(super) fn own_bytes(&self, entry: &Entry) -> &[u8] {
+        let behind = std::ptr::from_ref(entry).addr().wrapping_sub(self.entries.as_ptr().addr());
+        let places = self.places.get_or_init(|| self.find_places());
+        places.get(behind / size_of::<Entry>()).map_or(&[], |&place| self.slice(place))
+    }
+
+    /// The records were read from the start on, each checked.
+    fn find_places(&self) -> Vec<Slice> {
+        let mut at = 0;
+        let place = |_: &Entry| {
+            let (start, length) = if self.is_legacy {
+                (at, self.data.get(at..at + 12).map_or(0, |overhead| 12 + be!(overhead, 8, i32) as usize))
+            } else {
+                let length = varint::read_i32(&self.data, &mut at).unwrap_or(0);
+                (at, length as usize)
+            };
+            at = start.saturating_add(length);
+            Slice { start: start as u32, length: length as u32 }
+        };
+        self.entries.iter().map(place).collect()
     }
 
     pub(super) fn key(&self, entry: &Entry) -> Option<&[u8]> {
@@ -126,28 +177,79 @@ impl IndexedBatch {
         }
     }
 
-    fn header_list(&self, entry: &Entry) -> Headers<'_> {
+    pub(super) fn header_list(&self, entry: &Entry) -> Headers<'_> {
         Headers::from_parts(self.slice(entry.headers), entry.header_count)
+    }
+}
+
+/// What `magicbyte.read_batches` gives.
+pub(super) struct PlainRecord;
+
+impl RecordType for PlainRecord {
+    const NAME: &'static CStr = c"magicbyte.Record";
+    const DOC: &'static CStr = c"One record. Key and value are views that keep the whole batch alive.";
+    const FIELDS: &'static [Field] = &[
+        Field::new(c"offset", Get::Offset, c"Absolute offset in the partition."),
+        Field::new(c"timestamp", Get::Timestamp, c"Milliseconds since 1970; -1 for none."),
+        Field::new(c"timestamp_type", Get::By(timestamp_type), c"Whose clock the timestamp is."),
+        Field::new(c"key", Get::Key, c"The key: a read-only memoryview, or None for null."),
+        Field::new(c"value", Get::Value, c"The value: a read-only memoryview, or None for null."),
+        Field::new(c"key_bytes", Get::KeyBytes, c"The key, copied; None for null."),
+        Field::new(c"value_bytes", Get::ValueBytes, c"The value, copied; None for null."),
+        Field::new(c"headers", Get::By(headers), c"The headers in order: (key, memoryview or None)."),
+        Field::new(c"headers_raw", Get::By(headers_raw), c"The headers in order, as bytes, copied."),
+        Field::new(
+            c"sequence",
+            Get::By(sequence),
+            c"The producer's sequence number, -1 for none; None before magic 2.",
+        ),
+        Field::new(c"attributes", Get::Attributes, c"The record's own attributes byte (0 to 255)."),
+        Field::new(
+            c"control",
+            Get::By(control),
+            c"For a record of a control batch: its type and payload; else None.",
+        ),
+    ];
+
+    fn kind() -> &'static Kind {
+        &objects::RECORD
+    }
+
+    fn repr(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+        let size = |slice: Nullable| slice.get().map_or("None".into(), |s| format!("{} bytes", s.length));
+        let text = format!(
+            "<Record offset={} timestamp={} key={} value={} headers={}>",
+            entry.offset,
+            entry.timestamp,
+            size(entry.key),
+            size(entry.value),
+            entry.header_count
+        );
+        Ok(PyString::new(batch.py(), &text).into_any().unbind())
     }
 }
 
 /// Size, attributes, timestamp and offset deltas, key and value lengths, header count.
 const SMALLEST_RECORD: usize = 7;
 
-pub(super) fn timestamp_type(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+fn timestamp_type(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
     facade::timestamp_type(batch.py(), entry.timestamp_type)
 }
 
 /// Bytes of a key that are not UTF-8 come as surrogate escapes.
-pub(super) fn headers(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+pub(super) fn header_key<'py>(py: Python<'py>, key: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    match std::str::from_utf8(key) {
+        Ok(text) => Ok(PyString::new(py, text).into_any()),
+        Err(_) => PyBytes::new(py, key).call_method1("decode", ("utf-8", "surrogateescape")),
+    }
+}
+
+fn headers(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
     let (py, indexed) = (batch.py(), batch.get());
     let base = indexed.data.as_ptr() as usize;
     let list = PyList::empty(py);
     for header in indexed.header_list(entry) {
-        let key = match std::str::from_utf8(header.key) {
-            Ok(text) => PyString::new(py, text).into_any(),
-            Err(_) => PyBytes::new(py, header.key).call_method1("decode", ("utf-8", "surrogateescape"))?,
-        };
+        let key = header_key(py, header.key)?;
         let view = |value: &[u8]| {
             let start = (value.as_ptr() as usize - base) as u32;
             objects::memoryview(batch, Slice { start, length: value.len() as u32 })
@@ -157,7 +259,7 @@ pub(super) fn headers(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResul
     Ok(list.into_any().unbind())
 }
 
-pub(super) fn headers_raw(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+fn headers_raw(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
     let py = batch.py();
     let list = PyList::empty(py);
     for header in batch.get().header_list(entry) {
@@ -167,13 +269,13 @@ pub(super) fn headers_raw(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyR
 }
 
 /// None for magic 0 and 1, which have no such field.
-pub(super) fn sequence(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+fn sequence(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
     let sequence = (!batch.get().is_legacy).then_some(entry.sequence);
     Ok(sequence.into_pyobject(batch.py())?.into_any().unbind())
 }
 
 /// For a record of a control batch: its type and payload; else None.
-pub(super) fn control(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+fn control(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
     let (py, indexed) = (batch.py(), batch.get());
     if !indexed.is_control {
         return Ok(py.None());
@@ -182,19 +284,6 @@ pub(super) fn control(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResul
     let control = ControlRecord::parse(key, value).map_err(|e| to_py(py, &e))?;
     let kind = key.map(ControlType::parse).transpose().map_err(|e| to_py(py, &e))?;
     Ok(control_dict(py, kind, &control)?.into_any().unbind())
-}
-
-pub(super) fn repr(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
-    let size = |slice: Nullable| slice.get().map_or("None".into(), |s| format!("{} bytes", s.length));
-    let text = format!(
-        "<Record offset={} timestamp={} key={} value={} headers={}>",
-        entry.offset,
-        entry.timestamp,
-        size(entry.key),
-        size(entry.value),
-        entry.header_count
-    );
-    Ok(PyString::new(batch.py(), &text).into_any().unbind())
 }
 
 fn control_dict<'py>(
