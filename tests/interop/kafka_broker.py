@@ -199,6 +199,9 @@ background.threads=2
 num.recovery.threads.per.data.dir=1
 offsets.topic.replication.factor=1
 offsets.topic.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
 log.cleaner.dedupe.buffer.size=4000000
 auto.create.topics.enable=false
 """

@@ -12,61 +12,20 @@ A record keeps its batch's bytes alive; key, value and headers are copied when t
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import import_module
-from typing import Any
 
 from magicbyte import _core
-from magicbyte._core import (
-    AiokafkaDefaultRecord as DefaultRecord,
-)
-from magicbyte._core import (
-    AiokafkaDefaultRecordBatch as DefaultRecordBatch,
-)
-from magicbyte._core import (
-    AiokafkaDefaultRecordBatchBuilder as DefaultRecordBatchBuilder,
-)
-from magicbyte._core import (
-    AiokafkaLegacyRecord as LegacyRecord,
-)
-from magicbyte._core import (
-    AiokafkaLegacyRecordBatch as LegacyRecordBatch,
-)
-from magicbyte._core import (
-    AiokafkaLegacyRecordBatchBuilder as LegacyRecordBatchBuilder,
-)
-from magicbyte._core import (
-    AiokafkaMemoryRecords as MemoryRecords,
-)
-from magicbyte._core import (
-    DefaultRecordMetadata,
-    LegacyRecordMetadata,
-)
-from magicbyte._core import (
-    compat_crc32c as crc32c_cython,
-)
-from magicbyte._core import (
-    compat_decode_varint as decode_varint_cython,
-)
-from magicbyte._core import (
-    compat_encode_varint as encode_varint_cython,
-)
-from magicbyte._core import (
-    compat_size_of_varint as size_of_varint_cython,
-)
 from magicbyte.compat._patch import Counts, Patch
+from magicbyte.errors import CorruptRecordError, UnsupportedCompressionError
 
-CorruptRecordException: type[Exception]
-UnsupportedCodecError: type[Exception]
-_codecs: Any
 try:
     from aiokafka import codec as _codecs
     from aiokafka.errors import CorruptRecordException, UnsupportedCodecError
 except ImportError:
     # The classes work without aiokafka too, with our own exceptions and every codec.
-    from magicbyte.errors import CorruptRecordError as CorruptRecordException
-    from magicbyte.errors import UnsupportedCompressionError as UnsupportedCodecError
-
     _codecs = None
+    CorruptRecordException, UnsupportedCodecError = CorruptRecordError, UnsupportedCompressionError
 
 __all__ = [
     "DefaultRecord",
@@ -88,13 +47,28 @@ __all__ = [
     "uninstall",
 ]
 
-_NAMES = __all__[:9]
+DefaultRecord = _core.AiokafkaDefaultRecord
+DefaultRecordBatch = _core.AiokafkaDefaultRecordBatch
+DefaultRecordBatchBuilder = _core.AiokafkaDefaultRecordBatchBuilder
+LegacyRecord = _core.AiokafkaLegacyRecord
+LegacyRecordBatch = _core.AiokafkaLegacyRecordBatch
+LegacyRecordBatchBuilder = _core.AiokafkaLegacyRecordBatchBuilder
+MemoryRecords = _core.AiokafkaMemoryRecords
+DefaultRecordMetadata = _core.DefaultRecordMetadata
+LegacyRecordMetadata = _core.LegacyRecordMetadata
+crc32c_cython = _core.compat_crc32c
+decode_varint_cython = _core.compat_decode_varint
+encode_varint_cython = _core.compat_encode_varint
+size_of_varint_cython = _core.compat_size_of_varint
+
+_NAMES = [name for name in __all__ if name not in ("check_codec", "counts", "install", "uninstall")]
 _FUNCTIONS = {
     "calc_crc32c": crc32c_cython,
     "decode_varint": decode_varint_cython,
     "encode_varint": encode_varint_cython,
     "size_of_varint": size_of_varint_cython,
 }
+_CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 _patch = Patch("aiokafka")
 
 
@@ -115,6 +89,9 @@ def install() -> None:
         raise ImportError(
             "magicbyte.compat.aiokafka.install() needs aiokafka: pip install 'aiokafka>=0.14'"
         ) from error
+    # aiokafka can be built without its extensions.
+    with suppress(ImportError):
+        modules.append(import_module("aiokafka.record._crecords"))
     ours = globals()
     pairs = [
         (getattr(module, name), ours[name]) for module in modules for name in _NAMES if hasattr(module, name)
@@ -135,11 +112,8 @@ def counts() -> Counts:
 
 def check_codec(codec: int, magic: int) -> None:
     """Raises UnsupportedCodecError for a codec that magic does not have, or aiokafka says it has not."""
-    names = {1: "gzip", 2: "snappy", 3: "lz4"}
-    if magic >= 2:
-        names[4] = "zstd"
-    if codec not in names:
+    name = _CODECS.get(codec)
+    if name is None or (magic < 2 and name == "zstd"):
         raise UnsupportedCodecError(f"Unknown compression codec {codec:#04x}")
-    name = names[codec]
     if _codecs is not None and not getattr(_codecs, f"has_{name}")():
         raise UnsupportedCodecError(f"Libraries for {name} compression codec not found")

@@ -14,70 +14,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib import import_module
-from typing import Any
-
-from typing_extensions import Buffer
+from typing import TYPE_CHECKING
 
 from magicbyte import _core
-from magicbyte._core import (
-    DefaultRecordMetadata,
-    LegacyRecordMetadata,
-)
-from magicbyte._core import (
-    KafkaPythonControlRecord as ControlRecord,
-)
-from magicbyte._core import (
-    KafkaPythonDefaultRecord as DefaultRecord,
-)
-from magicbyte._core import (
-    KafkaPythonDefaultRecordBatch as DefaultRecordBatch,
-)
-from magicbyte._core import (
-    KafkaPythonDefaultRecordBatchBuilder as DefaultRecordBatchBuilder,
-)
-from magicbyte._core import (
-    KafkaPythonLegacyRecord as LegacyRecord,
-)
-from magicbyte._core import (
-    KafkaPythonLegacyRecordBatch as LegacyRecordBatch,
-)
-from magicbyte._core import (
-    KafkaPythonLegacyRecordBatchBuilder as LegacyRecordBatchBuilder,
-)
-from magicbyte._core import (
-    KafkaPythonMemoryRecords as MemoryRecords,
-)
-from magicbyte._core import (
-    compat_crc32c as calc_crc32c,
-)
-from magicbyte._core import (
-    compat_decode_varint as decode_varint,
-)
-from magicbyte._core import (
-    compat_encode_varint as encode_varint,
-)
-from magicbyte._core import (
-    compat_size_of_varint as size_of_varint,
-)
 from magicbyte.compat._patch import Counts, Patch
+from magicbyte.errors import CorruptRecordError, Error, UnsupportedCompressionError, UnsupportedMagicError
 
-CorruptRecordException: type[Exception]
-IllegalStateError: type[Exception]
-UnsupportedCodecError: type[Exception]
-UnsupportedVersionError: type[Exception]
-_codecs: Any
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
 try:
     from kafka import codec as _codecs
-    from kafka.errors import CorruptRecordError as CorruptRecordException
-    from kafka.errors import IllegalStateError, UnsupportedCodecError, UnsupportedVersionError
+    from kafka.errors import (
+        CorruptRecordError as CorruptRecordException,
+    )
+    from kafka.errors import (
+        IllegalStateError,
+        UnsupportedCodecError,
+        UnsupportedVersionError,
+    )
 except ImportError:
     # The classes work without kafka-python too, with our own exceptions and every codec.
-    from magicbyte.errors import CorruptRecordError as CorruptRecordException
-    from magicbyte.errors import Error as IllegalStateError
-    from magicbyte.errors import UnsupportedCompressionError as UnsupportedCodecError
-    from magicbyte.errors import UnsupportedMagicError as UnsupportedVersionError
-
     _codecs = None
+    CorruptRecordException, IllegalStateError = CorruptRecordError, Error
+    UnsupportedCodecError, UnsupportedVersionError = UnsupportedCompressionError, UnsupportedMagicError
 
 __all__ = [
     "ControlRecord",
@@ -103,7 +63,22 @@ __all__ = [
 
 _CLASSES = __all__[:11]
 _FUNCTIONS = ("calc_crc32c", "decode_varint", "encode_varint", "size_of_varint")
-_Headers = Iterable[tuple[str, Buffer | None]]
+DefaultRecordMetadata = _core.DefaultRecordMetadata
+ControlRecord = _core.KafkaPythonControlRecord
+DefaultRecord = _core.KafkaPythonDefaultRecord
+DefaultRecordBatch = _core.KafkaPythonDefaultRecordBatch
+DefaultRecordBatchBuilder = _core.KafkaPythonDefaultRecordBatchBuilder
+LegacyRecord = _core.KafkaPythonLegacyRecord
+LegacyRecordBatch = _core.KafkaPythonLegacyRecordBatch
+LegacyRecordBatchBuilder = _core.KafkaPythonLegacyRecordBatchBuilder
+MemoryRecords = _core.KafkaPythonMemoryRecords
+LegacyRecordMetadata = _core.LegacyRecordMetadata
+calc_crc32c = _core.compat_crc32c
+decode_varint = _core.compat_decode_varint
+encode_varint = _core.compat_encode_varint
+size_of_varint = _core.compat_size_of_varint
+
+_CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 _patch = Patch("kafka")
 
 
@@ -182,7 +157,7 @@ class MemoryRecordsBuilder:
         timestamp: int | None,
         key: Buffer | None,
         value: Buffer | None,
-        headers: _Headers | None = None,
+        headers: Iterable[tuple[str, Buffer | None]] | None = None,
     ) -> DefaultRecordMetadata | LegacyRecordMetadata | None:
         """Appends a record (timestamp in ms, None for now); None if the batch is full or closed."""
         if self._buffer is not None:
@@ -316,11 +291,8 @@ def counts() -> Counts:
 
 def check_codec(codec: int, magic: int) -> None:
     """Raises UnsupportedCodecError for a codec that magic does not have, or kafka-python says it has not."""
-    names = {1: "gzip", 2: "snappy", 3: "lz4"}
-    if magic >= 2:
-        names[4] = "zstd"
-    if codec not in names:
+    name = _CODECS.get(codec)
+    if name is None or (magic < 2 and name == "zstd"):
         raise UnsupportedCodecError(f"Unrecognized compression type: {codec}")
-    name = names[codec]
     if _codecs is not None and not getattr(_codecs, f"has_{name}")():
         raise UnsupportedCodecError(f"Libraries for {name} compression codec not found")

@@ -129,10 +129,8 @@ pub(super) fn header_content<'a>(
     if !key.is_instance_of::<PyString>() {
         let found = key.get_type().name()?;
         return Err(match client {
-            Client::Aiokafka => PyTypeError::new_err(format!("Expected str, got {found}")),
-            Client::KafkaPython => {
-                PyAttributeError::new_err(format!("'{found}' object has no attribute 'encode'"))
-            }
+            Client::Aiokafka if !key.is_none() => PyTypeError::new_err(format!("Expected str, got {found}")),
+            _ => PyAttributeError::new_err(format!("'{found}' object has no attribute 'encode'")),
         });
     }
     let value = builder::optional(Some(value)).map_err(|_| {

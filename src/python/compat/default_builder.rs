@@ -309,7 +309,6 @@ impl AiokafkaDefaultBuilder {
 /// kafka-python's `DefaultRecordBatchBuilder`.
 #[pyclass(
     frozen,
-    subclass,
     extends = DefaultBuilder,
     name = "DefaultRecordBatchBuilder",
     module = "magicbyte.compat.kafka_python"

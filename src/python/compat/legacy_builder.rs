@@ -179,7 +179,6 @@ impl AiokafkaLegacyBuilder {
 /// kafka-python's `LegacyRecordBatchBuilder`.
 #[pyclass(
     frozen,
-    subclass,
     extends = LegacyBuilder,
     name = "LegacyRecordBatchBuilder",
     module = "magicbyte.compat.kafka_python"

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 
 use super::view::to_bytes;
 use crate::bytes::varint;
@@ -93,8 +94,11 @@ impl Client {
     /// Raises the client's exception if it has no such codec, or would not use it: its users, and its
     /// tests, take codecs away.
     fn check_codec(self, py: Python<'_>, codec: u8, magic: i8) -> PyResult<()> {
+        static CHECKS: [PyOnceLock<Py<PyAny>>; 2] = [PyOnceLock::new(), PyOnceLock::new()];
         if codec != 0 {
-            self.module(py)?.getattr("check_codec")?.call1((codec, magic))?;
+            let check = CHECKS[self as usize]
+                .get_or_try_init(py, || Ok::<_, PyErr>(self.module(py)?.getattr("check_codec")?.unbind()))?;
+            check.bind(py).call1((codec, magic))?;
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use super::{Client, DECOMPRESSOR, integer, not_bytes_like};
 use crate::bytes::checksum::crc32;
 use crate::bytes::cursor::be;
-use crate::legacy::{LOG_OVERHEAD, MessageFields, at};
+use crate::legacy::{LOG_OVERHEAD, MessageFields, RECORD_OVERHEAD_V0, at};
 use crate::python::builder::{borrowed, optional, pairs};
 use crate::python::objects::{self, Field, Get, Getter, Kind, RecordType};
 use crate::python::record::{Entry, IndexedBatch, header_key};
@@ -82,7 +82,7 @@ impl RecordType for AiokafkaLegacyRecord {
     fn repr(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
         let parts = [
             ("LegacyRecord(offset=", int(batch, entry.offset)?),
-            (", timestamp=", timestamp_unless_none(batch, entry)?),
+            (", timestamp=", int(batch, entry.timestamp)?),
             (", timestamp_type=", type_unless_no_timestamp(batch, entry)?),
             (", key=", content(batch, batch.get().key(entry))),
             (", value=", content(batch, batch.get().value(entry))),
@@ -272,8 +272,12 @@ fn magic(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> Made {
     int(batch, message(batch, entry).get(at::MAGIC).copied())
 }
 
+/// Of key and value as they were read: bytes behind them in the message do not count.
 fn message_size(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> Made {
-    int(batch, batch.get().own_bytes(entry).len())
+    let size = |bytes: Option<&[u8]>| bytes.map_or(0, <[u8]>::len);
+    let timestamp = if message(batch, entry).get(at::MAGIC) == Some(&0) { 0 } else { 8 };
+    let content = size(batch.get().key(entry)) + size(batch.get().value(entry));
+    int(batch, LOG_OVERHEAD + RECORD_OVERHEAD_V0 + timestamp + content)
 }
 
 /// Version and type in a control record's key.
