@@ -25,7 +25,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
-use super::record::{self, Entry, IndexedBatch, Slice};
+use super::record::{self, Entry, Failure, IndexedBatch, Slice};
 
 #[repr(C)]
 struct RecordObject {
@@ -251,7 +251,8 @@ unsafe fn new_record(
     // SAFETY: Attached, Holder; the entry is one of the batch's, checked by `get`; all fields are written
     // before the object is handed out.
     unsafe {
-        let entry = (&(*batch).entries).get(index)?;
+        let known = &*batch;
+        let entry = known.entries.get(index)?;
         let record = allocate(kind).cast::<RecordObject>();
         if !record.is_null() {
             ffi::Py_INCREF(holder);
@@ -274,10 +275,9 @@ unsafe extern "C" fn iterator_next(slf: *mut ffi::PyObject) -> *mut ffi::PyObjec
                 record
             }
             None => {
-                let py = Python::assume_attached();
-                (&(*batch).failure)
-                    .as_ref()
-                    .map_or(ptr::null_mut(), |failure| guarded(py, || Err(failure(py))))
+                let (py, ended) = (Python::assume_attached(), &*batch);
+                let raise = |failure: &Failure| guarded(py, || Err(failure(py)));
+                ended.failure.as_ref().map_or(ptr::null_mut(), raise)
             }
         }
     }

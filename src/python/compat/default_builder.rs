@@ -239,7 +239,6 @@ struct AiokafkaDefaultBuilder;
 #[pymethods]
 impl AiokafkaDefaultBuilder {
     #[new]
-    #[expect(clippy::too_many_arguments, reason = "the original's")]
     fn new(
         magic: i8,
         compression_type: i8,
@@ -333,7 +332,6 @@ impl KafkaPythonDefaultBuilder {
     const MAX_RECORD_OVERHEAD: usize = MAX_RECORD_OVERHEAD;
 
     #[new]
-    #[expect(clippy::too_many_arguments, reason = "the original's")]
     fn new(
         magic: i64,
         compression_type: i64,

@@ -1,10 +1,12 @@
 //! What stands in for the record classes of aiokafka and kafka-python: `magicbyte.compat` says what each
 //! is for. Names, arguments and quirks are the originals'; what is read and written is the core's.
 
-mod batches;
 mod builders;
+mod default_batch;
 mod default_builder;
+mod legacy_batch;
 mod legacy_builder;
+mod memory_records;
 mod records;
 
 use std::cell::RefCell;
@@ -185,6 +187,8 @@ fn integer(object: &Bound<'_, PyAny>) -> PyResult<i64> {
 /// Adds the classes under names that tell the client; their own names are the originals'.
 pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     records::add_types(module)?;
-    batches::add_types(module)?;
+    memory_records::add_types(module)?;
+    default_batch::add_types(module)?;
+    legacy_batch::add_types(module)?;
     builders::add_types(module)
 }
