@@ -12,6 +12,7 @@ A record keeps its batch's bytes alive; key, value and headers are copied when t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -219,7 +220,10 @@ class MemoryRecordsBuilder:
 
     def compression_rate(self) -> float:
         """Bytes of the closed batch by those it had uncompressed."""
-        return len(self.buffer()) / self._bytes_written
+        size = len(self.buffer())
+        rate = size / self._bytes_written
+        # Callers multiply back: the product must not be a hair below the size.
+        return rate if rate * self._bytes_written >= size else math.nextafter(rate, math.inf)
 
     def is_full(self) -> bool:
         """Whether nothing more is taken."""
