@@ -7,7 +7,7 @@
 //!
 //! - **Attached**: CPython calls these functions with the GIL held. The wheel is abi3, so there is no
 //!   free-threaded build; the GIL guards the free lists and the iterator's index.
-//! - **Layout**: an object of one of the three types was made by [`allocate`] with that type, so it has
+//! - **Layout**: an object of one of these types was made by [`allocate`] with that type, so it has
 //!   that type's `repr(C)` struct, whose fields were all written before the object was handed out.
 //! - **Holder**: `holder` is a strong reference to the [`IndexedBatch`] object; `batch`, `entry` and
 //!   `data` point into it. A frozen pyclass does not move or change, so they are valid while the
@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple, PyType};
+use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
 use super::record::{self, Entry, Failure, IndexedBatch, Slice};
 
@@ -85,6 +85,11 @@ impl Kind {
     /// For a type of records.
     pub(super) const fn of_records() -> Self {
         Self::new(size_of::<RecordObject>())
+    }
+
+    /// For a type of receipts.
+    pub(super) const fn of_receipts() -> Self {
+        Self::new(size_of::<ReceiptObject>())
     }
 
     fn make(
@@ -490,7 +495,18 @@ unsafe extern "C" fn record_new<T: RecordType>(
     arguments: *mut ffi::PyObject,
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Attached; CPython passes a tuple, and a dict or null, which it keeps for the call.
+    // SAFETY: as CPython calls it.
+    unsafe { construct(arguments, keywords, T::NEW) }
+}
+
+/// # Safety
+/// Attached; the arguments are a tuple, and a dict or null, which the caller keeps.
+unsafe fn construct(
+    arguments: *mut ffi::PyObject,
+    keywords: *mut ffi::PyObject,
+    new: Option<Constructor>,
+) -> *mut ffi::PyObject {
+    // SAFETY: as above.
     let (py, arguments, keywords) = unsafe {
         let py = Python::assume_attached();
         let arguments = Bound::from_borrowed_ptr(py, arguments).cast_into_unchecked::<PyTuple>();
@@ -498,10 +514,96 @@ unsafe extern "C" fn record_new<T: RecordType>(
             .map(|keywords| keywords.cast_into_unchecked::<PyDict>());
         (py, arguments, keywords)
     };
-    guarded(py, || match T::NEW {
+    guarded(py, || match new {
         Some(new) => new(&arguments, keywords.as_ref()),
         None => Err(PyTypeError::new_err("cannot create instances: batches make them")),
     })
+}
+
+/// What a builder's `append` gives: made as often as records are, and as small.
+#[repr(C)]
+struct ReceiptObject {
+    head: ffi::PyObject,
+    numbers: [i64; RECEIPT_NUMBERS],
+}
+
+const RECEIPT_NUMBERS: usize = 4;
+
+/// A type whose objects are a few numbers under names.
+pub(super) trait ReceiptType: 'static {
+    const NAME: &'static CStr;
+    const DOC: &'static CStr;
+    /// Which number each attribute is; None where there is none such.
+    const FIELDS: &'static [(&'static CStr, usize)];
+    const NEW: Constructor;
+
+    fn kind() -> &'static Kind;
+    fn repr(numbers: &[i64; RECEIPT_NUMBERS]) -> String;
+}
+
+/// An object of these numbers.
+pub(super) fn receipt<T: ReceiptType>(
+    py: Python<'_>,
+    numbers: [i64; RECEIPT_NUMBERS],
+) -> PyResult<Py<PyAny>> {
+    // SAFETY: Attached; all fields are written before the object is handed out; a new reference or null.
+    unsafe {
+        let made = allocate(T::kind()).cast::<ReceiptObject>();
+        if !made.is_null() {
+            (*made).numbers = numbers;
+        }
+        Bound::from_owned_ptr_or_err(py, made.cast()).map(Bound::unbind)
+    }
+}
+
+unsafe extern "C" fn receipt_dealloc<T: ReceiptType>(slf: *mut ffi::PyObject) {
+    // SAFETY: Attached, Layout; CPython calls this once, when the count is 0, for objects of T's type.
+    unsafe { release(T::kind(), slf) }
+}
+
+unsafe extern "C" fn receipt_get(slf: *mut ffi::PyObject, index: *mut c_void) -> *mut ffi::PyObject {
+    // SAFETY: Attached, Layout. The closure is no pointer but the number's index.
+    unsafe {
+        let known = &(*slf.cast::<ReceiptObject>()).numbers;
+        known.get(index.addr()).map_or_else(|| none(), |&number| ffi::PyLong_FromLongLong(number))
+    }
+}
+
+unsafe extern "C" fn receipt_repr<T: ReceiptType>(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: Attached, Layout.
+    let (py, numbers) = unsafe { (Python::assume_attached(), (*slf.cast::<ReceiptObject>()).numbers) };
+    guarded(py, || Ok(PyString::new(py, &T::repr(&numbers)).into_any().unbind()))
+}
+
+unsafe extern "C" fn receipt_new<T: ReceiptType>(
+    _: *mut ffi::PyTypeObject,
+    arguments: *mut ffi::PyObject,
+    keywords: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: as CPython calls it.
+    unsafe { construct(arguments, keywords, Some(T::NEW)) }
+}
+
+/// Makes a type of receipts. Its tables are given to CPython for good.
+pub(super) fn receipt_type<T: ReceiptType>(py: Python<'_>) -> PyResult<Py<PyType>> {
+    let getter = |&(name, index): &(&'static CStr, usize)| ffi::PyGetSetDef {
+        name: name.as_ptr(),
+        get: Some(receipt_get),
+        set: None,
+        doc: ptr::null(),
+        closure: ptr::without_provenance_mut(index),
+    };
+    let mut getters: Vec<_> = T::FIELDS.iter().map(getter).collect();
+    getters.push(ffi::PyGetSetDef::default());
+    let mut slots = [
+        slot(ffi::Py_tp_dealloc, receipt_dealloc::<T> as *mut c_void),
+        slot(ffi::Py_tp_repr, receipt_repr::<T> as *mut c_void),
+        slot(ffi::Py_tp_getset, Box::leak(getters.into_boxed_slice()).as_mut_ptr().cast()),
+        slot(ffi::Py_tp_new, receipt_new::<T> as *mut c_void),
+        slot(ffi::Py_tp_doc, T::DOC.as_ptr() as *mut c_void),
+        slot(0, ptr::null_mut()),
+    ];
+    T::kind().make(py, T::NAME, &mut slots, true)
 }
 
 /// A table that CPython keeps pointers into.

@@ -2,64 +2,89 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::ffi::CStr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
-use super::{Client, not_bytes_like};
+use super::{Client, bind, integer, not_bytes_like};
 use crate::compression::{Compression, Compressor};
 use crate::python::builder::{self, Content};
+use crate::python::objects::{self, Constructor, Kind, ReceiptType};
 use crate::{Error, Result};
 
 /// What `append` gives for a record of magic 2.
-#[pyclass(frozen, get_all, name = "DefaultRecordMetadata", module = "magicbyte.compat")]
-pub(super) struct DefaultMetadata {
-    offset: i64,
-    /// Bytes of the record.
-    size: usize,
-    timestamp: i64,
+pub(super) struct DefaultMetadata;
+
+static DEFAULT_METADATA: Kind = Kind::of_receipts();
+static LEGACY_METADATA: Kind = Kind::of_receipts();
+
+impl DefaultMetadata {
+    /// The offset, bytes of the record, and its timestamp in ms.
+    pub(super) fn make(py: Python<'_>, offset: i64, size: usize, timestamp: i64) -> PyResult<Py<PyAny>> {
+        objects::receipt::<Self>(py, [offset, size as i64, timestamp, 0])
+    }
 }
 
-#[pymethods]
-impl DefaultMetadata {
-    #[new]
-    pub(super) fn new(offset: i64, size: usize, timestamp: i64) -> Self {
-        Self { offset, size, timestamp }
+impl ReceiptType for DefaultMetadata {
+    const NAME: &'static CStr = c"magicbyte.compat.DefaultRecordMetadata";
+    const DOC: &'static CStr =
+        c"DefaultRecordMetadata(offset, size, timestamp)\n--\n\nOf a record of magic 2.";
+    // Magic 2 has a checksum for the batch only.
+    const FIELDS: &'static [(&'static CStr, usize)] =
+        &[(c"offset", 0), (c"size", 1), (c"timestamp", 2), (c"crc", usize::MAX)];
+    const NEW: Constructor = |arguments, keywords| {
+        let names = ["offset", "size", "timestamp"];
+        let [offset, size, timestamp] = bind("DefaultRecordMetadata", names, arguments, keywords)?;
+        let numbers = [integer(&offset)?, integer(&size)?, integer(&timestamp)?, 0];
+        objects::receipt::<Self>(arguments.py(), numbers)
+    };
+
+    fn kind() -> &'static Kind {
+        &DEFAULT_METADATA
     }
 
-    /// None: magic 2 has a checksum for the batch.
-    #[getter]
-    fn crc(&self) -> Option<u32> {
-        None
-    }
-
-    fn __repr__(&self) -> String {
-        let Self { offset, size, timestamp } = self;
+    fn repr([offset, size, timestamp, _]: &[i64; 4]) -> String {
         format!("DefaultRecordMetadata(offset={offset}, size={size}, timestamp={timestamp})")
     }
 }
 
 /// What `append` gives for a message of magic 0 or 1.
-#[pyclass(frozen, get_all, name = "LegacyRecordMetadata", module = "magicbyte.compat")]
-pub(super) struct LegacyMetadata {
-    offset: i64,
-    crc: u32,
-    /// Bytes of the message.
-    size: usize,
-    timestamp: i64,
+pub(super) struct LegacyMetadata;
+
+impl LegacyMetadata {
+    /// The offset, the CRC-32, bytes of the message, and its timestamp in ms.
+    pub(super) fn make(
+        py: Python<'_>,
+        offset: i64,
+        crc: u32,
+        size: usize,
+        timestamp: i64,
+    ) -> PyResult<Py<PyAny>> {
+        objects::receipt::<Self>(py, [offset, size as i64, timestamp, crc.into()])
+    }
 }
 
-#[pymethods]
-impl LegacyMetadata {
-    #[new]
-    pub(super) fn new(offset: i64, crc: u32, size: usize, timestamp: i64) -> Self {
-        Self { offset, crc, size, timestamp }
+impl ReceiptType for LegacyMetadata {
+    const NAME: &'static CStr = c"magicbyte.compat.LegacyRecordMetadata";
+    const DOC: &'static CStr =
+        c"LegacyRecordMetadata(offset, crc, size, timestamp)\n--\n\nOf a message of magic 0 or 1.";
+    const FIELDS: &'static [(&'static CStr, usize)] =
+        &[(c"offset", 0), (c"size", 1), (c"timestamp", 2), (c"crc", 3)];
+    const NEW: Constructor = |arguments, keywords| {
+        let names = ["offset", "crc", "size", "timestamp"];
+        let [offset, crc, size, timestamp] = bind("LegacyRecordMetadata", names, arguments, keywords)?;
+        let numbers = [integer(&offset)?, integer(&size)?, integer(&timestamp)?, integer(&crc)?];
+        objects::receipt::<Self>(arguments.py(), numbers)
+    };
+
+    fn kind() -> &'static Kind {
+        &LEGACY_METADATA
     }
 
-    fn __repr__(&self) -> String {
-        let Self { offset, crc, size, timestamp } = self;
+    fn repr([offset, size, timestamp, crc]: &[i64; 4]) -> String {
         format!("LegacyRecordMetadata(offset={offset}, crc={crc}, size={size}, timestamp={timestamp})")
     }
 }
@@ -176,8 +201,8 @@ pub(super) fn compressed<T>(
 
 pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
-    module.add("DefaultRecordMetadata", py.get_type::<DefaultMetadata>())?;
-    module.add("LegacyRecordMetadata", py.get_type::<LegacyMetadata>())?;
+    module.add("DefaultRecordMetadata", objects::receipt_type::<DefaultMetadata>(py)?)?;
+    module.add("LegacyRecordMetadata", objects::receipt_type::<LegacyMetadata>(py)?)?;
     super::default_builder::add_types(module)?;
     super::legacy_builder::add_types(module)
 }

@@ -1,12 +1,11 @@
 //! The clients' `DefaultRecordBatch`: a batch of magic 2 that is read.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ::bytes::Bytes;
 use pyo3::exceptions::PyAssertionError;
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
+use pyo3::sync::PyOnceLock;
 
 use super::Client;
 use super::records::{AIOKAFKA_RECORD, KAFKA_PYTHON_CONTROL_RECORD, KAFKA_PYTHON_RECORD};
@@ -31,15 +30,12 @@ pub(super) struct DefaultBatch {
     client: Client,
     /// At least a header.
     data: Bytes,
-    walk: Mutex<Walk>,
+    /// What its objects are.
+    kind: &'static Kind,
+    indexed: PyOnceLock<Py<IndexedBatch>>,
+    /// How far it was iterated. Written with the GIL held.
+    next: AtomicUsize,
     iterated: AtomicBool,
-}
-
-/// How far the batch was iterated.
-enum Walk {
-    Fresh,
-    At(Py<IndexedBatch>, usize),
-    Done,
 }
 
 impl DefaultBatch {
@@ -49,18 +45,19 @@ impl DefaultBatch {
             let short = ErrorKind::InvalidSize { found, min, max: i32::MAX.into() };
             return Err(client.corrupt(py, &short.into()));
         }
-        Ok(Self { client, data, walk: Mutex::new(Walk::Fresh), iterated: AtomicBool::new(false) })
+        let kind = match client {
+            Client::Aiokafka => &AIOKAFKA_RECORD,
+            Client::KafkaPython if data[22] & CONTROL != 0 => &KAFKA_PYTHON_CONTROL_RECORD,
+            Client::KafkaPython => &KAFKA_PYTHON_RECORD,
+        };
+        let (indexed, next, iterated) = (PyOnceLock::new(), AtomicUsize::new(0), AtomicBool::new(false));
+        Ok(Self { client, data, kind, indexed, next, iterated })
     }
 
     fn header(&self, py: Python<'_>) -> PyResult<RecordBatch<'_>> {
         RecordBatch::from_frame(&self.data, 0).map_err(|error| self.client.corrupt(py, &error))
     }
 
-    fn walk<'a>(&'a self, py: Python<'_>) -> MutexGuard<'a, Walk> {
-        self.walk.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Calls Python code: not while the walk is locked.
     fn index(&self, py: Python<'_>) -> PyResult<Py<IndexedBatch>> {
         let header = self.header(py)?;
         if self.data[16] != 2 {
@@ -73,12 +70,9 @@ impl DefaultBatch {
         Py::new(py, self.client.index(py, &self.data, false)?)
     }
 
-    fn record_kind(&self) -> &'static Kind {
-        match self.client {
-            Client::Aiokafka => &AIOKAFKA_RECORD,
-            Client::KafkaPython if self.data[22] & CONTROL != 0 => &KAFKA_PYTHON_CONTROL_RECORD,
-            Client::KafkaPython => &KAFKA_PYTHON_RECORD,
-        }
+    #[inline]
+    fn indexed<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, IndexedBatch>> {
+        Ok(self.indexed.get_or_try_init(py, || self.index(py))?.bind(py))
     }
 }
 
@@ -186,40 +180,28 @@ impl DefaultBatch {
     }
 
     fn __iter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
-        let (py, batch) = (slf.py(), slf.get());
-        let begin = match (&*batch.walk(py), batch.client) {
-            (Walk::At(_, 1..), Client::Aiokafka) => return Err(PyAssertionError::new_err(())),
-            // kafka-python's goes on, and ends once.
-            (Walk::At(..), _) | (Walk::Done, Client::KafkaPython) => false,
-            (Walk::Fresh | Walk::Done, _) => true,
-        };
-        batch.iterated.store(true, Ordering::Relaxed);
-        if begin {
-            let indexed = batch.index(py)?;
-            *batch.walk(py) = Walk::At(indexed, 0);
+        let batch = slf.get();
+        let indexed = batch.indexed(slf.py())?.get();
+        // kafka-python's goes on, and ends once.
+        if batch.client == Client::Aiokafka && batch.next.load(Ordering::Relaxed) > 0 {
+            let ended = batch.next.load(Ordering::Relaxed) == indexed.entries.len();
+            if !ended || indexed.failure.is_some() {
+                return Err(PyAssertionError::new_err(()));
+            }
+            batch.next.store(0, Ordering::Relaxed);
         }
+        batch.iterated.store(true, Ordering::Relaxed);
         Ok(slf)
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        let mut walk = self.walk(py);
-        if matches!(*walk, Walk::Fresh) {
-            drop(walk);
-            let indexed = self.index(py)?;
-            walk = self.walk(py);
-            *walk = Walk::At(indexed, 0);
-        }
-        let Walk::At(batch, next) = &mut *walk else { return Ok(None) };
-        if let Some(record) = objects::record_at(batch.bind(py), *next, self.record_kind())? {
-            *next += 1;
+        let indexed = self.indexed(py)?;
+        let next = self.next.load(Ordering::Relaxed);
+        if let Some(record) = objects::record_at(indexed, next, self.kind)? {
+            self.next.store(next + 1, Ordering::Relaxed);
             return Ok(Some(record));
         }
-        let ended = batch.clone_ref(py);
-        if ended.get().failure.is_none() {
-            *walk = Walk::Done;
-        }
-        drop(walk);
-        ended.get().failure.as_ref().map_or(Ok(None), |failure| Err(failure(py)))
+        indexed.get().failure.as_ref().map_or(Ok(None), |failure| Err(failure(py)))
     }
 }
 

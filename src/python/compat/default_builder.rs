@@ -116,7 +116,7 @@ impl DefaultBuilder {
         (offset, timestamp): (i64, i64),
         content: (Option<&[u8]>, Option<&[u8]>),
         headers: HeaderFields<'_>,
-    ) -> PyResult<Option<DefaultMetadata>> {
+    ) -> PyResult<Option<Py<PyAny>>> {
         let mut state = self.lock(py);
         if state.batch.count() == 0 {
             state.batch.start(0, timestamp);
@@ -131,7 +131,7 @@ impl DefaultBuilder {
         state.batch.append(&record);
         state.max_timestamp = state.max_timestamp.max(timestamp);
         state.built = None;
-        Ok(Some(DefaultMetadata::new(offset, size, timestamp)))
+        DefaultMetadata::make(py, offset, size, timestamp).map(Some)
     }
 }
 
@@ -160,7 +160,7 @@ impl DefaultBuilder {
         key: &Bound<'_, PyAny>,
         value: &Bound<'_, PyAny>,
         headers: &Bound<'_, PyAny>,
-    ) -> PyResult<Option<DefaultMetadata>> {
+    ) -> PyResult<Option<Py<PyAny>>> {
         let place = (integer(offset)?, timestamp_or_now(timestamp)?);
         let (key, value) = (nullable(self.client, "key", key)?, nullable(self.client, "value", value)?);
         let content = (key.as_deref(), value.as_deref());

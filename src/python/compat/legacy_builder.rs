@@ -80,7 +80,7 @@ impl LegacyBuilder {
         key: &Bound<'_, PyAny>,
         value: &Bound<'_, PyAny>,
         headers: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Option<LegacyMetadata>> {
+    ) -> PyResult<Option<Py<PyAny>>> {
         if let Some(headers) = headers
             && self.client == Client::KafkaPython
             && headers.is_truthy()?
@@ -101,7 +101,7 @@ impl LegacyBuilder {
         state.set.append(offset, &message).map_err(|error| refused(&error))?;
         state.built = None;
         let crc = be!(&state.set.messages()[start..], LOG_OVERHEAD, u32);
-        Ok(Some(LegacyMetadata::new(offset, crc, size, timestamp)))
+        LegacyMetadata::make(py, offset, crc, size, timestamp).map(Some)
     }
 
     /// Bytes of the set: before it is built, uncompressed.

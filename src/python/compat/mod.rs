@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple};
 
 use super::view::to_bytes;
 use crate::bytes::varint;
@@ -182,6 +183,29 @@ fn integer(object: &Bound<'_, PyAny>) -> PyResult<i64> {
         }
         PyTypeError::new_err("an integer is required")
     })
+}
+
+/// The arguments by name, as a function of these parameters takes them.
+fn bind<'py, const N: usize>(
+    class: &str,
+    names: [&str; N],
+    arguments: &Bound<'py, PyTuple>,
+    keywords: Option<&Bound<'py, PyDict>>,
+) -> PyResult<[Bound<'py, PyAny>; N]> {
+    let given = arguments.len() + keywords.map_or(0, |keywords| keywords.len());
+    let mut bound = Vec::with_capacity(N);
+    for (index, name) in names.iter().enumerate() {
+        let keyword = keywords.map(|keywords| keywords.get_item(name)).transpose()?.flatten();
+        let positional = (index < arguments.len()).then(|| arguments.get_item(index)).transpose()?;
+        bound.extend(positional.or(keyword));
+    }
+    let found = bound.len();
+    match <[_; N]>::try_from(bound) {
+        Ok(bound) if given == N => Ok(bound),
+        _ => {
+            Err(PyTypeError::new_err(format!("{class}() takes exactly {N} arguments ({})", given.min(found))))
+        }
+    }
 }
 
 /// Adds the classes under names that tell the client; their own names are the originals'.

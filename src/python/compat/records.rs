@@ -3,11 +3,10 @@
 use std::ffi::CStr;
 
 use ::bytes::Bytes;
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
-use super::{Client, DECOMPRESSOR, integer, not_bytes_like};
+use super::{Client, DECOMPRESSOR, bind, integer, not_bytes_like};
 use crate::bytes::checksum::crc32;
 use crate::bytes::cursor::be;
 use crate::legacy::{LOG_OVERHEAD, MessageFields, RECORD_OVERHEAD_V0, at};
@@ -328,29 +327,6 @@ fn text(py: Python<'_>, parts: &[(&str, Py<PyAny>)]) -> Made {
     }
     text.push(')');
     Ok(PyString::new(py, &text).into_any().unbind())
-}
-
-/// The arguments by name, as a function of these parameters takes them.
-fn bind<'py, const N: usize>(
-    class: &str,
-    names: [&str; N],
-    arguments: &Bound<'py, PyTuple>,
-    keywords: Option<&Bound<'py, PyDict>>,
-) -> PyResult<[Bound<'py, PyAny>; N]> {
-    let given = arguments.len() + keywords.map_or(0, |keywords| keywords.len());
-    let mut bound = Vec::with_capacity(N);
-    for (index, name) in names.iter().enumerate() {
-        let keyword = keywords.map(|keywords| keywords.get_item(name)).transpose()?.flatten();
-        let positional = (index < arguments.len()).then(|| arguments.get_item(index)).transpose()?;
-        bound.extend(positional.or(keyword));
-    }
-    let found = bound.len();
-    match <[_; N]>::try_from(bound) {
-        Ok(bound) if given == N => Ok(bound),
-        _ => {
-            Err(PyTypeError::new_err(format!("{class}() takes exactly {N} arguments ({})", given.min(found))))
-        }
-    }
 }
 
 /// A record is of a batch: this one of a batch with nothing else.
