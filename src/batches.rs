@@ -187,7 +187,7 @@ impl<'a> Batch<'a> {
 
     /// As [`payload`](Self::payload), refcounted: a share of `data`, which are the batch's own bytes, or
     /// of the decompression buffer.
-    #[cfg(feature = "python")]
+    #[cfg(feature = "arrow")]
     pub(crate) fn payload_shared(
         &self,
         data: &::bytes::Bytes,

@@ -3,6 +3,7 @@
 #![deny(unsafe_code)]
 
 mod batches;
+pub mod broker;
 mod builder;
 mod bytes;
 #[cfg(feature = "arrow")]
@@ -15,7 +16,7 @@ pub mod log;
 #[cfg(feature = "python")]
 mod python;
 mod record;
-mod state;
+pub mod state;
 
 pub use batches::{Batch, Batches, Records};
 pub use builder::RecordsBuilder;

@@ -70,9 +70,9 @@ fn sidecars_have_kafkas_entries() {
                 }
                 "snapshot" => {
                     let ours: Vec<_> = parse_producer_snapshot(&bytes).expect(&context).iter().map(|e| json!({
-                        "pid": e.producer_id, "epoch": e.producer_epoch, "lastSequence": e.last_sequence,
-                        "lastOffset": e.last_offset, "lastTimestamp": e.timestamp,
-                        "firstDataOffset": e.last_offset - i64::from(e.offset_delta),
+                        "pid": e.producer_id, "epoch": e.producer_epoch, "lastSequence": e.last_sequence(),
+                        "lastOffset": e.last_offset(), "lastTimestamp": e.last_timestamp,
+                        "firstDataOffset": e.last_offset() - i64::from(e.offset_delta()),
                         "coordinatorEpoch": e.coordinator_epoch,
                         "currentTxnFirstOffset": e.current_txn_first_offset,
                     })).collect();

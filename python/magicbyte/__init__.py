@@ -7,6 +7,7 @@
 
 from magicbyte._core import (
     DEFAULT_MAX_DECOMPRESSED_BYTES,
+    ArrowStream,
     Batches,
     LegacyBatch,
     Record,
@@ -32,6 +33,7 @@ from magicbyte.log import PartitionLog, Reconciliation
 
 __all__ = [
     "DEFAULT_MAX_DECOMPRESSED_BYTES",
+    "ArrowStream",
     "Batches",
     "Columns",
     "Compression",

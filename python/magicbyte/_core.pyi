@@ -5,7 +5,7 @@ Import the public names from `magicbyte`. The functions of the job layer at the 
 `magicbyte.jobs.model`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, Self, final
@@ -24,8 +24,10 @@ __all__ = [
     "AiokafkaLegacyRecordBatch",
     "AiokafkaLegacyRecordBatchBuilder",
     "AiokafkaMemoryRecords",
+    "AppendValidatorCore",
     "ArrowBatch",
     "ArrowSchema",
+    "ArrowStream",
     "Batches",
     "ChunkDecoder",
     "DefaultRecordMetadata",
@@ -41,6 +43,7 @@ __all__ = [
     "LegacyRecordMetadata",
     "LogBatchesCore",
     "PartitionLogCore",
+    "PartitionSimulatorCore",
     "PartitionWriter",
     "Record",
     "RecordBatch",
@@ -57,6 +60,8 @@ __all__ = [
     "__version__",
     "arrow_schema",
     "begin_partition",
+    "check_produce_request",
+    "compact_group",
     "compat_counts",
     "compat_crc32c",
     "compat_decode_varint",
@@ -67,16 +72,22 @@ __all__ = [
     "decompress",
     "encode_varint",
     "finish_partition",
+    "index_keys",
     "leader_epoch_checkpoint",
     "list_partition",
+    "log_facts",
     "offset_for_timestamp",
     "offset_index",
     "partition_metadata",
+    "plan_compaction",
     "plan_partition",
+    "plan_redaction",
     "producer_snapshot",
     "read_batches",
     "rebuild_sidecars",
     "reconcile",
+    "redact_group",
+    "reduce_keys",
     "rewrite_chunks",
     "set_aside",
     "survey_segment",
@@ -125,9 +136,47 @@ class Batches:
         """How many bytes the next batch lacks at least; 0 when it is whole or nothing is there."""
     def __iter__(self) -> Self: ...
     def __next__(self) -> RecordBatch | LegacyBatch: ...
+    def to_arrow(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        views: bool = False,
+        start_offset: int | None = None,
+        end_offset: int | None = None,
+        start_timestamp: int | None = None,
+        end_timestamp: int | None = None,
+        threads: int = 1,
+    ) -> ArrowStream:
+        """The data records of the whole buffer as columns, whatever was iterated before.
+
+        As `PartitionLog.to_arrow`, without topic, partition and segment, which a buffer does not know.
+        Ranges are judged by a batch's header once its CRC holds, then record by record; message sets of
+        magic 0 and 1 are always decoded. Raises ValueError for columns or threads that cannot be;
+        damage ends the stream with an error.
+        """
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """A fresh stream over the whole buffer; cheap until its first batch is asked for."""
+        """The stream of `to_arrow()`, or of the columns and types asked for, if they are ours."""
+
+@final
+class ArrowStream:
+    """Records as columns, for any Arrow consumer: pyarrow, polars, DuckDB, pandas.
+
+    Gives a fresh stream to each; memory is bounded whatever the input's size.
+    """
+
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """A stream from the beginning; cheap until its first batch is asked for.
+
+        A requested schema is given where all its columns and types are ours, else passed over: the
+        interface leaves the rest to the consumer.
+        """
+    def problems(self) -> str:
+        """What the last stream over a log left out so far, as JSON: see `PartitionLog.problems`."""
+    @property
+    def end_offset(self) -> int | None:
+        """Where the last stream over a log ends (exclusive): see `PartitionLog.end_offset`."""
 
 @disjoint_base
 class _Batch:
@@ -201,8 +250,12 @@ class _Batch:
         """All records as four lists; keys and values are copied."""
     def to_bytes(self) -> bytes:
         """The batch as it stands, copied."""
-    def to_arrow(self) -> ArrowBatch:
-        """The records, copied into the columns offset timestamp (ms) timestampType key value headers."""
+    def to_arrow(self, columns: Sequence[str] | None = None, *, views: bool = False) -> ArrowBatch:
+        """The records as columns, by default offset timestamp (ms) timestampType key value headers.
+
+        As `Batches.to_arrow`, for this batch alone, control records included. A call costs microseconds,
+        so small batches are better read as one stream.
+        """
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
@@ -254,6 +307,13 @@ class Record:
     @property
     def headers_raw(self) -> list[tuple[bytes, bytes | None]]:
         """The headers in order, as bytes, copied."""
+    def last_header(self, key: str | Buffer, /) -> tuple[str, memoryview | None] | None:
+        """The last header with this key, as `headers` has it; None if there is none (Java's lastHeader).
+
+        A str stands for its UTF-8, surrogate escapes for the bytes they came from.
+        """
+    def headers_for(self, key: str | Buffer, /) -> list[tuple[str, memoryview | None]]:
+        """The headers with this key in order (Java's `Headers.headers(key)`)."""
     @property
     def sequence(self) -> int | None:
         """The producer's sequence number, -1 for none; None for magic 0 and 1."""
@@ -386,7 +446,21 @@ class PartitionLogCore:
     def listing(self) -> str: ...
     def verify(self, isolation_level: str) -> str: ...
     def offset_for_timestamp(self, timestamp: int) -> int | None: ...
-    def arrow_stream(self, *, check_crcs: bool, max_decompressed_bytes: int, skip_damage: bool) -> object: ...
+    def to_arrow(
+        self,
+        columns: Sequence[str] | None,
+        *,
+        views: bool,
+        start_offset: int | None,
+        end_offset: int | None,
+        start_timestamp: int | None,
+        end_timestamp: int | None,
+        threads: int,
+        isolation_level: str,
+        check_crcs: bool,
+        max_decompressed_bytes: int,
+        skip_damage: bool,
+    ) -> ArrowStream: ...
     def batches(
         self,
         *,
@@ -467,6 +541,20 @@ def list_partition(path: str, *, include_checkpoints: bool = False) -> str:
 
 def survey_segment(segment: str) -> str:
     """Scans the batch headers of a Segment: a Survey."""
+
+def tell_segment(segment: str) -> str:
+    """A segment's survey and its part of the story, by its batch headers: JSON in and out."""
+
+def tell_story(
+    listing: str,
+    stories: Sequence[str],
+    *,
+    now: int,
+    max_transaction_timeout_ms: int,
+    bins: int,
+    listed: int,
+) -> str:
+    """Folds the stories of a listing's segments: JSON in and out (`jobs/explain.py` has its shape)."""
 
 def plan_partition(
     listing: str,
@@ -1191,3 +1279,230 @@ class KafkaPythonLegacyRecordBatchBuilder(_LegacyRecordBatchBuilder):
         magic: int, compression_type: object, key: Buffer | None, value: Buffer | None
     ) -> int:
         """The most bytes a set with this one message has."""
+
+class AbortedFilter:
+    """Which batches of a fetch a consumer with `read_committed` gets; see `magicbyte.state`."""
+
+    def __new__(cls, aborted: Sequence[tuple[int, int]]) -> Self: ...
+    def admit(self, batch: RecordBatch | LegacyBatch) -> str:
+        """What happens to the next batch: `deliver`, `aborted` or `control`."""
+
+class LeaderEpochs:
+    """Leader epochs; see `magicbyte.state.LeaderEpochs`."""
+
+    def __new__(cls, entries: Sequence[tuple[int, int]] = ...) -> Self: ...
+    @property
+    def entries(self) -> list[tuple[int, int]]: ...
+    def assign(self, epoch: int, start_offset: int) -> None: ...
+    def truncate_from_start(self, start_offset: int) -> None: ...
+    def truncate_from_end(self, end_offset: int) -> None: ...
+    def epoch_for_offset(self, offset: int) -> int | None: ...
+    def previous_epoch(self, epoch: int) -> int | None: ...
+    def next_epoch(self, epoch: int) -> int | None: ...
+    def end_offset_for_epoch(self, epoch: int, log_end_offset: int) -> tuple[int, int] | None: ...
+    def truncation(
+        self, log_end_offset: int, leader: LeaderEpochs, leader_end_offset: int
+    ) -> tuple[int | None, list[tuple[int, tuple[int, int] | None]]]: ...
+
+class VerificationGuard:
+    """Stands for one verification of a transaction; a new one verifies nothing."""
+
+    def __new__(cls) -> Self: ...
+
+class ProducerState:
+    """Producer state; see `magicbyte.state.ProducerState`."""
+
+    def __new__(cls, snapshots: Mapping[int, bytes] = ..., *, expiration_ms: int = 86_400_000) -> Self: ...
+    def check(
+        self,
+        batch: RecordBatch | LegacyBatch,
+        *,
+        origin: str = "client",
+        transaction_version: int = 0,
+        guard: VerificationGuard | None = None,
+    ) -> tuple[str, str, tuple[int, int, int, int, int] | None]: ...
+    def apply(self, batch: RecordBatch | LegacyBatch) -> tuple[int, int, int, bool, int] | None: ...
+    def start_verification(
+        self, producer_id: int, sequence: int, epoch: int, supports_epoch_bump: bool, now: int
+    ) -> VerificationGuard: ...
+    def producers(
+        self,
+    ) -> list[tuple[int, int, int, int, int | None, list[tuple[int, int, int, int, int]]]]: ...
+    @property
+    def first_unstable_offset(self) -> int | None: ...
+    @property
+    def first_undecided_offset(self) -> int | None: ...
+    @property
+    def oldest_transaction_timestamp(self) -> int | None: ...
+    @property
+    def end_offset(self) -> int: ...
+    def set_high_watermark(self, offset: int) -> None: ...
+    def set_end_offset(self, offset: int) -> None: ...
+    def take_snapshot(self) -> int | None: ...
+    def snapshots(self) -> dict[int, bytes]: ...
+    def truncate_and_reload(self, log_start_offset: int, log_end_offset: int, now: int) -> None: ...
+    def truncate_fully_and_start_at(self, offset: int) -> None: ...
+    def remove_expired_producers(self, now: int) -> None: ...
+    def delete_snapshots_before(self, offset: int) -> None: ...
+    def remove_stray_snapshots(self, segment_base_offsets: Sequence[int]) -> None: ...
+
+# The fields of `magicbyte.broker.AppendInfo` behind the records.
+_AppendInfo = tuple[int | None, int, int, int, int | None, int, int]
+
+@final
+class AppendValidatorCore:
+    """`magicbyte.broker.AppendValidator` without its dataclasses: the config is a mapping of all fields."""
+
+    def __new__(cls, config: dict[str, int | bool | None]) -> Self: ...
+    def validate(
+        self, records: Buffer, origin_number: int, next_offset: int, leader_epoch: int, now: int
+    ) -> tuple[bytes, _AppendInfo] | None:
+        """What is stored, and the fields of `AppendInfo` behind it; None if there is no whole batch.
+
+        Raises:
+            AppendError: The append is refused.
+        """
+
+def check_produce_request(records: Buffer, version: int) -> None:
+    """What a broker checks of a produce request's records before a partition sees them.
+
+    Raises:
+        AppendError: The request is refused.
+    """
+
+@final
+class PartitionSimulatorCore:
+    """`magicbyte.broker.PartitionSimulator` without its dataclasses.
+
+    Appends give the fields of `AppendInfo` behind the records, and whether the batch is a duplicate.
+    All but the properties and `elect_leader` raise AppendError.
+    """
+
+    def __new__(cls, config: dict[str, int | bool | None]) -> Self: ...
+    def produce(self, records: Buffer, version: int) -> tuple[_AppendInfo, bool]: ...
+    def append(self, records: Buffer, origin_number: int) -> tuple[_AppendInfo, bool]: ...
+    def end_transaction(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        committed: bool,
+        coordinator_epoch: int,
+        transaction_version: int,
+    ) -> tuple[_AppendInfo, bool]: ...
+    def fetch(
+        self, offset: int, max_bytes: int, isolation_level: str
+    ) -> tuple[bytes, int, int, int, list[tuple[int, int]]]:
+        """Records, high watermark, last stable offset, log start, aborted: (producer id, first offset)."""
+
+    def list_offset(self, timestamp: int, isolation_level: str) -> tuple[int, int, int] | None:
+        """Timestamp, offset, leader epoch; -1 is the latest, -2 the earliest, -3 the largest timestamp."""
+
+    def elect_leader(self) -> int: ...
+    def truncate(self, offset: int) -> None: ...
+    def delete_records(self, before_offset: int) -> int: ...
+    def producers(self) -> list[tuple[int, int, int, int, int, int, int | None]]:
+        """The fields of `magicbyte.broker.ProducerState`."""
+
+    def set_now(self, now: int) -> None: ...
+    @property
+    def now(self) -> int: ...
+    @property
+    def leader_epoch(self) -> int: ...
+    @property
+    def log_start_offset(self) -> int: ...
+    @property
+    def last_stable_offset(self) -> int: ...
+    @property
+    def log_end_offset(self) -> int: ...
+
+def plan_compaction(
+    plan: str,
+    listing: str,
+    *,
+    now: int,
+    delete_retention_ms: int = ...,
+    min_compaction_lag_ms: int = 0,
+    until_offset: int | None = None,
+    all: bool = False,
+    first_dirty_offset: int | None = None,
+    segment_bytes: int = ...,
+    segment_index_bytes: int = ...,
+) -> str:
+    """Decides what is cleaned of a log and how segments are grouped, as a Compaction of `jobs.clean`.
+
+    `plan` is of the whole log, `listing` its directory's; times are ms. Whole segments are cleaned, not
+    beyond the last stable offset nor `until_offset`, and the last one only with `all`.
+    """
+
+def plan_redaction(plan: str) -> str:
+    """The Compaction that writes every segment of a log by itself."""
+
+def index_keys(
+    chunks: list[str],
+    directory: str | PathLike[str] | None = None,
+    *,
+    seed: int = 0,
+    memory: int = ...,
+    parts: int = 16,
+    max_decompressed_bytes: int = ...,
+) -> str:
+    """The first pass over a run of CleanerChunks: an IndexedKeys.
+
+    With a directory their keys go to files in it, a file a part of the hash, from a map of `memory`
+    bytes. `seed` is random, the same for all tasks of a log.
+    """
+
+def reduce_keys(
+    files: Sequence[str], directory: str | PathLike[str], *, seed: int, memory: int = ...
+) -> list[Path]:
+    """Reduces the files of one part of the hash to sorted lists of the places of last records."""
+
+def log_facts(
+    producers: list[str], groups: list[tuple[int, int]], *, expired_until: int | None = None
+) -> list[str]:
+    """What a log says about producers and transactions, for each group of offsets (first, last).
+
+    `producers` are those of each IndexedKeys, in offset order; producers last heard of at `expired_until`
+    (ms) or before are forgotten.
+    """
+
+def compact_group(
+    group: str,
+    indexed: list[str],
+    facts: str,
+    directory: str | PathLike[str],
+    *,
+    lists: Sequence[str],
+    clean_until: int,
+    now: int,
+    delete_retention_ms: int,
+    max_decompressed_bytes: int = ...,
+    index_interval_bytes: int = ...,
+) -> str:
+    """The second pass over a group of segments: written as one, without what is superseded or expired.
+
+    Returns JSON: `results`, a ChunkResult a chunk, `problems`, `segments` for `finish_partition`,
+    `counts`, `redacted`.
+
+    Raises:
+        ValueError: The files are not what they were in the first pass.
+        OSError: A file could not be read or written.
+    """
+
+def redact_group(
+    group: str,
+    indexed: list[str],
+    facts: str,
+    directory: str | PathLike[str],
+    *,
+    keys: list[bytes],
+    offsets: set[int],
+    tombstones: bool,
+    clean_until: int,
+    max_decompressed_bytes: int = ...,
+    index_interval_bytes: int = ...,
+) -> str:
+    """As `compact_group`, without the records that have one of these keys or offsets.
+
+    With `tombstones` they stay without value and headers.
+    """

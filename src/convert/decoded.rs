@@ -3,6 +3,7 @@
 use crate::batches::{Batch, Records};
 use crate::compression::Decompressor;
 use crate::error::Result;
+use crate::record::Record;
 
 /// A batch with its payload decompressed and every record of it good.
 #[derive(Clone, Copy, Debug)]
@@ -23,12 +24,22 @@ impl<'b, 'a> Decoded<'b, 'a> {
     /// # Errors
     /// What stops [`Batch::records`].
     pub(crate) fn of(batch: &'b Batch<'a>, decompressor: &'b mut Decompressor) -> Result<Self> {
+        Self::visiting(batch, decompressor, |_| {})
+    }
+
+    /// As [`of`](Self::of), and shows each record on the way: those before a bad one were shown.
+    pub(crate) fn visiting(
+        batch: &'b Batch<'a>,
+        decompressor: &'b mut Decompressor,
+        mut visit: impl FnMut(Record<'b>),
+    ) -> Result<Self> {
         let payload = batch.payload(decompressor)?;
         let (mut count, mut first_offset, mut last_offset) = (0, None, None);
         batch.records_in(payload)?.visit(|record| {
             count += 1;
             first_offset.get_or_insert(record.offset);
             last_offset = Some(record.offset);
+            visit(record);
         })?;
         Ok(Self { batch, payload, count, first_offset, last_offset })
     }

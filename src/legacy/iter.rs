@@ -104,10 +104,22 @@ impl<'r> MessageIter<'r> {
     }
 
     fn read(&mut self) -> Result<Record<'r>> {
-        let Some((stored_offset, message, behind)) = split_message(self.rest)? else {
+        let Some((stored_offset, message)) = self.read_message()? else {
             return Err(ErrorKind::UnexpectedEnd.into());
         };
-        self.rest = behind;
+        self.record_of(stored_offset, message)
+    }
+
+    /// The next message with its stored offset, unchecked.
+    pub(crate) fn read_message(&mut self) -> Result<Option<(i64, Message<'r>)>> {
+        Ok(split_message(self.rest)?.map(|(stored_offset, message, behind)| {
+            self.rest = behind;
+            (stored_offset, message)
+        }))
+    }
+
+    /// The record of a message that [`read_message`](Self::read_message) gave.
+    pub(crate) fn record_of(&self, stored_offset: i64, message: Message<'r>) -> Result<Record<'r>> {
         if !matches!(message.magic(), 0 | 1) {
             return Err(Error::new(ErrorKind::UnsupportedMagic(message.magic())).in_field("magic"));
         }

@@ -10,7 +10,7 @@ use super::plan::{Chunk, Problem};
 use super::segment_reader::{Piece, SegmentBatch, SegmentReader};
 use crate::batches::Batch;
 use crate::error::{Error, ErrorKind, Result};
-use crate::state::transactions::AbortedRange;
+use crate::state::AbortedRange;
 
 /// What a reader gets of a batch's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! `leader-epoch-checkpoint`: where each leader epoch begins, as text (`LeaderEpochCheckpointFile`).
 
 use crate::error::{ErrorKind, Result};
-use crate::state::leader_epochs::EpochEntry;
+use crate::state::EpochEntry;
 
 /// Reads the checkpoint: version 0, a count, one `epoch startOffset` a line.
 ///

@@ -7,8 +7,10 @@
 mod accounting;
 mod blocks;
 mod chunk_reader;
+mod cleaner;
 mod directory;
 mod durable;
+mod evidence;
 mod leader_epoch_checkpoint;
 mod offset_index;
 mod partition_fold;
@@ -17,14 +19,19 @@ mod partition_metadata;
 mod partition_writer;
 mod plan;
 mod producer_snapshot;
+mod producer_state;
 mod rebuild;
 mod rescue;
 mod rewriter;
 mod salvage;
+mod salvage_scan;
 mod seek;
 mod segment_fold;
 mod segment_reader;
 mod segment_writer;
+mod story;
+mod story_bins;
+mod story_segment;
 mod survey;
 mod time_index;
 mod transaction_index;
@@ -32,6 +39,11 @@ mod trim;
 
 pub use accounting::{ByteRange, ChunkResult, PartitionReconciliation, SegmentReconciliation, reconcile};
 pub use chunk_reader::{BatchCounts, ChunkReader, Disposition};
+pub use cleaner::{
+    CleanCounts, CleanOptions, Cleaned, CleanerChunk, CompactOptions, Compaction, IndexedChunk, IndexedKeys,
+    KeyMapOptions, LogFacts, RedactedOffsets, Rule, SegmentGroup, Selection, clean_group, compact_partition,
+    index_keys, plan_compaction, plan_redaction, reduce_keys,
+};
 pub use directory::{IgnoredFile, Listing, Segment, Sidecar, list_partition};
 pub use leader_epoch_checkpoint::{parse_leader_epoch_checkpoint, write_leader_epoch_checkpoint};
 pub use offset_index::{OffsetIndexEntry, offset_index_entries, parse_offset_index, write_offset_index};
@@ -43,20 +55,27 @@ pub use plan::{
     Chunk, DEFAULT_CHUNK_BYTES, IsolationLevel, Plan, PlanOptions, PlanSegment, Problem, plan_partition,
 };
 pub use producer_snapshot::{parse_producer_snapshot, write_producer_snapshot};
+pub use producer_state::ProducerStateManager;
 pub use rebuild::{RebuildOptions, RebuiltFile, compute_sidecars, rebuild_sidecars};
 pub use rescue::{Repair, Rescued, Rescuer};
 pub use rewriter::{RewriteOptions, Rewritten, rewrite_chunks};
 pub use seek::offset_for_timestamp;
 pub use segment_fold::{DEFAULT_INDEX_INTERVAL_BYTES, SegmentSummary};
 pub use segment_reader::{Piece, SegmentBatch, SegmentReader, TailKind};
+pub use story::{
+    Anomaly, ControlCount, ProducerStory, Story, StoryOptions, TransactionOutcome, TransactionStory,
+    tell_story,
+};
+pub use story_bins::{Bin, CODECS};
+pub use story_segment::{OffsetGap, SegmentStory, SkippedRange, StepBack, StoryEvent, tell_segment};
 pub use survey::{Border, Survey, survey_segment};
 pub use time_index::{TimeIndexEntry, parse_time_index, time_index_entries, write_time_index};
-pub use transaction_index::{AbortedTransaction, parse_transaction_index, write_transaction_index};
+pub use transaction_index::{
+    AbortedTransaction, collect_aborted_transactions, parse_transaction_index, write_transaction_index,
+};
 pub use trim::trim_chunk;
 
-pub use crate::state::leader_epochs::EpochEntry;
-pub use crate::state::producers::{ProducerEvent, ProducerStateEntry};
-pub use crate::state::transactions::{AbortedRange, TransactionEvent};
+pub use crate::state::{AbortedRange, EpochEntry, ProducerEvent, ProducerStateEntry, TransactionEvent};
 
 use std::fmt;
 use std::io;

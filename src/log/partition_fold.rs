@@ -6,8 +6,8 @@ use super::{
     AbortedTransaction, LogError, LogResult, write_leader_epoch_checkpoint, write_producer_snapshot,
     write_transaction_index,
 };
-use crate::state::leader_epochs::LeaderEpochs;
-use crate::state::producers::Producers;
+use crate::state::LeaderEpochs;
+use crate::state::Producers;
 
 /// A sidecar: its name and what is in it.
 pub type SidecarFile = (String, Vec<u8>);
@@ -61,10 +61,12 @@ impl PartitionFold {
                 });
             }
         }
+        // What is in a log that is rebuilt is replicated.
+        self.producers.set_high_watermark(i64::MAX);
         if !aborted.is_empty() {
             files.push((format!("{base_offset:020}.txnindex"), write_transaction_index(&aborted)));
         }
-        segment.leader_epochs.iter().for_each(|&entry| self.epochs.assign(entry));
+        segment.leader_epochs.iter().for_each(|&entry| self.epochs.replay(entry));
         let first_base = self.bounds.map_or(base_offset, |(first_base, ..)| first_base);
         self.bounds = Some((first_base, base_offset, segment.next_offset));
         Ok(files)
@@ -75,7 +77,8 @@ impl PartitionFold {
     pub(super) fn finish(mut self) -> Vec<SidecarFile> {
         let mut files = Vec::new();
         if let Some((first_base, last_base, end)) = self.bounds {
-            self.epochs.truncate(first_base, end);
+            self.epochs.truncate_from_end(end);
+            self.epochs.truncate_from_start(first_base);
             files.extend((end > last_base).then(|| self.snapshot_at(end)));
         }
         let epochs = write_leader_epoch_checkpoint(self.epochs.entries());
@@ -92,7 +95,7 @@ impl PartitionFold {
 mod tests {
     use super::*;
     use crate::log::parse_producer_snapshot;
-    use crate::state::producers::ProducerEvent;
+    use crate::state::ProducerEvent;
 
     fn segment(base_offset: i64, next_offset: i64, producer_id: i64) -> SegmentSummary {
         SegmentSummary {

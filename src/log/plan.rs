@@ -2,10 +2,11 @@
 //! Pure: no file is touched.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
-use super::{EpochEntry, IgnoredFile, Listing, LogError, LogResult, Segment, Survey};
+use super::{IgnoredFile, Listing, LogError, LogResult, Segment, Survey};
 use crate::Error;
-use crate::state::transactions::{AbortedRange, TransactionEvent, Transactions};
+use crate::state::{AbortedRange, LeaderEpochs, TransactionEvent, Transactions};
 
 /// How far apart the survey puts borders, and the default size of a chunk: 4 MiB.
 pub const DEFAULT_CHUNK_BYTES: u64 = 4 << 20;
@@ -80,15 +81,26 @@ impl Problem {
         }
     }
 
-    /// A problem of a byte range.
+    /// A problem of a byte range of a chunk.
     pub(super) fn of_range(chunk: &Chunk, start: u64, end: u64, error: &Error) -> Self {
+        Self::of_bytes(&chunk.topic, chunk.partition, &chunk.segment, start..end, error)
+    }
+
+    /// A problem of a byte range of a segment.
+    pub(crate) fn of_bytes(
+        topic: &str,
+        partition: i32,
+        segment: &str,
+        range: Range<u64>,
+        error: &Error,
+    ) -> Self {
         Self {
-            topic: chunk.topic.clone(),
-            partition: chunk.partition,
-            segment: Some(chunk.segment.clone()),
+            topic: topic.to_owned(),
+            partition,
+            segment: Some(segment.to_owned()),
             kind: error.kind().name().to_owned(),
-            start: Some(start),
-            end: Some(end),
+            start: Some(range.start),
+            end: Some(range.end),
             base_offset: error.base_offset(),
             record_index: error.record_index(),
             field: error.field().map(str::to_owned),
@@ -222,7 +234,7 @@ pub struct Plan {
     /// All aborted transactions.
     pub aborted: Vec<AbortedRange>,
     /// Where leader epochs begin, by the batches.
-    pub leader_epochs: Vec<EpochEntry>,
+    pub leader_epochs: LeaderEpochs,
 }
 
 /// Joins the surveys of a directory's segments, in any order, into a plan.
@@ -243,7 +255,7 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
         next_offset: None,
         last_stable_offset: None,
         aborted: Vec::new(),
-        leader_epochs: Vec::new(),
+        leader_epochs: LeaderEpochs::default(),
     };
     let by_path: HashMap<_, _> = surveys.iter().map(|survey| (&survey.segment.path, survey)).collect();
     let survey_of = |segment: &Segment| {
@@ -268,11 +280,7 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
                 transactions.apply(event);
             }
         }
-        for &entry in &survey.leader_epochs {
-            if plan.leader_epochs.last().is_none_or(|last| last.epoch < entry.epoch) {
-                plan.leader_epochs.push(entry);
-            }
-        }
+        survey.leader_epochs.entries().iter().for_each(|&entry| plan.leader_epochs.replay(entry));
     }
     plan.aborted = transactions.aborted().to_vec();
     plan.last_stable_offset = transactions.first_unstable_offset().or(plan.next_offset);

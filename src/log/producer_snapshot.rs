@@ -3,7 +3,7 @@
 use crate::bytes::checksum::crc32c;
 use crate::bytes::cursor::Cursor;
 use crate::error::{Error, ErrorKind, Result};
-use crate::state::producers::ProducerStateEntry;
+use crate::state::{BatchMetadata, ProducerStateEntry};
 
 /// The CRC covers everything behind itself.
 const CRC_END: usize = 6;
@@ -31,16 +31,22 @@ pub fn parse_producer_snapshot(data: &[u8]) -> Result<Vec<ProducerStateEntry>> {
     }
     (0..count)
         .map(|_| {
-            Ok(ProducerStateEntry {
-                producer_id: cursor.i64()?,
-                producer_epoch: cursor.i16()?,
+            let mut entry = ProducerStateEntry::empty(cursor.i64()?);
+            entry.producer_epoch = cursor.i16()?;
+            let last = BatchMetadata {
                 last_sequence: cursor.i32()?,
                 last_offset: cursor.i64()?,
                 offset_delta: cursor.i32()?,
                 timestamp: cursor.i64()?,
-                coordinator_epoch: cursor.i32()?,
-                current_txn_first_offset: Some(cursor.i64()?).filter(|&offset| offset >= 0),
-            })
+            };
+            // As readSnapshot: without an offset there is no batch.
+            if last.last_offset >= 0 {
+                entry.add_batch(entry.producer_epoch, last);
+            }
+            entry.last_timestamp = last.timestamp;
+            entry.coordinator_epoch = cursor.i32()?;
+            entry.current_txn_first_offset = Some(cursor.i64()?).filter(|&offset| offset >= 0);
+            Ok(entry)
         })
         .collect()
 }
@@ -56,10 +62,10 @@ pub fn write_producer_snapshot(entries: &[ProducerStateEntry]) -> Vec<u8> {
     for entry in entries {
         out.extend(entry.producer_id.to_be_bytes());
         out.extend(entry.producer_epoch.to_be_bytes());
-        out.extend(entry.last_sequence.to_be_bytes());
-        out.extend(entry.last_offset.to_be_bytes());
-        out.extend(entry.offset_delta.to_be_bytes());
-        out.extend(entry.timestamp.to_be_bytes());
+        out.extend(entry.last_sequence().to_be_bytes());
+        out.extend(entry.last_offset().to_be_bytes());
+        out.extend(entry.offset_delta().to_be_bytes());
+        out.extend(entry.last_timestamp.to_be_bytes());
         out.extend(entry.coordinator_epoch.to_be_bytes());
         out.extend(entry.current_txn_first_offset.unwrap_or(-1).to_be_bytes());
     }

@@ -13,7 +13,7 @@ use super::{
     DEFAULT_INDEX_INTERVAL_BYTES, Listing, LogError, LogResult, Piece, Segment, SegmentReader,
     list_partition, parse_leader_epoch_checkpoint,
 };
-use crate::state::leader_epochs::LeaderEpochs;
+use crate::state::LeaderEpochs;
 
 /// How sidecars are rebuilt.
 #[derive(Clone, Copy, Debug)]
@@ -144,5 +144,5 @@ fn fold_segment(
 fn existing_epochs(listing: &Listing) -> LeaderEpochs {
     let text = fs::read_to_string(Path::new(&listing.path).join("leader-epoch-checkpoint"));
     let entries = text.ok().and_then(|text| parse_leader_epoch_checkpoint(&text).ok());
-    entries.map(LeaderEpochs::from_checkpoint).unwrap_or_default()
+    entries.map(|entries| LeaderEpochs::from_entries(&entries)).unwrap_or_default()
 }

@@ -5,8 +5,8 @@ use super::{OffsetIndexEntry, TimeIndexEntry, write_offset_index, write_time_ind
 use crate::Decompressor;
 use crate::batches::Batch;
 use crate::error::{ErrorKind, Result};
-use crate::state::leader_epochs::{EpochEntry, LeaderEpochs};
-use crate::state::producers::{ProducerEvent, ProducerEvents};
+use crate::state::producer_event::{ProducerEvent, ProducerEvents};
+use crate::state::{EpochEntry, LeaderEpochs};
 
 /// Kafka's default of `index.interval.bytes`.
 pub const DEFAULT_INDEX_INTERVAL_BYTES: u32 = 4096;
@@ -110,7 +110,7 @@ impl SegmentFold {
                 self.producers.add(event);
             }
             let (epoch, start_offset) = (batch.partition_leader_epoch(), batch.base_offset());
-            self.epochs.assign(EpochEntry { epoch, start_offset });
+            self.epochs.replay(EpochEntry { epoch, start_offset });
         }
         if timestamp > self.max_timestamp.timestamp {
             self.max_timestamp = TimeIndexEntry { timestamp, offset: last_offset };

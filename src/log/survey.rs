@@ -11,14 +11,15 @@ use super::blocks::Blocks;
 use super::plan::{DEFAULT_CHUNK_BYTES, Problem};
 use super::salvage::{Limits, Salvage};
 use super::seek::{MAX_SIDECAR, read_sidecar, sidecar_path, sidecar_size};
+use super::story_segment::Teller;
 use super::{
-    AbortedTransaction, EpochEntry, LogError, LogResult, Segment, parse_offset_index,
-    parse_producer_snapshot, parse_time_index, parse_transaction_index,
+    AbortedTransaction, LogError, LogResult, Segment, parse_offset_index, parse_producer_snapshot,
+    parse_time_index, parse_transaction_index,
 };
 use crate::batches::{Batch, Frame, HEADER_SIZE_UP_TO_MAGIC};
 use crate::bytes::cursor::be;
-use crate::record::{ControlType, RECORD_BATCH_OVERHEAD, RecordBatch};
-use crate::state::transactions::{TransactionEvent, Transactions};
+use crate::record::{ControlRecord, ControlType, RECORD_BATCH_OVERHEAD, RecordBatch};
+use crate::state::{EpochEntry, LeaderEpochs, TransactionEvent, Transactions};
 use crate::{Compression, Decompressor};
 
 /// Headers stand close together: small blocks, and whole batches are stepped over.
@@ -65,7 +66,7 @@ pub struct Survey {
     /// What the segment says about transactions.
     pub transactions: Vec<TransactionEvent>,
     /// Where leader epochs begin, by the batches.
-    pub leader_epochs: Vec<EpochEntry>,
+    pub leader_epochs: LeaderEpochs,
     /// What the segment's `.txnindex` says.
     pub transaction_index: Vec<AbortedTransaction>,
     /// Sidecars that break their format or point past the segment.
@@ -141,10 +142,16 @@ impl Survey {
 /// # Errors
 /// [`LogError::Io`] if the file cannot be read; damaged bytes are left out.
 pub fn survey_segment(segment: &Segment) -> LogResult<Survey> {
+    survey_and_tell(segment, None)
+}
+
+/// The same; a teller, if there is one, hears of each batch once it is certain to be none.
+pub(super) fn survey_and_tell(segment: &Segment, teller: Option<&mut Teller>) -> LogResult<Survey> {
     let path = Path::new(&segment.path);
     let io = |error| LogError::io(path, error);
     let base = if segment.is_checkpoint { 0 } else { segment.base_offset };
     let mut scan = Scan {
+        teller,
         blocks: Blocks::open(path, segment.size, BLOCK).map_err(io)?,
         position: 0,
         limits: Limits {
@@ -152,7 +159,7 @@ pub fn survey_segment(segment: &Segment) -> LogResult<Survey> {
             max_offset: if segment.is_checkpoint { i64::MAX } else { base.saturating_add(i32::MAX.into()) },
             max_batch_size: crate::DEFAULT_MAX_DECOMPRESSED_BYTES,
         },
-        salvage: Salvage::default(),
+        salvage: Salvage::new(0),
         judged: 0,
         transactions: Transactions::default(),
         decompressor: Decompressor::new(),
@@ -168,18 +175,22 @@ pub fn survey_segment(segment: &Segment) -> LogResult<Survey> {
             sound_end: 0,
             borders: Vec::new(),
             transactions: Vec::new(),
-            leader_epochs: Vec::new(),
+            leader_epochs: LeaderEpochs::default(),
             transaction_index: Vec::new(),
             problems: Vec::new(),
         },
     };
     while scan.step().map_err(io)? {}
     scan.find_last_offset().map_err(io)?;
+    while let Some(recent) = scan.recent.pop_front() {
+        scan.tell(&recent);
+    }
     scan.survey.check_sidecars()?;
     Ok(scan.survey)
 }
 
-struct Scan {
+struct Scan<'a> {
+    teller: Option<&'a mut Teller>,
     blocks: Blocks,
     position: u64,
     limits: Limits,
@@ -193,9 +204,32 @@ struct Scan {
     survey: Survey,
 }
 
+/// The first record of a control batch; none in one that compaction emptied.
+pub(super) struct Control {
+    pub(super) kind: Option<ControlType>,
+    /// Of a marker whose value can be read.
+    pub(super) coordinator_epoch: Option<i32>,
+    /// Milliseconds.
+    pub(super) timestamp: i64,
+}
+
+impl Control {
+    /// Whether it commits or aborts; none if it does neither. The key alone tells, as in Kafka.
+    pub(super) fn committed(&self) -> Option<bool> {
+        match self.kind {
+            Some(ControlType::Commit) => Some(true),
+            Some(ControlType::Abort) => Some(false),
+            _ => None,
+        }
+    }
+}
+
 /// A batch by its header, and how to take it back.
 struct Recent {
     position: u64,
+    header: Bytes,
+    /// Of a control batch: its first record, if that could be read.
+    control: Option<Control>,
     size: usize,
     last_offset: i64,
     sound: Option<bool>,
@@ -206,10 +240,9 @@ struct Recent {
     max_timestamp: i64,
     borders: usize,
     transactions: usize,
-    leader_epochs: usize,
 }
 
-impl Scan {
+impl Scan<'_> {
     /// Looks at the next header; false at the end of the log.
     fn step(&mut self) -> io::Result<bool> {
         let position = self.position;
@@ -232,7 +265,7 @@ impl Scan {
         if self.limits.expected == i64::MIN {
             self.limits.expected = self.first_expected(first, end)?;
         }
-        if self.limits.misfit(&mut self.blocks, first, last, end).is_some() {
+        if self.salvage.misfit(&mut self.blocks, &self.limits, (first, last), end)?.is_some() {
             if self.verified(position, size)?.is_none() || self.recent.iter().any(|r| r.sound.is_none()) {
                 return self.recover(Some(end));
             }
@@ -243,11 +276,15 @@ impl Scan {
         if self.survey.borders.last().map_or(0, |border| border.position) + DEFAULT_CHUNK_BYTES <= position {
             self.add_border(position, size)?;
         }
-        if self.recent.len() == LAST_BATCHES {
-            self.recent.pop_front();
+        if self.recent.len() == LAST_BATCHES
+            && let Some(recent) = self.recent.pop_front()
+        {
+            self.tell(&recent);
         }
         self.recent.push_back(Recent {
             position,
+            header: header.clone(),
+            control: None,
             size,
             last_offset: last,
             sound: None,
@@ -258,7 +295,6 @@ impl Scan {
             max_timestamp: self.survey.max_timestamp,
             borders: self.survey.borders.len(),
             transactions: self.survey.transactions.len(),
-            leader_epochs: self.survey.leader_epochs.len(),
         });
         self.survey.batches += 1;
         let is_wrapper =
@@ -291,19 +327,27 @@ impl Scan {
     fn read_state(&mut self, batch: &RecordBatch<'_>, position: u64, size: usize) -> io::Result<()> {
         let span = i64::from(batch.last_offset_delta()) + 1;
         self.survey.gaps += (span - i64::from(batch.record_count())).max(0) as u64;
-        let epoch = batch.partition_leader_epoch();
-        if self.survey.leader_epochs.last().is_none_or(|entry| entry.epoch < epoch) && epoch >= 0 {
-            self.survey.leader_epochs.push(EpochEntry { epoch, start_offset: batch.base_offset() });
-        }
-        if !batch.is_transactional() {
-            return Ok(());
-        }
+        let (epoch, start_offset) = (batch.partition_leader_epoch(), batch.base_offset());
+        self.survey.leader_epochs.replay(EpochEntry { epoch, start_offset });
         let (producer_id, offset) = (batch.producer_id(), batch.base_offset());
         if batch.is_control() {
-            if let Some(committed) = self.read_marker(position, size)? {
+            // Others than markers are for who tells the log's story.
+            if !batch.is_transactional() && self.teller.is_none() {
+                return Ok(());
+            }
+            let control = self.read_control(position, size)?;
+            if let Some(committed) = control.as_ref().and_then(Control::committed)
+                && batch.is_transactional()
+            {
                 self.add_event(TransactionEvent::End { producer_id, offset, committed });
             }
-        } else if !self.transactions.is_open(producer_id) && self.verified(position, size)?.is_some() {
+            if let Some(recent) = self.recent.back_mut() {
+                recent.control = control;
+            }
+        } else if batch.is_transactional()
+            && !self.transactions.is_open(producer_id)
+            && self.verified(position, size)?.is_some()
+        {
             self.add_event(TransactionEvent::Begin { producer_id, offset });
         }
         Ok(())
@@ -312,6 +356,14 @@ impl Scan {
     fn add_event(&mut self, event: TransactionEvent) {
         self.transactions.apply(event);
         self.survey.transactions.push(event);
+    }
+
+    fn tell(&mut self, recent: &Recent) {
+        if let Some(teller) = &mut self.teller
+            && let Ok(batch) = Batch::from_header(&recent.header, recent.position)
+        {
+            teller.hear(&batch, recent.size, recent.control.as_ref());
+        }
     }
 
     /// The headers lead nowhere, or offsets go back: one of the last batches is bad, or what stands
@@ -351,7 +403,7 @@ impl Scan {
         survey.max_timestamp = recent.max_timestamp;
         survey.chain_end = recent.position;
         survey.borders.truncate(recent.borders);
-        survey.leader_epochs.truncate(recent.leader_epochs);
+        survey.leader_epochs.truncate_from_end(recent.expected);
         survey.transactions.truncate(recent.transactions);
         self.recent.truncate(index);
         self.transactions = Transactions::default();
@@ -393,28 +445,34 @@ impl Scan {
 
     /// The batch's bytes if its CRC holds.
     fn verified(&mut self, position: u64, size: usize) -> io::Result<Option<Bytes>> {
-        if size > MAX_CHECKED {
+        if size > MAX_CHECKED || self.salvage.refuses(&mut self.blocks, position, size)?.is_some() {
             return Ok(None);
         }
         let data = self.blocks.at(position, size)?;
         let sound = Batch::from_frame(&data, position).is_ok_and(|batch| batch.verify().is_ok());
+        if !sound {
+            self.salvage.spend(size);
+        }
         Ok(sound.then_some(data))
     }
 
-    /// Whether the control batch commits or aborts; none if it does neither or is damaged.
-    fn read_marker(&mut self, position: u64, size: usize) -> io::Result<Option<bool>> {
+    /// What the control batch says; none if it is damaged.
+    fn read_control(&mut self, position: u64, size: usize) -> io::Result<Option<Control>> {
         let Some(data) = self.verified(position, size)? else { return Ok(None) };
-        let first_key = |decompressor: &mut Decompressor| {
+        let first_record = |decompressor: &mut Decompressor| {
             let batch = Batch::from_frame(&data, position)?;
-            let record = batch.records(decompressor)?.next().transpose()?;
-            record.and_then(|record| record.key().map(ControlType::parse)).transpose()
+            // Only the first record counts, as in Kafka; a batch emptied by compaction has none.
+            let Some(record) = batch.records(decompressor)?.next().transpose()? else {
+                return Ok(Control { kind: None, coordinator_epoch: None, timestamp: -1 });
+            };
+            let kind = record.key().map(ControlType::parse).transpose()?;
+            let coordinator_epoch = match ControlRecord::parse(record.key(), record.value()) {
+                Ok(ControlRecord::EndTransaction { coordinator_epoch, .. }) => Some(coordinator_epoch),
+                _ => None,
+            };
+            crate::Result::Ok(Control { kind, coordinator_epoch, timestamp: record.timestamp() })
         };
-        // Only the first record counts, as in Kafka; a batch emptied by compaction has none.
-        Ok(match first_key(&mut self.decompressor) {
-            Ok(Some(ControlType::Commit)) => Some(true),
-            Ok(Some(ControlType::Abort)) => Some(false),
-            _ => None,
-        })
+        Ok(first_record(&mut self.decompressor).ok())
     }
 
     fn find_last_offset(&mut self) -> io::Result<()> {

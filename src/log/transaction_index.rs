@@ -42,6 +42,21 @@ pub fn parse_transaction_index(data: &[u8]) -> Result<Vec<AbortedTransaction>> {
     data.chunks_exact(ENTRY).map(entry).collect()
 }
 
+/// The entries of a segment's index that a fetch of the offsets from `start` to `end` (exclusive) needs
+/// to know, and whether no later segment can have more (`TransactionIndex.collectAbortedTxns`).
+#[must_use]
+pub fn collect_aborted_transactions(
+    entries: &[AbortedTransaction],
+    start: i64,
+    end: i64,
+) -> (Vec<AbortedTransaction>, bool) {
+    // An entry whose last stable offset is behind the range is the last that can reach into it.
+    let last = entries.iter().position(|entry| entry.last_stable_offset >= end);
+    let known = &entries[..last.map_or(entries.len(), |last| last + 1)];
+    let reaches_in = |entry: &&AbortedTransaction| entry.last_offset >= start && entry.first_offset < end;
+    (known.iter().filter(reaches_in).copied().collect(), last.is_some())
+}
+
 /// Writes a transaction index.
 #[must_use]
 pub fn write_transaction_index(entries: &[AbortedTransaction]) -> Vec<u8> {

@@ -12,7 +12,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
 use super::errors::log_to_py;
-use crate::columns::{Flavour, RecordColumn, Table, batches_schema, problems_schema, records_schema};
+use crate::columns::{
+    Flavour, RecordColumn, Table, batches_schema, columns_of, problems_schema, records_schema,
+};
 use crate::log::LogError;
 
 const SCHEMA: &CStr = c"arrow_schema";
@@ -34,6 +36,16 @@ pub(super) fn array_capsules<'py>(py: Python<'py>, batch: &RecordBatch) -> PyRes
     let columns = StructArray::from(batch.clone());
     let array = PyCapsule::new_with_value(py, FFI_ArrowArray::new(&columns.to_data()), ARRAY)?;
     PyTuple::new(py, [schema, array])
+}
+
+/// The columns and the flavour that a consumer wishes for by a schema; none if it does not, or if there are
+/// none of these names and types: by the interface a producer then gives what it has.
+pub(super) fn requested(schema: Option<&Bound<'_, PyAny>>) -> Option<(Vec<RecordColumn>, Flavour)> {
+    let capsule = schema?.cast::<PyCapsule>().ok()?;
+    let schema = capsule.pointer_checked(Some(SCHEMA)).ok()?.cast::<FFI_ArrowSchema>();
+    // SAFETY: the capsule's name says what it points to; the capsule owns that and outlives this borrow.
+    let schema = unsafe { schema.as_ref() };
+    columns_of(&Schema::try_from(schema).ok()?)
 }
 
 pub(super) fn stream_capsule<'py>(

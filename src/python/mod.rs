@@ -1,8 +1,11 @@
 //! The Python bindings: arguments, the GIL, errors, buffers. No rule of the format lives here.
 
 mod arrow;
+mod arrow_stream;
 mod batch;
+mod broker;
 mod builder;
+mod cleaner;
 mod compat;
 mod errors;
 mod facade;
@@ -12,6 +15,8 @@ mod objects;
 mod record;
 mod rescue;
 mod sidecars;
+mod simulator;
+mod state;
 mod view;
 mod writer;
 
@@ -25,9 +30,17 @@ mod _core {
     #[pymodule_export]
     use super::arrow::{PyArrowBatch, PyArrowSchema, arrow_schema};
     #[pymodule_export]
+    use super::arrow_stream::PyArrowStream;
+    #[pymodule_export]
     use super::batch::{BatchBase, LegacyBatch, PyBatches, RecordBatch, read_batches};
     #[pymodule_export]
+    use super::broker::{PyAppendValidator, check_produce_request};
+    #[pymodule_export]
     use super::builder::PyRecordsBuilder;
+    #[pymodule_export]
+    use super::cleaner::{
+        compact_group, index_keys, log_facts, plan_compaction, plan_redaction, redact_group, reduce_keys,
+    };
     #[pymodule_export]
     use super::compat::{
         compat_counts, compat_crc32c, compat_decode_varint, compat_encode_varint, compat_size_of_varint,
@@ -46,6 +59,10 @@ mod _core {
         decompress, leader_epoch_checkpoint, offset_index, partition_metadata, producer_snapshot, time_index,
         transaction_index,
     };
+    #[pymodule_export]
+    use super::simulator::PySimulator;
+    #[pymodule_export]
+    use super::state::{AbortedFilter, Guard, LeaderEpochs, ProducerState, tell_segment, tell_story};
     #[pymodule_export]
     use super::writer::{
         PyPartitionWriter, PyRowsWriter, begin_partition, finish_partition, rebuild_sidecars, rewrite_chunks,

@@ -7,12 +7,16 @@
 //!
 //! - **Attached**: CPython calls these functions with the GIL held. The wheel is abi3, so there is no
 //!   free-threaded build; the GIL guards the free lists and the iterator's index.
-//! - **Layout**: an object of one of these types was made by [`allocate`] with that type, so it has
+//! - **Layout**: an object of one of the three types was made by [`allocate`] with that type, so it has
 //!   that type's `repr(C)` struct, whose fields were all written before the object was handed out.
 //! - **Holder**: `holder` is a strong reference to the [`IndexedBatch`] object; `batch`, `entry` and
 //!   `data` point into it. A frozen pyclass does not move or change, so they are valid while the
 //!   object lives.
+//! - **Count**: counts are changed in place, as the headers of Python 3.11 do it in every extension of the
+//!   stable ABI, which this wheel is; only of objects of ours, none of which is immortal.
 #![allow(unsafe_code, reason = "types in CPython's C API")]
+
+pub(super) mod dropins;
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_int, c_void};
@@ -20,10 +24,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple, PyType};
+use pyo3::types::PyType;
 
 use super::record::{self, Entry, Failure, IndexedBatch, Slice};
 
@@ -54,7 +58,7 @@ struct ExporterObject {
     length: usize,
 }
 
-/// A type of ours and memory of its objects to use again.
+/// A type of ours and its dead objects to use again: they keep their type and the reference to it.
 pub(super) struct Kind {
     type_object: AtomicPtr<ffi::PyTypeObject>,
     free: UnsafeCell<FreeList>,
@@ -72,7 +76,7 @@ const FREE_OBJECTS: usize = 128;
 // SAFETY: `free` is touched only by `allocate` and `release`, with the GIL held (Attached).
 unsafe impl Sync for Kind {}
 
-pub(super) static RECORD: Kind = Kind::of_records();
+pub(super) static RECORD: Kind = Kind::new(size_of::<RecordObject>());
 static ITERATOR: Kind = Kind::new(size_of::<IteratorObject>());
 static EXPORTER: Kind = Kind::new(size_of::<ExporterObject>());
 
@@ -80,16 +84,6 @@ impl Kind {
     const fn new(size: usize) -> Self {
         let free = FreeList { objects: [ptr::null_mut(); FREE_OBJECTS], length: 0 };
         Self { type_object: AtomicPtr::new(ptr::null_mut()), free: UnsafeCell::new(free), size }
-    }
-
-    /// For a type of records.
-    pub(super) const fn of_records() -> Self {
-        Self::new(size_of::<RecordObject>())
-    }
-
-    /// For a type of receipts.
-    pub(super) const fn of_receipts() -> Self {
-        Self::new(size_of::<ReceiptObject>())
     }
 
     fn make(
@@ -116,7 +110,7 @@ impl Kind {
         // SAFETY: a new reference, or null with an exception set.
         let made = unsafe { Bound::from_owned_ptr_or_err(py, made) }?.cast_into::<PyType>()?;
         self.type_object.store(made.as_type_ptr(), Ordering::Release);
-        // The type lives as long as the process: objects in free lists have no reference to it.
+        // The type lives as long as the process.
         std::mem::forget(made.clone());
         Ok(made.unbind())
     }
@@ -127,85 +121,68 @@ impl Kind {
 /// # Safety
 /// Attached; the caller writes the fields of the kind's struct before anybody sees the object.
 unsafe fn allocate(kind: &Kind) -> *mut ffi::PyObject {
-    // SAFETY: Attached, so nobody else is in here; memory in the free list has the kind's size and is
-    // owned by nobody. PyObject_Init gives it a type, which it makes a reference of, and a count of 1.
+    // SAFETY: Attached, so nobody else is in here; an object in the free list is of this kind, is owned by
+    // nobody and has the count 0 (Count). PyObject_Init gives new memory a type, which it makes a
+    // reference of, and a count of 1.
     unsafe {
         let free = &mut *kind.free.get();
-        let memory = if free.length > 0 {
+        if free.length > 0 {
             free.length -= 1;
-            free.objects[free.length]
-        } else {
-            let memory = ffi::PyObject_Malloc(kind.size).cast::<ffi::PyObject>();
-            if memory.is_null() {
-                return ffi::PyErr_NoMemory();
-            }
-            memory
-        };
+            let object = free.objects[free.length];
+            retain(object);
+            return object;
+        }
+        let memory = ffi::PyObject_Malloc(kind.size).cast::<ffi::PyObject>();
+        if memory.is_null() {
+            return ffi::PyErr_NoMemory();
+        }
         ffi::PyObject_Init(memory, kind.type_object.load(Ordering::Acquire))
     }
 }
 
-/// Takes the memory of a dead object back.
+/// One reference more.
+///
+/// # Safety
+/// Attached; an object of ours (Count).
+#[inline(always)]
+unsafe fn retain(object: *mut ffi::PyObject) {
+    // SAFETY: as above.
+    unsafe { (*object).ob_refcnt += 1 };
+}
+
+/// One reference less; the last one goes by way of CPython.
+///
+/// # Safety
+/// Attached; an object of ours (Count), of which the caller owns a reference.
+#[inline(always)]
+unsafe fn give_up(object: *mut ffi::PyObject) {
+    // SAFETY: as above.
+    unsafe {
+        if (*object).ob_refcnt > 1 {
+            (*object).ob_refcnt -= 1;
+        } else {
+            ffi::Py_DECREF(object);
+        }
+    }
+}
+
+/// Takes a dead object back.
 ///
 /// # Safety
 /// Attached; the object is of this kind, its count is 0, and its holder was given up.
 unsafe fn release(kind: &Kind, object: *mut ffi::PyObject) {
     // SAFETY: as above; an instance of a heap type owns a reference to its type.
     unsafe {
-        let type_object = ffi::Py_TYPE(object);
         let free = &mut *kind.free.get();
         if free.length < FREE_OBJECTS {
             free.objects[free.length] = object;
             free.length += 1;
         } else {
+            let type_object = ffi::Py_TYPE(object);
             ffi::PyObject_Free(object.cast());
+            ffi::Py_DECREF(type_object.cast());
         }
-        ffi::Py_DECREF(type_object.cast());
     }
-}
-
-/// A type whose objects are records of indexed batches.
-pub(super) trait RecordType: 'static {
-    const NAME: &'static CStr;
-    const DOC: &'static CStr;
-    const FIELDS: &'static [Field];
-    /// A method without arguments.
-    const METHOD: Option<(&'static CStr, Getter)> = None;
-    /// Makes an object when Python code calls the type; by default it cannot.
-    const NEW: Option<Constructor> = None;
-
-    fn kind() -> &'static Kind;
-    fn repr(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>>;
-}
-
-/// What a getter does in safe code.
-pub(super) type Getter = fn(&Bound<'_, IndexedBatch>, &Entry) -> PyResult<Py<PyAny>>;
-/// Positional and keyword arguments to an object of the type.
-pub(super) type Constructor = fn(&Bound<'_, PyTuple>, Option<&Bound<'_, PyDict>>) -> PyResult<Py<PyAny>>;
-
-/// An attribute of a record, and its docstring.
-pub(super) struct Field {
-    name: &'static CStr,
-    get: Get,
-    doc: &'static CStr,
-}
-
-impl Field {
-    pub(super) const fn new(name: &'static CStr, get: Get, doc: &'static CStr) -> Self {
-        Self { name, get, doc }
-    }
-}
-
-/// How an attribute is read: the hot ones in C's calling convention, the others in safe code.
-pub(super) enum Get {
-    Offset,
-    Timestamp,
-    Attributes,
-    Key,
-    Value,
-    KeyBytes,
-    ValueBytes,
-    By(Getter),
 }
 
 /// An iterator over the batch's records, which makes objects of this kind.
@@ -260,7 +237,7 @@ unsafe fn new_record(
         let entry = known.entries.get(index)?;
         let record = allocate(kind).cast::<RecordObject>();
         if !record.is_null() {
-            ffi::Py_INCREF(holder);
+            retain(holder);
             (*record).holder = holder;
             (*record).batch = batch;
             (*record).entry = entry;
@@ -306,22 +283,15 @@ macro_rules! dealloc {
         unsafe extern "C" fn $name(slf: *mut ffi::PyObject) {
             // SAFETY: Attached, Layout; CPython calls this once, when the count is 0.
             unsafe {
-                ffi::Py_DECREF((*slf.cast::<$object>()).holder);
+                give_up((*slf.cast::<$object>()).holder);
                 release(&$kind, slf);
             }
         }
     };
 }
+dealloc!(record_dealloc, RecordObject, RECORD);
 dealloc!(iterator_dealloc, IteratorObject, ITERATOR);
 dealloc!(exporter_dealloc, ExporterObject, EXPORTER);
-
-unsafe extern "C" fn record_dealloc<T: RecordType>(slf: *mut ffi::PyObject) {
-    // SAFETY: Attached, Layout; CPython calls this once, when the count is 0, for objects of T's type.
-    unsafe {
-        ffi::Py_DECREF((*slf.cast::<RecordObject>()).holder);
-        release(T::kind(), slf);
-    }
-}
 
 unsafe extern "C" fn exporter_getbuffer(
     slf: *mut ffi::PyObject,
@@ -349,12 +319,12 @@ unsafe fn view(holder: *mut ffi::PyObject, bytes: &[u8]) -> *mut ffi::PyObject {
         if exporter.is_null() {
             return ptr::null_mut();
         }
-        ffi::Py_INCREF(holder);
+        retain(holder);
         (*exporter).holder = holder;
         (*exporter).data = bytes.as_ptr();
         (*exporter).length = bytes.len();
         let view = ffi::PyMemoryView_FromObject(exporter.cast());
-        ffi::Py_DECREF(exporter.cast());
+        give_up(exporter.cast());
         view
     }
 }
@@ -443,16 +413,19 @@ macro_rules! slice_getters {
 slice_getters!(get_key_bytes, get_key, key);
 slice_getters!(get_value_bytes, get_value, value);
 
-/// Calls safe code with a record's batch and entry: errors become exceptions, and so does a panic.
+/// Work on a record that is a safe function: errors become exceptions, and so does a panic.
 ///
 /// # Safety
-/// Attached; `slf` is an object of a record type.
-unsafe fn call(slf: *mut ffi::PyObject, work: Getter) -> *mut ffi::PyObject {
-    // SAFETY: Attached, Layout; the holder of a record is an IndexedBatch (Holder), and is borrowed from
-    // a record that the caller keeps.
+/// Attached; `slf` is a `Record` that the caller keeps.
+unsafe fn safely(
+    slf: *mut ffi::PyObject,
+    work: impl FnOnce(&Bound<'_, IndexedBatch>, &Entry) -> PyResult<Py<PyAny>>,
+) -> *mut ffi::PyObject {
+    // SAFETY: Layout; the holder is borrowed from a record that the caller keeps.
     let (py, batch, entry) = unsafe {
         let py = Python::assume_attached();
         let holder = Bound::from_borrowed_ptr(py, (*slf.cast::<RecordObject>()).holder);
+        // The holder of a record is an IndexedBatch (Holder).
         (py, holder.cast_into_unchecked::<IndexedBatch>(), parts(slf).1)
     };
     guarded(py, || work(&batch, entry))
@@ -469,141 +442,90 @@ fn guarded(py: Python<'_>, work: impl FnOnce() -> PyResult<Py<PyAny>>) -> *mut f
     ptr::null_mut()
 }
 
-unsafe extern "C" fn get_by(slf: *mut ffi::PyObject, getter: *mut c_void) -> *mut ffi::PyObject {
-    // SAFETY: `getter` is what `getset` made of a `&'static Getter`; CPython passes a record.
-    unsafe { call(slf, *getter.cast::<Getter>()) }
+macro_rules! safe_getter {
+    ($name:ident, $work:path) => {
+        unsafe extern "C" fn $name(slf: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
+            // SAFETY: as CPython calls a getter.
+            unsafe { safely(slf, |batch, entry| $work(batch, entry)) }
+        }
+    };
 }
 
-unsafe extern "C" fn record_repr<T: RecordType>(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: CPython passes a record.
-    unsafe { call(slf, T::repr) }
+/// A method of one argument.
+macro_rules! safe_method {
+    ($name:ident, $work:path) => {
+        unsafe extern "C" fn $name(
+            slf: *mut ffi::PyObject,
+            argument: *mut ffi::PyObject,
+        ) -> *mut ffi::PyObject {
+            // SAFETY: as CPython calls a method (METH_O): the caller keeps the argument, too.
+            unsafe {
+                safely(slf, |batch, entry| {
+                    $work(batch, entry, &Bound::from_borrowed_ptr(batch.py(), argument))
+                })
+            }
+        }
+    };
+}
+safe_getter!(get_timestamp_type, record::timestamp_type);
+safe_getter!(get_headers, record::headers);
+safe_getter!(get_headers_raw, record::headers_raw);
+safe_getter!(get_sequence, record::sequence);
+safe_getter!(get_control, record::control);
+safe_getter!(repr_of, record::repr);
+safe_method!(last_header, record::last_header);
+safe_method!(headers_for, record::headers_for);
+
+/// The getters that loops use, found by their names' addresses: names in code are interned. All others, and
+/// names that are not interned, are found as always.
+struct Shortcut {
+    name: AtomicPtr<ffi::PyObject>,
+    text: &'static CStr,
+    get: ffi::getter,
 }
 
-unsafe extern "C" fn record_method<T: RecordType>(
+const fn shortcut(text: &'static CStr, get: ffi::getter) -> Shortcut {
+    Shortcut { name: AtomicPtr::new(ptr::null_mut()), text, get }
+}
+
+static SHORTCUTS: [Shortcut; 6] = [
+    shortcut(c"value_bytes", get_value_bytes),
+    shortcut(c"key_bytes", get_key_bytes),
+    shortcut(c"value", get_value),
+    shortcut(c"key", get_key),
+    shortcut(c"offset", get_offset),
+    shortcut(c"timestamp", get_timestamp),
+];
+
+unsafe extern "C" fn record_getattro(
     slf: *mut ffi::PyObject,
-    _: *mut ffi::PyObject,
+    name: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    match T::METHOD {
-        // SAFETY: CPython passes a record.
-        Some((_, work)) => unsafe { call(slf, work) },
-        None => ptr::null_mut(),
-    }
-}
-
-unsafe extern "C" fn record_new<T: RecordType>(
-    _: *mut ffi::PyTypeObject,
-    arguments: *mut ffi::PyObject,
-    keywords: *mut ffi::PyObject,
-) -> *mut ffi::PyObject {
-    // SAFETY: as CPython calls it.
-    unsafe { construct(arguments, keywords, T::NEW) }
+    // SAFETY: as CPython calls this.
+    unsafe { get_attribute(&SHORTCUTS, slf, name) }
 }
 
 /// # Safety
-/// Attached; the arguments are a tuple, and a dict or null, which the caller keeps.
-unsafe fn construct(
-    arguments: *mut ffi::PyObject,
-    keywords: *mut ffi::PyObject,
-    new: Option<Constructor>,
+/// As CPython calls `tp_getattro`, of a type that has these attributes and cannot be subclassed.
+#[inline(always)]
+unsafe fn get_attribute(
+    shortcuts: &[Shortcut],
+    slf: *mut ffi::PyObject,
+    name: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: as above.
-    let (py, arguments, keywords) = unsafe {
-        let py = Python::assume_attached();
-        let arguments = Bound::from_borrowed_ptr(py, arguments).cast_into_unchecked::<PyTuple>();
-        let keywords = Bound::from_borrowed_ptr_or_opt(py, keywords)
-            .map(|keywords| keywords.cast_into_unchecked::<PyDict>());
-        (py, arguments, keywords)
-    };
-    guarded(py, || match new {
-        Some(new) => new(&arguments, keywords.as_ref()),
-        None => Err(PyTypeError::new_err("cannot create instances: batches make them")),
-    })
-}
-
-/// What a builder's `append` gives: made as often as records are, and as small.
-#[repr(C)]
-struct ReceiptObject {
-    head: ffi::PyObject,
-    numbers: [i64; RECEIPT_NUMBERS],
-}
-
-const RECEIPT_NUMBERS: usize = 4;
-
-/// A type whose objects are a few numbers under names.
-pub(super) trait ReceiptType: 'static {
-    const NAME: &'static CStr;
-    const DOC: &'static CStr;
-    /// Which number each attribute is; None where there is none such.
-    const FIELDS: &'static [(&'static CStr, usize)];
-    const NEW: Constructor;
-
-    fn kind() -> &'static Kind;
-    fn repr(numbers: &[i64; RECEIPT_NUMBERS]) -> String;
-}
-
-/// An object of these numbers.
-pub(super) fn receipt<T: ReceiptType>(
-    py: Python<'_>,
-    numbers: [i64; RECEIPT_NUMBERS],
-) -> PyResult<Py<PyAny>> {
-    // SAFETY: Attached; all fields are written before the object is handed out; a new reference or null.
-    unsafe {
-        let made = allocate(T::kind()).cast::<ReceiptObject>();
-        if !made.is_null() {
-            (*made).numbers = numbers;
+    for shortcut in shortcuts {
+        if shortcut.name.load(Ordering::Relaxed) == name {
+            // SAFETY: as CPython calls a getter: the attribute is this.
+            return unsafe { (shortcut.get)(slf, ptr::null_mut()) };
         }
-        Bound::from_owned_ptr_or_err(py, made.cast()).map(Bound::unbind)
     }
+    // SAFETY: as CPython calls this.
+    unsafe { ffi::PyObject_GenericGetAttr(slf, name) }
 }
 
-unsafe extern "C" fn receipt_dealloc<T: ReceiptType>(slf: *mut ffi::PyObject) {
-    // SAFETY: Attached, Layout; CPython calls this once, when the count is 0, for objects of T's type.
-    unsafe { release(T::kind(), slf) }
-}
-
-unsafe extern "C" fn receipt_get(slf: *mut ffi::PyObject, index: *mut c_void) -> *mut ffi::PyObject {
-    // SAFETY: Attached, Layout. The closure is no pointer but the number's index.
-    unsafe {
-        let known = &(*slf.cast::<ReceiptObject>()).numbers;
-        known.get(index.addr()).map_or_else(|| none(), |&number| ffi::PyLong_FromLongLong(number))
-    }
-}
-
-unsafe extern "C" fn receipt_repr<T: ReceiptType>(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: Attached, Layout.
-    let (py, numbers) = unsafe { (Python::assume_attached(), (*slf.cast::<ReceiptObject>()).numbers) };
-    guarded(py, || Ok(PyString::new(py, &T::repr(&numbers)).into_any().unbind()))
-}
-
-unsafe extern "C" fn receipt_new<T: ReceiptType>(
-    _: *mut ffi::PyTypeObject,
-    arguments: *mut ffi::PyObject,
-    keywords: *mut ffi::PyObject,
-) -> *mut ffi::PyObject {
-    // SAFETY: as CPython calls it.
-    unsafe { construct(arguments, keywords, Some(T::NEW)) }
-}
-
-/// Makes a type of receipts. Its tables are given to CPython for good.
-pub(super) fn receipt_type<T: ReceiptType>(py: Python<'_>) -> PyResult<Py<PyType>> {
-    let getter = |&(name, index): &(&'static CStr, usize)| ffi::PyGetSetDef {
-        name: name.as_ptr(),
-        get: Some(receipt_get),
-        set: None,
-        doc: ptr::null(),
-        closure: ptr::without_provenance_mut(index),
-    };
-    let mut getters: Vec<_> = T::FIELDS.iter().map(getter).collect();
-    getters.push(ffi::PyGetSetDef::default());
-    let mut slots = [
-        slot(ffi::Py_tp_dealloc, receipt_dealloc::<T> as *mut c_void),
-        slot(ffi::Py_tp_repr, receipt_repr::<T> as *mut c_void),
-        slot(ffi::Py_tp_getset, Box::leak(getters.into_boxed_slice()).as_mut_ptr().cast()),
-        slot(ffi::Py_tp_new, receipt_new::<T> as *mut c_void),
-        slot(ffi::Py_tp_doc, T::DOC.as_ptr() as *mut c_void),
-        slot(0, ptr::null_mut()),
-    ];
-    T::kind().make(py, T::NAME, &mut slots, true)
+unsafe extern "C" fn record_repr(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: as CPython calls it, which is as it calls a getter.
+    unsafe { repr_of(slf, ptr::null_mut()) }
 }
 
 /// A table that CPython keeps pointers into.
@@ -612,6 +534,59 @@ struct Table<T, const N: usize>(UnsafeCell<[T; N]>);
 
 // SAFETY: only CPython reads the tables, after they were made; nobody writes to them.
 unsafe impl<T, const N: usize> Sync for Table<T, N> {}
+
+const fn getter(name: &'static CStr, get: ffi::getter, doc: &'static CStr) -> ffi::PyGetSetDef {
+    ffi::PyGetSetDef {
+        name: name.as_ptr(),
+        get: Some(get),
+        set: None,
+        doc: doc.as_ptr(),
+        closure: ptr::null_mut(),
+    }
+}
+
+static RECORD_GETTERS: Table<ffi::PyGetSetDef, 13> = Table(UnsafeCell::new([
+    getter(c"offset", get_offset, c"Absolute offset in the partition."),
+    getter(c"timestamp", get_timestamp, c"Milliseconds since 1970; -1 for none."),
+    getter(c"timestamp_type", get_timestamp_type, c"Whose clock the timestamp is."),
+    getter(c"key", get_key, c"The key: a read-only memoryview, or None for null."),
+    getter(c"value", get_value, c"The value: a read-only memoryview, or None for null."),
+    getter(c"key_bytes", get_key_bytes, c"The key, copied; None for null."),
+    getter(c"value_bytes", get_value_bytes, c"The value, copied; None for null."),
+    getter(c"headers", get_headers, c"The headers in order: (key, memoryview or None)."),
+    getter(c"headers_raw", get_headers_raw, c"The headers in order, as bytes, copied."),
+    getter(c"sequence", get_sequence, c"The producer's sequence number, -1 for none; None before magic 2."),
+    getter(c"attributes", get_attributes, c"The record's own attributes byte (0 to 255)."),
+    getter(c"control", get_control, c"For a record of a control batch: its type and payload; else None."),
+    ffi::PyGetSetDef { name: ptr::null(), get: None, set: None, doc: ptr::null(), closure: ptr::null_mut() },
+]));
+
+const fn method_of_one(
+    name: &'static CStr,
+    function: ffi::PyCFunction,
+    doc: &'static CStr,
+) -> ffi::PyMethodDef {
+    ffi::PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunction: function },
+        ml_flags: ffi::METH_O,
+        ml_doc: doc.as_ptr(),
+    }
+}
+
+static RECORD_METHODS: Table<ffi::PyMethodDef, 3> = Table(UnsafeCell::new([
+    method_of_one(
+        c"last_header",
+        last_header,
+        c"last_header($self, key, /)\n--\n\nThe last header with this key, or None.",
+    ),
+    method_of_one(
+        c"headers_for",
+        headers_for,
+        c"headers_for($self, key, /)\n--\n\nThe headers with this key, in order.",
+    ),
+    ffi::PyMethodDef::zeroed(),
+]));
 
 static ITERATOR_METHODS: Table<ffi::PyMethodDef, 2> = Table(UnsafeCell::new([
     ffi::PyMethodDef {
@@ -627,62 +602,36 @@ fn slot(slot: c_int, pfunc: *mut c_void) -> ffi::PyType_Slot {
     ffi::PyType_Slot { slot, pfunc }
 }
 
-fn getset(field: &'static Field) -> ffi::PyGetSetDef {
-    let mut closure: *mut c_void = ptr::null_mut();
-    let get: ffi::getter = match &field.get {
-        Get::Offset => get_offset,
-        Get::Timestamp => get_timestamp,
-        Get::Attributes => get_attributes,
-        Get::Key => get_key,
-        Get::Value => get_value,
-        Get::KeyBytes => get_key_bytes,
-        Get::ValueBytes => get_value_bytes,
-        Get::By(getter) => {
-            closure = ptr::from_ref::<Getter>(getter).cast_mut().cast();
-            get_by
-        }
-    };
-    ffi::PyGetSetDef {
-        name: field.name.as_ptr(),
-        get: Some(get),
-        set: None,
-        doc: field.doc.as_ptr(),
-        closure,
-    }
-}
-
-/// Makes a type of records. Its tables are given to CPython for good.
-pub(super) fn record_type<T: RecordType>(py: Python<'_>) -> PyResult<Py<PyType>> {
-    let mut getters: Vec<_> = T::FIELDS.iter().map(getset).collect();
-    getters.push(ffi::PyGetSetDef::default());
-    let mut slots = vec![
-        slot(ffi::Py_tp_dealloc, record_dealloc::<T> as *mut c_void),
-        slot(ffi::Py_tp_repr, record_repr::<T> as *mut c_void),
-        slot(ffi::Py_tp_getset, Box::leak(getters.into_boxed_slice()).as_mut_ptr().cast()),
-        slot(ffi::Py_tp_doc, T::DOC.as_ptr() as *mut c_void),
-    ];
-    if let Some((name, _)) = T::METHOD {
-        let method = ffi::PyMethodDef {
-            ml_name: name.as_ptr(),
-            ml_meth: ffi::PyMethodDefPointer { PyCFunction: record_method::<T> },
-            ml_flags: ffi::METH_NOARGS,
-            ml_doc: ptr::null(),
-        };
-        let methods = Box::leak(Box::new([method, ffi::PyMethodDef::zeroed()]));
-        slots.push(slot(ffi::Py_tp_methods, methods.as_mut_ptr().cast()));
-    }
-    if T::NEW.is_some() {
-        slots.push(slot(ffi::Py_tp_new, record_new::<T> as *mut c_void));
-    }
-    slots.push(slot(0, ptr::null_mut()));
-    T::kind().make(py, T::NAME, &mut slots, T::NEW.is_some())
-}
-
 /// Makes the types and adds those that people see to the module.
 pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let end = slot(0, ptr::null_mut());
-    let record = record_type::<record::PlainRecord>(py)?;
+    for shortcut in SHORTCUTS.iter().chain(&dropins::SHORTCUTS) {
+        // SAFETY: the text ends in a zero. The reference is kept: the name lives as long as the process.
+        let name = unsafe { ffi::PyUnicode_InternFromString(shortcut.text.as_ptr()) };
+        if name.is_null() {
+            return Err(PyErr::fetch(py));
+        }
+        shortcut.name.store(name, Ordering::Relaxed);
+    }
+    let record = RECORD.make(
+        py,
+        c"magicbyte.Record",
+        &mut [
+            slot(ffi::Py_tp_dealloc, record_dealloc as *mut c_void),
+            slot(ffi::Py_tp_repr, record_repr as *mut c_void),
+            slot(ffi::Py_tp_getattro, record_getattro as *mut c_void),
+            slot(ffi::Py_tp_getset, RECORD_GETTERS.0.get().cast()),
+            slot(ffi::Py_tp_methods, RECORD_METHODS.0.get().cast()),
+            slot(
+                ffi::Py_tp_doc,
+                c"One record. Key and value are views that keep the whole batch alive.".as_ptr()
+                    as *mut c_void,
+            ),
+            end,
+        ],
+        false,
+    )?;
     let iterator = ITERATOR.make(
         py,
         c"magicbyte.RecordIterator",

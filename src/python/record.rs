@@ -1,19 +1,18 @@
 //! A record's parts: a batch that was checked and indexed as a whole, and what its records' slower
 //! getters do. The objects themselves are in `objects.rs`.
 
-use std::ffi::CStr;
 use std::sync::OnceLock;
 
 use ::bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
+use super::builder::header_key;
 use super::errors::to_py;
-use super::objects::{Field, Get, Kind, RecordType};
 use super::{facade, objects};
 use crate::bytes::cursor::be;
 use crate::bytes::varint;
-use crate::record::{ControlRecord, ControlType, Headers, Voter};
+use crate::record::{ControlRecord, ControlType, Header, Headers, SMALLEST_RECORD, Voter};
 use crate::{Batch, Decompressor, Error, Record, Result, TimestampType};
 
 /// A batch's bytes (decompressed) and where its records stand in them.
@@ -182,84 +181,68 @@ impl IndexedBatch {
     }
 }
 
-/// What `magicbyte.read_batches` gives.
-pub(super) struct PlainRecord;
-
-impl RecordType for PlainRecord {
-    const NAME: &'static CStr = c"magicbyte.Record";
-    const DOC: &'static CStr = c"One record. Key and value are views that keep the whole batch alive.";
-    const FIELDS: &'static [Field] = &[
-        Field::new(c"offset", Get::Offset, c"Absolute offset in the partition."),
-        Field::new(c"timestamp", Get::Timestamp, c"Milliseconds since 1970; -1 for none."),
-        Field::new(c"timestamp_type", Get::By(timestamp_type), c"Whose clock the timestamp is."),
-        Field::new(c"key", Get::Key, c"The key: a read-only memoryview, or None for null."),
-        Field::new(c"value", Get::Value, c"The value: a read-only memoryview, or None for null."),
-        Field::new(c"key_bytes", Get::KeyBytes, c"The key, copied; None for null."),
-        Field::new(c"value_bytes", Get::ValueBytes, c"The value, copied; None for null."),
-        Field::new(c"headers", Get::By(headers), c"The headers in order: (key, memoryview or None)."),
-        Field::new(c"headers_raw", Get::By(headers_raw), c"The headers in order, as bytes, copied."),
-        Field::new(
-            c"sequence",
-            Get::By(sequence),
-            c"The producer's sequence number, -1 for none; None before magic 2.",
-        ),
-        Field::new(c"attributes", Get::Attributes, c"The record's own attributes byte (0 to 255)."),
-        Field::new(
-            c"control",
-            Get::By(control),
-            c"For a record of a control batch: its type and payload; else None.",
-        ),
-    ];
-
-    fn kind() -> &'static Kind {
-        &objects::RECORD
-    }
-
-    fn repr(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
-        let size = |slice: Nullable| slice.get().map_or("None".into(), |s| format!("{} bytes", s.length));
-        let text = format!(
-            "<Record offset={} timestamp={} key={} value={} headers={}>",
-            entry.offset,
-            entry.timestamp,
-            size(entry.key),
-            size(entry.value),
-            entry.header_count
-        );
-        Ok(PyString::new(batch.py(), &text).into_any().unbind())
-    }
-}
-
-/// Size, attributes, timestamp and offset deltas, key and value lengths, header count.
-const SMALLEST_RECORD: usize = 7;
-
-fn timestamp_type(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+pub(super) fn timestamp_type(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
     facade::timestamp_type(batch.py(), entry.timestamp_type)
 }
 
-/// Bytes of a key that are not UTF-8 come as surrogate escapes.
-pub(super) fn header_key<'py>(py: Python<'py>, key: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+/// Bytes that are not UTF-8 come as surrogate escapes.
+pub(super) fn header_text<'py>(py: Python<'py>, key: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     match std::str::from_utf8(key) {
         Ok(text) => Ok(PyString::new(py, text).into_any()),
         Err(_) => PyBytes::new(py, key).call_method1("decode", ("utf-8", "surrogateescape")),
     }
 }
 
-fn headers(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
-    let (py, indexed) = (batch.py(), batch.get());
-    let base = indexed.data.as_ptr() as usize;
-    let list = PyList::empty(py);
-    for header in indexed.header_list(entry) {
-        let key = header_key(py, header.key)?;
-        let view = |value: &[u8]| {
-            let start = (value.as_ptr() as usize - base) as u32;
-            objects::memoryview(batch, Slice { start, length: value.len() as u32 })
-        };
-        list.append((key, header.value.map(view).transpose()?))?;
+/// Key and value.
+fn header<'py>(
+    batch: &Bound<'py, IndexedBatch>,
+    header: &Header<'_>,
+) -> PyResult<(Bound<'py, PyAny>, Option<Py<PyAny>>)> {
+    let key = header_text(batch.py(), header.key)?;
+    let base = batch.get().data.as_ptr() as usize;
+    let view = |value: &[u8]| {
+        let start = (value.as_ptr() as usize - base) as u32;
+        objects::memoryview(batch, Slice { start, length: value.len() as u32 })
+    };
+    Ok((key, header.value.map(view).transpose()?))
+}
+
+fn header_list<'h>(
+    batch: &Bound<'_, IndexedBatch>,
+    headers: impl Iterator<Item = Header<'h>>,
+) -> PyResult<Py<PyAny>> {
+    let list = PyList::empty(batch.py());
+    for each in headers {
+        list.append(header(batch, &each)?)?;
     }
     Ok(list.into_any().unbind())
 }
 
-fn headers_raw(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+pub(super) fn headers(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+    header_list(batch, batch.get().header_list(entry))
+}
+
+/// The last with this key, or None.
+pub(super) fn last_header(
+    batch: &Bound<'_, IndexedBatch>,
+    entry: &Entry,
+    key: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    let found = batch.get().header_list(entry).last_header(&header_key(key)?);
+    let found = found.map(|found| header(batch, &found)).transpose()?;
+    Ok(found.into_pyobject(batch.py())?.into_any().unbind())
+}
+
+/// All with this key.
+pub(super) fn headers_for(
+    batch: &Bound<'_, IndexedBatch>,
+    entry: &Entry,
+    key: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    header_list(batch, batch.get().header_list(entry).headers_for(&header_key(key)?))
+}
+
+pub(super) fn headers_raw(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
     let py = batch.py();
     let list = PyList::empty(py);
     for header in batch.get().header_list(entry) {
@@ -269,13 +252,13 @@ fn headers_raw(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<Py
 }
 
 /// None for magic 0 and 1, which have no such field.
-fn sequence(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+pub(super) fn sequence(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
     let sequence = (!batch.get().is_legacy).then_some(entry.sequence);
     Ok(sequence.into_pyobject(batch.py())?.into_any().unbind())
 }
 
 /// For a record of a control batch: its type and payload; else None.
-fn control(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+pub(super) fn control(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
     let (py, indexed) = (batch.py(), batch.get());
     if !indexed.is_control {
         return Ok(py.None());
@@ -284,6 +267,19 @@ fn control(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>
     let control = ControlRecord::parse(key, value).map_err(|e| to_py(py, &e))?;
     let kind = key.map(ControlType::parse).transpose().map_err(|e| to_py(py, &e))?;
     Ok(control_dict(py, kind, &control)?.into_any().unbind())
+}
+
+pub(super) fn repr(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+    let size = |slice: Nullable| slice.get().map_or("None".into(), |s| format!("{} bytes", s.length));
+    let text = format!(
+        "<Record offset={} timestamp={} key={} value={} headers={}>",
+        entry.offset,
+        entry.timestamp,
+        size(entry.key),
+        size(entry.value),
+        entry.header_count
+    );
+    Ok(PyString::new(batch.py(), &text).into_any().unbind())
 }
 
 fn control_dict<'py>(

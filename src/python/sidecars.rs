@@ -68,10 +68,10 @@ pub(super) fn producer_snapshot(py: Python<'_>, data: &[u8]) -> PyResult<Vec<Pro
         (
             e.producer_id,
             e.producer_epoch,
-            e.last_sequence,
-            e.last_offset,
-            e.offset_delta,
-            e.timestamp,
+            e.last_sequence(),
+            e.last_offset(),
+            e.offset_delta(),
+            e.last_timestamp,
             e.coordinator_epoch,
             e.current_txn_first_offset,
         )

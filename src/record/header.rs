@@ -55,6 +55,18 @@ impl<'r> Headers<'r> {
         Self { data, count }
     }
 
+    /// The last header with this key (Java's `Headers.lastHeader`). A view; reads the headers from the first
+    /// on. Keys are compared byte by byte.
+    #[must_use]
+    pub fn last_header(self, key: &[u8]) -> Option<Header<'r>> {
+        self.headers_for(key).last()
+    }
+
+    /// The headers with this key, in their order (Java's `Headers.headers(key)`). Views.
+    pub fn headers_for<'k>(self, key: &'k [u8]) -> impl Iterator<Item = Header<'r>> + use<'r, 'k> {
+        self.filter(move |header| header.key == key)
+    }
+
     /// Whether there is no header (left).
     #[must_use]
     #[inline]

@@ -1,216 +1,71 @@
-//! Producers as a fold over batches: what a broker knows of each when it has replayed a log
-//! (`ProducerStateManager`, `ProducerAppendInfo` and `ProducerStateEntry`, origin REPLICATION).
+//! Producers as a fold over batches: what a broker knows of each (`ProducerStateManager`).
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::compression::Decompressor;
-use crate::error::{ErrorKind, Result};
-use crate::record::{ControlRecord, RecordBatch};
+use super::producer_check::{AppendTerms, Refusal, Verdict, check};
+use super::producer_entry::{BatchMetadata, ProducerStateEntry};
+use super::producer_event::ProducerEvent;
+use super::verification::{VerificationGuard, VerificationState};
 
-/// One producer's state.
+/// A transaction that a marker ended (`CompletedTxn`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProducerStateEntry {
+pub struct CompletedTransaction {
     /// The producer.
     pub producer_id: i64,
-    /// Its epoch.
-    pub producer_epoch: i16,
-    /// Sequence of its last record, -1 for none.
-    pub last_sequence: i32,
-    /// Offset of its last record, -1 for none.
+    /// Base offset of its first batch.
+    pub first_offset: i64,
+    /// Offset of its marker (inclusive).
     pub last_offset: i64,
-    /// Offsets in its last batch, less one.
-    pub offset_delta: i32,
-    /// Time (ms) of its last batch or marker.
-    pub timestamp: i64,
-    /// Epoch of the transaction coordinator that wrote its last marker, -1 for none.
-    pub coordinator_epoch: i32,
-    /// Where its open transaction began, if one is open.
-    pub current_txn_first_offset: Option<i64>,
+    /// Whether it was committed; else it was aborted.
+    pub committed: bool,
+    /// The first offset of another open transaction, else the one behind the marker: what the
+    /// transaction index notes of an aborted one.
+    pub last_stable_offset: i64,
 }
 
-impl ProducerStateEntry {
-    fn empty(producer_id: i64) -> Self {
-        Self {
-            producer_id,
-            producer_epoch: -1,
-            last_sequence: -1,
-            last_offset: -1,
-            offset_delta: 0,
-            timestamp: -1,
-            coordinator_epoch: -1,
-            current_txn_first_offset: None,
-        }
-    }
-
-    /// Another epoch, higher or not, forgets the batches of the one before.
-    fn set_epoch(&mut self, epoch: i16) {
-        if self.producer_epoch != epoch {
-            (self.last_sequence, self.last_offset, self.offset_delta) = (-1, -1, 0);
-            self.producer_epoch = epoch;
-        }
-    }
-}
-
-/// What a segment says about a producer, in the order of the log. Data batches that follow each
-/// other without anything of the same producer between them are one event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case", tag = "event"))]
-pub enum ProducerEvent {
-    /// Data batches.
-    Data {
-        /// The producer.
-        producer_id: i64,
-        /// Whether they belong to a transaction.
-        transactional: bool,
-        /// Base offset of the first.
-        first_offset: i64,
-        /// Epoch of the last.
-        producer_epoch: i16,
-        /// Last sequence of the last.
-        last_sequence: i32,
-        /// Last offset of the last.
-        last_offset: i64,
-        /// Offsets in the last, less one.
-        offset_delta: i32,
-        /// Largest timestamp (ms) of the last.
-        timestamp: i64,
-    },
-    /// The end of a transaction.
-    Marker {
-        /// The producer.
-        producer_id: i64,
-        /// Its epoch.
-        producer_epoch: i16,
-        /// Whether it commits; else it aborts.
-        committed: bool,
-        /// Epoch of the coordinator that wrote it.
-        coordinator_epoch: i32,
-        /// Its offset.
-        offset: i64,
-        /// Its timestamp (ms).
-        timestamp: i64,
-    },
-    /// A control batch that compaction emptied: nothing is left of its transaction.
-    EmptyMarker {
-        /// The producer.
-        producer_id: i64,
-    },
-}
-
-impl ProducerEvent {
-    /// What a batch says; nothing if it has no producer id.
-    ///
-    /// # Errors
-    /// A control batch with a producer id whose first record is no end of a transaction.
-    pub(crate) fn of(batch: &RecordBatch<'_>, decompressor: &mut Decompressor) -> Result<Option<Self>> {
-        let (producer_id, producer_epoch) = (batch.producer_id(), batch.producer_epoch());
-        if producer_id < 0 {
-            return Ok(None);
-        }
-        if !batch.is_control() {
-            return Ok(Some(Self::Data {
-                producer_id,
-                transactional: batch.is_transactional(),
-                first_offset: batch.base_offset(),
-                producer_epoch,
-                last_sequence: batch.last_sequence(),
-                last_offset: batch.last_offset(),
-                offset_delta: batch.last_offset_delta(),
-                timestamp: batch.max_timestamp(),
-            }));
-        }
-        let Some(record) = batch.records(decompressor)?.next().transpose()? else {
-            return Ok(Some(Self::EmptyMarker { producer_id }));
-        };
-        let timestamp = record.timestamp();
-        match ControlRecord::parse(record.key(), record.value()).map_err(|e| batch.place(e))? {
-            ControlRecord::EndTransaction { committed, coordinator_epoch, .. } => Ok(Some(Self::Marker {
-                producer_id,
-                producer_epoch,
-                committed,
-                coordinator_epoch,
-                offset: batch.base_offset(),
-                timestamp,
-            })),
-            _ => Err(batch
-                .place(ErrorKind::InvalidRecord("a producer's control record is no COMMIT or ABORT").into())),
-        }
-    }
-
-    fn producer_id(&self) -> i64 {
-        match *self {
-            Self::Data { producer_id, .. }
-            | Self::Marker { producer_id, .. }
-            | Self::EmptyMarker { producer_id } => producer_id,
-        }
-    }
-}
-
-/// Events of a segment, joined where nothing is lost: their number grows with producers and
-/// transactions, not with batches.
+/// The fold: [`check`](Self::check) says what a broker does with a batch, [`apply`](Self::apply)
+/// takes it. A replay applies without asking. Cost: a batch is one look-up; memory grows with
+/// producers and open transactions.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ProducerEvents {
-    events: Vec<ProducerEvent>,
-    /// Where each producer's last event stands.
-    last: HashMap<i64, usize>,
-}
-
-impl ProducerEvents {
-    pub(crate) fn add(&mut self, event: ProducerEvent) {
-        let id = event.producer_id();
-        if let Some(&at) = self.last.get(&id)
-            && let ProducerEvent::Data { transactional: before, first_offset: start, .. } = self.events[at]
-            && let ProducerEvent::Data { transactional, .. } = event
-            && before == transactional
-        {
-            self.events[at] = event;
-            if let ProducerEvent::Data { first_offset, .. } = &mut self.events[at] {
-                *first_offset = start;
-            }
-        } else {
-            self.last.insert(id, self.events.len());
-            self.events.push(event);
-        }
-    }
-
-    pub(crate) fn into_events(self) -> Vec<ProducerEvent> {
-        self.events
-    }
-}
-
-/// A transaction that a marker ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CompletedTransaction {
-    pub(crate) producer_id: i64,
-    /// Of its first batch.
-    pub(crate) first_offset: i64,
-    /// Of its marker.
-    pub(crate) last_offset: i64,
-    pub(crate) committed: bool,
-    /// The first offset of another open transaction, else the one behind the marker.
-    pub(crate) last_stable_offset: i64,
-}
-
-/// The fold: feed it events in the order of the log.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Producers {
+pub struct Producers {
     /// In the order in which they appeared.
     entries: Vec<ProducerStateEntry>,
     index: HashMap<i64, usize>,
+    /// The most producers there ever were: Java's hash maps do not shrink.
+    most: usize,
     /// Open transactions: first offset to producer.
     ongoing: BTreeMap<i64, i64>,
+    /// Ended ones whose marker is not known to be replicated: first offset to the marker's.
+    unreplicated: BTreeMap<i64, i64>,
+    verifications: HashMap<i64, VerificationState>,
+    last_guard: u64,
 }
 
 impl Producers {
-    /// Takes the next event; gives the transaction it ends, if that had data.
-    pub(crate) fn apply(&mut self, event: &ProducerEvent) -> Option<CompletedTransaction> {
+    /// What is known of a producer.
+    #[must_use]
+    pub fn get(&self, producer_id: i64) -> Option<&ProducerStateEntry> {
+        self.index.get(&producer_id).map(|&at| &self.entries[at])
+    }
+
+    /// All producers, in the order in which they appeared.
+    #[must_use]
+    pub fn entries(&self) -> &[ProducerStateEntry] {
+        &self.entries
+    }
+
+    /// What a broker does with a batch, given as an event of its own. Nothing is changed.
+    #[must_use]
+    pub fn check(&self, event: &ProducerEvent, terms: AppendTerms) -> Verdict {
         let id = event.producer_id();
-        let entry = *self.index.entry(id).or_insert(self.entries.len());
-        if entry == self.entries.len() {
-            self.entries.push(ProducerStateEntry::empty(id));
-        }
-        let entry = &mut self.entries[entry];
+        check(event, self.get(id), self.verifications.get(&id), terms)
+    }
+
+    /// Takes the next batch, whatever its verdict; gives the transaction it ends, if that had data.
+    pub fn apply(&mut self, event: &ProducerEvent) -> Option<CompletedTransaction> {
+        let id = event.producer_id();
+        let at = self.entry_of(id);
+        let entry = &mut self.entries[at];
         match *event {
             ProducerEvent::Data {
                 transactional,
@@ -222,26 +77,35 @@ impl Producers {
                 timestamp,
                 ..
             } => {
-                entry.producer_epoch = producer_epoch;
-                entry.last_sequence = last_sequence;
-                entry.last_offset = last_offset;
-                entry.offset_delta = offset_delta;
-                entry.timestamp = timestamp;
-                if transactional && entry.current_txn_first_offset.is_none() {
-                    entry.current_txn_first_offset = Some(first_offset);
-                    self.ongoing.insert(first_offset, id);
+                entry.add_batch(
+                    producer_epoch,
+                    BatchMetadata { last_sequence, last_offset, offset_delta, timestamp },
+                );
+                if transactional {
+                    self.verifications.remove(&id);
+                    if entry.current_txn_first_offset.is_none() {
+                        entry.current_txn_first_offset = Some(first_offset);
+                        self.ongoing.insert(first_offset, id);
+                    }
                 }
                 None
             }
             ProducerEvent::Marker {
                 producer_epoch, committed, coordinator_epoch, offset, timestamp, ..
             } => {
-                entry.set_epoch(producer_epoch);
-                entry.coordinator_epoch = coordinator_epoch;
-                entry.timestamp = timestamp;
-                let first_offset = entry.current_txn_first_offset.take()?;
+                // The next transaction of version 2 may be under verification already.
+                let next_began = |state: &VerificationState| {
+                    state.supports_epoch_bump() && state.epoch() == producer_epoch
+                };
+                if !self.verifications.get(&id).is_some_and(next_began) {
+                    self.verifications.remove(&id);
+                }
+                let first_offset = entry.current_txn_first_offset;
+                entry.end_transaction(producer_epoch, coordinator_epoch, timestamp);
+                let first_offset = first_offset?;
                 self.ongoing.remove(&first_offset);
-                let next = self.ongoing.keys().next().copied();
+                self.unreplicated.insert(first_offset, offset);
+                let next = self.first_undecided_offset();
                 Some(CompletedTransaction {
                     producer_id: id,
                     first_offset,
@@ -254,17 +118,108 @@ impl Producers {
         }
     }
 
+    fn entry_of(&mut self, producer_id: i64) -> usize {
+        let at = *self.index.entry(producer_id).or_insert(self.entries.len());
+        if at == self.entries.len() {
+            self.entries.push(ProducerStateEntry::empty(producer_id));
+            self.most = self.most.max(self.entries.len());
+        }
+        at
+    }
+
+    /// Takes an entry of a snapshot; a later one of the same producer replaces it.
+    pub fn load(&mut self, entry: ProducerStateEntry) {
+        if let Some(first_offset) = entry.current_txn_first_offset {
+            self.ongoing.insert(first_offset, entry.producer_id);
+        }
+        let at = self.entry_of(entry.producer_id);
+        self.entries[at] = entry;
+    }
+
+    /// Forgets everything (`truncateFullyAndStartAt`).
+    pub fn clear(&mut self) {
+        self.entries.clear();
+        self.index.clear();
+        self.ongoing.clear();
+        self.unreplicated.clear();
+    }
+
+    /// Begins to verify the transaction of a batch with this epoch and first sequence, or goes on with
+    /// it; the guard is for the append. [`VerificationGuard::SENTINEL`] if the transaction is open
+    /// already (`UnifiedLog.maybeStartTransactionVerification`).
+    ///
+    /// # Errors
+    /// [`Refusal::InvalidProducerEpoch`].
+    pub fn start_verification(
+        &mut self,
+        producer_id: i64,
+        sequence: i32,
+        epoch: i16,
+        supports_epoch_bump: bool,
+        now: i64,
+    ) -> Result<VerificationGuard, Refusal> {
+        if let Some(entry) = self.get(producer_id) {
+            let current = entry.producer_epoch;
+            if epoch < current {
+                return Err(Refusal::InvalidProducerEpoch { epoch, current });
+            }
+            if epoch == current && entry.current_txn_first_offset.is_some() {
+                return Ok(VerificationGuard::SENTINEL);
+            }
+        }
+        let last_guard = &mut self.last_guard;
+        let state = self.verifications.entry(producer_id).or_insert_with(|| {
+            *last_guard += 1;
+            let guard = VerificationGuard::new(*last_guard);
+            VerificationState::new(guard, now, sequence, epoch, supports_epoch_bump)
+        });
+        state.update(sequence, epoch);
+        Ok(state.guard)
+    }
+
+    /// The first offset that is not decided, or whose decision is not known to be replicated.
+    #[must_use]
+    pub fn first_unstable_offset(&self) -> Option<i64> {
+        let unreplicated = self.unreplicated.keys().next().copied();
+        [self.first_undecided_offset(), unreplicated].into_iter().flatten().min()
+    }
+
+    /// The first offset of the earliest open transaction.
+    #[must_use]
+    pub fn first_undecided_offset(&self) -> Option<i64> {
+        self.ongoing.keys().next().copied()
+    }
+
+    /// Open transactions: first offset and producer, by first offset.
+    pub fn open_transactions(&self) -> impl Iterator<Item = (i64, i64)> {
+        self.ongoing.iter().map(|(&offset, &id)| (offset, id))
+    }
+
+    /// Markers before this offset (exclusive) are replicated (`onHighWatermarkUpdated`).
+    pub fn set_high_watermark(&mut self, high_watermark: i64) {
+        self.unreplicated.retain(|_, &mut marker| marker >= high_watermark);
+    }
+
+    /// When (ms) the earliest open transaction's producer was last heard of: Kafka takes it for late
+    /// five minutes after `transaction.max.timeout.ms`.
+    #[must_use]
+    pub fn oldest_transaction_timestamp(&self) -> Option<i64> {
+        let (_, id) = self.ongoing.first_key_value()?;
+        Some(self.get(*id)?.last_timestamp)
+    }
+
     /// Forgets producers without an open transaction whose last word is not later than this time
-    /// (ms): what a broker does by its clock and `producer.id.expiration.ms` when it loads a snapshot.
-    pub(crate) fn expire(&mut self, not_later_than: i64) {
-        self.entries
-            .retain(|entry| entry.current_txn_first_offset.is_some() || entry.timestamp > not_later_than);
+    /// (ms), and verifications that are as old: Kafka's clock less `producer.id.expiration.ms`.
+    pub fn expire(&mut self, not_later_than: i64) {
+        self.entries.retain(|entry| !entry.is_expired(not_later_than));
         self.index = self.entries.iter().enumerate().map(|(at, entry)| (entry.producer_id, at)).collect();
+        self.verifications.retain(|_, state| state.timestamp > not_later_than);
     }
 
     /// The state, in the order in which Kafka writes it.
-    pub(crate) fn snapshot(&self) -> Vec<ProducerStateEntry> {
-        let capacity = hash_map_capacity(self.entries.len());
+    #[must_use]
+    pub fn snapshot(&self) -> Vec<ProducerStateEntry> {
+        let capacity = hash_map_capacity(self.most);
         let mut entries = self.entries.clone();
         entries.sort_by_key(|entry| hash_map_bucket(entry.producer_id, capacity));
         entries
@@ -292,6 +247,7 @@ fn hash_map_bucket(key: i64, capacity: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::producer_event::ProducerEvents;
 
     fn data(producer_id: i64, transactional: bool, first_offset: i64) -> ProducerEvent {
         ProducerEvent::Data {
@@ -299,6 +255,7 @@ mod tests {
             transactional,
             first_offset,
             producer_epoch: 0,
+            base_sequence: 8,
             last_sequence: 9,
             last_offset: first_offset + 1,
             offset_delta: 1,
@@ -317,12 +274,12 @@ mod tests {
         producers.apply(&data(1, true, 10));
         let ended = producers.apply(&marker(1, 12, false, 0)).unwrap();
         assert_eq!((ended.first_offset, ended.last_offset, ended.last_stable_offset), (10, 12, 13));
-        let entry = producers.snapshot()[0];
-        assert_eq!((entry.last_sequence, entry.last_offset, entry.timestamp), (9, 11, 500));
+        let entry = &producers.entries()[0];
+        assert_eq!((entry.last_sequence(), entry.last_offset(), entry.last_timestamp), (9, 11, 500));
         assert_eq!((entry.coordinator_epoch, entry.current_txn_first_offset), (7, None));
         assert_eq!(producers.apply(&marker(1, 13, false, 1)), None, "an empty transaction");
-        let entry = producers.snapshot()[0];
-        assert_eq!((entry.producer_epoch, entry.last_sequence, entry.last_offset), (1, -1, -1));
+        let entry = &producers.entries()[0];
+        assert_eq!((entry.producer_epoch, entry.last_sequence(), entry.last_offset()), (1, -1, -1));
     }
 
     #[test]
@@ -355,7 +312,8 @@ mod tests {
         let ends: Vec<_> = events.iter().filter_map(|event| one.apply(event)).collect();
         let same: Vec<_> = joined.iter().filter_map(|event| other.apply(event)).collect();
         assert_eq!(ends, same);
-        assert_eq!(one.snapshot(), other.snapshot());
+        let bytes = |producers: &Producers| crate::log::write_producer_snapshot(&producers.snapshot());
+        assert_eq!(bytes(&one), bytes(&other), "a snapshot has the last batch only");
     }
 
     #[test]

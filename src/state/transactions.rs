@@ -1,7 +1,12 @@
 //! Transactions as a fold over batch headers and markers: which were aborted, which are open.
 //! Markers are the authority; `.txnindex` files are only compared.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+
+use crate::Batch;
+use crate::compression::Decompressor;
+use crate::error::Result;
+use crate::record::{ControlType, RecordBatch};
 
 /// What a log says about transactions, in offset order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,5 +85,66 @@ impl Transactions {
     #[must_use]
     pub fn aborted(&self) -> &[AbortedRange] {
         &self.aborted
+    }
+}
+
+/// What a consumer that reads committed records only does with a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// Its records are delivered.
+    Deliver,
+    /// It belongs to an aborted transaction: it is skipped whole.
+    Aborted,
+    /// It is a control batch, which applications never see.
+    Control,
+}
+
+/// The consumer's filter for `read_committed` over fetched batches (`CompletedFetch`): the broker
+/// sends batches up to the last stable offset, and the aborted transactions among them.
+#[derive(Clone, Debug)]
+pub struct AbortedFilter {
+    /// First offset and producer, the earliest last.
+    waiting: Vec<(i64, i64)>,
+    aborted: HashSet<i64>,
+}
+
+impl AbortedFilter {
+    /// Of the aborted transactions' producers and first offsets, in any order.
+    #[must_use]
+    pub fn new(aborted: impl IntoIterator<Item = (i64, i64)>) -> Self {
+        let mut waiting: Vec<_> = aborted.into_iter().map(|(id, offset)| (offset, id)).collect();
+        waiting.sort_unstable_by(|one, other| other.cmp(one));
+        Self { waiting, aborted: HashSet::new() }
+    }
+
+    /// What to do with the next batch. Of a control batch the first record is read.
+    ///
+    /// # Errors
+    /// A control batch whose first record does not decode or has no control key.
+    pub fn admit(&mut self, batch: &Batch<'_>, decompressor: &mut Decompressor) -> Result<Admission> {
+        let Batch::V2(batch) = batch else { return Ok(Admission::Deliver) };
+        let id = batch.producer_id();
+        if id >= 0 {
+            // Up to the batch's last offset: its first may have been compacted away.
+            while self.waiting.last().is_some_and(|&(first_offset, _)| first_offset <= batch.last_offset()) {
+                self.aborted.extend(self.waiting.pop().map(|(_, id)| id));
+            }
+        }
+        if batch.is_control() {
+            if id >= 0 && self.is_abort(batch, decompressor)? {
+                self.aborted.remove(&id);
+            } else if batch.is_transactional() && self.aborted.contains(&id) {
+                return Ok(Admission::Aborted);
+            }
+            return Ok(Admission::Control);
+        }
+        let skipped = batch.is_transactional() && self.aborted.contains(&id);
+        Ok(if skipped { Admission::Aborted } else { Admission::Deliver })
+    }
+
+    fn is_abort(&self, batch: &RecordBatch<'_>, decompressor: &mut Decompressor) -> Result<bool> {
+        let first = batch.records(decompressor)?.next().transpose()?;
+        let kind = first.and_then(|record| record.key().map(ControlType::parse)).transpose();
+        Ok(kind.map_err(|error| batch.place(error))? == Some(ControlType::Abort))
     }
 }

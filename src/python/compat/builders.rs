@@ -12,7 +12,8 @@ use pyo3::types::{PyList, PyString, PyTuple};
 use super::{Client, bind, integer, not_bytes_like};
 use crate::compression::{Compression, Compressor};
 use crate::python::builder::{self, Content};
-use crate::python::objects::{self, Constructor, Kind, ReceiptType};
+use crate::python::objects::Kind;
+use crate::python::objects::dropins::{self, Constructor, ReceiptType};
 use crate::{Error, Result};
 
 /// What `append` gives for a record of magic 2.
@@ -24,7 +25,7 @@ static LEGACY_METADATA: Kind = Kind::of_receipts();
 impl DefaultMetadata {
     /// The offset, bytes of the record, and its timestamp in ms.
     pub(super) fn make(py: Python<'_>, offset: i64, size: usize, timestamp: i64) -> PyResult<Py<PyAny>> {
-        objects::receipt::<Self>(py, [offset, size as i64, timestamp, 0])
+        dropins::receipt::<Self>(py, [offset, size as i64, timestamp, 0])
     }
 }
 
@@ -39,7 +40,7 @@ impl ReceiptType for DefaultMetadata {
         let names = ["offset", "size", "timestamp"];
         let [offset, size, timestamp] = bind("DefaultRecordMetadata", names, arguments, keywords)?;
         let numbers = [integer(&offset)?, integer(&size)?, integer(&timestamp)?, 0];
-        objects::receipt::<Self>(arguments.py(), numbers)
+        dropins::receipt::<Self>(arguments.py(), numbers)
     };
 
     fn kind() -> &'static Kind {
@@ -63,7 +64,7 @@ impl LegacyMetadata {
         size: usize,
         timestamp: i64,
     ) -> PyResult<Py<PyAny>> {
-        objects::receipt::<Self>(py, [offset, size as i64, timestamp, crc.into()])
+        dropins::receipt::<Self>(py, [offset, size as i64, timestamp, crc.into()])
     }
 }
 
@@ -77,7 +78,7 @@ impl ReceiptType for LegacyMetadata {
         let names = ["offset", "crc", "size", "timestamp"];
         let [offset, crc, size, timestamp] = bind("LegacyRecordMetadata", names, arguments, keywords)?;
         let numbers = [integer(&offset)?, integer(&size)?, integer(&timestamp)?, integer(&crc)?];
-        objects::receipt::<Self>(arguments.py(), numbers)
+        dropins::receipt::<Self>(arguments.py(), numbers)
     };
 
     fn kind() -> &'static Kind {
@@ -201,8 +202,8 @@ pub(super) fn compressed<T>(
 
 pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
-    module.add("DefaultRecordMetadata", objects::receipt_type::<DefaultMetadata>(py)?)?;
-    module.add("LegacyRecordMetadata", objects::receipt_type::<LegacyMetadata>(py)?)?;
+    module.add("DefaultRecordMetadata", dropins::receipt_type::<DefaultMetadata>(py)?)?;
+    module.add("LegacyRecordMetadata", dropins::receipt_type::<LegacyMetadata>(py)?)?;
     super::default_builder::add_types(module)?;
     super::legacy_builder::add_types(module)
 }

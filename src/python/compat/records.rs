@@ -11,8 +11,9 @@ use crate::bytes::checksum::crc32;
 use crate::bytes::cursor::be;
 use crate::legacy::{LOG_OVERHEAD, MessageFields, RECORD_OVERHEAD_V0, at};
 use crate::python::builder::{borrowed, optional, pairs};
-use crate::python::objects::{self, Field, Get, Getter, Kind, RecordType};
-use crate::python::record::{Entry, IndexedBatch, header_key};
+use crate::python::objects::dropins::{self, Field, Get, Getter, RecordType};
+use crate::python::objects::{self, Kind};
+use crate::python::record::{Entry, IndexedBatch, header_text};
 use crate::record::{BatchBuilder, HeaderFields};
 use crate::{Header, TimestampType};
 
@@ -45,7 +46,7 @@ impl RecordType for AiokafkaRecord {
     const DOC: &'static CStr =
         c"DefaultRecord(offset, timestamp, timestamp_type, key, value, headers)\n--\n\nA record of magic 2.";
     const FIELDS: &'static [Field] = &[OFFSET, TIMESTAMP, TIMESTAMP_TYPE, KEY, VALUE, HEADERS, NO_CHECKSUM];
-    const NEW: Option<objects::Constructor> = Some(new_default_record);
+    const NEW: Option<dropins::Constructor> = Some(new_default_record);
 
     fn kind() -> &'static Kind {
         &AIOKAFKA_RECORD
@@ -72,7 +73,7 @@ impl RecordType for AiokafkaLegacyRecord {
         NO_HEADERS,
         CHECKSUM,
     ];
-    const NEW: Option<objects::Constructor> = Some(new_legacy_record);
+    const NEW: Option<dropins::Constructor> = Some(new_legacy_record);
 
     fn kind() -> &'static Kind {
         &AIOKAFKA_LEGACY_RECORD
@@ -186,11 +187,11 @@ impl RecordType for KafkaPythonLegacyRecord {
 
 pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
-    module.add("AiokafkaDefaultRecord", objects::record_type::<AiokafkaRecord>(py)?)?;
-    module.add("AiokafkaLegacyRecord", objects::record_type::<AiokafkaLegacyRecord>(py)?)?;
-    module.add("KafkaPythonDefaultRecord", objects::record_type::<KafkaPythonRecord>(py)?)?;
-    module.add("KafkaPythonControlRecord", objects::record_type::<KafkaPythonControlRecord>(py)?)?;
-    module.add("KafkaPythonLegacyRecord", objects::record_type::<KafkaPythonLegacyRecord>(py)?)
+    module.add("AiokafkaDefaultRecord", dropins::record_type::<AiokafkaRecord>(py)?)?;
+    module.add("AiokafkaLegacyRecord", dropins::record_type::<AiokafkaLegacyRecord>(py)?)?;
+    module.add("KafkaPythonDefaultRecord", dropins::record_type::<KafkaPythonRecord>(py)?)?;
+    module.add("KafkaPythonControlRecord", dropins::record_type::<KafkaPythonControlRecord>(py)?)?;
+    module.add("KafkaPythonLegacyRecord", dropins::record_type::<KafkaPythonLegacyRecord>(py)?)
 }
 
 type Made = PyResult<Py<PyAny>>;
@@ -240,7 +241,7 @@ fn headers(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> Made {
     let py = batch.py();
     let list = PyList::empty(py);
     for header in batch.get().header_list(entry) {
-        list.append((header_key(py, header.key)?, header.value.map(|value| PyBytes::new(py, value))))?;
+        list.append((header_text(py, header.key)?, header.value.map(|value| PyBytes::new(py, value))))?;
     }
     Ok(list.into_any().unbind())
 }

@@ -1,0 +1,84 @@
+"""`magicbyte explain`"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from magicbyte.cli import engines, options
+
+__all__ = ["explain"]
+
+
+@click.command()
+@click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(exists=True))
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    help="Write the story as one HTML page with pictures to this file, too.",
+)
+@click.option(
+    "--now", type=options.TIME, help="The time up to which open transactions age; default: the clock's."
+)
+@click.option(
+    "--max-transaction-timeout",
+    type=click.IntRange(min=0),
+    default=15,
+    show_default=True,
+    metavar="MINUTES",
+    help="An open transaction hangs if its producer was last heard of longer ago.",
+)
+@engines.options
+@options.threads
+@options.as_json
+def explain(
+    sources: tuple[str, ...],
+    page: Path | None,
+    now: int | None,
+    max_transaction_timeout: int,
+    as_json: bool,
+    threads: int | None,
+    **where: Any,
+) -> int:
+    """Tell the story of each partition at and below SRC, by the headers of its batches.
+
+    Who wrote: producers and their epochs, sequences that are missing, come twice or go back, by the
+    rules of a broker's ProducerStateManager. Transactions: committed, aborted, open and hanging. Offsets
+    that compaction took, timestamps that go back, leader epochs, codecs, sizes of batches, control
+    records, bytes that are in no batch. Nothing is decompressed. --json has all producers and
+    transactions; of gaps, anomalies and steps back it has the first 1000 and the sums of all.
+
+    \b
+    magicbyte explain /backup/kafka-logs/orders-0
+    magicbyte explain /backup/kafka-logs/orders-0 --html orders.html
+    magicbyte explain --json /backup/kafka-logs | jq '.partitions[].transactions[] | select(.hanging)'
+    """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
+    from magicbyte.cli import report
+    from magicbyte.cli.story_page import story_page
+    from magicbyte.cli.story_text import print_story
+    from magicbyte.jobs.explain import explain as tell
+    from magicbyte.jobs.explain import trouble_of
+    from magicbyte.jobs.progress import terminal_progress
+
+    with engines.chosen(
+        "magicbyte explain", where["engine"], where["master"], where["conf"], threads
+    ) as engine:
+        stories = tell(
+            sources,
+            engine,
+            now=round(time.time() * 1000) if now is None else now,
+            max_transaction_timeout_ms=max_transaction_timeout * 60_000,
+            progress=terminal_progress(),
+        )
+    if page is not None:
+        page.write_text(story_page(stories), encoding="utf-8")
+    if as_json:
+        report.print_json({"partitions": stories})
+    else:
+        for story in stories:
+            print_story(story)
+    return report.exit_code(balanced=True, problems=sum(map(trouble_of, stories)))

@@ -1,0 +1,287 @@
+"""The pictures of a story: inline SVG over offsets, of a few hundred shapes however long the log is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+from typing import NamedTuple
+
+from magicbyte.jobs.explain import Story, TransactionStory
+from magicbyte.jobs.progress import format_bytes
+
+__all__ = ["Picture", "pictures"]
+
+_WIDTH = 1000
+_LEFT = 78
+_RIGHT = 12
+_PLOT = _WIDTH - _LEFT - _RIGHT
+_MOST_BARS = 240
+"""Transactions up to which each is a bar of its own."""
+_MOST_LANES = 16
+_COLUMNS = 120
+
+
+class Picture(NamedTuple):
+    """A picture with its words; `legend` names the colours."""
+
+    title: str
+    text: str
+    svg: str
+    legend: list[str]
+
+
+@dataclass(frozen=True)
+class _Offsets:
+    """The horizontal axis."""
+
+    first: int
+    end: int
+
+    def x(self, offset: int) -> float:
+        span = max(1, self.end - self.first)
+        return _LEFT + _PLOT * min(max((offset - self.first) / span, 0), 1)
+
+    def axis(self, height: int) -> Iterator[str]:
+        for at in range(5):
+            offset = self.first + (self.end - self.first) * at // 4
+            anchor = "start" if at == 0 else "end" if at == 4 else "middle"
+            yield (
+                f'<text x="{self.x(offset):.1f}" y="{height - 4}" text-anchor="{anchor}">'
+                f"{'offset ' if at == 0 else ''}{offset:,}</text>"
+            )
+
+
+def pictures(story: Story) -> list[Picture]:
+    """The pictures there is something to draw for."""
+    bins, first, end = story["bins"], story["first_offset"], story["next_offset"]
+    if not bins or first is None or end is None:
+        return []
+    offsets = _Offsets(first, end)
+    found = []
+    if any(one["first_offset"] is not None for one in story["transactions"]):
+        found.append(_transactions(story, offsets))
+    found += [_sizes(story, offsets), _codecs(story, offsets)]
+    if story["missing_offsets"]:
+        found.append(_gaps(story, offsets))
+    if len(story["leader_epochs"]) > 1:
+        found.append(_epochs(story, offsets))
+    return found
+
+
+def _svg(height: int, label: str, parts: Iterator[str]) -> str:
+    return (
+        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(label)}">'
+        f"<title>{escape(label)}</title>{''.join(parts)}</svg>"
+    )
+
+
+def _rect(
+    x: float, y: float, width: float, height: float, colour: str, title: str = "", extra: str = ""
+) -> str:
+    inside = f"<title>{escape(title)}</title>" if title else ""
+    return (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 1.5):.1f}" height="{max(height, 0):.1f}" '
+        f'fill="var(--{colour})"{extra}>{inside}</rect>'
+    )
+
+
+def _line(y: float) -> str:
+    return f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="var(--grid)"/>'
+
+
+def _label(y: float, text: str) -> str:
+    return f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{escape(text)}</text>'
+
+
+def _outcome(one: TransactionStory) -> str:
+    return "hanging" if one["hanging"] else one["outcome"]
+
+
+def _transactions(story: Story, offsets: _Offsets) -> Picture:
+    shown = [one for one in story["transactions"] if one["first_offset"] is not None]
+    outcomes = [
+        name
+        for name in ("committed", "aborted", "open", "hanging")
+        if any(_outcome(o) == name for o in shown)
+    ]
+    if len(shown) <= _MOST_BARS:
+        svg = _bars(shown, offsets)
+        text = "Each transaction from its first offset to its marker, one above the other where they overlap."
+    else:
+        svg = _columns(shown, outcomes, offsets)
+        text = f"How many of {len(shown):,} transactions begin where, by their outcome."
+    return Picture("Transactions", text, svg, outcomes)
+
+
+def _bars(shown: list[TransactionStory], offsets: _Offsets) -> str:
+    lanes: list[float] = []
+    placed = []
+    for one in shown:
+        first = offsets.x(one["first_offset"] or 0)
+        last = one["marker_offset"]
+        end = offsets.x(offsets.end if last is None else last + 1)
+        free = (number for number, until in enumerate(lanes) if until <= first)
+        lane = next(free, len(lanes) if len(lanes) < _MOST_LANES else len(lanes) - 1)
+        lanes[lane : lane + 1] = [max(end, first + 2)]
+        placed.append((one, lane, first, end))
+    pitch = 20 if len(lanes) <= 6 else 13
+    height = len(lanes) * pitch + 26
+
+    def parts() -> Iterator[str]:
+        for lane in range(len(lanes) + 1):
+            yield _line(lane * pitch + 2)
+        for one, lane, first, end in placed:
+            last = one["marker_offset"] if one["marker_offset"] is not None else one["last_offset"]
+            title = (
+                f"producer {one['producer_id']} epoch {one['producer_epoch']}: {_outcome(one)}, "
+                f"offsets {one['first_offset']:,} to {last:,}, {one['records']:,} records"
+            )
+            yield _rect(
+                first + 0.5, lane * pitch + 4, end - first - 1, pitch - 4, _outcome(one), title, ' rx="3"'
+            )
+        yield from offsets.axis(height)
+
+    return _svg(height, f"Timeline of {len(shown)} transactions over offsets", parts())
+
+
+def _columns(shown: list[TransactionStory], outcomes: list[str], offsets: _Offsets) -> str:
+    counts = [dict.fromkeys(outcomes, 0) for _ in range(_COLUMNS)]
+    span = max(1, offsets.end - offsets.first)
+    for one in shown:
+        at = ((one["first_offset"] or 0) - offsets.first) * _COLUMNS // span
+        counts[min(max(at, 0), _COLUMNS - 1)][_outcome(one)] += 1
+    most = max(sum(column.values()) for column in counts)
+    plot, height = 150, 180
+    width = _PLOT / _COLUMNS
+
+    def parts() -> Iterator[str]:
+        for part in (0, 0.5, 1):
+            yield _line(plot - part * (plot - 8)) + _label(plot - part * (plot - 8), f"{most * part:,.0f}")
+        for at, column in enumerate(counts):
+            y = float(plot)
+            for name, count in column.items():
+                tall = count / most * (plot - 8)
+                y -= tall
+                if count:
+                    yield _rect(_LEFT + at * width, y, width - 1, tall, name, f"{count:,} {name}")
+        yield from offsets.axis(height)
+
+    return _svg(height, f"Outcomes of {len(shown)} transactions over offsets", parts())
+
+
+def _sizes(story: Story, offsets: _Offsets) -> Picture:
+    bins = story["bins"]
+    low = math.log2(max(1, min(one["smallest"] for one in bins))) - 0.3
+    high = math.log2(max(2, max(one["largest"] for one in bins))) + 0.3
+    plot, height = 170, 200
+
+    def y(size: float) -> float:
+        return plot - (math.log2(max(size, 1)) - low) / (high - low) * (plot - 8)
+
+    def parts() -> Iterator[str]:
+        step = max(1, round((high - low) / 5))
+        for power in range(math.ceil(low), math.floor(high) + 1, step):
+            yield _line(y(2**power)) + _label(y(2**power), format_bytes(2**power))
+        for one in bins:
+            x, until = offsets.x(one["first_offset"]), offsets.x(one["last_offset"] + 1)
+            mean = one["bytes"] / one["batches"]
+            words = f"{one['batches']:,} batches, {one['smallest']:,} to {one['largest']:,} bytes, {mean:,.0f} on average"
+            top, bottom = y(one["largest"]), y(one["smallest"])
+            yield _rect(x, top, until - x, max(bottom - top, 2), "accent", words, ' opacity="0.3"')
+            yield _rect(x, y(mean) - 1.5, until - x, 3, "accent", words)
+        yield from offsets.axis(height)
+
+    smallest, largest = min(one["smallest"] for one in bins), max(one["largest"] for one in bins)
+    text = (
+        f"{story['batches']:,} batches from {format_bytes(smallest)} to {format_bytes(largest)}; the bar is from the "
+        "smallest to the largest, the line is their average."
+    )
+    return Picture("Sizes of batches", text, _svg(height, "Sizes of batches over offsets", parts()), [])
+
+
+def _codecs(story: Story, offsets: _Offsets) -> Picture:
+    names = story["bin_codecs"]
+    bins = story["bins"]
+    used = [at for at in range(len(names)) if any(one["codecs"][at] for one in bins)]
+    plot, height = 92, 120
+
+    def parts() -> Iterator[str]:
+        for part in (0, 0.5, 1):
+            yield _line(plot - part * (plot - 8)) + _label(plot - part * (plot - 8), f"{part:.0%}")
+        for one in bins:
+            x, until, y = offsets.x(one["first_offset"]), offsets.x(one["last_offset"] + 1), float(plot)
+            for at in used:
+                tall = one["codecs"][at] / max(1, one["bytes"]) * (plot - 8)
+                y -= tall
+                if tall:
+                    yield _rect(
+                        x, y, until - x + 0.3, tall, names[at], f"{names[at]}: {one['codecs'][at]:,} bytes"
+                    )
+        yield from offsets.axis(height)
+
+    bytes_of = {names[at]: sum(one["codecs"][at] for one in bins) for at in used}
+    whole = max(1, sum(bytes_of.values()))
+    text = ", ".join(
+        f"{name} {story['codecs'].get(name, 0):,} batches with {size / whole:.1%} of the bytes"
+        for name, size in bytes_of.items()
+    )
+    return Picture(
+        "Codecs", text, _svg(height, "Codecs by bytes over offsets", parts()), [names[at] for at in used]
+    )
+
+
+def _gaps(story: Story, offsets: _Offsets) -> Picture:
+    plot, height = 92, 120
+
+    def parts() -> Iterator[str]:
+        for part in (0, 0.5, 1):
+            yield _line(plot - part * (plot - 8)) + _label(plot - part * (plot - 8), f"{part:.0%}")
+        before = offsets.first
+        for one in story["bins"]:
+            # The offsets missing before a bin belong to it.
+            x, until = offsets.x(min(before, one["first_offset"])), offsets.x(one["last_offset"] + 1)
+            span = max(1, one["last_offset"] + 1 - min(before, one["first_offset"]))
+            tall = min(1, one["missing"] / span) * (plot - 8)
+            if one["missing"]:
+                yield _rect(
+                    x,
+                    plot - tall,
+                    until - x,
+                    tall,
+                    "aborted",
+                    f"{one['missing']:,} of {span:,} offsets missing",
+                )
+            before = one["last_offset"] + 1
+        yield from offsets.axis(height)
+
+    whole = max(1, offsets.end - offsets.first)
+    text = (
+        f"{story['missing_offsets']:,} of {whole:,} offsets have no record "
+        f"({story['missing_offsets'] / whole:.1%}), in {story['gap_count']:,} gaps inside and between batches."
+    )
+    return Picture(
+        "Missing offsets", text, _svg(height, "Share of missing offsets over offsets", parts()), []
+    )
+
+
+def _epochs(story: Story, offsets: _Offsets) -> Picture:
+    epochs = story["leader_epochs"]
+    height = 56
+    ends = [*(one["start_offset"] for one in epochs[1:]), offsets.end]
+
+    def parts() -> Iterator[str]:
+        for at, (one, end) in enumerate(zip(epochs, ends, strict=True)):
+            x, until = offsets.x(one["start_offset"]), offsets.x(end)
+            title = f"epoch {one['epoch']} from offset {one['start_offset']:,}"
+            yield _rect(
+                x, 6, until - x - 1, 24, "accent", title, f' rx="3" opacity="{0.75 if at % 2 else 0.45}"'
+            )
+            if until - x > 30:
+                yield f'<text class="strong" x="{(x + until) / 2:.1f}" y="22" text-anchor="middle">{one["epoch"]}</text>'
+        yield from offsets.axis(height)
+
+    return Picture(
+        "Leader epochs", f"{len(epochs):,} leader epochs.", _svg(height, "Leader epochs", parts()), []
+    )

@@ -1,0 +1,374 @@
+//! A segment's part of the story: one scan over its batch headers, with the survey.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::story_bins::{Bin, Bins, CODECS, codec_of};
+use super::survey::{Control, Survey, survey_and_tell};
+use super::{LogResult, Segment};
+use crate::batches::Batch;
+use crate::record::RecordBatch;
+use crate::state::{BATCHES_TO_RETAIN, BatchMetadata, is_in_sequence};
+
+/// Of gaps and steps back so many are listed for a segment; all are counted.
+const LISTED: usize = 1000;
+
+/// Offsets that no record has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct OffsetGap {
+    /// First offset of the batch, or of the offsets between two batches.
+    pub first_offset: i64,
+    /// Last offset (inclusive).
+    pub last_offset: i64,
+    /// How many of these offsets have no record.
+    pub missing: u64,
+    /// Whether they are missing inside one batch; else between two.
+    pub inside: bool,
+}
+
+/// A batch whose largest timestamp is smaller than one before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct StepBack {
+    /// The batch's base offset.
+    pub offset: i64,
+    /// Its largest timestamp (ms).
+    pub timestamp: i64,
+    /// The largest one before it (ms).
+    pub before: i64,
+}
+
+/// Bytes that the chain of headers leaves out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct SkippedRange {
+    /// The segment's file name.
+    pub segment: String,
+    /// First byte.
+    pub start: u64,
+    /// One behind the last byte.
+    pub end: u64,
+    /// Whether no batch follows in the segment.
+    pub is_tail: bool,
+}
+
+/// What batches of producers say, in the order of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case", tag = "event"))]
+pub enum StoryEvent {
+    /// Data batches of one producer and epoch, each the next in sequence, in or out of a transaction.
+    Data {
+        /// The producer.
+        producer_id: i64,
+        /// Its epoch.
+        producer_epoch: i16,
+        /// Whether they belong to a transaction.
+        transactional: bool,
+        /// First sequence of the first, -1 for none.
+        base_sequence: i32,
+        /// The first.
+        first: BatchMetadata,
+        /// The last ones, five at most.
+        last: Vec<BatchMetadata>,
+        /// How many they are.
+        batches: u64,
+        /// Their records.
+        records: u64,
+        /// Their bytes as stored.
+        bytes: u64,
+        /// Timestamp (ms) of the first: of its first record, if the header has that.
+        first_timestamp: i64,
+        /// Their largest timestamp (ms).
+        max_timestamp: i64,
+        /// Offsets missing in the segment before the first.
+        missing_before: u64,
+        /// Offsets missing in the segment up to the end of the last.
+        missing_until: u64,
+    },
+    /// A marker; a control batch that compaction emptied has no outcome.
+    Marker {
+        /// The producer.
+        producer_id: i64,
+        /// Its epoch.
+        producer_epoch: i16,
+        /// Whether it commits; none if nothing is left of the marker.
+        committed: Option<bool>,
+        /// Epoch of the coordinator that wrote it, -1 if it cannot be read.
+        coordinator_epoch: i32,
+        /// Its offset.
+        offset: i64,
+        /// Its timestamp (ms).
+        timestamp: i64,
+    },
+}
+
+impl StoryEvent {
+    /// Whose it is.
+    #[must_use]
+    pub fn producer_id(&self) -> i64 {
+        match *self {
+            Self::Data { producer_id, .. } | Self::Marker { producer_id, .. } => producer_id,
+        }
+    }
+
+    /// Where it ends in the log (inclusive).
+    #[must_use]
+    pub fn last_offset(&self) -> i64 {
+        match self {
+            Self::Data { first, last, .. } => last.last().unwrap_or(first).last_offset,
+            Self::Marker { offset, .. } => *offset,
+        }
+    }
+}
+
+/// A segment's survey, and its part of the story.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct SegmentStory {
+    /// The survey.
+    pub survey: Survey,
+    /// What producers did.
+    pub events: Vec<StoryEvent>,
+    /// Records by the headers.
+    pub records: u64,
+    /// Batches by magic.
+    pub magics: BTreeMap<i8, u64>,
+    /// Batches by codec, in the order of [`CODECS`].
+    pub codecs: [u64; CODECS.len()],
+    /// Batches without a producer id, those of magic 0 and 1 among them.
+    pub without_producer: u64,
+    /// Control batches by Kafka's name of their type; `EMPTY` for what compaction left, `UNREADABLE`.
+    pub controls: BTreeMap<String, u64>,
+    /// The first gaps.
+    pub gaps: Vec<OffsetGap>,
+    /// How many gaps there are.
+    pub gap_count: u64,
+    /// How many offsets they leave out.
+    pub missing: u64,
+    /// The first steps back in time.
+    pub steps_back: Vec<StepBack>,
+    /// How many there are.
+    pub step_back_count: u64,
+    /// The largest one (ms).
+    pub largest_step_back_ms: u64,
+    /// Bytes that are in no batch.
+    pub skipped: Vec<SkippedRange>,
+    /// The batches in steps.
+    pub bins: Vec<Bin>,
+}
+
+/// Reads a segment's headers once: its survey, and what they tell. Nothing is decompressed; of control
+/// batches the first record is read. Memory grows with producers and transactions, not with batches,
+/// as long as sequences are in order.
+///
+/// # Errors
+/// As [`survey_segment`](super::survey_segment).
+pub fn tell_segment(segment: &Segment) -> LogResult<SegmentStory> {
+    let mut teller = Teller::default();
+    let survey = survey_and_tell(segment, Some(&mut teller))?;
+    Ok(teller.finish(survey))
+}
+
+/// The fold over a segment's batches.
+#[derive(Debug, Default)]
+pub(super) struct Teller {
+    events: Vec<StoryEvent>,
+    /// Where each producer's last event stands.
+    last: HashMap<i64, usize>,
+    records: u64,
+    magics: BTreeMap<i8, u64>,
+    codecs: [u64; CODECS.len()],
+    without_producer: u64,
+    controls: BTreeMap<String, u64>,
+    gaps: Vec<OffsetGap>,
+    gap_count: u64,
+    missing: u64,
+    steps_back: Vec<StepBack>,
+    step_back_count: u64,
+    largest_step_back_ms: u64,
+    skipped: Vec<(u64, u64)>,
+    bins: Bins,
+    /// Where the last batch ended: position and next offset.
+    end: u64,
+    next_offset: Option<i64>,
+    max_timestamp: i64,
+}
+
+impl Teller {
+    /// Takes the next batch by its header.
+    pub(super) fn hear(&mut self, batch: &Batch<'_>, size: usize, control: Option<&Control>) {
+        if batch.position() > self.end {
+            self.skipped.push((self.end, batch.position()));
+        }
+        self.end = batch.position() + size as u64;
+        *self.magics.entry(batch.magic()).or_default() += 1;
+        self.codecs[codec_of(batch)] += 1;
+        let missing_before = self.missing;
+        let (first, last) = (batch.stored_offset(), batch.last_offset());
+        // A wrapper's header has its last offset only, and not how many are inside.
+        let is_wrapper = batch.magic() < 2 && codec_of(batch) != 0;
+        if let Some(next) = self.next_offset.filter(|&next| next < first && !is_wrapper) {
+            self.add_gap(next, first - 1, (first - 1).abs_diff(next).saturating_add(1), false);
+        }
+        let missing_at_start = self.missing;
+        let mut records = u64::from(!is_wrapper);
+        if let Batch::V2(batch) = batch {
+            records = u64::try_from(batch.record_count()).unwrap_or(0);
+            let span = u64::try_from(batch.last_offset_delta()).map_or(0, |delta| delta + 1);
+            if span > records {
+                self.add_gap(first, last, span - records, true);
+            }
+            self.hear_producer(batch, size, records, control, missing_at_start);
+        } else {
+            self.without_producer += 1;
+        }
+        self.records += records;
+        self.bins.add(batch, size, records, self.missing - missing_before);
+        self.next_offset = Some(last.saturating_add(1));
+        self.hear_time(first, batch.max_timestamp());
+    }
+
+    fn add_gap(&mut self, first_offset: i64, last_offset: i64, missing: u64, inside: bool) {
+        self.gap_count += 1;
+        self.missing = self.missing.saturating_add(missing);
+        if self.gaps.len() < LISTED {
+            self.gaps.push(OffsetGap { first_offset, last_offset, missing, inside });
+        }
+    }
+
+    fn hear_time(&mut self, offset: i64, timestamp: i64) {
+        let before = self.max_timestamp;
+        if timestamp >= 0 && timestamp < before {
+            self.step_back_count += 1;
+            self.largest_step_back_ms = self.largest_step_back_ms.max(before.abs_diff(timestamp));
+            if self.steps_back.len() < LISTED {
+                self.steps_back.push(StepBack { offset, timestamp, before });
+            }
+        }
+        self.max_timestamp = before.max(timestamp);
+    }
+
+    fn hear_producer(
+        &mut self,
+        batch: &RecordBatch<'_>,
+        size: usize,
+        records: u64,
+        control: Option<&Control>,
+        missing_before: u64,
+    ) {
+        let (producer_id, producer_epoch) = (batch.producer_id(), batch.producer_epoch());
+        if batch.is_control() {
+            let name = match control {
+                None => "UNREADABLE",
+                Some(control) => control.kind.map_or("EMPTY", |kind| kind.name()),
+            };
+            *self.controls.entry(name.to_owned()).or_default() += 1;
+        }
+        if producer_id < 0 {
+            self.without_producer += 1;
+            return;
+        }
+        if batch.is_control() {
+            let Some(control) = control else { return };
+            let committed = control.committed();
+            if committed.is_none() && control.kind.is_some() {
+                return;
+            }
+            self.last.insert(producer_id, self.events.len());
+            self.events.push(StoryEvent::Marker {
+                producer_id,
+                producer_epoch,
+                committed,
+                coordinator_epoch: control.coordinator_epoch.unwrap_or(-1),
+                offset: batch.base_offset(),
+                timestamp: control.timestamp,
+            });
+            return;
+        }
+        let this = BatchMetadata {
+            last_sequence: batch.last_sequence(),
+            last_offset: batch.last_offset(),
+            offset_delta: batch.last_offset_delta(),
+            timestamp: batch.max_timestamp(),
+        };
+        if let Some(&at) = self.last.get(&producer_id)
+            && let StoryEvent::Data {
+                producer_epoch: epoch,
+                transactional,
+                last,
+                batches,
+                records: sum,
+                bytes,
+                max_timestamp,
+                missing_until,
+                ..
+            } = &mut self.events[at]
+            && *epoch == producer_epoch
+            && *transactional == batch.is_transactional()
+            && last.last().is_some_and(|before| follows(before.last_sequence, batch.base_sequence()))
+        {
+            if last.len() == BATCHES_TO_RETAIN {
+                last.remove(0);
+            }
+            last.push(this);
+            *batches += 1;
+            *sum += records;
+            *bytes += size as u64;
+            *max_timestamp = this.timestamp.max(*max_timestamp);
+            *missing_until = self.missing;
+            return;
+        }
+        let has_first_time = batch.delete_horizon_ms().is_none()
+            && batch.timestamp_type() == crate::TimestampType::CreateTime
+            && batch.base_timestamp() >= 0;
+        self.last.insert(producer_id, self.events.len());
+        self.events.push(StoryEvent::Data {
+            producer_id,
+            producer_epoch,
+            transactional: batch.is_transactional(),
+            base_sequence: batch.base_sequence(),
+            first: this,
+            last: vec![this],
+            batches: 1,
+            records,
+            bytes: size as u64,
+            first_timestamp: if has_first_time { batch.base_timestamp() } else { this.timestamp },
+            max_timestamp: this.timestamp,
+            missing_before,
+            missing_until: self.missing,
+        });
+    }
+
+    fn finish(self, survey: Survey) -> SegmentStory {
+        let segment = &survey.segment;
+        let range =
+            |(start, end), is_tail| SkippedRange { segment: segment.file.clone(), start, end, is_tail };
+        let mut skipped: Vec<_> = self.skipped.into_iter().map(|bounds| range(bounds, false)).collect();
+        if self.end < segment.size {
+            skipped.push(range((self.end, segment.size), true));
+        }
+        SegmentStory {
+            events: self.events,
+            records: self.records,
+            magics: self.magics,
+            codecs: self.codecs,
+            without_producer: self.without_producer,
+            controls: self.controls,
+            gaps: self.gaps,
+            gap_count: self.gap_count,
+            missing: self.missing,
+            steps_back: self.steps_back,
+            step_back_count: self.step_back_count,
+            largest_step_back_ms: self.largest_step_back_ms,
+            skipped,
+            bins: self.bins.finish(),
+            survey,
+        }
+    }
+}
+
+/// Whether a run goes on; batches without sequences, a coordinator's, always do.
+fn follows(last: i32, next: i32) -> bool {
+    if next == -1 { last == -1 } else { last != -1 && is_in_sequence(last, next) }
+}

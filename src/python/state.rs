@@ -1,0 +1,323 @@
+//! Producer state, leader epochs, the consumer's filter, and a partition's story.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::batch::BatchBase;
+use super::errors::log_to_py;
+use super::jobs::{parse, to_json};
+use crate::Batch;
+use crate::log::{self, ProducerStateManager, StoryOptions};
+use crate::state::{
+    self, Admission, AppendOrigin, AppendTerms, EpochEntry, ProducerEvent, Verdict, VerificationGuard,
+};
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Each change is one call that does not panic half way.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Scans the batch headers of a segment for its survey and its part of the story.
+#[pyfunction]
+pub(super) fn tell_segment(py: Python<'_>, segment: &str) -> PyResult<String> {
+    let segment = parse(segment)?;
+    let story = py.detach(|| log::tell_segment(&segment));
+    to_json(&story.map_err(|e| log_to_py(py, &e))?)
+}
+
+/// Folds the stories of a listing's segments.
+#[pyfunction]
+#[pyo3(signature = (listing, stories, *, now, max_transaction_timeout_ms, bins, listed))]
+pub(super) fn tell_story(
+    py: Python<'_>,
+    listing: &str,
+    stories: Vec<String>,
+    now: i64,
+    max_transaction_timeout_ms: i64,
+    bins: usize,
+    listed: usize,
+) -> PyResult<String> {
+    let listing = parse(listing)?;
+    let stories: PyResult<Vec<_>> = stories.iter().map(|story| parse(story)).collect();
+    let stories = stories?;
+    let options = StoryOptions { now, max_transaction_timeout_ms, bins, listed };
+    let story = py.detach(|| log::tell_story(&listing, &stories, options));
+    to_json(&story.map_err(|e| log_to_py(py, &e))?)
+}
+
+/// The consumer's filter for `read_committed`.
+#[pyclass(frozen, module = "magicbyte._core")]
+pub(super) struct AbortedFilter {
+    filter: Mutex<state::AbortedFilter>,
+}
+
+#[pymethods]
+impl AbortedFilter {
+    #[new]
+    fn new(aborted: Vec<(i64, i64)>) -> Self {
+        Self { filter: Mutex::new(state::AbortedFilter::new(aborted)) }
+    }
+
+    /// `deliver`, `aborted` or `control`.
+    fn admit(&self, py: Python<'_>, batch: &BatchBase) -> PyResult<&'static str> {
+        let admission = batch.detached(py, |batch, decompressor| {
+            self.filter.lock().unwrap_or_else(PoisonError::into_inner).admit(batch, decompressor)
+        })?;
+        Ok(match admission {
+            Admission::Deliver => "deliver",
+            Admission::Aborted => "aborted",
+            Admission::Control => "control",
+        })
+    }
+}
+
+/// The epochs of a log.
+#[pyclass(frozen, module = "magicbyte._core")]
+pub(super) struct LeaderEpochs {
+    epochs: Mutex<state::LeaderEpochs>,
+}
+
+type Entry = (i32, i64);
+
+fn entry_of(entry: EpochEntry) -> Entry {
+    (entry.epoch, entry.start_offset)
+}
+
+#[pymethods]
+impl LeaderEpochs {
+    #[new]
+    #[pyo3(signature = (entries = Vec::new()))]
+    fn new(entries: Vec<Entry>) -> Self {
+        let entries = entries.into_iter().map(|(epoch, start_offset)| EpochEntry { epoch, start_offset });
+        let epochs = state::LeaderEpochs::from_entries(&entries.collect::<Vec<_>>());
+        Self { epochs: Mutex::new(epochs) }
+    }
+
+    #[getter]
+    fn entries(&self) -> Vec<Entry> {
+        lock(&self.epochs).entries().iter().copied().map(entry_of).collect()
+    }
+
+    fn assign(&self, epoch: i32, start_offset: i64) -> PyResult<()> {
+        if epoch < 0 || start_offset < 0 {
+            return Err(PyValueError::new_err("an epoch and its start offset are at least 0"));
+        }
+        lock(&self.epochs).assign(EpochEntry { epoch, start_offset });
+        Ok(())
+    }
+
+    fn truncate_from_start(&self, start_offset: i64) {
+        lock(&self.epochs).truncate_from_start(start_offset);
+    }
+
+    fn truncate_from_end(&self, end_offset: i64) {
+        lock(&self.epochs).truncate_from_end(end_offset);
+    }
+
+    fn epoch_for_offset(&self, offset: i64) -> Option<i32> {
+        lock(&self.epochs).epoch_for_offset(offset)
+    }
+
+    fn previous_epoch(&self, epoch: i32) -> Option<i32> {
+        lock(&self.epochs).previous(epoch).map(|entry| entry.epoch)
+    }
+
+    fn next_epoch(&self, epoch: i32) -> Option<i32> {
+        lock(&self.epochs).next(epoch).map(|entry| entry.epoch)
+    }
+
+    fn end_offset_for_epoch(&self, epoch: i32, log_end_offset: i64) -> Option<Entry> {
+        lock(&self.epochs).end_offset_for_epoch(epoch, log_end_offset)
+    }
+
+    /// Where a follower with these epochs cuts its log, and what it asked.
+    #[allow(clippy::type_complexity, reason = "a tuple that Python takes apart at once")]
+    fn truncation(
+        &self,
+        log_end_offset: i64,
+        leader: &Self,
+        leader_end_offset: i64,
+    ) -> (Option<i64>, Vec<(i32, Option<Entry>)>) {
+        let follower = lock(&self.epochs).clone();
+        let leader = lock(&leader.epochs).clone();
+        let found = state::truncation(&follower, log_end_offset, &leader, leader_end_offset);
+        (found.offset, found.questions)
+    }
+}
+
+fn origin_of(name: &str) -> PyResult<AppendOrigin> {
+    match name {
+        "client" => Ok(AppendOrigin::Client),
+        "coordinator" => Ok(AppendOrigin::Coordinator),
+        "replication" => Ok(AppendOrigin::Replication),
+        other => Err(PyValueError::new_err(format!(
+            "origin {other:?}: expected \"client\", \"coordinator\" or \"replication\""
+        ))),
+    }
+}
+
+/// First sequence, first offset, last sequence, last offset, timestamp.
+type BatchFacts = (i32, i64, i32, i64, i64);
+/// Producer, first offset, last offset, committed, last stable offset.
+type Ended = (i64, i64, i64, bool, i64);
+type ProducerFacts = (i64, i16, i32, i64, Option<i64>, Vec<BatchFacts>);
+
+/// Producer state with its snapshots.
+#[pyclass(frozen, module = "magicbyte._core")]
+pub(super) struct ProducerState {
+    state: Mutex<ProducerStateManager>,
+}
+
+impl ProducerState {
+    fn event(py: Python<'_>, batch: &BatchBase) -> PyResult<Option<ProducerEvent>> {
+        batch.detached(py, |batch, decompressor| match batch {
+            Batch::V2(batch) => ProducerEvent::of(batch, decompressor),
+            Batch::Legacy(_) => Ok(None),
+        })
+    }
+}
+
+#[pymethods]
+impl ProducerState {
+    #[new]
+    #[pyo3(signature = (snapshots = BTreeMap::new(), *, expiration_ms = 86_400_000))]
+    fn new(snapshots: BTreeMap<i64, Vec<u8>>, expiration_ms: i64) -> Self {
+        Self { state: Mutex::new(ProducerStateManager::new(snapshots, expiration_ms)) }
+    }
+
+    /// (verdict or Kafka's error, message, the batch that came before).
+    #[pyo3(signature = (batch, *, origin = "client", transaction_version = 0, guard = None))]
+    fn check(
+        &self,
+        py: Python<'_>,
+        batch: &BatchBase,
+        origin: &str,
+        transaction_version: i16,
+        guard: Option<&Guard>,
+    ) -> PyResult<(&'static str, String, Option<BatchFacts>)> {
+        let verification = guard.map(|guard| guard.0);
+        let terms = AppendTerms { origin: origin_of(origin)?, transaction_version, verification };
+        let Some(event) = Self::event(py, batch)? else { return Ok(("append", String::new(), None)) };
+        Ok(match lock(&self.state).producers.check(&event, terms) {
+            Verdict::Append => ("append", String::new(), None),
+            Verdict::Duplicate(batch) => ("duplicate", String::new(), Some(batch_of(&batch))),
+            Verdict::Refuse(refusal) => (refusal.name(), refusal.to_string(), None),
+        })
+    }
+
+    /// Takes the batch; gives the transaction it ends.
+    fn apply(&self, py: Python<'_>, batch: &BatchBase) -> PyResult<Option<Ended>> {
+        let Some(event) = Self::event(py, batch)? else { return Ok(None) };
+        let ended = lock(&self.state).producers.apply(&event);
+        Ok(ended.map(|e| (e.producer_id, e.first_offset, e.last_offset, e.committed, e.last_stable_offset)))
+    }
+
+    fn start_verification(
+        &self,
+        producer_id: i64,
+        sequence: i32,
+        epoch: i16,
+        supports_epoch_bump: bool,
+        now: i64,
+    ) -> PyResult<Guard> {
+        let mut state = lock(&self.state);
+        let guard =
+            state.producers.start_verification(producer_id, sequence, epoch, supports_epoch_bump, now);
+        guard.map(Guard).map_err(|refusal| PyValueError::new_err(format!("{}: {refusal}", refusal.name())))
+    }
+
+    /// (id, epoch, coordinator epoch, last timestamp, open transaction's first offset, batches) of
+    /// each producer, in the order in which they appeared.
+    fn producers(&self) -> Vec<ProducerFacts> {
+        let state = lock(&self.state);
+        let facts = |entry: &state::ProducerStateEntry| {
+            (
+                entry.producer_id,
+                entry.producer_epoch,
+                entry.coordinator_epoch,
+                entry.last_timestamp,
+                entry.current_txn_first_offset,
+                entry.batches().iter().map(batch_of).collect(),
+            )
+        };
+        state.producers.entries().iter().map(facts).collect()
+    }
+
+    #[getter]
+    fn first_unstable_offset(&self) -> Option<i64> {
+        lock(&self.state).producers.first_unstable_offset()
+    }
+
+    #[getter]
+    fn first_undecided_offset(&self) -> Option<i64> {
+        lock(&self.state).producers.first_undecided_offset()
+    }
+
+    #[getter]
+    fn oldest_transaction_timestamp(&self) -> Option<i64> {
+        lock(&self.state).producers.oldest_transaction_timestamp()
+    }
+
+    fn set_high_watermark(&self, offset: i64) {
+        lock(&self.state).producers.set_high_watermark(offset);
+    }
+
+    #[getter]
+    fn end_offset(&self) -> i64 {
+        lock(&self.state).end_offset()
+    }
+
+    fn set_end_offset(&self, offset: i64) {
+        lock(&self.state).set_end_offset(offset);
+    }
+
+    fn take_snapshot(&self) -> Option<i64> {
+        lock(&self.state).take_snapshot()
+    }
+
+    fn snapshots<'py>(&self, py: Python<'py>) -> BTreeMap<i64, Bound<'py, PyBytes>> {
+        let state = lock(&self.state);
+        state.snapshots().iter().map(|(&offset, bytes)| (offset, PyBytes::new(py, bytes))).collect()
+    }
+
+    fn truncate_and_reload(&self, log_start_offset: i64, log_end_offset: i64, now: i64) {
+        lock(&self.state).truncate_and_reload(log_start_offset, log_end_offset, now);
+    }
+
+    fn truncate_fully_and_start_at(&self, offset: i64) {
+        lock(&self.state).truncate_fully_and_start_at(offset);
+    }
+
+    fn remove_expired_producers(&self, now: i64) {
+        lock(&self.state).remove_expired_producers(now);
+    }
+
+    fn delete_snapshots_before(&self, offset: i64) {
+        lock(&self.state).delete_snapshots_before(offset);
+    }
+
+    fn remove_stray_snapshots(&self, segment_base_offsets: Vec<i64>) {
+        lock(&self.state).remove_stray_snapshots(&segment_base_offsets.into_iter().collect());
+    }
+}
+
+fn batch_of(batch: &state::BatchMetadata) -> BatchFacts {
+    (batch.first_sequence(), batch.first_offset(), batch.last_sequence, batch.last_offset, batch.timestamp)
+}
+
+/// Stands for a verification.
+#[pyclass(frozen, module = "magicbyte._core", name = "VerificationGuard")]
+pub(super) struct Guard(VerificationGuard);
+
+#[pymethods]
+impl Guard {
+    /// Of a request that was not verified.
+    #[new]
+    fn new() -> Self {
+        Self(VerificationGuard::SENTINEL)
+    }
+}

@@ -1,0 +1,145 @@
+//! What batches say about producers.
+
+use std::collections::HashMap;
+
+use crate::compression::Decompressor;
+use crate::error::{ErrorKind, Result};
+use crate::record::{ControlRecord, RecordBatch};
+
+/// What a batch of a producer says to the broker's state; or, joined, what several data batches say
+/// that follow each other without anything of the same producer between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case", tag = "event"))]
+pub enum ProducerEvent {
+    /// Data batches.
+    Data {
+        /// The producer.
+        producer_id: i64,
+        /// Whether they belong to a transaction.
+        transactional: bool,
+        /// Base offset of the first.
+        first_offset: i64,
+        /// Epoch of the last.
+        producer_epoch: i16,
+        /// First sequence of the last, -1 for none.
+        base_sequence: i32,
+        /// Last sequence of the last, -1 for none.
+        last_sequence: i32,
+        /// Last offset of the last.
+        last_offset: i64,
+        /// Offsets in the last, less one.
+        offset_delta: i32,
+        /// Largest timestamp (ms) of the last.
+        timestamp: i64,
+    },
+    /// The end of a transaction.
+    Marker {
+        /// The producer.
+        producer_id: i64,
+        /// Its epoch.
+        producer_epoch: i16,
+        /// Whether it commits; else it aborts.
+        committed: bool,
+        /// Epoch of the coordinator that wrote it.
+        coordinator_epoch: i32,
+        /// Its offset.
+        offset: i64,
+        /// Its timestamp (ms).
+        timestamp: i64,
+    },
+    /// A control batch that compaction emptied: nothing is left of its transaction.
+    EmptyMarker {
+        /// The producer.
+        producer_id: i64,
+    },
+}
+
+impl ProducerEvent {
+    /// What a batch says; nothing if it has no producer id.
+    ///
+    /// # Errors
+    /// A control batch with a producer id whose first record is no end of a transaction.
+    pub fn of(batch: &RecordBatch<'_>, decompressor: &mut Decompressor) -> Result<Option<Self>> {
+        let (producer_id, producer_epoch) = (batch.producer_id(), batch.producer_epoch());
+        if producer_id < 0 {
+            return Ok(None);
+        }
+        if !batch.is_control() {
+            return Ok(Some(Self::of_data(batch)));
+        }
+        let Some(record) = batch.records(decompressor)?.next().transpose()? else {
+            return Ok(Some(Self::EmptyMarker { producer_id }));
+        };
+        let timestamp = record.timestamp();
+        match ControlRecord::parse(record.key(), record.value()).map_err(|e| batch.place(e))? {
+            ControlRecord::EndTransaction { committed, coordinator_epoch, .. } => Ok(Some(Self::Marker {
+                producer_id,
+                producer_epoch,
+                committed,
+                coordinator_epoch,
+                offset: batch.base_offset(),
+                timestamp,
+            })),
+            _ => Err(batch
+                .place(ErrorKind::InvalidRecord("a producer's control record is no COMMIT or ABORT").into())),
+        }
+    }
+
+    /// What a data batch says: its header is enough.
+    pub(crate) fn of_data(batch: &RecordBatch<'_>) -> Self {
+        Self::Data {
+            producer_id: batch.producer_id(),
+            transactional: batch.is_transactional(),
+            first_offset: batch.base_offset(),
+            producer_epoch: batch.producer_epoch(),
+            base_sequence: batch.base_sequence(),
+            last_sequence: batch.last_sequence(),
+            last_offset: batch.last_offset(),
+            offset_delta: batch.last_offset_delta(),
+            timestamp: batch.max_timestamp(),
+        }
+    }
+
+    /// Whose it is.
+    #[must_use]
+    pub fn producer_id(&self) -> i64 {
+        match *self {
+            Self::Data { producer_id, .. }
+            | Self::Marker { producer_id, .. }
+            | Self::EmptyMarker { producer_id } => producer_id,
+        }
+    }
+}
+
+/// Events of a segment, joined where a snapshot loses nothing: their number grows with producers and
+/// transactions, not with batches.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ProducerEvents {
+    events: Vec<ProducerEvent>,
+    /// Where each producer's last event stands.
+    last: HashMap<i64, usize>,
+}
+
+impl ProducerEvents {
+    pub(crate) fn add(&mut self, event: ProducerEvent) {
+        let id = event.producer_id();
+        if let Some(&at) = self.last.get(&id)
+            && let ProducerEvent::Data { transactional: before, first_offset: start, .. } = self.events[at]
+            && let ProducerEvent::Data { transactional, .. } = event
+            && before == transactional
+        {
+            self.events[at] = event;
+            if let ProducerEvent::Data { first_offset, .. } = &mut self.events[at] {
+                *first_offset = start;
+            }
+        } else {
+            self.last.insert(id, self.events.len());
+            self.events.push(event);
+        }
+    }
+
+    pub(crate) fn into_events(self) -> Vec<ProducerEvent> {
+        self.events
+    }
+}
