@@ -143,6 +143,7 @@ bench: $(VENV)/requirements
 	$(BIN)/python benches/python/run.py
 	$(BIN)/python benches/python/segments.py
 	$(BIN)/python benches/python/encode.py
+	$(BIN)/python benches/python/dropins.py
 
 bench-spark: $(VENV)/requirements
 	. $(BIN)/activate && maturin develop --quiet --release && rm -f $(VENV)/built

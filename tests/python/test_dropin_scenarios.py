@@ -6,6 +6,9 @@ import copy
 import struct
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -249,6 +252,43 @@ def test_records_outlive_their_batch(client: Client) -> None:
     kept = [record for _ in range(20) for record in fetched.next_batch()]
     del fetched, data
     assert [(r.key, r.headers) for r in kept] == [(b"k%d" % o, [("h", b"%d" % o)]) for o in range(50)] * 20
+
+
+def test_threads_share_batches_and_builders(client: Client) -> None:
+    """Nobody waits for ever, nothing is read or built twice."""
+    builder = default_builder(client, 3, size=1 << 30)
+    for offset in range(2000):
+        builder.append(offset, NOW, b"k", b"%d " % offset * 50, [])
+    with ThreadPoolExecutor(8) as pool:
+        built = set(pool.map(lambda _: bytes(builder.build()), range(32)))
+        assert len(built) == 1
+        batch = client.ours.DefaultRecordBatch(built.pop())
+        taken = pool.map(lambda _: [record.offset for record in islice(batch, 250)], range(8), timeout=60)
+        outcomes = [outcome(lambda t=taken: next(t)) for _ in range(8)]
+    if client is KAFKA_PYTHON:
+        assert sorted(offset for offsets in outcomes for offset in offsets) == list(range(2000))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the memory")
+def test_memory_stays_flat(client: Client) -> None:
+    builder = default_builder(client, 3)
+    for offset in range(1000):
+        builder.append(offset, NOW, b"key", b"value %d" % offset, [("h", b"v")])
+    data = bytes(builder.build()) * 20
+
+    def read_and_build() -> int:
+        for batch in iter(client.ours.MemoryRecords(data).next_batch, None):
+            for record in batch:
+                _ = (record.key, record.value, record.headers, record.checksum)
+        for _ in range(20):
+            small = default_builder(client, 3)
+            small.append(0, NOW, b"k", b"v", [])
+            small.build()
+        return int(Path("/proc/self/statm").read_text().split()[1])
+
+    before = [read_and_build() for _ in range(5)][-1]
+    after = [read_and_build() for _ in range(25)][-1]
+    assert after - before < 1000, "pages"
 
 
 def test_varints_and_checksums(client: Client) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import magicbyte
 import pytest
 from dropin_cases import (
     CLIENTS,
@@ -17,6 +19,7 @@ from dropin_cases import (
     records,
     until_error,
 )
+from hostile import KINDS, frames, mutated, sealed
 
 
 @pytest.fixture(params=CLIENTS, ids=str)
@@ -189,6 +192,44 @@ def test_damaged_records(client: Client) -> None:
             same += error is None and original[1] is None
     assert refused > 300
     assert same > 300
+
+
+def test_mutated_input(client: Client, kafka: Path) -> None:
+    """Whatever the bytes: the records that `magicbyte.read_batches` has, or the client's exceptions."""
+    segments = [min((kafka / kind).glob("*.log")).read_bytes() for kind in KINDS]
+    batches = [batch for segment in segments for batch in frames(segment)[:6]]
+    refusals = (client.corrupt, client.ours.UnsupportedCodecError)
+    agreed = 0
+    for seed in range(1500):
+        chance = random.Random(seed)
+        batch = chance.choice(batches)
+        broken = mutated(batch, chance)
+        data = chance.choice([broken, sealed(broken[:16] + batch[16:17] + broken[17:])])
+
+        def plain(data: bytes = data) -> list[Any] | None:
+            try:
+                found = [list(batch) for batch in magicbyte.read_batches(data, check_crcs=False)]
+            except magicbyte.Error:
+                return None
+            return [(r.offset, r.key_bytes, r.value_bytes, r.headers_raw) for part in found for r in part]
+
+        def through_the_client(data: bytes = data) -> list[Any] | None:
+            found: list[Any] = []
+            fetched = client.ours.MemoryRecords(data)
+            try:
+                while fetched.has_next():
+                    found.extend(fetched.next_batch())
+            except refusals:
+                return None
+            for name in client.record_attributes:
+                _ = [getattr(record, name) for record in found]
+            raw = [[(key.encode("utf-8", "surrogateescape"), v) for key, v in r.headers] for r in found]
+            return [(r.offset, r.key, r.value, headers) for r, headers in zip(found, raw, strict=True)]
+
+        expected = plain()
+        assert through_the_client() == expected
+        agreed += bool(expected)
+    assert agreed > 100
 
 
 # --- wrong arguments ------------------------------------------------------------------------------
