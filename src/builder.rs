@@ -1,5 +1,6 @@
 //! Building batches of every magic, with what Kafka forbids refused (`MemoryRecordsBuilder`).
 
+use crate::batches::Batch;
 use crate::compression::{Compression, Compressor};
 use crate::error::{Error, ErrorKind, Result};
 use crate::legacy::{MessageSetBuilder, set_overhead};
@@ -93,19 +94,17 @@ impl RecordsBuilder {
         Self::new(0, codec, Growing::Legacy(MessageSetBuilder::new(0, codec)))
     }
 
+    /// A builder of this magic: 0, 1 or 2.
+    pub(crate) fn of(magic: i8, codec: Compression) -> Self {
+        match magic {
+            0 => Self::v0(codec),
+            1 => Self::v1(codec),
+            _ => Self::v2(codec),
+        }
+    }
+
     fn new(magic: i8, codec: Compression, records: Growing) -> Self {
-        let options = Options {
-            base_offset: None,
-            partition_leader_epoch: NONE.into(),
-            append_time: None,
-            delete_horizon_ms: None,
-            producer_id: NONE.into(),
-            producer_epoch: NONE.into(),
-            base_sequence: NONE.into(),
-            transactional: false,
-            control: false,
-            max_size: i32::MAX as usize,
-        };
+        let options = Options::default();
         Self { magic, codec, level: None, options, compressor: None, records, compression_ratio: 1.0 }
     }
 
@@ -178,6 +177,34 @@ impl RecordsBuilder {
         self
     }
 
+    /// Begins a batch as a leader writes it anew: with the producer and transaction of `like`, and nothing of a
+    /// batch that was not built.
+    pub(crate) fn restart(
+        &mut self,
+        base_offset: i64,
+        partition_leader_epoch: i32,
+        append_time: Option<i64>,
+        like: &Batch<'_>,
+    ) {
+        let (producer_id, producer_epoch, base_sequence, transactional) = match like {
+            Batch::V2(v2) => {
+                (v2.producer_id(), v2.producer_epoch(), v2.base_sequence(), v2.is_transactional())
+            }
+            Batch::Legacy(_) => (NONE.into(), NONE.into(), NONE.into(), false),
+        };
+        self.next_batch();
+        self.options = Options {
+            base_offset: Some(base_offset),
+            partition_leader_epoch,
+            append_time,
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            transactional,
+            ..Options::default()
+        };
+    }
+
     /// 0, 1 or 2.
     #[must_use]
     pub fn magic(&self) -> i8 {
@@ -228,6 +255,17 @@ impl RecordsBuilder {
     pub fn append_record(&mut self, record: &Record<'_>) -> Result<()> {
         let (place, content) = ((record.offset, record.timestamp), (record.key, record.value));
         self.append_fields(place, record.attributes, content, HeaderFields::Stored(record.headers))
+    }
+
+    /// Appends a record of another batch at this offset: timestamp, key, value and headers, as a leader does
+    /// that writes a batch anew.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    #[inline]
+    pub(crate) fn append_at(&mut self, offset: i64, record: &Record<'_>) -> Result<()> {
+        let content = (record.key, record.value);
+        self.append_fields((offset, record.timestamp), 0, content, HeaderFields::Stored(record.headers))
     }
 
     /// Appends a control record to a [`control`](Self::control) batch.
@@ -394,16 +432,27 @@ impl RecordsBuilder {
     /// The batch's size with `more` bytes, whose compression nobody can promise.
     #[inline]
     fn size_with(&self, more: usize) -> usize {
-        let overhead = match &self.records {
-            Growing::V2(_) => RECORD_BATCH_OVERHEAD,
-            Growing::Legacy(_) => set_overhead(self.magic, self.codec),
-        };
+        let overhead = self.overhead();
         let raw = self.raw_size();
         let records = match self.codec {
             Compression::None => raw,
             _ => (raw as f32 * self.compression_ratio * COMPRESSION_RATE_ESTIMATION_FACTOR) as usize,
         };
         overhead + records + more
+    }
+
+    /// Bytes of the batch besides its records.
+    #[inline]
+    fn overhead(&self) -> usize {
+        match &self.records {
+            Growing::V2(_) => RECORD_BATCH_OVERHEAD,
+            Growing::Legacy(_) => set_overhead(self.magic, self.codec),
+        }
+    }
+
+    /// Bytes of the batch if it is not compressed.
+    pub(crate) fn uncompressed_size(&self) -> usize {
+        self.overhead() + self.raw_size()
     }
 
     /// Bytes of the records so far, uncompressed.
@@ -452,17 +501,16 @@ impl RecordsBuilder {
         if self.record_count() == 0 {
             return Ok(());
         }
+        let raw = self.raw_size();
         let compressor = made(&mut self.compressor, self.codec, self.level)?;
         let written = match &mut self.records {
             Growing::V2(batch) if self.codec == Compression::None => {
-                let batch = batch.finish_stored(self.options.header(batch))?;
-                out.extend_from_slice(batch);
-                batch.len() - RECORD_BATCH_OVERHEAD
+                batch.finish_stored_into(self.options.header(batch), out)?
             }
             Growing::V2(batch) => batch.finish(self.options.header(batch), compressor, out)?,
             Growing::Legacy(set) => set.finish(compressor, out)?,
         };
-        self.observe_ratio(written as f32 / self.raw_size() as f32);
+        self.observe_ratio(written as f32 / raw as f32);
         self.next_batch();
         Ok(())
     }
@@ -529,6 +577,23 @@ impl RecordsBuilder {
     #[cold]
     fn at_next(&self, error: Error) -> Error {
         error.at_record(self.record_count())
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            base_offset: None,
+            partition_leader_epoch: NONE.into(),
+            append_time: None,
+            delete_horizon_ms: None,
+            producer_id: NONE.into(),
+            producer_epoch: NONE.into(),
+            base_sequence: NONE.into(),
+            transactional: false,
+            control: false,
+            max_size: i32::MAX as usize,
+        }
     }
 }
 

@@ -626,6 +626,41 @@ fn forged_headers_cost_linear_time_and_hide_nothing() {
     }
 }
 
+/// Every second batch is broken: what is looked at for one must not be looked at for each again.
+#[test]
+fn damage_that_comes_often_costs_linear_time() {
+    let scratch = Scratch::new("often");
+    let mut chance = Chance(11);
+    let whole = Log::of_plain(2, 24_000, 60, &mut chance);
+    let ways = ["no length", "a length of a mebibyte", "a far length", "noise", "a flipped bit"];
+    for (way, name) in ways.into_iter().enumerate() {
+        let mut bytes = whole.bytes.clone();
+        for place in whole.places.iter().step_by(2) {
+            let rest = bytes.len() - place.start - 12;
+            let length: Option<usize> = match way {
+                0 => Some(0),
+                1 => Some((1 << 20).min(rest)),
+                2 => Some(rest - chance.below(rest.min(1000))),
+                _ => None,
+            };
+            match length {
+                Some(length) => bytes[place.start + 8..][..4].copy_from_slice(&(length as u32).to_be_bytes()),
+                None if way == 3 => bytes[place.start..][..61].copy_from_slice(&chance.bytes(61)),
+                None => {}
+            }
+            bytes[place.end - 2] ^= 1;
+        }
+        let begun = Instant::now();
+        let log = scratch.write(&bytes);
+        let sums = log.verify(PlanOptions::default()).unwrap();
+        let took = begun.elapsed();
+        assert!(took < Duration::from_secs(20), "{name}: {took:?} for {} bytes", bytes.len());
+        assert!(sums.balanced, "{name}");
+        let kept = whole.offsets.iter().skip(1).step_by(2).map(|o| o.end - o.start).sum::<i64>();
+        assert_eq!(sums.rows as i64, kept, "{name}");
+    }
+}
+
 fn rescued(log: &PartitionLog) -> Vec<Rescued> {
     let survey = survey_segment(&log.listing().segments[0]).unwrap();
     Rescuer::open(&survey, 1 << 20).unwrap().collect::<Result<_, _>>().unwrap()

@@ -7,6 +7,7 @@
 
 from magicbyte._core import (
     DEFAULT_MAX_DECOMPRESSED_BYTES,
+    ArrowStream,
     Batches,
     LegacyBatch,
     Record,
@@ -19,6 +20,7 @@ from magicbyte._core import (
     read_batches,
 )
 from magicbyte.columns import Columns
+from magicbyte.convert import convert_batches
 from magicbyte.enums import Compression, TimestampType
 from magicbyte.errors import (
     CorruptRecordError,
@@ -32,6 +34,7 @@ from magicbyte.log import PartitionLog, Reconciliation
 
 __all__ = [
     "DEFAULT_MAX_DECOMPRESSED_BYTES",
+    "ArrowStream",
     "Batches",
     "Columns",
     "Compression",
@@ -49,6 +52,7 @@ __all__ = [
     "UnsupportedCompressionError",
     "UnsupportedMagicError",
     "__version__",
+    "convert_batches",
     "crc32c",
     "decode_varint",
     "encode_varint",

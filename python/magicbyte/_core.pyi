@@ -5,27 +5,49 @@ Import the public names from `magicbyte`. The functions of the job layer at the 
 `magicbyte.jobs.model`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, Self, final
+from typing import Any, ClassVar, Final, Literal, Self, final
 
 from typing_extensions import Buffer, disjoint_base
 
 from magicbyte.columns import Columns
+from magicbyte.convert import Losses
 from magicbyte.enums import Compression, TimestampType
 
 __all__ = [
     "DEFAULT_MAX_DECOMPRESSED_BYTES",
     "AbortedFilter",
+    "AiokafkaDefaultRecord",
+    "AiokafkaDefaultRecordBatch",
+    "AiokafkaDefaultRecordBatchBuilder",
+    "AiokafkaLegacyRecord",
+    "AiokafkaLegacyRecordBatch",
+    "AiokafkaLegacyRecordBatchBuilder",
+    "AiokafkaMemoryRecords",
+    "AppendValidatorCore",
     "ArrowBatch",
     "ArrowSchema",
+    "ArrowStream",
     "Batches",
     "ChunkDecoder",
+    "Converter",
+    "DefaultRecordMetadata",
+    "KafkaPythonControlRecord",
+    "KafkaPythonDefaultRecord",
+    "KafkaPythonDefaultRecordBatch",
+    "KafkaPythonDefaultRecordBatchBuilder",
+    "KafkaPythonLegacyRecord",
+    "KafkaPythonLegacyRecordBatch",
+    "KafkaPythonLegacyRecordBatchBuilder",
+    "KafkaPythonMemoryRecords",
     "LeaderEpochs",
     "LegacyBatch",
+    "LegacyRecordMetadata",
     "LogBatchesCore",
     "PartitionLogCore",
+    "PartitionSimulatorCore",
     "PartitionWriter",
     "ProducerState",
     "Record",
@@ -36,26 +58,47 @@ __all__ = [
     "RowsWriter",
     "VerificationGuard",
     "_Batch",
+    "_DefaultRecordBatch",
+    "_DefaultRecordBatchBuilder",
+    "_LegacyRecordBatch",
+    "_LegacyRecordBatchBuilder",
+    "_MemoryRecords",
     "__version__",
     "arrow_schema",
     "begin_partition",
+    "check_produce_request",
+    "compact_group",
+    "compat_counts",
+    "compat_crc32c",
+    "compat_decode_varint",
+    "compat_encode_varint",
+    "compat_size_of_varint",
     "crc32c",
     "decode_varint",
     "decompress",
     "encode_varint",
     "finish_partition",
+    "index_keys",
     "leader_epoch_checkpoint",
     "list_partition",
+    "log_facts",
     "offset_for_timestamp",
     "offset_index",
     "partition_metadata",
+    "plan_compaction",
     "plan_partition",
+    "plan_redaction",
     "producer_snapshot",
     "read_batches",
     "rebuild_sidecars",
     "reconcile",
+    "redact_group",
+    "reduce_keys",
     "rewrite_chunks",
     "set_aside",
+    "set_last_offset",
+    "set_max_timestamp",
+    "set_partition_leader_epoch",
     "survey_segment",
     "tell_segment",
     "tell_story",
@@ -104,9 +147,47 @@ class Batches:
         """How many bytes the next batch lacks at least; 0 when it is whole or nothing is there."""
     def __iter__(self) -> Self: ...
     def __next__(self) -> RecordBatch | LegacyBatch: ...
+    def to_arrow(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        views: bool = False,
+        start_offset: int | None = None,
+        end_offset: int | None = None,
+        start_timestamp: int | None = None,
+        end_timestamp: int | None = None,
+        threads: int = 1,
+    ) -> ArrowStream:
+        """The data records of the whole buffer as columns, whatever was iterated before.
+
+        As `PartitionLog.to_arrow`, without topic, partition and segment, which a buffer does not know.
+        Ranges are judged by a batch's header once its CRC holds, then record by record; message sets of
+        magic 0 and 1 are always decoded. Raises ValueError for columns or threads that cannot be;
+        damage ends the stream with an error.
+        """
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """A fresh stream over the whole buffer; cheap until its first batch is asked for."""
+        """The stream of `to_arrow()`, or of the columns and types asked for, if they are ours."""
+
+@final
+class ArrowStream:
+    """Records as columns, for any Arrow consumer: pyarrow, polars, DuckDB, pandas.
+
+    Gives a fresh stream to each; memory is bounded whatever the input's size.
+    """
+
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """A stream from the beginning; cheap until its first batch is asked for.
+
+        A requested schema is given where all its columns and types are ours, else passed over: the
+        interface leaves the rest to the consumer.
+        """
+    def problems(self) -> str:
+        """What the last stream over a log left out so far, as JSON: see `PartitionLog.problems`."""
+    @property
+    def end_offset(self) -> int | None:
+        """Where the last stream over a log ends (exclusive): see `PartitionLog.end_offset`."""
 
 @disjoint_base
 class _Batch:
@@ -180,8 +261,12 @@ class _Batch:
         """All records as four lists; keys and values are copied."""
     def to_bytes(self) -> bytes:
         """The batch as it stands, copied."""
-    def to_arrow(self) -> ArrowBatch:
-        """The records, copied into the columns offset timestamp (ms) timestampType key value headers."""
+    def to_arrow(self, columns: Sequence[str] | None = None, *, views: bool = False) -> ArrowBatch:
+        """The records as columns, by default offset timestamp (ms) timestampType key value headers.
+
+        As `Batches.to_arrow`, for this batch alone, control records included. A call costs microseconds,
+        so small batches are better read as one stream.
+        """
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
@@ -233,6 +318,13 @@ class Record:
     @property
     def headers_raw(self) -> list[tuple[bytes, bytes | None]]:
         """The headers in order, as bytes, copied."""
+    def last_header(self, key: str | Buffer, /) -> tuple[str, memoryview | None] | None:
+        """The last header with this key, as `headers` has it; None if there is none (Java's lastHeader).
+
+        A str stands for its UTF-8, surrogate escapes for the bytes they came from.
+        """
+    def headers_for(self, key: str | Buffer, /) -> list[tuple[str, memoryview | None]]:
+        """The headers with this key in order (Java's `Headers.headers(key)`)."""
     @property
     def sequence(self) -> int | None:
         """The producer's sequence number, -1 for none; None for magic 0 and 1."""
@@ -260,8 +352,10 @@ class RecordsBuilder:
     Args:
         magic: 2, or 1 or 0: a message for each record, or one wrapper if compressed.
         compression: the codec; zstd needs magic 2.
-        level: gzip -1 or 1 to 9, zstd -131072 to 22, lz4 9 (more only in builds with the feature
-            `lz4-hc`); None for Kafka's default.
+        level: gzip -1 or 1 to 9, zstd -131072 to 22, lz4 9, which is Kafka's fast compressor; None for
+            Kafka's default. lz4's others, 1 to 17, are the C library's high compression: in Rust with
+            the feature `lz4-hc`, in Python in a wheel built with it
+            (`maturin build --release --features lz4-hc`).
         producer_id: an idempotent producer's id, -1 for none; with `producer_epoch` and
             `base_sequence`, which goes on behind each batch built (-1 in control batches).
         is_transactional: the batch belongs to a transaction of its producer.
@@ -357,6 +451,88 @@ class RecordsBuilder:
         It begins at the `base_offset` given and ends at `last_offset` (inclusive).
         """
 
+# --- magicbyte.convert ---
+
+@final
+class Converter:
+    """Converts batches again and again; codec contexts and buffers are kept between calls.
+
+    Every method takes whole batches, one after another, and gives new `bytes`: all of them, or an error
+    that names the byte, the batch and the record. Releases the GIL; calls from several threads wait for
+    each other.
+
+    Args:
+        compression: the codec to write; None keeps each batch's, at Kafka's default level.
+        level: of `compression`, as in `RecordsBuilder`; None for Kafka's default.
+        max_decompressed_bytes: refuses a batch that decompresses to more.
+
+    Raises:
+        UnsupportedCompressionError: for a codec or level that cannot be written.
+        Error: for a level without a codec (`kind` is "invalid_options").
+
+    """
+
+    def __new__(
+        cls,
+        compression: int | None = None,
+        level: int | None = None,
+        *,
+        max_decompressed_bytes: int = ...,
+    ) -> Self: ...
+    def up_convert(self, data: Buffer) -> bytes:
+        """Writes every batch as magic 2, by the rules of Kafka 4's cleaner, but drops nothing.
+
+        A compressed wrapper becomes one batch, as does an uncompressed message. Magic 0 has no timestamps:
+        they are -1 afterwards. Batches of magic 2 keep all they have but their codec.
+        """
+    def down_convert(self, data: Buffer, magic: int) -> tuple[bytes, Losses]:
+        """Writes every batch as magic 0 or 1, as brokers up to 3.9 did (`RecordsUtil.downConvert`).
+
+        Control batches and batches without records are left out; headers, producers and transactions go:
+        the losses count that. A batch whose magic is not larger keeps all it has but its codec.
+
+        Raises UnsupportedCompressionError where zstd would be written.
+        """
+    def recompress(self, data: Buffer) -> bytes:
+        """Compresses the records of every batch anew, as bytes: all else of a batch stays.
+
+        From none to a codec and back gives the same bytes. A compressed message of magic 0 or 1 becomes
+        its single messages without a codec, and a single one gets a wrapper with one.
+        """
+    def merge(self, data: Buffer) -> bytes:
+        """Writes consecutive batches of magic 2 as one, with the codec of the first or the converter's.
+
+        Raises Error (`kind` "invalid_options") for what cannot be one batch: other flags, producers, leader
+        epochs, append times or delete horizons, a gap in a producer's sequences, control batches, batches
+        without records.
+        """
+    def split(self, data: Buffer, max_size_in_bytes: int) -> bytes:
+        """Writes every batch of magic 2 as several of at most this size before compression.
+
+        A larger record gets a batch of its own. Control batches stay as they are. Sequences go on.
+        """
+    def rebatch(self, data: Buffer, max_size_in_bytes: int) -> bytes:
+        """Packs records tightly into batches of magic 2 of at most this size before compression.
+
+        Only what no producer, transaction or cleaner has marked is packed; all else is converted as
+        `up_convert` does, in its place.
+        """
+    def assign_offsets(self, batch: Buffer, base_offset: int) -> bytes:
+        """Writes one batch of magic 0 with offsets from `base_offset` on, as brokers did for producers.
+
+        Those inside a wrapper are absolute, so that it is compressed anew. All other batches are moved by
+        `set_last_offset`.
+        """
+
+def set_last_offset(batch: Buffer, last_offset: int) -> bytes:
+    """As `magicbyte.convert.set_last_offset`."""
+
+def set_partition_leader_epoch(data: Buffer, epoch: int) -> bytes:
+    """As `magicbyte.convert.set_partition_leader_epoch`."""
+
+def set_max_timestamp(data: Buffer, timestamp_type: int, max_timestamp: int) -> bytes:
+    """As `magicbyte.convert.set_max_timestamp`."""
+
 # --- below magicbyte.log ---
 
 @final
@@ -365,7 +541,21 @@ class PartitionLogCore:
     def listing(self) -> str: ...
     def verify(self, isolation_level: str) -> str: ...
     def offset_for_timestamp(self, timestamp: int) -> int | None: ...
-    def arrow_stream(self, *, check_crcs: bool, max_decompressed_bytes: int, skip_damage: bool) -> object: ...
+    def to_arrow(
+        self,
+        columns: Sequence[str] | None,
+        *,
+        views: bool,
+        start_offset: int | None,
+        end_offset: int | None,
+        start_timestamp: int | None,
+        end_timestamp: int | None,
+        threads: int,
+        isolation_level: str,
+        check_crcs: bool,
+        max_decompressed_bytes: int,
+        skip_damage: bool,
+    ) -> ArrowStream: ...
     def batches(
         self,
         *,
@@ -651,6 +841,540 @@ class RowsWriter:
     def finish(self) -> tuple[list[str], int, int | None, int]:
         """Closes the last segment: SegmentSummaries, rows, first offset, the offset behind the last."""
 
+# --- drop-ins: magicbyte.compat.aiokafka and magicbyte.compat.kafka_python ---
+
+def compat_counts(client: str) -> tuple[int, int, int, int]:
+    """Batches and records read, batches and records built by the drop-in since the process began."""
+
+def compat_crc32c(data: Buffer) -> int:
+    """CRC-32C (Castagnoli) of `data` in hardware."""
+
+def compat_decode_varint(buffer: Buffer, pos: int = 0) -> tuple[int, int]:
+    """The zigzag varint (64-bit) at `pos`: its value and the position behind it.
+
+    Raises ValueError for more than 10 bytes, IndexError if the buffer ends before.
+    """
+
+def compat_encode_varint(value: int, write: Callable[[int], object]) -> int:
+    """Calls `write` with each byte of the zigzag varint of a 64-bit integer; returns their number."""
+
+def compat_size_of_varint(value: int) -> int:
+    """Bytes of the zigzag varint of a 64-bit integer: 1 to 10."""
+
+@final
+class DefaultRecordMetadata:
+    """What `append` gives for a record of magic 2: offset, size in bytes, timestamp in ms."""
+
+    def __new__(cls, offset: int, size: int, timestamp: int) -> Self: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def timestamp(self) -> int: ...
+    @property
+    def crc(self) -> None: ...
+
+@final
+class LegacyRecordMetadata:
+    """What `append` gives for a message of magic 0 or 1: also its CRC-32; timestamp -1 in magic 0."""
+
+    def __new__(cls, offset: int, crc: int, size: int, timestamp: int) -> Self: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def crc(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def timestamp(self) -> int: ...
+
+@final
+class AiokafkaDefaultRecord:
+    """A record of magic 2; key, value and headers are copied when asked for."""
+
+    def __new__(
+        cls,
+        offset: int,
+        timestamp: int,
+        timestamp_type: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: list[tuple[str, bytes | None]],
+    ) -> Self: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def timestamp(self) -> int: ...
+    @property
+    def timestamp_type(self) -> int: ...
+    @property
+    def key(self) -> bytes | None: ...
+    @property
+    def value(self) -> bytes | None: ...
+    @property
+    def headers(self) -> list[tuple[str, bytes | None]]: ...
+    @property
+    def checksum(self) -> None: ...
+
+@final
+class AiokafkaLegacyRecord:
+    """A message of magic 0 or 1; key and value are copied when asked for."""
+
+    def __new__(
+        cls, offset: int, timestamp: int, attributes: int, key: bytes | None, value: bytes | None, crc: int
+    ) -> Self: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def timestamp(self) -> int | None: ...
+    @property
+    def timestamp_type(self) -> Literal[0, 1] | None: ...
+    @property
+    def key(self) -> bytes | None: ...
+    @property
+    def value(self) -> bytes | None: ...
+    @property
+    def headers(self) -> list[tuple[str, bytes | None]]: ...
+    @property
+    def checksum(self) -> int: ...
+
+@final
+class KafkaPythonDefaultRecord:
+    """A record of magic 2; key, value and headers are copied when asked for. Batches make it."""
+
+    @property
+    def offset(self) -> int: ...
+    @property
+    def timestamp(self) -> int: ...
+    @property
+    def timestamp_type(self) -> int: ...
+    @property
+    def key(self) -> bytes | None: ...
+    @property
+    def value(self) -> bytes | None: ...
+    @property
+    def headers(self) -> list[tuple[str, bytes | None]]: ...
+    @property
+    def checksum(self) -> None: ...
+    @property
+    def size_in_bytes(self) -> int: ...
+    def validate_crc(self) -> bool: ...
+
+@final
+class KafkaPythonControlRecord:
+    """A record of a control batch. Batches make it."""
+
+    @property
+    def offset(self) -> int: ...
+    @property
+    def timestamp(self) -> int: ...
+    @property
+    def timestamp_type(self) -> int: ...
+    @property
+    def key(self) -> bytes | None: ...
+    @property
+    def value(self) -> bytes | None: ...
+    @property
+    def headers(self) -> list[tuple[str, bytes | None]]: ...
+    @property
+    def checksum(self) -> None: ...
+    @property
+    def size_in_bytes(self) -> int: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def type(self) -> int: ...
+    @property
+    def abort(self) -> bool: ...
+    @property
+    def commit(self) -> bool: ...
+    def validate_crc(self) -> bool: ...
+
+@final
+class KafkaPythonLegacyRecord:
+    """A message of magic 0 or 1; key and value are copied when asked for. Batches make it."""
+
+    @property
+    def offset(self) -> int: ...
+    @property
+    def timestamp(self) -> int | None: ...
+    @property
+    def timestamp_type(self) -> Literal[0, 1] | None: ...
+    @property
+    def key(self) -> bytes | None: ...
+    @property
+    def value(self) -> bytes | None: ...
+    @property
+    def headers(self) -> list[tuple[str, bytes | None]]: ...
+    @property
+    def checksum(self) -> int: ...
+    @property
+    def magic(self) -> int: ...
+    @property
+    def size_in_bytes(self) -> int: ...
+    def validate_crc(self) -> bool: ...
+
+@disjoint_base
+class _MemoryRecords:
+    """The batches of a fetched buffer. `bytes` are shared, any other buffer is copied once."""
+
+    def size_in_bytes(self) -> int:
+        """Bytes of the whole buffer."""
+    def has_next(self) -> bool:
+        """Whether `next_batch` gives a batch, or an error."""
+    def next_batch(self) -> Any:
+        """The next batch, a view; None at the end, or if the batch is cut.
+
+        Raises CorruptRecordException for a size or magic that no batch has.
+        """
+    def valid_bytes(self) -> int:
+        """Bytes of the whole batches at the start of the buffer."""
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> Any: ...
+
+@final
+class AiokafkaMemoryRecords(_MemoryRecords):
+    """aiokafka's `MemoryRecords`; takes `bytes` only."""
+
+    def __new__(cls, bytes_data: bytes) -> Self: ...
+
+@final
+class KafkaPythonMemoryRecords(_MemoryRecords):
+    """kafka-python's `MemoryRecords`."""
+
+    def __new__(cls, bytes_data: Buffer) -> Self: ...
+
+@disjoint_base
+class _DefaultRecordBatch:
+    """A batch of magic 2, and an iterator of its records.
+
+    Header facts cost a load. Iterating decodes the whole batch, then makes an object a record; records
+    before a bad one come first, then CorruptRecordException. The CRC is checked by `validate_crc` only.
+    """
+
+    CODEC_MASK: ClassVar[int]
+    CODEC_NONE: ClassVar[int]
+    CODEC_GZIP: ClassVar[int]
+    CODEC_SNAPPY: ClassVar[int]
+    CODEC_LZ4: ClassVar[int]
+    CODEC_ZSTD: ClassVar[int]
+    @property
+    def base_offset(self) -> int: ...
+    @property
+    def magic(self) -> int: ...
+    @property
+    def crc(self) -> int: ...
+    @property
+    def attributes(self) -> int:
+        """All 16 bits, signed."""
+    @property
+    def compression_type(self) -> int:
+        """The codec's number, 0 to 7."""
+    @property
+    def timestamp_type(self) -> Literal[0, 1]:
+        """0 for CreateTime, 1 for LogAppendTime."""
+    @property
+    def is_transactional(self) -> bool: ...
+    @property
+    def is_control_batch(self) -> bool: ...
+    @property
+    def last_offset_delta(self) -> int: ...
+    @property
+    def first_timestamp(self) -> int:
+        """The timestamp (ms) that the records' deltas count from."""
+    @property
+    def max_timestamp(self) -> int: ...
+    @property
+    def producer_id(self) -> int: ...
+    @property
+    def producer_epoch(self) -> int: ...
+    @property
+    def base_sequence(self) -> int: ...
+    @property
+    def next_offset(self) -> int:
+        """One behind the last offset, which outlives compaction."""
+    def validate_crc(self) -> bool:
+        """Whether the CRC-32C holds. Raises AssertionError once the batch was iterated."""
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> Any: ...
+
+@final
+class AiokafkaDefaultRecordBatch(_DefaultRecordBatch):
+    """aiokafka's `DefaultRecordBatch`."""
+
+    def __new__(cls, buffer: Buffer) -> Self: ...
+
+@final
+class KafkaPythonDefaultRecordBatch(_DefaultRecordBatch):
+    """kafka-python's `DefaultRecordBatch`."""
+
+    TIMESTAMP_TYPE_MASK: ClassVar[int]
+    TRANSACTIONAL_MASK: ClassVar[int]
+    CONTROL_MASK: ClassVar[int]
+    ATTRIBUTES_OFFSET: ClassVar[int]
+    CRC_OFFSET: ClassVar[int]
+    AFTER_LEN_OFFSET: ClassVar[int]
+    LOG_APPEND_TIME: ClassVar[int]
+    CREATE_TIME: ClassVar[int]
+    NO_PRODUCER_ID: ClassVar[int]
+    NO_SEQUENCE: ClassVar[int]
+    MAX_INT: ClassVar[int]
+    def __new__(cls, buffer: Buffer) -> Self: ...
+    @property
+    def size_in_bytes(self) -> int:
+        """What the length field says, with offset and length."""
+    @property
+    def leader_epoch(self) -> int: ...
+    @property
+    def last_offset(self) -> int:
+        """Offset of the last record that was ever in the batch (inclusive)."""
+    def has_producer_id(self) -> bool: ...
+    @property
+    def has_sequence(self) -> bool: ...
+    @property
+    def last_sequence(self) -> int:
+        """The last record's sequence number, -1 for none; after 2**31 - 1 comes 0."""
+    @property
+    def records_count(self) -> int:
+        """Records the header announces."""
+
+@disjoint_base
+class _LegacyRecordBatch:
+    """One outermost message of magic 0 or 1; each iteration decodes it anew."""
+
+    RECORD_OVERHEAD_V0: ClassVar[int]
+    RECORD_OVERHEAD_V1: ClassVar[int]
+    CODEC_MASK: ClassVar[int]
+    CODEC_GZIP: ClassVar[int]
+    CODEC_SNAPPY: ClassVar[int]
+    CODEC_LZ4: ClassVar[int]
+    is_control_batch: ClassVar[bool]
+    is_transactional: ClassVar[bool]
+    producer_id: ClassVar[int | None]
+    @property
+    def next_offset(self) -> int:
+        """One behind the message's own offset, which for a wrapper is the last one inside."""
+    def validate_crc(self) -> bool:
+        """Whether the outer CRC-32 holds. aiokafka's then checks the inner ones where they are read."""
+    def __iter__(self) -> RecordIterator: ...
+
+@final
+class AiokafkaLegacyRecordBatch(_LegacyRecordBatch):
+    """aiokafka's `LegacyRecordBatch`."""
+
+    def __new__(cls, buffer: Buffer, magic: int) -> Self: ...
+
+@final
+class KafkaPythonLegacyRecordBatch(_LegacyRecordBatch):
+    """kafka-python's `LegacyRecordBatch`."""
+
+    CODEC_NONE: ClassVar[int]
+    TIMESTAMP_TYPE_MASK: ClassVar[int]
+    LOG_OVERHEAD: ClassVar[int]
+    CRC_OFFSET: ClassVar[int]
+    MAGIC_OFFSET: ClassVar[int]
+    KEY_OFFSET_V0: ClassVar[int]
+    KEY_OFFSET_V1: ClassVar[int]
+    KEY_LENGTH: ClassVar[int]
+    VALUE_LENGTH: ClassVar[int]
+    LOG_APPEND_TIME: ClassVar[int]
+    CREATE_TIME: ClassVar[int]
+    NO_TIMESTAMP: ClassVar[int]
+    def __new__(cls, buffer: Buffer, magic: int) -> Self: ...
+    @property
+    def base_offset(self) -> int:
+        """The message's own offset: for a wrapper the last one inside."""
+    @property
+    def size_in_bytes(self) -> int: ...
+    @property
+    def timestamp_type(self) -> Literal[0, 1] | None: ...
+    @property
+    def compression_type(self) -> int: ...
+    @property
+    def magic(self) -> int: ...
+
+@disjoint_base
+class _DefaultRecordBatchBuilder:
+    """Builds one batch of magic 2, whose base offset is 0: the broker moves it."""
+
+    @property
+    def producer_id(self) -> int: ...
+    @property
+    def producer_epoch(self) -> int: ...
+    @property
+    def base_sequence(self) -> int: ...
+    def append(
+        self,
+        offset: int,
+        timestamp: int | None,
+        key: Buffer | None,
+        value: Buffer | None,
+        headers: Iterable[tuple[str, Buffer | None]],
+    ) -> DefaultRecordMetadata | None:
+        """Appends a record; None if the batch is full. The timestamp is in ms, None for now.
+
+        Raises TypeError or AttributeError for wrong types, ValueError for an offset beyond 32 bits.
+        """
+    def size(self) -> int:
+        """Bytes of the batch: before it is built, uncompressed."""
+    def build(self) -> bytearray:
+        """The finished batch; the same object until something is appended or set.
+
+        Raises UnsupportedCodecError.
+        """
+
+@final
+class AiokafkaDefaultRecordBatchBuilder(_DefaultRecordBatchBuilder):
+    """aiokafka's `DefaultRecordBatchBuilder`."""
+
+    def __new__(
+        cls,
+        magic: int,
+        compression_type: int,
+        is_transactional: int,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
+        batch_size: int,
+    ) -> Self: ...
+    def set_producer_state(self, producer_id: int, producer_epoch: int, base_sequence: int) -> None: ...
+    def size_in_bytes(
+        self,
+        offset: int,
+        timestamp: int,
+        key: Buffer | None,
+        value: Buffer | None,
+        headers: list[tuple[str, Buffer | None]],
+    ) -> int:
+        """Bytes a record would take in this batch."""
+    @staticmethod
+    def size_of(key: Buffer | None, value: Buffer | None, headers: list[tuple[str, Buffer | None]]) -> int:
+        """Bytes of key, value and headers with their lengths."""
+    @staticmethod
+    def estimate_size_in_bytes(
+        key: Buffer | None, value: Buffer | None, headers: list[tuple[str, Buffer | None]]
+    ) -> int:
+        """The most bytes a batch with this one record has."""
+
+@final
+class KafkaPythonDefaultRecordBatchBuilder(_DefaultRecordBatchBuilder):
+    """kafka-python's `DefaultRecordBatchBuilder`."""
+
+    CODEC_MASK: ClassVar[int]
+    CODEC_NONE: ClassVar[int]
+    CODEC_GZIP: ClassVar[int]
+    CODEC_SNAPPY: ClassVar[int]
+    CODEC_LZ4: ClassVar[int]
+    CODEC_ZSTD: ClassVar[int]
+    MAX_RECORD_OVERHEAD: ClassVar[int]
+    def __new__(
+        cls,
+        magic: int,
+        compression_type: int,
+        is_transactional: object,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
+        batch_size: int,
+    ) -> Self: ...
+    def set_producer_state(
+        self, producer_id: int, producer_epoch: int, base_sequence: int, is_transactional: object
+    ) -> None:
+        """Raises AssertionError for what Kafka does not combine."""
+    @staticmethod
+    def header_size_in_bytes() -> int: ...
+    @staticmethod
+    def size_in_bytes(
+        offset_delta: int,
+        timestamp_delta: int,
+        key: Buffer | None,
+        value: Buffer | None,
+        headers: Iterable[tuple[str, Buffer | None]],
+    ) -> int:
+        """Bytes of a record with these deltas."""
+    @staticmethod
+    def size_of(
+        key: Buffer | None, value: Buffer | None, headers: Iterable[tuple[str, Buffer | None]]
+    ) -> int:
+        """Bytes of key, value and headers with their lengths."""
+    @staticmethod
+    def estimate_size_in_bytes(
+        key: Buffer | None, value: Buffer | None, headers: Iterable[tuple[str, Buffer | None]]
+    ) -> int:
+        """The most bytes a batch with this one record has."""
+
+@disjoint_base
+class _LegacyRecordBatchBuilder:
+    """Builds one message set, whose first offset is 0: the broker moves it."""
+
+    CODEC_MASK: ClassVar[int]
+    CODEC_GZIP: ClassVar[int]
+    CODEC_SNAPPY: ClassVar[int]
+    CODEC_LZ4: ClassVar[int]
+    def append(
+        self,
+        offset: int,
+        timestamp: int | None,
+        key: Buffer | None,
+        value: Buffer | None,
+        headers: object = None,
+    ) -> LegacyRecordMetadata | None:
+        """Appends a message; None if the set is full. The timestamp is in ms, None for now.
+
+        Raises TypeError for wrong types, ValueError for an offset beyond 32 bits.
+        """
+    def size(self) -> int:
+        """Bytes of the set: before it is built, uncompressed."""
+    def build(self) -> bytearray:
+        """The finished set; the same object until something is appended.
+
+        Raises UnsupportedCodecError.
+        """
+
+@final
+class AiokafkaLegacyRecordBatchBuilder(_LegacyRecordBatchBuilder):
+    """aiokafka's `LegacyRecordBatchBuilder`."""
+
+    def __new__(cls, magic: int, compression_type: int, batch_size: int) -> Self: ...
+    def size_in_bytes(
+        self, offset: object, timestamp: object, key: Buffer | None, value: Buffer | None
+    ) -> int:
+        """Bytes of a message with this key and value, offset and size included."""
+    @staticmethod
+    def record_overhead(magic: int) -> int:
+        """Bytes of a message without offset, size, key and value."""
+
+@final
+class KafkaPythonLegacyRecordBatchBuilder(_LegacyRecordBatchBuilder):
+    """kafka-python's `LegacyRecordBatchBuilder`."""
+
+    CODEC_NONE: ClassVar[int]
+    LOG_OVERHEAD: ClassVar[int]
+    RECORD_OVERHEAD_V0: ClassVar[int]
+    RECORD_OVERHEAD_V1: ClassVar[int]
+    def __new__(cls, magic: int, compression_type: int, batch_size: int) -> Self: ...
+    def size_in_bytes(
+        self,
+        offset: object,
+        timestamp: object,
+        key: Buffer | None,
+        value: Buffer | None,
+        headers: object = None,
+    ) -> int:
+        """Bytes of a message with this key and value, offset and size included."""
+    @staticmethod
+    def record_size(magic: int, key: Buffer | None, value: Buffer | None) -> int:
+        """Bytes of a message without offset and size."""
+    @staticmethod
+    def record_overhead(magic: int) -> int:
+        """Bytes of a message without offset, size, key and value."""
+    @staticmethod
+    def estimate_size_in_bytes(
+        magic: int, compression_type: object, key: Buffer | None, value: Buffer | None
+    ) -> int:
+        """The most bytes a set with this one message has."""
+
 @final
 class AbortedFilter:
     """Which batches of a fetch a consumer with `read_committed` gets; see `magicbyte.state`."""
@@ -724,3 +1448,164 @@ class ProducerState:
     def remove_expired_producers(self, now: int) -> None: ...
     def delete_snapshots_before(self, offset: int) -> None: ...
     def remove_stray_snapshots(self, segment_base_offsets: Sequence[int]) -> None: ...
+
+# The fields of `magicbyte.broker.AppendInfo` behind the records.
+_AppendInfo = tuple[int | None, int, int, int, int | None, int, int]
+
+@final
+class AppendValidatorCore:
+    """`magicbyte.broker.AppendValidator` without its dataclasses: the config is a mapping of all fields."""
+
+    def __new__(cls, config: dict[str, int | bool | None]) -> Self: ...
+    def validate(
+        self, records: Buffer, origin_number: int, next_offset: int, leader_epoch: int, now: int
+    ) -> tuple[bytes, _AppendInfo] | None:
+        """What is stored, and the fields of `AppendInfo` behind it; None if there is no whole batch.
+
+        Raises:
+            AppendError: The append is refused.
+        """
+
+def check_produce_request(records: Buffer, version: int) -> None:
+    """What a broker checks of a produce request's records before a partition sees them.
+
+    Raises:
+        AppendError: The request is refused.
+    """
+
+@final
+class PartitionSimulatorCore:
+    """`magicbyte.broker.PartitionSimulator` without its dataclasses.
+
+    Appends give the fields of `AppendInfo` behind the records, and whether the batch is a duplicate.
+    All but the properties and `elect_leader` raise AppendError.
+    """
+
+    def __new__(cls, config: dict[str, int | bool | None]) -> Self: ...
+    def produce(self, records: Buffer, version: int) -> tuple[_AppendInfo, bool]: ...
+    def append(self, records: Buffer, origin_number: int) -> tuple[_AppendInfo, bool]: ...
+    def end_transaction(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        committed: bool,
+        coordinator_epoch: int,
+        transaction_version: int,
+    ) -> tuple[_AppendInfo, bool]: ...
+    def fetch(
+        self, offset: int, max_bytes: int, isolation_level: str
+    ) -> tuple[bytes, int, int, int, list[tuple[int, int]]]:
+        """Records, high watermark, last stable offset, log start, aborted: (producer id, first offset)."""
+
+    def list_offset(self, timestamp: int, isolation_level: str) -> tuple[int, int, int] | None:
+        """Timestamp, offset, leader epoch; -1 is the latest, -2 the earliest, -3 the largest timestamp."""
+
+    def elect_leader(self) -> int: ...
+    def truncate(self, offset: int) -> None: ...
+    def delete_records(self, before_offset: int) -> int: ...
+    def producers(self) -> list[tuple[int, int, int, int, int, int, int | None]]:
+        """The fields of `magicbyte.broker.ProducerState`."""
+
+    def set_now(self, now: int) -> None: ...
+    @property
+    def now(self) -> int: ...
+    @property
+    def leader_epoch(self) -> int: ...
+    @property
+    def log_start_offset(self) -> int: ...
+    @property
+    def last_stable_offset(self) -> int: ...
+    @property
+    def log_end_offset(self) -> int: ...
+
+def plan_compaction(
+    plan: str,
+    listing: str,
+    *,
+    now: int,
+    delete_retention_ms: int = ...,
+    min_compaction_lag_ms: int = 0,
+    until_offset: int | None = None,
+    all: bool = False,
+    first_dirty_offset: int | None = None,
+    segment_bytes: int = ...,
+    segment_index_bytes: int = ...,
+) -> str:
+    """Decides what is cleaned of a log and how segments are grouped, as a Compaction of `jobs.clean`.
+
+    `plan` is of the whole log, `listing` its directory's; times are ms. Whole segments are cleaned, not
+    beyond the last stable offset nor `until_offset`, and the last one only with `all`.
+    """
+
+def plan_redaction(plan: str) -> str:
+    """The Compaction that writes every segment of a log by itself."""
+
+def index_keys(
+    chunks: list[str],
+    directory: str | PathLike[str] | None = None,
+    *,
+    seed: int = 0,
+    memory: int = ...,
+    parts: int = 16,
+    max_decompressed_bytes: int = ...,
+) -> str:
+    """The first pass over a run of CleanerChunks: an IndexedKeys.
+
+    With a directory their keys go to files in it, a file a part of the hash, from a map of `memory`
+    bytes. `seed` is random, the same for all tasks of a log.
+    """
+
+def reduce_keys(
+    files: Sequence[str], directory: str | PathLike[str], *, seed: int, memory: int = ...
+) -> list[Path]:
+    """Reduces the files of one part of the hash to sorted lists of the places of last records."""
+
+def log_facts(
+    producers: list[str], groups: list[tuple[int, int]], *, expired_until: int | None = None
+) -> list[str]:
+    """What a log says about producers and transactions, for each group of offsets (first, last).
+
+    `producers` are those of each IndexedKeys, in offset order; producers last heard of at `expired_until`
+    (ms) or before are forgotten.
+    """
+
+def compact_group(
+    group: str,
+    indexed: list[str],
+    facts: str,
+    directory: str | PathLike[str],
+    *,
+    lists: Sequence[str],
+    clean_until: int,
+    now: int,
+    delete_retention_ms: int,
+    max_decompressed_bytes: int = ...,
+    index_interval_bytes: int = ...,
+) -> str:
+    """The second pass over a group of segments: written as one, without what is superseded or expired.
+
+    Returns JSON: `results`, a ChunkResult a chunk, `problems`, `segments` for `finish_partition`,
+    `counts`, `redacted`.
+
+    Raises:
+        ValueError: The files are not what they were in the first pass.
+        OSError: A file could not be read or written.
+    """
+
+def redact_group(
+    group: str,
+    indexed: list[str],
+    facts: str,
+    directory: str | PathLike[str],
+    *,
+    keys: list[bytes],
+    offsets: set[int],
+    tombstones: bool,
+    clean_until: int,
+    max_decompressed_bytes: int = ...,
+    index_interval_bytes: int = ...,
+) -> str:
+    """As `compact_group`, without the records that have one of these keys or offsets.
+
+    With `tombstones` they stay without value and headers.
+    """

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 __all__ = [
+    "AppendError",
     "CorruptRecordError",
     "Error",
     "InvalidRecordError",
     "LimitExceededError",
+    "RecordError",
     "UnsupportedCompressionError",
     "UnsupportedMagicError",
 ]
@@ -72,3 +75,52 @@ class UnsupportedCompressionError(Error):
 
 class LimitExceededError(Error):
     """Larger than the caller allows, such as ``max_decompressed_bytes``."""
+
+
+class RecordError(NamedTuple):
+    """What is wrong with one record of an append (Kafka's ProduceResponse.RecordError)."""
+
+    batch_index: int
+    """Index of the record in its batch, from 0."""
+    message: str
+    """What is wrong."""
+
+
+class AppendError(Error):
+    """An append that a broker refuses; nothing of it is stored.
+
+    Attributes:
+        code: Kafka's name of the error, such as ``"INVALID_RECORD"``.
+        error_code: its number in responses.
+        record_errors: the records that break a rule by themselves, the first 65536 of them; empty if
+            something else is wrong.
+
+    `kind` and the places are those of the bytes concerned; ``"append_refused"`` if the bytes are sound.
+
+    """
+
+    code: str
+    error_code: int
+    record_errors: tuple[RecordError, ...]
+
+    def __init__(
+        self,
+        message: str,
+        code: str = "UNKNOWN_SERVER_ERROR",
+        error_code: int = -1,
+        record_errors: Iterable[tuple[int, str]] = (),
+        kind: str = "append_refused",
+        position: int | None = None,
+        base_offset: int | None = None,
+        record_index: int | None = None,
+        field: str | None = None,
+    ) -> None:
+        super().__init__(message, kind, position, base_offset, record_index, field)
+        self.code = code
+        self.error_code = error_code
+        self.record_errors = tuple(RecordError(*one) for one in record_errors)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kind, arguments = super().__reduce__()
+        message, *place = arguments
+        return kind, (message, self.code, self.error_code, self.record_errors, *place)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal, Self, TypeAlias
 
 from magicbyte._core import (
     DEFAULT_MAX_DECOMPRESSED_BYTES,
+    ArrowStream,
     LegacyBatch,
     LogBatchesCore,
     PartitionLogCore,
@@ -131,7 +132,7 @@ class PartitionLog:
         self._check_crcs = check_crcs
         self._max_decompressed_bytes = max_decompressed_bytes
         self._skip_damage = skip_damage
-        self._last: LogBatchesCore | None = None
+        self._last: LogBatchesCore | ArrowStream | None = None
         self._undecodable: list[Problem] = []
 
     def __enter__(self) -> Self:
@@ -256,19 +257,73 @@ class PartitionLog:
         """Decodes every record of every segment and accounts for every byte; keeps nothing."""
         return Reconciliation(json.loads(self._core.verify(isolation_level)))
 
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The data records as a stream of Arrow batches.
+    def to_arrow(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        views: bool = False,
+        start_offset: int | None = None,
+        end_offset: int | None = None,
+        start_timestamp: int | None = None,
+        end_timestamp: int | None = None,
+        isolation_level: IsolationLevel = "read_uncommitted",
+        threads: int = 1,
+    ) -> ArrowStream:
+        """The data records as columns: an object that any Arrow consumer takes.
 
-        The columns are offset, timestamp (ms), timestampType, key, value and headers. Any Arrow consumer
-        takes a log as it is: `pa.table(log)`, `pl.DataFrame(log)`, DuckDB's `select ... from log`. A
-        fresh stream at each call, cheap before its first batch; memory is that of one Arrow batch. At
-        damage it ends with an error, unless `skip_damage`.
+        `pa.table(log.to_arrow(["offset", "value"]))`, `pl.DataFrame(...)`, DuckDB's `select ... from
+        stream`. Each consumer gets a fresh stream, cheap before its first batch; memory is that of one
+        Arrow batch of about 1 MiB (or the largest batch of the log). At damage the stream ends with an
+        error, unless `skip_damage`; what was left out is in `problems`.
+
+        Args:
+            columns: what to build, by default offset, timestamp (ms), timestampType, key, value and
+                headers; also topic, partition, timestampMillis, magic, compression, producerId,
+                producerEpoch, sequence, isTransactional, leaderEpoch, segment, position. With nothing
+                but facts of batches, or with none to count rows, batches are not decompressed, and
+                what would show only there goes unnoticed.
+            views: values as `binary_view`. Those of 12 bytes and less stand in the view; batches whose
+                records average 1 KiB or more are viewed where they were read or decompressed, not
+                copied, and stay in memory as long as one of their values does.
+            start_offset: nothing before it (inclusive).
+            end_offset: nothing from it on (exclusive).
+            start_timestamp: no record with an earlier timestamp (ms), wherever it stands; `records`
+                begins at the first that late and keeps what follows.
+            end_timestamp: no record with this timestamp (ms) or a later one.
+            isolation_level: as in `records`.
+            threads: how many decode, in their own threads if more than one; order is kept, and each adds
+                about two Arrow batches to memory.
+
+        Raises:
+            ValueError: for a column that is none, or a number of threads below 1 or above 256.
+
         """
-        return self._core.arrow_stream(
+        stream = self._core.to_arrow(
+            columns,
+            views=views,
+            start_offset=start_offset,
+            end_offset=end_offset,
+            start_timestamp=start_timestamp,
+            end_timestamp=end_timestamp,
+            threads=threads,
+            isolation_level=isolation_level,
             check_crcs=self._check_crcs,
             max_decompressed_bytes=self._max_decompressed_bytes,
             skip_damage=self._skip_damage,
         )
+        self._undecodable = []
+        self._last = stream
+        return stream
+
+    def __arrow_c_schema__(self) -> object:
+        return self.to_arrow().__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The whole log as `to_arrow()` has it: `pa.table(log)`, `pl.DataFrame(log)`, DuckDB's `from log`.
+
+        A schema that is asked for by the consumer is given where its columns and types are ours.
+        """
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def rescue(self) -> Iterator[Rescued]:
         """Yields every quarantined range with its bytes, a repair if one flipped bit (or a wrong
@@ -284,7 +339,7 @@ class PartitionLog:
         isolation_level: IsolationLevel,
     ) -> LogBatchesCore:
         self._undecodable = []
-        self._last = self._core.batches(
+        batches = self._core.batches(
             start_offset=start_offset,
             end_offset=end_offset,
             start_timestamp=start_timestamp,
@@ -293,7 +348,8 @@ class PartitionLog:
             max_decompressed_bytes=self._max_decompressed_bytes,
             skip_damage=self._skip_damage,
         )
-        return self._last
+        self._last = batches
+        return batches
 
     def _problem(self, batch: RecordBatch | LegacyBatch, segment: str, error: Error) -> Problem:
         return Problem(

@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 
 use super::batch_table::{BatchTable, Decoded};
 use super::problem_table::problems_to_arrow;
-use super::record_columns::{BLOCK, RecordColumns};
+use super::record_columns::RecordColumns;
 use super::schema::{Flavour, RecordColumn};
 use crate::batches::Batch;
 use crate::error::{Error, Result};
@@ -71,13 +71,9 @@ impl ChunkDecoder {
         // Together they stay below the 2 GiB of Arrow's 32-bit offsets.
         options.max_decompressed_bytes = options.max_decompressed_bytes.min(i32::MAX as usize / 2);
         options.max_batch_bytes = options.max_batch_bytes.clamp(1, 512 << 20);
-        let columns = RecordColumns::new(
-            &options.columns,
-            options.flavour,
-            &chunk.topic,
-            chunk.partition,
-            &chunk.segment,
-        );
+        let mut columns =
+            RecordColumns::new(&options.columns, options.flavour, &chunk.topic, chunk.partition);
+        columns.set_segment(&chunk.segment.as_str().into());
         let decompressor = Decompressor::with_limit(options.max_decompressed_bytes);
         let reader = ChunkReader::open(chunk, options.check_crcs, options.max_decompressed_bytes)?;
         let table = BatchTable::default();
@@ -184,7 +180,6 @@ impl ChunkDecoder {
             records = records.without_crc_check();
         }
         decoded.uncompressed_size = Some(records.payload_size() as u64);
-        let mut block = Vec::with_capacity(BLOCK);
         records.visit(|record| {
             counts.first_offset.get_or_insert(record.offset());
             counts.last_offset = Some(record.offset());
@@ -192,17 +187,12 @@ impl ChunkDecoder {
             if !reader.in_range(record.offset()) {
                 counts.outside += 1;
             } else if collect {
-                block.push(record);
-                if block.len() == BLOCK {
-                    columns.push_block(&block);
-                    block.clear();
-                }
+                columns.push(&record);
             } else if disposition == Disposition::Control {
                 let kind = record.key().and_then(|key| ControlType::parse(key).ok());
                 decoded.control_type = kind.map(ControlType::name);
             }
         })?;
-        columns.push_block(&block);
         counts.check_wrapper(batch)?;
         Ok(counts)
     }

@@ -1,82 +1,131 @@
 //! A partition's log as a stream of Arrow batches.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
+use super::batch_decoder::{BatchDecoder, Checks, Framed};
 use super::record_columns::RecordColumns;
-use super::stream::{MAX_BYTES, MAX_ROWS, columns, push_records};
-use crate::Decompressor;
-use crate::log::{Disposition, LogBatches, LogError, LogResult, OnError, PartitionLog, ReadOptions};
+use super::schema::records_schema;
+use super::selection::Selection;
+use super::stream::{Failure, Source, Stream, StreamOptions};
+use crate::log::{Disposition, LogBatches, LogError, OnError, PartitionLog, Problem, ReadOptions};
+use crate::{Decompressor, Error};
 
-/// The data records of a log, as a consumer sees them: offset, timestamp (ms), timestampType, key, value,
-/// headers. Nothing is read before the first batch is asked for; memory is that of one Arrow batch.
-#[derive(Debug)]
-pub struct LogStream {
-    log: PartitionLog,
-    options: ReadOptions,
-    /// Opened with the first batch.
-    batches: Option<LogBatches>,
-    decompressor: Decompressor,
-    columns: RecordColumns,
-    failed: bool,
+/// What a stream over a log found beside records; it begins anew with the first batch.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// What was left out so far ([`OnError::Skip`]), torn tails included.
+    pub problems: Vec<Problem>,
+    /// Nothing from this offset on: what was asked for, or the last stable offset. None before the start.
+    pub end_offset: Option<i64>,
 }
 
+/// The data records of a log, as a consumer sees them. Nothing is read before the first batch is asked
+/// for; memory is that of one Arrow batch, or as [`StreamOptions::threads`] says.
+#[derive(Debug)]
+pub struct LogStream(Stream<Log>);
+
 impl LogStream {
-    /// Over what the options ask for.
+    /// Over what the options ask for: `read` says how (its ranges do not count), `options` what.
     #[must_use]
-    pub fn new(log: PartitionLog, options: ReadOptions) -> Self {
-        let decompressor =
-            Decompressor::with_limit(options.max_decompressed_bytes.min(i32::MAX as usize / 2));
-        Self { log, options, batches: None, decompressor, columns: columns(), failed: false }
+    pub fn new(
+        log: PartitionLog,
+        read: ReadOptions,
+        options: StreamOptions,
+        findings: Arc<Mutex<Findings>>,
+    ) -> Self {
+        let Selection { start_offset, end_offset, start_timestamp, .. } = options.selection;
+        // No record before the first one in time is asked for, so the log is read from there.
+        let read = ReadOptions { start_offset, end_offset, start_timestamp, ..read };
+        let (schema, threads) = (records_schema(&options.columns, options.flavour), options.threads);
+        let (topic, partition) = (log.listing().topic.clone(), log.listing().partition);
+        let selection = options.selection;
+        let source = Log { log, read, selection, batches: None, findings, seen: 0, segment: None };
+        let decoder = move || {
+            let columns = RecordColumns::new(&options.columns, options.flavour, &topic, partition);
+            // The log's reader has checked the CRC of what it gives.
+            let checks = Checks { batches: false, messages: read.check_crcs };
+            BatchDecoder::new(columns, Decompressor::with_limit(read.max_decompressed_bytes), checks)
+        };
+        Self(Stream::new(source, schema, threads, decoder))
+    }
+}
+
+#[derive(Debug)]
+struct Log {
+    log: PartitionLog,
+    read: ReadOptions,
+    selection: Selection,
+    /// Opened with the first batch.
+    batches: Option<LogBatches>,
+    findings: Arc<Mutex<Findings>>,
+    /// How many of its problems were noted.
+    seen: usize,
+    /// The last batch's, to be shared with the next.
+    segment: Option<Arc<str>>,
+}
+
+impl Log {
+    fn findings(&self) -> MutexGuard<'_, Findings> {
+        self.findings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Source for Log {
+    fn next(&mut self) -> Result<Option<Framed>, Failure> {
+        if self.batches.is_none() {
+            let batches = self.log.batches(self.read)?;
+            *self.findings() = Findings { problems: Vec::new(), end_offset: Some(batches.end_offset()) };
+            self.batches = Some(batches);
+        }
+        let Some(batches) = &mut self.batches else { return Ok(None) };
+        let next =
+            batches.find(|batch| !matches!(batch, Ok(batch) if batch.disposition != Disposition::Rows));
+        let new = batches.problems()[self.seen..].to_vec();
+        self.seen += new.len();
+        self.findings().problems.extend(new);
+        let Some(batch) = next.transpose()? else { return Ok(None) };
+        let selection = Selection {
+            start_offset: Some(batch.start_offset),
+            end_offset: (batch.end_offset < i64::MAX).then_some(batch.end_offset),
+            ..self.selection
+        };
+        let segment = match self.segment.take().filter(|segment| **segment == *batch.segment) {
+            Some(segment) => segment,
+            None => batch.segment.as_str().into(),
+        };
+        self.segment = Some(Arc::clone(&segment));
+        let (data, position) = (batch.data.data().clone(), batch.data.position());
+        Ok(Some(Framed { data, position, selection, segment: Some(segment) }))
     }
 
-    fn fill(&mut self) -> LogResult<Option<RecordBatch>> {
-        let batches = match &mut self.batches {
-            Some(batches) => batches,
-            none => none.insert(self.log.batches(self.options)?),
-        };
-        for batch in batches {
-            let batch = batch?;
-            if batch.disposition != Disposition::Rows {
-                continue;
-            }
-            let asked = batch.start_offset..batch.end_offset;
-            let mark = self.columns.mark();
-            let pushed = batch.data.batch().and_then(|view| {
-                let records = view.records(&mut self.decompressor)?;
-                let records = if self.options.check_crcs { records } else { records.without_crc_check() };
-                push_records(records, |record| asked.contains(&record.offset()), &mut self.columns)
-            });
-            if let Err(error) = pushed {
-                // The whole batch is damage: none of its records counts.
-                self.columns.truncate(mark);
-                if self.options.on_error == OnError::Fail {
-                    return Err(LogError::Format { path: batch.segment.into(), error });
-                }
-            }
-            if self.columns.rows() >= MAX_ROWS || self.columns.bytes() >= MAX_BYTES {
-                return Ok(Some(self.columns.finish().0));
-            }
+    fn bad(&mut self, framed: &Framed, error: Error) -> Result<(), Failure> {
+        let segment = framed.segment.as_deref().unwrap_or_default();
+        if self.read.on_error == OnError::Fail {
+            return Err(LogError::Format { path: segment.into(), error }.into());
         }
-        Ok(if self.columns.rows() > 0 { Some(self.columns.finish().0) } else { None })
+        // The whole batch is damage: none of its records counts.
+        let listing = self.log.listing();
+        let end = framed.position + framed.data.len() as u64;
+        let range = framed.position..end;
+        let problem = Problem::of_bytes(&listing.topic, listing.partition, segment, range, &error);
+        self.findings().problems.push(problem);
+        Ok(())
     }
 }
 
 impl Iterator for LogStream {
-    type Item = std::result::Result<RecordBatch, ArrowError>;
+    type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.failed {
-            return None;
-        }
-        let next = self.fill();
-        self.failed = !matches!(next, Ok(Some(_)));
-        next.map_err(|error| ArrowError::ExternalError(Box::new(error))).transpose()
+        self.0.next()
     }
 }
 
 impl RecordBatchReader for LogStream {
     fn schema(&self) -> SchemaRef {
-        self.columns.schema()
+        self.0.schema()
     }
 }

@@ -55,6 +55,29 @@ const NAMES: [(RecordColumn, &str); 18] = [
 ];
 
 impl RecordColumn {
+    /// What a consumer of Kafka sees of a record.
+    pub const CONSUMED: [Self; 6] = [C::Offset, C::Timestamp, C::TimestampType, C::Key, C::Value, C::Headers];
+
+    /// Whether all records of a batch have it from their batch.
+    pub(super) fn is_batch_fact(self) -> bool {
+        matches!(
+            self,
+            C::Magic
+                | C::Compression
+                | C::ProducerId
+                | C::ProducerEpoch
+                | C::IsTransactional
+                | C::LeaderEpoch
+                | C::Segment
+                | C::Position
+        )
+    }
+
+    /// Whether it is known without a look at the records.
+    pub(super) fn is_header_fact(self) -> bool {
+        self.is_batch_fact() || matches!(self, C::Topic | C::Partition)
+    }
+
     /// The column's name.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -63,6 +86,7 @@ impl RecordColumn {
 
     fn data_type(self, flavour: Flavour) -> DataType {
         match self {
+            C::Value if flavour == Flavour::Views => DataType::BinaryView,
             C::Key | C::Value => DataType::Binary,
             C::Topic | C::Compression | C::Segment => DataType::Utf8,
             C::Partition | C::TimestampType | C::Magic | C::ProducerEpoch | C::Sequence | C::LeaderEpoch => {
@@ -103,13 +127,16 @@ pub enum Flavour {
     Spark,
     /// Kafka's milliseconds, which hold every timestamp.
     Millis,
+    /// As `Millis`, with values as `binary_view`: short ones stand in the view, those of batches of large
+    /// records are views into the batch as it was read or decompressed, which they keep in memory.
+    Views,
 }
 
 impl Flavour {
     pub(super) fn time_unit(self) -> TimeUnit {
         match self {
             Self::Spark => TimeUnit::Microsecond,
-            Self::Millis => TimeUnit::Millisecond,
+            Self::Millis | Self::Views => TimeUnit::Millisecond,
         }
     }
 }
@@ -145,6 +172,21 @@ impl FromStr for Table {
 pub fn records_schema(columns: &[RecordColumn], flavour: Flavour) -> SchemaRef {
     let field = |column: &RecordColumn| Field::new(column.name(), column.data_type(flavour), true);
     Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
+}
+
+/// The columns and the flavour that give exactly the types of this schema (names inside lists do not
+/// matter); none if there are none.
+#[must_use]
+pub fn columns_of(schema: &Schema) -> Option<(Vec<RecordColumn>, Flavour)> {
+    let columns: Option<Vec<RecordColumn>> =
+        schema.fields().iter().map(|field| field.name().parse().ok()).collect();
+    let columns = columns?;
+    let fits = |flavour: &Flavour| {
+        let ours = columns.iter().map(|column| column.data_type(*flavour));
+        ours.zip(schema.fields()).all(|(ours, field)| ours.equals_datatype(field.data_type()))
+    };
+    let flavour = [Flavour::Millis, Flavour::Views, Flavour::Spark].into_iter().find(fits)?;
+    Some((columns, flavour))
 }
 
 fn schema_of(fields: &[(&str, DataType)]) -> SchemaRef {

@@ -1,148 +1,141 @@
-//! Batches in memory as Arrow: one at a time, or as a stream.
+//! Streams of Arrow batches: what frames batches, and what makes columns of them, on the caller's thread or
+//! on several.
 
-use ::bytes::Bytes;
+use std::error::Error as StdError;
+use std::sync::Arc;
+
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
-use super::record_columns::{BLOCK, RecordColumns};
+use super::batch_decoder::{BatchDecoder, Framed};
+use super::pipeline::Pipeline;
 use super::schema::{Flavour, RecordColumn};
-use crate::batches::{Batch, Batches, Records};
-use crate::error::Result;
-use crate::record::Record;
-use crate::{Decompressor, Error};
+use super::selection::Selection;
+use crate::Error;
 
-const COLUMNS: [RecordColumn; 6] = [
-    RecordColumn::Offset,
-    RecordColumn::Timestamp,
-    RecordColumn::TimestampType,
-    RecordColumn::Key,
-    RecordColumn::Value,
-    RecordColumn::Headers,
-];
-/// Small enough to stay in cache between the copy and its reader.
-pub(super) const MAX_BYTES: usize = 1 << 20;
-pub(super) const MAX_ROWS: usize = 64 << 10;
+pub(super) type Failure = Box<dyn StdError + Send + Sync>;
 
-pub(super) fn columns() -> RecordColumns {
-    RecordColumns::new(&COLUMNS, Flavour::Millis, "", 0, "")
+/// What of the records becomes columns, how, and by whom.
+#[derive(Clone, Debug)]
+pub struct StreamOptions {
+    /// The columns, in this order; what is not asked for is not built. With header facts only (or nothing,
+    /// to count) batches are not even decompressed.
+    pub columns: Vec<RecordColumn>,
+    /// Whom the arrays are for.
+    pub flavour: Flavour,
+    /// Which records.
+    pub selection: Selection,
+    /// How many threads decode: 1 is the caller's own. Each holds two Arrow batches of about 1 MiB (or one
+    /// batch of the log, decompressed, where that is larger) and about as much to decode; order is kept.
+    pub threads: usize,
 }
 
-/// The schema of in-memory batches: offset, timestamp (ms), timestampType, key, value, headers.
-#[cfg(feature = "python")]
-pub(crate) fn batch_schema() -> SchemaRef {
-    columns().schema()
-}
-
-/// The records of one batch as Arrow columns, copied; checks the CRC if asked.
-///
-/// # Errors
-/// As [`Batch::verify`] and [`Batch::records`].
-pub fn batch_to_arrow(
-    batch: &Batch<'_>,
-    decompressor: &mut Decompressor,
-    check_crcs: bool,
-) -> Result<RecordBatch> {
-    let mut columns = columns();
-    push_all(batch, decompressor, check_crcs, &mut columns)?;
-    Ok(columns.finish().0)
-}
-
-fn records_of<'r>(
-    batch: &Batch<'r>,
-    decompressor: &'r mut Decompressor,
-    check_crcs: bool,
-) -> Result<Records<'r>> {
-    if check_crcs {
-        batch.verify()?;
-        batch.records(decompressor)
-    } else {
-        Ok(batch.records(decompressor)?.without_crc_check())
+impl Default for StreamOptions {
+    fn default() -> Self {
+        Self {
+            columns: RecordColumn::CONSUMED.to_vec(),
+            flavour: Flavour::Millis,
+            selection: Selection::default(),
+            threads: 1,
+        }
     }
 }
 
-fn push_all(
-    batch: &Batch<'_>,
-    decompressor: &mut Decompressor,
-    check_crcs: bool,
-    columns: &mut RecordColumns,
-) -> Result<()> {
-    push_records(records_of(batch, decompressor, check_crcs)?, |_| true, columns)
+/// Where batches come from.
+pub(super) trait Source: Send {
+    /// The next batch to decode.
+    fn next(&mut self) -> std::result::Result<Option<Framed>, Failure>;
+
+    /// This batch does not decode: an error, or it is left out.
+    fn bad(&mut self, framed: &Framed, error: Error) -> std::result::Result<(), Failure>;
 }
 
-/// Adds the records that are wanted. After an error some were added.
-pub(super) fn push_records<'r>(
-    records: Records<'r>,
-    wanted: impl Fn(&Record<'r>) -> bool,
-    columns: &mut RecordColumns,
-) -> Result<()> {
-    let mut block = Vec::with_capacity(BLOCK);
-    records.visit(|record| {
-        if wanted(&record) {
-            block.push(record);
-        }
-        if block.len() == BLOCK {
-            columns.push_block(&block);
-            block.clear();
-        }
-    })?;
-    columns.push_block(&block);
-    Ok(())
+/// A stream over a source. Nothing happens before the first batch is asked for.
+pub(super) struct Stream<S> {
+    source: S,
+    schema: SchemaRef,
+    decoding: Decoding,
+    /// What ended the source, kept until the rows before it were given.
+    failure: Option<Failure>,
+    ended: bool,
 }
 
-/// A stream of Arrow batches over framed bytes: data records only, as a consumer sees them.
-/// Cheap until the first batch is asked for.
-#[derive(Debug)]
-pub struct BatchStream {
-    data: Bytes,
-    position: usize,
-    decompressor: Decompressor,
-    check_crcs: bool,
-    columns: RecordColumns,
-    failed: bool,
+enum Decoding {
+    Here(Box<BatchDecoder>),
+    Threads(Pipeline),
 }
 
-impl BatchStream {
-    /// Over `data` from its start.
-    #[must_use]
-    pub fn new(data: Bytes, check_crcs: bool, max_decompressed_bytes: usize) -> Self {
-        let decompressor = Decompressor::with_limit(max_decompressed_bytes.min(i32::MAX as usize / 2));
-        Self { data, position: 0, decompressor, check_crcs, columns: columns(), failed: false }
+impl<S> std::fmt::Debug for Stream<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stream").field("ended", &self.ended).finish_non_exhaustive()
+    }
+}
+
+impl<S: Source> Stream<S> {
+    pub(super) fn new(
+        source: S,
+        schema: SchemaRef,
+        threads: usize,
+        decoder: impl Fn() -> BatchDecoder + Send + Sync + 'static,
+    ) -> Self {
+        let decoding = if threads <= 1 {
+            Decoding::Here(Box::new(decoder()))
+        } else {
+            Decoding::Threads(Pipeline::new(threads, Arc::new(decoder)))
+        };
+        Self { source, schema, decoding, failure: None, ended: false }
     }
 
-    fn fill(&mut self) -> Result<Option<RecordBatch>> {
-        let data = self.data.clone();
-        for batch in Batches::at_position(&data[self.position..], self.position as u64) {
-            let batch = batch?;
-            self.position += batch.size_in_bytes();
-            if batch.is_control() {
-                // Left out only if it is what it says: a flipped bit must not hide records.
-                records_of(&batch, &mut self.decompressor, self.check_crcs)?.visit(drop)?;
-                continue;
+    fn fill(&mut self) -> std::result::Result<Option<RecordBatch>, Failure> {
+        let Self { source, decoding, failure, .. } = self;
+        match decoding {
+            Decoding::Here(decoder) => fill_here(source, decoder, failure),
+            Decoding::Threads(pipeline) => pipeline.next(source),
+        }
+    }
+}
+
+fn fill_here(
+    source: &mut impl Source,
+    decoder: &mut BatchDecoder,
+    failure: &mut Option<Failure>,
+) -> std::result::Result<Option<RecordBatch>, Failure> {
+    while failure.is_none() && !decoder.is_full() {
+        match source.next() {
+            Ok(None) => break,
+            Ok(Some(framed)) => {
+                if let Err(error) = decoder.add(&framed) {
+                    *failure = source.bad(&framed, error).err();
+                }
             }
-            push_all(&batch, &mut self.decompressor, self.check_crcs, &mut self.columns)?;
-            if self.columns.rows() >= MAX_ROWS || self.columns.bytes() >= MAX_BYTES {
-                return Ok(Some(self.columns.finish().0));
-            }
+            Err(error) => *failure = Some(error),
         }
-        Ok(if self.columns.rows() > 0 { Some(self.columns.finish().0) } else { None })
+    }
+    match (decoder.take(), failure.take()) {
+        (Some(batch), kept) => {
+            *failure = kept;
+            Ok(Some(batch))
+        }
+        (None, Some(error)) => Err(error),
+        (None, None) => Ok(None),
     }
 }
 
-impl Iterator for BatchStream {
+impl<S: Source> Iterator for Stream<S> {
     type Item = std::result::Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.failed {
+        if self.ended {
             return None;
         }
         let next = self.fill();
-        self.failed = next.is_err();
-        next.map_err(|error: Error| ArrowError::ExternalError(Box::new(error))).transpose()
+        self.ended = !matches!(next, Ok(Some(_)));
+        next.map_err(ArrowError::ExternalError).transpose()
     }
 }
 
-impl RecordBatchReader for BatchStream {
+impl<S: Source> RecordBatchReader for Stream<S> {
     fn schema(&self) -> SchemaRef {
-        self.columns.schema()
+        Arc::clone(&self.schema)
     }
 }

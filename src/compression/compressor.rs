@@ -75,7 +75,9 @@ impl Compressor {
         let encoder = match codec {
             Compression::None => Encoder::None,
             #[cfg(feature = "gzip")]
-            Compression::Gzip => Encoder::Gzip(gzip::Encoder::new(chosen)),
+            Compression::Gzip => {
+                Encoder::Gzip(gzip::Encoder::new(chosen).ok_or_else(|| unsupported_level(codec, chosen))?)
+            }
             #[cfg(feature = "snappy")]
             Compression::Snappy => Encoder::Snappy(Box::new(snappy::Encoder::new())),
             #[cfg(feature = "lz4")]
@@ -140,7 +142,7 @@ fn unsupported_level(codec: Compression, level: i32) -> Error {
         Compression::None | Compression::Snappy => "no level: the codec has none",
         Compression::Gzip => "-1 or 1 to 9",
         Compression::Lz4 if cfg!(feature = "lz4-hc") => "1 to 17",
-        Compression::Lz4 => "9 (1 to 17 with the feature lz4-hc)",
+        Compression::Lz4 => "9; 1 to 17 (high compression) in a build with the feature lz4-hc",
         Compression::Zstd => "-131072 to 22",
     };
     ErrorKind::UnsupportedLevel { codec: codec.name(), level, supported }.into()

@@ -5,6 +5,7 @@
 
 mod decoded;
 mod down;
+mod filter;
 mod in_place;
 mod merge;
 mod rebatch;
@@ -16,6 +17,8 @@ pub use in_place::{set_last_offset, set_max_timestamp, set_partition_leader_epoc
 pub use rebatch::Rebatcher;
 
 pub(crate) use decoded::Decoded;
+pub(crate) use filter::{Fate, empty_of};
+pub(crate) use in_place::each_batch;
 pub(crate) use rebatch::Packer;
 
 use crate::compression::{Compression, Compressor, Decompressor};

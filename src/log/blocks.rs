@@ -9,6 +9,9 @@ use ::bytes::Bytes;
 
 use crate::ErrorKind;
 
+/// What a look elsewhere reads at once.
+const ASIDE: usize = 16 << 10;
+
 /// Reads a file through one reused block; what it hands out keeps its block alive, and a block
 /// somebody keeps is never written again.
 #[derive(Debug)]
@@ -21,6 +24,8 @@ pub(super) struct Blocks {
     buffer: Arc<Vec<u8>>,
     block: Bytes,
     start: u64,
+    /// The last bytes that [`Blocks::peek`] read, and where they stand.
+    aside: (u64, Bytes),
 }
 
 impl Blocks {
@@ -30,7 +35,15 @@ impl Blocks {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        Ok(Self { file, size, block_size, buffer: Arc::default(), block: Bytes::new(), start: 0 })
+        Ok(Self {
+            file,
+            size,
+            block_size,
+            buffer: Arc::default(),
+            block: Bytes::new(),
+            start: 0,
+            aside: (0, Bytes::new()),
+        })
     }
 
     pub(super) fn size(&self) -> u64 {
@@ -55,6 +68,24 @@ impl Blocks {
             }
         };
         Ok(self.block.slice(at..self.block.len().min(at + wanted)))
+    }
+
+    /// As [`Blocks::at`], for a look elsewhere: the block stays where it is.
+    pub(super) fn peek(&mut self, position: u64, length: usize) -> io::Result<Bytes> {
+        let wanted = (length as u64).min(self.size.saturating_sub(position)) as usize;
+        let slice = |start: u64, bytes: &Bytes| {
+            let at = usize::try_from(position.checked_sub(start)?).ok()?;
+            (at + wanted <= bytes.len()).then(|| bytes.slice(at..at + wanted))
+        };
+        if let Some(bytes) = slice(self.start, &self.block).or_else(|| slice(self.aside.0, &self.aside.1)) {
+            return Ok(bytes);
+        }
+        let Some(file) = &self.file else { return Ok(Bytes::new()) };
+        let mut bytes = vec![0; wanted.max(ASIDE)];
+        let filled = read_at(file, &mut bytes, position)?;
+        bytes.truncate((filled as u64).min(self.size - position.min(self.size)) as usize);
+        self.aside = (position, bytes.into());
+        Ok(self.aside.1.slice(..wanted.min(self.aside.1.len())))
     }
 
     fn load(&mut self, position: u64, wanted: usize) -> io::Result<()> {

@@ -7,8 +7,10 @@
 mod accounting;
 mod blocks;
 mod chunk_reader;
+mod cleaner;
 mod directory;
 mod durable;
+mod evidence;
 mod leader_epoch_checkpoint;
 mod offset_index;
 mod partition_fold;
@@ -22,6 +24,7 @@ mod rebuild;
 mod rescue;
 mod rewriter;
 mod salvage;
+mod salvage_scan;
 mod seek;
 mod segment_fold;
 mod segment_reader;
@@ -36,6 +39,11 @@ mod trim;
 
 pub use accounting::{ByteRange, ChunkResult, PartitionReconciliation, SegmentReconciliation, reconcile};
 pub use chunk_reader::{BatchCounts, ChunkReader, Disposition};
+pub use cleaner::{
+    CleanCounts, CleanOptions, Cleaned, CleanerChunk, CompactOptions, Compaction, IndexedChunk, IndexedKeys,
+    KeyMapOptions, LogFacts, RedactedOffsets, Rule, SegmentGroup, Selection, clean_group, compact_partition,
+    index_keys, plan_compaction, plan_redaction, reduce_keys,
+};
 pub use directory::{IgnoredFile, Listing, Segment, Sidecar, list_partition};
 pub use leader_epoch_checkpoint::{parse_leader_epoch_checkpoint, write_leader_epoch_checkpoint};
 pub use offset_index::{OffsetIndexEntry, offset_index_entries, parse_offset_index, write_offset_index};

@@ -2,6 +2,7 @@
 //! Pure: no file is touched.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use super::{IgnoredFile, Listing, LogError, LogResult, Segment, Survey};
 use crate::Error;
@@ -80,15 +81,26 @@ impl Problem {
         }
     }
 
-    /// A problem of a byte range.
+    /// A problem of a byte range of a chunk.
     pub(super) fn of_range(chunk: &Chunk, start: u64, end: u64, error: &Error) -> Self {
+        Self::of_bytes(&chunk.topic, chunk.partition, &chunk.segment, start..end, error)
+    }
+
+    /// A problem of a byte range of a segment.
+    pub(crate) fn of_bytes(
+        topic: &str,
+        partition: i32,
+        segment: &str,
+        range: Range<u64>,
+        error: &Error,
+    ) -> Self {
         Self {
-            topic: chunk.topic.clone(),
-            partition: chunk.partition,
-            segment: Some(chunk.segment.clone()),
+            topic: topic.to_owned(),
+            partition,
+            segment: Some(segment.to_owned()),
             kind: error.kind().name().to_owned(),
-            start: Some(start),
-            end: Some(end),
+            start: Some(range.start),
+            end: Some(range.end),
             base_offset: error.base_offset(),
             record_index: error.record_index(),
             field: error.field().map(str::to_owned),

@@ -121,7 +121,7 @@ impl SegmentReader {
                 max_batch_size: crate::DEFAULT_MAX_DECOMPRESSED_BYTES,
             },
             check_crcs: true,
-            salvage: Salvage::default(),
+            salvage: Salvage::new(range.start),
         })
     }
 
@@ -180,6 +180,11 @@ impl SegmentReader {
             let error = ErrorKind::LimitExceeded { limit: self.limits.max_batch_size };
             return self.quarantine(Some(end), error.into());
         }
+        if self.check_crcs
+            && let Some(error) = self.salvage.refuses(&mut self.blocks, self.position, size)?
+        {
+            return self.quarantine(Some(end), error);
+        }
         let data = self.blocks.at(self.position, size)?;
         if data.len() < size {
             return Ok(self.quarantine_to(self.end, self.blocks.missing().into()));
@@ -192,10 +197,12 @@ impl SegmentReader {
         if self.check_crcs
             && let Err(error) = batch.verify()
         {
+            self.salvage.spend(size);
             return self.quarantine(Some(end), error);
         }
         let (first, last) = (batch.stored_offset(), batch.last_offset());
-        if let Some(found) = self.limits.misfit(&mut self.blocks, first, last, end) {
+        let misfit = self.salvage.misfit(&mut self.blocks, &self.limits, (first, last), end)?;
+        if let Some(found) = misfit {
             let expected = self.limits.expected;
             // Its CRC says that it ends where it says.
             let error = batch.place(ErrorKind::OffsetOutOfOrder { found, expected }.into());

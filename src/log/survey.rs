@@ -159,7 +159,7 @@ pub(super) fn survey_and_tell(segment: &Segment, teller: Option<&mut Teller>) ->
             max_offset: if segment.is_checkpoint { i64::MAX } else { base.saturating_add(i32::MAX.into()) },
             max_batch_size: crate::DEFAULT_MAX_DECOMPRESSED_BYTES,
         },
-        salvage: Salvage::default(),
+        salvage: Salvage::new(0),
         judged: 0,
         transactions: Transactions::default(),
         decompressor: Decompressor::new(),
@@ -265,7 +265,7 @@ impl Scan<'_> {
         if self.limits.expected == i64::MIN {
             self.limits.expected = self.first_expected(first, end)?;
         }
-        if self.limits.misfit(&mut self.blocks, first, last, end).is_some() {
+        if self.salvage.misfit(&mut self.blocks, &self.limits, (first, last), end)?.is_some() {
             if self.verified(position, size)?.is_none() || self.recent.iter().any(|r| r.sound.is_none()) {
                 return self.recover(Some(end));
             }
@@ -445,11 +445,14 @@ impl Scan<'_> {
 
     /// The batch's bytes if its CRC holds.
     fn verified(&mut self, position: u64, size: usize) -> io::Result<Option<Bytes>> {
-        if size > MAX_CHECKED {
+        if size > MAX_CHECKED || self.salvage.refuses(&mut self.blocks, position, size)?.is_some() {
             return Ok(None);
         }
         let data = self.blocks.at(position, size)?;
         let sound = Batch::from_frame(&data, position).is_ok_and(|batch| batch.verify().is_ok());
+        if !sound {
+            self.salvage.spend(size);
+        }
         Ok(sound.then_some(data))
     }
 

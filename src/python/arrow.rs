@@ -12,7 +12,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
 use super::errors::log_to_py;
-use crate::columns::{Flavour, RecordColumn, Table, batches_schema, problems_schema, records_schema};
+use crate::columns::{
+    Flavour, RecordColumn, Table, batches_schema, columns_of, problems_schema, records_schema,
+};
 use crate::log::LogError;
 
 const SCHEMA: &CStr = c"arrow_schema";
@@ -36,6 +38,16 @@ pub(super) fn array_capsules<'py>(py: Python<'py>, batch: &RecordBatch) -> PyRes
     PyTuple::new(py, [schema, array])
 }
 
+/// The columns and the flavour that a consumer wishes for by a schema; none if it does not, or if there are
+/// none of these names and types: by the interface a producer then gives what it has.
+pub(super) fn requested(schema: Option<&Bound<'_, PyAny>>) -> Option<(Vec<RecordColumn>, Flavour)> {
+    let capsule = schema?.cast::<PyCapsule>().ok()?;
+    let schema = capsule.pointer_checked(Some(SCHEMA)).ok()?.cast::<FFI_ArrowSchema>();
+    // SAFETY: the capsule's name says what it points to; the capsule owns that and outlives this borrow.
+    let schema = unsafe { schema.as_ref() };
+    columns_of(&Schema::try_from(schema).ok()?)
+}
+
 pub(super) fn stream_capsule<'py>(
     py: Python<'py>,
     reader: Box<dyn RecordBatchReader + Send>,
@@ -45,8 +57,8 @@ pub(super) fn stream_capsule<'py>(
 
 /// The batches of an object that gives Arrow: a record batch, a table, a frame, a reader.
 pub(super) fn batches_of(object: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader>> {
-    if object.hasattr("__arrow_c_array__")? {
-        let capsules = object.call_method0("__arrow_c_array__")?;
+    if let Some(array) = object.getattr_opt("__arrow_c_array__")? {
+        let capsules = array.call0()?;
         let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = capsules.extract()?;
         let schema = schema.pointer_checked(Some(SCHEMA))?.cast::<FFI_ArrowSchema>();
         let array = array.pointer_checked(Some(ARRAY))?.cast::<FFI_ArrowArray>();
@@ -65,8 +77,8 @@ pub(super) fn batches_of(object: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBa
         let schema = batch.schema();
         return Ok(Box::new(RecordBatchIterator::new([Ok(batch)], schema)));
     }
-    if object.hasattr("__arrow_c_stream__")? {
-        let capsule = object.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
+    if let Some(stream) = object.getattr_opt("__arrow_c_stream__")? {
+        let capsule = stream.call0()?.cast_into::<PyCapsule>()?;
         let stream = capsule.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
         // SAFETY: as above, for a stream.
         let stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr()) };

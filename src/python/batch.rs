@@ -6,11 +6,12 @@ use ::bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyList, PyTuple};
 
+use super::arrow_stream::{Asked, Origin, PyArrowStream, columns_of_a_buffer};
 use super::errors::to_py;
 use super::record::IndexedBatch;
 use super::view::to_bytes;
 use super::{arrow, facade, objects};
-use crate::columns::{BatchStream, batch_to_arrow};
+use crate::columns::{Selection, StreamOptions, batch_to_arrow, records_schema};
 use crate::{Batch, Batches, Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
 
 /// What all batches of one reader share: a decompressor under a lock, and how to check.
@@ -65,6 +66,12 @@ impl PyBatches {
     fn rest(&self) -> usize {
         self.at.lock().unwrap_or_else(PoisonError::into_inner).position
     }
+
+    fn stream(&self, options: StreamOptions) -> PyResult<PyArrowStream> {
+        let (check_crcs, max_decompressed_bytes) = (self.reading.check_crcs, self.reading.limit);
+        let data = self.data.clone();
+        PyArrowStream::new(Origin::Buffer { data, check_crcs, max_decompressed_bytes }, options)
+    }
 }
 
 #[pymethods]
@@ -108,8 +115,29 @@ impl PyBatches {
         Batches::new(&self.data[self.rest()..]).needed()
     }
 
+    /// The data records of the whole buffer as columns; see the stub.
+    #[pyo3(signature = (
+        columns = None, *, views = false, start_offset = None, end_offset = None, start_timestamp = None,
+        end_timestamp = None, threads = 1
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python method")]
+    fn to_arrow(
+        &self,
+        py: Python<'_>,
+        columns: Option<Vec<String>>,
+        views: bool,
+        start_offset: Option<i64>,
+        end_offset: Option<i64>,
+        start_timestamp: Option<i64>,
+        end_timestamp: Option<i64>,
+        threads: usize,
+    ) -> PyResult<PyArrowStream> {
+        let selection = Selection { start_offset, end_offset, start_timestamp, end_timestamp };
+        self.stream(Asked { columns, views, selection, threads }.options(py)?)
+    }
+
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        arrow::schema_capsule(py, &crate::columns::batch_schema())
+        self.stream(StreamOptions::default())?.__arrow_c_schema__(py)
     }
 
     /// A fresh stream over the whole buffer, whatever was iterated before.
@@ -119,9 +147,7 @@ impl PyBatches {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let _ = requested_schema;
-        let stream = BatchStream::new(self.data.clone(), self.reading.check_crcs, self.reading.limit);
-        arrow::stream_capsule(py, Box::new(stream))
+        self.stream(StreamOptions::default())?.__arrow_c_stream__(py, requested_schema)
     }
 }
 
@@ -188,12 +214,28 @@ impl BatchBase {
         Ok(indexed)
     }
 
-    fn arrow(&self, py: Python<'_>) -> PyResult<arrow_array::RecordBatch> {
-        let check_crcs = self.reading.check_crcs;
-        let arrow =
-            self.detached(py, |batch, decompressor| batch_to_arrow(batch, decompressor, check_crcs))?;
+    fn arrow(&self, py: Python<'_>, options: &StreamOptions) -> PyResult<arrow_array::RecordBatch> {
+        let (data, position, check_crcs) = (&self.data, self.position, self.reading.check_crcs);
+        let arrow = py.detach(|| {
+            self.reading
+                .with(|decompressor| batch_to_arrow(data, position, decompressor, options, check_crcs))
+        });
+        let arrow = arrow.map_err(|error| to_py(py, &error))?;
         self.count.get_or_init(|| arrow.num_rows());
         Ok(arrow)
+    }
+
+    /// As a consumer wishes for it.
+    fn requested(
+        &self,
+        py: Python<'_>,
+        schema: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<arrow_array::RecordBatch> {
+        let mut options = StreamOptions::default();
+        if let Some((columns, flavour)) = arrow::requested(schema) {
+            (options.columns, options.flavour) = (columns, flavour);
+        }
+        self.arrow(py, &options)
     }
 }
 
@@ -349,7 +391,7 @@ impl BatchBase {
 
     /// Decodes and checks the whole batch, then iterates its records.
     fn __iter__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        objects::iterate(py, Py::new(py, self.index(py)?)?)
+        objects::iterate(py, Py::new(py, self.index(py)?)?, &objects::RECORD)
     }
 
     /// All records as lists: offsets, timestamps, keys, values (copies).
@@ -369,13 +411,22 @@ impl BatchBase {
         PyBytes::new(py, &self.data)
     }
 
-    /// The records as Arrow columns, copied.
-    fn to_arrow(&self, py: Python<'_>) -> PyResult<arrow::PyArrowBatch> {
-        Ok(arrow::PyArrowBatch::new(self.arrow(py)?))
+    /// The records as Arrow columns; see the stub.
+    #[pyo3(signature = (columns = None, *, views = false))]
+    fn to_arrow(
+        &self,
+        py: Python<'_>,
+        columns: Option<Vec<String>>,
+        views: bool,
+    ) -> PyResult<arrow::PyArrowBatch> {
+        let options = Asked { columns, views, selection: Selection::default(), threads: 1 }.options(py)?;
+        columns_of_a_buffer(&options)?;
+        Ok(arrow::PyArrowBatch::new(self.arrow(py, &options)?))
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        arrow::schema_capsule(py, &crate::columns::batch_schema())
+        let options = StreamOptions::default();
+        arrow::schema_capsule(py, &records_schema(&options.columns, options.flavour))
     }
 
     #[pyo3(signature = (requested_schema = None))]
@@ -384,8 +435,7 @@ impl BatchBase {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let _ = requested_schema;
-        arrow::array_capsules(py, &self.arrow(py)?)
+        arrow::array_capsules(py, &self.requested(py, requested_schema.as_ref())?)
     }
 
     #[pyo3(signature = (requested_schema = None))]
@@ -394,8 +444,7 @@ impl BatchBase {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let _ = requested_schema;
-        let batch = self.arrow(py)?;
+        let batch = self.requested(py, requested_schema.as_ref())?;
         let schema = batch.schema();
         arrow::stream_capsule(py, Box::new(arrow_array::RecordBatchIterator::new([Ok(batch)], schema)))
     }

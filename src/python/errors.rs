@@ -4,6 +4,7 @@ use pyo3::exceptions::{PyFileExistsError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 use super::facade;
+use crate::broker::AppendError;
 use crate::log::LogError;
 use crate::{Error, ErrorKind};
 
@@ -45,6 +46,29 @@ fn with_message(py: Python<'_>, error: &Error, message: String) -> PyErr {
         error.field(),
     );
     let raised = facade::errors(py).and_then(|module| module.getattr(class_of(error))?.call1(arguments));
+    match raised {
+        Ok(exception) => PyErr::from_value(exception),
+        Err(failed) => failed,
+    }
+}
+
+#[cold]
+pub(super) fn append_to_py(py: Python<'_>, error: &AppendError) -> PyErr {
+    let cause = error.cause();
+    let record_errors: Vec<(u32, String)> =
+        error.record_errors().iter().map(|one| (one.batch_index, one.kind.to_string())).collect();
+    let arguments = (
+        error.to_string(),
+        error.code().name(),
+        error.code().code(),
+        record_errors,
+        cause.map_or("append_refused", |cause| cause.kind().name()),
+        cause.and_then(Error::position),
+        cause.and_then(Error::base_offset),
+        cause.and_then(Error::record_index),
+        cause.and_then(Error::field),
+    );
+    let raised = facade::errors(py).and_then(|module| module.getattr("AppendError")?.call1(arguments));
     match raised {
         Ok(exception) => PyErr::from_value(exception),
         Err(failed) => failed,

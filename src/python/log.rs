@@ -4,13 +4,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
 
-use super::arrow;
+use super::arrow_stream::{Asked, Origin, PyArrowStream};
 use super::batch::{Reading, new_batch};
 use super::errors::log_to_py;
 use super::jobs::to_json;
-use crate::columns::LogStream;
+use crate::columns::Selection;
 use crate::log::{Disposition, LogBatches, LogError, OnError, PartitionLog, PlanOptions, ReadOptions};
 
 /// A partition's directory.
@@ -41,17 +40,33 @@ impl PyPartitionLog {
         py.detach(|| self.0.offset_for_timestamp(timestamp)).map_err(|e| log_to_py(py, &e))
     }
 
-    /// The whole log as a stream of Arrow batches.
-    #[pyo3(signature = (*, check_crcs, max_decompressed_bytes, skip_damage))]
-    fn arrow_stream<'py>(
+    /// The data records that are asked for as columns.
+    #[pyo3(signature = (
+        columns, *, views, start_offset, end_offset, start_timestamp, end_timestamp, threads,
+        isolation_level, check_crcs, max_decompressed_bytes, skip_damage
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python method")]
+    fn to_arrow(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
+        columns: Option<Vec<String>>,
+        views: bool,
+        start_offset: Option<i64>,
+        end_offset: Option<i64>,
+        start_timestamp: Option<i64>,
+        end_timestamp: Option<i64>,
+        threads: usize,
+        isolation_level: &str,
         check_crcs: bool,
         max_decompressed_bytes: usize,
         skip_damage: bool,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        let options = read_options(check_crcs, max_decompressed_bytes, skip_damage);
-        arrow::stream_capsule(py, Box::new(LogStream::new(self.0.clone(), options)))
+    ) -> PyResult<PyArrowStream> {
+        let selection = Selection { start_offset, end_offset, start_timestamp, end_timestamp };
+        let options = Asked { columns, views, selection, threads }.options(py)?;
+        let isolation_level = isolation_level.parse().map_err(|e: LogError| log_to_py(py, &e))?;
+        let read =
+            ReadOptions { isolation_level, ..read_options(check_crcs, max_decompressed_bytes, skip_damage) };
+        PyArrowStream::new(Origin::Log { log: self.0.clone(), read }, options)
     }
 
     /// The batches that hold what is asked for.

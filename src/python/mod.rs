@@ -1,8 +1,14 @@
 //! The Python bindings: arguments, the GIL, errors, buffers. No rule of the format lives here.
 
 mod arrow;
+mod arrow_stream;
 mod batch;
+mod broker;
 mod builder;
+mod calls;
+mod cleaner;
+mod compat;
+mod convert;
 mod errors;
 mod facade;
 mod jobs;
@@ -11,6 +17,7 @@ mod objects;
 mod record;
 mod rescue;
 mod sidecars;
+mod simulator;
 mod state;
 mod view;
 mod writer;
@@ -25,9 +32,23 @@ mod _core {
     #[pymodule_export]
     use super::arrow::{PyArrowBatch, PyArrowSchema, arrow_schema};
     #[pymodule_export]
+    use super::arrow_stream::PyArrowStream;
+    #[pymodule_export]
     use super::batch::{BatchBase, LegacyBatch, PyBatches, RecordBatch, read_batches};
     #[pymodule_export]
+    use super::broker::{PyAppendValidator, check_produce_request};
+    #[pymodule_export]
     use super::builder::PyRecordsBuilder;
+    #[pymodule_export]
+    use super::cleaner::{
+        compact_group, index_keys, log_facts, plan_compaction, plan_redaction, redact_group, reduce_keys,
+    };
+    #[pymodule_export]
+    use super::compat::{
+        compat_counts, compat_crc32c, compat_decode_varint, compat_encode_varint, compat_size_of_varint,
+    };
+    #[pymodule_export]
+    use super::convert::{PyConverter, set_last_offset, set_max_timestamp, set_partition_leader_epoch};
     #[pymodule_export]
     use super::jobs::{
         PyChunkDecoder, list_partition, offset_for_timestamp, plan_partition, reconcile, survey_segment,
@@ -43,6 +64,8 @@ mod _core {
         transaction_index,
     };
     #[pymodule_export]
+    use super::simulator::PySimulator;
+    #[pymodule_export]
     use super::state::{AbortedFilter, Guard, LeaderEpochs, ProducerState, tell_segment, tell_story};
     #[pymodule_export]
     use super::writer::{
@@ -55,6 +78,8 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::objects::add_types(module)?;
+        super::calls::add_append(&module.py().get_type::<super::builder::PyRecordsBuilder>())?;
+        super::compat::add_types(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("DEFAULT_MAX_DECOMPRESSED_BYTES", crate::DEFAULT_MAX_DECOMPRESSED_BYTES)
     }

@@ -12,7 +12,11 @@
 //! - **Holder**: `holder` is a strong reference to the [`IndexedBatch`] object; `batch`, `entry` and
 //!   `data` point into it. A frozen pyclass does not move or change, so they are valid while the
 //!   object lives.
+//! - **Count**: counts are changed in place, as the headers of Python 3.11 do it in every extension of the
+//!   stable ABI, which this wheel is; only of objects of ours, none of which is immortal.
 #![allow(unsafe_code, reason = "types in CPython's C API")]
+
+pub(super) mod dropins;
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_int, c_void};
@@ -25,7 +29,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use super::record::{self, Entry, IndexedBatch, Slice};
+use super::record::{self, Entry, Failure, IndexedBatch, Slice};
 
 #[repr(C)]
 struct RecordObject {
@@ -41,6 +45,8 @@ struct IteratorObject {
     holder: *mut ffi::PyObject,
     batch: *const IndexedBatch,
     next: usize,
+    /// What it makes.
+    kind: &'static Kind,
 }
 
 /// What a memoryview of a key or value is a view of.
@@ -52,8 +58,8 @@ struct ExporterObject {
     length: usize,
 }
 
-/// A type of ours and memory of its objects to use again.
-struct Kind {
+/// A type of ours and its dead objects to use again: they keep their type and the reference to it.
+pub(super) struct Kind {
     type_object: AtomicPtr<ffi::PyTypeObject>,
     free: UnsafeCell<FreeList>,
     size: usize,
@@ -70,7 +76,7 @@ const FREE_OBJECTS: usize = 128;
 // SAFETY: `free` is touched only by `allocate` and `release`, with the GIL held (Attached).
 unsafe impl Sync for Kind {}
 
-static RECORD: Kind = Kind::new(size_of::<RecordObject>());
+pub(super) static RECORD: Kind = Kind::new(size_of::<RecordObject>());
 static ITERATOR: Kind = Kind::new(size_of::<IteratorObject>());
 static EXPORTER: Kind = Kind::new(size_of::<ExporterObject>());
 
@@ -85,9 +91,12 @@ impl Kind {
         py: Python<'_>,
         name: &'static CStr,
         slots: &mut [ffi::PyType_Slot],
+        callable: bool,
     ) -> PyResult<Py<PyType>> {
-        let flags =
-            ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION | ffi::Py_TPFLAGS_IMMUTABLETYPE;
+        let mut flags = ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_IMMUTABLETYPE;
+        if !callable {
+            flags |= ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION;
+        }
         let mut spec = ffi::PyType_Spec {
             name: name.as_ptr(),
             basicsize: self.size as c_int,
@@ -101,7 +110,7 @@ impl Kind {
         // SAFETY: a new reference, or null with an exception set.
         let made = unsafe { Bound::from_owned_ptr_or_err(py, made) }?.cast_into::<PyType>()?;
         self.type_object.store(made.as_type_ptr(), Ordering::Release);
-        // The type lives as long as the process: objects in free lists have no reference to it.
+        // The type lives as long as the process.
         std::mem::forget(made.clone());
         Ok(made.unbind())
     }
@@ -112,45 +121,72 @@ impl Kind {
 /// # Safety
 /// Attached; the caller writes the fields of the kind's struct before anybody sees the object.
 unsafe fn allocate(kind: &Kind) -> *mut ffi::PyObject {
-    // SAFETY: Attached, so nobody else is in here; memory in the free list has the kind's size and is
-    // owned by nobody. PyObject_Init gives it a type, which it makes a reference of, and a count of 1.
+    // SAFETY: Attached, so nobody else is in here; an object in the free list is of this kind, is owned by
+    // nobody and has the count 0 (Count). PyObject_Init gives new memory a type, which it makes a
+    // reference of, and a count of 1.
     unsafe {
         let free = &mut *kind.free.get();
-        let memory = if free.length > 0 {
+        if free.length > 0 {
             free.length -= 1;
-            free.objects[free.length]
-        } else {
-            let memory = ffi::PyObject_Malloc(kind.size).cast::<ffi::PyObject>();
-            if memory.is_null() {
-                return ffi::PyErr_NoMemory();
-            }
-            memory
-        };
+            let object = free.objects[free.length];
+            retain(object);
+            return object;
+        }
+        let memory = ffi::PyObject_Malloc(kind.size).cast::<ffi::PyObject>();
+        if memory.is_null() {
+            return ffi::PyErr_NoMemory();
+        }
         ffi::PyObject_Init(memory, kind.type_object.load(Ordering::Acquire))
     }
 }
 
-/// Takes the memory of a dead object back.
+/// One reference more.
+///
+/// # Safety
+/// Attached; an object of ours (Count).
+#[inline(always)]
+unsafe fn retain(object: *mut ffi::PyObject) {
+    // SAFETY: as above.
+    unsafe { (*object).ob_refcnt += 1 };
+}
+
+/// One reference less; the last one goes by way of CPython.
+///
+/// # Safety
+/// Attached; an object of ours (Count), of which the caller owns a reference.
+#[inline(always)]
+unsafe fn give_up(object: *mut ffi::PyObject) {
+    // SAFETY: as above.
+    unsafe {
+        if (*object).ob_refcnt > 1 {
+            (*object).ob_refcnt -= 1;
+        } else {
+            ffi::Py_DECREF(object);
+        }
+    }
+}
+
+/// Takes a dead object back.
 ///
 /// # Safety
 /// Attached; the object is of this kind, its count is 0, and its holder was given up.
 unsafe fn release(kind: &Kind, object: *mut ffi::PyObject) {
     // SAFETY: as above; an instance of a heap type owns a reference to its type.
     unsafe {
-        let type_object = ffi::Py_TYPE(object);
         let free = &mut *kind.free.get();
         if free.length < FREE_OBJECTS {
             free.objects[free.length] = object;
             free.length += 1;
         } else {
+            let type_object = ffi::Py_TYPE(object);
             ffi::PyObject_Free(object.cast());
+            ffi::Py_DECREF(type_object.cast());
         }
-        ffi::Py_DECREF(type_object.cast());
     }
 }
 
-/// An iterator over the batch's records.
-pub(super) fn iterate(py: Python<'_>, batch: Py<IndexedBatch>) -> PyResult<Py<PyAny>> {
+/// An iterator over the batch's records, which makes objects of this kind.
+pub(super) fn iterate(py: Python<'_>, batch: Py<IndexedBatch>, kind: &'static Kind) -> PyResult<Py<PyAny>> {
     let inside: *const IndexedBatch = batch.bind(py).get();
     // SAFETY: Attached; all fields are written before the object is handed out; `into_ptr` gives the
     // iterator the reference to its holder.
@@ -162,26 +198,70 @@ pub(super) fn iterate(py: Python<'_>, batch: Py<IndexedBatch>) -> PyResult<Py<Py
         (*iterator).holder = batch.into_ptr();
         (*iterator).batch = inside;
         (*iterator).next = 0;
+        (*iterator).kind = kind;
         Ok(Bound::from_owned_ptr(py, iterator.cast()).unbind())
     }
 }
 
-unsafe extern "C" fn iterator_next(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: Attached, Layout, Holder. The entry is one of the batch's, checked by `get`. Null without an
-    // exception is the end.
+/// An object for this record of the batch; none if it has no such record.
+pub(super) fn record_at(
+    batch: &Bound<'_, IndexedBatch>,
+    index: usize,
+    kind: &'static Kind,
+) -> PyResult<Option<Py<PyAny>>> {
+    let py = batch.py();
+    let inside: *const IndexedBatch = batch.get();
+    // SAFETY: the GIL is held, and the pointers are a batch's and its object's; a new reference or null.
     unsafe {
-        let iterator = slf.cast::<IteratorObject>();
-        let entries = &(&*(*iterator).batch).entries;
-        let Some(entry) = entries.get((*iterator).next) else { return ptr::null_mut() };
-        let record = allocate(&RECORD).cast::<RecordObject>();
+        match new_record(batch.as_ptr(), inside, index, kind) {
+            None => Ok(None),
+            Some(made) => Bound::from_owned_ptr_or_err(py, made).map(|made| Some(made.unbind())),
+        }
+    }
+}
+
+/// A record of the batch; none if there is no such one, null with an exception set if memory is short.
+///
+/// # Safety
+/// Attached; `holder` is the object of `batch`; the kind's type was made.
+unsafe fn new_record(
+    holder: *mut ffi::PyObject,
+    batch: *const IndexedBatch,
+    index: usize,
+    kind: &Kind,
+) -> Option<*mut ffi::PyObject> {
+    // SAFETY: Attached, Holder; the entry is one of the batch's, checked by `get`; all fields are written
+    // before the object is handed out.
+    unsafe {
+        let known = &*batch;
+        let entry = known.entries.get(index)?;
+        let record = allocate(kind).cast::<RecordObject>();
         if !record.is_null() {
-            (*iterator).next += 1;
-            ffi::Py_INCREF((*iterator).holder);
-            (*record).holder = (*iterator).holder;
-            (*record).batch = (*iterator).batch;
+            retain(holder);
+            (*record).holder = holder;
+            (*record).batch = batch;
             (*record).entry = entry;
         }
-        record.cast()
+        Some(record.cast())
+    }
+}
+
+unsafe extern "C" fn iterator_next(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: Attached, Layout, Holder. Null without an exception is the end.
+    unsafe {
+        let iterator = slf.cast::<IteratorObject>();
+        let (holder, batch) = ((*iterator).holder, (*iterator).batch);
+        match new_record(holder, batch, (*iterator).next, (*iterator).kind) {
+            Some(record) => {
+                (*iterator).next += usize::from(!record.is_null());
+                record
+            }
+            None => {
+                let (py, ended) = (Python::assume_attached(), &*batch);
+                let raise = |failure: &Failure| guarded(py, || Err(failure(py)));
+                ended.failure.as_ref().map_or(ptr::null_mut(), raise)
+            }
+        }
     }
 }
 
@@ -203,7 +283,7 @@ macro_rules! dealloc {
         unsafe extern "C" fn $name(slf: *mut ffi::PyObject) {
             // SAFETY: Attached, Layout; CPython calls this once, when the count is 0.
             unsafe {
-                ffi::Py_DECREF((*slf.cast::<$object>()).holder);
+                give_up((*slf.cast::<$object>()).holder);
                 release(&$kind, slf);
             }
         }
@@ -239,12 +319,12 @@ unsafe fn view(holder: *mut ffi::PyObject, bytes: &[u8]) -> *mut ffi::PyObject {
         if exporter.is_null() {
             return ptr::null_mut();
         }
-        ffi::Py_INCREF(holder);
+        retain(holder);
         (*exporter).holder = holder;
         (*exporter).data = bytes.as_ptr();
         (*exporter).length = bytes.len();
         let view = ffi::PyMemoryView_FromObject(exporter.cast());
-        ffi::Py_DECREF(exporter.cast());
+        give_up(exporter.cast());
         view
     }
 }
@@ -333,27 +413,56 @@ macro_rules! slice_getters {
 slice_getters!(get_key_bytes, get_key, key);
 slice_getters!(get_value_bytes, get_value, value);
 
-/// A getter whose work is a safe function: errors become exceptions, and so does a panic.
+/// Work on a record that is a safe function: errors become exceptions, and so does a panic.
+///
+/// # Safety
+/// Attached; `slf` is a `Record` that the caller keeps.
+unsafe fn safely(
+    slf: *mut ffi::PyObject,
+    work: impl FnOnce(&Bound<'_, IndexedBatch>, &Entry) -> PyResult<Py<PyAny>>,
+) -> *mut ffi::PyObject {
+    // SAFETY: Layout; the holder is borrowed from a record that the caller keeps.
+    let (py, batch, entry) = unsafe {
+        let py = Python::assume_attached();
+        let holder = Bound::from_borrowed_ptr(py, (*slf.cast::<RecordObject>()).holder);
+        // The holder of a record is an IndexedBatch (Holder).
+        (py, holder.cast_into_unchecked::<IndexedBatch>(), parts(slf).1)
+    };
+    guarded(py, || work(&batch, entry))
+}
+
+/// The object that `work` makes, or null with its error, or the news of its panic, as exception.
+fn guarded(py: Python<'_>, work: impl FnOnce() -> PyResult<Py<PyAny>>) -> *mut ffi::PyObject {
+    let error = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(object)) => return object.into_ptr(),
+        Ok(Err(error)) => error,
+        Err(_) => PyRuntimeError::new_err("magicbyte panicked: please report this"),
+    };
+    error.restore(py);
+    ptr::null_mut()
+}
+
 macro_rules! safe_getter {
     ($name:ident, $work:path) => {
         unsafe extern "C" fn $name(slf: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
-            // SAFETY: Attached, Layout; the holder is borrowed from a record that the caller keeps.
-            let (py, batch, entry) = unsafe {
-                let py = Python::assume_attached();
-                let holder = Bound::from_borrowed_ptr(py, (*slf.cast::<RecordObject>()).holder);
-                // The holder of a record is an IndexedBatch (Holder).
-                (py, holder.cast_into_unchecked::<IndexedBatch>(), parts(slf).1)
-            };
-            match catch_unwind(AssertUnwindSafe(|| $work(&batch, entry))) {
-                Ok(Ok(object)) => object.into_ptr(),
-                Ok(Err(error)) => {
-                    error.restore(py);
-                    ptr::null_mut()
-                }
-                Err(_) => {
-                    PyRuntimeError::new_err("magicbyte panicked: please report this").restore(py);
-                    ptr::null_mut()
-                }
+            // SAFETY: as CPython calls a getter.
+            unsafe { safely(slf, |batch, entry| $work(batch, entry)) }
+        }
+    };
+}
+
+/// A method of one argument.
+macro_rules! safe_method {
+    ($name:ident, $work:path) => {
+        unsafe extern "C" fn $name(
+            slf: *mut ffi::PyObject,
+            argument: *mut ffi::PyObject,
+        ) -> *mut ffi::PyObject {
+            // SAFETY: as CPython calls a method (METH_O): the caller keeps the argument, too.
+            unsafe {
+                safely(slf, |batch, entry| {
+                    $work(batch, entry, &Bound::from_borrowed_ptr(batch.py(), argument))
+                })
             }
         }
     };
@@ -364,6 +473,55 @@ safe_getter!(get_headers_raw, record::headers_raw);
 safe_getter!(get_sequence, record::sequence);
 safe_getter!(get_control, record::control);
 safe_getter!(repr_of, record::repr);
+safe_method!(last_header, record::last_header);
+safe_method!(headers_for, record::headers_for);
+
+/// The getters that loops use, found by their names' addresses: names in code are interned. All others, and
+/// names that are not interned, are found as always.
+struct Shortcut {
+    name: AtomicPtr<ffi::PyObject>,
+    text: &'static CStr,
+    get: ffi::getter,
+}
+
+const fn shortcut(text: &'static CStr, get: ffi::getter) -> Shortcut {
+    Shortcut { name: AtomicPtr::new(ptr::null_mut()), text, get }
+}
+
+static SHORTCUTS: [Shortcut; 6] = [
+    shortcut(c"value_bytes", get_value_bytes),
+    shortcut(c"key_bytes", get_key_bytes),
+    shortcut(c"value", get_value),
+    shortcut(c"key", get_key),
+    shortcut(c"offset", get_offset),
+    shortcut(c"timestamp", get_timestamp),
+];
+
+unsafe extern "C" fn record_getattro(
+    slf: *mut ffi::PyObject,
+    name: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: as CPython calls this.
+    unsafe { get_attribute(&SHORTCUTS, slf, name) }
+}
+
+/// # Safety
+/// As CPython calls `tp_getattro`, of a type that has these attributes and cannot be subclassed.
+#[inline(always)]
+unsafe fn get_attribute(
+    shortcuts: &[Shortcut],
+    slf: *mut ffi::PyObject,
+    name: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    for shortcut in shortcuts {
+        if shortcut.name.load(Ordering::Relaxed) == name {
+            // SAFETY: as CPython calls a getter: the attribute is this.
+            return unsafe { (shortcut.get)(slf, ptr::null_mut()) };
+        }
+    }
+    // SAFETY: as CPython calls this.
+    unsafe { ffi::PyObject_GenericGetAttr(slf, name) }
+}
 
 unsafe extern "C" fn record_repr(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: as CPython calls it, which is as it calls a getter.
@@ -403,6 +561,33 @@ static RECORD_GETTERS: Table<ffi::PyGetSetDef, 13> = Table(UnsafeCell::new([
     ffi::PyGetSetDef { name: ptr::null(), get: None, set: None, doc: ptr::null(), closure: ptr::null_mut() },
 ]));
 
+const fn method_of_one(
+    name: &'static CStr,
+    function: ffi::PyCFunction,
+    doc: &'static CStr,
+) -> ffi::PyMethodDef {
+    ffi::PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunction: function },
+        ml_flags: ffi::METH_O,
+        ml_doc: doc.as_ptr(),
+    }
+}
+
+static RECORD_METHODS: Table<ffi::PyMethodDef, 3> = Table(UnsafeCell::new([
+    method_of_one(
+        c"last_header",
+        last_header,
+        c"last_header($self, key, /)\n--\n\nThe last header with this key, or None.",
+    ),
+    method_of_one(
+        c"headers_for",
+        headers_for,
+        c"headers_for($self, key, /)\n--\n\nThe headers with this key, in order.",
+    ),
+    ffi::PyMethodDef::zeroed(),
+]));
+
 static ITERATOR_METHODS: Table<ffi::PyMethodDef, 2> = Table(UnsafeCell::new([
     ffi::PyMethodDef {
         ml_name: c"__length_hint__".as_ptr(),
@@ -421,13 +606,23 @@ fn slot(slot: c_int, pfunc: *mut c_void) -> ffi::PyType_Slot {
 pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let end = slot(0, ptr::null_mut());
+    for shortcut in SHORTCUTS.iter().chain(&dropins::SHORTCUTS) {
+        // SAFETY: the text ends in a zero. The reference is kept: the name lives as long as the process.
+        let name = unsafe { ffi::PyUnicode_InternFromString(shortcut.text.as_ptr()) };
+        if name.is_null() {
+            return Err(PyErr::fetch(py));
+        }
+        shortcut.name.store(name, Ordering::Relaxed);
+    }
     let record = RECORD.make(
         py,
         c"magicbyte.Record",
         &mut [
             slot(ffi::Py_tp_dealloc, record_dealloc as *mut c_void),
             slot(ffi::Py_tp_repr, record_repr as *mut c_void),
+            slot(ffi::Py_tp_getattro, record_getattro as *mut c_void),
             slot(ffi::Py_tp_getset, RECORD_GETTERS.0.get().cast()),
+            slot(ffi::Py_tp_methods, RECORD_METHODS.0.get().cast()),
             slot(
                 ffi::Py_tp_doc,
                 c"One record. Key and value are views that keep the whole batch alive.".as_ptr()
@@ -435,6 +630,7 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
             ),
             end,
         ],
+        false,
     )?;
     let iterator = ITERATOR.make(
         py,
@@ -447,6 +643,7 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
             slot(ffi::Py_tp_doc, c"Iterates the records of one batch.".as_ptr() as *mut c_void),
             end,
         ],
+        false,
     )?;
     EXPORTER.make(
         py,
@@ -456,6 +653,7 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
             slot(ffi::Py_bf_getbuffer, exporter_getbuffer as *mut c_void),
             end,
         ],
+        false,
     )?;
     module.add("Record", record)?;
     module.add("RecordIterator", iterator)

@@ -15,6 +15,8 @@ pub use batch_header::RECORD_BATCH_OVERHEAD;
 pub(crate) use batch_header::{
     BatchHeader, COMPRESSION, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL, at,
 };
+#[cfg(feature = "python")]
+pub(crate) use builder::representable;
 pub(crate) use builder::{BatchBuilder, append_batch, offset_between};
 pub use control::{ControlRecord, ControlType, Endpoint, Voter};
 pub(crate) use encode::{HeaderFields, RecordFields};
@@ -22,6 +24,11 @@ pub use header::{Header, Headers};
 pub use iter::RecordIter;
 pub(crate) use iter::sequence_of;
 pub use timestamp_type::TimestampType;
+
+/// Bytes of the smallest record of any magic: size, attributes, timestamp and offset deltas, key and value
+/// lengths, header count.
+#[cfg(feature = "arrow")]
+pub(crate) const SMALLEST_RECORD: usize = 7;
 
 /// One record, of any magic, borrowed from its batch or from the decompression buffer.
 ///
@@ -95,6 +102,17 @@ impl<'r> Record<'r> {
     #[inline]
     pub fn headers(&self) -> Headers<'r> {
         self.headers
+    }
+
+    /// The last header with this key, as [`Headers::last_header`]. A view.
+    #[must_use]
+    pub fn last_header(&self, key: &[u8]) -> Option<Header<'r>> {
+        self.headers.last_header(key)
+    }
+
+    /// The headers with this key, as [`Headers::headers_for`]. Views.
+    pub fn headers_for<'k>(&self, key: &'k [u8]) -> impl Iterator<Item = Header<'r>> + use<'r, 'k> {
+        self.headers.headers_for(key)
     }
 }
 

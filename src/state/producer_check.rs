@@ -8,15 +8,19 @@ use super::producer_entry::{BatchMetadata, ProducerStateEntry, is_in_sequence};
 use super::producer_event::ProducerEvent;
 use super::verification::{VerificationGuard, VerificationState};
 
-/// Where a batch comes from, which says how much of it is checked (`AppendOrigin`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Who appends (`AppendOrigin`): what is checked differs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AppendOrigin {
-    /// Another replica, or the log itself on a replay: epochs and sequences are taken as they are.
+    /// Another replica, or the log itself on a replay: offsets, epochs and sequences stay as they are.
     Replication,
-    /// A coordinator: epochs are checked; sequences, which it does not write, are not.
+    /// A coordinator of groups or transactions, which may write control batches: epochs are checked;
+    /// sequences, which it does not write, are not.
     Coordinator,
     /// A producer: everything is checked, and what came before is recognized.
+    #[default]
     Client,
+    /// The leader of the metadata log, which gave offsets and epochs itself.
+    RaftLeader,
 }
 
 /// What the batch does not say about itself.

@@ -61,6 +61,33 @@ assert report["balanced"]
 """
 
 
+STREAM = """
+import os, signal, sys
+from pathlib import Path
+from pyspark.sql import SparkSession
+
+master, source, out, marker = sys.argv[1:]
+
+
+def disturbed(batches):
+    if not os.path.exists(marker):
+        Path(marker).touch()
+        daemon = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()
+        os.kill(int(daemon[1]), signal.SIGKILL)
+    yield from batches
+
+
+builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false")
+spark = builder.config("spark.executorEnv.PYTHONPATH", os.pathsep.join(sys.path)).getOrCreate()
+rows = spark.readStream.format("magicbyte").option("startingOffsets", "earliest").load(source)
+rows = rows.mapInArrow(disturbed, rows.schema).select("topic", "partition", "offset")
+query = rows.writeStream.format("parquet").option("checkpointLocation", out + ".checkpoint")
+query.trigger(availableNow=True).start(out).awaitTermination()
+written = spark.read.parquet(out)
+print(written.count(), written.distinct().count())
+"""
+
+
 def run(master: str, source: Path, tmp_path: Path, happens: str) -> tuple[Path, str]:
     """Runs the job; returns its output and what the marker holds."""
     script, out, marker = tmp_path / "job.py", tmp_path / "out", tmp_path / "marker"
@@ -89,6 +116,23 @@ def check(out: Path) -> None:
 def test_a_killed_executor(source: Path, tmp_path: Path) -> None:
     out, _ = run("local-cluster[2,1,1024]", source, tmp_path, "kill")
     check(out)
+
+
+def test_a_stream_whose_executor_is_killed(source: Path, tmp_path: Path) -> None:
+    script, marker = tmp_path / "stream.py", tmp_path / "marker"
+    script.write_text(STREAM)
+    done = subprocess.run(
+        [sys.executable, script, "local-cluster[2,1,1024]", source, tmp_path / "out", marker],
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(sys.path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert marker.exists()
+    rows = str(346 + 346 + 78 + 108)
+    assert done.stdout.split() == [rows, rows]
 
 
 @pytest.fixture

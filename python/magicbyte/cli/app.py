@@ -11,6 +11,7 @@ import click
 from click.shell_completion import shell_complete
 
 from magicbyte import _core
+from magicbyte.cli.compact import compact
 from magicbyte.cli.completion import COMPLETE_VARIABLE, completion
 from magicbyte.cli.convert import convert
 from magicbyte.cli.dump import dump
@@ -18,6 +19,7 @@ from magicbyte.cli.exits import CLEAN, FAILED, USAGE
 from magicbyte.cli.explain import explain
 from magicbyte.cli.ingest import ingest
 from magicbyte.cli.recover import recover
+from magicbyte.cli.redact import redact
 from magicbyte.cli.rescue import rescue
 from magicbyte.cli.stats import stats
 from magicbyte.cli.verify import verify
@@ -44,6 +46,8 @@ def app() -> None:
     magicbyte dump   __consumer_offsets-7 | less         who committed what
     magicbyte recover /backup/kafka-logs repaired/       make damaged partitions whole for a broker
     magicbyte convert /backup/kafka-0.10 new-logs/       move old segments to Kafka 4
+    magicbyte compact /backup/kafka-logs compacted/      keep the last record of each key
+    magicbyte redact --key bob /backup/kafka-logs out/   forget somebody
     magicbyte ingest /backup/kafka-logs tables/          give me Parquet tables, and the proof
 
     Exit codes: 0 clean; 1 done, and problems were found; 2 usage; 3 could not finish, or the sum of
@@ -56,6 +60,8 @@ app.add_command(verify)
 app.add_command(dump)
 app.add_command(convert)
 app.add_command(recover)
+app.add_command(compact)
+app.add_command(redact)
 app.add_command(rescue)
 app.add_command(stats)
 app.add_command(explain)

@@ -11,11 +11,13 @@ import click
 
 from magicbyte.cli.exits import CLEAN, FAILED, PROBLEMS
 from magicbyte.jobs.accounting import Totals
+from magicbyte.jobs.clean import CleanReport
 from magicbyte.jobs.model import PartitionReconciliation
 from magicbyte.jobs.rewrite import RewriteReport
 
 __all__ = [
     "exit_code",
+    "print_clean",
     "print_json",
     "print_problems",
     "print_reconciliation",
@@ -89,6 +91,56 @@ def print_rewrite(found: RewriteReport, out: str) -> None:
             click.echo(f"{one['topic']}-{one['partition']} lost: {lost}")
     for problem in found["problems"][:_PROBLEMS_SHOWN]:
         click.echo(f"{problem['kind']}  {problem['topic']}-{problem['partition']}: {problem['message']}")
+
+
+def print_clean(found: CleanReport, out: str) -> None:
+    """Prints what was read, what was written of it, and what became of the other records."""
+    print_reconciliation(found["partitions"], found["total"])
+    click.echo()
+    rows = [
+        [
+            f"{one['topic']}-{one['partition']}",
+            one["clean_until"],
+            one["segments"],
+            one["size"],
+            one["batches"],
+            *_parts(one["counts"]),
+        ]
+        for one in found["written"]
+    ]
+    totals = [sum(row[column] for row in rows) for column in range(2, 5)]  # type: ignore[misc]
+    rows.append(["total", None, *totals, *_parts(found["counts"])])
+    print_table([out, "cleaned until", "segments", "bytes", "batches", *_FATES.values()], rows)
+    for one in found["written"]:
+        for redacted in one["redacted"]:
+            place = f"{one['topic']}-{one['partition']}/{redacted['segment']}"
+            click.echo(
+                f"{place} redacted: {redacted['records']:,} records, offsets {_ranges(redacted['ranges'])}"
+            )
+    for problem in found["problems"][:_PROBLEMS_SHOWN]:
+        click.echo(f"{problem['kind']}  {problem['topic']}-{problem['partition']}: {problem['message']}")
+
+
+_FATES = {
+    "kept": "kept",
+    "superseded": "superseded",
+    "expired_tombstones": "tombstones",
+    "aborted": "aborted",
+    "keyless": "keyless",
+    "markers": "markers",
+    "redacted": "redacted",
+    "nulled": "nulled",
+}
+_RANGES_SHOWN = 5
+
+
+def _parts(counts: Mapping[str, Any]) -> list[int]:
+    return [counts[name] for name in _FATES]
+
+
+def _ranges(ranges: Sequence[Sequence[int]]) -> str:
+    shown = [f"{first}-{last}" if last > first else f"{first}" for first, last in ranges[:_RANGES_SHOWN]]
+    return ", ".join([*shown, *(["..."] if len(ranges) > _RANGES_SHOWN else [])])
 
 
 _SUMS = {

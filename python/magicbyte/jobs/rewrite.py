@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -19,17 +18,14 @@ from typing import Any, TypedDict, cast
 
 from magicbyte import _core
 from magicbyte.jobs.accounting import Totals, total_of
-from magicbyte.jobs.commit import check_apart
 from magicbyte.jobs.engines import Engine, group_by_size
-from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.model import Chunk, PartitionListing, PartitionReconciliation, Problem
+from magicbyte.jobs.output import Output
 from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import Planned, count_of, plan_partitions
 from magicbyte.jobs.progress import NO_PROGRESS, Progress, format_bytes
 
 __all__ = ["RewriteOptions", "RewriteReport", "Written", "rewrite"]
-
-_REPORT = "reconciliation.json"
 
 
 @dataclass(frozen=True)
@@ -129,7 +125,7 @@ def rewrite(
 
     """
     listings = list_partitions(sources, distinct=True)
-    with _Directory(out, sources) as directory:
+    with Output(out, sources) as directory:
         plans = plan_partitions(listings, engine, chunk_bytes=options.segment_bytes, progress=progress)
         kept = [_cut(planned, cuts or {}) for planned in plans]
         staging = [_core.begin_partition(directory.target(listing)) for listing in listings]
@@ -252,42 +248,3 @@ def _adds_up(source: PartitionReconciliation, written: Written) -> bool:
     # Magic 0 and 1 have no control batches.
     dropped = source["control"] if "control_batches" in written["losses"] else 0
     return source["balanced"] and written["records"] == read - dropped
-
-
-class _Directory:
-    """The output while it is written; as a context it leaves nothing behind on failure."""
-
-    def __init__(self, path: str, sources: Sequence[str]) -> None:
-        self.path = os.path.abspath(path)
-        check_apart(self.path, sources)
-        if os.path.lexists(self.path) and (not os.path.isdir(self.path) or os.listdir(self.path)):
-            raise RefusedError(f"{path} exists and is not empty: choose another directory")
-        parent, name = os.path.split(self.path)
-        self._hidden = os.path.join(parent, f".{name}.magicbyte-unfinished")
-        # What a killed job left.
-        shutil.rmtree(self._hidden, ignore_errors=True)
-        os.makedirs(self._hidden)
-
-    def target(self, listing: PartitionListing) -> str:
-        """Where a partition is written."""
-        return os.path.join(self._hidden, f"{listing['topic']}-{listing['partition']}")
-
-    def commit(self, report: RewriteReport) -> None:
-        """Gives the output its name."""
-        for name in os.listdir(self._hidden):
-            # A partition of which nothing is good has no directory.
-            if name.startswith("."):
-                shutil.rmtree(os.path.join(self._hidden, name))
-        with open(os.path.join(self._hidden, _REPORT), "w", encoding="utf-8") as file:
-            json.dump(report, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        if os.path.isdir(self.path):
-            os.rmdir(self.path)
-        os.rename(self._hidden, self.path)
-
-    def __enter__(self) -> _Directory:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        shutil.rmtree(self._hidden, ignore_errors=True)

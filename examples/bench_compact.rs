@@ -1,0 +1,30 @@
+//! Compacts a partition and tells what it took: `bench_compact SOURCE TARGET MEMORY NOW`.
+//! One line: CPU and wall nanoseconds, records kept, and the most memory the process had, in bytes.
+
+use std::path::Path;
+use std::time::Instant;
+
+use cpu_time::ProcessTime;
+use magicbyte::log::{CompactOptions, compact_partition};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [source, target, memory, now] = &arguments[..] else {
+        return Err("bench_compact SOURCE TARGET MEMORY NOW".into());
+    };
+    let options = CompactOptions { now: now.parse()?, ..CompactOptions::default() };
+    let (wall, cpu) = (Instant::now(), ProcessTime::now());
+    let counts = compact_partition(Path::new(source), Path::new(target), &options, None, memory.parse()?)?;
+    #[allow(clippy::print_stdout, reason = "it is what the program is for")]
+    {
+        let (cpu, wall) = (cpu.elapsed().as_nanos(), wall.elapsed().as_nanos());
+        println!("{cpu} {wall} {} {}", counts.kept, peak_memory()?);
+    }
+    Ok(())
+}
+
+fn peak_memory() -> Result<u64, Box<dyn std::error::Error>> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM")?;
+    Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? * 1024)
+}

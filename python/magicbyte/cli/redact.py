@@ -1,0 +1,114 @@
+"""`magicbyte redact`"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+from typing import TextIO
+
+import click
+
+from magicbyte.cli import engines, options
+
+__all__ = ["redact"]
+
+_FORMS: dict[str, Callable[[str], bytes]] = {
+    "text": str.encode,
+    "hex": bytes.fromhex,
+    "base64": lambda text: base64.b64decode(text, validate=True),
+}
+
+
+@click.command()
+@click.argument("source", metavar="SRC", type=click.Path(exists=True, file_okay=False))
+@click.argument("out", metavar="OUT", type=click.Path())
+@click.option(
+    "--key", "keys", multiple=True, metavar="KEY", help="Records with this key; may be given again."
+)
+@click.option(
+    "--key-file",
+    type=click.File("r", encoding="utf-8"),
+    metavar="FILE",
+    help="Records with one of the keys in this file, a key a line.",
+)
+@click.option(
+    "--key-form",
+    type=click.Choice(list(_FORMS)),
+    default="text",
+    show_default=True,
+    help="How keys are written.",
+)
+@click.option("--where", metavar="EXPR", help="Records for which this SQL expression is true; see below.")
+@click.option(
+    "--tombstones",
+    is_flag=True,
+    help="Keep key, offset and timestamp, drop value and headers, instead of the whole record.",
+)
+@options.topic_ids
+@engines.options
+@options.max_decompressed_bytes
+@options.threads
+@options.as_json
+def redact(
+    source: str,
+    out: str,
+    keys: tuple[str, ...],
+    key_file: TextIO | None,
+    key_form: str,
+    where: str | None,
+    tombstones: bool,
+    topic_ids: dict[str, str],
+    engine: str,
+    master: str | None,
+    conf: tuple[str, ...],
+    max_decompressed_bytes: int,
+    threads: int | None,
+    as_json: bool,
+) -> int:
+    """Write every partition at and below SRC into OUT without the records that are to be forgotten.
+
+    Their bytes are nowhere in OUT; all else stays as it is: offsets, sequences, transactions, and every
+    batch without such a record byte for byte. reconciliation.json says which offsets were redacted in
+    which segments, but neither keys nor EXPR. SRC is only read.
+
+    EXPR is SQLite's SQL over offset, timestamp (ms), key, value and headers. Keys and values in UTF-8 are
+    text, others and those with zero bytes blobs (X'0aff'), absent ones NULL; headers is a JSON array of [name,
+    value] pairs, and header(headers, 'name') the last value of that name. LIKE and GLOB look into blobs, too;
+    LIKE takes upper and lower case alike.
+
+    \b
+    magicbyte redact --key user-4711 /backup/kafka-logs out/
+    magicbyte redact --key-file users.txt --tombstones /backup/kafka-logs out/
+    magicbyte redact --where "value LIKE '%bob@example.com%' OR headers LIKE '%bob@example.com%'" logs/ out/
+    magicbyte redact --where "json_valid(value) AND value ->> '$.user.id' = 4711" logs/ out/
+    magicbyte redact --where "timestamp < 1700000000000 AND header(headers, 'tenant') = 'x'" logs/ out/
+    """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
+    from magicbyte.cli import report
+    from magicbyte.jobs.progress import terminal_progress
+    from magicbyte.jobs.redact import RedactOptions
+    from magicbyte.jobs.redact import redact as run
+
+    lines = [line.rstrip("\r\n") for line in key_file] if key_file else []
+    asked = RedactOptions(
+        keys=frozenset(_parse(key, key_form) for key in (*keys, *lines)),
+        where=where,
+        tombstones=tombstones,
+        max_decompressed_bytes=max_decompressed_bytes,
+        topic_ids=topic_ids,
+    )
+    with engines.chosen(f"magicbyte redact {source}", engine, master, conf, threads) as runner:
+        found = run([source], out, runner, asked, terminal_progress())
+    if as_json:
+        report.print_json(found)
+    else:
+        report.print_clean(found, out)
+    return report.exit_code(balanced=found["balanced"], problems=found["total"]["problems"])
+
+
+def _parse(key: str, form: str) -> bytes:
+    try:
+        return _FORMS[form](key)
+    except (ValueError, binascii.Error):
+        # Not the key itself: it may be what is to be forgotten.
+        raise click.UsageError(f"a key is not written in {form}") from None

@@ -1,0 +1,368 @@
+"""What compaction and redaction share: partitions in, partitions without some of their records out.
+
+list -> survey (tasks) -> plan (driver) -> keys, or what is selected (tasks) -> facts (driver)
+     -> groups of segments written anew (tasks) -> sidecars (driver)
+
+As for `jobs/rewrite.py`: the output gets its name last, the sources are only read, and the same input
+gives the same bytes on every engine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Protocol, TypedDict, cast
+
+from magicbyte import _core
+from magicbyte.jobs.accounting import Totals, total_of
+from magicbyte.jobs.engines import Engine, group_by_size
+from magicbyte.jobs.failure import JobError
+from magicbyte.jobs.model import Chunk, PartitionListing, PartitionReconciliation, Problem
+from magicbyte.jobs.output import Output
+from magicbyte.jobs.partitions import list_partitions
+from magicbyte.jobs.plan import Planned, count_of, plan_partitions, target_bytes
+from magicbyte.jobs.progress import Progress, format_bytes
+
+__all__ = ["CleanReport", "CleanedPartition", "Counts", "Group", "PassOne", "Passes", "Redacted", "clean"]
+
+_WHOLE_SEGMENTS = 1 << 62
+"""Chunks of this size: a segment each."""
+_LAST_OFFSET = (1 << 63) - 1
+
+
+class Counts(TypedDict):
+    """What became of records and batches."""
+
+    kept: int
+    superseded: int
+    """Dropped: their key has a later record."""
+    expired_tombstones: int
+    aborted: int
+    """Dropped: their transaction was aborted."""
+    keyless: int
+    """Dropped: they have no key."""
+    markers: int
+    """Control records dropped: nothing was left of their transaction, and their time was over."""
+    redacted: int
+    nulled: int
+    """Redacted to tombstones; they are among the kept."""
+    copied_batches: int
+    rewritten_batches: int
+    emptied_batches: int
+    """Of these only the header is left, for what it says about a producer or the log's end."""
+    dropped_batches: int
+
+
+class Redacted(TypedDict):
+    """Where redacted records stood in one segment of the source."""
+
+    segment: str
+    records: int
+    ranges: list[tuple[int, int]]
+    """First and last offset of each run."""
+
+
+class CleanedPartition(TypedDict):
+    """What was written of one partition."""
+
+    topic: str
+    partition: int
+    clean_until: int
+    """Behind the last offset that was cleaned: where a broker's cleaner goes on."""
+    counts: Counts
+    redacted: list[Redacted]
+    batches: int
+    size: int
+    """Bytes of all segments."""
+    segments: int
+
+
+class CleanReport(TypedDict):
+    """The content of `reconciliation.json`."""
+
+    magicbyte: str
+    sources: list[str]
+    options: dict[str, Any]
+    balanced: bool
+    """The sources add up, and every record of a good batch was written or is in another count."""
+    total: Totals
+    counts: Counts
+    partitions: list[PartitionReconciliation]
+    written: list[CleanedPartition]
+    problems: list[Problem]
+
+
+class CleanerChunk(TypedDict):
+    """A chunk on its way through the cleaner; hand it back to the core as it is."""
+
+    number: int
+    cleaned: bool
+    chunk: Chunk
+
+
+class Group(TypedDict):
+    """Neighbouring segments that become one; hand it back to the core as it is."""
+
+    base_offset: int
+    cleaned: bool
+    chunks: list[CleanerChunk]
+
+
+class Compaction(TypedDict):
+    """What becomes of a log's segments."""
+
+    clean_until: int
+    groups: list[Group]
+
+
+class IndexedKeys(TypedDict):
+    """What the first pass learned of a run of chunks."""
+
+    chunks: list[dict[str, Any]]
+    producers: list[dict[str, Any]]
+    files: list[str | None]
+
+
+class _Cleaned(TypedDict):
+    results: list[dict[str, Any]]
+    problems: list[Problem]
+    segments: list[dict[str, Any]]
+    counts: Counts
+    redacted: list[Redacted]
+
+
+@dataclass(frozen=True)
+class PassOne:
+    """A run of chunks to index."""
+
+    directory: str
+    """The partition's hidden directory."""
+    chunks: tuple[str, ...]
+    size: int
+    whole_log: int
+    """Bytes of the partition."""
+
+
+@dataclass(frozen=True)
+class PassTwo:
+    """A group to write."""
+
+    directory: str
+    group: str
+    indexed: tuple[str, ...]
+    facts: str
+    clean_until: int
+    found: Any
+    """What the middle of the job found for this partition."""
+    size: int
+
+
+class Passes(Protocol):
+    """What differs between compaction and redaction. It goes to the tasks with them."""
+
+    def plan(self, planned: Planned) -> Compaction:
+        """What becomes of the log's segments."""
+
+    def index(self, task: PassOne) -> str:
+        """Runs in a task: the first pass over a run of chunks."""
+
+    def between(
+        self,
+        engine: Engine,
+        logs: Sequence[tuple[Compaction, str, Sequence[IndexedKeys]]],
+        progress: Progress,
+    ) -> list[Any]:
+        """Runs in the driver: for each log what its second pass needs besides."""
+
+    def clean(self, task: PassTwo, directory: str) -> str:
+        """Runs in a task: the second pass over a group."""
+
+    @property
+    def expired_until(self) -> int | None:
+        """Producers last heard of at this time (ms) or before are forgotten."""
+
+
+@dataclass(frozen=True)
+class _Second:
+    passes: Passes
+
+    def __call__(self, task: PassTwo) -> str:
+        # An attempt has a directory of its own: of several, the driver takes the one it hears of.
+        try:
+            return self.passes.clean(task, os.path.join(task.directory, f"attempt-{uuid.uuid4().hex[:12]}"))
+        except ValueError as error:
+            # The files are not what they were.
+            raise JobError(str(error)) from error
+
+
+def clean(
+    sources: Sequence[str],
+    out: str,
+    engine: Engine,
+    passes: Passes,
+    progress: Progress,
+    *,
+    options: dict[str, Any],
+    topic_ids: dict[str, str],
+    files: Callable[[CleanReport], dict[str, str]] = lambda _report: {},
+) -> CleanReport:
+    """Writes every partition at and below `sources` anew into `out`, a directory a partition.
+
+    `options` are for the report; `files` gives what else belongs into `out`, by name.
+    """
+    listings = list_partitions(sources, distinct=True)
+    with Output(out, sources) as output:
+        plans = plan_partitions(listings, engine, chunk_bytes=_WHOLE_SEGMENTS, progress=progress)
+        compactions = [passes.plan(planned) for planned in plans]
+        places = [str(_core.begin_partition(output.target(listing))) for listing in listings]
+        indexed = _first_pass(compactions, places, engine, passes, progress)
+        logs = list(zip(compactions, places, indexed, strict=True))
+        found = passes.between(engine, logs, progress)
+        tasks = [
+            _second_tasks(compaction, place, answers, extra, passes)
+            for (compaction, place, answers), extra in zip(logs, found, strict=True)
+        ]
+        cleaned = _map(engine, _Second(passes), tasks, "write", progress)
+        results = [
+            [json.dumps(result) for one in of_log for result in cast(_Cleaned, one)["results"]]
+            for of_log in cleaned
+        ]
+        partitions = [
+            cast(PartitionReconciliation, json.loads(_core.reconcile(planned.text, of_log)))
+            for planned, of_log in zip(plans, results, strict=True)
+        ]
+        written = [
+            _finish(output.target(listing), listing, compaction, of_log, topic_ids)
+            for listing, compaction, of_log in zip(listings, compactions, cleaned, strict=True)
+        ]
+        report = CleanReport(
+            magicbyte=_core.__version__,
+            sources=list(sources),
+            options=options,
+            balanced=all(map(_adds_up, partitions, written)),
+            total=total_of(partitions),
+            counts=_sum([one["counts"] for one in written]),
+            partitions=partitions,
+            written=written,
+            problems=[
+                problem
+                for planned, of_log in zip(plans, cleaned, strict=True)
+                for problems in (planned.plan["problems"], *(one["problems"] for one in of_log))
+                for problem in problems
+            ],
+        )
+        output.commit(report, files(report))
+    return report
+
+
+def _map(
+    engine: Engine, function: Any, tasks: Sequence[Sequence[Any]], verb: str, progress: Progress
+) -> list[list[Any]]:
+    """Runs the tasks of all partitions; what they answer, parsed, by partition."""
+    flat = [task for of_log in tasks for task in of_log]
+    sizes = [task.size for task in flat]
+    name = f"magicbyte {verb}: {count_of(len(flat), 'task')}, {format_bytes(sum(sizes))}"
+    done = iter(engine.map(function, flat, name=name, sizes=sizes, progress=progress))
+    return [[json.loads(next(done)) for _ in of_log] for of_log in tasks]
+
+
+def _first_pass(
+    compactions: Sequence[Compaction],
+    places: Sequence[str],
+    engine: Engine,
+    passes: Passes,
+    progress: Progress,
+) -> list[list[IndexedKeys]]:
+    logs = [[chunk for group in one["groups"] for chunk in group["chunks"]] for one in compactions]
+    sizes = [[_size_of(chunk) for chunk in log] for log in logs]
+    target = target_bytes(sum(map(sum, sizes)), engine.parallelism)
+    tasks = [
+        [
+            PassOne(
+                place,
+                tuple(json.dumps(chunk) for chunk in run),
+                sum(map(_size_of, run)),
+                sum(own),
+            )
+            for run in group_by_size(log, own, target)
+        ]
+        for log, own, place in zip(logs, sizes, places, strict=True)
+    ]
+    return _map(engine, passes.index, tasks, "index", progress)
+
+
+def _size_of(chunk: CleanerChunk) -> int:
+    return chunk["chunk"]["end"] - chunk["chunk"]["start"]
+
+
+def _second_tasks(
+    compaction: Compaction, place: str, answers: Sequence[IndexedKeys], found: Any, passes: Passes
+) -> list[PassTwo]:
+    groups = compaction["groups"]
+    starts = [group["base_offset"] for group in groups]
+    bounds = [(first, behind - 1) for first, behind in pairwise([*starts, _LAST_OFFSET])]
+    facts = _core.log_facts(
+        [json.dumps(one["producers"]) for one in answers], bounds, expired_until=passes.expired_until
+    )
+    indexed = iter([json.dumps(chunk) for one in answers for chunk in one["chunks"]])
+    return [
+        PassTwo(
+            place,
+            json.dumps(group),
+            tuple(next(indexed) for _ in group["chunks"]),
+            own_facts,
+            compaction["clean_until"],
+            found,
+            sum(map(_size_of, group["chunks"])),
+        )
+        for group, own_facts in zip(groups, facts, strict=True)
+    ]
+
+
+def _finish(
+    target: str,
+    listing: PartitionListing,
+    compaction: Compaction,
+    answers: Sequence[_Cleaned],
+    topic_ids: dict[str, str],
+) -> CleanedPartition:
+    segments = [segment for answer in answers for segment in answer["segments"]]
+    if segments:
+        texts = [json.dumps(segment) for segment in segments]
+        try:
+            _core.finish_partition(target, texts, topic_id=topic_ids.get(listing["topic"]))
+        except ValueError as error:
+            # Segments that overlap behind forged headers, or no topic id.
+            raise JobError(f"{listing['path']}: {error}") from error
+    return CleanedPartition(
+        topic=listing["topic"],
+        partition=listing["partition"],
+        clean_until=compaction["clean_until"],
+        counts=_sum([answer["counts"] for answer in answers]),
+        redacted=[one for answer in answers for one in answer["redacted"]],
+        batches=sum(segment["batches"] for segment in segments),
+        size=sum(segment["size"] for segment in segments),
+        segments=len(segments),
+    )
+
+
+def _sum(counts: Sequence[Counts]) -> Counts:
+    names = Counts.__annotations__
+    return cast(Counts, {name: sum(cast(dict[str, int], one)[name] for one in counts) for name in names})
+
+
+def _adds_up(source: PartitionReconciliation, written: CleanedPartition) -> bool:
+    counts = written["counts"]
+    gone = (
+        counts["superseded"]
+        + counts["expired_tombstones"]
+        + counts["aborted"]
+        + counts["keyless"]
+        + counts["markers"]
+        + counts["redacted"]
+    )
+    return source["balanced"] and counts["kept"] + gone == source["announced"] - source["outside"]

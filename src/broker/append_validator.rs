@@ -1,0 +1,202 @@
+//! A leader's or follower's append up to the point where the bytes go to disk (`UnifiedLog.append`).
+
+use super::AppendOrigin;
+pub use super::analysis::check_produce_request;
+use super::analysis::{Analysis, analyze, check_batch_size};
+use super::append_config::AppendConfig;
+use super::append_error::{AppendError, ErrorCode};
+use super::assignment::{Assigned, Assigner, Assignment, set_headers};
+use crate::batches::Batches;
+use crate::error::{Error, ErrorKind, Result};
+use crate::record::TimestampType;
+
+/// Where and when an append happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Append {
+    /// Who appends.
+    pub origin: AppendOrigin,
+    /// The log's end: the offset the first record gets.
+    pub next_offset: i64,
+    /// The leader's epoch, which batches of magic 2 get; for a follower, the epoch it knows.
+    pub leader_epoch: i32,
+    /// The broker's time (ms).
+    pub now: i64,
+}
+
+/// What an append became (`LogAppendInfo`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AppendInfo {
+    /// Offset of the first record; `None` for a follower's batches of magic 0 and 1, which do not tell.
+    pub first_offset: Option<i64>,
+    /// Offset of the last record (inclusive).
+    pub last_offset: i64,
+    /// The largest timestamp (ms) of the records, -1 for none; the append time where that stands for it.
+    pub max_timestamp: i64,
+    /// Last offset of the first batch with the largest timestamp, -1 if no batch has one: what the time
+    /// index gets.
+    pub offset_of_max_timestamp: i64,
+    /// The append time (ms), if the topic's timestamps are the broker's.
+    pub log_append_time: Option<i64>,
+    /// What writing the records anew took.
+    pub stats: ConversionStats,
+}
+
+/// What checks and conversion took (`RecordValidationStats`, but for the time).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConversionStats {
+    /// Bytes of decompressed and of newly written records, headers of their batches included.
+    pub temporary_memory_bytes: u64,
+    /// Records that were written anew, as against checked where they stand.
+    pub records_converted: u64,
+}
+
+/// Checks appends and makes of them what is stored; codec contexts and buffers are kept between appends.
+///
+/// ```
+/// use magicbyte::broker::{Append, AppendConfig, AppendOrigin, AppendValidator};
+/// use magicbyte::{Compression, RecordsBuilder};
+///
+/// let mut builder = RecordsBuilder::v2(Compression::Lz4);
+/// builder.append(0, 1_700_000_000_000, None, Some(b"first"), &[])?;
+/// builder.append(1, 1_700_000_000_000, None, Some(b"second"), &[])?;
+/// let mut records = builder.build()?;
+///
+/// let mut validator = AppendValidator::new(AppendConfig::default())?;
+/// let origin = AppendOrigin::Client;
+/// let append = Append { origin, next_offset: 40, leader_epoch: 3, now: 1_700_000_000_500 };
+/// let info = validator.validate(&mut records, &append)?.expect("a whole batch");
+/// assert_eq!((info.first_offset, info.last_offset), (Some(40), 41));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct AppendValidator {
+    config: AppendConfig,
+    assigner: Assigner,
+}
+
+impl AppendValidator {
+    /// For a topic with this configuration.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnsupportedMagic`] and [`ErrorKind::InvalidOptions`] for what no topic can be set to, as
+    /// [`Compressor::with_level`](crate::Compressor::with_level) for the codec.
+    pub fn new(config: AppendConfig) -> Result<Self> {
+        if !(0..=2).contains(&config.message_format) {
+            return Err(Error::new(ErrorKind::UnsupportedMagic(config.message_format)));
+        }
+        if config.timestamp_type == TimestampType::NoTimestampType {
+            return Err(
+                ErrorKind::InvalidOptions("a topic's timestamps are CreateTime or LogAppendTime").into()
+            );
+        }
+        if config.timestamp_before_max_ms < 0 || config.timestamp_after_max_ms < 0 {
+            return Err(ErrorKind::InvalidOptions("the bounds of timestamps are not negative").into());
+        }
+        let assigner = Assigner::new(&config)?;
+        Ok(Self { config, assigner })
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn config(&self) -> &AppendConfig {
+        &self.config
+    }
+
+    /// Checks `records`, whole batches as a producer or leader sent them, and makes them what is
+    /// stored: a leader's offsets, epoch and timestamps are set in place, and where that cannot be (another
+    /// codec or magic, magic 0 inside of wrappers) the batch is written anew. A cut last batch is cut
+    /// off. `None`, and no bytes, if there is no whole batch.
+    ///
+    /// Keys and values are not looked at. A compressed batch is decompressed once.
+    ///
+    /// # Errors
+    /// [`AppendError`] with Kafka's name; `records` is then as it was.
+    pub fn validate(
+        &mut self,
+        records: &mut Vec<u8>,
+        append: &Append,
+    ) -> std::result::Result<Option<AppendInfo>, AppendError> {
+        let analysis = analyze(&self.config, records, append)?;
+        if analysis.valid_bytes == 0 {
+            records.clear();
+            return Ok(None);
+        }
+        let whole = &mut records[..analysis.valid_bytes];
+        let assignment = match append.origin.assigns_offsets() {
+            true => Some(self.assigner.assign(&self.config, whole, analysis.source, append)?),
+            false => None,
+        };
+        let Some(Assignment { batches, record_count, max_timestamp, stats }) = assignment else {
+            check_follows(&analysis, append)?;
+            self.check_segment_size(whole)?;
+            records.truncate(analysis.valid_bytes);
+            return Ok(Some(AppendInfo {
+                first_offset: analysis.first_offset,
+                last_offset: analysis.last_offset,
+                max_timestamp: analysis.max_timestamp,
+                offset_of_max_timestamp: offset_of_max_timestamp(records)?,
+                log_append_time: None,
+                stats: ConversionStats::default(),
+            }));
+        };
+        match batches {
+            Assigned::InPlace(walked) => {
+                self.check_segment_size(whole)?;
+                set_headers(&self.config, whole, &walked, append)?;
+                records.truncate(analysis.valid_bytes);
+            }
+            Assigned::Anew(written) => {
+                for batch in Batches::new(&written) {
+                    check_batch_size(&self.config, batch?.size_in_bytes())?;
+                }
+                self.check_segment_size(&written)?;
+                *records = written;
+            }
+        }
+        let append_time = self.config.timestamp_type == TimestampType::LogAppendTime;
+        Ok(Some(AppendInfo {
+            first_offset: Some(append.next_offset),
+            last_offset: append.next_offset + record_count - 1,
+            max_timestamp,
+            offset_of_max_timestamp: offset_of_max_timestamp(records)?,
+            log_append_time: append_time.then_some(append.now),
+            stats,
+        }))
+    }
+
+    fn check_segment_size(&self, batches: &[u8]) -> std::result::Result<(), AppendError> {
+        let (size, limit) = (batches.len(), self.config.segment_bytes);
+        if size as i64 <= i64::from(limit) {
+            return Ok(());
+        }
+        let why = format!("an append of {size} bytes is larger than segment.bytes, {limit}");
+        Err(AppendError::new(ErrorCode::RecordListTooLarge, why))
+    }
+}
+
+/// Offsets that somebody else gave begin where the log ends, or later; a leader gave its epoch, too
+/// (`LeaderEpochFileCache.assign`).
+fn check_follows(analysis: &Analysis, append: &Append) -> std::result::Result<(), AppendError> {
+    let (found, expected) = (analysis.first_or_last_offset, append.next_offset);
+    if analysis.without_epoch {
+        let why = "a leader's batches have its epoch (field partitionLeaderEpoch)";
+        return Err(AppendError::new(ErrorCode::InvalidRecord, why));
+    }
+    if found >= expected {
+        return Ok(());
+    }
+    let why = format!("the batches begin at offset {found}, the log ends at {expected}");
+    Err(AppendError::new(ErrorCode::UnknownServerError, why))
+}
+
+/// What the time index of an empty segment would get (`LogSegment.append`).
+fn offset_of_max_timestamp(batches: &[u8]) -> Result<i64> {
+    let (mut max_timestamp, mut offset) = (-1, -1);
+    for batch in Batches::new(batches) {
+        let batch = batch?;
+        if batch.max_timestamp() > max_timestamp {
+            (max_timestamp, offset) = (batch.max_timestamp(), batch.last_offset());
+        }
+    }
+    Ok(offset)
+}

@@ -1,0 +1,149 @@
+//! The bytes of a partition in memory: one segment, found by offset and time (`LogSegment`).
+
+use crate::batches::{Batch, Batches};
+use crate::compression::Decompressor;
+use crate::error::Result;
+
+/// `index.interval.bytes`: how dense the offset index is, which bounds what a fetch is told of aborted
+/// transactions.
+const INDEX_INTERVAL_BYTES: usize = 4096;
+
+/// A batch in the log.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stored {
+    pub(super) position: usize,
+    pub(super) size: usize,
+    /// Of magic 0 and 1 the last offset, too.
+    pub(super) base_offset: i64,
+    pub(super) last_offset: i64,
+    pub(super) max_timestamp: i64,
+}
+
+/// A record found by time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) timestamp: i64,
+    pub(super) offset: i64,
+    /// Of its batch; -1 in magic 0 and 1.
+    pub(super) leader_epoch: i32,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct SimulatedLog {
+    bytes: Vec<u8>,
+    batches: Vec<Stored>,
+    /// Last offset and position of some batches.
+    index: Vec<(i64, usize)>,
+    since_last_entry: usize,
+}
+
+impl SimulatedLog {
+    /// Bytes from this position on.
+    pub(super) fn slice(&self, position: usize, size: usize) -> &[u8] {
+        &self.bytes[position..position + size]
+    }
+
+    /// Bytes of the log.
+    pub(super) fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Appends whole batches.
+    pub(super) fn append(&mut self, batches: &[u8]) -> Result<()> {
+        for batch in Batches::at_position(batches, self.bytes.len() as u64) {
+            let batch = batch?;
+            let (position, size) = (batch.position() as usize, batch.size_in_bytes());
+            let (last_offset, max_timestamp) = (batch.last_offset(), batch.max_timestamp());
+            if self.since_last_entry > INDEX_INTERVAL_BYTES {
+                self.index.push((last_offset, position));
+                self.since_last_entry = 0;
+            }
+            self.since_last_entry += size;
+            let base_offset = batch.stored_offset();
+            self.batches.push(Stored { position, size, base_offset, last_offset, max_timestamp });
+        }
+        self.bytes.extend_from_slice(batches);
+        Ok(())
+    }
+
+    /// The batches that end at this offset or behind it.
+    fn batches_from(&self, offset: i64) -> &[Stored] {
+        let first = self.batches.iter().position(|batch| batch.last_offset >= offset);
+        &self.batches[first.unwrap_or(self.batches.len())..]
+    }
+
+    /// The batch that has this offset, or the next.
+    pub(super) fn find(&self, offset: i64) -> Option<Stored> {
+        self.batches_from(offset).first().copied()
+    }
+
+    /// The bytes of the batches that end at this offset or behind it.
+    pub(super) fn bytes_from(&self, offset: i64) -> &[u8] {
+        &self.bytes[self.find(offset).map_or(self.bytes.len(), |batch| batch.position)..]
+    }
+
+    /// An offset that no batch before `end` (a position) reaches, as the index knows it; `None` for the log's
+    /// end (`OffsetIndex.fetchUpperBoundOffset`).
+    pub(super) fn upper_bound(&self, end: usize) -> Option<i64> {
+        self.index.iter().find(|(_, position)| *position >= end).map(|(offset, _)| *offset)
+    }
+
+    /// Drops the batch that has this offset, and those behind it.
+    pub(super) fn truncate(&mut self, offset: i64) {
+        let kept = self.batches.len() - self.batches_from(offset).len();
+        let end = self.batches.get(kept).map_or(self.bytes.len(), |batch| batch.position);
+        self.batches.truncate(kept);
+        self.bytes.truncate(end);
+        self.index.retain(|(last_offset, _)| *last_offset < offset);
+        self.since_last_entry = 0;
+    }
+
+    /// The first record from `start_offset` on that is not older (`FileRecords.searchForTimestamp`).
+    pub(super) fn find_by_time(
+        &self,
+        timestamp: i64,
+        start_offset: i64,
+        decompressor: &mut Decompressor,
+    ) -> Result<Option<Found>> {
+        for batch in self.batches.iter().filter(|batch| batch.max_timestamp >= timestamp) {
+            let takes = |time, offset| time >= timestamp && offset >= start_offset;
+            let found = self.find_in(batch, decompressor, takes)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The first record with the time of the first batch with the largest (`RecordBatch.offsetOfMaxTimestamp`).
+    pub(super) fn find_max_timestamp(&self, decompressor: &mut Decompressor) -> Result<Option<Found>> {
+        let max = self.batches.iter().map(|batch| batch.max_timestamp).max().filter(|max| *max >= 0);
+        match self.batches.iter().find(|batch| Some(batch.max_timestamp) == max) {
+            Some(batch) => self.find_in(batch, decompressor, |time, _| time == batch.max_timestamp),
+            None => Ok(None),
+        }
+    }
+
+    /// The first record of the batch whose time and offset are taken.
+    fn find_in(
+        &self,
+        stored: &Stored,
+        decompressor: &mut Decompressor,
+        takes: impl Fn(i64, i64) -> bool,
+    ) -> Result<Option<Found>> {
+        let bytes = &self.bytes[stored.position..stored.position + stored.size];
+        let batch = Batch::from_frame(bytes, stored.position as u64)?;
+        let leader_epoch = match &batch {
+            Batch::V2(v2) => v2.partition_leader_epoch(),
+            Batch::Legacy(_) => -1,
+        };
+        for record in batch.records(decompressor)? {
+            let record = record?;
+            let (timestamp, offset) = (record.timestamp(), record.offset());
+            if takes(timestamp, offset) {
+                return Ok(Some(Found { timestamp, offset, leader_epoch }));
+            }
+        }
+        Ok(None)
+    }
+}

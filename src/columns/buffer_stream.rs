@@ -1,0 +1,101 @@
+//! Batches in memory as Arrow: one at a time, or as a stream.
+
+use std::borrow::BorrowMut;
+
+use ::bytes::Bytes;
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
+
+use super::batch_decoder::{BatchDecoder, Checks, Framed};
+use super::record_columns::RecordColumns;
+use super::schema::records_schema;
+use super::selection::Selection;
+use super::stream::{Failure, Source, Stream, StreamOptions};
+use crate::Decompressor;
+use crate::batches::Batches;
+use crate::error::{Error, Result};
+
+fn decoder<D: BorrowMut<Decompressor>>(
+    options: &StreamOptions,
+    decompressor: D,
+    check_crcs: bool,
+) -> BatchDecoder<D> {
+    let columns = RecordColumns::new(&options.columns, options.flavour, "", 0);
+    let checks = Checks { batches: check_crcs, messages: check_crcs };
+    BatchDecoder::new(columns, decompressor, checks)
+}
+
+/// The records of one batch (`data`, a whole frame) as Arrow columns; checks the CRC if asked. Control
+/// records are none of a consumer's, but of one batch that was asked for they are given.
+///
+/// # Errors
+/// As [`Batch::verify`](crate::Batch::verify) and [`Batch::records`](crate::Batch::records).
+pub fn batch_to_arrow(
+    data: &Bytes,
+    position: u64,
+    decompressor: &mut Decompressor,
+    options: &StreamOptions,
+    check_crcs: bool,
+) -> Result<RecordBatch> {
+    let mut decoder = decoder(options, decompressor, check_crcs);
+    let framed = Framed { data: data.clone(), position, selection: options.selection, segment: None };
+    decoder.add_any(&framed)?;
+    Ok(decoder.take().unwrap_or_else(|| RecordBatch::new_empty(schema_of(options))))
+}
+
+fn schema_of(options: &StreamOptions) -> SchemaRef {
+    records_schema(&options.columns, options.flavour)
+}
+
+/// A stream of Arrow batches over framed bytes: data records only, as a consumer sees them.
+/// Cheap until the first batch is asked for.
+#[derive(Debug)]
+pub struct BatchStream(Stream<Buffer>);
+
+impl BatchStream {
+    /// Over `data` from its start. Of the columns, `topic`, `partition` and `segment` say nothing here.
+    #[must_use]
+    pub fn new(data: Bytes, options: StreamOptions, check_crcs: bool, max_decompressed_bytes: usize) -> Self {
+        let source = Buffer { data, position: 0, selection: options.selection };
+        let (schema, threads) = (schema_of(&options), options.threads);
+        let decoder = move || decoder(&options, Decompressor::with_limit(max_decompressed_bytes), check_crcs);
+        Self(Stream::new(source, schema, threads, decoder))
+    }
+}
+
+#[derive(Debug)]
+struct Buffer {
+    data: Bytes,
+    position: usize,
+    selection: Selection,
+}
+
+impl Source for Buffer {
+    fn next(&mut self) -> std::result::Result<Option<Framed>, Failure> {
+        let start = self.position;
+        let Some(batch) = Batches::at_position(&self.data[start..], start as u64).next().transpose()? else {
+            return Ok(None);
+        };
+        self.position += batch.size_in_bytes();
+        let data = self.data.slice(start..self.position);
+        Ok(Some(Framed { data, position: start as u64, selection: self.selection, segment: None }))
+    }
+
+    fn bad(&mut self, _: &Framed, error: Error) -> std::result::Result<(), Failure> {
+        Err(error.into())
+    }
+}
+
+impl Iterator for BatchStream {
+    type Item = std::result::Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next()
+    }
+}
+
+impl RecordBatchReader for BatchStream {
+    fn schema(&self) -> SchemaRef {
+        self.0.schema()
+    }
+}

@@ -1,0 +1,477 @@
+//! The second pass: a group of segments written as one, without what is superseded, expired or to be
+//! forgotten (`Cleaner.cleanInto`, `MemoryRecords.filterTo`).
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use super::super::{
+    BatchCounts, ChunkReader, ChunkResult, Disposition, LogError, LogResult, PartitionWriter, Problem,
+    SegmentBatch, SegmentSummary, WriteOptions,
+};
+use super::compaction::{CleanerChunk, SegmentGroup};
+use super::facts::LogFacts;
+use super::index::{IndexedChunk, numbered};
+use super::places::LastRecords;
+use super::sound::SoundBatch;
+use crate::batches::{Batch, Batches};
+use crate::convert::{Encoder, Fate, empty_of};
+use crate::error::{ErrorKind, Result};
+use crate::{ControlType, Decompressor, RECORD_BATCH_OVERHEAD};
+
+/// Which records go.
+#[derive(Clone, Debug)]
+pub enum Rule {
+    /// All but the last of each key.
+    Compact {
+        /// The time (ms) it is.
+        now: i64,
+        /// `delete.retention.ms`.
+        delete_retention_ms: i64,
+        /// The lists of [`super::reduce_keys`], all of the log.
+        lists: Vec<PathBuf>,
+    },
+    /// Those that are selected.
+    Redact(Selection),
+}
+
+/// Records to be forgotten: by key, by offset.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Records with one of these keys.
+    pub keys: HashSet<Vec<u8>>,
+    /// Records with one of these offsets.
+    pub offsets: HashSet<i64>,
+    /// They stay as tombstones: key, offset and timestamp, but no value and no headers.
+    pub tombstones: bool,
+}
+
+/// How groups are written.
+#[derive(Clone, Debug)]
+pub struct CleanOptions {
+    /// Which records go.
+    pub rule: Rule,
+    /// Where cleaning ends: the batch before it is kept, if need be without records.
+    pub clean_until: i64,
+    /// The cap on one batch, stored or decompressed.
+    pub max_decompressed_bytes: usize,
+    /// How segments are indexed. A group is one segment, unless offsets or positions say no.
+    pub write: WriteOptions,
+}
+
+/// What became of records and batches.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct CleanCounts {
+    /// Records written.
+    pub kept: u64,
+    /// Records dropped: their key has a later one.
+    pub superseded: u64,
+    /// Tombstones dropped: their time was over.
+    pub expired_tombstones: u64,
+    /// Records dropped: their transaction was aborted.
+    pub aborted: u64,
+    /// Records dropped: they have no key.
+    pub keyless: u64,
+    /// Control records dropped: nothing was left of their transaction, and their time was over.
+    pub markers: u64,
+    /// Records dropped because they were selected.
+    pub redacted: u64,
+    /// Records written as tombstones because they were selected (they count as kept, too).
+    pub nulled: u64,
+    /// Batches copied as they were.
+    pub copied_batches: u64,
+    /// Batches written anew.
+    pub rewritten_batches: u64,
+    /// Batches of which only the header is left.
+    pub emptied_batches: u64,
+    /// Batches that are gone.
+    pub dropped_batches: u64,
+}
+
+/// Offsets of one segment (inclusive) whose records were selected.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct RedactedOffsets {
+    /// The segment's file name.
+    pub segment: String,
+    /// How many records.
+    pub records: u64,
+    /// First and last offset of each run.
+    pub ranges: Vec<(i64, i64)>,
+}
+
+/// What came of a group.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Cleaned {
+    /// The accounts of each chunk.
+    pub results: Vec<ChunkResult>,
+    /// Damage, and batches that could only be copied.
+    pub problems: Vec<Problem>,
+    /// What was written, for [`super::super::finish_partition`].
+    pub segments: Vec<SegmentSummary>,
+    /// The sums.
+    pub counts: CleanCounts,
+    /// Where redacted records stood.
+    pub redacted: Vec<RedactedOffsets>,
+}
+
+/// Writes a group of segments as one in `directory`, which is there even if nothing is left.
+/// `indexed` is what the first pass learned of the group's chunks.
+///
+/// # Errors
+/// [`LogError::Io`]; [`LogError::Usage`] if the files are not what they were in the first pass. Damage is
+/// no error.
+pub fn clean_group(
+    group: &SegmentGroup,
+    indexed: &[IndexedChunk],
+    facts: &LogFacts,
+    directory: &Path,
+    options: &CleanOptions,
+) -> LogResult<Cleaned> {
+    let write = WriteOptions { segment_bytes: i32::MAX as u32, segment_ms: None, ..options.write };
+    let mut cleaner = Cleaner {
+        encoder: Encoder::default(),
+        decompressor: Decompressor::with_limit(options.max_decompressed_bytes),
+        facts,
+        options,
+        writer: PartitionWriter::create(directory, group.base_offset, write)?,
+        fates: Vec::new(),
+        last: LastRecords::default(),
+        record: 0,
+        cleaned: Cleaned::default(),
+    };
+    for (chunk, indexed) in group.chunks.iter().zip(indexed) {
+        cleaner.chunk(chunk, indexed)?;
+    }
+    let Cleaner { writer, mut cleaned, .. } = cleaner;
+    cleaned.segments = writer.finish()?;
+    for segment in &cleaned.segments {
+        let path = Path::new(&segment.directory).join(format!("{:020}.log", segment.base_offset));
+        set_modified(&path, group.modified_ms).map_err(|e| LogError::io(&path, e))?;
+    }
+    Ok(cleaned)
+}
+
+/// A broker goes by a segment's age where batches have no time.
+fn set_modified(path: &Path, modified_ms: i64) -> io::Result<()> {
+    match u64::try_from(modified_ms) {
+        Ok(time) => {
+            File::options().write(true).open(path)?.set_modified(UNIX_EPOCH + Duration::from_millis(time))
+        }
+        Err(_) => Ok(()),
+    }
+}
+
+struct Cleaner<'a> {
+    encoder: Encoder,
+    decompressor: Decompressor,
+    facts: &'a LogFacts,
+    options: &'a CleanOptions,
+    writer: PartitionWriter,
+    /// Of the records of the batch at hand.
+    fates: Vec<Fate>,
+    /// Of the chunk at hand.
+    last: LastRecords,
+    /// Number of the next record of the chunk.
+    record: u64,
+    cleaned: Cleaned,
+}
+
+/// What became of a batch.
+struct Outcome {
+    counts: BatchCounts,
+    sums: CleanCounts,
+    /// Its records can not be written anew: it was copied whole.
+    unordered: bool,
+}
+
+impl Cleaner<'_> {
+    fn chunk(&mut self, cleaner: &CleanerChunk, indexed: &IndexedChunk) -> LogResult<()> {
+        let chunk = &cleaner.chunk;
+        let io = |error: io::Error| LogError::io(Path::new(&chunk.path), error);
+        let limit = self.options.max_decompressed_bytes;
+        let mut reader = ChunkReader::open(chunk.clone(), true, limit).map_err(io)?;
+        self.record = 0;
+        if let (Rule::Compact { lists, .. }, true) = (&self.options.rule, cleaner.cleaned) {
+            self.last = LastRecords::of(cleaner.number, indexed.records, lists)?;
+        }
+        self.cleaned.redacted.push(RedactedOffsets { segment: chunk.segment.clone(), ..Default::default() });
+        let mut out = Vec::new();
+        while let Some((data, disposition)) = reader.next_batch().map_err(io)? {
+            out.clear();
+            match data.batch().and_then(|batch| self.batch(&batch, disposition, cleaner, &mut out)) {
+                Ok(outcome) => {
+                    if numbered(disposition) && outcome.counts.outside == 0 {
+                        self.record += outcome.counts.announced;
+                    }
+                    if outcome.unordered {
+                        self.note_unordered(cleaner, &data);
+                    }
+                    self.cleaned.counts.add(&outcome.sums);
+                    let last_offset = data.batch().map_or(0, |batch| batch.last_offset());
+                    reader.good(&data, last_offset, disposition, outcome.counts);
+                    for batch in Batches::new(&out).flatten() {
+                        self.writer.append(&batch)?;
+                    }
+                }
+                Err(error) => reader.bad(&data, &error),
+            }
+        }
+        self.cleaned.problems.extend(reader.take_problems());
+        // Redaction may have to give up a batch that the first pass, which does not know whom it looks for,
+        // took for good.
+        let is_same = match self.options.rule {
+            Rule::Compact { .. } => reader.result() == &indexed.result,
+            Rule::Redact(_) => reader.result().good_batches <= indexed.result.good_batches,
+        };
+        if !is_same {
+            return Err(LogError::Usage(format!("{}: changed while it was read", chunk.path)));
+        }
+        self.cleaned.results.push(reader.result().clone());
+        if self.cleaned.redacted.last().is_some_and(|redacted| redacted.records == 0) {
+            self.cleaned.redacted.pop();
+        }
+        Ok(())
+    }
+
+    fn note_unordered(&mut self, cleaner: &CleanerChunk, data: &SegmentBatch) {
+        let (start, size) = (data.position(), data.data().len() as u64);
+        let Ok(batch) = data.batch() else { return };
+        let error = batch.place(
+            ErrorKind::InvalidRecord("the records' offsets do not rise: copied as it is, not cleaned").into(),
+        );
+        self.cleaned.problems.push(Problem::of_range(&cleaner.chunk, start, start + size, &error));
+    }
+
+    /// Appends what stays of the batch to `out`.
+    fn batch(
+        &mut self,
+        batch: &Batch<'_>,
+        disposition: Disposition,
+        cleaner: &CleanerChunk,
+        out: &mut Vec<u8>,
+    ) -> Result<Outcome> {
+        // Borrowed apart from the rest, which judges the records.
+        let mut decompressor = std::mem::take(&mut self.decompressor);
+        let sound = SoundBatch::read(batch, &mut decompressor, cleaner.chunk.start_offset);
+        let outcome = sound.and_then(|sound| self.judge(&sound, disposition, cleaner, out));
+        self.decompressor = decompressor;
+        outcome
+    }
+
+    fn judge(
+        &mut self,
+        sound: &SoundBatch<'_, '_>,
+        disposition: Disposition,
+        cleaner: &CleanerChunk,
+        out: &mut Vec<u8>,
+    ) -> Result<Outcome> {
+        let mut outcome = Outcome { counts: sound.counts, sums: CleanCounts::default(), unordered: false };
+        if sound.is_outside {
+            return Ok(outcome);
+        }
+        let batch = sound.decoded.batch;
+        let stays = match &self.options.rule {
+            _ if !cleaner.cleaned => None,
+            Rule::Redact(selection) => {
+                let redacted = self.cleaned.redacted.last_mut();
+                redact(sound, selection, disposition, &mut self.fates, redacted, &mut outcome.sums)
+            }
+            Rule::Compact { .. } if !sound.rises => {
+                outcome.unordered = true;
+                None
+            }
+            Rule::Compact { now, delete_retention_ms, .. } => {
+                let times = (*now, *delete_retention_ms);
+                Some(self.compact(sound, disposition, cleaner, times, &mut outcome.sums))
+            }
+        };
+        let sums = &mut outcome.sums;
+        match stays {
+            Some(Stays::Anew { delete_horizon_ms }) => {
+                self.encoder.retain(&sound.decoded, &self.fates, delete_horizon_ms, out)?;
+                sums.kept += self.fates.iter().filter(|&&fate| fate != Fate::Drop).count() as u64;
+                sums.rewritten_batches += 1;
+            }
+            Some(Stays::Nothing) if self.must_stay(batch) => {
+                empty_of(&sound.decoded, out)?;
+                sums.emptied_batches += 1;
+            }
+            Some(Stays::Nothing) => sums.dropped_batches += 1,
+            Some(Stays::Whole) | None => {
+                out.extend_from_slice(batch.as_bytes());
+                sums.kept += sound.counts.announced;
+                sums.copied_batches += 1;
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// Without records the batch still says what a broker needs: a producer's last sequence or epoch, or
+    /// where the log ends.
+    fn must_stay(&self, batch: &Batch<'_>) -> bool {
+        let tells = match batch {
+            Batch::V2(batch) => batch.producer_id() >= 0 && self.facts.is_last_of_producer(batch),
+            Batch::Legacy(_) => false,
+        };
+        tells || batch.last_offset().checked_add(1) == Some(self.options.clean_until)
+    }
+
+    fn compact(
+        &mut self,
+        sound: &SoundBatch<'_, '_>,
+        disposition: Disposition,
+        cleaner: &CleanerChunk,
+        (now, delete_retention_ms): (i64, i64),
+        sums: &mut CleanCounts,
+    ) -> Stays {
+        let batch = sound.decoded.batch;
+        let horizon = match batch {
+            Batch::V2(batch) => batch.delete_horizon_ms(),
+            Batch::Legacy(_) => None,
+        };
+        let count = sound.counts.announced;
+        let mut marker_of_empty = false;
+        match disposition {
+            Disposition::Aborted => {
+                sums.aborted += count;
+                return Stays::Nothing;
+            }
+            Disposition::Control => {
+                marker_of_empty = match sound.control {
+                    // Emptied before.
+                    None => count == 0,
+                    Some(ControlType::Abort | ControlType::Commit) => {
+                        !self.facts.has_data(batch.stored_offset())
+                    }
+                    Some(_) => false,
+                };
+                if marker_of_empty && horizon.is_some_and(|horizon| horizon <= now) {
+                    sums.markers += count;
+                    return Stays::Nothing;
+                }
+            }
+            Disposition::Rows => {}
+        }
+        let tombstones_stay = match batch {
+            Batch::V2(_) => horizon.is_none_or(|horizon| now < horizon),
+            Batch::Legacy(_) => cleaner.retain_legacy_tombstones,
+        };
+        self.fates.clear();
+        let mut has_tombstones = false;
+        for (record, number) in sound.records.iter().zip(self.record..) {
+            let dropped = match record.key {
+                _ if disposition == Disposition::Control => None,
+                None => Some(&mut sums.keyless),
+                Some(_) if !self.last.contains(number) => Some(&mut sums.superseded),
+                Some(_) if !record.has_value && !tombstones_stay => Some(&mut sums.expired_tombstones),
+                Some(_) => None,
+            };
+            has_tombstones |= dropped.is_none() && !record.has_value;
+            self.fates.push(if dropped.is_some() { Fate::Drop } else { Fate::Keep });
+            if let Some(sum) = dropped {
+                *sum += 1;
+            }
+        }
+        if self.fates.iter().all(|&fate| fate == Fate::Drop) {
+            return Stays::Nothing;
+        }
+        let sets_horizon = (has_tombstones || marker_of_empty) && horizon.is_none();
+        if batch.magic() == 2 && !sets_horizon && self.fates.iter().all(|&fate| fate == Fate::Keep) {
+            return Stays::Whole;
+        }
+        let new = sets_horizon.then(|| now.saturating_add(delete_retention_ms));
+        Stays::Anew { delete_horizon_ms: new.or(horizon) }
+    }
+}
+
+/// What stays of a batch, by its records' fates.
+enum Stays {
+    Whole,
+    Anew { delete_horizon_ms: Option<i64> },
+    Nothing,
+}
+
+/// None: the batch has nothing to do with the selection.
+fn redact(
+    sound: &SoundBatch<'_, '_>,
+    selection: &Selection,
+    disposition: Disposition,
+    fates: &mut Vec<Fate>,
+    redacted: Option<&mut RedactedOffsets>,
+    sums: &mut CleanCounts,
+) -> Option<Stays> {
+    let batch = sound.decoded.batch;
+    if sound.records.is_empty() {
+        // Nobody reads what may stand behind the header of a batch without records.
+        return (batch.size_in_bytes() > RECORD_BATCH_OVERHEAD).then_some(Stays::Nothing);
+    }
+    if disposition == Disposition::Control {
+        return None;
+    }
+    let selected = if selection.tombstones { Fate::Null } else { Fate::Drop };
+    fates.clear();
+    fates.extend(sound.records.iter().map(|record| {
+        let is_selected = selection.offsets.contains(&record.offset)
+            || record.key.is_some_and(|key| selection.keys.contains(key));
+        if is_selected { selected } else { Fate::Keep }
+    }));
+    let count = fates.iter().filter(|&&fate| fate != Fate::Keep).count() as u64;
+    if count == 0 {
+        return None;
+    }
+    *(if selection.tombstones { &mut sums.nulled } else { &mut sums.redacted }) += count;
+    if let Some(redacted) = redacted {
+        redacted.records += count;
+        for (record, _) in sound.records.iter().zip(&*fates).filter(|(_, fate)| **fate != Fate::Keep) {
+            match redacted.ranges.last_mut() {
+                Some((_, last)) if last.checked_add(1) == Some(record.offset) => *last = record.offset,
+                _ => redacted.ranges.push((record.offset, record.offset)),
+            }
+        }
+    }
+    if fates.iter().all(|&fate| fate == Fate::Drop) {
+        return Some(Stays::Nothing);
+    }
+    let delete_horizon_ms = match batch {
+        Batch::V2(batch) => batch.delete_horizon_ms(),
+        Batch::Legacy(_) => None,
+    };
+    Some(Stays::Anew { delete_horizon_ms })
+}
+
+impl CleanCounts {
+    /// Adds up.
+    pub fn add(&mut self, other: &Self) {
+        let Self {
+            kept,
+            superseded,
+            expired_tombstones,
+            aborted,
+            keyless,
+            markers,
+            redacted,
+            nulled,
+            copied_batches,
+            rewritten_batches,
+            emptied_batches,
+            dropped_batches,
+        } = other;
+        self.kept += kept;
+        self.superseded += superseded;
+        self.expired_tombstones += expired_tombstones;
+        self.aborted += aborted;
+        self.keyless += keyless;
+        self.markers += markers;
+        self.redacted += redacted;
+        self.nulled += nulled;
+        self.copied_batches += copied_batches;
+        self.rewritten_batches += rewritten_batches;
+        self.emptied_batches += emptied_batches;
+        self.dropped_batches += dropped_batches;
+    }
+}

@@ -1,0 +1,70 @@
+//! A batch that every pass over a log takes for good, or none does.
+
+use super::super::BatchCounts;
+use crate::batches::Batch;
+use crate::convert::Decoded;
+use crate::error::{ErrorKind, Result};
+use crate::state::ProducerEvent;
+use crate::{ControlType, Decompressor};
+
+/// What a pass looks at of a record.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RecordFacts<'b> {
+    pub(super) offset: i64,
+    pub(super) key: Option<&'b [u8]>,
+    pub(super) has_value: bool,
+}
+
+/// A batch that decodes in full.
+pub(super) struct SoundBatch<'b, 'a> {
+    pub(super) decoded: Decoded<'b, 'a>,
+    pub(super) records: Vec<RecordFacts<'b>>,
+    pub(super) counts: BatchCounts,
+    /// Its offsets are in an earlier segment: it is not part of the log.
+    pub(super) is_outside: bool,
+    /// Whether the records' offsets rise: else the batch can be copied, but not written anew.
+    pub(super) rises: bool,
+    pub(super) event: Option<ProducerEvent>,
+    /// What a control batch's first record is: only that counts, as in Kafka.
+    pub(super) control: Option<ControlType>,
+}
+
+impl<'b, 'a> SoundBatch<'b, 'a> {
+    /// Reads all records; those before `start` are in an earlier segment.
+    pub(super) fn read(
+        batch: &'b Batch<'a>,
+        decompressor: &'b mut Decompressor,
+        start: Option<i64>,
+    ) -> Result<Self> {
+        let event = match batch {
+            Batch::V2(batch) => ProducerEvent::of(batch, decompressor)?,
+            Batch::Legacy(_) => None,
+        };
+        let mut records: Vec<RecordFacts<'b>> = Vec::new();
+        let mut rises = true;
+        let decoded = Decoded::visiting(batch, decompressor, |record| {
+            let offset = record.offset();
+            rises &= records.last().is_none_or(|last| last.offset < offset);
+            records.push(RecordFacts { offset, key: record.key(), has_value: record.value().is_some() });
+        })?;
+        let Decoded { count, first_offset, last_offset, .. } = decoded;
+        let mut counts = BatchCounts { announced: count.into(), outside: 0, first_offset, last_offset };
+        counts.check_wrapper(batch)?;
+        let begins = match batch {
+            Batch::V2(batch) => batch.base_offset(),
+            Batch::Legacy(_) => first_offset.unwrap_or(batch.stored_offset()),
+        };
+        let is_outside = start.is_some_and(|start| begins < start);
+        if let Some(start) = start.filter(|_| is_outside) {
+            if batch.last_offset() >= start {
+                let found = batch.stored_offset();
+                return Err(batch.place(ErrorKind::OffsetOutOfOrder { found, expected: start }.into()));
+            }
+            counts.outside = counts.announced;
+        }
+        let first = records.first().filter(|_| batch.is_control());
+        let control = first.and_then(|first| first.key).map(ControlType::parse).transpose();
+        let control = control.map_err(|e| batch.place(e))?;
+        Ok(Self { decoded, records, counts, is_outside, rises, event, control })
+    }
+}

@@ -1,0 +1,211 @@
+//! What may be looked at because of damage: a budget that keeps a reader linear in its file, and
+//! checksums of ranges of the file, which stay cheap where many long ranges overlap.
+
+use std::io;
+use std::ops::Range;
+
+use super::blocks::Blocks;
+use crate::batches::{Batch, Frame, HEADER_SIZE_UP_TO_MAGIC};
+use crate::bytes::cursor::be;
+use crate::bytes::range_checksum::Algorithm;
+use crate::record::RECORD_BATCH_OVERHEAD;
+
+/// How far behind damage evidence is gathered. Kafka's own limit of a batch is 1 MiB by default.
+pub(super) const REACH: usize = 4 << 20;
+/// Bytes a reader may look at because of damage, per byte it passed, beyond what it starts with.
+const PER_BYTE: u64 = 4;
+const TO_START_WITH: u64 = 16 * REACH as u64;
+/// Prefixes of a file are kept this far apart: 1 MiB of them a GiB.
+const STRIDE: u64 = 4 << 10;
+/// What is read at once.
+const PIECE: u64 = 64 << 10;
+
+/// The checksum in a header, and that of the batch's bytes as far as they were looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OwnChecksum {
+    pub(super) algorithm: Algorithm,
+    pub(super) stored: u32,
+    computed: u32,
+    /// Where the bytes it covers begin, counted from the batch; they end where the batch does.
+    pub(super) start: u64,
+    /// Up to where they were looked at, counted from the batch.
+    pub(super) covered: u64,
+}
+
+impl OwnChecksum {
+    pub(super) fn read(header: &[u8]) -> Option<Self> {
+        let magic = *header.get(HEADER_SIZE_UP_TO_MAGIC - 1)?;
+        let (algorithm, at, start) = match magic {
+            2 if header.len() >= RECORD_BATCH_OVERHEAD => (Algorithm::Castagnoli, 17, 21),
+            0 | 1 => (Algorithm::Ieee, 12, 16),
+            _ => return None,
+        };
+        let stored = be!(header, at, u32);
+        Some(Self { algorithm, stored, computed: 0, start, covered: start })
+    }
+
+    /// Goes on to `position` in the file; returns how many bytes that took.
+    pub(super) fn extend(&mut self, blocks: &mut Blocks, damage: u64, position: u64) -> io::Result<u64> {
+        let from = self.covered;
+        while damage + self.covered < position {
+            let rest = position - damage - self.covered;
+            let piece = blocks.peek(damage + self.covered, rest.min(PIECE) as usize)?;
+            if piece.is_empty() {
+                break;
+            }
+            self.add(self.algorithm.checksum(&piece), piece.len() as u64);
+        }
+        Ok(self.covered - from)
+    }
+
+    pub(super) fn add(&mut self, checksum: u32, length: u64) {
+        self.computed = self.algorithm.join(self.computed, checksum, length);
+        self.covered += length;
+    }
+
+    pub(super) fn holds(&self) -> bool {
+        self.computed == self.stored && self.covered > self.start
+    }
+}
+
+/// One a reader.
+#[derive(Debug)]
+pub(super) struct Evidence {
+    /// Where the reader began.
+    start: u64,
+    spent: u64,
+    castagnoli: FileChecksum,
+    ieee: FileChecksum,
+}
+
+impl Evidence {
+    pub(super) fn new(start: u64) -> Self {
+        Self {
+            start,
+            spent: 0,
+            castagnoli: FileChecksum::new(Algorithm::Castagnoli, start),
+            ieee: FileChecksum::new(Algorithm::Ieee, start),
+        }
+    }
+
+    /// Bytes that may still be looked at for damage at `position`.
+    pub(super) fn left(&self, position: u64) -> u64 {
+        let passed = position.saturating_sub(self.start);
+        (TO_START_WITH + passed.saturating_mul(PER_BYTE)).saturating_sub(self.spent)
+    }
+
+    /// How far behind damage at `position` to look: less and less where damage comes often.
+    pub(super) fn reach(&self, position: u64) -> u64 {
+        (self.left(position) / 8).min(REACH as u64)
+    }
+
+    pub(super) fn spend(&mut self, bytes: u64) {
+        self.spent = self.spent.saturating_add(bytes);
+    }
+
+    /// The checksum of a range of the file, for damage at `damage`. None: the file has become shorter.
+    pub(super) fn checksum(
+        &mut self,
+        blocks: &mut Blocks,
+        algorithm: Algorithm,
+        range: Range<u64>,
+        damage: u64,
+    ) -> io::Result<Option<u32>> {
+        let length = range.end.saturating_sub(range.start);
+        if length <= self.left(damage) {
+            self.spend(length);
+            return whole(blocks, algorithm, range);
+        }
+        match algorithm {
+            Algorithm::Castagnoli => self.castagnoli.of(blocks, range),
+            Algorithm::Ieee => self.ieee.of(blocks, range),
+        }
+    }
+
+    /// Whether a batch of at most `max_size` bytes whose CRC holds stands at `position`, where `header`
+    /// was read.
+    pub(super) fn is_sound(
+        &mut self,
+        blocks: &mut Blocks,
+        header: &[u8],
+        position: u64,
+        max_size: usize,
+        damage: u64,
+    ) -> io::Result<bool> {
+        let size = match Frame::read(header) {
+            Ok(Frame::Whole { size }) => size as u64,
+            Ok(Frame::Cut { needed }) => header.len() as u64 + needed,
+            Err(_) => return Ok(false),
+        };
+        let end = position + size;
+        if size > max_size as u64 || end > blocks.size() || Batch::from_header(header, position).is_err() {
+            return Ok(false);
+        }
+        let Some(own) = OwnChecksum::read(header) else { return Ok(false) };
+        if own.algorithm == Algorithm::Castagnoli && size < RECORD_BATCH_OVERHEAD as u64 {
+            return Ok(false);
+        }
+        let computed = self.checksum(blocks, own.algorithm, position + own.start..end, damage)?;
+        Ok(computed == Some(own.stored))
+    }
+}
+
+/// The checksum of a range, from its bytes.
+fn whole(blocks: &mut Blocks, algorithm: Algorithm, range: Range<u64>) -> io::Result<Option<u32>> {
+    let (mut at, mut checksum) = (range.start, 0);
+    while at < range.end {
+        let piece = blocks.peek(at, (range.end - at).min(PIECE) as usize)?;
+        if piece.is_empty() {
+            return Ok(None);
+        }
+        checksum = algorithm.join(checksum, algorithm.checksum(&piece), piece.len() as u64);
+        at += piece.len() as u64;
+    }
+    Ok(Some(checksum))
+}
+
+/// As `RangeChecksum`, of a file: prefixes are computed as far as they are needed, once.
+#[derive(Debug)]
+struct FileChecksum {
+    algorithm: Algorithm,
+    start: u64,
+    /// `[i]` is the checksum of the first `i * STRIDE` bytes from `start` on.
+    prefixes: Vec<u32>,
+}
+
+impl FileChecksum {
+    fn new(algorithm: Algorithm, start: u64) -> Self {
+        Self { algorithm, start, prefixes: vec![0] }
+    }
+
+    fn of(&mut self, blocks: &mut Blocks, range: Range<u64>) -> io::Result<Option<u32>> {
+        let (start, length) = (range.start, range.end - range.start);
+        if length <= 2 * STRIDE || start < self.start {
+            return whole(blocks, self.algorithm, range);
+        }
+        let (Some(before), Some(to_end)) = (self.prefix(blocks, start)?, self.prefix(blocks, range.end)?)
+        else {
+            return Ok(None);
+        };
+        Ok(Some(self.algorithm.join(before, to_end, length)))
+    }
+
+    fn prefix(&mut self, blocks: &mut Blocks, end: u64) -> io::Result<Option<u32>> {
+        let strides = ((end - self.start) / STRIDE) as usize;
+        while self.prefixes.len() <= strides {
+            let known = self.prefixes.len() - 1;
+            let at = self.start + known as u64 * STRIDE;
+            let piece = blocks.peek(at, PIECE as usize)?;
+            if (piece.len() as u64) < STRIDE {
+                return Ok(None);
+            }
+            for stride in piece.chunks_exact(STRIDE as usize) {
+                let before = self.prefixes[self.prefixes.len() - 1];
+                self.prefixes.push(self.algorithm.join(before, self.algorithm.checksum(stride), STRIDE));
+            }
+        }
+        let at = self.start + strides as u64 * STRIDE;
+        let rest = whole(blocks, self.algorithm, at..end)?;
+        Ok(rest.map(|rest| self.algorithm.join(self.prefixes[strides], rest, end - at)))
+    }
+}

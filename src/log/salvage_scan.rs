@@ -1,0 +1,249 @@
+//! The scan behind damage: batches whose CRC holds and whose offsets go on.
+//!
+//! They form islands: batches end to end. An island that stands in a value (its length is written right
+//! before it), whose offsets the bad batch's header claims for itself, or that contradicts more bytes of
+//! later islands than it has, is none of the log's.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::RangeInclusive;
+
+use ::bytes::Bytes;
+
+use super::blocks::Blocks;
+use super::evidence::{Evidence, OwnChecksum};
+use super::salvage::Limits;
+use crate::batches::{Batch, HEADER_SIZE_UP_TO_MAGIC};
+use crate::bytes::cursor::be;
+use crate::bytes::range_checksum::{Algorithm, RangeChecksum};
+use crate::record::RECORD_BATCH_OVERHEAD;
+
+/// A batch whose CRC holds; its offsets may have no place in the log.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate {
+    pub(super) start: u64,
+    end: u64,
+    pub(super) first: i64,
+    last: i64,
+    /// The bytes right before it.
+    before: [u8; 5],
+}
+
+impl Candidate {
+    /// What a length written right before the batch would be: a varint of magic 2, or a legacy size.
+    fn lengths_before(&self) -> impl Iterator<Item = u64> {
+        let before = self.before;
+        let varint = (1..=5).filter_map(move |size| {
+            // Only the shortest form: a longer one ends in a zero byte, as most records do.
+            let bytes = &before[5 - size..];
+            if size > 1 && bytes[size - 1] == 0 {
+                return None;
+            }
+            let (value, end) = crate::decode_varint(bytes, 0).ok()?;
+            (end == size).then_some(value)
+        });
+        let legacy = i64::from(be!(&before, 1, i32));
+        varint.chain(std::iter::once(legacy)).filter_map(|length| u64::try_from(length).ok())
+    }
+}
+
+/// One pass over the bytes behind the damage, in windows.
+pub(super) struct Scan {
+    limits: Limits,
+    proof: Option<OwnChecksum>,
+    damage: u64,
+    /// Where the last sound batch ends, whether the log can take it or not: it is not looked into.
+    passed: u64,
+    pub(super) found: Vec<Candidate>,
+}
+
+impl Scan {
+    pub(super) fn new(damage: u64, header: &[u8], limits: &Limits) -> Self {
+        let proof = OwnChecksum::read(header);
+        Self { limits: *limits, proof, damage, passed: damage + 1, found: Vec::new() }
+    }
+
+    /// Whether the bad batch's own checksum can still tell where it ends.
+    pub(super) fn may_prove(&self) -> bool {
+        self.proof.is_some()
+    }
+
+    /// Whether the bad batch ends, by its own checksum, where the last window did.
+    pub(super) fn proves_what_it_passed(&self) -> bool {
+        self.proof.is_some_and(|proof| proof.holds())
+    }
+
+    /// Looks for batches that begin in the window's first `starts` bytes. Some: one of them is where
+    /// the bad batch ends, by its own checksum.
+    pub(super) fn window(
+        &mut self,
+        evidence: &mut Evidence,
+        blocks: &mut Blocks,
+        window: &Bytes,
+        at: u64,
+        starts: usize,
+    ) -> io::Result<Option<u64>> {
+        let mut castagnoli = RangeChecksum::new(Algorithm::Castagnoli, window);
+        let mut ieee = RangeChecksum::new(Algorithm::Ieee, window);
+        // Where the bad batch's own checksum goes on in this window.
+        let covered = self.proof.map_or(0, |proof| (self.damage + proof.covered).saturating_sub(at) as usize);
+        let extended = |proof: &OwnChecksum, to: usize, ranges: &mut RangeChecksum<'_>| {
+            let mut proof = *proof;
+            if to > covered {
+                proof.add(ranges.of(covered, to), (to - covered) as u64);
+            }
+            proof
+        };
+        // A candidate's first byte stands 16 before its magic.
+        let mut next = self.passed.saturating_sub(at) as usize;
+        while let Some(hit) =
+            window.get(next + HEADER_SIZE_UP_TO_MAGIC - 1..).and_then(|rest| memchr::memchr3(0, 1, 2, rest))
+        {
+            let start = next + hit;
+            if start >= starts {
+                break;
+            }
+            next = start + 1;
+            let Some(candidate) = self.candidate(&window[start..], at + start as u64) else { continue };
+            let ranges =
+                if window[start + HEADER_SIZE_UP_TO_MAGIC - 1] == 2 { &mut castagnoli } else { &mut ieee };
+            let Some(end) = self.check(evidence, blocks, &candidate, window, start, ranges)? else {
+                continue;
+            };
+            if let Some(proof) = &self.proof {
+                let ranges =
+                    if proof.algorithm == Algorithm::Castagnoli { &mut castagnoli } else { &mut ieee };
+                if candidate.start - self.damage <= self.limits.max_batch_size as u64
+                    && extended(proof, start, ranges).holds()
+                {
+                    return Ok(Some(candidate.start));
+                }
+            }
+            next = start + end;
+            self.passed = at + next as u64;
+            let mut before = [0; 5];
+            for (index, byte) in before.iter_mut().enumerate() {
+                *byte = (start + index).checked_sub(5).map_or(0, |i| window[i]);
+            }
+            self.found.push(Candidate { before, ..candidate });
+        }
+        if let Some(proof) = self.proof {
+            let ranges = if proof.algorithm == Algorithm::Castagnoli { &mut castagnoli } else { &mut ieee };
+            self.proof = Some(extended(&proof, starts, ranges));
+        }
+        Ok(None)
+    }
+
+    /// A header that could be a batch's, by its fields; its offset may have no place in the log.
+    fn candidate(&self, data: &[u8], position: u64) -> Option<Candidate> {
+        let first = be!(data, 0, i64);
+        let size = 12 + usize::try_from(be!(data, 8, i32)).ok()?;
+        let smallest = match data[HEADER_SIZE_UP_TO_MAGIC - 1] {
+            2 => RECORD_BATCH_OVERHEAD,
+            _ => 12 + crate::legacy::RECORD_OVERHEAD_V0,
+        };
+        if size < smallest || size > self.limits.max_batch_size || data.len() < smallest {
+            return None;
+        }
+        let last = Batch::from_header(&data[..smallest], position).ok()?.last_offset();
+        (last >= first).then_some(Candidate {
+            start: position,
+            end: position + size as u64,
+            first,
+            last,
+            before: [0; 5],
+        })
+    }
+
+    /// The candidate's size if its CRC holds.
+    fn check(
+        &self,
+        evidence: &mut Evidence,
+        blocks: &mut Blocks,
+        candidate: &Candidate,
+        window: &[u8],
+        start: usize,
+        ranges: &mut RangeChecksum<'_>,
+    ) -> io::Result<Option<usize>> {
+        let size = (candidate.end - candidate.start) as usize;
+        if candidate.end > blocks.size() {
+            return Ok(None);
+        }
+        let Some(own) = OwnChecksum::read(&window[start..window.len().min(start + RECORD_BATCH_OVERHEAD)])
+        else {
+            return Ok(None);
+        };
+        if start + size <= window.len() {
+            let sound = ranges.of(start + own.start as usize, start + size) == own.stored;
+            return Ok(sound.then_some(size));
+        }
+        let covered = candidate.start + own.start..candidate.end;
+        let computed = evidence.checksum(blocks, own.algorithm, covered, self.damage)?;
+        Ok((computed == Some(own.stored)).then_some(size))
+    }
+}
+
+/// Batches end to end, offsets rising.
+struct Island {
+    start: u64,
+    end: u64,
+    first: i64,
+    last: i64,
+}
+
+/// Of the batches found, in file order, the first that belongs to the log; offsets that are not
+/// `possible` belong to the bad batch, or have no place in the log.
+pub(super) fn choose(found: &[Candidate], possible: &RangeInclusive<i64>) -> Option<u64> {
+    let mut islands: Vec<Island> = Vec::new();
+    let mut rest = found;
+    while let [first, ..] = rest {
+        // What a length in front spans is a value: batches that were sent as data.
+        let links = rest.windows(2).take_while(|pair| pair[0].end == pair[1].start).count();
+        let in_value = first
+            .lengths_before()
+            .filter_map(|length| rest[..=links].iter().position(|c| c.end - first.start == length))
+            .max();
+        let (joined, behind) = rest.split_at(links + 1);
+        let real = &joined[in_value.map_or(0, |last| last + 1)..];
+        rest = behind;
+        for batch in real.iter().filter(|b| b.first >= *possible.start() && b.last <= *possible.end()) {
+            match islands.last_mut() {
+                Some(island) if island.end == batch.start && island.last < batch.first => {
+                    (island.end, island.last) = (batch.end, batch.last);
+                }
+                _ => islands.push(Island {
+                    start: batch.start,
+                    end: batch.end,
+                    first: batch.first,
+                    last: batch.last,
+                }),
+            }
+        }
+    }
+    heaviest_chain(&islands)
+}
+
+/// Islands that contradict each other's offsets cannot all be the log's: those that together have
+/// most bytes are. Gives the start of the first of them.
+fn heaviest_chain(islands: &[Island]) -> Option<u64> {
+    // By the last offset of a chain: its bytes, and where it starts; bytes rise with the offset.
+    let mut chains: BTreeMap<i64, (u64, u64)> = BTreeMap::new();
+    for island in islands {
+        let before = chains.range(..island.first).next_back().map(|(_, &chain)| chain);
+        let (bytes, start) = before.unwrap_or((0, island.start));
+        let bytes = bytes + (island.end - island.start);
+        let beaten = chains.range(..=island.last).next_back().is_some_and(|(_, chain)| chain.0 >= bytes);
+        if !beaten {
+            let worse: Vec<i64> = chains
+                .range(island.last..)
+                .take_while(|(_, c)| c.0 <= bytes)
+                .map(|(&last, _)| last)
+                .collect();
+            for last in worse {
+                chains.remove(&last);
+            }
+            chains.insert(island.last, (bytes, start));
+        }
+    }
+    chains.into_values().next_back().map(|(_, start)| start)
+}

@@ -1,0 +1,127 @@
+//! `to_arrow` of logs and of batches in memory: an object that gives Arrow streams.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ::bytes::Bytes;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+use super::arrow::{parse_columns, requested, schema_capsule, stream_capsule};
+use super::jobs::to_json;
+use crate::columns::{
+    BatchStream, Findings, Flavour, LogStream, RecordColumn, Selection, StreamOptions, records_schema,
+};
+use crate::log::{PartitionLog, ReadOptions};
+
+/// More threads than this are a mistake.
+const MAX_THREADS: usize = 256;
+
+/// What `to_arrow` is asked for, in the words of its Python signature.
+pub(super) struct Asked {
+    pub(super) columns: Option<Vec<String>>,
+    pub(super) views: bool,
+    pub(super) selection: Selection,
+    pub(super) threads: usize,
+}
+
+impl Asked {
+    pub(super) fn options(self, py: Python<'_>) -> PyResult<StreamOptions> {
+        if !(1..=MAX_THREADS).contains(&self.threads) {
+            return Err(PyValueError::new_err(format!(
+                "threads {}: expected 1 to {MAX_THREADS}",
+                self.threads
+            )));
+        }
+        let columns = match self.columns {
+            Some(names) => parse_columns(py, &names)?,
+            None => RecordColumn::CONSUMED.to_vec(),
+        };
+        let flavour = if self.views { Flavour::Views } else { Flavour::Millis };
+        Ok(StreamOptions { columns, flavour, selection: self.selection, threads: self.threads })
+    }
+}
+
+/// A buffer does not know whose partition it is of.
+pub(super) fn columns_of_a_buffer(options: &StreamOptions) -> PyResult<()> {
+    match options.columns.iter().find(|column| !is_in_a_buffer(**column)) {
+        Some(column) => {
+            let name = column.name();
+            Err(PyValueError::new_err(format!("no column {name:?} here: a buffer is of no partition")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn is_in_a_buffer(column: RecordColumn) -> bool {
+    !matches!(column, RecordColumn::Topic | RecordColumn::Partition | RecordColumn::Segment)
+}
+
+pub(super) enum Origin {
+    Buffer { data: Bytes, check_crcs: bool, max_decompressed_bytes: usize },
+    Log { log: PartitionLog, read: ReadOptions },
+}
+
+/// Records as columns: a fresh Arrow stream a call.
+#[pyclass(frozen, name = "ArrowStream", module = "magicbyte")]
+pub(super) struct PyArrowStream {
+    origin: Origin,
+    options: StreamOptions,
+    findings: Arc<Mutex<Findings>>,
+}
+
+impl PyArrowStream {
+    pub(super) fn new(origin: Origin, options: StreamOptions) -> PyResult<Self> {
+        if matches!(origin, Origin::Buffer { .. }) {
+            columns_of_a_buffer(&options)?;
+        }
+        Ok(Self { origin, options, findings: Arc::default() })
+    }
+
+    fn findings(&self) -> MutexGuard<'_, Findings> {
+        self.findings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl PyArrowStream {
+    pub(super) fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, &records_schema(&self.options.columns, self.options.flavour))
+    }
+
+    /// A fresh stream from the beginning; nothing is read before its first batch is asked for.
+    #[pyo3(signature = (requested_schema = None))]
+    pub(super) fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let mut options = self.options.clone();
+        if let Some((columns, flavour)) = requested(requested_schema.as_ref())
+            && (matches!(self.origin, Origin::Log { .. }) || columns.iter().all(|c| is_in_a_buffer(*c)))
+        {
+            (options.columns, options.flavour) = (columns, flavour);
+        }
+        match &self.origin {
+            Origin::Buffer { data, check_crcs, max_decompressed_bytes } => {
+                let stream = BatchStream::new(data.clone(), options, *check_crcs, *max_decompressed_bytes);
+                stream_capsule(py, Box::new(stream))
+            }
+            Origin::Log { log, read } => {
+                let stream = LogStream::new(log.clone(), *read, options, Arc::clone(&self.findings));
+                stream_capsule(py, Box::new(stream))
+            }
+        }
+    }
+
+    /// What the last stream left out so far, as JSON.
+    fn problems(&self) -> PyResult<String> {
+        to_json(&self.findings().problems)
+    }
+
+    /// Nothing is read from this offset on: what was asked for, or the last stable offset.
+    #[getter]
+    fn end_offset(&self) -> Option<i64> {
+        self.findings().end_offset
+    }
+}

@@ -1,0 +1,128 @@
+//! Appends as a broker takes them.
+
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::errors::{append_to_py, to_py};
+use super::view::content;
+use crate::broker::{
+    Append, AppendConfig, AppendInfo, AppendOrigin, AppendValidator, TargetCompression,
+    check_produce_request as check,
+};
+use crate::{Compression, TimestampType};
+
+/// The topic's configuration, by Kafka's defaults where left out.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(super) struct ConfigFields {
+    max_message_bytes: i32,
+    segment_bytes: i32,
+    compacted: bool,
+    log_append_time: bool,
+    timestamp_before_max_ms: i64,
+    timestamp_after_max_ms: i64,
+    compression: Option<u8>,
+    level: Option<i32>,
+    message_format: i8,
+    max_decompressed_bytes: usize,
+}
+
+impl ConfigFields {
+    pub(super) fn config(self, py: Python<'_>) -> PyResult<AppendConfig> {
+        let compression = match self.compression {
+            None => TargetCompression::Producer,
+            Some(id) => {
+                let codec = Compression::from_id(id).map_err(|e| to_py(py, &e))?;
+                TargetCompression::Codec(codec, self.level)
+            }
+        };
+        let timestamp_type = match self.log_append_time {
+            true => TimestampType::LogAppendTime,
+            false => TimestampType::CreateTime,
+        };
+        Ok(AppendConfig {
+            max_message_bytes: self.max_message_bytes,
+            segment_bytes: self.segment_bytes,
+            compacted: self.compacted,
+            timestamp_type,
+            timestamp_before_max_ms: self.timestamp_before_max_ms,
+            timestamp_after_max_ms: self.timestamp_after_max_ms,
+            compression,
+            message_format: self.message_format,
+            max_decompressed_bytes: self.max_decompressed_bytes,
+        })
+    }
+}
+
+/// `AppendOrigin` by its number.
+pub(super) fn origin(number: u8) -> PyResult<AppendOrigin> {
+    Ok(match number {
+        0 => AppendOrigin::Replication,
+        1 => AppendOrigin::Coordinator,
+        2 => AppendOrigin::Client,
+        3 => AppendOrigin::RaftLeader,
+        _ => return Err(PyValueError::new_err(format!("there is no origin {number}"))),
+    })
+}
+
+/// The fields of `AppendInfo` in their order, but for the records.
+pub(super) type InfoFields = (Option<i64>, i64, i64, i64, Option<i64>, u64, u64);
+
+pub(super) fn info_fields(info: &AppendInfo) -> InfoFields {
+    (
+        info.first_offset,
+        info.last_offset,
+        info.max_timestamp,
+        info.offset_of_max_timestamp,
+        info.log_append_time,
+        info.stats.temporary_memory_bytes,
+        info.stats.records_converted,
+    )
+}
+
+/// Checks appends and makes of them what is stored.
+#[pyclass(frozen, name = "AppendValidatorCore", module = "magicbyte._core")]
+pub(super) struct PyAppendValidator(Mutex<AppendValidator>);
+
+#[pymethods]
+impl PyAppendValidator {
+    #[new]
+    fn new(py: Python<'_>, config: ConfigFields) -> PyResult<Self> {
+        let validator = AppendValidator::new(config.config(py)?).map_err(|e| to_py(py, &e))?;
+        Ok(Self(Mutex::new(validator)))
+    }
+
+    /// The bytes to be stored and what became of them; None if there is no whole batch.
+    fn validate<'py>(
+        &self,
+        py: Python<'py>,
+        records: &Bound<'py, PyAny>,
+        origin_number: u8,
+        next_offset: i64,
+        leader_epoch: i32,
+        now: i64,
+    ) -> PyResult<Option<(Bound<'py, PyBytes>, InfoFields)>> {
+        let mut records = content(records)?.into_owned();
+        let append = Append { origin: origin(origin_number)?, next_offset, leader_epoch, now };
+        let validated = py.detach(|| {
+            let mut validator = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            validator.validate(&mut records, &append)
+        });
+        let info = validated.map_err(|e| append_to_py(py, &e))?;
+        Ok(info.map(|info| (PyBytes::new(py, &records), info_fields(&info))))
+    }
+}
+
+/// The checks of a produce request's records.
+#[pyfunction]
+pub(super) fn check_produce_request(
+    py: Python<'_>,
+    records: &Bound<'_, PyAny>,
+    version: i16,
+) -> PyResult<()> {
+    let records = content(records)?;
+    check(&records, version).map_err(|e| append_to_py(py, &e))
+}

@@ -1,0 +1,181 @@
+//! Compaction and redaction, a step a function; everything between them is JSON.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+
+use super::errors::log_to_py;
+use super::jobs::{parse, to_json};
+use crate::DEFAULT_MAX_DECOMPRESSED_BYTES;
+use crate::log::{
+    self, CleanOptions, CleanerChunk, CompactOptions, DEFAULT_INDEX_INTERVAL_BYTES, IndexedChunk,
+    KeyMapOptions, LogFacts, Rule, SegmentGroup, Selection, WriteOptions,
+};
+
+/// Decides what is cleaned of a log, and into which segments.
+#[pyfunction]
+#[pyo3(signature = (
+    plan, listing, *, now, delete_retention_ms = CompactOptions::default().delete_retention_ms,
+    min_compaction_lag_ms = 0, until_offset = None, all = false, first_dirty_offset = None,
+    segment_bytes = CompactOptions::default().segment_bytes,
+    segment_index_bytes = CompactOptions::default().segment_index_bytes
+))]
+#[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
+pub(super) fn plan_compaction(
+    py: Python<'_>,
+    plan: &str,
+    listing: &str,
+    now: i64,
+    delete_retention_ms: i64,
+    min_compaction_lag_ms: i64,
+    until_offset: Option<i64>,
+    all: bool,
+    first_dirty_offset: Option<i64>,
+    segment_bytes: u64,
+    segment_index_bytes: u64,
+) -> PyResult<String> {
+    let options = CompactOptions {
+        now,
+        delete_retention_ms,
+        min_compaction_lag_ms,
+        until_offset,
+        all,
+        first_dirty_offset,
+        segment_bytes,
+        segment_index_bytes,
+    };
+    let compaction = log::plan_compaction(&parse(plan)?, &parse(listing)?, &options);
+    to_json(&compaction.map_err(|e| log_to_py(py, &e))?)
+}
+
+/// Every segment of a log by itself.
+#[pyfunction]
+pub(super) fn plan_redaction(py: Python<'_>, plan: &str) -> PyResult<String> {
+    to_json(&log::plan_redaction(&parse(plan)?).map_err(|e| log_to_py(py, &e))?)
+}
+
+/// The first pass over a run of chunks.
+#[pyfunction]
+#[pyo3(signature = (
+    chunks, directory = None, *, seed = 0, memory = 64 << 20, parts = 16,
+    max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES
+))]
+pub(super) fn index_keys(
+    py: Python<'_>,
+    chunks: Vec<String>,
+    directory: Option<PathBuf>,
+    seed: u64,
+    memory: usize,
+    parts: usize,
+    max_decompressed_bytes: usize,
+) -> PyResult<String> {
+    let chunks: PyResult<Vec<CleanerChunk>> = chunks.iter().map(|chunk| parse(chunk)).collect();
+    let chunks = chunks?;
+    let options = KeyMapOptions { seed, memory, parts };
+    let keys = directory.as_deref().map(|directory| (directory, options));
+    let indexed = py.detach(|| log::index_keys(&chunks, keys, max_decompressed_bytes));
+    to_json(&indexed.map_err(|e| log_to_py(py, &e))?)
+}
+
+/// Reduces spilled keys to lists of places.
+#[pyfunction]
+#[pyo3(signature = (files, directory, *, seed, memory = 64 << 20))]
+pub(super) fn reduce_keys(
+    py: Python<'_>,
+    files: Vec<PathBuf>,
+    directory: PathBuf,
+    seed: u64,
+    memory: usize,
+) -> PyResult<Vec<PathBuf>> {
+    let options = KeyMapOptions { seed, memory, parts: 16 };
+    py.detach(|| log::reduce_keys(&files, &directory, options)).map_err(|e| log_to_py(py, &e))
+}
+
+/// What a log says about producers and transactions, for each group.
+#[pyfunction]
+#[pyo3(signature = (producers, groups, *, expired_until = None))]
+pub(super) fn log_facts(
+    producers: Vec<String>,
+    groups: Vec<(i64, i64)>,
+    expired_until: Option<i64>,
+) -> PyResult<Vec<String>> {
+    let producers: PyResult<Vec<_>> = producers.iter().map(|events| parse(events)).collect();
+    let facts = LogFacts::of(&producers?, expired_until);
+    groups.iter().map(|&(first, last)| to_json(&facts.between(first, last))).collect()
+}
+
+/// The second pass over a group of segments: all but the last record of each key goes.
+#[pyfunction]
+#[pyo3(signature = (
+    group, indexed, facts, directory, *, lists, clean_until, now, delete_retention_ms,
+    max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    index_interval_bytes = DEFAULT_INDEX_INTERVAL_BYTES
+))]
+#[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
+pub(super) fn compact_group(
+    py: Python<'_>,
+    group: &str,
+    indexed: Vec<String>,
+    facts: &str,
+    directory: PathBuf,
+    lists: Vec<PathBuf>,
+    clean_until: i64,
+    now: i64,
+    delete_retention_ms: i64,
+    max_decompressed_bytes: usize,
+    index_interval_bytes: u32,
+) -> PyResult<String> {
+    let options = CleanOptions {
+        rule: Rule::Compact { now, delete_retention_ms, lists },
+        clean_until,
+        max_decompressed_bytes,
+        write: WriteOptions { index_interval_bytes, ..WriteOptions::default() },
+    };
+    clean_group(py, group, &indexed, facts, directory, &options)
+}
+
+/// The second pass over a group of segments: selected records go.
+#[pyfunction]
+#[pyo3(signature = (
+    group, indexed, facts, directory, *, keys, offsets, tombstones, clean_until,
+    max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    index_interval_bytes = DEFAULT_INDEX_INTERVAL_BYTES
+))]
+#[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
+pub(super) fn redact_group(
+    py: Python<'_>,
+    group: &str,
+    indexed: Vec<String>,
+    facts: &str,
+    directory: PathBuf,
+    keys: Vec<Vec<u8>>,
+    offsets: HashSet<i64>,
+    tombstones: bool,
+    clean_until: i64,
+    max_decompressed_bytes: usize,
+    index_interval_bytes: u32,
+) -> PyResult<String> {
+    let options = CleanOptions {
+        rule: Rule::Redact(Selection { keys: keys.into_iter().collect(), offsets, tombstones }),
+        clean_until,
+        max_decompressed_bytes,
+        write: WriteOptions { index_interval_bytes, ..WriteOptions::default() },
+    };
+    clean_group(py, group, &indexed, facts, directory, &options)
+}
+
+fn clean_group(
+    py: Python<'_>,
+    group: &str,
+    indexed: &[String],
+    facts: &str,
+    directory: PathBuf,
+    options: &CleanOptions,
+) -> PyResult<String> {
+    let group: SegmentGroup = parse(group)?;
+    let indexed: PyResult<Vec<IndexedChunk>> = indexed.iter().map(|chunk| parse(chunk)).collect();
+    let (indexed, facts) = (indexed?, parse(facts)?);
+    let cleaned = py.detach(|| log::clean_group(&group, &indexed, &facts, &directory, options));
+    to_json(&cleaned.map_err(|e| log_to_py(py, &e))?)
+}

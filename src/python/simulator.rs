@@ -1,0 +1,182 @@
+//! A partition in memory.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::broker::{ConfigFields, InfoFields, info_fields, origin};
+use super::errors::{append_to_py, to_py};
+use super::view::content;
+use crate::broker::{
+    AbortedTransaction, AppendError, Appended, IsolationLevel, OffsetSpec, PartitionSimulator, TransactionEnd,
+};
+
+/// A partition that takes appends and serves fetches.
+#[pyclass(frozen, name = "PartitionSimulatorCore", module = "magicbyte._core")]
+pub(super) struct PySimulator(Mutex<PartitionSimulator>);
+
+/// Records, high watermark, last stable offset, log start, aborted transactions: producer and first offset.
+type FetchedFields<'py> = (Bound<'py, PyBytes>, i64, i64, i64, Vec<(i64, i64)>);
+/// Producer, epoch, last sequence, last offset, timestamp, coordinator epoch, open transaction's first offset.
+type ProducerFields = (i64, i16, i32, i64, i64, i32, Option<i64>);
+
+impl PySimulator {
+    fn lock(&self) -> MutexGuard<'_, PartitionSimulator> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn append_by(
+        &self,
+        py: Python<'_>,
+        append: impl FnOnce(&mut PartitionSimulator) -> Result<Appended, AppendError> + Send,
+    ) -> PyResult<(InfoFields, bool)> {
+        let appended = py.detach(|| append(&mut self.lock())).map_err(|e| append_to_py(py, &e))?;
+        Ok((info_fields(&appended.info), appended.duplicate))
+    }
+}
+
+fn isolation(level: &str) -> PyResult<IsolationLevel> {
+    match level {
+        "read_uncommitted" => Ok(IsolationLevel::ReadUncommitted),
+        "read_committed" => Ok(IsolationLevel::ReadCommitted),
+        _ => Err(PyValueError::new_err(format!(
+            "isolation_level is \"read_uncommitted\" or \"read_committed\", not {level:?}"
+        ))),
+    }
+}
+
+#[pymethods]
+impl PySimulator {
+    #[new]
+    fn new(py: Python<'_>, config: ConfigFields) -> PyResult<Self> {
+        let simulator = PartitionSimulator::new(config.config(py)?).map_err(|e| to_py(py, &e))?;
+        Ok(Self(Mutex::new(simulator)))
+    }
+
+    /// A producer's request.
+    fn produce(
+        &self,
+        py: Python<'_>,
+        records: &Bound<'_, PyAny>,
+        version: i16,
+    ) -> PyResult<(InfoFields, bool)> {
+        let records = content(records)?;
+        self.append_by(py, |partition| partition.produce(&records, version))
+    }
+
+    /// Batches of somebody.
+    fn append(
+        &self,
+        py: Python<'_>,
+        records: &Bound<'_, PyAny>,
+        origin_number: u8,
+    ) -> PyResult<(InfoFields, bool)> {
+        let (records, origin) = (content(records)?, origin(origin_number)?);
+        self.append_by(py, |partition| partition.append(&records, origin))
+    }
+
+    /// A marker.
+    fn end_transaction(
+        &self,
+        py: Python<'_>,
+        producer_id: i64,
+        producer_epoch: i16,
+        committed: bool,
+        coordinator_epoch: i32,
+        transaction_version: i16,
+    ) -> PyResult<(InfoFields, bool)> {
+        let end =
+            TransactionEnd { producer_id, producer_epoch, committed, coordinator_epoch, transaction_version };
+        self.append_by(py, |partition| partition.end_transaction(end))
+    }
+
+    /// Batches from an offset on.
+    fn fetch<'py>(
+        &self,
+        py: Python<'py>,
+        offset: i64,
+        max_bytes: usize,
+        isolation_level: &str,
+    ) -> PyResult<FetchedFields<'py>> {
+        let fetched = self.lock().fetch(offset, max_bytes, isolation(isolation_level)?);
+        let fetched = fetched.map_err(|e| append_to_py(py, &e))?;
+        let fields = |one: &AbortedTransaction| (one.producer_id, one.first_offset);
+        let aborted = fetched.aborted_transactions.iter().map(fields).collect();
+        let records = PyBytes::new(py, &fetched.records);
+        Ok((records, fetched.high_watermark, fetched.last_stable_offset, fetched.log_start_offset, aborted))
+    }
+
+    /// Timestamp, offset and leader epoch of what is asked for, as numbers of a request.
+    fn list_offset(
+        &self,
+        py: Python<'_>,
+        timestamp: i64,
+        isolation_level: &str,
+    ) -> PyResult<Option<(i64, i64, i32)>> {
+        let spec = match timestamp {
+            -1 => OffsetSpec::Latest,
+            -2 => OffsetSpec::Earliest,
+            -3 => OffsetSpec::MaxTimestamp,
+            0.. => OffsetSpec::Timestamp(timestamp),
+            _ => return Err(PyValueError::new_err(format!("there is no timestamp {timestamp} to list"))),
+        };
+        let listed = self.lock().list_offset(spec, isolation(isolation_level)?);
+        let listed = listed.map_err(|e| append_to_py(py, &e))?;
+        Ok(listed.map(|listed| (listed.timestamp, listed.offset, listed.leader_epoch)))
+    }
+
+    fn elect_leader(&self) -> i32 {
+        self.lock().elect_leader()
+    }
+
+    fn truncate(&self, py: Python<'_>, offset: i64) -> PyResult<()> {
+        self.lock().truncate(offset).map_err(|e| append_to_py(py, &e))
+    }
+
+    fn delete_records(&self, py: Python<'_>, before_offset: i64) -> PyResult<i64> {
+        self.lock().delete_records(before_offset).map_err(|e| append_to_py(py, &e))
+    }
+
+    /// What is known of each producer.
+    fn producers(&self) -> Vec<ProducerFields> {
+        let partition = self.lock();
+        let fields = |one: &crate::state::ProducerStateEntry| {
+            let (sequence, offset) = (one.last_sequence(), one.last_offset());
+            let (time, coordinator_epoch) = (one.last_timestamp, one.coordinator_epoch);
+            let open = one.current_txn_first_offset;
+            (one.producer_id, one.producer_epoch, sequence, offset, time, coordinator_epoch, open)
+        };
+        partition.producers().entries().iter().map(fields).collect()
+    }
+
+    #[getter]
+    fn now(&self) -> i64 {
+        self.lock().now()
+    }
+
+    fn set_now(&self, now: i64) {
+        self.lock().set_now(now);
+    }
+
+    #[getter]
+    fn leader_epoch(&self) -> i32 {
+        self.lock().leader_epoch()
+    }
+
+    #[getter]
+    fn log_start_offset(&self) -> i64 {
+        self.lock().log_start_offset()
+    }
+
+    #[getter]
+    fn last_stable_offset(&self) -> i64 {
+        self.lock().last_stable_offset()
+    }
+
+    #[getter]
+    fn log_end_offset(&self) -> i64 {
+        self.lock().log_end_offset()
+    }
+}

@@ -1,0 +1,454 @@
+"""compact and redact: what stays, what goes, and that a killed or refused job leaves nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import magicbyte
+import pytest
+from conftest import KAFKA, Cli
+from magicbyte import RecordsBuilder, _core
+from magicbyte.jobs.clean import CleanReport
+from magicbyte.jobs.compact import DAY_MS, CompactOptions, compact
+from magicbyte.jobs.engines import LocalEngine, SparkEngine
+from magicbyte.jobs.failure import RefusedError
+from magicbyte.jobs.redact import RedactOptions, redact
+
+NOW = 1_800_000_000_000
+COMPACTED = [
+    "consumer_offsets_0",
+    "mixed_012",
+    "schemas_topic",
+    "transaction_state_0",
+    "v0_compacted_codecs",
+    "v1_compacted_codecs",
+    "v2_compacted",
+    "v2_compacted_txn",
+    "v2_tombstones",
+    "v2_txn",
+]
+
+
+def tree(path: Path) -> dict[str, str]:
+    """Every file below a directory, and the digest of its bytes."""
+    return {
+        str(file.relative_to(path)): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(path.rglob("*"))
+        if file.is_file() and file.name != "reconciliation.json"
+    }
+
+
+def compacted(source: Path, out: Path, engine: Any = None, **options: Any) -> CleanReport:
+    asked = CompactOptions(**{"now": NOW, "all": True, **options})
+    return compact([str(source)], str(out), engine or LocalEngine(2), asked)
+
+
+def redacted(source: Path, out: Path, engine: Any = None, **options: Any) -> CleanReport:
+    return redact([str(source)], str(out), engine or LocalEngine(2), RedactOptions(**options))
+
+
+def records(path: Path, isolation: Any = "read_committed") -> list[magicbyte.Record]:
+    return list(magicbyte.PartitionLog(path).records(isolation_level=isolation))
+
+
+def written(directory: Path, *segments: bytes) -> Path:
+    """A partition of these segments; each begins at its first offset."""
+    directory.mkdir(parents=True)
+    for data in segments:
+        first = next(iter(magicbyte.read_batches(data)))
+        (directory / f"{first.base_offset:020}.log").write_bytes(data)
+    return directory
+
+
+def keyed(offset: int, *pairs: tuple[bytes | None, bytes | None], **options: Any) -> bytes:
+    builder = RecordsBuilder(options.pop("magic", 2), options.pop("compression", 0), **options)
+    for number, (key, value) in enumerate(pairs):
+        builder.append(offset + number, NOW - DAY_MS + number, key, value)
+    return builder.build()
+
+
+# --- compact ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", COMPACTED)
+def test_the_last_value_of_each_key_stays(name: str, tmp_path: Path) -> None:
+    source = KAFKA / name
+    report = compacted(source, tmp_path / "out")
+    out = next(path for path in (tmp_path / "out").iterdir() if path.is_dir())
+    assert report["balanced"]
+    assert report["problems"] == []
+    until = report["written"][0]["clean_until"]
+    last: dict[bytes, bytes | None] = {}
+    for record in records(source, "read_committed"):
+        if record.key_bytes is not None:
+            last[record.key_bytes] = record.value_bytes
+    kept: dict[bytes, bytes | None] = {}
+    for record in records(out):
+        assert record.key_bytes is not None or record.offset >= until
+        if record.key_bytes is not None:
+            assert record.offset >= until or record.key_bytes not in kept
+            kept[record.key_bytes] = record.value_bytes
+    # A tombstone whose time is over is as good as none.
+    assert {k: v for k, v in kept.items() if v is not None} == {
+        k: v for k, v in last.items() if v is not None
+    }
+    assert kept.keys() <= last.keys()
+    before, after = magicbyte.PartitionLog(source), magicbyte.PartitionLog(out)
+    assert max(b.last_offset for b in before.batches()) == max(b.last_offset for b in after.batches())
+
+
+@pytest.mark.parametrize("name", ["v2_compacted_txn", "v2_tombstones", "mixed_012"])
+def test_compacting_again_at_the_same_time_changes_nothing(name: str, tmp_path: Path) -> None:
+    compacted(KAFKA / name, tmp_path / "one")
+    # As Kafka's, the second round sets the time of markers that the first left without data.
+    compacted(tmp_path / "one", tmp_path / "two")
+    compacted(tmp_path / "two", tmp_path / "three")
+    assert tree(tmp_path / "two") == tree(tmp_path / "three")
+
+
+def test_any_engine_and_any_memory_give_the_same_bytes(tmp_path: Path) -> None:
+    rng = random.Random(3)
+    segments = []
+    for base in range(0, 40_000, 10_000):
+        pairs = [(b"%d" % rng.randrange(30_000) * rng.randrange(1, 9), b"v%d" % n) for n in range(10_000)]
+        segments.append(b"".join(keyed(base + at, *pairs[at : at + 500]) for at in range(0, 10_000, 500)))
+    source = written(tmp_path / "in" / "t-0", *segments)
+    one = compacted(source, tmp_path / "one", LocalEngine(1), memory=1 << 30)
+    # Each map has but one MiB: keys go to files, and those to more files.
+    compacted(source, tmp_path / "four", LocalEngine(4), memory=1)
+    assert tree(tmp_path / "one") == tree(tmp_path / "four")
+    last = {r.key_bytes: r.offset for r in records(source)}
+    assert [r.offset for r in records(tmp_path / "one" / "t-0")] == sorted(last.values())
+    assert one["counts"]["kept"] == len(last)
+    assert one["counts"]["superseded"] == 40_000 - len(last)
+
+
+@pytest.mark.spark
+def test_on_spark(tmp_path: Path, spark: Any) -> None:
+    source = tmp_path / "in"
+    for name in ("v2_compacted_txn", "mixed_012", "v2_tombstones"):
+        shutil.copytree(KAFKA / name, source / name)
+    compacted(source, tmp_path / "local")
+    compacted(source, tmp_path / "spark", SparkEngine(spark))
+    assert tree(tmp_path / "local") == tree(tmp_path / "spark")
+    redacted(source, tmp_path / "local-r", where="offset % 3 = 0")
+    redacted(source, tmp_path / "spark-r", SparkEngine(spark), where="offset % 3 = 0")
+    assert tree(tmp_path / "local-r") == tree(tmp_path / "spark-r")
+
+
+def test_the_last_segment_stays_unless_asked(tmp_path: Path) -> None:
+    a, b = (b"k", b"1"), (b"k", b"2")
+    source = written(tmp_path / "in" / "t-0", keyed(0, a, b), keyed(2, a, b))
+    report = compacted(source, tmp_path / "broker", all=False)
+    assert report["written"][0]["clean_until"] == 2
+    assert [r.offset for r in records(tmp_path / "broker" / "t-0")] == [1, 2, 3]
+    assert (tmp_path / "broker" / "cleaner-offset-checkpoint").read_text() == "0\n1\nt 0 2\n"
+    compacted(source, tmp_path / "all")
+    assert [r.offset for r in records(tmp_path / "all" / "t-0")] == [3]
+    compacted(source, tmp_path / "until", until_offset=1)
+    assert [r.offset for r in records(tmp_path / "until" / "t-0")] == [0, 1, 2, 3]
+
+
+def test_tombstones_and_records_without_key(tmp_path: Path) -> None:
+    source = written(
+        tmp_path / "in" / "t-0",
+        keyed(0, (b"a", b"1"), (b"b", b"1"), (None, b"x"), (b"a", None), (b"c", b"1")),
+    )
+    report = compacted(source, tmp_path / "one", delete_retention_ms=1000)
+    assert report["counts"]["keyless"] == 1
+    (batch,) = magicbyte.PartitionLog(tmp_path / "one" / "t-0").batches()
+    assert [r.offset for r in batch] == [1, 3, 4]
+    assert batch.delete_horizon_ms == NOW + 1000
+    later = compacted(tmp_path / "one", tmp_path / "two", now=NOW + 1000)
+    assert later["counts"]["expired_tombstones"] == 1
+    assert [r.offset for r in records(tmp_path / "two" / "t-0")] == [1, 4]
+
+
+def test_old_tombstones_go_by_the_checkpoint(tmp_path: Path, cli: Cli) -> None:
+    old = keyed(0, (b"a", None), (b"b", b"1"), magic=1)
+    source = written(tmp_path / "in" / "t-0", old, keyed(2, (b"c", b"1")), keyed(3, (b"d", b"1")))
+    for log, modified in zip(sorted(source.glob("*.log")), (NOW - 3 * DAY_MS, NOW, NOW), strict=True):
+        os.utime(log, (modified / 1000, modified / 1000))
+    checkpoint = tmp_path / "cleaner-offset-checkpoint"
+    checkpoint.write_text("0\n1\nt 0 3\n")
+    options = ["--engine", "local", "--all", "--now", NOW]
+    cli("compact", *options, "--checkpoint", checkpoint, source, tmp_path / "with")
+    cli("compact", *options, source, tmp_path / "without")
+    assert [r.offset for r in records(tmp_path / "with" / "t-0")] == [1, 2, 3]
+    assert [r.offset for r in records(tmp_path / "without" / "t-0")] == [0, 1, 2, 3]
+    checkpoint.write_text("0\n2\nt 0 3\n")
+    cli("compact", *options, "--checkpoint", checkpoint, source, tmp_path / "bad", code=2)
+    assert not (tmp_path / "bad").exists()
+
+
+def test_a_key_of_10_mb_and_one_like_it(tmp_path: Path) -> None:
+    key = b"k" * (10 << 20)
+    source = written(
+        tmp_path / "in" / "t-0", keyed(0, (key, b"1"), (key + b"x", b"1")), keyed(2, (key, b"2"))
+    )
+    compacted(source, tmp_path / "out", memory=1)
+    assert [(r.offset, r.value_bytes) for r in records(tmp_path / "out" / "t-0")] == [(1, b"1"), (2, b"2")]
+
+
+def test_damage_is_quarantined_and_counts_for_nothing(tmp_path: Path, cli: Cli) -> None:
+    good, bad = keyed(0, (b"a", b"old"), (b"b", b"1")), bytearray(keyed(2, (b"a", b"new")))
+    bad[-1] ^= 1
+    source = written(tmp_path / "in" / "t-0", good + bytes(bad) + keyed(3, (b"c", b"1")))
+    before = tree(source)
+    report = cli.json("compact", "--engine", "local", "--all", source, tmp_path / "out", code=1)
+    assert report["balanced"]
+    assert [problem["kind"] for problem in report["problems"]] == ["crc_mismatch"]
+    # What replaced it cannot be read: the old value is the last that is known.
+    found = records(tmp_path / "out" / "t-0")
+    assert (found[0].offset, found[0].value_bytes) == (0, b"old")
+    assert tree(source) == before
+
+
+def unordered() -> bytes:
+    """Offsets 0, 0 and 2."""
+    batch = bytearray(keyed(0, (b"a", b"1"), (b"b", b"1"), (b"x", b"1")))
+    # The second record's offset delta becomes 0.
+    at = 61 + 1 + batch[61] // 2 + 1 + 2
+    assert batch[at] == 2
+    batch[at] = 0
+    batch[17:21] = magicbyte.crc32c(bytes(batch[21:])).to_bytes(4, "big")
+    return bytes(batch)
+
+
+def test_offsets_that_do_not_rise_are_copied_and_told(tmp_path: Path) -> None:
+    """Kafka's cleaner stops for good at such a batch, if a record of it goes."""
+    source = written(tmp_path / "in" / "t-0", unordered() + keyed(3, (b"a", b"2")))
+    report = compacted(source, tmp_path / "out")
+    assert report["balanced"]
+    assert [problem["kind"] for problem in report["problems"]] == ["invalid_record"]
+    assert [r.value_bytes for r in records(tmp_path / "out" / "t-0")] == [b"1", b"1", b"1", b"2"]
+
+
+def test_a_refused_job_leaves_nothing(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "file").touch()
+    source = KAFKA / "v2_compacted"
+    assert "not empty" in fails(cli, "compact", source, tmp_path / "there", code=2)
+    assert "nothing is selected" in fails(cli, "redact", source, tmp_path / "out", code=2)
+    assert "syntax" in fails(cli, "redact", "--where", "offset = = 1", source, tmp_path / "out", code=2)
+    assert "not written in hex" in fails(
+        cli, "redact", "--key", "zz", "--key-form", "hex", source, tmp_path / "out", code=2
+    )
+
+    def full(*_arguments: object, **_options: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("magicbyte._core.finish_partition", full)
+    assert "No space" in fails(cli, "compact", source, tmp_path / "out", code=3)
+    assert sorted(os.listdir(tmp_path)) == ["there"]
+
+
+def fails(cli: Cli, command: str, *arguments: object, code: int) -> str:
+    cli(command, "--engine", "local", *arguments, code=code)
+    return cli.error
+
+
+def test_killed_and_started_again_it_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    for name in ("v2_compacted_txn", "v0_compacted_codecs", "v2_large_batches", "v2_tombstones"):
+        shutil.copytree(KAFKA / name, source / name)
+    compacted(source, tmp_path / "whole")
+    expected = tree(tmp_path / "whole")
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "magicbyte", "compact", "--engine", "local", "--all", "--now", str(NOW)]
+    chance = random.Random(7)
+    unfinished = 0
+    for _ in range(12):
+        job = subprocess.Popen([*command, str(source), str(out)], stdout=subprocess.DEVNULL)
+        time.sleep(chance.uniform(0.1, 0.5))
+        job.send_signal(signal.SIGKILL)
+        job.wait()
+        if out.exists():
+            assert tree(out) == expected
+            shutil.rmtree(out)
+        else:
+            unfinished += 1
+    assert unfinished > 0
+    subprocess.run([*command, str(source), str(out)], stdout=subprocess.DEVNULL, check=True)
+    assert tree(out) == expected
+    assert sorted(os.listdir(tmp_path)) == ["in", "out", "whole"]
+
+
+# --- redact -------------------------------------------------------------------------------------
+
+SECRET = b"bob-4711-secret"
+
+
+def everything(directory: Path) -> bytes:
+    """All bytes of all files, and all that can be decompressed of them."""
+    found = b""
+    for file in sorted(directory.rglob("*")):
+        if not file.is_file():
+            continue
+        data = file.read_bytes()
+        found += data
+        if file.suffix == ".log":
+            for batch in magicbyte.read_batches(data):
+                found += b"".join((r.key_bytes or b"") + (r.value_bytes or b"") for r in batch)
+                found += b"".join(k + (v or b"") for r in batch for k, v in r.headers_raw)
+    return found
+
+
+def secretive(directory: Path) -> Path:
+    """Every magic and codec, a transaction that was aborted, a record that is secret in each batch."""
+    data, offset = b"", 0
+    for magic, codecs in ((0, (0, 1, 2, 3)), (1, (0, 1, 2, 3)), (2, (0, 1, 2, 3, 4))):
+        for codec in codecs:
+            pairs = [(b"key-%d" % n, b"value") for n in range(5)]
+            pairs[2] = (SECRET, SECRET)
+            data += keyed(offset, *pairs, magic=magic, compression=codec)
+            offset += 10
+    producer = {"producer_id": 7, "producer_epoch": 1, "base_sequence": 0, "is_transactional": True}
+    data += keyed(offset, (SECRET, SECRET), (b"other", b"1"), **producer)
+    marker = RecordsBuilder(2, 0, **{**producer, "base_sequence": -1}, is_control=True)
+    marker.append(offset + 2, NOW, b"\0\0\0\0", b"\0\0\0\0\0\0")
+    data += marker.build()
+    data += keyed(offset + 3, (b"quiet", b"1"), (b"quiet", b"2"))
+    data += keyed(offset + 5, (SECRET, b"1"), compression=4, producer_id=8, producer_epoch=0, base_sequence=0)
+    return written(directory / "t-0", data)
+
+
+@pytest.mark.parametrize("way", ["--key", "--where"])
+def test_redacted_bytes_are_nowhere(way: str, tmp_path: Path, cli: Cli) -> None:
+    source = secretive(tmp_path / "in")
+    assert SECRET in everything(source)
+    asked = SECRET.decode() if way == "--key" else f"key = '{SECRET.decode()}'"
+    report = cli.json("redact", "--engine", "local", way, asked, source, tmp_path / "out")
+    assert report["balanced"]
+    assert SECRET not in everything(tmp_path / "out")
+    assert report["counts"]["redacted"] == 15
+    (found,) = report["written"][0]["redacted"]
+    assert found["records"] == 15
+    assert found["ranges"][:3] == [[2, 2], [12, 12], [22, 22]]
+    before = [r for r in records(source, "read_uncommitted") if r.key_bytes != SECRET]
+    after = records(tmp_path / "out" / "t-0", "read_uncommitted")
+    assert [(r.offset, r.key_bytes, r.value_bytes) for r in after] == [
+        (r.offset, r.key_bytes, r.value_bytes) for r in before
+    ]
+    # What has no such record is there byte for byte; producer 8's last sequence is kept.
+    batches = list(magicbyte.PartitionLog(tmp_path / "out" / "t-0").batches())
+    assert keyed(133, (b"quiet", b"1"), (b"quiet", b"2")) in {b.to_bytes() for b in batches}
+    assert (batches[-1].record_count, batches[-1].producer_id, batches[-1].last_sequence) == (0, 8, 0)
+    snapshot = max((tmp_path / "out" / "t-0").glob("*.snapshot")).read_bytes()
+    entries = _core.producer_snapshot(snapshot)
+    assert {entry[0] for entry in entries} == {7, 8}
+
+
+def test_redacted_to_tombstones(tmp_path: Path) -> None:
+    source = written(tmp_path / "in" / "t-0", keyed(0, (b"a", SECRET), (b"b", b"1"), compression=4))
+    report = redacted(source, tmp_path / "out", where=f"value = '{SECRET.decode()}'", tombstones=True)
+    assert SECRET not in everything(tmp_path / "out")
+    assert (report["counts"]["nulled"], report["counts"]["kept"]) == (1, 2)
+    found = records(tmp_path / "out" / "t-0")
+    assert [(r.offset, r.key_bytes, r.value_bytes) for r in found] == [(0, b"a", None), (1, b"b", b"1")]
+
+
+def test_nothing_hides_behind_a_batch_without_records(tmp_path: Path) -> None:
+    """Readers do not look at what stands there; a copy would keep it."""
+    hidden = bytearray(keyed(0, (b"a", SECRET)))
+    hidden[57:61] = bytes(4)
+    hidden[17:21] = magicbyte.crc32c(bytes(hidden[21:])).to_bytes(4, "big")
+    source = written(tmp_path / "in" / "t-0", bytes(hidden) + keyed(1, (b"b", b"1")))
+    redacted(source, tmp_path / "out", keys=frozenset([b"x"]))
+    assert SECRET not in everything(tmp_path / "out")
+
+
+def test_a_batch_that_cannot_be_written_anew_is_given_up(tmp_path: Path) -> None:
+    source = written(tmp_path / "in" / "t-0", unordered() + keyed(3, (b"c", b"2")))
+    report = redacted(source, tmp_path / "out", keys=frozenset([b"x"]))
+    assert report["balanced"]
+    assert report["total"]["quarantined_bytes"] == len(unordered())
+    assert [r.key_bytes for r in records(tmp_path / "out" / "t-0")] == [b"c"]
+    report = redacted(source, tmp_path / "other", keys=frozenset([b"c"]))
+    assert [r.key_bytes for r in records(tmp_path / "other" / "t-0")] == [b"a", b"b", b"x"]
+
+
+EXPRESSIONS = {
+    "offset = 3": [3],
+    "key = 'text'": [0],
+    "key = X'FF00'": [1],
+    "key IS NULL": [2],
+    "value LIKE '%BOB%'": [0],
+    "value GLOB '*BOB*'": [],
+    "json_valid(value) AND value ->> '$.user.id' = 4711": [2],
+    "header(headers, 'tenant') = 'y'": [3],
+    "headers LIKE '%tenant%'": [3],
+    "timestamp = -1": [3],
+    "offset IN (0, 2) -- both": [0, 2],
+    "value LIKE '%alice%'": [4],
+    "value GLOB '*[A]lice*'": [4],
+    "value LIKE '%50!%%' ESCAPE '!'": [4],
+    "value NOT LIKE '%o%'": [1],
+    "key = 'k' AND CAST(substr(value, 6) AS TEXT) ->> '$.name' = 'Alice 50%'": [4],
+    "like(NULL, value)": [],
+}
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_expressions(expression: str, tmp_path: Path) -> None:
+    builder = RecordsBuilder(2)
+    builder.append(0, NOW, b"text", b"from bob@example.com")
+    builder.append(1, NOW, b"\xff\x00", b"\xff")
+    builder.append(2, NOW, None, b'{"user": {"id": 4711}, "o": 1}')
+    builder.append(3, -1, b"k", None, [("tenant", b"x"), ("tenant", b"y"), ("odd", b"\xff"), ("none", None)])
+    # Behind the id of a schema.
+    builder.append(4, NOW, b"k", b'\0\0\0\0\1{"name": "Alice 50%", "to": "x"}')
+    source = written(tmp_path / "in" / "t-0", builder.build())
+    redacted(source, tmp_path / "out", where=expression)
+    kept = {r.offset for r in records(tmp_path / "out" / "t-0")}
+    assert sorted({0, 1, 2, 3, 4} - kept) == EXPRESSIONS[expression]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "offset) ; DROP TABLE records --",
+        "1 IN (SELECT load_extension('x'))",
+        "readfile('/etc/passwd') IS NULL",
+        "1) UNION SELECT name FROM sqlite_master WHERE (1",
+        "1 IN (WITH RECURSIVE a(x) AS (SELECT 1 UNION ALL SELECT x FROM a) SELECT x FROM a)",
+        "nothing = 1",
+        "",
+    ],
+)
+def test_expressions_that_reach_out_are_refused(expression: str, tmp_path: Path) -> None:
+    source = written(tmp_path / "in" / "t-0", keyed(0, (b"a", b"1")))
+    with pytest.raises(RefusedError, match="--where"):
+        redacted(source, tmp_path / "out", where=expression)
+    assert not (tmp_path / "out").exists()
+
+
+def test_keys_from_a_file(tmp_path: Path, cli: Cli) -> None:
+    source = written(tmp_path / "in" / "t-0", keyed(0, (b"a", b"1"), (b"\xff", b"1"), (b"c", b"1")))
+    keys = tmp_path / "keys"
+    keys.write_text("YQ==\n/w==\n")
+    printed = cli(
+        "redact", "--engine", "local", "--key-file", keys, "--key-form", "base64", source, tmp_path / "out"
+    )
+    assert "00000000000000000000.log redacted: 2 records, offsets 0-1" in printed
+    assert [r.key_bytes for r in records(tmp_path / "out" / "t-0")] == [b"c"]
+    report = json.loads((tmp_path / "out" / "reconciliation.json").read_text())
+    assert report["options"] == {"keys": 2, "where": False, "tombstones": False}
+
+
+def test_redaction_keeps_transactions(tmp_path: Path) -> None:
+    source = KAFKA / "v2_txn"
+    redacted(source, tmp_path / "out", where="offset % 2 = 0")
+    for isolation in ("read_committed", "read_uncommitted"):
+        kept = [r.offset for r in records(source, isolation) if r.offset % 2]
+        assert [r.offset for r in records(tmp_path / "out" / "v2_txn-0", isolation)] == kept
