@@ -13,6 +13,7 @@ pub mod convert;
 mod error;
 mod legacy;
 pub mod log;
+mod parallel;
 #[cfg(feature = "python")]
 mod python;
 mod record;
@@ -25,6 +26,7 @@ pub use bytes::varint::{decode_varint, encode_varint};
 pub use compression::{Compression, Compressor, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 pub use error::{Error, ErrorKind, Result};
 pub use legacy::{LegacyBatch, MessageIter};
+pub use parallel::ParallelBatches;
 pub use record::{
     ControlRecord, ControlType, Endpoint, Header, Headers, PartialRecord, RECORD_BATCH_OVERHEAD, Record,
     RecordBatch, RecordIter, TimestampType, Voter,

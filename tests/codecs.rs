@@ -140,6 +140,26 @@ mod gzip {
                     [&one[..], &hex(EMPTY), &two].concat(),
                     b"onetwo",
                 ),
+                // What reads one member in one call must notice that there is another.
+                gives("two members alike", behind(&one), b"oneone"),
+                gives("three members alike", [&two[..], &two, &two].concat(), b"twotwotwo"),
+                gives("a second member with a name", behind(&gzip_member(8, b"n\0", b"two")), b"onetwo"),
+                gives("two empty members", [hex(EMPTY), hex(EMPTY)].concat(), b""),
+                gives(
+                    "junk and the trailer again behind",
+                    behind(&[&[0xa5; 30][..], &one[end - 8..]].concat()),
+                    b"one",
+                ),
+                refused(
+                    "the trailer is that of other bytes behind",
+                    [&one[..end - 8], b"???", &one[end - 8..]].concat(),
+                ),
+                // Its own size, then a member's beginning: another member could stand here.
+                gives(
+                    "a content like a border",
+                    gzip_stored(b"\x07\0\0\0\x1f\x8b\x08"),
+                    b"\x07\0\0\0\x1f\x8b\x08",
+                ),
                 gives("0x00 behind", behind(&[0]), b"one"),
                 gives("8 garbage bytes behind", behind(&[0xa5; 8]), b"one"),
                 gives("30 garbage bytes behind", behind(&[0xa5; 30]), b"one"),
@@ -174,7 +194,24 @@ mod gzip {
         check_prefixes(Compression::Gzip, &one, &[]);
         check_prefixes(Compression::Gzip, &behind(&two), &(end..=end + 18).collect::<Vec<_>>());
         check_limit(Compression::Gzip, &deflated(&sample(100_000)), &sample(100_000));
+        check_limit(Compression::Gzip, &deflated(&[7; 1 << 20]), &[7; 1 << 20]);
         check_limit(Compression::Gzip, &[deflated(b"abc"), deflated(b"def")].concat(), b"abcdef");
+    }
+
+    /// libdeflate takes symbols and counts of codes that RFC 1951 does not give a meaning, zlib does not.
+    /// No encoder writes them; where CRC and size hold, and only there, the content is given.
+    #[test]
+    fn codes_without_a_meaning() {
+        let symbol_286 = hex("1f8b08000000000000ff 4b1c0300 56fac234 03010000");
+        let codes_for_32_distances =
+            hex("1f8b08000000000000ff 05df81080000000020d6fd255641 2d7307f0 03000000");
+        for (stream, content) in [(symbol_286, vec![b'a'; 259]), (codes_for_32_distances, vec![b'a'; 3])] {
+            check(Compression::Gzip, 2, &[gives("as Kafka's header is", &stream, content)]);
+            let named = [&stream[..3], &[8], &stream[4..10], &[0], &stream[10..]].concat();
+            check(Compression::Gzip, 2, &[refused("as a stream", named)]);
+            let crc = with_byte(stream.clone(), stream.len() - 8, 0);
+            check(Compression::Gzip, 2, &[refused("another CRC", crc)]);
+        }
     }
 }
 

@@ -6,9 +6,26 @@ use magicbyte::{Compression, Decompressor, ErrorKind};
 const SMALL: usize = 4 << 10;
 const LARGE: usize = 1 << 20;
 
-/// gzip.
+/// gzip, in one call and as a stream.
 pub fn gzip(data: &[u8]) {
     exercise(Compression::Gzip, 2, data);
+    // Only a member without header fields is read in one call.
+    if !data.starts_with(&[0x1f, 0x8b, 8, 0]) || data.len() < 10 {
+        return;
+    }
+    let named = [&data[..3], &[8], &data[4..10], b"\0", &data[10..]].concat();
+    let read = |payload: &[u8]| {
+        Decompressor::with_limit(LARGE).decompress(Compression::Gzip, 2, payload).map(<[u8]>::to_vec)
+    };
+    match (read(data), read(&named)) {
+        // Codes without a meaning, which zlib refuses (tests/codecs.rs): the content has its checksum.
+        (Ok(content), Err(_)) => {
+            let size = (content.len() as u32).to_le_bytes();
+            let trailer = [crc32fast::hash(&content).to_le_bytes(), size].concat();
+            assert!(data.windows(8).any(|bytes| bytes == trailer), "a content without its trailer");
+        }
+        (whole, streamed) => assert_eq!(whole, streamed),
+    }
 }
 
 /// Snappy, chunked or raw.

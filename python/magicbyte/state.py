@@ -138,6 +138,14 @@ class ProducerState:
         ended = self._core.apply(batch)
         return None if ended is None else CompletedTransaction(*ended)
 
+    def apply_together(self, batches: Iterable[_Batch]) -> list[CompletedTransaction]:
+        """Takes batches that a follower appends together, or a segment that is read again.
+
+        Kafka folds them aside: where a producer's epoch went away and came back among them, it also
+        remembers batches of before. Returns the transactions they end.
+        """
+        return [CompletedTransaction(*ended) for ended in self._core.apply_together(list(batches))]
+
     def start_verification(
         self, producer_id: int, sequence: int, epoch: int, *, supports_epoch_bump: bool, now: int
     ) -> VerificationGuard:
@@ -201,6 +209,10 @@ class ProducerState:
         snapshot that can be read; those that cannot are deleted. Then replay the log from `end_offset`.
         """
         self._core.truncate_and_reload(log_start_offset, log_end_offset, now)
+
+    def set_log_start_offset(self, offset: int) -> None:
+        """The log lost what is before this offset; its producers stay known."""
+        self._core.set_log_start_offset(offset)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Forgets everything, snapshots too."""

@@ -67,14 +67,14 @@ impl SimulatedLog {
     }
 
     /// The batches that end at this offset or behind it.
-    fn from_offset(&self, offset: i64) -> &[Stored] {
+    fn batches_from(&self, offset: i64) -> &[Stored] {
         let first = self.batches.iter().position(|batch| batch.last_offset >= offset);
         &self.batches[first.unwrap_or(self.batches.len())..]
     }
 
     /// The batch that has this offset, or the next.
     pub(super) fn find(&self, offset: i64) -> Option<Stored> {
-        self.from_offset(offset).first().copied()
+        self.batches_from(offset).first().copied()
     }
 
     /// The bytes of the batches that end at this offset or behind it.
@@ -90,7 +90,7 @@ impl SimulatedLog {
 
     /// Drops the batch that has this offset, and those behind it.
     pub(super) fn truncate(&mut self, offset: i64) {
-        let kept = self.batches.len() - self.from_offset(offset).len();
+        let kept = self.batches.len() - self.batches_from(offset).len();
         let end = self.batches.get(kept).map_or(self.bytes.len(), |batch| batch.position);
         self.batches.truncate(kept);
         self.bytes.truncate(end);

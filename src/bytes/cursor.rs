@@ -6,41 +6,46 @@ use crate::error::{ErrorKind, Result};
 /// Reads Kafka's primitives from a slice; what it hands out borrows the slice.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'a> {
-    data: &'a [u8],
-    at: usize,
+    /// What is left: one comparison tells whether a read fits.
+    rest: &'a [u8],
+    size: usize,
 }
 
 impl<'a> Cursor<'a> {
     #[inline]
     pub(crate) fn new(data: &'a [u8]) -> Self {
-        Self { data, at: 0 }
+        Self { rest: data, size: data.len() }
     }
 
     #[inline]
     pub(crate) fn position(&self) -> usize {
-        self.at
+        self.size - self.rest.len()
     }
 
     #[inline]
     pub(crate) fn remaining(&self) -> usize {
-        self.data.len() - self.at
+        self.rest.len()
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, length: usize) -> Result<&'a [u8]> {
-        let end = self.at.checked_add(length).filter(|&end| end <= self.data.len());
-        let Some(end) = end else { return Err(ErrorKind::UnexpectedEnd.into()) };
-        let taken = &self.data[self.at..end];
-        self.at = end;
+        let Some((taken, rest)) = self.rest.split_at_checked(length) else {
+            return Err(ErrorKind::UnexpectedEnd.into());
+        };
+        self.rest = rest;
         Ok(taken)
     }
 
     /// Takes the next byte if it is zero.
     #[inline(always)]
     pub(crate) fn take_zero(&mut self) -> bool {
-        let zero = self.data.get(self.at) == Some(&0);
-        self.at += usize::from(zero);
-        zero
+        match *self.rest {
+            [0, ref rest @ ..] => {
+                self.rest = rest;
+                true
+            }
+            _ => false,
+        }
     }
 
     #[inline]
@@ -86,17 +91,25 @@ impl<'a> Cursor<'a> {
 
     #[inline(always)]
     pub(crate) fn varint(&mut self) -> Result<i32> {
-        varint::read_i32(self.data, &mut self.at)
+        varint::read_i32(&mut self.rest)
+    }
+
+    /// A varint that is a length: `None` for any negative one, which is Kafka's null.
+    #[inline(always)]
+    pub(crate) fn length(&mut self) -> Result<Option<usize>> {
+        // Zigzag: the lowest bit is the sign.
+        let raw = varint::read_unsigned(&mut self.rest)?;
+        Ok((raw & 1 == 0).then_some((raw >> 1) as usize))
     }
 
     #[inline(always)]
     pub(crate) fn varlong(&mut self) -> Result<i64> {
-        varint::read_i64(self.data, &mut self.at)
+        varint::read_i64(&mut self.rest)
     }
 
     #[inline]
     pub(crate) fn unsigned_varint(&mut self) -> Result<u32> {
-        varint::read_unsigned(self.data, &mut self.at)
+        varint::read_unsigned(&mut self.rest)
     }
 }
 

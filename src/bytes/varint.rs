@@ -2,52 +2,73 @@
 
 use crate::error::{ErrorKind, Result};
 
-/// Reads an unsigned varint of up to 5 bytes. As Kafka does: overlong forms are accepted, bits
-/// beyond the 32nd in the fifth byte are dropped, a fifth byte that says "more" is an error.
+/// Takes an unsigned varint of up to 5 bytes off the front of `data`. As Kafka does: overlong forms
+/// are accepted, bits beyond the 32nd in the fifth byte are dropped, a fifth byte that says "more" is
+/// an error.
 #[inline(always)]
-pub(crate) fn read_unsigned(data: &[u8], at: &mut usize) -> Result<u32> {
-    let Some(&first) = data.get(*at) else { return Err(ErrorKind::UnexpectedEnd.into()) };
-    if first < 0x80 {
-        *at += 1;
-        return Ok(u32::from(first));
-    }
-    read_unsigned_long_form(data, at)
-}
-
-#[inline]
-fn read_unsigned_long_form(data: &[u8], at: &mut usize) -> Result<u32> {
-    let mut value = 0u32;
-    for (index, shift) in (0..35).step_by(7).enumerate() {
-        let Some(&byte) = data.get(*at + index) else { return Err(ErrorKind::UnexpectedEnd.into()) };
-        value |= u32::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            *at += index + 1;
-            return Ok(value);
+pub(crate) fn read_unsigned(data: &mut &[u8]) -> Result<u32> {
+    // Nearly all are of one or two bytes.
+    match **data {
+        [byte @ ..0x80, ref rest @ ..] => {
+            *data = rest;
+            Ok(byte.into())
+        }
+        [low, high @ ..0x80, ref rest @ ..] => {
+            *data = rest;
+            Ok(u32::from(low & 0x7f) | u32::from(high) << 7)
+        }
+        _ => {
+            let (value, rest) = read_long(data, 5)?;
+            *data = rest;
+            Ok(value as u32)
         }
     }
-    Err(ErrorKind::InvalidVarint.into())
 }
 
-/// Reads a zigzag varint of up to 5 bytes.
+/// Reads a varint of up to `most` bytes; returns what is behind it, too.
+#[inline(never)]
+fn read_long(data: &[u8], most: usize) -> Result<(u64, &[u8])> {
+    let mut value = 0u64;
+    for (index, &byte) in data.iter().take(most).enumerate() {
+        value |= u64::from(byte & 0x7f) << (7 * index);
+        if byte < 0x80 {
+            return Ok((value, &data[index + 1..]));
+        }
+    }
+    Err(if data.len() < most { ErrorKind::UnexpectedEnd } else { ErrorKind::InvalidVarint }.into())
+}
+
+/// Takes a zigzag varint of up to 5 bytes off the front of `data`.
 #[inline(always)]
-pub(crate) fn read_i32(data: &[u8], at: &mut usize) -> Result<i32> {
-    let raw = read_unsigned(data, at)?;
+pub(crate) fn read_i32(data: &mut &[u8]) -> Result<i32> {
+    let raw = read_unsigned(data)?;
     Ok((raw >> 1) as i32 ^ -((raw & 1) as i32))
 }
 
-/// Reads a zigzag varlong of up to 10 bytes.
+/// Takes a zigzag varlong of up to 10 bytes off the front of `data`.
 #[inline(always)]
-pub(crate) fn read_i64(data: &[u8], at: &mut usize) -> Result<i64> {
-    let mut value = 0u64;
-    for (index, shift) in (0..70).step_by(7).enumerate() {
-        let Some(&byte) = data.get(*at + index) else { return Err(ErrorKind::UnexpectedEnd.into()) };
-        value |= u64::from(byte & 0x7f).wrapping_shl(shift);
-        if byte < 0x80 {
-            *at += index + 1;
-            return Ok((value >> 1) as i64 ^ -((value & 1) as i64));
+pub(crate) fn read_i64(data: &mut &[u8]) -> Result<i64> {
+    let value = match **data {
+        [byte @ ..0x80, ref rest @ ..] => {
+            *data = rest;
+            byte.into()
         }
-    }
-    Err(ErrorKind::InvalidVarint.into())
+        [low, high @ ..0x80, ref rest @ ..] => {
+            *data = rest;
+            u64::from(low & 0x7f) | u64::from(high) << 7
+        }
+        // Timestamps in the seconds behind the first one's.
+        [low, middle, high @ ..0x80, ref rest @ ..] => {
+            *data = rest;
+            u64::from(low & 0x7f) | u64::from(middle & 0x7f) << 7 | u64::from(high) << 14
+        }
+        _ => {
+            let (value, rest) = read_long(data, 10)?;
+            *data = rest;
+            value
+        }
+    };
+    Ok((value >> 1) as i64 ^ -((value & 1) as i64))
 }
 
 /// Zigzag: small numbers of either sign get small. The same bytes for 32 and 64 bits.
@@ -117,9 +138,9 @@ pub fn encode_varint(value: i64, out: &mut Vec<u8>) {
 /// assert_eq!(magicbyte::decode_varint(&out, 0).unwrap(), (-64, 1));
 /// ```
 pub fn decode_varint(data: &[u8], position: usize) -> Result<(i64, usize)> {
-    let mut at = position;
-    let value = read_i64(data, &mut at)?;
-    Ok((value, at))
+    let mut rest = data.get(position..).unwrap_or_default();
+    let value = read_i64(&mut rest)?;
+    Ok((value, data.len() - rest.len()))
 }
 
 #[cfg(test)]
@@ -134,22 +155,24 @@ mod tests {
             assert_eq!(decode_varint(&out, 0).unwrap(), (value, out.len()));
             assert_eq!(size_of(value), out.len());
             if let Ok(small) = i32::try_from(value) {
-                let mut at = 0;
-                assert_eq!(read_i32(&out, &mut at).unwrap(), small);
-                assert_eq!(at, out.len());
+                let mut rest = &out[..];
+                assert_eq!(read_i32(&mut rest).unwrap(), small);
+                assert!(rest.is_empty());
             }
         }
     }
 
     #[test]
     fn forms_kafka_accepts_and_refuses() {
-        let read = |bytes: &[u8]| read_i32(bytes, &mut 0).map_err(|e| e.kind().clone());
+        let read = |mut bytes: &[u8]| read_i32(&mut bytes).map_err(|e| e.kind().clone());
+        let read_long = |mut bytes: &[u8]| read_i64(&mut bytes).map_err(|e| e.kind().clone());
         assert_eq!(read(&[0x80, 0x80, 0x80, 0x80, 0x00]), Ok(0), "overlong");
         assert_eq!(read(&[0xff, 0xff, 0xff, 0xff, 0x7f]), Ok(i32::MIN), "extra bits of byte 5 dropped");
         assert_eq!(read(&[0xff; 5]), Err(ErrorKind::InvalidVarint));
         assert_eq!(read(&[0x80]), Err(ErrorKind::UnexpectedEnd));
         assert_eq!(read(&[]), Err(ErrorKind::UnexpectedEnd));
-        assert_eq!(read_i64(&[0x80; 10], &mut 0).unwrap_err().kind(), &ErrorKind::InvalidVarint);
-        assert_eq!(read_i64(&[0x80; 9], &mut 0).unwrap_err().kind(), &ErrorKind::UnexpectedEnd);
+        assert_eq!(read_long(&[0x80; 10]), Err(ErrorKind::InvalidVarint));
+        assert_eq!(read_long(&[0x80; 9]), Err(ErrorKind::UnexpectedEnd));
+        assert_eq!(read_long(&[&[0xff; 9][..], &[0x7f]].concat()), Ok(i64::MIN), "extra bits dropped");
     }
 }

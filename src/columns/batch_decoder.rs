@@ -11,7 +11,7 @@ use super::selection::Selection;
 use super::view_column::VIEW_FROM;
 use crate::batches::{Batch, Records};
 use crate::error::{ErrorKind, Result};
-use crate::record::SMALLEST_RECORD;
+use crate::record::{Record, SMALLEST_RECORD};
 use crate::{Compression, Decompressor};
 
 /// An Arrow batch is cut when it has this many bytes: it stays in cache between the copy and its reader.
@@ -136,13 +136,27 @@ impl<D: BorrowMut<Decompressor>> BatchDecoder<D> {
         columns.reserve(count);
         let large = count > 0 && shared.len() / count >= VIEW_FROM;
         columns.view_in(large.then_some(&shared));
-        let everything = selection.is_everything();
-        records.visit(|record| {
-            if everything || selection.has(&record) {
-                columns.push(&record);
-            }
-        })
+        match records {
+            Records::V2(records) => push_selected(records, selection, columns),
+            Records::Legacy(records) => push_selected(records, selection, columns),
+        }
     }
+}
+
+/// A loop for each kind of batch, into which the walk and the columns are compiled as one.
+fn push_selected<'r>(
+    records: impl Iterator<Item = Result<Record<'r>>>,
+    selection: Selection,
+    columns: &mut RecordColumns,
+) -> Result<()> {
+    let everything = selection.is_everything();
+    for record in records {
+        let record = record?;
+        if everything || selection.has(&record) {
+            columns.push(&record);
+        }
+    }
+    Ok(())
 }
 
 impl Checks {

@@ -29,7 +29,7 @@ impl BinaryColumn {
     }
 
     pub(super) fn reserve(&mut self, rows: usize) {
-        self.offsets.0.reserve(rows);
+        self.offsets.reserve(rows);
     }
 
     #[inline(always)]
@@ -81,6 +81,15 @@ impl Offsets {
 
     pub(super) fn rows(&self) -> usize {
         self.0.len() - 1
+    }
+
+    pub(super) fn reserve(&mut self, rows: usize) {
+        self.0.reserve(rows);
+    }
+
+    /// More rows, up to `rows`, that all end here.
+    pub(super) fn resize(&mut self, rows: usize, end: usize) {
+        self.0.resize(rows + 1, end as i32);
     }
 
     pub(super) fn truncate(&mut self, rows: usize) {

@@ -10,7 +10,8 @@ use super::binary_column::{BinaryColumn, Offsets, renew};
 use super::schema::header_fields;
 use crate::record::Headers;
 
-/// Null where a record has no headers, as Spark's Kafka source has it.
+/// Null where a record has no headers, as Spark's Kafka source has it. Most records have none, so their rows
+/// are made up for later.
 #[derive(Debug, Default)]
 pub(super) struct HeadersColumn {
     offsets: Offsets,
@@ -34,14 +35,29 @@ impl HeadersColumn {
         self.keys.bytes() + self.values.bytes()
     }
 
-    #[inline]
-    pub(super) fn push(&mut self, headers: Headers<'_>) {
-        self.present.push(!headers.is_empty());
+    /// The headers of this row. Rows without any need not be told.
+    #[inline(always)]
+    pub(super) fn push(&mut self, row: usize, headers: Headers<'_>) {
+        if !headers.is_empty() {
+            self.push_each(row, headers);
+        }
+    }
+
+    #[inline(never)]
+    fn push_each(&mut self, row: usize, headers: Headers<'_>) {
+        self.fill(row);
         for header in headers {
             self.keys.push(Some(header.key));
             self.values.push(header.value);
         }
+        self.present.push(true);
         self.offsets.push(self.keys.rows());
+    }
+
+    /// No headers in the rows up to this one.
+    fn fill(&mut self, row: usize) {
+        self.present.resize(row, false);
+        self.offsets.resize(row, self.keys.rows());
     }
 
     pub(super) fn mark(&self) -> HeadersMark {
@@ -59,7 +75,8 @@ impl HeadersColumn {
         self.values.truncate(mark.headers, mark.value_bytes);
     }
 
-    pub(super) fn finish(&mut self) -> ListArray {
+    pub(super) fn finish(&mut self, rows: usize) -> ListArray {
+        self.fill(rows);
         let (keys, values) = (self.keys.finish_text(), self.values.finish());
         let entries = StructArray::new(header_fields(), vec![Arc::new(keys), Arc::new(values)], None);
         let field = Field::new("element", DataType::Struct(header_fields()), true);

@@ -12,6 +12,7 @@ mod problem_table;
 mod record_columns;
 mod rows;
 mod rows_writer;
+mod run_column;
 mod schema;
 mod selection;
 mod stream;

@@ -14,6 +14,7 @@ use arrow_schema::SchemaRef;
 
 use super::binary_column::{BinaryColumn, renew};
 use super::headers_column::{HeadersColumn, HeadersMark};
+use super::run_column::RunColumn;
 use super::schema::{Flavour, RecordColumn, records_schema};
 use super::view_column::{ViewColumn, ViewMark};
 use crate::batches::Batch;
@@ -35,7 +36,7 @@ pub struct RecordColumns {
     headers: Option<HeadersColumn>,
     offset: Option<Vec<i64>>,
     timestamp: Option<Vec<i64>>,
-    timestamp_type: Option<Vec<i32>>,
+    timestamp_type: Option<RunColumn>,
     sequence: Option<Vec<i32>>,
     /// What all records of a batch share, with the row behind its last.
     batches: Vec<(usize, BatchFacts)>,
@@ -85,7 +86,7 @@ impl RecordColumns {
             headers: wants(C::Headers).then(HeadersColumn::default),
             offset: wants(C::Offset).then(Vec::new),
             timestamp: (wants(C::Timestamp) || wants(C::TimestampMillis)).then(Vec::new),
-            timestamp_type: wants(C::TimestampType).then(Vec::new),
+            timestamp_type: wants(C::TimestampType).then(RunColumn::default),
             sequence: wants(C::Sequence).then(Vec::new),
             batches: Vec::new(),
             wants_batch_facts: columns.iter().any(|column| column.is_batch_fact()),
@@ -139,7 +140,7 @@ impl RecordColumns {
         for column in [&mut self.offset, &mut self.timestamp].into_iter().flatten() {
             column.reserve(rows);
         }
-        for column in [&mut self.timestamp_type, &mut self.sequence].into_iter().flatten() {
+        if let Some(column) = &mut self.sequence {
             column.reserve(rows);
         }
     }
@@ -158,6 +159,7 @@ impl RecordColumns {
     // Always: out of line, the record would be moved through memory, which costs half as much as reading it.
     #[inline(always)]
     pub fn push(&mut self, record: &Record<'_>) {
+        let row = self.rows;
         self.rows += 1;
         if let Some(column) = &mut self.offset {
             column.push(record.offset());
@@ -166,7 +168,7 @@ impl RecordColumns {
             column.push(record.timestamp());
         }
         if let Some(column) = &mut self.timestamp_type {
-            column.push(record.timestamp_type() as i32);
+            column.push(row, record.timestamp_type() as i32);
         }
         if let Some(column) = &mut self.sequence {
             column.push(record.sequence());
@@ -181,7 +183,7 @@ impl RecordColumns {
             column.push(record.value());
         }
         if let Some(column) = &mut self.headers {
-            column.push(record.headers());
+            column.push(row, record.headers());
         }
     }
 
@@ -238,7 +240,10 @@ impl RecordColumns {
         for column in [&mut self.offset, &mut self.timestamp].into_iter().flatten() {
             column.truncate(mark.rows);
         }
-        for column in [&mut self.timestamp_type, &mut self.sequence].into_iter().flatten() {
+        if let Some(column) = &mut self.timestamp_type {
+            column.truncate(mark.rows);
+        }
+        if let Some(column) = &mut self.sequence {
             column.truncate(mark.rows);
         }
         if let Some(headers) = &mut self.headers {
@@ -280,12 +285,13 @@ impl RecordColumns {
                 }
                 C::TimestampMillis => Arc::new(Int64Array::new(timestamps.clone().unwrap_or_default(), None)),
                 C::TimestampType => {
-                    Arc::new(Int32Array::from(self.timestamp_type.as_mut().map(renew).unwrap_or_default()))
+                    let types = self.timestamp_type.as_mut().map(|column| column.finish(rows));
+                    Arc::new(Int32Array::from(types.unwrap_or_default()))
                 }
                 C::Sequence => {
                     Arc::new(Int32Array::from(self.sequence.as_mut().map(renew).unwrap_or_default()))
                 }
-                C::Headers => finished(self.headers.as_mut(), HeadersColumn::finish),
+                C::Headers => finished(self.headers.as_mut(), |column| column.finish(rows)),
                 C::Magic => int32(|f| f.magic),
                 C::ProducerEpoch => int32(|f| f.producer_epoch),
                 C::LeaderEpoch => int32(|f| f.leader_epoch),
@@ -333,9 +339,12 @@ fn expand<T: Clone>(facts: &[(usize, BatchFacts)], of: impl Fn(&BatchFacts) -> T
 /// The column as an array; without rows if it is none of those asked for.
 fn finished<C: Default, A: arrow_array::Array + 'static>(
     column: Option<&mut C>,
-    finish: fn(&mut C) -> A,
+    finish: impl Fn(&mut C) -> A,
 ) -> ArrayRef {
-    Arc::new(column.map_or_else(|| finish(&mut C::default()), finish))
+    Arc::new(match column {
+        Some(column) => finish(column),
+        None => finish(&mut C::default()),
+    })
 }
 
 fn segments(facts: &[(usize, BatchFacts)]) -> ArrayRef {

@@ -1,9 +1,13 @@
 //! gzip as `java.util.zip.GZIPInputStream` reads it: members one after another; whatever follows
 //! a member and is no member is ignored. Written is one member, with the header of
-//! `java.util.zip.GZIPOutputStream`. The DEFLATE stream inside is read by flate2 and written by libdeflate.
+//! `java.util.zip.GZIPOutputStream`, its DEFLATE stream by libdeflate.
+//!
+//! One member as Kafka writes it is read by libdeflate, too, in one call; whatever is not certainly that is
+//! read again as a stream by flate2, which alone says what is wrong.
 
 use flate2::{Decompress, FlushDecompress, Status};
 use libdeflater::{CompressionLvl, Compressor};
+use memchr::memmem;
 
 use super::compressor::{failed, room};
 use super::{Output, refuse};
@@ -16,17 +20,52 @@ const TRAILER: usize = 8;
 /// another member only if more than 18 bytes follow.
 const JAVA_IGNORES_UP_TO: usize = 18;
 const FIRST_STEP: usize = 16 << 10;
+/// How every member begins: magic, and DEFLATE as the method.
+const MEMBER: [u8; 3] = [0x1f, 0x8b, 8];
+/// More than that is a bomb or a lie: it gets its memory as the stream goes on.
+const PLAUSIBLE_RATIO: usize = 64;
+/// libdeflate's fast loop stops this far from the end of its output.
+const FAST_LOOP_MARGIN: usize = 320;
 
-pub(super) struct Context(Decompress);
-
-impl Default for Context {
-    fn default() -> Self {
-        Self(Decompress::new(false))
-    }
+#[derive(Default)]
+pub(super) struct Context {
+    whole: Option<libdeflater::Decompressor>,
+    stream: Option<Decompress>,
 }
 
 impl Context {
     pub(super) fn decompress(&mut self, payload: &[u8], out: &mut Output<'_>) -> Result<()> {
+        match self.one_member(payload, out) {
+            Some(written) => out.advance(written),
+            None => self.members(payload, out),
+        }
+    }
+
+    /// The content of a payload that is one member without header fields, CRC and size checked;
+    /// `None` where the payload is, or could be, anything else.
+    fn one_member(&mut self, payload: &[u8], out: &mut Output<'_>) -> Option<usize> {
+        const NO_FIELDS: u8 = 0;
+        if !payload.starts_with(&MEMBER) || payload.get(3) != Some(&NO_FIELDS) {
+            return None;
+        }
+        // The trailer's size, if this is one member: no more than a hint.
+        let stored_size = payload.last_chunk::<4>()?;
+        let size = u32::from_le_bytes(*stored_size) as usize;
+        if size > out.limit.min(payload.len().saturating_mul(PLAUSIBLE_RATIO)) {
+            return None;
+        }
+        let whole = self.whole.get_or_insert_default();
+        let written = whole.gzip_decompress(payload, out.spare(size + FAST_LOOP_MARGIN)).ok()?;
+        // What libdeflate does not tell is where the member ended, so whether another one follows. But a
+        // member ends with the size of its content, which is known now, and the next one begins with
+        // MEMBER: where these seven bytes stand nowhere, there is no other.
+        let mut beginnings = memmem::find_iter(payload, &MEMBER);
+        let alone = written == size && !beginnings.any(|at| payload[..at].ends_with(stored_size));
+        alone.then_some(written)
+    }
+
+    /// Any number of members.
+    fn members(&mut self, payload: &[u8], out: &mut Output<'_>) -> Result<()> {
         let mut rest = skip_header(payload).map_err(|_| refuse("gzip: not a gzip header"))?;
         loop {
             let start = out.filled;
@@ -52,26 +91,26 @@ impl Context {
 
     /// Inflates one DEFLATE stream; returns the input behind it.
     fn inflate<'a>(&mut self, input: &'a [u8], out: &mut Output<'_>) -> Result<&'a [u8]> {
-        self.0.reset(false);
+        let stream = self.stream.get_or_insert_with(|| Decompress::new(false));
+        stream.reset(false);
         let start = out.filled;
         loop {
-            let consumed = self.0.total_in() as usize;
+            let consumed = stream.total_in() as usize;
             // One byte beyond the limit is enough to know that it is passed.
             let step = (out.filled - start).max(FIRST_STEP).min(out.allowance().saturating_add(1));
             let spare = out.spare(step);
-            let before = self.0.total_out();
+            let before = stream.total_out();
             // The backend's own words depend on how much room it had.
-            let status = self
-                .0
+            let status = stream
                 .decompress(&input[consumed..], spare, FlushDecompress::None)
                 .map_err(|_| refuse("gzip: the compressed data is invalid"))?;
-            let written = (self.0.total_out() - before) as usize;
+            let written = (stream.total_out() - before) as usize;
             let room = written < spare.len();
             out.advance(written)?;
             match status {
-                Status::StreamEnd => return Ok(&input[self.0.total_in() as usize..]),
+                Status::StreamEnd => return Ok(&input[stream.total_in() as usize..]),
                 Status::Ok | Status::BufError if !room => {}
-                Status::Ok if self.0.total_in() as usize > consumed || written > 0 => {}
+                Status::Ok if stream.total_in() as usize > consumed || written > 0 => {}
                 _ => return Err(refuse("gzip: the stream is cut")),
             }
         }
@@ -87,7 +126,7 @@ fn skip_header(member: &[u8]) -> Result<&[u8]> {
     let invalid = || -> Error { refuse("gzip: not a gzip header") };
     let mut cursor = Cursor::new(member);
     let fixed = cursor.take(10)?;
-    if fixed[..3] != [0x1f, 0x8b, 8] {
+    if fixed[..3] != MEMBER {
         return Err(invalid());
     }
     let flags = fixed[3];

@@ -1,8 +1,7 @@
 //! The LZ4 frame format as Kafka's `Lz4BlockInputStream` reads it: one frame of independent
 //! blocks; what follows its end mark is ignored. And as `Lz4BlockOutputStream` writes it: blocks of
-//! 64 KB, no checksum but the header's. The blocks are lz4_flex's; high compression is the C library's.
-
-use std::hash::Hasher;
+//! 64 KB, no checksum but the header's. Blocks are read and, at high levels, written by the C library,
+//! which Kafka's lz4-java calls too; the default level is lz4_flex's.
 
 use lz4_flex::block::{self, CompressTable};
 use twox_hash::XxHash32;
@@ -56,8 +55,8 @@ pub(super) fn decompress(frame: &[u8], checksum: HeaderChecksum, out: &mut Outpu
             out.extend(data)?;
         } else {
             let room = header.max_block.min(size.saturating_mul(MAX_RATIO));
-            let written = block::decompress_into(data, &mut out.spare(room)[..room])
-                .map_err(|error| refuse(format!("lz4: {error}")))?;
+            let written = ::lz4::block::decompress_to_buffer(data, Some(room as i32), out.spare(room))
+                .map_err(|_| refuse("lz4: a block is damaged, or larger than its frame allows"))?;
             out.advance(written)?;
         }
     }
@@ -127,9 +126,7 @@ impl<'a> Input<'a> {
 }
 
 fn xxh32(data: &[u8]) -> u32 {
-    let mut hasher = XxHash32::with_seed(0);
-    hasher.write(data);
-    hasher.finish_32()
+    XxHash32::oneshot(0, data)
 }
 
 /// Version 1, independent blocks, no checksums, no content size.

@@ -67,6 +67,7 @@ impl<'a> LegacyBatch<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::UnknownCompression`] for the codec numbers 5 to 7.
+    #[inline]
     pub fn compression(&self) -> Result<Compression> {
         self.message().compression().map_err(|e| self.place(e))
     }
@@ -104,11 +105,12 @@ impl<'a> LegacyBatch<'a> {
         self.message().timestamp()
     }
 
-    /// Checks the outer CRC-32; those of messages inside a wrapper are checked by
+    /// Checks the outer CRC-32, which reads the message once; those of messages inside a wrapper are checked by
     /// [`records`](Self::records), where they become visible.
     ///
     /// # Errors
     /// [`ErrorKind::CrcMismatch`].
+    #[inline]
     pub fn verify(&self) -> Result<()> {
         self.message().verify().map_err(|e| self.place(e))
     }
@@ -130,12 +132,14 @@ impl<'a> LegacyBatch<'a> {
         })
     }
 
-    /// The records: one, or those inside the wrapper, whose CRCs are checked on the way.
+    /// The records: one, which borrows the message, or those inside the wrapper, whose CRCs are checked on
+    /// the way. These are decompressed here, all at once, and borrow the decompressor's buffer.
     ///
     /// # Errors
     /// What stands in the way of the first record: data that does not decompress or exceeds the
     /// limit, no message inside, a wrapper offset smaller than the last relative one. Later
     /// errors come from the iterator.
+    #[inline]
     pub fn records<'r>(&self, decompressor: &'r mut Decompressor) -> Result<MessageIter<'r>>
     where
         'a: 'r,

@@ -13,7 +13,8 @@ use crate::record::{Headers, Record};
 pub struct MessageIter<'r> {
     /// Offset, size and message, again and again; walked once before, so the sizes are right.
     rest: &'r [u8],
-    index: u32,
+    /// Messages not read yet, of `count`.
+    left: u32,
     count: u32,
     /// What to add to a stored offset: not 0 only where magic 1 wrappers store relative ones.
     base_offset: i64,
@@ -31,10 +32,11 @@ struct Wrapper {
 }
 
 impl<'r> MessageIter<'r> {
+    #[inline]
     pub(crate) fn single(batch: &LegacyBatch<'r>) -> Self {
         Self {
             rest: batch.as_bytes(),
-            index: 0,
+            left: 1,
             count: 1,
             base_offset: 0,
             wrapper: None,
@@ -74,7 +76,7 @@ impl<'r> MessageIter<'r> {
         let wrapper = Wrapper { timestamp: batch.max_timestamp(), timestamp_type: batch.timestamp_type() };
         Ok(Self {
             rest: messages,
-            index: 0,
+            left: count,
             count,
             base_offset,
             wrapper: Some(wrapper),
@@ -103,6 +105,7 @@ impl<'r> MessageIter<'r> {
         self.rest.len()
     }
 
+    #[inline(always)]
     fn read(&mut self) -> Result<Record<'r>> {
         let Some((stored_offset, message)) = self.read_message()? else {
             return Err(ErrorKind::UnexpectedEnd.into());
@@ -157,6 +160,7 @@ impl<'r> MessageIter<'r> {
 
 /// The first message of `data`, with its stored offset and what follows it. A cut message at
 /// the end is dropped silently, as in Kafka.
+#[inline(always)]
 pub(crate) fn split_message(data: &[u8]) -> Result<Option<(i64, Message<'_>, &[u8])>> {
     let Some((overhead, rest)) = data.split_at_checked(LOG_OVERHEAD) else { return Ok(None) };
     let size = be!(overhead, 8, i32);
@@ -171,23 +175,24 @@ pub(crate) fn split_message(data: &[u8]) -> Result<Option<(i64, Message<'_>, &[u
 impl<'r> Iterator for MessageIter<'r> {
     type Item = Result<Record<'r>>;
 
+    // Always, as for magic 2.
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
-        if self.index == self.count {
+        if self.left == 0 {
             return None;
         }
-        match self.read() {
-            Ok(record) => {
-                self.index += 1;
-                Some(Ok(record))
-            }
-            Err(error) => {
-                let index = std::mem::replace(&mut self.index, self.count);
-                Some(Err(error.at_record(index).in_batch(self.position, self.outer_offset)))
-            }
+        let read = self.read();
+        if let Err(error) = read {
+            let index = self.count - self.left;
+            self.left = 0;
+            return Some(Err(error.at_record(index).in_batch(self.position, self.outer_offset)));
         }
+        self.left -= 1;
+        Some(read)
     }
 
+    #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (0, Some((self.count - self.index) as usize))
+        (0, Some(self.left as usize))
     }
 }

@@ -35,23 +35,28 @@ impl<'a> Message<'a> {
         Self { data }
     }
 
+    #[inline]
     pub(crate) fn crc(&self) -> u32 {
         be!(self.data, 0, u32)
     }
 
+    #[inline]
     pub(crate) fn magic(&self) -> i8 {
         self.data[at::MAGIC] as i8
     }
 
+    #[inline]
     pub(crate) fn attributes(&self) -> u8 {
         self.data[at::ATTRIBUTES]
     }
 
+    #[inline]
     pub(crate) fn compression(&self) -> Result<Compression> {
         Compression::from_id(self.attributes() & COMPRESSION).map_err(|e| e.in_field("attributes"))
     }
 
     /// Magic 0 has no timestamp, and ignores the flag.
+    #[inline]
     pub(crate) fn timestamp_type(&self) -> TimestampType {
         if self.magic() == 0 {
             TimestampType::NoTimestampType
@@ -62,10 +67,12 @@ impl<'a> Message<'a> {
         }
     }
 
+    #[inline]
     pub(crate) fn timestamp(&self) -> i64 {
         if self.magic() == 0 { -1 } else { be!(self.data, at::TIMESTAMP, i64) }
     }
 
+    #[inline]
     pub(crate) fn verify(&self) -> Result<()> {
         let (stored, computed) = (self.crc(), crc32(&self.data[at::MAGIC..]));
         if stored == computed {
@@ -76,6 +83,7 @@ impl<'a> Message<'a> {
     }
 
     /// Key and value; any negative size is null. Bytes behind the value are tolerated, as in Kafka.
+    #[inline(always)]
     pub(crate) fn key_and_value(&self) -> Result<(Nullable<'a>, Nullable<'a>)> {
         let start = if self.magic() == 0 { at::TIMESTAMP } else { at::TIMESTAMP + 8 };
         let rest = self.data.get(start..).unwrap_or_default();
@@ -87,6 +95,7 @@ impl<'a> Message<'a> {
 
 type Nullable<'a> = Option<&'a [u8]>;
 
+#[inline(always)]
 fn sized(data: &[u8]) -> Result<(Nullable<'_>, &[u8])> {
     let Some((size, rest)) = data.split_at_checked(4) else {
         return Err(ErrorKind::UnexpectedEnd.into());

@@ -23,7 +23,7 @@ struct State {
     built: Vec<u8>,
 }
 
-type Content<'a> = Option<Cow<'a, [u8]>>;
+pub(super) type Content<'a> = Option<Cow<'a, [u8]>>;
 
 impl PyRecordsBuilder {
     /// Works on the builder; `work` runs no Python code.
@@ -76,7 +76,7 @@ impl PyRecordsBuilder {
         headers: Argument<'_, '_>,
     ) -> PyResult<()> {
         let (key, value) = (optional(key.as_deref())?, optional(value.as_deref())?);
-        let items = headers.map(|headers| self.items(&headers)).transpose()?.unwrap_or_default();
+        let items = headers.map(|headers| pairs(&headers)).transpose()?.unwrap_or_default();
         let headers = self.headers(py, &items)?;
         let headers = borrowed(&headers);
         let append = |builder: &mut RecordsBuilder| {
@@ -96,13 +96,6 @@ impl PyRecordsBuilder {
         let place = (tuple.get_borrowed_item(0)?, tuple.get_borrowed_item(1)?);
         let (key, value) = (tuple.get_borrowed_item(2)?, tuple.get_borrowed_item(3)?);
         self.append_objects(py, place, (Some(key), Some(value)), headers)
-    }
-
-    fn items<'py>(
-        &self,
-        headers: &Bound<'py, PyAny>,
-    ) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
-        headers.try_iter()?.map(|header| header?.extract()).collect()
     }
 
     fn headers<'a>(
@@ -128,12 +121,19 @@ fn no_record() -> PyErr {
     PyTypeError::new_err("expected tuples (offset, timestamp, key, value[, headers]) or records")
 }
 
-fn borrowed<'a>(headers: &'a [(Cow<'_, [u8]>, Content<'_>)]) -> Vec<Header<'a>> {
+/// Headers as they are given: keys and values.
+pub(super) fn pairs<'py>(
+    headers: &Bound<'py, PyAny>,
+) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
+    headers.try_iter()?.map(|header| header?.extract()).collect()
+}
+
+pub(super) fn borrowed<'a>(headers: &'a [(Cow<'_, [u8]>, Content<'_>)]) -> Vec<Header<'a>> {
     headers.iter().map(|(key, value)| Header { key, value: value.as_deref() }).collect()
 }
 
 /// Null for an argument that is None or left out.
-fn optional<'a>(object: Option<&'a Bound<'_, PyAny>>) -> PyResult<Content<'a>> {
+pub(super) fn optional<'a>(object: Option<&'a Bound<'_, PyAny>>) -> PyResult<Content<'a>> {
     object.filter(|object| !object.is_none()).map(content).transpose()
 }
 
@@ -261,7 +261,7 @@ impl PyRecordsBuilder {
         headers: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<bool> {
         let (key, value) = (optional(key)?, optional(value)?);
-        let items = headers.map(|headers| self.items(headers)).transpose()?.unwrap_or_default();
+        let items = headers.map(pairs).transpose()?.unwrap_or_default();
         let headers = self.headers(py, &items)?;
         let headers = borrowed(&headers);
         Ok(self

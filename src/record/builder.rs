@@ -169,6 +169,15 @@ pub(crate) fn offset_between(offset: i64, base: i64, last: i64) -> Result<()> {
     if offset < min || offset > max { Err(out_of_range(offset, min, max)) } else { Ok(()) }
 }
 
+/// Whether a batch from offset 0 can have this offset, and these many bytes.
+#[cfg(feature = "python")]
+pub(crate) fn representable(offset: i64, size: usize) -> Result<()> {
+    match i32::try_from(offset) {
+        Ok(_) => check_size(size),
+        Err(_) => Err(out_of_range(offset, i32::MIN.into(), i32::MAX.into())),
+    }
+}
+
 #[cold]
 fn out_of_range(found: i64, min: i64, max: i64) -> Error {
     Error::new(ErrorKind::OffsetOutOfRange { found, min, max }).in_field("offset")

@@ -70,7 +70,7 @@ impl HeaderFields<'_> {
 
 impl<'a> RecordFields<'a> {
     #[inline(always)]
-    pub(super) fn new(
+    pub(crate) fn new(
         attributes: i8,
         (timestamp_delta, offset_delta): (i64, i32),
         (key, value): (Option<&'a [u8]>, Option<&'a [u8]>),
@@ -83,6 +83,12 @@ impl<'a> RecordFields<'a> {
             + nullable_size(value)
             + headers.size();
         Self { attributes, timestamp_delta, offset_delta, key, value, headers, body_size }
+    }
+
+    /// Bytes of the record behind its length field.
+    #[cfg(feature = "python")]
+    pub(crate) fn body_size(&self) -> usize {
+        self.body_size
     }
 
     /// Bytes of the record, its length field included.

@@ -25,23 +25,29 @@ impl<'r> Headers<'r> {
     #[inline(always)]
     pub(crate) fn check(cursor: &mut Cursor<'r>) -> Result<Self> {
         // Most records have none.
-        if cursor.take_zero() { Ok(Self::default()) } else { Self::check_each(cursor) }
+        if cursor.take_zero() {
+            return Ok(Self::default());
+        }
+        // By value: a cursor that others write to would live in memory, for every field of the record.
+        let headers;
+        (headers, *cursor) = Self::check_each(*cursor)?;
+        Ok(headers)
     }
 
     #[inline(never)]
-    fn check_each(cursor: &mut Cursor<'r>) -> Result<Self> {
+    fn check_each(mut cursor: Cursor<'r>) -> Result<(Self, Cursor<'r>)> {
         let count = cursor.varint().map_err(|e| e.in_field("headersCount"))?;
         // Kafka's guard: no header takes less than a byte.
         if count < 0 || count as usize > cursor.remaining() {
             return Err(Error::new(ErrorKind::InvalidCount(count.into())).in_field("headersCount"));
         }
         let count = count as u32;
-        let mut behind = *cursor;
+        let mut behind = cursor;
         for _ in 0..count {
             read_header(&mut behind)?;
         }
         let data = cursor.take(behind.position() - cursor.position())?;
-        Ok(Self { data, count })
+        Ok((Self { data, count }, behind))
     }
 
     /// The bytes and count of headers that [`check`](Self::check) accepted.
@@ -75,7 +81,7 @@ impl<'r> Headers<'r> {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn read_header<'r>(cursor: &mut Cursor<'r>) -> Result<Header<'r>> {
     let length = cursor.varint().map_err(|e| e.in_field("headerKeyLength"))?;
     if length < 0 {
@@ -83,10 +89,9 @@ fn read_header<'r>(cursor: &mut Cursor<'r>) -> Result<Header<'r>> {
         return Err(Error::new(invalid).in_field("headerKeyLength"));
     }
     let key = cursor.take(length as usize).map_err(|e| e.in_field("headerKey"))?;
-    let length = cursor.varint().map_err(|e| e.in_field("headerValueLength"))?;
-    let value = match usize::try_from(length) {
-        Ok(length) => Some(cursor.take(length).map_err(|e| e.in_field("headerValue"))?),
-        Err(_) => None,
+    let value = match cursor.length().map_err(|e| e.in_field("headerValueLength"))? {
+        Some(length) => Some(cursor.take(length).map_err(|e| e.in_field("headerValue"))?),
+        None => None,
     };
     Ok(Header { key, value })
 }

@@ -10,7 +10,8 @@ use crate::error::{Error, ErrorKind, Result};
 #[derive(Clone, Debug)]
 pub struct RecordIter<'r> {
     cursor: Cursor<'r>,
-    index: u32,
+    /// Records not read yet, of `count`.
+    left: u32,
     count: u32,
     base_offset: i64,
     base_timestamp: i64,
@@ -27,7 +28,7 @@ impl<'r> RecordIter<'r> {
         let append_time = batch.timestamp_type() == TimestampType::LogAppendTime;
         Ok(Self {
             cursor: Cursor::new(records),
-            index: 0,
+            left: count,
             count,
             base_offset: batch.base_offset(),
             base_timestamp: batch.base_timestamp(),
@@ -50,9 +51,7 @@ impl<'r> RecordIter<'r> {
         }
         let length = self.cursor.varint().map_err(|e| e.in_field("length"))?;
         if length <= 0 || length as usize > self.cursor.remaining() {
-            let max = self.cursor.remaining() as i64;
-            let invalid = ErrorKind::InvalidSize { found: length.into(), min: 1, max };
-            return Err(Error::new(invalid).in_field("length"));
+            return Err(self.invalid_length(length));
         }
         // Every field is read inside the record's own bytes: no field can reach the next record.
         let mut body = Cursor::new(self.cursor.take(length as usize)?);
@@ -66,7 +65,7 @@ impl<'r> RecordIter<'r> {
             let (declared, consumed) = (length as usize, body.position());
             return Err(ErrorKind::RecordSizeMismatch { declared, consumed }.into());
         }
-        if self.index + 1 == self.count && self.cursor.remaining() != 0 {
+        if self.left == 1 && self.cursor.remaining() != 0 {
             return Err(ErrorKind::RecordsRemaining { bytes: self.cursor.remaining() }.into());
         }
         let (timestamp, timestamp_type) = match self.append_time {
@@ -84,14 +83,21 @@ impl<'r> RecordIter<'r> {
             headers,
         })
     }
+
+    #[cold]
+    fn invalid_length(&self, found: i32) -> Error {
+        let max = self.cursor.remaining() as i64;
+        let invalid = ErrorKind::InvalidSize { found: found.into(), min: 1, max };
+        Error::new(invalid).in_field("length")
+    }
 }
 
 /// A length and that many bytes; any negative length is null, as in Kafka.
 #[inline(always)]
 fn nullable<'r>(body: &mut Cursor<'r>) -> Result<Option<&'r [u8]>> {
-    match usize::try_from(body.varint()?) {
-        Ok(length) => body.take(length).map(Some),
-        Err(_) => Ok(None),
+    match body.length()? {
+        Some(length) => body.take(length).map(Some),
+        None => Ok(None),
     }
 }
 
@@ -117,26 +123,23 @@ impl<'r> Iterator for RecordIter<'r> {
     // Always: out of line, moving the record through memory costs half as much as reading it.
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
-        if self.index == self.count {
+        if self.left == 0 {
             return None;
         }
-        match self.read() {
-            Ok(record) => {
-                self.index += 1;
-                Some(Ok(record))
-            }
-            Err(error) => {
-                let error = error.at_record(self.index).in_batch(self.position, self.base_offset);
-                self.index = self.count;
-                Some(Err(error))
-            }
+        let read = self.read();
+        if let Err(error) = read {
+            let index = self.count - self.left;
+            self.left = 0;
+            return Some(Err(error.at_record(index).in_batch(self.position, self.base_offset)));
         }
+        self.left -= 1;
+        Some(read)
     }
 
     #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
         // An announced count proves nothing: no lower bound for anyone to reserve from.
-        (0, Some((self.count - self.index) as usize))
+        (0, Some(self.left as usize))
     }
 }
 

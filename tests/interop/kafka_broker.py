@@ -45,8 +45,9 @@ def java(*arguments: str, log_level: str = "error") -> list[str]:
 class Broker:
     """One KRaft node. Topics are made once; each `open` puts other files into their directories."""
 
-    def __init__(self, root: Path, topics: int = 24) -> None:
+    def __init__(self, root: Path, topics: int = 24, settings: str = "") -> None:
         self.root = root
+        self.settings = settings
         self.logs = root / "logs"
         self.output = root / "broker.out"
         self.port, self.controller = _free_ports()
@@ -144,6 +145,10 @@ class Broker:
         files = (file for file in directory.iterdir() if file.name.endswith(SIDECARS))
         return {file.name: file.read_bytes() for file in files}
 
+    def create_topics(self, topics: Mapping[str, str]) -> None:
+        """Makes topics of one partition: names, and their settings in words."""
+        self._ask("create", *(f"{name} {settings}" for name, settings in topics.items()))
+
     def read(self, topic: str, isolation_level: str = "read_uncommitted") -> list[str]:
         """What a consumer gets: a line a record, as the fixtures' digests have it."""
         return self._ask("read", topic, isolation_level)
@@ -204,6 +209,7 @@ transaction.state.log.min.isr=1
 transaction.state.log.num.partitions=1
 log.cleaner.dedupe.buffer.size=4000000
 auto.create.topics.enable=false
+{self.settings}
 """
         )
         command = java("kafka.tools.StorageTool", "format", "-t", "bWFnaWNieXRlLXRlc3RzMQ", "-c")

@@ -123,6 +123,12 @@ def by_arrow(batch: RecordBatch | LegacyBatch) -> list[Row]:
     return arrow_rows(pa.record_batch(batch.to_arrow()))
 
 
+def by_views(batch: RecordBatch | LegacyBatch) -> list[Row]:
+    arrow = pa.record_batch(batch.to_arrow(views=True))
+    arrow.validate(full=True)
+    return arrow_rows(arrow)
+
+
 def look(batch: RecordBatch | LegacyBatch) -> None:
     """Every fact of the header."""
     for name in dir(type(batch)):
@@ -146,6 +152,7 @@ def read_as_bytes(data: bytes, *, check_crcs: bool) -> None:
             records = attempt(lambda batch=batch: by_records(batch))
             assert attempt(lambda batch=batch: by_columns(batch)) == records
             assert attempt(lambda batch=batch: by_arrow(batch)) == records
+            assert attempt(lambda batch=batch: by_views(batch)) == records
             if whole is not None and isinstance(records, list):
                 whole += [] if batch.is_control else records
             else:
@@ -153,13 +160,22 @@ def read_as_bytes(data: bytes, *, check_crcs: bool) -> None:
         return []
 
     framed = attempt(walk)
-    try:
-        table = pa.table(magicbyte.read_batches(data, check_crcs=check_crcs, max_decompressed_bytes=LIMIT))
-    except (pa.ArrowException, OSError):
-        assert whole is None or framed, "only the stream fails"
-    else:
-        assert not framed
-        assert arrow_rows(table) == whole
+    batches = magicbyte.read_batches(data, check_crcs=check_crcs, max_decompressed_bytes=LIMIT)
+    told = set()
+    for stream in (batches, batches.to_arrow(views=True), batches.to_arrow(threads=2)):
+        try:
+            table = pa.table(stream)
+        except (pa.ArrowException, OSError) as error:
+            assert whole is None or framed, "only the stream fails"
+            told.add(str(error))
+        else:
+            assert not framed
+            assert arrow_rows(table) == whole
+            told.add("")
+    assert len(told) == 1, "the streams differ"
+    for name in ("magic", "headers"):
+        with contextlib.suppress(pa.ArrowException, OSError):
+            pa.table(batches.to_arrow([name], start_offset=1, end_timestamp=2**40))
 
 
 def chunked_rows(directory: Path) -> list[int]:

@@ -11,8 +11,11 @@ import magicbyte
 import pyarrow as pa
 import pytest
 from conftest import KAFKA
+from corpus import cases
+from hostile import read_as_bytes
 
 ROUNDS = 300
+FUZZ_CORPUS = Path(__file__).parents[2] / "fuzz" / "corpus"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="bounds the memory of a process as Linux does")
@@ -23,6 +26,16 @@ def test_mutated_input(tmp_path: Path, first: int) -> None:
     done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-6000:]
     assert "panicked" not in done.stderr
+
+
+def test_every_door_agrees_on_the_corpora() -> None:
+    """Objects, lists and both Arrow flavours: the same records, or the same error at the same place."""
+    inputs = [bytes.fromhex(case["hex"]) for case in cases()]
+    inputs += [path.read_bytes() for path in sorted(FUZZ_CORPUS.rglob("*")) if path.is_file()]
+    assert len(inputs) > 500
+    for data in inputs:
+        for check_crcs in (True, False):
+            read_as_bytes(data, check_crcs=check_crcs)
 
 
 def test_a_flipped_bit_does_not_make_records_control_records() -> None:

@@ -1,0 +1,52 @@
+//! Builds the record batches of a produce request and sends them: batches of up to 16 KiB, as a
+//! producer fills them (`batch.size`), one buffer for all.
+//!
+//! cargo run --example produce -- 127.0.0.1:9999 first second third
+
+use std::error::Error;
+use std::io::Write;
+use std::net::TcpStream;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use magicbyte::{Compression, RecordsBuilder};
+
+const BATCH_SIZE: usize = 16 << 10;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut args = std::env::args().skip(1);
+    let address = args.next().ok_or("usage: produce ADDRESS VALUE...")?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as i64;
+    let values: Vec<_> = args.collect();
+    let sent = produce(&mut TcpStream::connect(address)?, now, values.iter().map(String::as_bytes))?;
+    eprintln!("{sent} bytes");
+    Ok(())
+}
+
+/// Writes `values` as records of an idempotent producer; returns how many bytes that was.
+///
+/// A produce request counts the offsets of each batch from 0; the sequence goes on from batch to batch.
+pub fn produce<'a>(
+    out: &mut impl Write,
+    timestamp: i64,
+    values: impl IntoIterator<Item = &'a [u8]>,
+) -> Result<usize, Box<dyn Error>> {
+    let mut builder = RecordsBuilder::v2(Compression::Lz4).producer(4711, 0, 0).max_size_in_bytes(BATCH_SIZE);
+    let (mut payload, mut sent) = (Vec::new(), 0);
+    let mut send = |builder: &mut RecordsBuilder| -> Result<(), Box<dyn Error>> {
+        payload.clear();
+        builder.build_into(&mut payload)?;
+        sent += payload.len();
+        Ok(out.write_all(&payload)?)
+    };
+    let mut offset = 0;
+    for value in values {
+        if !builder.has_room_for(timestamp, None, Some(value), &[]) {
+            send(&mut builder)?;
+            offset = 0;
+        }
+        builder.append(offset, timestamp, None, Some(value), &[])?;
+        offset += 1;
+    }
+    send(&mut builder)?;
+    Ok(sent)
+}

@@ -1,0 +1,55 @@
+//! A column of runs: numbers that seldom change from row to row.
+
+use super::binary_column::renew;
+
+/// A row costs a comparison; the rows of a run are written at its end.
+#[derive(Debug, Default)]
+pub(super) struct RunColumn {
+    values: Vec<i32>,
+    current: i32,
+}
+
+impl RunColumn {
+    /// This row's value; rows come in order.
+    #[inline(always)]
+    pub(super) fn push(&mut self, row: usize, value: i32) {
+        if value != self.current {
+            self.values.resize(row, self.current);
+            self.current = value;
+        }
+    }
+
+    /// Takes rows back: those that stay have the values they had.
+    pub(super) fn truncate(&mut self, rows: usize) {
+        self.values.truncate(rows);
+    }
+
+    pub(super) fn finish(&mut self, rows: usize) -> Vec<i32> {
+        self.values.resize(rows, self.current);
+        renew(&mut self.values)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_taken_back_leave_no_trace() {
+        let mut column = RunColumn::default();
+        for (row, value) in [0, 0, 1, 1, 1].into_iter().enumerate() {
+            column.push(row, value);
+        }
+        // A batch that turns out bad: two changes, all taken back.
+        column.push(5, 7);
+        column.push(6, 1);
+        column.truncate(5);
+        column.push(5, 0);
+        assert_eq!(column.finish(6), [0, 0, 1, 1, 1, 0]);
+        column.push(0, 2);
+        column.truncate(0);
+        assert_eq!(column.finish(0), []);
+        column.push(0, 3);
+        assert_eq!(column.finish(2), [3, 3]);
+    }
+}
