@@ -352,10 +352,8 @@ class RecordsBuilder:
     Args:
         magic: 2, or 1 or 0: a message for each record, or one wrapper if compressed.
         compression: the codec; zstd needs magic 2.
-        level: gzip -1 or 1 to 9, zstd -131072 to 22, lz4 9, which is Kafka's fast compressor; None for
-            Kafka's default. lz4's others, 1 to 17, are the C library's high compression: in Rust with
-            the feature `lz4-hc`, in Python in a wheel built with it
-            (`maturin build --release --features lz4-hc`).
+        level: gzip -1 or 1 to 9, zstd -131072 to 22, lz4 1 to 17, of which 9 is Kafka's fast compressor and
+            all others are high compression; None for Kafka's default.
         producer_id: an idempotent producer's id, -1 for none; with `producer_epoch` and
             `base_sequence`, which goes on behind each batch built (-1 in control batches).
         is_transactional: the batch belongs to a transaction of its producer.
