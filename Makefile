@@ -156,6 +156,7 @@ QUICK ?=
 bench: $(VENV)/bench
 	. $(BIN)/activate && maturin develop --quiet --release && rm -f $(VENV)/built
 	$(BIN)/python benches/python/run.py $(if $(QUICK),--quick)
+	$(BIN)/python benches/python/dropins.py $(if $(QUICK),--turns 3)
 
 bench-spark: $(VENV)/requirements
 	. $(BIN)/activate && maturin develop --quiet --release && rm -f $(VENV)/built
