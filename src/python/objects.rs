@@ -7,7 +7,7 @@
 //!
 //! - **Attached**: CPython calls these functions with the GIL held. The wheel is abi3, so there is no
 //!   free-threaded build; the GIL guards the free lists and the iterator's index.
-//! - **Layout**: an object of one of the three types was made by [`allocate`] with that type, so it has
+//! - **Layout**: an object of one of these types was made by [`allocate`] with that type, so it has
 //!   that type's `repr(C)` struct, whose fields were all written before the object was handed out.
 //! - **Holder**: `holder` is a strong reference to the [`IndexedBatch`] object; `batch`, `entry` and
 //!   `data` point into it. A frozen pyclass does not move or change, so they are valid while the
