@@ -145,14 +145,9 @@ fuzz: $(CARGO_FUZZ)
 
 # --- the rest -----------------------------------------------------------------------------------
 
-# A release wheel for the Python halves; what else is missing is built by the parts that need it.
-$(VENV)/bench: $(VENV)/requirements
-	$(BIN)/python scripts/requirements.py pyproject.toml bench > $(VENV)/bench.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/bench.txt
-	touch $@
-
 QUICK ?=
-bench: $(VENV)/bench
+# A release wheel for the Python parts; each part builds what else it needs.
+bench: $(VENV)/requirements
 	. $(BIN)/activate && maturin develop --quiet --release && rm -f $(VENV)/built
 	$(BIN)/python benches/python/run.py $(if $(QUICK),--quick)
 

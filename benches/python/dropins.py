@@ -1,24 +1,23 @@
 """What a drop-in gains: batches parsed and built by the originals' classes and by ours, in turn, on the
 same records. Writes the table of docs/dropins.md.
 
-    python benches/python/dropins.py [--turns 7]
-
 CPU time, medians of the turns' ratios. Parsing checks each batch's CRC and asks for each record's key
 and value; a flipped byte or a missing record fails the bench.
 """
 
-import argparse
 import random
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import aiokafka.record._crecords as aiokafka_original  # type: ignore[import-untyped]
 import kafka.record.default_records as kafka_python_default  # type: ignore[import-untyped]
 import kafka.record.memory_records as kafka_python_memory  # type: ignore[import-untyped]
+from bench import Bench
 from magicbyte.compat import aiokafka, kafka_python
-from ratios import Comparison, millions
+from ratios import Comparison, in_turn, millions
 
 PAGE = Path(__file__).parents[2] / "docs" / "dropins.md"
 NOW = 1_700_000_000_000
@@ -96,15 +95,12 @@ def rate(work: Callable[[], object], count: int) -> float:
     return count / (time.process_time() - start)
 
 
-def compare(ours: Callable[[], object], original: Callable[[], object], count: int, turns: int) -> Comparison:
-    rates: tuple[list[float], list[float]] = ([], [])
-    for _ in range(turns):
-        rates[0].append(rate(ours, count))
-        rates[1].append(rate(original, count))
-    return Comparison(*rates)
+def beside(ours: Callable[[], object], original: Callable[[], object], count: int, turns: int) -> Comparison:
+    rates = in_turn({"ours": partial(rate, ours, count), "original": partial(rate, original, count)}, turns)
+    return Comparison(rates["ours"], rates["original"])
 
 
-def measure(client: str, codec: int, each: list[Record], turns: int) -> tuple[Comparison, Comparison]:
+def compare(client: str, codec: int, each: list[Record], turns: int) -> tuple[Comparison, Comparison]:
     """Parsing and building these records again and again."""
     ours, readers, builders, most = CLIENTS[client]
     batches = most // len(each)
@@ -114,8 +110,8 @@ def measure(client: str, codec: int, each: list[Record], turns: int) -> tuple[Co
         must_check(side, data)
         assert parse(side, data) == count
     return (
-        compare(lambda: parse(ours, data), lambda: parse(readers, data), count, turns),
-        compare(
+        beside(lambda: parse(ours, data), lambda: parse(readers, data), count, turns),
+        beside(
             lambda: build(ours, codec, each, batches),
             lambda: build(builders, codec, each, batches),
             count,
@@ -124,24 +120,17 @@ def measure(client: str, codec: int, each: list[Record], turns: int) -> tuple[Co
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--turns", type=int, default=7)
-    turns = parser.parse_args().turns
+def measure(bench: Bench) -> None:
     table = [
         "| batches | codec | parse, against aiokafka | build | parse, against kafka-python | build |",
         "|---|---|---|---|---|---|",
     ]
     for shape, codec in CASES:
         each = records(*SHAPES[shape])
-        both = [measure(client, CODECS[codec], each, turns) for client in CLIENTS]
+        both = [compare(client, CODECS[codec], each, bench.turns) for client in CLIENTS]
         cells = [f"{one.ratio:.2f} ({millions(one.ours)} M/s)" for pair in both for one in pair]
         table.append(f"| {shape} | {codec} | {' | '.join(cells)} |")
         print(table[-1], flush=True)
     before, rest = PAGE.read_text().split("<!-- bench -->\n")
     behind = rest[rest.index("<!-- /bench -->") :]
     PAGE.write_text("\n".join([before + "<!-- bench -->", *table, behind]))
-
-
-if __name__ == "__main__":
-    main()

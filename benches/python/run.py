@@ -29,6 +29,7 @@ PARTS = [
     "segments",
     "validate",
     "compact",
+    "dropins",
 ]
 QUICK_SETS = ("s1-none", "s1-lz4", "s2-none", "s4-zstd", "s1v1-gzip")
 QUICK_PARTS = PARTS[: PARTS.index("segments")]
