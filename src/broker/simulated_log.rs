@@ -85,7 +85,10 @@ impl SimulatedLog {
     /// An offset that no batch before `end` (a position) reaches, as the index knows it; `None` for the log's
     /// end (`OffsetIndex.fetchUpperBoundOffset`).
     pub(super) fn upper_bound(&self, end: usize) -> Option<i64> {
-        self.index.iter().find(|(_, position)| *position >= end).map(|(offset, _)| *offset)
+        // Kafka's search takes the next entry where the first has exactly this position.
+        let passed_over = self.index.first().is_some_and(|(_, position)| *position == end);
+        let mut entries = self.index.iter().skip(usize::from(passed_over));
+        entries.find(|(_, position)| *position >= end).map(|(offset, _)| *offset)
     }
 
     /// Drops the batch that has this offset, and those behind it.

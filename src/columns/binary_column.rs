@@ -3,17 +3,25 @@
 use arrow_array::{BinaryArray, StringArray};
 use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 
+use super::recycled::Recycled;
+
 /// Its size stays below 2 GiB because an Arrow batch is cut long before (see [`super::DecodeOptions`]).
 #[derive(Debug)]
 pub(super) struct BinaryColumn {
     offsets: Offsets,
     data: Vec<u8>,
+    memory: Recycled,
     valid: NullBufferBuilder,
 }
 
 impl Default for BinaryColumn {
     fn default() -> Self {
-        Self { offsets: Offsets::default(), data: Vec::new(), valid: NullBufferBuilder::new(0) }
+        Self {
+            offsets: Offsets::default(),
+            data: Vec::new(),
+            memory: Recycled::default(),
+            valid: NullBufferBuilder::new(0),
+        }
     }
 }
 
@@ -50,7 +58,7 @@ impl BinaryColumn {
     }
 
     pub(super) fn finish(&mut self) -> BinaryArray {
-        BinaryArray::new(self.offsets.finish(), renew(&mut self.data).into(), self.valid.finish())
+        BinaryArray::new(self.offsets.finish(), self.memory.renew(&mut self.data), self.valid.finish())
     }
 
     /// As UTF-8, U+FFFD for what is not, as Kafka's own header keys.

@@ -10,6 +10,7 @@ mod log_stream;
 mod pipeline;
 mod problem_table;
 mod record_columns;
+mod recycled;
 mod rows;
 mod rows_writer;
 mod run_column;

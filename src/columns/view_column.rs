@@ -6,6 +6,7 @@ use arrow_array::builder::make_view;
 use arrow_buffer::{Buffer, NullBufferBuilder};
 
 use super::binary_column::renew;
+use super::recycled::Recycled;
 
 /// Values of at least this many bytes are worth a view into the batch they came in; copying smaller ones
 /// is quicker (docs/benchmarks.md). Twelve bytes and less stand in the view itself.
@@ -18,6 +19,7 @@ pub(super) struct ViewColumn {
     views: Vec<u128>,
     valid: NullBufferBuilder,
     copied: Vec<u8>,
+    memory: Recycled,
     pinned: Vec<Buffer>,
     pinned_bytes: usize,
     /// The batch at hand, if its values are viewed in place: where it is and its buffer's number.
@@ -30,6 +32,7 @@ impl Default for ViewColumn {
             views: Vec::new(),
             valid: NullBufferBuilder::new(0),
             copied: Vec::new(),
+            memory: Recycled::default(),
             pinned: Vec::new(),
             pinned_bytes: 0,
             at_hand: None,
@@ -104,7 +107,7 @@ impl ViewColumn {
     }
 
     pub(super) fn finish(&mut self) -> BinaryViewArray {
-        let mut buffers = vec![Buffer::from(renew(&mut self.copied))];
+        let mut buffers = vec![self.memory.renew(&mut self.copied)];
         buffers.append(&mut self.pinned);
         self.pinned_bytes = 0;
         BinaryViewArray::new(renew(&mut self.views).into(), buffers, self.valid.finish())

@@ -215,7 +215,7 @@ impl PyRecordsBuilder {
     fn append_many(&self, py: Python<'_>, records: &Bound<'_, PyAny>) -> PyResult<()> {
         for item in records.try_iter()? {
             let item = item?;
-            if let Ok(tuple) = item.cast::<PyTuple>() {
+            if let Ok(tuple) = item.cast_exact::<PyTuple>().or_else(|_| item.cast()) {
                 self.append_tuple(py, tuple)?;
             } else if let Some(record) = objects::record_of(&item) {
                 let appended = self.with(py, |builder| builder.append_record(&record));

@@ -153,6 +153,15 @@ class Broker:
         """What a consumer gets: a line a record, as the fixtures' digests have it."""
         return self._ask("read", topic, isolation_level)
 
+    def transact(self, topic: str) -> None:
+        """Two transactional producers and an idempotent one write; one transaction stays open."""
+        self._ask("transact", topic)
+
+    def producers(self, topic: str) -> list[tuple[int, ...]]:
+        """What the broker knows: id, epoch, last sequence, last timestamp, coordinator epoch and first
+        offset of the open transaction (-1: none) of each."""
+        return [tuple(map(int, line.split())) for line in self._ask("producers", topic)]
+
     def offsets_for_times(self, topic: str, timestamps: Iterable[int]) -> list[tuple[int, int] | None]:
         """Offset and timestamp of the first record that is not older than each."""
         answers = self._ask("times", topic, *map(str, timestamps))

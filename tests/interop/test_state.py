@@ -13,6 +13,7 @@ from random import Random
 
 import magicbyte
 import pytest
+from kafka_broker import Broker
 from magicbyte import RecordsBuilder, _core
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.explain import explain
@@ -497,3 +498,40 @@ def test_a_log_is_explained_as_kafka_knows_it(kafka_log: StateOracle, tmp_path: 
             one["batches"] for one in story["controls"]
         ) == len(play.ours.log)
         kafka_log.ask("close")
+
+
+def test_a_real_producer_is_explained(broker: Broker) -> None:
+    """Real clients and a real broker: the story's end is what `describeProducers` says."""
+    broker.open({}, clean=True)
+    topic = broker.topics[0]
+    broker.transact(topic)
+    known = broker.producers(topic)
+    assert len(known) == 3
+    (story,) = explain([str(broker.logs / f"{topic}-0")], LocalEngine(), now=max(one[3] for one in known))
+    told = [one for one in story["producers"] if one["is_current"]]
+    assert sorted(known) == sorted(
+        (
+            one["producer_id"],
+            one["producer_epoch"],
+            one["last_sequence"],
+            one["last_timestamp"],
+            one["coordinator_epoch"],
+            -1 if one["current_txn_first_offset"] is None else one["current_txn_first_offset"],
+        )
+        for one in told
+    )
+    outcomes = [(one["outcome"], one["records"]) for one in story["transactions"]]
+    assert sorted(outcomes) == [
+        ("aborted", 6),
+        ("aborted", 8),
+        ("committed", 5),
+        ("committed", 7),
+        ("open", 7),
+    ]
+    assert story["last_stable_offset"] == max(one[5] for one in known)
+    assert story["anomalies"] == []
+    assert sum(one["records"] for one in story["producers"]) == 5 + 6 + 7 + 8 + 4 * 3 + 7
+    committed = broker.read(topic, "read_committed")
+    # No more than up to the open transaction, and nothing of the aborted one before it.
+    assert len(committed) < 5 + 6 + 7 + 3 * 3
+    broker.kill()

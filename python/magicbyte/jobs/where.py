@@ -2,9 +2,9 @@
 
 A record is a row of `offset`, `timestamp` (ms; -1 for none), `key`, `value` and `headers`. Keys and values
 that are UTF-8 without zero bytes are text, others blobs, absent ones NULL. `headers` is a JSON array of
-[name, value] pairs; `header(headers, name)` is the value of the last header of that name. LIKE and GLOB look through
-blobs and behind zero bytes, where SQLite's own would stop. The expression sees nothing else: no files, no
-other table, no setting can be reached from it.
+[name, value] pairs; `header(headers, name)` is the value of the last header of that name. LIKE and GLOB
+look through blobs and behind zero bytes, where SQLite's own would stop. The expression sees nothing else:
+no files, no other table, no setting can be reached from it.
 """
 
 from __future__ import annotations
