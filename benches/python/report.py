@@ -109,7 +109,8 @@ def head(path: Path) -> str:
 
 Written by `make bench`, which needs Rust, Java and Maven, for two peers Go, and takes less than 40 minutes
 once all is built; `make bench QUICK=1` does with fewer sets and turns in about 5, `make bench-spark` is the
-part with a broker. What did not run keeps its earlier figures. `{path.with_suffix(".json").name}` has them all.
+part with a broker. What did not run keeps its earlier figures.
+`{path.with_suffix(".json").name}` has them all.
 
 ![magicbyte's speed by its peers', with floors]({path.with_suffix(".svg").name})
 """
