@@ -17,7 +17,7 @@ def batches(data: bytes) -> Iterator[Any]:
     while records.has_next():
         batch = records.next_batch()
         if not batch.validate_crc():
-            raise ValueError("CRC")
+            raise ValueError("aiokafka finds a wrong CRC")
         yield batch
 
 
