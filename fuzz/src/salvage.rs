@@ -6,7 +6,9 @@ use std::fmt;
 use std::ops::Range;
 
 use magicbyte::Decompressor;
-use magicbyte::log::{OnError, PartitionLog, PlanOptions, ReadOptions};
+use magicbyte::log::{
+    OnError, PartitionLog, PlanOptions, ReadOptions, StoryOptions, survey_segment, tell_segment, tell_story,
+};
 
 use super::made::{batch, message, noise, record, snappy};
 use super::scratch::Scratch;
@@ -210,6 +212,20 @@ impl fmt::Debug for Piece {
     }
 }
 
+/// Every byte is in a batch that is told of, or in a range that is.
+fn check_story(log: &PartitionLog, size: u64) {
+    let segment = &log.listing().segments[0];
+    let told = tell_segment(segment).unwrap();
+    assert_eq!(told.survey, survey_segment(segment).unwrap());
+    assert_eq!(told.bins.iter().map(|bin| bin.batches).sum::<u64>(), told.survey.batches);
+    let batches: u64 = told.bins.iter().map(|bin| bin.bytes).sum();
+    let skipped: u64 = told.skipped.iter().map(|range| range.end - range.start).sum();
+    assert_eq!(batches + skipped, size);
+    let options = StoryOptions { now: 0, max_transaction_timeout_ms: 0, bins: 10, listed: 5 };
+    let story = tell_story(log.listing(), &[told], options).unwrap();
+    assert!(story.bins.len() <= 10 && story.gaps.len() <= 5);
+}
+
 fn check(pieces: &[Piece], bytes: &[u8]) {
     thread_local!(static SCRATCH: Scratch = Scratch::new());
     let log = SCRATCH.with(|scratch| {
@@ -221,6 +237,7 @@ fn check(pieces: &[Piece], bytes: &[u8]) {
     assert_eq!(sums.good_bytes + sums.quarantined_bytes + sums.tail_bytes, bytes.len() as u64);
     let cut = log.verify(PlanOptions { chunk_bytes: 1, ..PlanOptions::default() }).unwrap();
     assert_eq!(cut, sums, "cut into chunks, the accounts are others: {pieces:#?}");
+    check_story(&log, bytes.len() as u64);
 
     // A batch is known by what its checksum covers: its offset and leader epoch may be forged.
     let known: HashMap<&[u8], usize> = pieces

@@ -441,8 +441,8 @@ impl Fold {
             offset_delta: batch.offset_delta,
             timestamp: batch.timestamp,
         };
-        let known = self.missing_until.insert(producer_id, self.missing + missing_until);
-        let compacted = known.is_some_and(|known| known < self.missing + missing_before);
+        let known = self.missing_until.insert(producer_id, self.missing.saturating_add(missing_until));
+        let compacted = known.is_some_and(|known| known < self.missing.saturating_add(missing_before));
         let first_offset = start.first_offset();
         self.story_of(producer_id, producer_epoch, first_offset, first_timestamp);
         for (at, batch) in first.iter().enumerate() {
