@@ -44,12 +44,12 @@ def rows(stream: Any) -> list[tuple[int, int, bytes | None, bytes | None]]:
 def built(values: list[bytes], compression: Compression = Compression.NONE, batch: int = 10) -> bytes:
     """Batches of so many records; offsets and timestamps (ms) count from 0."""
     builder = magicbyte.RecordsBuilder(compression=compression)
-    out = b""
+    out = []
     for offset, value in enumerate(values):
         builder.append(offset, offset, b"k%d" % offset, value)
         if offset % batch == batch - 1:
-            out += builder.build()
-    return out + builder.build()
+            out.append(builder.build())
+    return b"".join([*out, builder.build()])
 
 
 @pytest.mark.parametrize("name", PARTITIONS)
