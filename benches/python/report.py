@@ -215,13 +215,18 @@ def runs(figures: Figures) -> str:
     parts = []
     for run, facts in sorted(figures.runs.items(), reverse=True):
         measured = [one for one in figures.figures.values() if one.run == run]
-        what = sorted({f"{one.part} {picture.data(one.on)}" for one in measured})
-        named = f": {'; '.join(what)}" if run != newest else ""
+        named = "".join(f"; {what}" for what in by_part(measured)) if run != newest else ""
         turns = sorted({one.turns for one in measured})
         counted = " to ".join(str(turn) for turn in sorted({turns[0], turns[-1]})) if turns else "no"
         head = f"**{run}**, {len(measured)} figures of {counted} turns{named}"
         parts.append(document.bullets(head, *facts))
     return "\n\n".join(parts)
+
+
+def by_part(figures: list[Figure]) -> list[str]:
+    """The data of each part."""
+    parts = {part: [one for one in figures if one.part == part] for part in picture.PARTS}
+    return [f"{part}: {', '.join(map(picture.data, in_order(of)))}" for part, of in parts.items() if of]
 
 
 def in_order(figures: list[Figure]) -> list[str]:
