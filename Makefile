@@ -10,16 +10,17 @@ CARGO_TEST := cargo test --quiet --profile $(PROFILE)
 export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help run test test-rust test-python test-spark test-interop corpus lint format fuzz bench bench-spark wheel docs clean
+.PHONY: help run browser test test-rust test-python test-spark test-interop corpus lint format fuzz bench bench-spark wheel docs clean
 
 help:
 	@echo "make run      build, install into $(VENV), ingest samples/ on embedded Spark, print the result"
 	@echo "make test     everything CI runs: lint, Rust, Python, Spark, then Kafka's own classes and a real broker"
+	@echo "make browser  install Chromium, which a test opens pages in, if it is missing (Debian, as root)"
 	@echo "make corpus   tests/corpus anew, with Kafka's verdicts"
 	@echo "make lint     rustfmt, clippy, ruff, mypy, stubtest"
 	@echo "make format   rustfmt and ruff, in place"
 	@echo "make fuzz     each fuzz target for SECONDS=60, or one: make fuzz TARGET=salvage SECONDS=600"
-	@echo "make bench    speed against the peers on the same bytes; writes docs/benchmarks.md"
+	@echo "make bench    speed against the peers on the same bytes; writes docs/benchmarks.md (QUICK=1: 5 minutes)"
 	@echo "make bench-spark  the same against Spark's own Kafka source and a real broker"
 	@echo "make wheel    a release wheel in target/wheels"
 	@echo "make docs     the Rust API's pages in target/doc"
@@ -50,6 +51,10 @@ run: $(VENV)/built
 
 # --- tests --------------------------------------------------------------------------------------
 
+# Of the system, not of .venv: a test opens the pages of `magicbyte explain`.
+browser:
+	@scripts/browser
+
 test: lint test-rust test-python test-spark test-interop
 
 test-rust:
@@ -57,8 +62,7 @@ test-rust:
 	$(CARGO_TEST)
 	$(CARGO_TEST) --features arrow,serde --doc
 	$(CARGO_TEST) --features arrow,serde --lib columns
-	$(CARGO_TEST) --features lz4-hc --test builder
-	for codec in gzip snappy lz4 zstd lz4-hc; do cargo check --quiet --profile $(PROFILE) --no-default-features --features $$codec || exit 1; done
+	for codec in gzip snappy lz4 zstd; do cargo check --quiet --profile $(PROFILE) --no-default-features --features $$codec || exit 1; done
 	cargo check --quiet --profile $(PROFILE) --no-default-features
 
 test-python: $(VENV)/built
@@ -93,9 +97,10 @@ $(INTEROP)/fetched: tests/interop/oracle/pom.xml
 	$(call jars,$(BUILDS))
 	touch $@
 
-$(INTEROP)/built: $(INTEROP)/fetched tests/interop/oracle/Oracle.java tests/interop/oracle/Builder.java
+$(INTEROP)/built: $(INTEROP)/fetched $(wildcard tests/interop/oracle/*.java)
 	javac -d $(INTEROP)/oracle -cp '$(INTEROP)/lib-$(READS)/*' tests/interop/oracle/Oracle.java
 	javac -d $(INTEROP)/builder -cp '$(INTEROP)/lib-$(BUILDS)/*' tests/interop/oracle/Builder.java
+	javac -d $(INTEROP)/validator -cp '$(INTEROP)/lib-$(BUILDS)/*' tests/interop/oracle/Validator.java
 	touch $@
 
 test-interop: $(VENV)/built $(INTEROP)/built $(BROKER)/stamp
@@ -106,6 +111,7 @@ corpus: $(VENV)/built $(INTEROP)/built
 
 lint: $(VENV)/built
 	cargo fmt --check
+	cargo fmt --check --manifest-path benches/peers/rust/Cargo.toml
 	cargo clippy --quiet --profile $(PROFILE) --all-targets --features arrow,serde -- -D warnings
 	cargo clippy --quiet --profile $(PROFILE) --features python -- -D warnings
 	$(BIN)/ruff check python tests/python tests/interop benches examples
@@ -115,6 +121,7 @@ lint: $(VENV)/built
 
 format:
 	cargo fmt
+	cargo fmt --manifest-path benches/peers/rust/Cargo.toml
 	$(BIN)/ruff check --fix --quiet python tests/python tests/interop benches examples
 	$(BIN)/ruff format python tests/python tests/interop benches examples
 
@@ -138,16 +145,16 @@ fuzz: $(CARGO_FUZZ)
 
 # --- the rest -----------------------------------------------------------------------------------
 
+QUICK ?=
+# A release wheel for the Python parts; each part builds what else it needs.
 bench: $(VENV)/requirements
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'aiokafka>=0.14'
 	. $(BIN)/activate && maturin develop --quiet --release && rm -f $(VENV)/built
-	$(BIN)/python benches/python/run.py
-	$(BIN)/python benches/python/segments.py
-	$(BIN)/python benches/python/encode.py
+	$(BIN)/python benches/python/run.py $(if $(QUICK),--quick)
 
 bench-spark: $(VENV)/requirements
 	. $(BIN)/activate && maturin develop --quiet --release && rm -f $(VENV)/built
 	$(BIN)/python benches/python/spark_kafka.py
+	$(BIN)/python benches/python/ingest.py
 
 wheel: $(VENV)/requirements
 	$(BIN)/maturin build --release

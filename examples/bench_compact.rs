@@ -1,5 +1,5 @@
 //! Compacts a partition and tells what it took: `bench_compact SOURCE TARGET MEMORY NOW`.
-//! One line: CPU and wall nanoseconds, records kept and superseded.
+//! One line: CPU and wall nanoseconds, records kept, and the most memory the process had, in bytes.
 
 use std::path::Path;
 use std::time::Instant;
@@ -18,7 +18,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     #[allow(clippy::print_stdout, reason = "it is what the program is for")]
     {
         let (cpu, wall) = (cpu.elapsed().as_nanos(), wall.elapsed().as_nanos());
-        println!("{cpu} {wall} {} {}", counts.kept, counts.superseded);
+        println!("{cpu} {wall} {} {}", counts.kept, peak_memory()?);
     }
     Ok(())
+}
+
+fn peak_memory() -> Result<u64, Box<dyn std::error::Error>> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM")?;
+    Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? * 1024)
 }

@@ -1,5 +1,6 @@
 //! Builds the batches of a file anew, again and again, and prints records/s a round; at the end, to the
-//! error output, the bytes of one pass: the counterpart of `Encode` in `benches/java`.
+//! error output, the bytes of one pass, which go to OUT if it is given: the counterpart of `Encode` in
+//! `benches/java`.
 
 #[path = "../benches/decode/pass.rs"]
 mod pass;
@@ -12,7 +13,7 @@ use cpu_time::ThreadTime;
 use magicbyte::{Batches, Compression, Decompressor, RecordsBuilder};
 use pass::{Found, pass};
 
-const USAGE: &str = "usage: bench_encode CODEC FILE RECORDS BYTES WARM_UP_SECONDS ROUNDS";
+const USAGE: &str = "usage: bench_encode CODEC FILE RECORDS BYTES WARM_UP_SECONDS ROUNDS [OUT]";
 const ROUND: Duration = Duration::from_millis(200);
 
 struct Row {
@@ -24,7 +25,9 @@ struct Row {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [codec, file, records, bytes, warm_up, rounds] = args.as_slice() else { return Err(USAGE.into()) };
+    let [codec, file, records, bytes, warm_up, rounds, out @ ..] = args.as_slice() else {
+        return Err(USAGE.into());
+    };
     let codec = Compression::ALL.into_iter().find(|c| c.name() == codec).ok_or(USAGE)?;
     let data = std::fs::read(file)?;
     let expected = Found { records: records.parse()?, bytes: bytes.parse()? };
@@ -37,6 +40,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         build(&mut builder, rows, &mut written)?;
     }
     found(&written, expected)?;
+    if let Some(out) = out.first() {
+        std::fs::write(out, &written)?;
+    }
 
     let warm_up = Duration::from_secs_f64(warm_up.parse()?);
     records_per_second(&batches, expected, warm_up, &mut builder)?;

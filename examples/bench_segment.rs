@@ -13,13 +13,13 @@ use std::io::{BufWriter, Read, Write, stdout};
 use std::path::Path;
 
 use cpu_time::ProcessTime;
-use magicbyte::log::{PartitionLog, PlanOptions, survey_segment};
+use magicbyte::log::{PartitionLog, PlanOptions, StoryOptions, survey_segment, tell_segment, tell_story};
 use magicbyte::{Batches, Compression, Decompressor, RECORD_BATCH_OVERHEAD};
 use pass::pass;
 use sets::{SHAPES, Shape, set};
 
 const USAGE: &str =
-    "usage: bench_segment generate DIRECTORY\n       bench_segment verify|survey|read SEGMENT ROUNDS";
+    "usage: bench_segment generate DIRECTORY\n       bench_segment verify|survey|explain|read SEGMENT ROUNDS";
 const FILE: &str = "00000000000000000000.log";
 const LARGE: u64 = 1 << 30;
 const FORGED: usize = 256 << 20;
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["generate", directory] => generate(Path::new(directory)),
-        [verb @ ("verify" | "survey" | "read"), segment, rounds] => {
+        [verb @ ("verify" | "survey" | "explain" | "read"), segment, rounds] => {
             for _ in 0..rounds.parse()? {
                 let start = ProcessTime::now();
                 let found = go_over(verb, Path::new(segment))?;
@@ -62,6 +62,13 @@ fn go_over(verb: &str, segment: &Path) -> Result<Found, Box<dyn Error>> {
     if verb == "survey" {
         let survey = survey_segment(&log.listing().segments[0])?;
         return Ok(Found { batches: survey.batches, bad_ranges: 0 });
+    }
+    if verb == "explain" {
+        // The survey's scan, and with it the state of all producers at the log's end.
+        let stories = [tell_segment(&log.listing().segments[0])?];
+        let options = StoryOptions { now: 0, max_transaction_timeout_ms: 0, bins: 320, listed: 1000 };
+        let story = tell_story(log.listing(), &stories, options)?;
+        return Ok(Found { batches: story.batches, bad_ranges: story.anomalies.len() });
     }
     let sums = log.verify(PlanOptions::default())?;
     if !sums.balanced {

@@ -501,17 +501,16 @@ impl RecordsBuilder {
         if self.record_count() == 0 {
             return Ok(());
         }
+        let raw = self.raw_size();
         let compressor = made(&mut self.compressor, self.codec, self.level)?;
         let written = match &mut self.records {
             Growing::V2(batch) if self.codec == Compression::None => {
-                let batch = batch.finish_stored(self.options.header(batch))?;
-                out.extend_from_slice(batch);
-                batch.len() - RECORD_BATCH_OVERHEAD
+                batch.finish_stored_into(self.options.header(batch), out)?
             }
             Growing::V2(batch) => batch.finish(self.options.header(batch), compressor, out)?,
             Growing::Legacy(set) => set.finish(compressor, out)?,
         };
-        self.observe_ratio(written as f32 / self.raw_size() as f32);
+        self.observe_ratio(written as f32 / raw as f32);
         self.next_batch();
         Ok(())
     }

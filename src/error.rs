@@ -305,6 +305,13 @@ impl Error {
         self.0.position.get_or_insert(position);
         self
     }
+
+    /// The same in an input that begins `bytes` before.
+    #[cold]
+    pub(crate) fn behind(mut self, bytes: u64) -> Self {
+        self.0.position = Some(bytes + self.0.position.unwrap_or(0));
+        self
+    }
 }
 
 impl From<ErrorKind> for Error {

@@ -2,7 +2,10 @@
 
 import re
 import textwrap
+from datetime import UTC, datetime
 from pathlib import Path
+
+from machine import cpu
 
 
 def update(path: Path, sections: dict[str, str | None], head: str | None = None) -> None:
@@ -16,16 +19,21 @@ def update(path: Path, sections: dict[str, str | None], head: str | None = None)
     parts |= sections
     written = [(head or first).strip()]
     written += [f"## {title}\n\n{text.strip()}" for title, text in parts.items() if text is not None]
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(exist_ok=True, parents=True)
     path.write_text("\n\n".join(written) + "\n")
+
+
+def written(command: str) -> str:
+    """For sections that keep their own date."""
+    return f"Written by `{command}` on {datetime.now(UTC):%Y-%m-%d}; CPU: {cpu()}."
 
 
 def bullets(*items: str) -> str:
     """A list, broken into lines."""
-    lines = (
-        textwrap.fill(
-            f"- {item}", 110, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False
-        )
-        for item in items
+    return "\n".join(fill(f"- {item}", subsequent_indent="  ") for item in items)
+
+
+def fill(text: str, subsequent_indent: str = "") -> str:
+    return textwrap.fill(
+        text, 110, subsequent_indent=subsequent_indent, break_on_hyphens=False, break_long_words=False
     )
-    return "\n".join(lines)

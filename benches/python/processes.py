@@ -89,7 +89,16 @@ def _busy_seconds() -> float:
     return (user + nice + system + irq + softirq) / TICKS
 
 
+CORES = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+
+
 def pin() -> None:
     """To one core, with every process started from here."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    if CORES:
+        os.sched_setaffinity(0, {max(CORES)})
+
+
+def unpin() -> None:
+    """To all cores again."""
+    if CORES:
+        os.sched_setaffinity(0, CORES)

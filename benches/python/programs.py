@@ -1,63 +1,159 @@
-"""magicbyte's Rust example against kafka-clients: processes in turn, one JVM for each file, since
-a JVM that has seen several codecs runs each of them slower.
+"""Programs that read or write a set again and again: magicbyte's examples, and the peers' in Java, Rust
+and Go. Each stops with an error if it does not find every record and byte of the set.
 """
 
 import os
+import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ratios import Comparison
 from sets import JAVA, PROJECT, Set, damaged
 
-ROUNDS_IN_A_PROCESS = 4
+ROUNDS_IN_A_PROCESS = 3
+MAGICBYTE = "magicbyte"
+# Where a command takes the names of those in the process that shall run.
+NAMES = "NAMES"
+BUILT = PROJECT / "target"
+
+
+class Absent(Exception):
+    """A program that this machine cannot build, and why."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """Takes FILE RECORDS BYTES WARM_UP_SECONDS ROUNDS; prints records/s, one line a round."""
+    """Takes FILE RECORDS BYTES WARM_UP_SECONDS ROUNDS behind its command; prints records/s, with a name in
+    front if there are several in the process: one line each a round, in turn."""
 
+    names: tuple[str, ...]
     command: list[str]
     warm_up_seconds: float
 
     def run(self, path: Path, of: Set, warm_up: float, rounds: int) -> "subprocess.CompletedProcess[str]":
+        command = [",".join(self.names) if part == NAMES else part for part in self.command]
         arguments = [path, of.expected.records, of.expected.bytes, warm_up, rounds]
-        return subprocess.run(
-            [*self.command, *map(str, arguments)], capture_output=True, text=True, check=False
-        )
+        return subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, check=False)
 
-    def rate(self, of: Set) -> float:
-        done = self.run(of.path, of, self.warm_up_seconds, ROUNDS_IN_A_PROCESS)
+    def must_run(self, of: Set, warm_up: float, rounds: int) -> "subprocess.CompletedProcess[str]":
+        done = self.run(of.path, of, warm_up, rounds)
         if done.returncode != 0:
-            raise RuntimeError(f"{self.command[0]} on {of.name}: {done.stderr}")
-        # The best round: what else runs on the machine can only slow one down.
-        return max(map(float, done.stdout.split()))
+            raise RuntimeError(f"{', '.join(self.names)} on {of.name}: {done.stderr.strip()}")
+        return done
+
+    def rates(self, of: Set) -> dict[str, float]:
+        """The best round of each: what else runs on the machine can only slow one down."""
+        done = self.must_run(of, self.warm_up_seconds, ROUNDS_IN_A_PROCESS)
+        best: dict[str, float] = {}
+        for name, number in self.named_numbers(done.stdout):
+            best[name] = max(best.get(name, 0), number)
+        return best
+
+    def sizes(self, of: Set) -> dict[str, int]:
+        """The bytes that each wrote in a pass, which it says at the end."""
+        printed = self.must_run(of, 0, 0).stderr
+        return {name: int(size) for name, size in self.named_numbers(printed)}
+
+    def write(self, records: Set, to: Path) -> None:
+        """Has the bytes of a pass written, by a program that writes."""
+        arguments = [records.path, records.expected.records, records.expected.bytes, 0, 0, to]
+        subprocess.run([*self.command, *map(str, arguments)], capture_output=True, check=True)
+
+    def named_numbers(self, printed: str) -> list[tuple[str, float]]:
+        split = (line.rpartition(" ") for line in printed.splitlines())
+        return [(name or self.names[0], float(number)) for name, _, number in split]
+
+    def only(self, *names: str) -> "Program":
+        return replace(self, names=names)
 
 
-def build() -> tuple[Program, Program]:
-    """Ours, in the release profile, and Kafka's."""
-    ours = Program([str(example("bench_decode"))], warm_up_seconds=0.3)
-    return ours, Program([*JAVA, "bench.Decode"], warm_up_seconds=3)
+# --- building -------------------------------------------------------------------------------------
 
 
-def example(name: str) -> Path:
-    """Builds an example in the release profile."""
-    subprocess.run(["cargo", "build", "-q", "--release", "--example", name], cwd=PROJECT, check=True)
-    target = Path(os.environ.get("CARGO_TARGET_DIR", PROJECT / "target"))
-    return target / "release" / "examples" / name
+def example(name: str, profile: str = "release") -> Path:
+    """Builds one of magicbyte's examples."""
+    command = ["cargo", "build", "-q", "--profile", profile, "--example", name]
+    subprocess.run(command, cwd=PROJECT, check=True)
+    target = Path(os.environ.get("CARGO_TARGET_DIR", BUILT))
+    return target / profile / "examples" / name
 
 
-def compare(ours: Program, peer: Program, on: Set, turns: int) -> Comparison:
-    rates = [(ours.rate(on), peer.rate(on)) for _ in range(turns)]
-    return Comparison([our for our, _ in rates], [its for _, its in rates])
+def rust_peers() -> Path:
+    """magicbyte and the other crates in one program, with a target directory of its own."""
+    target = BUILT / "peers"
+    # One of the crates declares a newer compiler than it needs.
+    options = ["--release", "--locked", "--ignore-rust-version", "--target-dir", str(target)]
+    built("cargo", ["build", "-q", *options], PROJECT / "benches" / "peers" / "rust")
+    return target / "release" / "peers"
 
 
-def must_refuse_damage(program: Program, of: Set) -> None:
-    """Shows that a rate is printed only for right results, CRC included."""
+def go_peers() -> Path:
+    """Go's clients, in a copy with its dependencies: sarama's reader is opened there by a file of ours."""
+    source, copy = PROJECT / "benches" / "peers" / "go", BUILT / "bench-go"
+    copy.mkdir(parents=True, exist_ok=True)
+    for name in ("go.mod", "go.sum", "main.go"):
+        shutil.copyfile(source / name, copy / name)
+    built("go", ["mod", "vendor"], copy)
+    opened = copy / "vendor" / "github.com" / "IBM" / "sarama" / "read_for_bench.go"
+    shutil.copyfile(source / "sarama" / "read.go", opened)
+    built("go", ["build", "-mod=vendor", "-o", "peers", "."], copy)
+    return copy / "peers"
+
+
+def built(tool: str, arguments: list[str], directory: Path) -> None:
+    if shutil.which(tool) is None:
+        raise Absent(f"{tool} is not installed here")
+    done = subprocess.run([tool, *arguments], cwd=directory, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise Absent(f"{tool} {arguments[0]} failed: {said[-1] if said else 'it said nothing'}")
+
+
+# --- in turn --------------------------------------------------------------------------------------
+
+
+def compare(programs: list[Program], on: Set, turns: int) -> dict[str, Comparison]:
+    """Each peer's rates beside ours: of the same process where it is in there, else of the first program,
+    which is magicbyte's own."""
+    ours: dict[str, list[float]] = {}
+    peers: dict[str, list[float]] = {}
+    for _ in range(turns):
+        alone: float | None = None
+        for program in programs:
+            rates = program.rates(on)
+            our = rates.pop(MAGICBYTE, alone)
+            alone = alone or our
+            if our is None:
+                raise RuntimeError("magicbyte's own program comes first")
+            for name, rate in rates.items():
+                ours.setdefault(name, []).append(our)
+                peers.setdefault(name, []).append(rate)
+    return {name: Comparison(ours[name], peers[name]) for name in peers}
+
+
+@contextmanager
+def damaged_copies(of: Set) -> Iterator[dict[str, Path]]:
+    """Files that no program may take for the set."""
     with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "damaged.log"
+        copies = {}
         for damage, data in damaged(of.path.read_bytes()).items():
-            path.write_bytes(data)
-            if program.run(path, of, 0, 1).returncode == 0:
-                raise RuntimeError(f"{program.command[0]} did not notice {damage} in {of.name}")
+            copies[damage] = Path(directory) / f"{damage}.log"
+            copies[damage].write_bytes(data)
+        yield copies
+
+
+def must_refuse(program: Program, of: Set, copies: dict[str, Path]) -> None:
+    """Shows that a rate is printed for right results, CRC included, and only for them."""
+    program.must_run(of, 0, 1)
+    for damage, path in copies.items():
+        if program.run(path, of, 0, 1).returncode == 0:
+            raise RuntimeError(f"{', '.join(program.names)} did not notice {damage} in {of.name}")
+
+
+def java(name: str, main: str, *arguments: str) -> Program:
+    """A JVM for each file, since one that has seen several codecs runs each of them slower."""
+    return Program((name,), [*JAVA, f"bench.{main}", *arguments], warm_up_seconds=3)

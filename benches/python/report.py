@@ -1,130 +1,241 @@
-"""docs/benchmarks.md."""
+"""docs/benchmarks.md and its picture, from the figures of this run and of earlier ones."""
 
-import os
-import platform
-import subprocess
-import tomllib
+from collections import Counter
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 
+import arrow_threads
+import converting
 import document
-from ratios import Comparison, millions
-from sets import PROJECT, Manifest, Set
+import loops
+import picture
+import python_read
+import python_write
+import queries
+import rust_read
+import rust_write
+import validate
+from figures import Figure, Figures
+from floors import BEST_PEER, EQUAL_SIZE, FLOORS, Floor, judged
 
-WORK = "Work, always with the **CRC on**: frame, CRC, decompress, every record, touch key and value."
+HOW_TO_READ = f"""\
+Every ratio is magicbyte's speed by the peer's, on the same bytes in the same run: above 1 magicbyte is
+faster. It is the median of the turns' ratios, with (smallest..largest); a rate is a median, in million
+records/s. Where the two ends of a range are far apart, the machine was busy: trust the narrow ones, and no
+difference below a tenth. Rates of different runs or machines do not compare, ratios roughly do.
+
+- The work of reading, always with the **CRC on**: frame, CRC, decompress, every record, touch key and value.
+- The data: S1 is 1000 records a batch of a 16 B key and 100 B of JSON; S2 the same with 3 headers; S3 100
+  records of 10 KiB; S4 10 records a batch. Seeded, written by kafka-clients, about 65 MB of records each.
+- One core, pinned; CPU time of the thread that works, of the process in Python and Go (whose collectors work
+  for the reader too). The JVM's compiler and collector are not counted, and it warms up for 3 s: this favours
+  Java. No `target-cpu`: what the wheel runs.
+- In turn: the Rust crates and magicbyte round by round in one process, the JVM (one for each file), Go and
+  magicbyte's example process by process, Python loop by loop in one process. Each reader reuses what its API
+  lets a user reuse, and allocates what it makes a user allocate; the crates' records to write are in their
+  own structures before the clock runs.
+- Each reader must find every record and byte of a set, and must refuse a copy with one byte flipped and a
+  copy without its last batch. What was written is read by the other side, record for record. A peer that
+  fails is named under Runs, and the rest goes on.
+- {BEST_PEER.capitalize()}: of all measured on that data the one with the lowest ratio; for what is written,
+  of those whose output is as large as ours within {EQUAL_SIZE:.0%}.
+- Not measured: ARM, machines without AVX-512, more than two cores, peers' networks and brokers."""
 
 
-def write(
+def now() -> str:
+    """The name of a run that begins."""
+    return f"{datetime.now(UTC):%Y-%m-%d %H:%M}"
+
+
+def publish(
     path: Path,
-    manifest: Manifest,
-    turns: int,
-    rust: dict[Set, Comparison],
-    python: dict[Set, dict[str, Comparison]],
+    run: str,
+    new: list[Figure],
+    facts: list[str],
+    sections: Mapping[str, str | None] | None = None,
 ) -> None:
-    # A half that did not run is not kept: the head would speak of it.
-    sections = {
-        "Rust against kafka-clients": rust_table(rust) if rust else None,
-        "Python against aiokafka": python_table(python) if python else None,
-        "Floors": floors(rust, python) if rust and python else None,
+    """Puts new figures and whole sections in, and writes the page, its figures and its picture anew."""
+    stored = path.with_suffix(".json")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figures = Figures.load(stored)
+    figures.put(new, run, facts)
+    figures.save(stored)
+    path.with_suffix(".svg").write_text(picture.draw(figures))
+    own: dict[str, str | None] = {
+        "Floors": floor_table(figures),
+        "How to read this": HOW_TO_READ,
+        "Reading in Rust": against_peers(figures.of(rust_read.PART)),
+        "Reading in Python": by_work(figures.of(python_read.PART)),
+        "Two threads": THREADS + rows(figures.of(arrow_threads.PART)),
+        "Queries": QUERY + rows(figures.of(queries.PART)),
+        "Writing in Rust": rows(figures.of(rust_write.PART)),
+        "Writing in Python": rows(figures.of(python_write.PART)),
+        "Converting": CONVERT + rows(figures.of(converting.PART)),
+        "Validating appends": VALIDATE + rows(figures.of(validate.PART)),
+        "Runs": runs(figures),
     }
-    document.update(path, sections, header(manifest, turns))
+    document.update(path, own | dict(sections or {}), head(path))
 
 
-def header(manifest: Manifest, turns: int) -> str:
-    versions = ", ".join(
-        [
-            f"magicbyte {project_version()}",
-            f"aiokafka {version('aiokafka')}",
-            f"pyarrow {version('pyarrow')}",
-            manifest.writer,
-            f"Python {platform.python_version()}",
-            first_line(["java", "--version"]),
-            first_line(["rustc", "--version"]),
-        ]
-    )
-    return f"""# Benchmarks
+QUERY = """\
+`select count(*), sum(octet_length(value)) from log`, from the file to the answer, in CPU time: over
+`PartitionLog` itself, and over a table of offset, timestamp, key and value made by aiokafka's loop; then
+with nothing but the values on both sides, as one writes it for this query alone.
 
-Written by `make bench` on {datetime.now(UTC):%Y-%m-%d}. {WORK}
+"""
+VALIDATE = """\
+Batches as a producer sends them, one append each: CRC, the checks of every record (keys and values are not
+touched), offsets and leader epoch set in place, or written anew with another codec. The peer is a batch's
+`isValid` and `LogValidator` of kafka-storage 4.3.1, as `UnifiedLog` calls them. Processes in turn, CPU time.
 
-- CPU: {cpu()}; one core, pinned; time is the CPU time of the decoding thread, of the process in
-  Python. No `target-cpu`: what the wheel runs.
-- {versions}.
-- Data: seeded, written by {manifest.writer}, about 65 MB of records a set. Both sides read the same bytes.
-- Both sides ran in turn; turns: {turns}. A ratio is the median of the turns' ratios (smallest..largest),
-  above 1 where magicbyte is faster; a rate is a median, in million records/s.
-- Each program and loop must find every record and byte of a set, and must refuse a copy with one byte
-  flipped and a copy without its last batch.
+"""
+THREADS = """\
+`read_batches(...).to_arrow(threads=2)` against `threads=1`, by the clock, which whatever else runs
+disturbs. Then two Python threads, each with half of the batches, against one with all of them, by the CPU
+time of the thread that used more: nothing else disturbs that, but it does not show waiting.
+
+"""
+CONVERT = """\
+What a task of `convert` does with gzip batches of magic 1, to zstd in magic 2: read, check, convert, write,
+sync. The codecs' own speed is that of the same payloads through the same contexts, in CPU time. Two threads
+against one: by the CPU time of the busier, and by the clock, which all else that runs disturbs.
+
 """
 
 
-def rust_table(rust: dict[Set, Comparison]) -> str:
+def head(path: Path) -> str:
+    return f"""# Benchmarks
+
+Written by `make bench`, which needs Rust, Java and Maven, for two peers Go, and takes about 35 minutes;
+`make bench QUICK=1` does with fewer sets and turns in about 5, `make bench-spark` is the part with a broker.
+What did not run keeps its earlier figures. `{path.with_suffix(".json").name}` has them all.
+
+![magicbyte's speed by its peers', with floors]({path.with_suffix(".svg").name})
+"""
+
+
+def floor_table(figures: Figures) -> str:
     lines = [
-        "Processes in turn, a JVM for each file, Serial GC, 3 s of warm-up.",
-        "",
-        "| set | batches of | codec | magicbyte | kafka-clients | ratio |",
-        "|---|---|---|---:|---:|---:|",
+        "| issue | work | data | against | floor | measured | | run |",
+        "|---:|---|---|---|---:|---:|---|---|",
     ]
-    for of, comparison in rust.items():
-        rates = f"{millions(comparison.ours)} | {millions(comparison.peers)}"
-        lines.append(f"| {label(of)} | {of.shape} | {of.codec} | {rates} | {comparison} |")
-    return "\n".join(lines)
+    counts: Counter[str] = Counter()
+    for floor in FLOORS:
+        one = judged(floor, figures)
+        counts[verdict(floor, one)] += 1
+        against = floor.peer if one is None or one.peer == floor.peer else f"{floor.peer}: {one.peer}"
+        cells = [str(floor.issue), picture.work(floor), picture.data(floor.on), against, f"{floor.floor:g}"]
+        cells += ["" if one is None else str(one), verdict(floor, one), "" if one is None else one.run]
+        lines.append(f"| {' | '.join(cells)} |")
+    summary = ", ".join(f"{counts[verdict]} {verdict.strip('*')}" for verdict in (MET, MISSED, UNKNOWN))
+    return f"Of {len(FLOORS)}: {summary}.\n\n" + "\n".join(lines)
 
 
-def python_table(python: dict[Set, dict[str, Comparison]]) -> str:
-    ways = list(next(iter(python.values())))
+MET, MISSED, UNKNOWN = "met", "**missed**", "not measured"
+
+
+def verdict(floor: Floor, one: Figure | None) -> str:
+    if one is None:
+        return UNKNOWN
+    return MET if one.ratio >= floor.floor else MISSED
+
+
+def against_peers(figures: list[Figure]) -> str:
+    """A line a set, a column a peer."""
+    if not figures:
+        return "Not measured."
+    peers = [peer for peer in PEERS if any(one.peer == peer for one in figures)]
     lines = [
-        "Loops in turn in one process. aiokafka's, with `validate_crc()`, takes `key` and `value` as bytes.",
-        "A cell is magicbyte's rate and its ratio to aiokafka's.",
+        "A cell is the peer's rate, and the ratio.",
         "",
-        f"| set | codec | aiokafka | {' | '.join(ways)} |",
-        f"|---|---|---:|{'---:|' * len(ways)}",
+        f"| data | magicbyte | {' | '.join(peers)} |",
+        f"|---|---:|{'---:|' * len(peers)}",
     ]
-    for of, comparisons in python.items():
-        peers = next(iter(comparisons.values())).peers
-        cells = [f"{millions(c.ours)}: {c}" for c in comparisons.values()]
-        lines.append(f"| {label(of)} | {of.codec} | {millions(peers)} | {' | '.join(cells)} |")
+    for on in in_order(figures):
+        found = {one.peer: one for one in figures if one.on == on}
+        ours = next(found[peer] for peer in peers if peer in found)
+        cells = [cell(found[peer], found[peer].peers) if peer in found else "" for peer in peers]
+        lines.append(f"| {picture.data(on)} | {millions(ours.ours)} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def floors(rust: dict[Set, Comparison], python: dict[Set, dict[str, Comparison]]) -> str:
-    by_name = {of.name: comparison for of, comparison in rust.items()}
-    lines = ["| what | floor | measured |", "|---|---:|---:|"]
+PEERS = ["kafka-clients", *rust_read.CRATES, *rust_read.GO]
 
-    def line(what: str, floor: float, comparison: Comparison) -> None:
-        verdict = "met" if comparison.ratio >= floor else "**missed**"
-        lines.append(f"| {what} | {floor} | {comparison.ratio:.2f} {verdict} |")
 
-    if "s1-none" in by_name:
-        line("S1 none against kafka-clients", 2, by_name["s1-none"])
-    for of, comparison in rust.items():
-        if of.name.startswith("s4-"):
-            line(f"S4 {of.codec} (10-record batches) against kafka-clients", 1, comparison)
-    for of, comparisons in python.items():
-        if of.name == "s1-none":
-            line(
-                "S1 none to Arrow in one stream against aiokafka's loop", 5, comparisons["Arrow, one stream"]
-            )
+def by_work(figures: list[Figure]) -> str:
+    """A line a set, a column a way to read."""
+    if not figures:
+        return "Not measured."
+    works = [loop.name for loop in loops.OURS if any(one.work == loop.name for one in figures)]
+    lines = [
+        "aiokafka's loop takes `key` and `value` as bytes. A cell is magicbyte's rate, and the ratio.",
+        "",
+        f"| data | aiokafka | {' | '.join(works)} |",
+        f"|---|---:|{'---:|' * len(works)}",
+    ]
+    for on in in_order(figures):
+        found = {one.work: one for one in figures if one.on == on}
+        peers = next(iter(found.values())).peers
+        cells = [cell(found[work], found[work].ours) if work in found else "" for work in works]
+        lines.append(f"| {picture.data(on)} | {millions(peers)} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def label(of: Set) -> str:
-    return of.name.split("-")[0].upper()
+def rows(figures: list[Figure]) -> str:
+    """A line a figure; without the columns that nobody fills."""
+    titles = ("work", "data", "against", "magicbyte", "peer", "ratio", "size, ours by theirs")
+    table = [
+        (
+            one.work,
+            picture.data(one.on),
+            one.peer,
+            millions(one.ours),
+            millions(one.peers),
+            str(one),
+            "" if one.size is None else f"{one.size:.3f}",
+        )
+        for on in in_order(figures)
+        for one in figures
+        if one.on == on
+    ]
+    if not table:
+        return "Not measured."
+    kept = [index for index in range(len(titles)) if any(line[index] for line in table)]
+    ruler = "".join("---:|" if index > 2 else "---|" for index in kept)
+    lines = [f"| {' | '.join(titles[index] for index in kept)} |", f"|{ruler}"]
+    lines += [f"| {' | '.join(line[index] for index in kept)} |" for line in table]
+    return "\n".join(lines)
 
 
-def cpu() -> str:
-    name = platform.processor()
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text().splitlines():
-            if line.startswith("model name"):
-                name = line.partition(":")[2].strip()
-    return f"{name}, {os.cpu_count()} cores, {platform.machine()}"
+def runs(figures: Figures) -> str:
+    """Which machine and versions; which figures are of an earlier run than the newest."""
+    newest = max(figures.runs)
+    parts = []
+    for run, facts in sorted(figures.runs.items(), reverse=True):
+        measured = [one for one in figures.figures.values() if one.run == run]
+        what = sorted({f"{one.part} {picture.data(one.on)}" for one in measured})
+        named = f": {'; '.join(what)}" if run != newest else ""
+        turns = sorted({one.turns for one in measured})
+        counted = " to ".join(str(turn) for turn in sorted({turns[0], turns[-1]})) if turns else "no"
+        head = f"**{run}**, {len(measured)} figures of {counted} turns{named}"
+        parts.append(document.bullets(head, *facts))
+    return "\n\n".join(parts)
 
 
-def project_version() -> str:
-    return str(tomllib.loads((PROJECT / "Cargo.toml").read_text())["package"]["version"])
+def in_order(figures: list[Figure]) -> list[str]:
+    codecs = ["none", "gzip", "snappy", "lz4", "zstd"]
+
+    def place(on: str) -> tuple[bool, str, int]:
+        shape, _, codec = on.partition("-")
+        return ("v1" in shape, shape, codecs.index(codec) if codec in codecs else 0)
+
+    return sorted({one.on for one in figures}, key=place)
 
 
-def first_line(command: list[str]) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0]
+def cell(one: Figure, rate: float | None) -> str:
+    return f"{millions(rate)}: {one}"
+
+
+def millions(rate: float | None) -> str:
+    return "" if rate is None else f"{rate / 1e6:.3g}"

@@ -1,50 +1,75 @@
-"""Runs the comparisons and writes docs/benchmarks.md."""
+"""Runs the comparisons part by part and writes docs/benchmarks.md, its figures and its picture.
+
+    python benches/python/run.py [--quick] [--parts read,write] [--sets s1-none,s4] [--turns 5]
+
+Fails at the end if anything failed: a reader that is wrong or does not notice damage, a set that is not as
+its writer said. A peer that cannot be built here is only named.
+"""
 
 import argparse
+import importlib
+import time
 from pathlib import Path
 
-import programs
+import machine
 import report
 import sets
-from processes import pin
-from ratios import Comparison
-from sets import Set
+from bench import Bench
+from processes import unpin
+
+# Modules with measure(bench); the queries need what the first two show to be right.
+PARTS = [
+    "rust_read",
+    "python_read",
+    "arrow_threads",
+    "queries",
+    "rust_write",
+    "python_write",
+    "converting",
+    "segments",
+    "validate",
+    "compact",
+    "dropins",
+]
+QUICK_SETS = ("s1-none", "s1-lz4", "s2-none", "s4-zstd", "s1v1-gzip")
+QUICK_PARTS = PARTS[: PARTS.index("segments")]
+TURNS, QUICK_TURNS = 4, 2
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--sets", default="", help="how the names of the sets begin: s1-none,s4 (default: all)"
-    )
-    parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--only", choices=["rust", "python"], help="one half (default: both)")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer sets, turns and parts")
+    parser.add_argument("--parts", default=",".join(PARTS), help=f"of {', '.join(PARTS)}")
+    parser.add_argument("--sets", default="", help="how the names of the sets begin (default: all)")
+    parser.add_argument("--turns", type=int)
     parser.add_argument("--output", type=Path, default=sets.PROJECT / "docs" / "benchmarks.md")
     arguments = parser.parse_args()
 
     manifest = sets.prepare()
     chosen = [of for of in manifest.sets if of.name.startswith(tuple(arguments.sets.split(",")))]
-    rust: dict[Set, Comparison] = {}
-    if arguments.only != "python":
-        ours, peer = programs.build()
-        pin()
-        for of in chosen:
-            programs.must_refuse_damage(ours, of)
-            programs.must_refuse_damage(peer, of)
-            rust[of] = programs.compare(ours, peer, of, arguments.turns)
-            print(f"{of.name}: {rust[of]} x kafka-clients", flush=True)
-    python: dict[Set, dict[str, Comparison]] = {}
-    if arguments.only != "rust":
-        # Only here: the other half needs neither of the Python packages.
-        import loops
-
-        pin()
-        # A message of magic 1 is a batch of its own: no loop to compare.
-        for of in (of for of in chosen if of.magic == 2):
-            python[of] = loops.compare(of, arguments.turns)
-            for way, comparison in python[of].items():
-                print(f"{of.name}, {way}: {comparison} x aiokafka", flush=True)
-    report.write(arguments.output, manifest, arguments.turns, rust, python)
+    parts = arguments.parts.split(",")
+    if arguments.quick:
+        chosen = [of for of in chosen if of.name in QUICK_SETS]
+        parts = [part for part in parts if part in QUICK_PARTS]
+    turns = arguments.turns or (QUICK_TURNS if arguments.quick else TURNS)
+    bench, run = Bench(manifest, chosen, turns), report.now()
+    for number, part in enumerate(parts, 1):
+        start = time.monotonic()
+        print(f"--- {part}, {number} of {len(parts)} ---", flush=True)
+        # What a part builds may use all cores; it pins itself for what it measures.
+        unpin()
+        with bench.guarded(part):
+            importlib.import_module(part).measure(bench)
+        # Each part, so that a run that is stopped leaves what it has.
+        facts = [machine.cpu(), machine.versions(manifest.writer)]
+        facts += [f"Left out: {what}" for what in bench.absent] + [
+            f"Failed: {what}" for what in bench.problems
+        ]
+        report.publish(arguments.output, run, bench.figures, facts, bench.sections)
+        print(f"--- {part}: {time.monotonic() - start:.0f} s ---", flush=True)
     print(f"wrote {arguments.output}")
+    if bench.problems:
+        raise SystemExit("\n".join(["failed:", *bench.problems]))
 
 
 if __name__ == "__main__":

@@ -1,25 +1,23 @@
 """Large segments: verifying damage against verifying none, forged headers, and the scan of headers
-against a plain read. Writes its section of docs/benchmarks.md.
-
-    python benches/python/segments.py [--turns 5]
+against a plain read.
 """
 
-import argparse
 import subprocess
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
 import document
 import sets
+from bench import Bench
+from figures import only_ratio
 from processes import pin
 from programs import example
 from ratios import Comparison
-from report import cpu, first_line, project_version
 
 DIRECTORY = sets.DATA / "segments"
 TITLE = "Large segments"
+PART = "Segments"
 ROUNDS_IN_A_PROCESS = 3
 BAD_BATCHES = 50
 
@@ -58,25 +56,38 @@ PASSES = {
     "header scan, 1.4 kB batches": Pass("survey", "small"),
     "plain read of that file": Pass("read", "small", good_batches=0),
 }
+# Work, on what, against what: of the passes above.
+COMPARED = {
+    ("verify", f"{BAD_BATCHES} bad batches", "no damage"): (
+        f"verify, {BAD_BATCHES} bad batches",
+        "verify, no damage",
+    ),
+    ("header scan", "127 kB batches", "a plain read"): (
+        "header scan, 127 kB batches",
+        "plain read of the same file",
+    ),
+    ("header scan", "1.4 kB batches", "a plain read"): (
+        "header scan, 1.4 kB batches",
+        "plain read of that file",
+    ),
+}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--output", type=Path, default=sets.PROJECT / "docs" / "benchmarks.md")
-    arguments = parser.parse_args()
+def measure(bench: Bench) -> None:
     program = example("bench_segment")
     if not DIRECTORY.exists():
         unfinished = DIRECTORY.with_suffix(".unfinished")
         subprocess.run([program, "generate", unfinished], check=True)
         unfinished.rename(DIRECTORY)
     pin()
-    took = measure(program, arguments.turns)
-    document.update(arguments.output, {TITLE: section(took, arguments.turns)})
-    print(f"wrote {arguments.output}")
+    took = go_over(program, bench.turns)
+    for (work, on, peer), passes in COMPARED.items():
+        ours, peers = ([1 / one for one in took[name].seconds] for name in passes)
+        bench.add(only_ratio(PART, work, on, peer, Comparison(ours, peers)))
+    bench.sections[TITLE] = section(took, bench.turns)
 
 
-def measure(program: Path, turns: int) -> dict[str, Took]:
+def go_over(program: Path, turns: int) -> dict[str, Took]:
     seconds: dict[str, list[float]] = {name: [] for name in PASSES}
     peaks = dict.fromkeys(PASSES, 0)
     batches: dict[Pass, int] = {}
@@ -104,48 +115,19 @@ def check(of: Pass, found: set[tuple[int, int]]) -> int:
 
 
 def section(took: dict[str, Took], turns: int) -> str:
-    rustc = first_line(["rustc", "--version"])
     head = document.bullets(
-        f"Written by `make bench` on {datetime.now(UTC):%Y-%m-%d}. Uncompressed S1 (127 kB a batch) and S4 "
-        "(1.4 kB), 1 GiB each, from the page cache.",
-        f"CPU: {cpu()}; one core, pinned; magicbyte {project_version()}; {rustc}. CPU seconds, the best of "
-        f"{ROUNDS_IN_A_PROCESS} rounds in a process, processes in turn, {turns} turns: medians "
-        "(smallest..largest).",
+        document.written("make bench") + " Uncompressed S1 (127 kB a batch) and S4 (1.4 kB), 1 GiB each, "
+        "from the page cache; one core, pinned.",
+        f"CPU seconds, the best of {ROUNDS_IN_A_PROCESS} rounds in a process, processes in turn, {turns} "
+        "turns: medians (smallest..largest).",
         "Verifying checks CRCs and walks every record. Six kinds of damage: headers of zeros, lengths too "
         "large, too small and negative, a flipped bit, noise. Each bad batch was one bad range, every time.",
         "Forged headers: 61 bytes each, every field plausible but the CRC, with lengths that lead to the "
         "next one, to far ones, and beyond the window of a scan.",
     )
-    lines = [
-        head,
-        "",
-        "| pass | CPU s | GB/s | peak memory, MB |",
-        "|---|---:|---:|---:|",
-    ]
+    lines = [head, "", "| pass | CPU s | GB/s | peak memory, MB |", "|---|---:|---:|---:|"]
     for name, of in PASSES.items():
         seconds, rate = took[name].seconds, of.file.stat().st_size / median(took[name].seconds) / 1e9
         figures = f"{median(seconds):.3f} ({min(seconds):.3f}..{max(seconds):.3f}) | {rate:.2g}"
         lines.append(f"| {name} | {figures} | {took[name].peak_memory / 1e6:.0f} |")
-    damage, scan, small_scan = (
-        compare(took, f"verify, {BAD_BATCHES} bad batches", "verify, no damage"),
-        compare(took, "header scan, 127 kB batches", "plain read of the same file"),
-        compare(took, "header scan, 1.4 kB batches", "plain read of that file"),
-    )
-    verdict = "met" if damage.ratio >= 0.5 else "**missed**"
-    lines += [
-        "",
-        "| speed | floor | measured |",
-        "|---|---:|---:|",
-        f"| verify with {BAD_BATCHES} bad batches against verify without | 0.5 | {damage} {verdict} |",
-        f"| header scan against a plain read, 127 kB batches | | {scan} |",
-        f"| header scan against a plain read, 1.4 kB batches | | {small_scan} |",
-    ]
     return "\n".join(lines)
-
-
-def compare(took: dict[str, Took], ours: str, peer: str) -> Comparison:
-    return Comparison([1 / one for one in took[ours].seconds], [1 / one for one in took[peer].seconds])
-
-
-if __name__ == "__main__":
-    main()

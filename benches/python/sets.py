@@ -47,6 +47,10 @@ class Manifest:
     writer: str
     sets: list[Set]
 
+    def named(self, name: str) -> Set:
+        (of,) = (of for of in self.sets if of.name == name)
+        return of
+
 
 def prepare() -> Manifest:
     """Builds the Java programs; writes the sets unless they are there."""
@@ -65,6 +69,16 @@ def prepare() -> Manifest:
 def compile_java() -> None:
     pom = PROJECT / "benches" / "java" / "pom.xml"
     subprocess.run(["mvn", "-q", "-B", "-f", str(pom), "compile"], check=True)
+
+
+def partition(of: Set, name: str) -> Path:
+    """The set as the only segment of a partition's directory, without a copy."""
+    directory = DATA / name / "bench-0"
+    segment = directory / f"{0:020d}.log"
+    directory.mkdir(parents=True, exist_ok=True)
+    segment.unlink(missing_ok=True)
+    segment.hardlink_to(of.path)
+    return directory
 
 
 def damaged(data: bytes) -> dict[str, bytes]:

@@ -3,7 +3,9 @@
 //! cargo-fuzz runs them through `fuzz_targets/`, `tests/fuzz_corpus.rs` over the kept corpus.
 #![allow(clippy::unwrap_used, reason = "a target that cannot go on must fail")]
 
+mod append;
 mod batches;
+mod built;
 mod codecs;
 mod made;
 mod salvage;
@@ -11,7 +13,9 @@ mod scratch;
 mod sidecars;
 mod walk;
 
+pub use append::append;
 pub use batches::{framing, legacy, magic2};
+pub use built::builder;
 pub use codecs::{gzip, lz4, snappy, zstd};
 pub use salvage::salvage;
 pub use sidecars::sidecars;
@@ -20,7 +24,7 @@ pub use sidecars::sidecars;
 pub type Target = fn(&[u8]);
 
 /// Every target with its name, which is also that of its corpus.
-pub const TARGETS: [(&str, Target); 9] = [
+pub const TARGETS: [(&str, Target); 11] = [
     ("framing", framing),
     ("magic2", magic2),
     ("legacy", legacy),
@@ -30,4 +34,6 @@ pub const TARGETS: [(&str, Target); 9] = [
     ("zstd", zstd),
     ("sidecars", sidecars),
     ("salvage", salvage),
+    ("append", append),
+    ("builder", builder),
 ];

@@ -20,6 +20,7 @@ from magicbyte._core import (
     read_batches,
 )
 from magicbyte.columns import Columns
+from magicbyte.convert import convert_batches
 from magicbyte.enums import Compression, TimestampType
 from magicbyte.errors import (
     CorruptRecordError,
@@ -51,6 +52,7 @@ __all__ = [
     "UnsupportedCompressionError",
     "UnsupportedMagicError",
     "__version__",
+    "convert_batches",
     "crc32c",
     "decode_varint",
     "encode_varint",

@@ -5,41 +5,74 @@ Import the public names from `magicbyte`. The functions of the job layer at the 
 `magicbyte.jobs.model`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, Self, final
+from typing import Any, ClassVar, Final, Literal, Self, final
 
 from typing_extensions import Buffer, disjoint_base
 
 from magicbyte.columns import Columns
+from magicbyte.convert import Losses
 from magicbyte.enums import Compression, TimestampType
 
 __all__ = [
     "DEFAULT_MAX_DECOMPRESSED_BYTES",
+    "AbortedFilter",
+    "AiokafkaDefaultRecord",
+    "AiokafkaDefaultRecordBatch",
+    "AiokafkaDefaultRecordBatchBuilder",
+    "AiokafkaLegacyRecord",
+    "AiokafkaLegacyRecordBatch",
+    "AiokafkaLegacyRecordBatchBuilder",
+    "AiokafkaMemoryRecords",
     "AppendValidatorCore",
     "ArrowBatch",
     "ArrowSchema",
     "ArrowStream",
     "Batches",
     "ChunkDecoder",
+    "Converter",
+    "DefaultRecordMetadata",
+    "KafkaPythonControlRecord",
+    "KafkaPythonDefaultRecord",
+    "KafkaPythonDefaultRecordBatch",
+    "KafkaPythonDefaultRecordBatchBuilder",
+    "KafkaPythonLegacyRecord",
+    "KafkaPythonLegacyRecordBatch",
+    "KafkaPythonLegacyRecordBatchBuilder",
+    "KafkaPythonMemoryRecords",
+    "LeaderEpochs",
     "LegacyBatch",
+    "LegacyRecordMetadata",
     "LogBatchesCore",
     "PartitionLogCore",
     "PartitionSimulatorCore",
     "PartitionWriter",
+    "ProducerState",
     "Record",
     "RecordBatch",
     "RecordIterator",
     "RecordsBuilder",
     "RescuerCore",
     "RowsWriter",
+    "VerificationGuard",
     "_Batch",
+    "_DefaultRecordBatch",
+    "_DefaultRecordBatchBuilder",
+    "_LegacyRecordBatch",
+    "_LegacyRecordBatchBuilder",
+    "_MemoryRecords",
     "__version__",
     "arrow_schema",
     "begin_partition",
     "check_produce_request",
     "compact_group",
+    "compat_counts",
+    "compat_crc32c",
+    "compat_decode_varint",
+    "compat_encode_varint",
+    "compat_size_of_varint",
     "crc32c",
     "decode_varint",
     "decompress",
@@ -63,7 +96,12 @@ __all__ = [
     "reduce_keys",
     "rewrite_chunks",
     "set_aside",
+    "set_last_offset",
+    "set_max_timestamp",
+    "set_partition_leader_epoch",
     "survey_segment",
+    "tell_segment",
+    "tell_story",
     "time_index",
     "transaction_index",
     "trim_chunk",
@@ -314,8 +352,8 @@ class RecordsBuilder:
     Args:
         magic: 2, or 1 or 0: a message for each record, or one wrapper if compressed.
         compression: the codec; zstd needs magic 2.
-        level: gzip -1 or 1 to 9, zstd -131072 to 22, lz4 9 (more only in builds with the feature
-            `lz4-hc`); None for Kafka's default.
+        level: gzip -1 or 1 to 9, zstd -131072 to 22, lz4 1 to 17, of which 9 is Kafka's fast compressor and
+            all others are high compression; None for Kafka's default.
         producer_id: an idempotent producer's id, -1 for none; with `producer_epoch` and
             `base_sequence`, which goes on behind each batch built (-1 in control batches).
         is_transactional: the batch belongs to a transaction of its producer.
@@ -410,6 +448,88 @@ class RecordsBuilder:
 
         It begins at the `base_offset` given and ends at `last_offset` (inclusive).
         """
+
+# --- magicbyte.convert ---
+
+@final
+class Converter:
+    """Converts batches again and again; codec contexts and buffers are kept between calls.
+
+    Every method takes whole batches, one after another, and gives new `bytes`: all of them, or an error
+    that names the byte, the batch and the record. Releases the GIL; calls from several threads wait for
+    each other.
+
+    Args:
+        compression: the codec to write; None keeps each batch's, at Kafka's default level.
+        level: of `compression`, as in `RecordsBuilder`; None for Kafka's default.
+        max_decompressed_bytes: refuses a batch that decompresses to more.
+
+    Raises:
+        UnsupportedCompressionError: for a codec or level that cannot be written.
+        Error: for a level without a codec (`kind` is "invalid_options").
+
+    """
+
+    def __new__(
+        cls,
+        compression: int | None = None,
+        level: int | None = None,
+        *,
+        max_decompressed_bytes: int = ...,
+    ) -> Self: ...
+    def up_convert(self, data: Buffer) -> bytes:
+        """Writes every batch as magic 2, by the rules of Kafka 4's cleaner, but drops nothing.
+
+        A compressed wrapper becomes one batch, as does an uncompressed message. Magic 0 has no timestamps:
+        they are -1 afterwards. Batches of magic 2 keep all they have but their codec.
+        """
+    def down_convert(self, data: Buffer, magic: int) -> tuple[bytes, Losses]:
+        """Writes every batch as magic 0 or 1, as brokers up to 3.9 did (`RecordsUtil.downConvert`).
+
+        Control batches and batches without records are left out; headers, producers and transactions go:
+        the losses count that. A batch whose magic is not larger keeps all it has but its codec.
+
+        Raises UnsupportedCompressionError where zstd would be written.
+        """
+    def recompress(self, data: Buffer) -> bytes:
+        """Compresses the records of every batch anew, as bytes: all else of a batch stays.
+
+        From none to a codec and back gives the same bytes. A compressed message of magic 0 or 1 becomes
+        its single messages without a codec, and a single one gets a wrapper with one.
+        """
+    def merge(self, data: Buffer) -> bytes:
+        """Writes consecutive batches of magic 2 as one, with the codec of the first or the converter's.
+
+        Raises Error (`kind` "invalid_options") for what cannot be one batch: other flags, producers, leader
+        epochs, append times or delete horizons, a gap in a producer's sequences, control batches, batches
+        without records.
+        """
+    def split(self, data: Buffer, max_size_in_bytes: int) -> bytes:
+        """Writes every batch of magic 2 as several of at most this size before compression.
+
+        A larger record gets a batch of its own. Control batches stay as they are. Sequences go on.
+        """
+    def rebatch(self, data: Buffer, max_size_in_bytes: int) -> bytes:
+        """Packs records tightly into batches of magic 2 of at most this size before compression.
+
+        Only what no producer, transaction or cleaner has marked is packed; all else is converted as
+        `up_convert` does, in its place.
+        """
+    def assign_offsets(self, batch: Buffer, base_offset: int) -> bytes:
+        """Writes one batch of magic 0 with offsets from `base_offset` on, as brokers did for producers.
+
+        Those inside a wrapper are absolute, so that it is compressed anew. All other batches are moved by
+        `set_last_offset`.
+        """
+
+def set_last_offset(batch: Buffer, last_offset: int) -> bytes:
+    """As `magicbyte.convert.set_last_offset`."""
+
+def set_partition_leader_epoch(data: Buffer, epoch: int) -> bytes:
+    """As `magicbyte.convert.set_partition_leader_epoch`."""
+
+def set_max_timestamp(data: Buffer, timestamp_type: int, max_timestamp: int) -> bytes:
+    """As `magicbyte.convert.set_max_timestamp`."""
 
 # --- below magicbyte.log ---
 
@@ -719,6 +839,541 @@ class RowsWriter:
     def finish(self) -> tuple[list[str], int, int | None, int]:
         """Closes the last segment: SegmentSummaries, rows, first offset, the offset behind the last."""
 
+# --- drop-ins: magicbyte.compat.aiokafka and magicbyte.compat.kafka_python ---
+
+def compat_counts(client: str) -> tuple[int, int, int, int]:
+    """Batches and records read, batches and records built by the drop-in since the process began."""
+
+def compat_crc32c(data: Buffer) -> int:
+    """CRC-32C (Castagnoli) of `data` in hardware."""
+
+def compat_decode_varint(buffer: Buffer, pos: int = 0) -> tuple[int, int]:
+    """The zigzag varint (64-bit) at `pos`: its value and the position behind it.
+
+    Raises ValueError for more than 10 bytes, IndexError if the buffer ends before.
+    """
+
+def compat_encode_varint(value: int, write: Callable[[int], object]) -> int:
+    """Calls `write` with each byte of the zigzag varint of a 64-bit integer; returns their number."""
+
+def compat_size_of_varint(value: int) -> int:
+    """Bytes of the zigzag varint of a 64-bit integer: 1 to 10."""
+
+@final
+class DefaultRecordMetadata:
+    """What `append` gives for a record of magic 2: offset, size in bytes, timestamp in ms."""
+
+    def __new__(cls, offset: int, size: int, timestamp: int) -> Self: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def timestamp(self) -> int: ...
+    @property
+    def crc(self) -> None: ...
+
+@final
+class LegacyRecordMetadata:
+    """What `append` gives for a message of magic 0 or 1: also its CRC-32; timestamp -1 in magic 0."""
+
+    def __new__(cls, offset: int, crc: int, size: int, timestamp: int) -> Self: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def crc(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def timestamp(self) -> int: ...
+
+@final
+class AiokafkaDefaultRecord:
+    """A record of magic 2; key, value and headers are copied when asked for."""
+
+    def __new__(
+        cls,
+        offset: int,
+        timestamp: int,
+        timestamp_type: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: list[tuple[str, bytes | None]],
+    ) -> Self: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def timestamp(self) -> int: ...
+    @property
+    def timestamp_type(self) -> int: ...
+    @property
+    def key(self) -> bytes | None: ...
+    @property
+    def value(self) -> bytes | None: ...
+    @property
+    def headers(self) -> list[tuple[str, bytes | None]]: ...
+    @property
+    def checksum(self) -> None: ...
+
+@final
+class AiokafkaLegacyRecord:
+    """A message of magic 0 or 1; key and value are copied when asked for."""
+
+    def __new__(
+        cls, offset: int, timestamp: int, attributes: int, key: bytes | None, value: bytes | None, crc: int
+    ) -> Self: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def timestamp(self) -> int | None: ...
+    @property
+    def timestamp_type(self) -> Literal[0, 1] | None: ...
+    @property
+    def key(self) -> bytes | None: ...
+    @property
+    def value(self) -> bytes | None: ...
+    @property
+    def headers(self) -> list[tuple[str, bytes | None]]: ...
+    @property
+    def checksum(self) -> int: ...
+
+@final
+class KafkaPythonDefaultRecord:
+    """A record of magic 2; key, value and headers are copied when asked for. Batches make it."""
+
+    @property
+    def offset(self) -> int: ...
+    @property
+    def timestamp(self) -> int: ...
+    @property
+    def timestamp_type(self) -> int: ...
+    @property
+    def key(self) -> bytes | None: ...
+    @property
+    def value(self) -> bytes | None: ...
+    @property
+    def headers(self) -> list[tuple[str, bytes | None]]: ...
+    @property
+    def checksum(self) -> None: ...
+    @property
+    def size_in_bytes(self) -> int: ...
+    def validate_crc(self) -> bool: ...
+
+@final
+class KafkaPythonControlRecord:
+    """A record of a control batch. Batches make it."""
+
+    @property
+    def offset(self) -> int: ...
+    @property
+    def timestamp(self) -> int: ...
+    @property
+    def timestamp_type(self) -> int: ...
+    @property
+    def key(self) -> bytes | None: ...
+    @property
+    def value(self) -> bytes | None: ...
+    @property
+    def headers(self) -> list[tuple[str, bytes | None]]: ...
+    @property
+    def checksum(self) -> None: ...
+    @property
+    def size_in_bytes(self) -> int: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def type(self) -> int: ...
+    @property
+    def abort(self) -> bool: ...
+    @property
+    def commit(self) -> bool: ...
+    def validate_crc(self) -> bool: ...
+
+@final
+class KafkaPythonLegacyRecord:
+    """A message of magic 0 or 1; key and value are copied when asked for. Batches make it."""
+
+    @property
+    def offset(self) -> int: ...
+    @property
+    def timestamp(self) -> int | None: ...
+    @property
+    def timestamp_type(self) -> Literal[0, 1] | None: ...
+    @property
+    def key(self) -> bytes | None: ...
+    @property
+    def value(self) -> bytes | None: ...
+    @property
+    def headers(self) -> list[tuple[str, bytes | None]]: ...
+    @property
+    def checksum(self) -> int: ...
+    @property
+    def magic(self) -> int: ...
+    @property
+    def size_in_bytes(self) -> int: ...
+    def validate_crc(self) -> bool: ...
+
+@disjoint_base
+class _MemoryRecords:
+    """The batches of a fetched buffer. `bytes` are shared, any other buffer is copied once."""
+
+    def size_in_bytes(self) -> int:
+        """Bytes of the whole buffer."""
+    def has_next(self) -> bool:
+        """Whether `next_batch` gives a batch, or an error."""
+    def next_batch(self) -> Any:
+        """The next batch, a view; None at the end, or if the batch is cut.
+
+        Raises CorruptRecordException for a size or magic that no batch has.
+        """
+    def valid_bytes(self) -> int:
+        """Bytes of the whole batches at the start of the buffer."""
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> Any: ...
+
+@final
+class AiokafkaMemoryRecords(_MemoryRecords):
+    """aiokafka's `MemoryRecords`; takes `bytes` only."""
+
+    def __new__(cls, bytes_data: bytes) -> Self: ...
+
+@final
+class KafkaPythonMemoryRecords(_MemoryRecords):
+    """kafka-python's `MemoryRecords`."""
+
+    def __new__(cls, bytes_data: Buffer) -> Self: ...
+
+@disjoint_base
+class _DefaultRecordBatch:
+    """A batch of magic 2, and an iterator of its records.
+
+    Header facts cost a load. Iterating decodes the whole batch, then makes an object a record; records
+    before a bad one come first, then CorruptRecordException. The CRC is checked by `validate_crc` only.
+    """
+
+    CODEC_MASK: ClassVar[int]
+    CODEC_NONE: ClassVar[int]
+    CODEC_GZIP: ClassVar[int]
+    CODEC_SNAPPY: ClassVar[int]
+    CODEC_LZ4: ClassVar[int]
+    CODEC_ZSTD: ClassVar[int]
+    @property
+    def base_offset(self) -> int: ...
+    @property
+    def magic(self) -> int: ...
+    @property
+    def crc(self) -> int: ...
+    @property
+    def attributes(self) -> int:
+        """All 16 bits, signed."""
+    @property
+    def compression_type(self) -> int:
+        """The codec's number, 0 to 7."""
+    @property
+    def timestamp_type(self) -> Literal[0, 1]:
+        """0 for CreateTime, 1 for LogAppendTime."""
+    @property
+    def is_transactional(self) -> bool: ...
+    @property
+    def is_control_batch(self) -> bool: ...
+    @property
+    def last_offset_delta(self) -> int: ...
+    @property
+    def first_timestamp(self) -> int:
+        """The timestamp (ms) that the records' deltas count from."""
+    @property
+    def max_timestamp(self) -> int: ...
+    @property
+    def producer_id(self) -> int: ...
+    @property
+    def producer_epoch(self) -> int: ...
+    @property
+    def base_sequence(self) -> int: ...
+    @property
+    def next_offset(self) -> int:
+        """One behind the last offset, which outlives compaction."""
+    def validate_crc(self) -> bool:
+        """Whether the CRC-32C holds. Raises AssertionError once the batch was iterated."""
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> Any: ...
+
+@final
+class AiokafkaDefaultRecordBatch(_DefaultRecordBatch):
+    """aiokafka's `DefaultRecordBatch`."""
+
+    def __new__(cls, buffer: Buffer) -> Self: ...
+
+@final
+class KafkaPythonDefaultRecordBatch(_DefaultRecordBatch):
+    """kafka-python's `DefaultRecordBatch`."""
+
+    TIMESTAMP_TYPE_MASK: ClassVar[int]
+    TRANSACTIONAL_MASK: ClassVar[int]
+    CONTROL_MASK: ClassVar[int]
+    ATTRIBUTES_OFFSET: ClassVar[int]
+    CRC_OFFSET: ClassVar[int]
+    AFTER_LEN_OFFSET: ClassVar[int]
+    LOG_APPEND_TIME: ClassVar[int]
+    CREATE_TIME: ClassVar[int]
+    NO_PRODUCER_ID: ClassVar[int]
+    NO_SEQUENCE: ClassVar[int]
+    MAX_INT: ClassVar[int]
+    def __new__(cls, buffer: Buffer) -> Self: ...
+    @property
+    def size_in_bytes(self) -> int:
+        """What the length field says, with offset and length."""
+    @property
+    def leader_epoch(self) -> int: ...
+    @property
+    def last_offset(self) -> int:
+        """Offset of the last record that was ever in the batch (inclusive)."""
+    def has_producer_id(self) -> bool: ...
+    @property
+    def has_sequence(self) -> bool: ...
+    @property
+    def last_sequence(self) -> int:
+        """The last record's sequence number, -1 for none; after 2**31 - 1 comes 0."""
+    @property
+    def records_count(self) -> int:
+        """Records the header announces."""
+
+@disjoint_base
+class _LegacyRecordBatch:
+    """One outermost message of magic 0 or 1; each iteration decodes it anew."""
+
+    RECORD_OVERHEAD_V0: ClassVar[int]
+    RECORD_OVERHEAD_V1: ClassVar[int]
+    CODEC_MASK: ClassVar[int]
+    CODEC_GZIP: ClassVar[int]
+    CODEC_SNAPPY: ClassVar[int]
+    CODEC_LZ4: ClassVar[int]
+    is_control_batch: ClassVar[bool]
+    is_transactional: ClassVar[bool]
+    producer_id: ClassVar[int | None]
+    @property
+    def next_offset(self) -> int:
+        """One behind the message's own offset, which for a wrapper is the last one inside."""
+    def validate_crc(self) -> bool:
+        """Whether the outer CRC-32 holds. aiokafka's then checks the inner ones where they are read."""
+    def __iter__(self) -> RecordIterator: ...
+
+@final
+class AiokafkaLegacyRecordBatch(_LegacyRecordBatch):
+    """aiokafka's `LegacyRecordBatch`."""
+
+    def __new__(cls, buffer: Buffer, magic: int) -> Self: ...
+
+@final
+class KafkaPythonLegacyRecordBatch(_LegacyRecordBatch):
+    """kafka-python's `LegacyRecordBatch`."""
+
+    CODEC_NONE: ClassVar[int]
+    TIMESTAMP_TYPE_MASK: ClassVar[int]
+    LOG_OVERHEAD: ClassVar[int]
+    CRC_OFFSET: ClassVar[int]
+    MAGIC_OFFSET: ClassVar[int]
+    KEY_OFFSET_V0: ClassVar[int]
+    KEY_OFFSET_V1: ClassVar[int]
+    KEY_LENGTH: ClassVar[int]
+    VALUE_LENGTH: ClassVar[int]
+    LOG_APPEND_TIME: ClassVar[int]
+    CREATE_TIME: ClassVar[int]
+    NO_TIMESTAMP: ClassVar[int]
+    def __new__(cls, buffer: Buffer, magic: int) -> Self: ...
+    @property
+    def base_offset(self) -> int:
+        """The message's own offset: for a wrapper the last one inside."""
+    @property
+    def size_in_bytes(self) -> int: ...
+    @property
+    def timestamp_type(self) -> Literal[0, 1] | None: ...
+    @property
+    def compression_type(self) -> int: ...
+    @property
+    def magic(self) -> int: ...
+
+@disjoint_base
+class _DefaultRecordBatchBuilder:
+    """Builds one batch of magic 2, whose base offset is 0: the broker moves it."""
+
+    @property
+    def producer_id(self) -> int: ...
+    @property
+    def producer_epoch(self) -> int: ...
+    @property
+    def base_sequence(self) -> int: ...
+    def append(
+        self,
+        offset: int,
+        timestamp: int | None,
+        key: Buffer | None,
+        value: Buffer | None,
+        headers: Iterable[tuple[str, Buffer | None]],
+    ) -> DefaultRecordMetadata | None:
+        """Appends a record; None if the batch is full. The timestamp is in ms, None for now.
+
+        Raises TypeError or AttributeError for wrong types, ValueError for an offset beyond 32 bits.
+        """
+    def size(self) -> int:
+        """Bytes of the batch: before it is built, uncompressed."""
+    def build(self) -> bytearray:
+        """The finished batch; the same object until something is appended or set.
+
+        Raises UnsupportedCodecError.
+        """
+
+@final
+class AiokafkaDefaultRecordBatchBuilder(_DefaultRecordBatchBuilder):
+    """aiokafka's `DefaultRecordBatchBuilder`."""
+
+    def __new__(
+        cls,
+        magic: int,
+        compression_type: int,
+        is_transactional: int,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
+        batch_size: int,
+    ) -> Self: ...
+    def set_producer_state(self, producer_id: int, producer_epoch: int, base_sequence: int) -> None: ...
+    def size_in_bytes(
+        self,
+        offset: int,
+        timestamp: int,
+        key: Buffer | None,
+        value: Buffer | None,
+        headers: list[tuple[str, Buffer | None]],
+    ) -> int:
+        """Bytes a record would take in this batch."""
+    @staticmethod
+    def size_of(key: Buffer | None, value: Buffer | None, headers: list[tuple[str, Buffer | None]]) -> int:
+        """Bytes of key, value and headers with their lengths."""
+    @staticmethod
+    def estimate_size_in_bytes(
+        key: Buffer | None, value: Buffer | None, headers: list[tuple[str, Buffer | None]]
+    ) -> int:
+        """The most bytes a batch with this one record has."""
+
+@final
+class KafkaPythonDefaultRecordBatchBuilder(_DefaultRecordBatchBuilder):
+    """kafka-python's `DefaultRecordBatchBuilder`."""
+
+    CODEC_MASK: ClassVar[int]
+    CODEC_NONE: ClassVar[int]
+    CODEC_GZIP: ClassVar[int]
+    CODEC_SNAPPY: ClassVar[int]
+    CODEC_LZ4: ClassVar[int]
+    CODEC_ZSTD: ClassVar[int]
+    MAX_RECORD_OVERHEAD: ClassVar[int]
+    def __new__(
+        cls,
+        magic: int,
+        compression_type: int,
+        is_transactional: object,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
+        batch_size: int,
+    ) -> Self: ...
+    def set_producer_state(
+        self, producer_id: int, producer_epoch: int, base_sequence: int, is_transactional: object
+    ) -> None:
+        """Raises AssertionError for what Kafka does not combine."""
+    @staticmethod
+    def header_size_in_bytes() -> int: ...
+    @staticmethod
+    def size_in_bytes(
+        offset_delta: int,
+        timestamp_delta: int,
+        key: Buffer | None,
+        value: Buffer | None,
+        headers: Iterable[tuple[str, Buffer | None]],
+    ) -> int:
+        """Bytes of a record with these deltas."""
+    @staticmethod
+    def size_of(
+        key: Buffer | None, value: Buffer | None, headers: Iterable[tuple[str, Buffer | None]]
+    ) -> int:
+        """Bytes of key, value and headers with their lengths."""
+    @staticmethod
+    def estimate_size_in_bytes(
+        key: Buffer | None, value: Buffer | None, headers: Iterable[tuple[str, Buffer | None]]
+    ) -> int:
+        """The most bytes a batch with this one record has."""
+
+@disjoint_base
+class _LegacyRecordBatchBuilder:
+    """Builds one message set, whose first offset is 0: the broker moves it."""
+
+    CODEC_MASK: ClassVar[int]
+    CODEC_GZIP: ClassVar[int]
+    CODEC_SNAPPY: ClassVar[int]
+    CODEC_LZ4: ClassVar[int]
+    def append(
+        self,
+        offset: int,
+        timestamp: int | None,
+        key: Buffer | None,
+        value: Buffer | None,
+        headers: object = None,
+    ) -> LegacyRecordMetadata | None:
+        """Appends a message; None if the set is full. The timestamp is in ms, None for now.
+
+        Raises TypeError for wrong types, ValueError for an offset beyond 32 bits.
+        """
+    def size(self) -> int:
+        """Bytes of the set: before it is built, uncompressed."""
+    def build(self) -> bytearray:
+        """The finished set; the same object until something is appended.
+
+        Raises UnsupportedCodecError.
+        """
+
+@final
+class AiokafkaLegacyRecordBatchBuilder(_LegacyRecordBatchBuilder):
+    """aiokafka's `LegacyRecordBatchBuilder`."""
+
+    def __new__(cls, magic: int, compression_type: int, batch_size: int) -> Self: ...
+    def size_in_bytes(
+        self, offset: object, timestamp: object, key: Buffer | None, value: Buffer | None
+    ) -> int:
+        """Bytes of a message with this key and value, offset and size included."""
+    @staticmethod
+    def record_overhead(magic: int) -> int:
+        """Bytes of a message without offset, size, key and value."""
+
+@final
+class KafkaPythonLegacyRecordBatchBuilder(_LegacyRecordBatchBuilder):
+    """kafka-python's `LegacyRecordBatchBuilder`."""
+
+    CODEC_NONE: ClassVar[int]
+    LOG_OVERHEAD: ClassVar[int]
+    RECORD_OVERHEAD_V0: ClassVar[int]
+    RECORD_OVERHEAD_V1: ClassVar[int]
+    def __new__(cls, magic: int, compression_type: int, batch_size: int) -> Self: ...
+    def size_in_bytes(
+        self,
+        offset: object,
+        timestamp: object,
+        key: Buffer | None,
+        value: Buffer | None,
+        headers: object = None,
+    ) -> int:
+        """Bytes of a message with this key and value, offset and size included."""
+    @staticmethod
+    def record_size(magic: int, key: Buffer | None, value: Buffer | None) -> int:
+        """Bytes of a message without offset and size."""
+    @staticmethod
+    def record_overhead(magic: int) -> int:
+        """Bytes of a message without offset, size, key and value."""
+    @staticmethod
+    def estimate_size_in_bytes(
+        magic: int, compression_type: object, key: Buffer | None, value: Buffer | None
+    ) -> int:
+        """The most bytes a set with this one message has."""
+
+@final
 class AbortedFilter:
     """Which batches of a fetch a consumer with `read_committed` gets; see `magicbyte.state`."""
 
@@ -726,6 +1381,7 @@ class AbortedFilter:
     def admit(self, batch: RecordBatch | LegacyBatch) -> str:
         """What happens to the next batch: `deliver`, `aborted` or `control`."""
 
+@final
 class LeaderEpochs:
     """Leader epochs; see `magicbyte.state.LeaderEpochs`."""
 
@@ -743,11 +1399,13 @@ class LeaderEpochs:
         self, log_end_offset: int, leader: LeaderEpochs, leader_end_offset: int
     ) -> tuple[int | None, list[tuple[int, tuple[int, int] | None]]]: ...
 
+@final
 class VerificationGuard:
     """Stands for one verification of a transaction; a new one verifies nothing."""
 
     def __new__(cls) -> Self: ...
 
+@final
 class ProducerState:
     """Producer state; see `magicbyte.state.ProducerState`."""
 
@@ -761,6 +1419,9 @@ class ProducerState:
         guard: VerificationGuard | None = None,
     ) -> tuple[str, str, tuple[int, int, int, int, int] | None]: ...
     def apply(self, batch: RecordBatch | LegacyBatch) -> tuple[int, int, int, bool, int] | None: ...
+    def apply_together(
+        self, batches: Sequence[RecordBatch | LegacyBatch]
+    ) -> list[tuple[int, int, int, bool, int]]: ...
     def start_verification(
         self, producer_id: int, sequence: int, epoch: int, supports_epoch_bump: bool, now: int
     ) -> VerificationGuard: ...
@@ -780,10 +1441,12 @@ class ProducerState:
     def take_snapshot(self) -> int | None: ...
     def snapshots(self) -> dict[int, bytes]: ...
     def truncate_and_reload(self, log_start_offset: int, log_end_offset: int, now: int) -> None: ...
+    def set_log_start_offset(self, offset: int) -> None: ...
     def truncate_fully_and_start_at(self, offset: int) -> None: ...
     def remove_expired_producers(self, now: int) -> None: ...
     def delete_snapshots_before(self, offset: int) -> None: ...
     def remove_stray_snapshots(self, segment_base_offsets: Sequence[int]) -> None: ...
+
 # The fields of `magicbyte.broker.AppendInfo` behind the records.
 _AppendInfo = tuple[int | None, int, int, int, int | None, int, int]
 
@@ -852,6 +1515,7 @@ class PartitionSimulatorCore:
     def last_stable_offset(self) -> int: ...
     @property
     def log_end_offset(self) -> int: ...
+
 def plan_compaction(
     plan: str,
     listing: str,

@@ -137,7 +137,7 @@ class AppendValidator:
 
         Offsets from `next_offset` on, the epoch and timestamps are set where the batch stands; with another
         codec or magic than the topic's it is written anew. A cut last batch is cut off. Keys and values are
-        not looked at. Copies the records once.
+        not looked at. Copies the records, in and out.
 
         Args:
             records: any object with the buffer protocol over bytes.

@@ -15,11 +15,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
+from os import PathLike
+from pathlib import Path
 from typing import NamedTuple
 
 from magicbyte import _core
 from magicbyte._core import VerificationGuard
+from magicbyte.errors import Error as _Error
 
 __all__ = [
     "BatchMetadata",
@@ -30,7 +34,9 @@ __all__ = [
     "ProducerState",
     "Truncation",
     "VerificationGuard",
+    "leader_epochs_of",
     "read_committed",
+    "truncation",
 ]
 
 _Batch = _core.RecordBatch | _core.LegacyBatch
@@ -138,6 +144,14 @@ class ProducerState:
         ended = self._core.apply(batch)
         return None if ended is None else CompletedTransaction(*ended)
 
+    def apply_together(self, batches: Iterable[_Batch]) -> list[CompletedTransaction]:
+        """Takes batches that a follower appends together, or a segment that is read again.
+
+        Kafka folds them aside: where a producer's epoch went away and came back among them, it also
+        remembers batches of before. Returns the transactions they end.
+        """
+        return [CompletedTransaction(*ended) for ended in self._core.apply_together(list(batches))]
+
     def start_verification(
         self, producer_id: int, sequence: int, epoch: int, *, supports_epoch_bump: bool, now: int
     ) -> VerificationGuard:
@@ -201,6 +215,10 @@ class ProducerState:
         snapshot that can be read; those that cannot are deleted. Then replay the log from `end_offset`.
         """
         self._core.truncate_and_reload(log_start_offset, log_end_offset, now)
+
+    def set_log_start_offset(self, offset: int) -> None:
+        """The log lost what is before this offset; its producers stay known."""
+        self._core.set_log_start_offset(offset)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Forgets everything, snapshots too."""
@@ -284,6 +302,47 @@ class LeaderEpochs:
     def truncation(self, log_end_offset: int, leader: LeaderEpochs, leader_end_offset: int) -> Truncation:
         """Where a follower with these epochs and this log end parts from a leader (ends exclusive)."""
         return Truncation(*self._core.truncation(log_end_offset, leader._core, leader_end_offset))
+
+
+def leader_epochs_of(directory: str | PathLike[str]) -> tuple[LeaderEpochs, int]:
+    """A copy's leader epochs and its end (exclusive offset), by its batches and its checkpoint.
+
+    The batch headers of all segments are read. A checkpoint `leader-epoch-checkpoint` also knows epochs of
+    which no batch is left; one that cannot be read says nothing, as in a broker.
+
+    Raises:
+        OSError: the directory cannot be read.
+
+    """
+    listing = _core.list_partition(str(directory))
+    surveys = [_core.survey_segment(json.dumps(segment)) for segment in json.loads(listing)["segments"]]
+    plan = json.loads(_core.plan_partition(listing, surveys))
+    epochs = LeaderEpochs()
+    try:
+        text = (Path(directory) / "leader-epoch-checkpoint").read_text(encoding="utf-8")
+        epochs = LeaderEpochs(_core.leader_epoch_checkpoint(text))
+    except (FileNotFoundError, UnicodeDecodeError, _Error):
+        pass
+    end = plan["next_offset"] or 0
+    for entry in plan["leader_epochs"]:
+        latest = epochs.entries[-1][0] if epochs.entries else -1
+        if entry["epoch"] > latest:
+            epochs.assign(entry["epoch"], entry["start_offset"])
+    epochs.truncate_from_end(end)
+    return epochs, end
+
+
+def truncation(follower: str | PathLike[str], leader: str | PathLike[str]) -> Truncation:
+    """Where two copies of a partition part, and so where a follower with the one cuts its log.
+
+    Args:
+        follower: the directory of the copy that gives in.
+        leader: the directory of the copy that is right.
+
+    """
+    epochs, end = leader_epochs_of(follower)
+    leaders, leader_end = leader_epochs_of(leader)
+    return epochs.truncation(end, leaders, leader_end)
 
 
 def read_committed(

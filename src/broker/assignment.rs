@@ -62,7 +62,7 @@ impl Assigner {
 
         let mut stats = ConversionStats::default();
         let mut walked = Vec::new();
-        rewriter.start(target, append, &first);
+        let mut started = false;
         let (mut record_count, mut max_timestamp) = (0, -1);
         for batch in Batches::new(batches) {
             let batch = batch?;
@@ -86,6 +86,9 @@ impl Assigner {
                 walked.push(records);
             } else {
                 check_not_control(&batch)?;
+                if !std::mem::replace(&mut started, true) {
+                    rewriter.start(target, append, &first);
+                }
                 rewriter.append(&batch, payload)?;
             }
         }

@@ -25,6 +25,25 @@ const PRODUCER_ID_EXPIRATION_MS: i64 = 86_400_000;
 /// the high watermark is the log's end. Nothing happens by itself: the clock is [set](Self::set_now), and
 /// transactions end by [`end_transaction`](Self::end_transaction).
 ///
+/// ```
+/// use magicbyte::broker::{AppendConfig, ErrorCode, IsolationLevel, PartitionSimulator};
+/// use magicbyte::{Compression, RecordsBuilder};
+///
+/// let mut partition = PartitionSimulator::new(AppendConfig::default())?;
+/// let mut builder = RecordsBuilder::v2(Compression::None).producer(7, 0, 0);
+/// builder.append(0, 0, None, Some(b"first"), &[])?;
+/// let first = builder.build()?;
+/// assert!(!partition.produce(&first, 12)?.duplicate);
+/// assert!(partition.produce(&first, 12)?.duplicate);
+///
+/// let mut builder = RecordsBuilder::v2(Compression::None).producer(7, 0, 5);
+/// builder.append(0, 0, None, Some(b"sixth"), &[])?;
+/// let refused = partition.produce(&builder.build()?, 12).unwrap_err();
+/// assert_eq!(refused.code(), ErrorCode::OutOfOrderSequenceNumber);
+/// assert_eq!(partition.fetch(0, 1 << 20, IsolationLevel::ReadUncommitted)?.high_watermark, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// Transactions are not verified with a coordinator (`transaction.partition.verification.enable=false`).
 /// Producer state after [`truncate`](Self::truncate) is what a replay of the log gives.
 #[derive(Debug)]

@@ -67,14 +67,14 @@ impl SimulatedLog {
     }
 
     /// The batches that end at this offset or behind it.
-    fn from_offset(&self, offset: i64) -> &[Stored] {
+    fn batches_from(&self, offset: i64) -> &[Stored] {
         let first = self.batches.iter().position(|batch| batch.last_offset >= offset);
         &self.batches[first.unwrap_or(self.batches.len())..]
     }
 
     /// The batch that has this offset, or the next.
     pub(super) fn find(&self, offset: i64) -> Option<Stored> {
-        self.from_offset(offset).first().copied()
+        self.batches_from(offset).first().copied()
     }
 
     /// The bytes of the batches that end at this offset or behind it.
@@ -85,12 +85,15 @@ impl SimulatedLog {
     /// An offset that no batch before `end` (a position) reaches, as the index knows it; `None` for the log's
     /// end (`OffsetIndex.fetchUpperBoundOffset`).
     pub(super) fn upper_bound(&self, end: usize) -> Option<i64> {
-        self.index.iter().find(|(_, position)| *position >= end).map(|(offset, _)| *offset)
+        // Kafka's search takes the next entry where the first has exactly this position.
+        let passed_over = self.index.first().is_some_and(|(_, position)| *position == end);
+        let mut entries = self.index.iter().skip(usize::from(passed_over));
+        entries.find(|(_, position)| *position >= end).map(|(offset, _)| *offset)
     }
 
     /// Drops the batch that has this offset, and those behind it.
     pub(super) fn truncate(&mut self, offset: i64) {
-        let kept = self.batches.len() - self.from_offset(offset).len();
+        let kept = self.batches.len() - self.batches_from(offset).len();
         let end = self.batches.get(kept).map_or(self.bytes.len(), |batch| batch.position);
         self.batches.truncate(kept);
         self.bytes.truncate(end);

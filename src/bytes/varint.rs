@@ -104,6 +104,20 @@ pub(crate) fn write_unsigned(mut raw: u64, out: &mut [u8]) -> usize {
     at + 1
 }
 
+/// Appends the shortest zigzag form of `value` to `out`, which has room for it: nothing is called for
+/// the one or two bytes of most.
+#[inline(always)]
+pub(crate) fn append(value: i64, out: &mut Vec<u8>) {
+    let raw = zigzag(value);
+    if raw < 0x80 {
+        out.push(raw as u8);
+    } else if raw < 0x4000 {
+        out.extend_from_slice(&[raw as u8 | 0x80, (raw >> 7) as u8]);
+    } else {
+        encode_varint(value, out);
+    }
+}
+
 /// Appends the shortest zigzag form of `value`: 1 to 10 bytes.
 pub fn encode_varint(value: i64, out: &mut Vec<u8>) {
     let mut bytes = [0; 10];

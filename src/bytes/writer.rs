@@ -1,7 +1,5 @@
 //! Writing into a slice whose size was computed before: one method for each primitive.
 
-use super::varint;
-
 /// Fills a slice from its start. What does not fit is a wrong size computed by the caller, and panics.
 pub(crate) struct Writer<'a> {
     rest: &'a mut [u8],
@@ -22,12 +20,6 @@ impl<'a> Writer<'a> {
     pub(crate) fn bytes(&mut self, data: &[u8]) {
         self.rest[..data.len()].copy_from_slice(data);
         self.skip(data.len());
-    }
-
-    #[inline(always)]
-    pub(crate) fn varint(&mut self, value: i64) {
-        let size = varint::write(value, self.rest);
-        self.skip(size);
     }
 
     #[inline(always)]

@@ -6,9 +6,10 @@ use arrow_array::types::{
     TimestampSecondType,
 };
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BinaryViewArray, Int64Array, LargeBinaryArray, LargeListArray,
-    LargeStringArray, ListArray, PrimitiveArray, RecordBatch, StringArray, StringViewArray,
+    Array, ArrayAccessor, ArrayRef, BinaryArray, BinaryViewArray, Int64Array, LargeBinaryArray,
+    LargeListArray, LargeStringArray, ListArray, PrimitiveArray, RecordBatch, StringArray, StringViewArray,
 };
+use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, TimeUnit};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -84,6 +85,40 @@ impl<'a> Rows<'a> {
     /// # Errors
     /// As [`RecordsBuilder::append`]; [`ErrorKind::InvalidRecord`] for a null offset or header key.
     pub fn append(&self, row: usize, defaults: Defaults, builder: &mut RecordsBuilder) -> Result<i64> {
+        let key = self.key.as_ref().and_then(|keys| keys.get(row));
+        self.append_content(row, (key, self.value.get(row)), defaults, builder)
+    }
+
+    /// Appends every row's record; offsets of rows that do not say theirs go on from `defaults.offset`.
+    /// Returns the offset behind the last.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append); the records before it were appended.
+    pub fn append_all(&self, mut defaults: Defaults, builder: &mut RecordsBuilder) -> Result<i64> {
+        // The layout of keys and values is asked once a block, not once a row.
+        let (mut keys, mut values) = ([None; BLOCK], [None; BLOCK]);
+        for start in (0..self.count).step_by(BLOCK) {
+            let size = BLOCK.min(self.count - start);
+            if let Some(column) = &self.key {
+                column.fill(start, &mut keys[..size]);
+            }
+            self.value.fill(start, &mut values[..size]);
+            for (index, content) in keys.iter().copied().zip(values).take(size).enumerate() {
+                let offset = self.append_content(start + index, content, defaults, builder)?;
+                defaults.offset = offset.saturating_add(1);
+            }
+        }
+        Ok(defaults.offset)
+    }
+
+    #[inline]
+    fn append_content(
+        &self,
+        row: usize,
+        (key, value): (Option<&[u8]>, Option<&[u8]>),
+        defaults: Defaults,
+        builder: &mut RecordsBuilder,
+    ) -> Result<i64> {
         let offset = match self.offset {
             Some(offsets) if offsets.is_null(row) => {
                 return Err(Error::new(ErrorKind::InvalidRecord("the offset is null")).in_field("offset"));
@@ -93,8 +128,6 @@ impl<'a> Rows<'a> {
         };
         let timestamp =
             self.timestamp.as_ref().and_then(|times| times.millis(row)).unwrap_or(defaults.timestamp);
-        let key = self.key.as_ref().and_then(|keys| keys.get(row));
-        let value = self.value.get(row);
         match &self.headers {
             Some(lists) => {
                 let headers = lists.get(row)?;
@@ -104,19 +137,10 @@ impl<'a> Rows<'a> {
         }
         Ok(offset)
     }
-
-    /// Appends every row's record; offsets of rows that do not say theirs go on from `defaults.offset`.
-    /// Returns the offset behind the last.
-    ///
-    /// # Errors
-    /// As [`append`](Self::append); the records before it were appended.
-    pub fn append_all(&self, mut defaults: Defaults, builder: &mut RecordsBuilder) -> Result<i64> {
-        for row in 0..self.count {
-            defaults.offset = self.append(row, defaults, builder)?.saturating_add(1);
-        }
-        Ok(defaults.offset)
-    }
 }
+
+/// Rows whose keys and values are looked up together.
+const BLOCK: usize = 256;
 
 #[cold]
 fn wrong(why: &'static str, column: &'static str) -> Error {
@@ -151,25 +175,43 @@ impl<'a> Blobs<'a> {
 
     #[inline]
     fn get(&self, row: usize) -> Option<&'a [u8]> {
-        match self {
-            Self::Null => None,
-            Self::Binary(array) => array.is_valid(row).then(|| array.value(row)),
-            Self::LargeBinary(array) => array.is_valid(row).then(|| array.value(row)),
-            Self::BinaryView(array) => array.is_valid(row).then(|| array.value(row)),
-            Self::Text(array) => array.is_valid(row).then(|| array.value(row).as_bytes()),
-            Self::LargeText(array) => array.is_valid(row).then(|| array.value(row).as_bytes()),
-            Self::TextView(array) => array.is_valid(row).then(|| array.value(row).as_bytes()),
+        let mut cell = [None];
+        self.fill(row, &mut cell);
+        cell[0]
+    }
+
+    /// Writes the cells from row `start` on.
+    #[inline]
+    fn fill(&self, start: usize, cells: &mut [Option<&'a [u8]>]) {
+        match *self {
+            Self::Null => cells.fill(None),
+            Self::Binary(array) => fill(array, start, cells),
+            Self::LargeBinary(array) => fill(array, start, cells),
+            Self::BinaryView(array) => fill(array, start, cells),
+            Self::Text(array) => fill(array, start, cells),
+            Self::LargeText(array) => fill(array, start, cells),
+            Self::TextView(array) => fill(array, start, cells),
         }
     }
 }
 
-/// Nullable times, as stored, and what makes milliseconds of them.
+#[inline]
+fn fill<'a, A, T>(array: A, start: usize, cells: &mut [Option<&'a [u8]>])
+where
+    A: ArrayAccessor<Item = &'a T>,
+    T: AsRef<[u8]> + ?Sized + 'a,
+{
+    for (row, cell) in (start..).zip(cells) {
+        *cell = array.is_valid(row).then(|| array.value(row).as_ref());
+    }
+}
+
+/// Nullable times.
 #[derive(Debug)]
 struct Times<'a> {
     values: &'a [i64],
-    column: &'a ArrayRef,
-    multiply: i64,
-    divide: i64,
+    nulls: Option<&'a NullBuffer>,
+    unit: TimeUnit,
 }
 
 impl<'a> Times<'a> {
@@ -180,27 +222,34 @@ impl<'a> Times<'a> {
         {
             column.as_primitive_opt::<T>().map_or(&[], |array: &PrimitiveArray<T>| &array.values()[..])
         }
-        let (values, multiply, divide) = match column.data_type() {
-            DataType::Int64 => (values::<Int64Type>(column), 1, 1),
-            DataType::Timestamp(TimeUnit::Second, _) => (values::<TimestampSecondType>(column), 1000, 1),
-            DataType::Timestamp(TimeUnit::Millisecond, _) => {
-                (values::<TimestampMillisecondType>(column), 1, 1)
-            }
-            DataType::Timestamp(TimeUnit::Microsecond, _) => {
-                (values::<TimestampMicrosecondType>(column), 1, 1000)
-            }
-            DataType::Timestamp(TimeUnit::Nanosecond, _) => {
-                (values::<TimestampNanosecondType>(column), 1, 1_000_000)
+        let (values, unit) = match column.data_type() {
+            DataType::Int64 => (values::<Int64Type>(column), TimeUnit::Millisecond),
+            DataType::Timestamp(unit, _) => {
+                let values = match unit {
+                    TimeUnit::Second => values::<TimestampSecondType>(column),
+                    TimeUnit::Millisecond => values::<TimestampMillisecondType>(column),
+                    TimeUnit::Microsecond => values::<TimestampMicrosecondType>(column),
+                    TimeUnit::Nanosecond => values::<TimestampNanosecondType>(column),
+                };
+                (values, *unit)
             }
             _ => return Err(wrong("timestamp is neither int64 milliseconds nor a timestamp", "timestamp")),
         };
-        Ok(Self { values, column, multiply, divide })
+        Ok(Self { values, nulls: column.nulls(), unit })
     }
 
     #[inline]
     fn millis(&self, row: usize) -> Option<i64> {
-        let time = *self.values.get(row).filter(|_| self.column.is_valid(row))?;
-        Some(time.saturating_mul(self.multiply).div_euclid(self.divide))
+        if self.nulls.is_some_and(|nulls| nulls.is_null(row)) {
+            return None;
+        }
+        let time = *self.values.get(row)?;
+        Some(match self.unit {
+            TimeUnit::Second => time.saturating_mul(1000),
+            TimeUnit::Millisecond => time,
+            TimeUnit::Microsecond => time.div_euclid(1000),
+            TimeUnit::Nanosecond => time.div_euclid(1_000_000),
+        })
     }
 }
 

@@ -59,7 +59,7 @@ impl Compressor {
     }
 
     /// A compressor with a level of [`Compression::levels`], `None` for Kafka's default. Of lz4's,
-    /// all but the default 9 need the feature `lz4-hc`; those above 12 compress as 12 does.
+    /// all but the default 9 are its high compression, as in Kafka; those above 12 compress as 12 does.
     ///
     /// # Errors
     /// [`ErrorKind::UnsupportedLevel`], and as [`new`](Self::new).
@@ -75,13 +75,13 @@ impl Compressor {
         let encoder = match codec {
             Compression::None => Encoder::None,
             #[cfg(feature = "gzip")]
-            Compression::Gzip => Encoder::Gzip(gzip::Encoder::new(chosen)),
+            Compression::Gzip => {
+                Encoder::Gzip(gzip::Encoder::new(chosen).ok_or_else(|| unsupported_level(codec, chosen))?)
+            }
             #[cfg(feature = "snappy")]
             Compression::Snappy => Encoder::Snappy(Box::new(snappy::Encoder::new())),
             #[cfg(feature = "lz4")]
-            Compression::Lz4 => {
-                Encoder::Lz4(lz4::Encoder::new(chosen).ok_or_else(|| unsupported_level(codec, chosen))?)
-            }
+            Compression::Lz4 => Encoder::Lz4(lz4::Encoder::new(chosen)),
             #[cfg(feature = "zstd")]
             Compression::Zstd => Encoder::Zstd(zstd::Encoder::new(chosen)?),
             #[allow(unreachable_patterns, reason = "reached when a codec's feature is off")]
@@ -139,8 +139,7 @@ fn unsupported_level(codec: Compression, level: i32) -> Error {
     let supported = match codec {
         Compression::None | Compression::Snappy => "no level: the codec has none",
         Compression::Gzip => "-1 or 1 to 9",
-        Compression::Lz4 if cfg!(feature = "lz4-hc") => "1 to 17",
-        Compression::Lz4 => "9 (1 to 17 with the feature lz4-hc)",
+        Compression::Lz4 => "1 to 17",
         Compression::Zstd => "-131072 to 22",
     };
     ErrorKind::UnsupportedLevel { codec: codec.name(), level, supported }.into()

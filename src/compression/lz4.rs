@@ -144,19 +144,15 @@ pub(super) enum Encoder {
     /// The tables are lz4_flex's for blocks below 64 KB and of 64 KB: clearing the right one is
     /// half the cost of a small batch.
     Fast { small: CompressTable, large: CompressTable },
-    #[cfg(feature = "lz4-hc")]
+    /// The C library's high compression; beyond 12 it compresses as with 12.
     High(i32),
 }
 
 impl Encoder {
-    /// `None` for a level that this build lacks.
-    pub(super) fn new(level: i32) -> Option<Self> {
+    pub(super) fn new(level: i32) -> Self {
         match level {
-            FAST => Some(Self::Fast { small: CompressTable::small(), large: CompressTable::large() }),
-            #[cfg(feature = "lz4-hc")]
-            level => Some(Self::High(level)),
-            #[cfg(not(feature = "lz4-hc"))]
-            _ => None,
+            FAST => Self::Fast { small: CompressTable::small(), large: CompressTable::large() },
+            level => Self::High(level),
         }
     }
 
@@ -201,7 +197,6 @@ impl Encoder {
                 block::compress_into_with_table(block, out, table)
                     .map_err(|error| failed(format!("lz4: {error}")))
             }
-            #[cfg(feature = "lz4-hc")]
             Self::High(level) => {
                 let mode = ::lz4::block::CompressionMode::HIGHCOMPRESSION(*level);
                 ::lz4::block::compress_to_buffer(block, Some(mode), false, out)

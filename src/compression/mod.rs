@@ -134,7 +134,8 @@ impl std::fmt::Debug for Decompressor {
 }
 
 impl Decompressor {
-    /// A decompressor with the default limit, [`DEFAULT_MAX_DECOMPRESSED_BYTES`].
+    /// A decompressor with the default limit, [`DEFAULT_MAX_DECOMPRESSED_BYTES`]. Allocates no
+    /// buffer and no context: these come with the first batch of a codec.
     #[must_use]
     pub fn new() -> Self {
         Self::with_limit(DEFAULT_MAX_DECOMPRESSED_BYTES)
@@ -152,7 +153,8 @@ impl Decompressor {
         self.limit
     }
 
-    /// Decompresses one payload into the reused buffer. `magic` is that of the batch: magic 0
+    /// Decompresses one payload into the reused buffer, which grows to the largest output so far and is
+    /// allocated, and zeroed, only then. `magic` is that of the batch: magic 0
     /// carries LZ4 frames with a wrong header checksum (KAFKA-3160), which only there is ignored.
     ///
     /// # Errors
@@ -164,7 +166,8 @@ impl Decompressor {
     }
 
     /// Like [`decompress`](Self::decompress), but the result is refcounted: the buffer behind it
-    /// is written again only when every clone and slice of it is gone.
+    /// is written again only when every clone and slice of it is gone. Copies nothing, unless the
+    /// result is a small part of a large buffer; allocates a handle, and a buffer while two are held.
     ///
     /// # Errors
     /// As [`decompress`](Self::decompress).

@@ -6,11 +6,13 @@ use crate::error::Result;
 use crate::record::Record;
 
 /// A batch with its payload decompressed and every record of it good.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Decoded<'b, 'a> {
     pub(crate) batch: &'b Batch<'a>,
     /// What the records are read from.
     pub(super) payload: &'b [u8],
+    /// From the first record on, their CRCs found to hold.
+    records: Records<'b>,
     pub(crate) count: u32,
     /// Offset of the first record, where there is one.
     pub(crate) first_offset: Option<i64>,
@@ -35,17 +37,18 @@ impl<'b, 'a> Decoded<'b, 'a> {
     ) -> Result<Self> {
         let payload = batch.payload(decompressor)?;
         let (mut count, mut first_offset, mut last_offset) = (0, None, None);
-        batch.records_in(payload)?.visit(|record| {
+        let records = batch.records_in(payload)?;
+        records.clone().visit(|record| {
             count += 1;
             first_offset.get_or_insert(record.offset);
             last_offset = Some(record.offset);
             visit(record);
         })?;
-        Ok(Self { batch, payload, count, first_offset, last_offset })
+        Ok(Self { batch, payload, records: records.without_crc_check(), count, first_offset, last_offset })
     }
 
-    /// The records, whose CRCs hold.
-    pub(super) fn records(&self) -> Result<Records<'b>> {
-        Ok(self.batch.records_in(self.payload)?.without_crc_check())
+    /// The records, which are all good.
+    pub(super) fn records(&self) -> Records<'b> {
+        self.records.clone()
     }
 }

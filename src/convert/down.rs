@@ -83,7 +83,7 @@ impl Encoder {
         let mut losses = losses_of(batch);
         let mut set = MessageSetBuilder::new(magic, codec);
         let append_time = append_time(batch.timestamp_type(), batch.max_timestamp());
-        for (index, record) in decoded.records()?.enumerate() {
+        for (index, record) in decoded.records().enumerate() {
             let record = record?;
             if index == 0 {
                 set.start(record.offset, append_time);

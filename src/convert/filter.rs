@@ -37,7 +37,7 @@ impl Encoder {
             Batch::Legacy(_) => None,
         };
         let mut first = true;
-        for (index, (record, fate)) in decoded.records()?.zip(fates).enumerate() {
+        for (index, (record, fate)) in decoded.records().zip(fates).enumerate() {
             let record = match fate {
                 Fate::Keep => record?,
                 Fate::Null => Record { value: None, headers: Headers::default(), ..record? },

@@ -1,6 +1,6 @@
 //! What a broker changes in a batch without decoding it (`MutableRecordBatch`).
 
-use crate::batches::Batch;
+use crate::batches::{Batch, Frame};
 use crate::compression::Compression;
 use crate::error::{Error, ErrorKind, Result};
 use crate::legacy;
@@ -92,6 +92,24 @@ pub fn set_max_timestamp(batch: &mut [u8], timestamp_type: TimestampType, max_ti
             message[at..at + 8].copy_from_slice(&max_timestamp.to_be_bytes());
             legacy::write_crc(message);
         }
+    }
+    Ok(())
+}
+
+/// Calls `change` for each of the whole batches that `data` consists of.
+///
+/// # Errors
+/// What `change` gives, framing errors, [`ErrorKind::NeedMoreBytes`] for a cut last batch; at the batch's
+/// position in `data`. Batches before it were changed.
+pub(crate) fn each_batch(data: &mut [u8], mut change: impl FnMut(&mut [u8]) -> Result<()>) -> Result<()> {
+    let mut at = 0;
+    while at < data.len() {
+        let changed = match Frame::read(&data[at..]) {
+            Ok(Frame::Whole { size }) => change(&mut data[at..at + size]).map(|()| size),
+            Ok(Frame::Cut { needed }) => Err(ErrorKind::NeedMoreBytes { needed }.into()),
+            Err(error) => Err(error),
+        };
+        at += changed.map_err(|error| error.behind(at as u64))?;
     }
     Ok(())
 }

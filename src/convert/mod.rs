@@ -18,6 +18,7 @@ pub use rebatch::Rebatcher;
 
 pub(crate) use decoded::Decoded;
 pub(crate) use filter::{Fate, empty_of};
+pub(crate) use in_place::each_batch;
 pub(crate) use rebatch::Packer;
 
 use crate::compression::{Compression, Compressor, Decompressor};

@@ -49,6 +49,12 @@ impl Rebatcher {
         Self { decompressor, packer: Packer::new(encoder, max_size) }
     }
 
+    /// The converter again. Records not [flushed](Self::flush) are dropped.
+    #[must_use]
+    pub fn into_converter(self) -> Converter {
+        Converter { decompressor: self.decompressor, encoder: self.packer.encoder }
+    }
+
     /// Takes the next batch of the log; appends to `out` the batches that are full by now.
     ///
     /// # Errors
@@ -129,7 +135,7 @@ impl Packer {
         self.pending = facts;
         let Encoder { codecs, section } = &mut self.encoder;
         let mut full = Vec::new();
-        for record in decoded.records()? {
+        for record in decoded.records() {
             let record = record?;
             let size = RECORD_BATCH_OVERHEAD + section.records_size() + size_of(section, &record);
             if section.count() > 0 && size > self.max_size {
@@ -151,7 +157,7 @@ impl Packer {
 /// The offsets rise, and one batch can hold them.
 fn check_offsets(decoded: &Decoded<'_, '_>) -> Result<()> {
     let mut range: Option<(i64, i64)> = None;
-    for (index, record) in decoded.records()?.enumerate() {
+    for (index, record) in decoded.records().enumerate() {
         let offset = record?.offset;
         let (first, last) = range.unwrap_or((offset, offset.saturating_sub(1)));
         offset_between(offset, first, last).map_err(|e| decoded.batch.place(e.at_record(index as u32)))?;

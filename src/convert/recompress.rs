@@ -136,7 +136,7 @@ impl Encoder {
 
 /// The messages inside, each as one of its own. What they had from the wrapper, they keep.
 fn unwrap(wrapper: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
-    let records = wrapper.records()?;
+    let records = wrapper.records();
     all_or_nothing(out, |out| {
         for record in records {
             let record = record?;

@@ -50,7 +50,7 @@ impl Encoder {
 
     fn up_convert_legacy(&mut self, decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
         let (Self { codecs, section }, batch) = (self, decoded.batch);
-        for (index, record) in decoded.records()?.enumerate() {
+        for (index, record) in decoded.records().enumerate() {
             let record = record?;
             if index == 0 {
                 section.start(record.offset, record.timestamp);

@@ -105,7 +105,7 @@ impl<'a> LegacyBatch<'a> {
         self.message().timestamp()
     }
 
-    /// Checks the outer CRC-32; those of messages inside a wrapper are checked by
+    /// Checks the outer CRC-32, which reads the message once; those of messages inside a wrapper are checked by
     /// [`records`](Self::records), where they become visible.
     ///
     /// # Errors
@@ -132,7 +132,8 @@ impl<'a> LegacyBatch<'a> {
         })
     }
 
-    /// The records: one, or those inside the wrapper, whose CRCs are checked on the way.
+    /// The records: one, which borrows the message, or those inside the wrapper, whose CRCs are checked on
+    /// the way. These are decompressed here, all at once, and borrow the decompressor's buffer.
     ///
     /// # Errors
     /// What stands in the way of the first record: data that does not decompress or exceeds the

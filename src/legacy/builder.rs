@@ -116,6 +116,12 @@ impl MessageSetBuilder {
         self.last_offset
     }
 
+    /// The messages as they stand in an uncompressed set. A view.
+    #[cfg(feature = "python")]
+    pub(crate) fn messages(&self) -> &[u8] {
+        &self.messages
+    }
+
     /// Bytes of the messages.
     pub(crate) fn messages_size(&self) -> usize {
         self.messages.len()

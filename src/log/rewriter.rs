@@ -9,7 +9,7 @@ use super::plan::{Chunk, Problem};
 use super::segment_fold::SegmentSummary;
 use super::{ChunkResult, LogError, LogResult};
 use crate::batches::{Batch, Batches};
-use crate::convert::{Decoded, Encoder, Losses, Packer, set_partition_leader_epoch};
+use crate::convert::{Decoded, Encoder, Losses, Packer, each_batch, set_partition_leader_epoch};
 use crate::error::ErrorKind;
 use crate::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
 
@@ -197,7 +197,11 @@ impl Rewriter<'_> {
             return Ok(());
         }
         if let Some(epoch) = self.options.leader_epoch {
-            set_leader_epochs(out, epoch);
+            let set = each_batch(out, |batch| match Batch::from_frame(batch, 0)?.magic() {
+                2 => set_partition_leader_epoch(batch, epoch),
+                _ => Ok(()),
+            });
+            set.map_err(|error| LogError::Usage(error.to_string()))?;
         }
         let writer = match &mut self.writer {
             Some(writer) => writer,
@@ -228,19 +232,5 @@ impl Rewriter<'_> {
             self.rewritten.segments = writer.finish()?;
         }
         Ok(self.rewritten)
-    }
-}
-
-/// Epochs lie outside the CRC.
-fn set_leader_epochs(batches: &mut [u8], epoch: i32) {
-    let mut rest = batches;
-    while let Some(Ok(first)) = Batches::new(rest).next() {
-        let (size, magic) = (first.size_in_bytes(), first.magic());
-        let (batch, behind) = std::mem::take(&mut rest).split_at_mut(size);
-        if magic == 2 {
-            // Cannot fail: it is one whole batch of magic 2.
-            let _ = set_partition_leader_epoch(batch, epoch);
-        }
-        rest = behind;
     }
 }

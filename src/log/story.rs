@@ -425,28 +425,37 @@ impl Fold {
         else {
             return;
         };
-        let first_offset = first.first_offset();
-        let data = |batch: &BatchMetadata, base_sequence| ProducerEvent::Data {
+        let (Some(start), Some(end)) = (first.first(), last.last().or(first.last())) else { return };
+        // A coordinator writes no sequences.
+        let origin = if base_sequence == -1 { AppendOrigin::Coordinator } else { AppendOrigin::Client };
+        let sequence_of =
+            |batch: &BatchMetadata| if base_sequence == -1 { -1 } else { batch.first_sequence() };
+        let data = |batch: &BatchMetadata| ProducerEvent::Data {
             producer_id,
             transactional,
-            first_offset,
+            first_offset: batch.first_offset(),
             producer_epoch,
-            base_sequence,
+            base_sequence: sequence_of(batch),
             last_sequence: batch.last_sequence,
             last_offset: batch.last_offset,
             offset_delta: batch.offset_delta,
             timestamp: batch.timestamp,
         };
-        // A coordinator writes no sequences.
-        let origin = if base_sequence == -1 { AppendOrigin::Coordinator } else { AppendOrigin::Client };
-        let verdict = self.producers.check(&data(first, base_sequence), AppendTerms::of(origin));
         let known = self.missing_until.insert(producer_id, self.missing + missing_until);
         let compacted = known.is_some_and(|known| known < self.missing + missing_before);
-        // Of the others only the last ones are remembered.
-        for batch in last {
-            self.producers.apply(&data(batch, batch.first_sequence()));
+        let first_offset = start.first_offset();
+        self.story_of(producer_id, producer_epoch, first_offset, first_timestamp);
+        for (at, batch) in first.iter().enumerate() {
+            let verdict = self.producers.check(&data(batch), AppendTerms::of(origin));
+            let compacted = compacted && at == 0;
+            let offset = batch.first_offset();
+            self.note(verdict, producer_id, producer_epoch, offset, sequence_of(batch), compacted);
+            self.producers.apply(&data(batch));
         }
-        let end = last.last().unwrap_or(first);
+        // Each of the others follows the one before; only the last ones are remembered.
+        for batch in last {
+            self.producers.apply(&data(batch));
+        }
         let story = self.story_of(producer_id, producer_epoch, first_offset, first_timestamp);
         if story.batches == 0 {
             story.first_sequence = base_sequence;
@@ -457,7 +466,6 @@ impl Fold {
         story.batches += batches;
         story.records += records;
         story.bytes += bytes;
-        self.note(verdict, producer_id, producer_epoch, first_offset, base_sequence, compacted);
         if !transactional {
             return;
         }

@@ -67,9 +67,9 @@ pub enum StoryEvent {
         transactional: bool,
         /// First sequence of the first, -1 for none.
         base_sequence: i32,
-        /// The first.
-        first: BatchMetadata,
-        /// The last ones, five at most.
+        /// The first ones, five at most: only these can repeat what was before.
+        first: Vec<BatchMetadata>,
+        /// The last ones of the others, five at most: what is remembered.
         last: Vec<BatchMetadata>,
         /// How many they are.
         batches: u64,
@@ -116,7 +116,7 @@ impl StoryEvent {
     #[must_use]
     pub fn last_offset(&self) -> i64 {
         match self {
-            Self::Data { first, last, .. } => last.last().unwrap_or(first).last_offset,
+            Self::Data { first, last, .. } => last.last().or(first.last()).map_or(-1, |one| one.last_offset),
             Self::Marker { offset, .. } => *offset,
         }
     }
@@ -296,6 +296,7 @@ impl Teller {
             && let StoryEvent::Data {
                 producer_epoch: epoch,
                 transactional,
+                first,
                 last,
                 batches,
                 records: sum,
@@ -306,12 +307,19 @@ impl Teller {
             } = &mut self.events[at]
             && *epoch == producer_epoch
             && *transactional == batch.is_transactional()
-            && last.last().is_some_and(|before| follows(before.last_sequence, batch.base_sequence()))
+            && last
+                .last()
+                .or(first.last())
+                .is_some_and(|before| follows(before.last_sequence, batch.base_sequence()))
         {
-            if last.len() == BATCHES_TO_RETAIN {
-                last.remove(0);
+            if first.len() < BATCHES_TO_RETAIN {
+                first.push(this);
+            } else {
+                if last.len() == BATCHES_TO_RETAIN {
+                    last.remove(0);
+                }
+                last.push(this);
             }
-            last.push(this);
             *batches += 1;
             *sum += records;
             *bytes += size as u64;
@@ -328,8 +336,8 @@ impl Teller {
             producer_epoch,
             transactional: batch.is_transactional(),
             base_sequence: batch.base_sequence(),
-            first: this,
-            last: vec![this],
+            first: vec![this],
+            last: Vec::new(),
             batches: 1,
             records,
             bytes: size as u64,

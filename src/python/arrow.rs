@@ -57,8 +57,8 @@ pub(super) fn stream_capsule<'py>(
 
 /// The batches of an object that gives Arrow: a record batch, a table, a frame, a reader.
 pub(super) fn batches_of(object: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader>> {
-    if object.hasattr("__arrow_c_array__")? {
-        let capsules = object.call_method0("__arrow_c_array__")?;
+    if let Some(array) = object.getattr_opt("__arrow_c_array__")? {
+        let capsules = array.call0()?;
         let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = capsules.extract()?;
         let schema = schema.pointer_checked(Some(SCHEMA))?.cast::<FFI_ArrowSchema>();
         let array = array.pointer_checked(Some(ARRAY))?.cast::<FFI_ArrowArray>();
@@ -77,8 +77,8 @@ pub(super) fn batches_of(object: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBa
         let schema = batch.schema();
         return Ok(Box::new(RecordBatchIterator::new([Ok(batch)], schema)));
     }
-    if object.hasattr("__arrow_c_stream__")? {
-        let capsule = object.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
+    if let Some(stream) = object.getattr_opt("__arrow_c_stream__")? {
+        let capsule = stream.call0()?.cast_into::<PyCapsule>()?;
         let stream = capsule.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
         // SAFETY: as above, for a stream.
         let stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr()) };

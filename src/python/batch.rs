@@ -391,7 +391,7 @@ impl BatchBase {
 
     /// Decodes and checks the whole batch, then iterates its records.
     fn __iter__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        objects::iterate(py, Py::new(py, self.index(py)?)?)
+        objects::iterate(py, Py::new(py, self.index(py)?)?, &objects::RECORD)
     }
 
     /// All records as lists: offsets, timestamps, keys, values (copies).

@@ -1,12 +1,12 @@
 //! `RecordsBuilder`: arguments in, batches out.
 
 use std::borrow::Cow;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
 
+use super::calls::{Argument, GilCell, exact_bytes, exact_int};
 use super::errors::to_py;
 use super::view::content;
 use super::{arrow, objects};
@@ -15,57 +15,87 @@ use crate::{Compression, Error, ErrorKind, Header, RecordsBuilder, TimestampType
 
 /// Builds batches of any magic.
 #[pyclass(frozen, name = "RecordsBuilder", module = "magicbyte")]
-pub(super) struct PyRecordsBuilder {
-    builder: Mutex<RecordsBuilder>,
+pub(super) struct PyRecordsBuilder(GilCell<State>);
+
+struct State {
+    builder: RecordsBuilder,
     /// The last batch built: memory for the next one, which is cheaper to write to again than to ask for.
-    built: Mutex<Vec<u8>>,
+    built: Vec<u8>,
 }
 
-type Content<'a> = Option<Cow<'a, [u8]>>;
+pub(super) type Content<'a> = Option<Cow<'a, [u8]>>;
 
 impl PyRecordsBuilder {
-    fn lock(&self) -> MutexGuard<'_, RecordsBuilder> {
-        // A builder is sound after any panic: it begins a batch anew or refuses to.
-        self.builder.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Works on the builder; `work` runs no Python code.
+    #[inline]
+    fn with<R>(&self, py: Python<'_>, work: impl FnOnce(&mut RecordsBuilder) -> R) -> R {
+        self.0.with(py, |state| work(&mut state.builder))
     }
 
+    /// `append` with its arguments in order.
+    #[inline]
+    pub(super) fn append_arguments(
+        &self,
+        py: Python<'_>,
+        [offset, timestamp, key, value, headers]: [Argument<'_, '_>; 5],
+    ) -> PyResult<()> {
+        let missing = |name| PyTypeError::new_err(format!("append() missing required argument: '{name}'"));
+        let offset = offset.ok_or_else(|| missing("offset"))?;
+        let timestamp = timestamp.ok_or_else(|| missing("timestamp"))?;
+        self.append_objects(py, (offset, timestamp), (key, value), headers)
+    }
+
+    #[inline]
     fn append_objects(
         &self,
         py: Python<'_>,
-        (offset, timestamp): (i64, i64),
-        (key, value): (Option<&Bound<'_, PyAny>>, Option<&Bound<'_, PyAny>>),
-        headers: Option<&Bound<'_, PyAny>>,
+        (offset, timestamp): (Borrowed<'_, '_, PyAny>, Borrowed<'_, '_, PyAny>),
+        (key, value): (Argument<'_, '_>, Argument<'_, '_>),
+        headers: Argument<'_, '_>,
     ) -> PyResult<()> {
-        let (key, value) = (optional(key)?, optional(value)?);
-        let appended = match headers {
-            None => self.lock().append(offset, timestamp, key.as_deref(), value.as_deref(), &[]),
-            Some(headers) => {
-                let items = self.items(headers)?;
-                let headers = self.headers(py, &items)?;
-                let headers = borrowed(&headers);
-                self.lock().append(offset, timestamp, key.as_deref(), value.as_deref(), &headers)
+        let headers = headers.filter(|headers| !headers.is_none());
+        let appended = match (exact_int(offset), exact_int(timestamp), exact_bytes(key), exact_bytes(value)) {
+            (Some(offset), Some(timestamp), Some(key), Some(value)) if headers.is_none() => {
+                self.with(py, |builder| builder.append(offset, timestamp, key, value, &[]))
+            }
+            _ => {
+                let place = (offset.extract()?, timestamp.extract()?);
+                return self.append_any(py, place, (key, value), headers);
             }
         };
         appended.map_err(|e| to_py(py, &e))
     }
 
+    /// Of whatever types.
+    #[cold]
+    fn append_any(
+        &self,
+        py: Python<'_>,
+        (offset, timestamp): (i64, i64),
+        (key, value): (Argument<'_, '_>, Argument<'_, '_>),
+        headers: Argument<'_, '_>,
+    ) -> PyResult<()> {
+        let (key, value) = (optional(key.as_deref())?, optional(value.as_deref())?);
+        let items = headers.map(|headers| pairs(&headers)).transpose()?.unwrap_or_default();
+        let headers = self.headers(py, &items)?;
+        let headers = borrowed(&headers);
+        let append = |builder: &mut RecordsBuilder| {
+            builder.append(offset, timestamp, key.as_deref(), value.as_deref(), &headers)
+        };
+        self.with(py, append).map_err(|e| to_py(py, &e))
+    }
+
     /// The items are borrowed from the tuple, which cannot change.
+    #[inline]
     fn append_tuple(&self, py: Python<'_>, tuple: &Bound<'_, PyTuple>) -> PyResult<()> {
         let headers = match tuple.len() {
             4 => None,
-            5 => Some(tuple.get_borrowed_item(4)?).filter(|headers| !headers.is_none()),
+            5 => Some(tuple.get_borrowed_item(4)?),
             _ => return Err(no_record()),
         };
-        let place = (tuple.get_borrowed_item(0)?.extract()?, tuple.get_borrowed_item(1)?.extract()?);
+        let place = (tuple.get_borrowed_item(0)?, tuple.get_borrowed_item(1)?);
         let (key, value) = (tuple.get_borrowed_item(2)?, tuple.get_borrowed_item(3)?);
-        self.append_objects(py, place, (Some(&key), Some(&value)), headers.as_deref())
-    }
-
-    fn items<'py>(
-        &self,
-        headers: &Bound<'py, PyAny>,
-    ) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
-        headers.try_iter()?.map(|header| header?.extract()).collect()
+        self.append_objects(py, place, (Some(key), Some(value)), headers)
     }
 
     fn headers<'a>(
@@ -75,7 +105,7 @@ impl PyRecordsBuilder {
     ) -> PyResult<Vec<(Cow<'a, [u8]>, Content<'a>)>> {
         let null_key = || {
             let error = Error::new(ErrorKind::InvalidRecord("a header's key is null")).in_field("headerKey");
-            to_py(py, &error.at_record(self.lock().record_count()))
+            to_py(py, &error.at_record(self.with(py, |builder| builder.record_count())))
         };
         let header = |(key, value): &'a (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
             if key.is_none() {
@@ -91,12 +121,19 @@ fn no_record() -> PyErr {
     PyTypeError::new_err("expected tuples (offset, timestamp, key, value[, headers]) or records")
 }
 
-fn borrowed<'a>(headers: &'a [(Cow<'_, [u8]>, Content<'_>)]) -> Vec<Header<'a>> {
+/// Headers as they are given: keys and values.
+pub(super) fn pairs<'py>(
+    headers: &Bound<'py, PyAny>,
+) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
+    headers.try_iter()?.map(|header| header?.extract()).collect()
+}
+
+pub(super) fn borrowed<'a>(headers: &'a [(Cow<'_, [u8]>, Content<'_>)]) -> Vec<Header<'a>> {
     headers.iter().map(|(key, value)| Header { key, value: value.as_deref() }).collect()
 }
 
 /// Null for an argument that is None or left out.
-fn optional<'a>(object: Option<&'a Bound<'_, PyAny>>) -> PyResult<Content<'a>> {
+pub(super) fn optional<'a>(object: Option<&'a Bound<'_, PyAny>>) -> PyResult<Content<'a>> {
     object.filter(|object| !object.is_none()).map(content).transpose()
 }
 
@@ -171,31 +208,17 @@ impl PyRecordsBuilder {
             builder = builder.max_size_in_bytes(size);
         }
         builder.validate().map_err(|e| to_py(py, &e))?;
-        Ok(Self { builder: Mutex::new(builder), built: Mutex::default() })
-    }
-
-    /// Appends one record.
-    #[pyo3(signature = (offset, timestamp, key = None, value = None, headers = None))]
-    fn append(
-        &self,
-        py: Python<'_>,
-        offset: i64,
-        timestamp: i64,
-        key: Option<&Bound<'_, PyAny>>,
-        value: Option<&Bound<'_, PyAny>>,
-        headers: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<()> {
-        self.append_objects(py, (offset, timestamp), (key, value), headers)
+        Ok(Self(GilCell::new(State { builder, built: Vec::new() })))
     }
 
     /// Appends tuples (offset, timestamp, key, value[, headers]) or records.
     fn append_many(&self, py: Python<'_>, records: &Bound<'_, PyAny>) -> PyResult<()> {
         for item in records.try_iter()? {
             let item = item?;
-            if let Ok(tuple) = item.cast::<PyTuple>() {
+            if let Ok(tuple) = item.cast_exact::<PyTuple>().or_else(|_| item.cast()) {
                 self.append_tuple(py, tuple)?;
             } else if let Some(record) = objects::record_of(&item) {
-                let appended = self.lock().append_record(&record);
+                let appended = self.with(py, |builder| builder.append_record(&record));
                 appended.map_err(|e| to_py(py, &e))?;
             } else {
                 return Err(no_record());
@@ -217,9 +240,9 @@ impl PyRecordsBuilder {
         let mut defaults = Defaults { offset, timestamp };
         for batch in arrow::batches_of(data)? {
             let batch = batch.map_err(arrow::failed)?;
-            let appended = py.detach(|| {
+            let appended = self.0.with_detached(py, |state| {
                 let rows = Rows::of(&batch)?;
-                rows.append_all(defaults, &mut self.lock())
+                rows.append_all(defaults, &mut state.builder)
             });
             defaults.offset = appended.map_err(|e| to_py(py, &e))?;
             count += batch.num_rows();
@@ -238,37 +261,41 @@ impl PyRecordsBuilder {
         headers: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<bool> {
         let (key, value) = (optional(key)?, optional(value)?);
-        let items = headers.map(|headers| self.items(headers)).transpose()?.unwrap_or_default();
+        let items = headers.map(pairs).transpose()?.unwrap_or_default();
         let headers = self.headers(py, &items)?;
         let headers = borrowed(&headers);
-        Ok(self.lock().has_room_for(timestamp, key.as_deref(), value.as_deref(), &headers))
+        Ok(self
+            .with(py, |builder| builder.has_room_for(timestamp, key.as_deref(), value.as_deref(), &headers)))
     }
 
     /// Bytes of the batch if built now.
     #[getter]
-    fn estimated_size_in_bytes(&self) -> usize {
-        self.lock().estimated_size_in_bytes()
+    fn estimated_size_in_bytes(&self, py: Python<'_>) -> usize {
+        self.with(py, |builder| builder.estimated_size_in_bytes())
     }
 
     /// How many records the batch has so far.
     #[getter]
-    fn record_count(&self) -> u32 {
-        self.lock().record_count()
+    fn record_count(&self, py: Python<'_>) -> u32 {
+        self.with(py, |builder| builder.record_count())
     }
 
     /// The finished batch.
     fn build<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         // Nothing to compress: one copy, and no reason to let go of the GIL.
-        let stored = self.lock().build_stored(|batch| PyBytes::new(py, batch));
+        let stored = self.with(py, |builder| builder.build_stored(|batch| PyBytes::new(py, batch)));
         if let Some(batch) = stored.map_err(|e| to_py(py, &e))? {
             return Ok(batch);
         }
-        let mut built = std::mem::take(&mut *self.built.lock().unwrap_or_else(PoisonError::into_inner));
-        built.clear();
-        let done = py.detach(|| self.lock().build_into(&mut built));
+        let built = self.0.with_detached(py, |state| {
+            let mut built = std::mem::take(&mut state.built);
+            built.clear();
+            state.builder.build_into(&mut built).map(|()| built)
+        });
+        let built = built.map_err(|e| to_py(py, &e))?;
         let batch = PyBytes::new(py, &built);
-        *self.built.lock().unwrap_or_else(PoisonError::into_inner) = built;
-        done.map(|()| batch).map_err(|e| to_py(py, &e))
+        self.0.with(py, |state| state.built = built);
+        Ok(batch)
     }
 
     /// What compaction keeps of a batch whose records are all gone.
@@ -278,7 +305,7 @@ impl PyRecordsBuilder {
         last_offset: i64,
         max_timestamp: i64,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let built = self.lock().empty_batch(last_offset, max_timestamp);
+        let built = self.with(py, |builder| builder.empty_batch(last_offset, max_timestamp));
         Ok(PyBytes::new(py, &built.map_err(|e| to_py(py, &e))?))
     }
 }

@@ -1,13 +1,15 @@
-//! What the bindings use of the Python side: enums, exceptions, the Columns tuple.
+//! What the bindings use of the Python side: enums, exceptions, the tuples Columns and Losses.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyModule;
 
+use crate::convert::Losses;
 use crate::{Compression, TimestampType};
 
 static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 static COLUMNS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+static LOSSES: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 static COMPRESSIONS: PyOnceLock<Vec<Py<PyAny>>> = PyOnceLock::new();
 static TIMESTAMP_TYPES: PyOnceLock<Vec<Py<PyAny>>> = PyOnceLock::new();
 
@@ -20,6 +22,31 @@ pub(super) fn columns_class(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     let class = COLUMNS
         .get_or_try_init(py, || py.import("magicbyte.columns")?.getattr("Columns").map(Bound::unbind))?;
     Ok(class.bind(py))
+}
+
+/// The Losses tuple of a conversion.
+pub(super) fn losses(py: Python<'_>, losses: &Losses) -> PyResult<Py<PyAny>> {
+    let class = LOSSES
+        .get_or_try_init(py, || py.import("magicbyte.convert")?.getattr("Losses").map(Bound::unbind))?;
+    let Losses {
+        control_batches,
+        empty_batches,
+        producer_batches,
+        transactional_batches,
+        delete_horizons,
+        headers,
+        timestamps,
+    } = *losses;
+    let arguments = (
+        control_batches,
+        empty_batches,
+        producer_batches,
+        transactional_batches,
+        delete_horizons,
+        headers,
+        timestamps,
+    );
+    class.call1(py, arguments)
 }
 
 /// The members of an IntEnum with these values.

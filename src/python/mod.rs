@@ -5,7 +5,10 @@ mod arrow_stream;
 mod batch;
 mod broker;
 mod builder;
+mod calls;
 mod cleaner;
+mod compat;
+mod convert;
 mod errors;
 mod facade;
 mod jobs;
@@ -41,6 +44,12 @@ mod _core {
         compact_group, index_keys, log_facts, plan_compaction, plan_redaction, redact_group, reduce_keys,
     };
     #[pymodule_export]
+    use super::compat::{
+        compat_counts, compat_crc32c, compat_decode_varint, compat_encode_varint, compat_size_of_varint,
+    };
+    #[pymodule_export]
+    use super::convert::{PyConverter, set_last_offset, set_max_timestamp, set_partition_leader_epoch};
+    #[pymodule_export]
     use super::jobs::{
         PyChunkDecoder, list_partition, offset_for_timestamp, plan_partition, reconcile, survey_segment,
         trim_chunk,
@@ -69,6 +78,8 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::objects::add_types(module)?;
+        super::calls::add_append(&module.py().get_type::<super::builder::PyRecordsBuilder>())?;
+        super::compat::add_types(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("DEFAULT_MAX_DECOMPRESSED_BYTES", crate::DEFAULT_MAX_DECOMPRESSED_BYTES)
     }

@@ -16,6 +16,8 @@
 //!   stable ABI, which this wheel is; only of objects of ours, none of which is immortal.
 #![allow(unsafe_code, reason = "types in CPython's C API")]
 
+pub(super) mod dropins;
+
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,7 +29,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use super::record::{self, Entry, IndexedBatch, Slice};
+use super::record::{self, Entry, Failure, IndexedBatch, Slice};
 
 #[repr(C)]
 struct RecordObject {
@@ -43,6 +45,8 @@ struct IteratorObject {
     holder: *mut ffi::PyObject,
     batch: *const IndexedBatch,
     next: usize,
+    /// What it makes.
+    kind: &'static Kind,
 }
 
 /// What a memoryview of a key or value is a view of.
@@ -55,7 +59,7 @@ struct ExporterObject {
 }
 
 /// A type of ours and its dead objects to use again: they keep their type and the reference to it.
-struct Kind {
+pub(super) struct Kind {
     type_object: AtomicPtr<ffi::PyTypeObject>,
     free: UnsafeCell<FreeList>,
     size: usize,
@@ -72,7 +76,7 @@ const FREE_OBJECTS: usize = 128;
 // SAFETY: `free` is touched only by `allocate` and `release`, with the GIL held (Attached).
 unsafe impl Sync for Kind {}
 
-static RECORD: Kind = Kind::new(size_of::<RecordObject>());
+pub(super) static RECORD: Kind = Kind::new(size_of::<RecordObject>());
 static ITERATOR: Kind = Kind::new(size_of::<IteratorObject>());
 static EXPORTER: Kind = Kind::new(size_of::<ExporterObject>());
 
@@ -87,9 +91,12 @@ impl Kind {
         py: Python<'_>,
         name: &'static CStr,
         slots: &mut [ffi::PyType_Slot],
+        callable: bool,
     ) -> PyResult<Py<PyType>> {
-        let flags =
-            ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION | ffi::Py_TPFLAGS_IMMUTABLETYPE;
+        let mut flags = ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_IMMUTABLETYPE;
+        if !callable {
+            flags |= ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION;
+        }
         let mut spec = ffi::PyType_Spec {
             name: name.as_ptr(),
             basicsize: self.size as c_int,
@@ -178,8 +185,8 @@ unsafe fn release(kind: &Kind, object: *mut ffi::PyObject) {
     }
 }
 
-/// An iterator over the batch's records.
-pub(super) fn iterate(py: Python<'_>, batch: Py<IndexedBatch>) -> PyResult<Py<PyAny>> {
+/// An iterator over the batch's records, which makes objects of this kind.
+pub(super) fn iterate(py: Python<'_>, batch: Py<IndexedBatch>, kind: &'static Kind) -> PyResult<Py<PyAny>> {
     let inside: *const IndexedBatch = batch.bind(py).get();
     // SAFETY: Attached; all fields are written before the object is handed out; `into_ptr` gives the
     // iterator the reference to its holder.
@@ -191,26 +198,70 @@ pub(super) fn iterate(py: Python<'_>, batch: Py<IndexedBatch>) -> PyResult<Py<Py
         (*iterator).holder = batch.into_ptr();
         (*iterator).batch = inside;
         (*iterator).next = 0;
+        (*iterator).kind = kind;
         Ok(Bound::from_owned_ptr(py, iterator.cast()).unbind())
     }
 }
 
-unsafe extern "C" fn iterator_next(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: Attached, Layout, Holder. The entry is one of the batch's, checked by `get`. Null without an
-    // exception is the end.
+/// An object for this record of the batch; none if it has no such record.
+pub(super) fn record_at(
+    batch: &Bound<'_, IndexedBatch>,
+    index: usize,
+    kind: &'static Kind,
+) -> PyResult<Option<Py<PyAny>>> {
+    let py = batch.py();
+    let inside: *const IndexedBatch = batch.get();
+    // SAFETY: the GIL is held, and the pointers are a batch's and its object's; a new reference or null.
     unsafe {
-        let iterator = slf.cast::<IteratorObject>();
-        let entries = &(&*(*iterator).batch).entries;
-        let Some(entry) = entries.get((*iterator).next) else { return ptr::null_mut() };
-        let record = allocate(&RECORD).cast::<RecordObject>();
+        match new_record(batch.as_ptr(), inside, index, kind) {
+            None => Ok(None),
+            Some(made) => Bound::from_owned_ptr_or_err(py, made).map(|made| Some(made.unbind())),
+        }
+    }
+}
+
+/// A record of the batch; none if there is no such one, null with an exception set if memory is short.
+///
+/// # Safety
+/// Attached; `holder` is the object of `batch`; the kind's type was made.
+unsafe fn new_record(
+    holder: *mut ffi::PyObject,
+    batch: *const IndexedBatch,
+    index: usize,
+    kind: &Kind,
+) -> Option<*mut ffi::PyObject> {
+    // SAFETY: Attached, Holder; the entry is one of the batch's, checked by `get`; all fields are written
+    // before the object is handed out.
+    unsafe {
+        let known = &*batch;
+        let entry = known.entries.get(index)?;
+        let record = allocate(kind).cast::<RecordObject>();
         if !record.is_null() {
-            (*iterator).next += 1;
-            retain((*iterator).holder);
-            (*record).holder = (*iterator).holder;
-            (*record).batch = (*iterator).batch;
+            retain(holder);
+            (*record).holder = holder;
+            (*record).batch = batch;
             (*record).entry = entry;
         }
-        record.cast()
+        Some(record.cast())
+    }
+}
+
+unsafe extern "C" fn iterator_next(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: Attached, Layout, Holder. Null without an exception is the end.
+    unsafe {
+        let iterator = slf.cast::<IteratorObject>();
+        let (holder, batch) = ((*iterator).holder, (*iterator).batch);
+        match new_record(holder, batch, (*iterator).next, (*iterator).kind) {
+            Some(record) => {
+                (*iterator).next += usize::from(!record.is_null());
+                record
+            }
+            None => {
+                let (py, ended) = (Python::assume_attached(), &*batch);
+                let raise = |failure: &Failure| guarded(py, || Err(failure(py)));
+                ended.failure.as_ref().map_or(ptr::null_mut(), raise)
+            }
+        }
     }
 }
 
@@ -377,17 +428,18 @@ unsafe fn safely(
         // The holder of a record is an IndexedBatch (Holder).
         (py, holder.cast_into_unchecked::<IndexedBatch>(), parts(slf).1)
     };
-    match catch_unwind(AssertUnwindSafe(|| work(&batch, entry))) {
-        Ok(Ok(object)) => object.into_ptr(),
-        Ok(Err(error)) => {
-            error.restore(py);
-            ptr::null_mut()
-        }
-        Err(_) => {
-            PyRuntimeError::new_err("magicbyte panicked: please report this").restore(py);
-            ptr::null_mut()
-        }
-    }
+    guarded(py, || work(&batch, entry))
+}
+
+/// The object that `work` makes, or null with its error, or the news of its panic, as exception.
+fn guarded(py: Python<'_>, work: impl FnOnce() -> PyResult<Py<PyAny>>) -> *mut ffi::PyObject {
+    let error = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(object)) => return object.into_ptr(),
+        Ok(Err(error)) => error,
+        Err(_) => PyRuntimeError::new_err("magicbyte panicked: please report this"),
+    };
+    error.restore(py);
+    ptr::null_mut()
 }
 
 macro_rules! safe_getter {
@@ -449,9 +501,21 @@ unsafe extern "C" fn record_getattro(
     slf: *mut ffi::PyObject,
     name: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    for shortcut in &SHORTCUTS {
+    // SAFETY: as CPython calls this.
+    unsafe { get_attribute(&SHORTCUTS, slf, name) }
+}
+
+/// # Safety
+/// As CPython calls `tp_getattro`, of a type that has these attributes and cannot be subclassed.
+#[inline(always)]
+unsafe fn get_attribute(
+    shortcuts: &[Shortcut],
+    slf: *mut ffi::PyObject,
+    name: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    for shortcut in shortcuts {
         if shortcut.name.load(Ordering::Relaxed) == name {
-            // SAFETY: as CPython calls a getter: the type cannot be subclassed, so the attribute is this.
+            // SAFETY: as CPython calls a getter: the attribute is this.
             return unsafe { (shortcut.get)(slf, ptr::null_mut()) };
         }
     }
@@ -542,7 +606,7 @@ fn slot(slot: c_int, pfunc: *mut c_void) -> ffi::PyType_Slot {
 pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let end = slot(0, ptr::null_mut());
-    for shortcut in &SHORTCUTS {
+    for shortcut in SHORTCUTS.iter().chain(&dropins::SHORTCUTS) {
         // SAFETY: the text ends in a zero. The reference is kept: the name lives as long as the process.
         let name = unsafe { ffi::PyUnicode_InternFromString(shortcut.text.as_ptr()) };
         if name.is_null() {
@@ -566,6 +630,7 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
             ),
             end,
         ],
+        false,
     )?;
     let iterator = ITERATOR.make(
         py,
@@ -578,6 +643,7 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
             slot(ffi::Py_tp_doc, c"Iterates the records of one batch.".as_ptr() as *mut c_void),
             end,
         ],
+        false,
     )?;
     EXPORTER.make(
         py,
@@ -587,6 +653,7 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
             slot(ffi::Py_bf_getbuffer, exporter_getbuffer as *mut c_void),
             end,
         ],
+        false,
     )?;
     module.add("Record", record)?;
     module.add("RecordIterator", iterator)

@@ -1,6 +1,8 @@
 //! A record's parts: a batch that was checked and indexed as a whole, and what its records' slower
 //! getters do. The objects themselves are in `objects.rs`.
 
+use std::sync::OnceLock;
+
 use ::bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
@@ -8,8 +10,10 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use super::builder::header_key;
 use super::errors::to_py;
 use super::{facade, objects};
+use crate::bytes::cursor::be;
+use crate::bytes::varint;
 use crate::record::{ControlRecord, ControlType, Header, Headers, SMALLEST_RECORD, Voter};
-use crate::{Batch, Decompressor, Record, Result, TimestampType};
+use crate::{Batch, Decompressor, Error, Record, Result, TimestampType};
 
 /// A batch's bytes (decompressed) and where its records stand in them.
 #[pyclass(frozen, name = "_IndexedBatch", module = "magicbyte._core")]
@@ -18,7 +22,14 @@ pub(super) struct IndexedBatch {
     pub(super) entries: Vec<Entry>,
     is_control: bool,
     is_legacy: bool,
+    /// What comes behind the last record instead of the end: for readers that yield records up to an error.
+    pub(super) failure: Option<Failure>,
+    /// Where each record's own bytes stand, once somebody asked.
+    places: OnceLock<Vec<Slice>>,
 }
+
+/// Makes the exception.
+pub(super) type Failure = Box<dyn Fn(Python<'_>) -> PyErr + Send + Sync>;
 
 pub(super) struct Entry {
     pub(super) offset: i64,
@@ -28,7 +39,7 @@ pub(super) struct Entry {
     headers: Slice,
     header_count: u32,
     sequence: i32,
-    timestamp_type: TimestampType,
+    pub(super) timestamp_type: TimestampType,
     pub(super) attributes: u8,
 }
 
@@ -59,13 +70,25 @@ impl IndexedBatch {
         decompressor: &mut Decompressor,
         check_crcs: bool,
     ) -> Result<Self> {
+        let (indexed, error) = Self::read_until_error(data, position, decompressor, check_crcs, check_crcs)?;
+        error.map_or(Ok(indexed), Err)
+    }
+
+    /// As [`read`](Self::read), with the first error that a record has beside the records before it.
+    pub(super) fn read_until_error(
+        data: &Bytes,
+        position: u64,
+        decompressor: &mut Decompressor,
+        check_crc: bool,
+        check_inner_crcs: bool,
+    ) -> Result<(Self, Option<Error>)> {
         let batch = Batch::from_frame(data, position)?;
-        if check_crcs {
+        if check_crc {
             batch.verify()?;
         }
         let shared = batch.payload_shared(data, decompressor)?;
         let records = batch.records_in(&shared)?;
-        let records = if check_crcs { records } else { records.without_crc_check() };
+        let records = if check_inner_crcs { records } else { records.without_crc_check() };
         let base = shared.as_ptr() as usize;
         let slice_of = |slice: &[u8]| Slice {
             start: (slice.as_ptr() as usize - base) as u32,
@@ -75,7 +98,7 @@ impl IndexedBatch {
         // The count is announced, so it reserves no more than the bytes can hold.
         let mut entries =
             Vec::with_capacity(records.size_hint().1.unwrap_or(0).min(shared.len() / SMALLEST_RECORD));
-        records.visit(|record: Record<'_>| {
+        let visited = records.visit(|record: Record<'_>| {
             let (headers, header_count) = record.headers().parts();
             entries.push(Entry {
                 offset: record.offset(),
@@ -88,9 +111,36 @@ impl IndexedBatch {
                 timestamp_type: record.timestamp_type(),
                 attributes: record.attributes() as u8,
             });
-        })?;
+        });
         let (is_control, is_legacy) = (batch.is_control(), batch.magic() < 2);
-        Ok(Self { data: shared, entries, is_control, is_legacy })
+        let places = OnceLock::new();
+        let indexed = Self { data: shared, entries, is_control, is_legacy, failure: None, places };
+        Ok((indexed, visited.err()))
+    }
+
+    /// The record as it stands: in magic 2 what its length field counts, else the message with offset
+    /// and size.
+    pub(super) fn own_bytes(&self, entry: &Entry) -> &[u8] {
+        let behind = std::ptr::from_ref(entry).addr().wrapping_sub(self.entries.as_ptr().addr());
+        let places = self.places.get_or_init(|| self.find_places());
+        places.get(behind / size_of::<Entry>()).map_or(&[], |&place| self.slice(place))
+    }
+
+    /// The records were read from the start on, each checked.
+    fn find_places(&self) -> Vec<Slice> {
+        let mut at = 0;
+        let place = |_: &Entry| {
+            let (start, length) = if self.is_legacy {
+                (at, self.data.get(at..at + 12).map_or(0, |overhead| 12 + be!(overhead, 8, i32) as usize))
+            } else {
+                let mut rest = self.data.get(at..).unwrap_or_default();
+                let length = varint::read_i32(&mut rest).unwrap_or(0);
+                (self.data.len() - rest.len(), length as usize)
+            };
+            at = start.saturating_add(length);
+            Slice { start: start as u32, length: length as u32 }
+        };
+        self.entries.iter().map(place).collect()
     }
 
     pub(super) fn key(&self, entry: &Entry) -> Option<&[u8]> {
@@ -127,7 +177,7 @@ impl IndexedBatch {
         }
     }
 
-    fn header_list(&self, entry: &Entry) -> Headers<'_> {
+    pub(super) fn header_list(&self, entry: &Entry) -> Headers<'_> {
         Headers::from_parts(self.slice(entry.headers), entry.header_count)
     }
 }
@@ -136,16 +186,20 @@ pub(super) fn timestamp_type(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> 
     facade::timestamp_type(batch.py(), entry.timestamp_type)
 }
 
-/// Key and value. Bytes of a key that are not UTF-8 come as surrogate escapes.
+/// Bytes that are not UTF-8 come as surrogate escapes.
+pub(super) fn header_text<'py>(py: Python<'py>, key: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    match std::str::from_utf8(key) {
+        Ok(text) => Ok(PyString::new(py, text).into_any()),
+        Err(_) => PyBytes::new(py, key).call_method1("decode", ("utf-8", "surrogateescape")),
+    }
+}
+
+/// Key and value.
 fn header<'py>(
     batch: &Bound<'py, IndexedBatch>,
     header: &Header<'_>,
 ) -> PyResult<(Bound<'py, PyAny>, Option<Py<PyAny>>)> {
-    let py = batch.py();
-    let key = match std::str::from_utf8(header.key) {
-        Ok(text) => PyString::new(py, text).into_any(),
-        Err(_) => PyBytes::new(py, header.key).call_method1("decode", ("utf-8", "surrogateescape"))?,
-    };
+    let key = header_text(batch.py(), header.key)?;
     let base = batch.get().data.as_ptr() as usize;
     let view = |value: &[u8]| {
         let start = (value.as_ptr() as usize - base) as u32;

@@ -216,6 +216,17 @@ impl ProducerState {
         Ok(ended.map(|e| (e.producer_id, e.first_offset, e.last_offset, e.committed, e.last_stable_offset)))
     }
 
+    /// Takes batches that come together.
+    fn apply_together(&self, py: Python<'_>, batches: Vec<PyRef<'_, BatchBase>>) -> PyResult<Vec<Ended>> {
+        let events: PyResult<Vec<_>> = batches.iter().map(|batch| Self::event(py, batch)).collect();
+        let events: Vec<_> = events?.into_iter().flatten().collect();
+        let ended = lock(&self.state).producers.apply_together(&events);
+        let facts = |e: state::CompletedTransaction| {
+            (e.producer_id, e.first_offset, e.last_offset, e.committed, e.last_stable_offset)
+        };
+        Ok(ended.into_iter().map(facts).collect())
+    }
+
     fn start_verification(
         &self,
         producer_id: i64,
@@ -286,6 +297,10 @@ impl ProducerState {
 
     fn truncate_and_reload(&self, log_start_offset: i64, log_end_offset: i64, now: i64) {
         lock(&self.state).truncate_and_reload(log_start_offset, log_end_offset, now);
+    }
+
+    fn set_log_start_offset(&self, offset: i64) {
+        lock(&self.state).set_log_start_offset(offset);
     }
 
     fn truncate_fully_and_start_at(&self, offset: i64) {

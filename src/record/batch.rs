@@ -185,7 +185,7 @@ impl<'a> RecordBatch<'a> {
         &self.data[RECORD_BATCH_OVERHEAD..]
     }
 
-    /// Checks the CRC-32C.
+    /// Checks the CRC-32C: reads the batch once, in hardware.
     ///
     /// # Errors
     /// [`ErrorKind::CrcMismatch`].
@@ -198,8 +198,8 @@ impl<'a> RecordBatch<'a> {
         }
     }
 
-    /// The records. Uncompressed ones borrow the batch; otherwise the decompressor's buffer.
-    /// Does not check the CRC: [`verify`](Self::verify) does.
+    /// The records. Uncompressed ones borrow the batch, nothing is copied; others are decompressed here,
+    /// all at once, and borrow the decompressor's buffer. Does not check the CRC: [`verify`](Self::verify) does.
     ///
     /// # Errors
     /// What stands in the way of the first record: an unknown codec, a negative count, data that

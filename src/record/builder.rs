@@ -36,7 +36,7 @@ impl BatchBuilder {
     pub(crate) fn start(&mut self, base_offset: i64, base_timestamp: i64) {
         (self.base_offset, self.base_timestamp) = (base_offset, base_timestamp);
         (self.last_offset, self.max_timestamp, self.count) = (base_offset.wrapping_sub(1), -1, 0);
-        self.data.truncate(RECORD_BATCH_OVERHEAD);
+        self.data.resize(RECORD_BATCH_OVERHEAD, 0);
     }
 
     pub(crate) fn count(&self) -> i32 {
@@ -122,6 +122,18 @@ impl BatchBuilder {
         Ok(payload.len())
     }
 
+    /// Appends the finished uncompressed batch to `out`. An empty `out` with memory gets it without a copy, and
+    /// gives that memory for the next batch. Returns the bytes of the record section.
+    pub(crate) fn finish_stored_into(&mut self, header: BatchHeader, out: &mut Vec<u8>) -> Result<usize> {
+        let size = self.finish_stored(header)?.len();
+        if out.is_empty() && out.capacity() > 0 {
+            std::mem::swap(&mut self.data, out);
+        } else {
+            out.extend_from_slice(&self.data);
+        }
+        Ok(size - RECORD_BATCH_OVERHEAD)
+    }
+
     /// The finished uncompressed batch, where its records were collected. A view.
     pub(crate) fn finish_stored(&mut self, mut header: BatchHeader) -> Result<&[u8]> {
         check_size(self.data.len())?;
@@ -155,6 +167,15 @@ pub(crate) fn append_batch(header: &BatchHeader, payload: &[u8], out: &mut Vec<u
 pub(crate) fn offset_between(offset: i64, base: i64, last: i64) -> Result<()> {
     let (min, max) = (last.saturating_add(1), base.saturating_add(i32::MAX.into()));
     if offset < min || offset > max { Err(out_of_range(offset, min, max)) } else { Ok(()) }
+}
+
+/// Whether a batch from offset 0 can have this offset, and these many bytes.
+#[cfg(feature = "python")]
+pub(crate) fn representable(offset: i64, size: usize) -> Result<()> {
+    match i32::try_from(offset) {
+        Ok(_) => check_size(size),
+        Err(_) => Err(out_of_range(offset, i32::MIN.into(), i32::MAX.into())),
+    }
 }
 
 #[cold]

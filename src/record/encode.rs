@@ -1,8 +1,7 @@
 //! Writing one magic 2 record (`DefaultRecord.writeTo`).
 
 use super::{Header, Headers};
-use crate::bytes::varint::size_of;
-use crate::bytes::writer::Writer;
+use crate::bytes::varint::{self, size_of};
 
 const NULL: i64 = -1;
 
@@ -51,10 +50,10 @@ impl HeaderFields<'_> {
     }
 
     #[inline]
-    fn write(&self, out: &mut Writer<'_>) {
+    fn append_to(&self, out: &mut Vec<u8>) {
         match self {
             Self::List(headers) => {
-                out.varint(headers.len() as i64);
+                varint::append(headers.len() as i64, out);
                 for header in *headers {
                     nullable(out, Some(header.key));
                     nullable(out, header.value);
@@ -62,8 +61,8 @@ impl HeaderFields<'_> {
             }
             Self::Stored(headers) => {
                 let (data, count) = headers.parts();
-                out.varint(count.into());
-                out.bytes(data);
+                varint::append(count.into(), out);
+                out.extend_from_slice(data);
             }
         }
     }
@@ -71,7 +70,7 @@ impl HeaderFields<'_> {
 
 impl<'a> RecordFields<'a> {
     #[inline(always)]
-    pub(super) fn new(
+    pub(crate) fn new(
         attributes: i8,
         (timestamp_delta, offset_delta): (i64, i32),
         (key, value): (Option<&'a [u8]>, Option<&'a [u8]>),
@@ -86,6 +85,12 @@ impl<'a> RecordFields<'a> {
         Self { attributes, timestamp_delta, offset_delta, key, value, headers, body_size }
     }
 
+    /// Bytes of the record behind its length field.
+    #[cfg(feature = "python")]
+    pub(crate) fn body_size(&self) -> usize {
+        self.body_size
+    }
+
     /// Bytes of the record, its length field included.
     #[inline]
     pub(crate) fn size(&self) -> usize {
@@ -95,16 +100,17 @@ impl<'a> RecordFields<'a> {
     /// Appends the record, for which `records` grows once.
     #[inline]
     pub(crate) fn append_to(&self, records: &mut Vec<u8>) {
-        let start = records.len();
-        records.resize(start + self.size(), 0);
-        let mut out = Writer::new(&mut records[start..]);
-        out.varint(self.body_size as i64);
-        out.i8(self.attributes);
-        out.varint(self.timestamp_delta);
-        out.varint(self.offset_delta.into());
+        // As a variable of its own the vector stays in registers.
+        let mut out = std::mem::take(records);
+        out.reserve(self.size());
+        varint::append(self.body_size as i64, &mut out);
+        out.push(self.attributes as u8);
+        varint::append(self.timestamp_delta, &mut out);
+        varint::append(self.offset_delta.into(), &mut out);
         nullable(&mut out, self.key);
         nullable(&mut out, self.value);
-        self.headers.write(&mut out);
+        self.headers.append_to(&mut out);
+        *records = out;
     }
 }
 
@@ -113,13 +119,27 @@ fn nullable_size(data: Option<&[u8]>) -> usize {
     data.map_or(size_of(NULL), |data| size_of(data.len() as i64) + data.len())
 }
 
-#[inline]
-fn nullable(out: &mut Writer<'_>, data: Option<&[u8]>) {
+#[inline(always)]
+fn nullable(out: &mut Vec<u8>, data: Option<&[u8]>) {
     match data {
         Some(data) => {
-            out.varint(data.len() as i64);
-            out.bytes(data);
+            varint::append(data.len() as i64, out);
+            bytes(out, data);
         }
-        None => out.varint(NULL),
+        None => varint::append(NULL, out),
+    }
+}
+
+/// Up to 32 bytes are copied as two halves that may overlap: a call would cost more than the copy.
+#[inline(always)]
+fn bytes(out: &mut Vec<u8>, data: &[u8]) {
+    match (data.first_chunk::<16>(), data.last_chunk::<16>()) {
+        (Some(head), Some(tail)) if data.len() <= 32 => {
+            let end = out.len() + data.len();
+            out.extend_from_slice(head);
+            out.truncate(end - 16);
+            out.extend_from_slice(tail);
+        }
+        _ => out.extend_from_slice(data),
     }
 }

@@ -15,6 +15,8 @@ pub use batch_header::RECORD_BATCH_OVERHEAD;
 pub(crate) use batch_header::{
     BatchHeader, COMPRESSION, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL, at,
 };
+#[cfg(feature = "python")]
+pub(crate) use builder::representable;
 pub(crate) use builder::{BatchBuilder, append_batch, offset_between};
 pub use control::{ControlRecord, ControlType, Endpoint, Voter};
 pub(crate) use encode::{HeaderFields, RecordFields};

@@ -110,6 +110,15 @@ impl ProducerStateEntry {
         self.last_timestamp = batch.timestamp;
     }
 
+    /// If this is the epoch of `before` again, its batches come before those of now.
+    pub(super) fn remember_again(&mut self, before: &Self) {
+        if self.producer_epoch == before.producer_epoch {
+            self.batches.splice(..0, before.batches.iter().copied());
+            let old = self.batches.len().saturating_sub(BATCHES_TO_RETAIN);
+            self.batches.drain(..old);
+        }
+    }
+
     /// Ends the open transaction, if there is one.
     pub(super) fn end_transaction(&mut self, producer_epoch: i16, coordinator_epoch: i32, timestamp: i64) {
         self.set_epoch(producer_epoch);

@@ -1,6 +1,6 @@
 //! Producers as a fold over batches: what a broker knows of each (`ProducerStateManager`).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::producer_check::{AppendTerms, Refusal, Verdict, check};
 use super::producer_entry::{BatchMetadata, ProducerStateEntry};
@@ -116,6 +116,30 @@ impl Producers {
             }
             ProducerEvent::EmptyMarker { .. } => None,
         }
+    }
+
+    /// Takes batches that a follower appends together, or those of a segment that is read again to
+    /// load its producers: Kafka folds them aside, so where a producer's epoch went away and came back
+    /// it also remembers batches of before. Gives the transactions they end.
+    pub fn apply_together(&mut self, events: &[ProducerEvent]) -> Vec<CompletedTransaction> {
+        let mut before = HashMap::new();
+        let mut changed = HashSet::new();
+        let mut ended = Vec::new();
+        for event in events {
+            let id = event.producer_id();
+            let known = self.get(id).cloned().unwrap_or_else(|| ProducerStateEntry::empty(id));
+            let epoch = known.producer_epoch;
+            before.entry(id).or_insert(known);
+            ended.extend(self.apply(event));
+            if self.get(id).is_some_and(|entry| entry.producer_epoch != epoch) {
+                changed.insert(id);
+            }
+        }
+        for id in changed {
+            let at = self.entry_of(id);
+            self.entries[at].remember_again(&before[&id]);
+        }
+        ended
     }
 
     fn entry_of(&mut self, producer_id: i64) -> usize {
@@ -280,6 +304,21 @@ mod tests {
         assert_eq!(producers.apply(&marker(1, 13, false, 1)), None, "an empty transaction");
         let entry = &producers.entries()[0];
         assert_eq!((entry.producer_epoch, entry.last_sequence(), entry.last_offset()), (1, -1, -1));
+    }
+
+    #[test]
+    fn an_epoch_that_went_away_and_came_back_keeps_its_batches_if_it_came_together() {
+        let events = [data(1, false, 10), marker(1, 12, false, 3), data(1, false, 20)];
+        let (mut one, mut together) = (Producers::default(), Producers::default());
+        for producers in [&mut one, &mut together] {
+            producers.apply(&data(1, false, 0));
+        }
+        events.iter().for_each(|event| assert_eq!(one.apply(event), None));
+        together.apply_together(&events);
+        let offsets = |producers: &Producers| -> Vec<i64> {
+            producers.entries()[0].batches().iter().map(|batch| batch.last_offset).collect()
+        };
+        assert_eq!((offsets(&one), offsets(&together)), (vec![21], vec![1, 21]));
     }
 
     #[test]

@@ -14,7 +14,7 @@ from typing import Any
 from kafka_broker import java
 from magicbyte import Compression, RecordsBuilder, TimestampType
 from magicbyte.broker import AppendConfig, AppendError, AppendOrigin, validate_append
-from oracle import Process
+from oracle import BUILDS, Process
 from reading import accepted, read
 from wire import CODECS
 
@@ -33,6 +33,34 @@ class AppendOracle(Process):
 
     def answers(self, requests: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         return [json.loads(answer) for answer in self.ask([json.dumps(request) for request in requests])]
+
+
+class OldValidator(Process):
+    """LogValidator of the last Kafka whose topics could store magic 0 and 1."""
+
+    def __init__(self) -> None:
+        super().__init__("Validator", BUILDS)
+
+    def verdicts(self, cases: Iterable[Case]) -> list[dict[str, Any]]:
+        """In the words of `AppendOracle`, as far as a validator knows them."""
+        return [_verdict(answer.split(" ")) for answer in self.ask([case.words() for case in cases])]
+
+
+def _verdict(words: list[str]) -> dict[str, Any]:
+    if words[0] == "refused":
+        _, name, typed, records = words
+        refused = {"error": name, "typed": typed == "true"}
+        # An empty list would say that records are wrong.
+        errors = {"recordErrors": [[int(index)] for index in records.split(",")]} if records else {}
+        return refused | errors
+    _, time, last_offset, temporary, converted, stored = words
+    numbers = {
+        "maxTimestamp": time,
+        "lastOffset": last_offset,
+        "temporaryBytes": temporary,
+        "converted": converted,
+    }
+    return {"error": None, "validBytes": 1, "bytes": stored} | {name: int(n) for name, n in numbers.items()}
 
 
 @dataclass
@@ -56,6 +84,18 @@ class Case:
             "transactionVersion": 1,
         }
         return [{"op": "open", "offset": self.next_offset, "config": topic(self.config)}, append]
+
+    def words(self) -> str:
+        """For `OldValidator`."""
+        config = self.config
+        codec, level = config.compression, config.level
+        words = [
+            self.next_offset, self.leader_epoch, NOW, self.origin.name, config.message_format,
+            "producer" if codec is None else CODECS[codec], "-" if level is None else level,
+            str(config.compacted).lower(), topic(config)["message.timestamp.type"],
+            config.message_timestamp_before_max_ms, config.message_timestamp_after_max_ms, self.records.hex(),
+        ]  # fmt: skip
+        return " ".join(map(str, words))
 
     def ours(self) -> dict[str, Any]:
         """In the words of the oracle."""
@@ -115,7 +155,7 @@ def difference(kafka: dict[str, Any], ours: dict[str, Any]) -> str | None:
     if kafka["validBytes"] == 0 or "bytes" not in ours:
         return None if kafka["validBytes"] == ours.get("validBytes") else "bytes to append"
     for name, value in ours.items():
-        if name != "bytes" and kafka[name] != value:
+        if name != "bytes" and name in kafka and kafka[name] != value:
             return f"{name}: Kafka {kafka[name]}, magicbyte {value}"
     return None if same_batches(kafka, ours) else "the stored bytes"
 

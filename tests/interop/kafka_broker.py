@@ -45,8 +45,9 @@ def java(*arguments: str, log_level: str = "error") -> list[str]:
 class Broker:
     """One KRaft node. Topics are made once; each `open` puts other files into their directories."""
 
-    def __init__(self, root: Path, topics: int = 24) -> None:
+    def __init__(self, root: Path, topics: int = 24, settings: str = "") -> None:
         self.root = root
+        self.settings = settings
         self.logs = root / "logs"
         self.output = root / "broker.out"
         self.port, self.controller = _free_ports()
@@ -144,9 +145,22 @@ class Broker:
         files = (file for file in directory.iterdir() if file.name.endswith(SIDECARS))
         return {file.name: file.read_bytes() for file in files}
 
+    def create_topics(self, topics: Mapping[str, str]) -> None:
+        """Makes topics of one partition: names, and their settings in words."""
+        self._ask("create", *(f"{name} {settings}" for name, settings in topics.items()))
+
     def read(self, topic: str, isolation_level: str = "read_uncommitted") -> list[str]:
         """What a consumer gets: a line a record, as the fixtures' digests have it."""
         return self._ask("read", topic, isolation_level)
+
+    def transact(self, topic: str) -> None:
+        """Two transactional producers and an idempotent one write; one transaction stays open."""
+        self._ask("transact", topic)
+
+    def producers(self, topic: str) -> list[tuple[int, ...]]:
+        """What the broker knows: id, epoch, last sequence, last timestamp, coordinator epoch and first
+        offset of the open transaction (-1: none) of each."""
+        return [tuple(map(int, line.split())) for line in self._ask("producers", topic)]
 
     def offsets_for_times(self, topic: str, timestamps: Iterable[int]) -> list[tuple[int, int] | None]:
         """Offset and timestamp of the first record that is not older than each."""
@@ -204,6 +218,7 @@ transaction.state.log.min.isr=1
 transaction.state.log.num.partitions=1
 log.cleaner.dedupe.buffer.size=4000000
 auto.create.topics.enable=false
+{self.settings}
 """
         )
         command = java("kafka.tools.StorageTool", "format", "-t", "bWFnaWNieXRlLXRlc3RzMQ", "-c")

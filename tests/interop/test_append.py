@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import magicbyte
 import mutate
 import pytest
-from append_oracle import AppendOracle, Case, difference, produced, where
+from append_oracle import AppendOracle, Case, OldValidator, config, difference, produced, where
 from intended_appends import INTENDED_APPENDS, intended_append
 from magicbyte.broker import AppendError, check_produce_request
 from oracle import Builder
@@ -71,6 +73,34 @@ def test_odd(
         bytes(8) + data[8:] if len(data) > 16 and data[16] == 2 else data for data in odd(rng, builder, 1200)
     ]
     agree(log, [where(rng, data) for data in inputs], least=70)
+
+
+def test_old_formats() -> None:
+    """Topics of magic 0 and 1, which the newest Kafka has no more."""
+    rng = random.Random(5)
+    old = OldValidator()
+    cases = []
+    while len(cases) < 1500:
+        case = where(rng, produced(rng), replace(config(rng), message_format=rng.choice([0, 1])))
+        if case.origin.name in ("CLIENT", "COORDINATOR") and is_the_validators(case):
+            cases.append(case)
+    met: Counter[str] = Counter()
+    for case, kafka in zip(cases, old.verdicts(cases), strict=True):
+        ours = case.ours()
+        found = difference(kafka, ours)
+        assert found is None or intended_append(kafka, ours, case), f"{found}\n{case}\n{kafka}\n{ours}"
+        met[str(kafka["error"])] += 1
+    old.close()
+    assert met["None"] > 300, met
+    assert len(cases) - met["None"] > 300, met
+
+
+def is_the_validators(case: Case) -> bool:
+    """Nothing is wrong that is found before the validator is asked, or behind it."""
+    batches = magicbyte.read_batches(case.records)
+    sizes = [batch.size_in_bytes for batch in batches if batch.magic < 2 or batch.base_offset == 0]
+    limits = (case.config.max_message_bytes, case.config.segment_bytes)
+    return sum(sizes) == len(case.records) and limits == (1_048_588, 1 << 30)
 
 
 def test_produce_requests(log: AppendOracle) -> None:

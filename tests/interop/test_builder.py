@@ -41,8 +41,7 @@ def build(line: str) -> bytes:
     builder = RecordsBuilder(
         int(magic),
         Compression[codec.upper()],
-        # Of lz4's the wheel has the default only.
-        None if level == "-" or codec == "lz4" else int(level),
+        None if level == "-" else int(level),
         producer_id=int(pid),
         producer_epoch=int(epoch),
         base_sequence=int(sequence),

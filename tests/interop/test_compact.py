@@ -269,3 +269,64 @@ def producers_of(directory: Path) -> list[tuple[int, int, int]]:
 def split(producers: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
     """The idempotent producer, whose epoch stays 0, first."""
     return sorted(producers, key=lambda one: one[1] > 0)
+
+
+REAL = [
+    "mixed_012",
+    "v0_compacted_codecs",
+    "v1_compacted_codecs",
+    "v1_logappend",
+    "v2_by_2_8",
+    "v2_compacted",
+    "v2_compacted_txn",
+    "v2_epochs",
+    "v2_headers",
+    "v2_idempotent",
+    "v2_logappend",
+    "v2_mixed_codecs",
+    "v2_nulls",
+    "v2_seq_wrap",
+    "v2_tombstones",
+    "v2_txn",
+]
+
+
+def test_logs_of_real_brokers(kafkas: Cleaning, kafka: Path, place: Path) -> None:
+    """Two rounds, the second behind the time of all tombstones; a message is added that is the active segment."""
+    changed = 0
+    for name in REAL:
+        ours, theirs = place / name / "ours" / "t-0", place / name / "theirs" / "t-0"
+        parts = []
+        for log in sorted((kafka / name).glob("*.log")):
+            parts.append((int(log.stem), log.read_bytes(), START))
+        (*_, last) = (batch for _, data, _ in parts for batch in magicbyte.read_batches(data))
+        dirty = None
+        for number in range(2):
+            end = last.last_offset + 1 + number
+            builder = magicbyte.RecordsBuilder(2)
+            builder.append(end, START, b"active", b"")
+            active = builder.build()
+            for directory in (ours, theirs):
+                directory.mkdir(parents=True, exist_ok=True)
+                grow(directory, [*parts, (end, active, START)])
+            parts = []
+            now = START + (2000 + number) * DAY_MS
+            before = segments(ours)
+            answer = kafkas.clean(theirs, now, dirty, {"segment.index.bytes": INDEX_BYTES})
+            options = CompactOptions(
+                now=now,
+                segment_index_bytes=INDEX_BYTES,
+                checkpoint={} if dirty is None else {("t", 0): dirty},
+            )
+            out = place / name / f"ours-{number}"
+            report = compact([str(ours)], str(out), LocalEngine(1), options)
+            assert report["balanced"]
+            assert not isinstance(answer, str), (name, answer)
+            assert report["written"][0]["clean_until"] == answer[1], name
+            if answer[0] == answer[1]:
+                break
+            ours, dirty = out / "t-0", answer[1]
+            found, expected = segments(ours), segments(theirs)
+            assert [*chain(*found.values())] == [*chain(*expected.values())], (name, number)
+            changed += found != before
+    assert changed > 10

@@ -57,15 +57,18 @@ class Play:
             "transactionVersion": version,
         }
 
-    def produce(self) -> None:
+    def payload(self) -> bytes:
+        """A producer's batch, or one again."""
         rng = self.rng
-        pid = rng.choice([-1, 1, 2, 3])
         if self.sent and rng.random() < 0.2:
             # A retry: of the last, or of one that is too old to be remembered.
-            records = self.sent[-min(len(self.sent), rng.choice([1, 1, 2, 4, 7, 9]))]
-        else:
-            records = self._batch(pid)
-            self.sent.append(records)
+            return self.sent[-min(len(self.sent), rng.choice([1, 1, 2, 4, 7, 9]))]
+        records = self._batch(rng.choice([-1, 1, 2, 3]))
+        self.sent.append(records)
+        return records
+
+    def produce(self) -> None:
+        records = self.payload()
         self._ask(
             self._append(records, AppendOrigin.CLIENT),
             lambda: answered(lambda: self.partition.append(records, produce_version=None)),

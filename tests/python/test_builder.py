@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import mmap
 import threading
@@ -108,6 +109,68 @@ def test_a_null_header_key_names_the_record() -> None:
         builder.append(1, 0, headers=[("a", None), (None, b"v")])  # type: ignore[list-item]
     assert (caught.value.record_index, caught.value.field) == (1, "headerKey")
     assert builder.record_count == 1
+
+
+def test_arguments() -> None:
+    """`append` takes what a function of its signature takes, whatever the arguments' types."""
+
+    class Bytes(bytes):
+        pass
+
+    class Index:
+        def __index__(self) -> int:
+            return 7
+
+    builder = RecordsBuilder()
+    append: Any = builder.append
+    builder.append(0, 5, b"k", b"v", None)
+    builder.append(True, 5, value=Bytes(b"v"))
+    builder.append(value=None, key=memoryview(b"k"), timestamp=Compression.ZSTD, offset=2)
+    append(**{"off" + "set": 3, "time" + "stamp": -1})
+    append(Index(), 6)
+    (batch,) = magicbyte.read_batches(builder.build())
+    assert [(r.offset, r.timestamp, r.key_bytes, r.value_bytes) for r in batch] == [
+        (0, 5, b"k", b"v"),
+        (1, 5, None, b"v"),
+        (2, 4, b"k", None),
+        (3, -1, None, None),
+        (7, 6, None, None),
+    ]
+    for wrong in (
+        lambda: append(),
+        lambda: append(1),
+        lambda: append(timestamp=1),
+        lambda: append(1, 2, None, None, None, None),
+        lambda: append(1, 2, offset=1),
+        lambda: append(1, 2, keys=b"k"),
+        lambda: append(None, 2),
+        lambda: append(1.5, 2),
+        lambda: append(1, 2, headers=5),
+        lambda: RecordsBuilder.append(object(), 1, 2),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(TypeError):
+            wrong()
+    for offset in (1 << 63, -(1 << 63) - 1):
+        with pytest.raises(OverflowError):
+            append(offset, 0)
+    assert builder.record_count == 0
+
+
+def test_a_builder_inside_its_own_call() -> None:
+    """What runs Python code may use the builder that it is called for."""
+    builder = RecordsBuilder()
+
+    def rows() -> Iterator[tuple[int, int, bytes | None, bytes | None]]:
+        for offset in range(0, 10, 2):
+            builder.append(offset, 0)
+            yield offset + 1, 0, None, None
+
+    builder.append_many(rows())
+    builder.append(10, 0, headers=(("count", b"%d" % builder.record_count) for _ in range(1)))
+    (batch,) = magicbyte.read_batches(builder.build())
+    records = list(batch)
+    assert [record.offset for record in records] == list(range(11))
+    assert records[-1].headers_raw == [(b"count", b"10")]
 
 
 def test_append_many() -> None:
@@ -249,3 +312,27 @@ def test_threads_share_a_builder() -> None:
     assert refused <= {"offset_out_of_range"}
     (batch,) = magicbyte.read_batches(builder.build())
     assert [record.offset for record in batch] == sorted(appended) == sorted(set(appended))
+
+
+def test_threads_build_while_others_append() -> None:
+    """Whoever compresses lets the others wait, and every batch is whole."""
+    builder = RecordsBuilder(compression=Compression.ZSTD)
+    built: list[bytes] = []
+    value = bytes(range(256)) * 200
+
+    def work() -> None:
+        for offset in range(100):
+            with contextlib.suppress(magicbyte.InvalidRecordError):
+                builder.append(offset, 0, None, value)
+            if offset % 5 == 0:
+                built.append(builder.build())
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    built.append(builder.build())
+    for data in built:
+        for batch in magicbyte.read_batches(data):
+            assert all(record.value_bytes == value for record in batch)

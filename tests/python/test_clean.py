@@ -214,19 +214,24 @@ def test_damage_is_quarantined_and_counts_for_nothing(tmp_path: Path, cli: Cli) 
     assert tree(source) == before
 
 
-def test_offsets_that_do_not_rise_are_copied_and_told(tmp_path: Path) -> None:
-    """Kafka's cleaner stops for good at such a batch, if a record of it goes."""
-    batch = bytearray(keyed(0, (b"a", b"1"), (b"b", b"1")))
+def unordered() -> bytes:
+    """Offsets 0, 0 and 2."""
+    batch = bytearray(keyed(0, (b"a", b"1"), (b"b", b"1"), (b"x", b"1")))
     # The second record's offset delta becomes 0.
     at = 61 + 1 + batch[61] // 2 + 1 + 2
     assert batch[at] == 2
     batch[at] = 0
     batch[17:21] = magicbyte.crc32c(bytes(batch[21:])).to_bytes(4, "big")
-    source = written(tmp_path / "in" / "t-0", bytes(batch) + keyed(2, (b"a", b"2")))
+    return bytes(batch)
+
+
+def test_offsets_that_do_not_rise_are_copied_and_told(tmp_path: Path) -> None:
+    """Kafka's cleaner stops for good at such a batch, if a record of it goes."""
+    source = written(tmp_path / "in" / "t-0", unordered() + keyed(3, (b"a", b"2")))
     report = compacted(source, tmp_path / "out")
     assert report["balanced"]
     assert [problem["kind"] for problem in report["problems"]] == ["invalid_record"]
-    assert [r.value_bytes for r in records(tmp_path / "out" / "t-0")] == [b"1", b"1", b"2"]
+    assert [r.value_bytes for r in records(tmp_path / "out" / "t-0")] == [b"1", b"1", b"1", b"2"]
 
 
 def test_a_refused_job_leaves_nothing(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -363,8 +368,18 @@ def test_nothing_hides_behind_a_batch_without_records(tmp_path: Path) -> None:
     assert SECRET not in everything(tmp_path / "out")
 
 
+def test_a_batch_that_cannot_be_written_anew_is_given_up(tmp_path: Path) -> None:
+    source = written(tmp_path / "in" / "t-0", unordered() + keyed(3, (b"c", b"2")))
+    report = redacted(source, tmp_path / "out", keys=frozenset([b"x"]))
+    assert report["balanced"]
+    assert report["total"]["quarantined_bytes"] == len(unordered())
+    assert [r.key_bytes for r in records(tmp_path / "out" / "t-0")] == [b"c"]
+    report = redacted(source, tmp_path / "other", keys=frozenset([b"c"]))
+    assert [r.key_bytes for r in records(tmp_path / "other" / "t-0")] == [b"a", b"b", b"x"]
+
+
 EXPRESSIONS = {
-    "offset >= 3": [3],
+    "offset = 3": [3],
     "key = 'text'": [0],
     "key = X'FF00'": [1],
     "key IS NULL": [2],
@@ -375,6 +390,12 @@ EXPRESSIONS = {
     "headers LIKE '%tenant%'": [3],
     "timestamp = -1": [3],
     "offset IN (0, 2) -- both": [0, 2],
+    "value LIKE '%alice%'": [4],
+    "value GLOB '*[A]lice*'": [4],
+    "value LIKE '%50!%%' ESCAPE '!'": [4],
+    "value NOT LIKE '%o%'": [1],
+    "key = 'k' AND CAST(substr(value, 6) AS TEXT) ->> '$.name' = 'Alice 50%'": [4],
+    "like(NULL, value)": [],
 }
 
 
@@ -383,12 +404,14 @@ def test_expressions(expression: str, tmp_path: Path) -> None:
     builder = RecordsBuilder(2)
     builder.append(0, NOW, b"text", b"from bob@example.com")
     builder.append(1, NOW, b"\xff\x00", b"\xff")
-    builder.append(2, NOW, None, b'{"user": {"id": 4711}}')
+    builder.append(2, NOW, None, b'{"user": {"id": 4711}, "o": 1}')
     builder.append(3, -1, b"k", None, [("tenant", b"x"), ("tenant", b"y"), ("odd", b"\xff"), ("none", None)])
+    # Behind the id of a schema.
+    builder.append(4, NOW, b"k", b'\0\0\0\0\1{"name": "Alice 50%", "to": "x"}')
     source = written(tmp_path / "in" / "t-0", builder.build())
     redacted(source, tmp_path / "out", where=expression)
     kept = {r.offset for r in records(tmp_path / "out" / "t-0")}
-    assert sorted({0, 1, 2, 3} - kept) == EXPRESSIONS[expression]
+    assert sorted({0, 1, 2, 3, 4} - kept) == EXPRESSIONS[expression]
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from magicbyte.cli.compact import compact
 from magicbyte.cli.completion import COMPLETE_VARIABLE, completion
 from magicbyte.cli.convert import convert
 from magicbyte.cli.dump import dump
-from magicbyte.cli.explain import explain
 from magicbyte.cli.exits import CLEAN, FAILED, USAGE
+from magicbyte.cli.explain import explain
 from magicbyte.cli.ingest import ingest
 from magicbyte.cli.recover import recover
 from magicbyte.cli.redact import redact

@@ -73,8 +73,9 @@ def redact(
     which segments, but neither keys nor EXPR. SRC is only read.
 
     EXPR is SQLite's SQL over offset, timestamp (ms), key, value and headers. Keys and values in UTF-8 are
-    text, others blobs (X'0aff'), absent ones NULL; headers is a JSON array of [name, value] pairs, and
-    header(headers, 'name') the last value of that name. LIKE takes upper and lower case alike, GLOB not.
+    text, others and those with zero bytes blobs (X'0aff'), absent ones NULL; headers is a JSON array of
+    [name, value] pairs, and header(headers, 'name') the last value of that name. LIKE and GLOB look into
+    blobs, too; LIKE takes upper and lower case alike.
 
     \b
     magicbyte redact --key user-4711 /backup/kafka-logs out/

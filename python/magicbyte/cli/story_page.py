@@ -23,13 +23,15 @@ _STYLE = """
 @media (prefers-color-scheme: dark) { :root {
   --page: #11151c; --card: #1a202a; --ink: #e6eaf1; --soft: #9aa6b8; --line: #2d3644; --grid: #252d39;
   --committed: #4cc38f; --aborted: #e477b6; --open: #e8b04a; --hanging: #ff7070; --accent: #6fa3f5;
-  --none: #71809a; --gzip: #ab8bea; --snappy: #f0a05c; --lz4: #56c3cc; --zstd: #6fa3f5; --unknown: #ff7070; } }
+  --none: #71809a; --gzip: #ab8bea; --snappy: #f0a05c; --lz4: #56c3cc; --zstd: #6fa3f5;
+  --unknown: #ff7070; } }
 * { box-sizing: border-box; }
 body { margin: 0; padding: 2rem 1rem 4rem; background: var(--page); color: var(--ink);
   font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
 main { max-width: 70rem; margin: 0 auto; }
 h1 { font-size: 1.7rem; margin: 0; overflow-wrap: anywhere; } h2 { font-size: 1.05rem; margin: 0 0 .15rem; }
-p, dl { margin: 0; } .path, .soft { color: var(--soft); } .path { overflow-wrap: anywhere; margin-bottom: 1.2rem; }
+p, dl { margin: 0; } .path, .soft { color: var(--soft); }
+.path { overflow-wrap: anywhere; margin-bottom: 1.2rem; }
 nav { margin-bottom: 1.5rem; } nav a { color: var(--accent); margin-right: 1rem; }
 .story { margin-bottom: 4rem; }
 .facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(9.5rem, 1fr)); gap: .6rem; }
@@ -40,10 +42,12 @@ nav { margin-bottom: 1.5rem; } nav a { color: var(--accent); margin-right: 1rem;
 .card { padding: 1rem 1.1rem; margin-top: .9rem; } .card > .soft { font-size: .87rem; margin-bottom: .5rem; }
 figure { margin: 0; } svg { display: block; width: 100%; height: auto; }
 svg text { font: 11px system-ui, sans-serif; fill: var(--soft); } svg .strong { fill: var(--ink); }
-.legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem; font-size: .82rem; color: var(--soft); margin-top: .3rem; }
+.legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem;
+  font-size: .82rem; color: var(--soft); margin-top: .3rem; }
 .legend i { display: inline-block; width: .8em; height: .8em; border-radius: .2em; margin-right: .4em; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: .87rem; }
-th, td { text-align: left; padding: .28rem .8rem .28rem 0; border-bottom: 1px solid var(--grid); vertical-align: top; }
+th, td { text-align: left; padding: .28rem .8rem .28rem 0; vertical-align: top;
+  border-bottom: 1px solid var(--grid); }
 th { color: var(--soft); font-weight: 500; white-space: nowrap; } td { overflow-wrap: anywhere; }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .committed { color: var(--committed); } .aborted { color: var(--aborted); } .open { color: var(--open); }
@@ -62,7 +66,8 @@ def story_page(stories: Sequence[Story]) -> str:
         (
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
-            f"<title>{_text(title)} - magicbyte explain</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n",
+            f"<title>{_text(title)} - magicbyte explain</title>\n<style>{_STYLE}</style>\n</head>\n",
+            "<body>\n<main>\n",
             f"<nav>{nav}</nav>\n" if len(names) > 1 else "",
             *(_story(at, name, story) for at, (name, story) in enumerate(zip(names, stories, strict=True))),
             "<footer>Told by the headers of the batches. Offsets are inclusive, times are UTC; ",
@@ -78,7 +83,8 @@ def _text(text: str) -> str:
 def _story(at: int, name: str, story: Story) -> str:
     path, told = _text(story["path"]), time_text(story["now"])
     parts = [
-        f'<section class="story" id="p{at}">\n<h1>{_text(name)}</h1>\n<p class="path">{path}, told at {told}</p>\n'
+        f'<section class="story" id="p{at}">\n<h1>{_text(name)}</h1>\n',
+        f'<p class="path">{path}, told at {told}</p>\n',
     ]
     parts.append('<dl class="facts">\n')
     for key, title, figure in facts_of(story):

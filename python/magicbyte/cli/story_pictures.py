@@ -187,7 +187,8 @@ def _sizes(story: Story, offsets: _Offsets) -> Picture:
         for one in bins:
             x, until = offsets.x(one["first_offset"]), offsets.x(one["last_offset"] + 1)
             mean = one["bytes"] / one["batches"]
-            words = f"{one['batches']:,} batches, {one['smallest']:,} to {one['largest']:,} bytes, {mean:,.0f} on average"
+            sizes = f"{one['smallest']:,} to {one['largest']:,} bytes, {mean:,.0f} on average"
+            words = f"{one['batches']:,} batches, {sizes}"
             top, bottom = y(one["largest"]), y(one["smallest"])
             yield _rect(x, top, until - x, max(bottom - top, 2), "accent", words, ' opacity="0.3"')
             yield _rect(x, y(mean) - 1.5, until - x, 3, "accent", words)
@@ -195,8 +196,8 @@ def _sizes(story: Story, offsets: _Offsets) -> Picture:
 
     smallest, largest = min(one["smallest"] for one in bins), max(one["largest"] for one in bins)
     text = (
-        f"{story['batches']:,} batches from {format_bytes(smallest)} to {format_bytes(largest)}; the bar is from the "
-        "smallest to the largest, the line is their average."
+        f"{story['batches']:,} batches from {format_bytes(smallest)} to {format_bytes(largest)}; "
+        "the bar is from the smallest to the largest, the line is their average."
     )
     return Picture("Sizes of batches", text, _svg(height, "Sizes of batches over offsets", parts()), [])
 
@@ -259,7 +260,7 @@ def _gaps(story: Story, offsets: _Offsets) -> Picture:
     whole = max(1, offsets.end - offsets.first)
     text = (
         f"{story['missing_offsets']:,} of {whole:,} offsets have no record "
-        f"({story['missing_offsets'] / whole:.1%}), in {story['gap_count']:,} gaps inside and between batches."
+        f"({story['missing_offsets'] / whole:.1%}), in {story['gap_count']:,} gaps in and between batches."
     )
     return Picture(
         "Missing offsets", text, _svg(height, "Share of missing offsets over offsets", parts()), []
@@ -279,7 +280,8 @@ def _epochs(story: Story, offsets: _Offsets) -> Picture:
                 x, 6, until - x - 1, 24, "accent", title, f' rx="3" opacity="{0.75 if at % 2 else 0.45}"'
             )
             if until - x > 30:
-                yield f'<text class="strong" x="{(x + until) / 2:.1f}" y="22" text-anchor="middle">{one["epoch"]}</text>'
+                middle = f'x="{(x + until) / 2:.1f}" y="22" text-anchor="middle"'
+                yield f'<text class="strong" {middle}>{one["epoch"]}</text>'
         yield from offsets.axis(height)
 
     return Picture(

@@ -20,6 +20,7 @@ from typing import Any, Protocol, TypedDict, cast
 from magicbyte import _core
 from magicbyte.jobs.accounting import Totals, total_of
 from magicbyte.jobs.engines import Engine, group_by_size
+from magicbyte.jobs.failure import JobError
 from magicbyte.jobs.model import Chunk, PartitionListing, PartitionReconciliation, Problem
 from magicbyte.jobs.output import Output
 from magicbyte.jobs.partitions import list_partitions
@@ -191,7 +192,11 @@ class _Second:
 
     def __call__(self, task: PassTwo) -> str:
         # An attempt has a directory of its own: of several, the driver takes the one it hears of.
-        return self.passes.clean(task, os.path.join(task.directory, f"attempt-{uuid.uuid4().hex[:12]}"))
+        try:
+            return self.passes.clean(task, os.path.join(task.directory, f"attempt-{uuid.uuid4().hex[:12]}"))
+        except ValueError as error:
+            # The files are not what they were.
+            raise JobError(str(error)) from error
 
 
 def clean(
@@ -328,7 +333,11 @@ def _finish(
     segments = [segment for answer in answers for segment in answer["segments"]]
     if segments:
         texts = [json.dumps(segment) for segment in segments]
-        _core.finish_partition(target, texts, topic_id=topic_ids.get(listing["topic"]))
+        try:
+            _core.finish_partition(target, texts, topic_id=topic_ids.get(listing["topic"]))
+        except ValueError as error:
+            # Segments that overlap behind forged headers, or no topic id.
+            raise JobError(f"{listing['path']}: {error}") from error
     return CleanedPartition(
         topic=listing["topic"],
         partition=listing["partition"],

@@ -24,7 +24,7 @@ __all__ = [
     "parse_table",
 ]
 
-TABLES = ("records", "batches", "segments", "problems")
+TABLES = ("records", "batches", "segments", "problems", "producers", "transactions")
 
 _KNOWN = (
     "path",
@@ -156,8 +156,8 @@ def parse_stream_options(given: Mapping[str, str]) -> StreamOptions:
         if name.lower() in options:
             raise OptionError(f"{name} is for batch queries: a stream has no such thing")
     read = parse_options(given, streaming=True)
-    if read.table == "segments":
-        raise OptionError("table segments cannot be streamed: records, batches and problems can")
+    if read.table not in ("records", "batches", "problems"):
+        raise OptionError(f"table {read.table} cannot be streamed: records, batches and problems can")
     return StreamOptions(
         read,
         fail_on_data_loss=_flag("failOnDataLoss", options.get("failondataloss"), "true"),

@@ -17,6 +17,7 @@ from magicbyte.spark.offsets import check_named, resolve_end, resolve_start
 from magicbyte.spark.options import Options
 from magicbyte.spark.paths import expand_paths
 from magicbyte.spark.segments import segment_rows
+from magicbyte.spark.stories import STORIES, story_rows
 
 __all__ = ["MagicbyteReader", "read_options"]
 
@@ -37,6 +38,8 @@ class MagicbyteReader(DataSourceReader):
         # The cores of the executors are unknown here, those of this machine stand for them:
         # minPartitions says it better where that matters.
         engine = LocalEngine()
+        if self._options.table in STORIES:
+            return [InputPartition(story_rows(self._options.table, listings, engine))]
         plans = plan_partitions(
             listings,
             engine,

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from magicbyte.jobs.reading import table_schema
 from magicbyte.spark.options import OptionError
 
-__all__ = ["SEGMENTS", "arrow_schema_of", "columns_of", "spark_schema_of"]
+__all__ = ["PRODUCERS", "SEGMENTS", "TRANSACTIONS", "arrow_schema_of", "columns_of", "spark_schema_of"]
 
 SEGMENTS = pa.schema(
     [
@@ -31,10 +31,65 @@ SEGMENTS = pa.schema(
 )
 """One row a file of the log: `state` is `read`, or `ignored:` and the reason."""
 
+PRODUCERS = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("producerId", pa.int64()),
+        ("producerEpoch", pa.int32()),
+        ("firstOffset", pa.int64()),
+        ("lastOffset", pa.int64()),
+        ("firstSequence", pa.int32()),
+        ("lastSequence", pa.int32()),
+        ("firstTimestamp", pa.int64()),
+        ("lastTimestamp", pa.int64()),
+        ("batches", pa.int64()),
+        ("records", pa.int64()),
+        ("bytes", pa.int64()),
+        ("committed", pa.int64()),
+        ("aborted", pa.int64()),
+        ("emptyMarkers", pa.int64()),
+        ("duplicates", pa.int64()),
+        ("refused", pa.int64()),
+        ("isCurrent", pa.bool_()),
+        ("currentTxnFirstOffset", pa.int64()),
+        ("coordinatorEpoch", pa.int32()),
+    ]
+)
+"""One row a producer and epoch; what each column says: `ProducerStory` in `jobs/explain.py`."""
+
+TRANSACTIONS = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("producerId", pa.int64()),
+        ("producerEpoch", pa.int32()),
+        ("outcome", pa.string()),
+        ("firstOffset", pa.int64()),
+        ("lastOffset", pa.int64()),
+        ("markerOffset", pa.int64()),
+        ("markerEpoch", pa.int32()),
+        ("coordinatorEpoch", pa.int32()),
+        ("firstTimestamp", pa.int64()),
+        ("lastTimestamp", pa.int64()),
+        ("markerTimestamp", pa.int64()),
+        ("batches", pa.int64()),
+        ("records", pa.int64()),
+        ("bytes", pa.int64()),
+        ("lastStableOffset", pa.int64()),
+        ("ageMs", pa.int64()),
+        ("hanging", pa.bool_()),
+    ]
+)
+"""One row a transaction, or a marker without data; columns: `TransactionStory` in `jobs/explain.py`."""
+
+_DRIVERS = {"segments": SEGMENTS, "producers": PRODUCERS, "transactions": TRANSACTIONS}
+"""Tables whose rows the driver knows after a scan of headers."""
+
 
 def arrow_schema_of(table: str, columns: Sequence[str] | None = None) -> pa.Schema:
     """The Arrow schema of a table, or of some of its columns in the given order."""
-    whole = SEGMENTS if table == "segments" else table_schema(table)
+    whole = _DRIVERS[table] if table in _DRIVERS else table_schema(table)
     if columns is None:
         return whole
     for name in columns:

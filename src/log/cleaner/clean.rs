@@ -271,7 +271,7 @@ impl Cleaner<'_> {
         out: &mut Vec<u8>,
     ) -> Result<Outcome> {
         let mut outcome = Outcome { counts: sound.counts, sums: CleanCounts::default(), unordered: false };
-        if sound.counts.outside > 0 {
+        if sound.is_outside {
             return Ok(outcome);
         }
         let batch = sound.decoded.batch;

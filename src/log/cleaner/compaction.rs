@@ -95,7 +95,8 @@ pub fn plan_compaction(plan: &Plan, listing: &Listing, options: &CompactOptions)
     let (clean, rest) = plan.segments.split_at(cleaned);
     // Kafka: the last segment below the first dirty offset, at least in part.
     let last_clean = clean.iter().rev().find(|one| one.segment.base_offset < dirty);
-    let legacy_horizon = last_clean.map_or(0, |one| one.segment.modified_ms - options.delete_retention_ms);
+    let legacy_horizon =
+        last_clean.map_or(0, |one| one.segment.modified_ms.saturating_sub(options.delete_retention_ms));
     let mut builder = Groups { by_path: chunks_by_path(plan), number: 0, legacy_horizon, groups: Vec::new() };
     let sizes = index_sizes(listing);
     for group in group_by_size(clean, &sizes, options, clean_until) {

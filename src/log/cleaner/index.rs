@@ -102,7 +102,7 @@ impl Indexer {
         first: u64,
     ) -> Result<(BatchCounts, LogResult<()>)> {
         let sound = SoundBatch::read(batch, &mut self.decompressor, cleaner.chunk.start_offset)?;
-        if sound.counts.outside > 0 {
+        if sound.is_outside {
             return Ok((sound.counts, Ok(())));
         }
         if let Some(event) = sound.event {

@@ -31,11 +31,20 @@ pub struct KeyMapOptions {
     pub parts: usize,
 }
 
+type Hash = fn(u64, &[u8]) -> u64;
+
+fn seeded(seed: u64, key: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write_u64(seed);
+    hasher.write(key);
+    hasher.finish()
+}
+
 /// Keys and the places of their last records.
 pub(super) struct KeyMap {
     options: KeyMapOptions,
     depth: u32,
-    hasher: DefaultHasher,
+    hash: Hash,
     /// Open addressing: the hash's low half, and the position in `entries` plus one; 0 is free.
     slots: Vec<u64>,
     used: usize,
@@ -48,13 +57,11 @@ pub(super) struct KeyMap {
 impl KeyMap {
     /// A map that spills into files in `directory`.
     pub(super) fn new(directory: &Path, options: KeyMapOptions, depth: u32) -> Self {
-        let mut hasher = DefaultHasher::new();
-        hasher.write_u64(options.seed);
         let parts = if depth == 0 { options.parts.clamp(1, FANOUT) } else { FANOUT };
         Self {
             options,
             depth,
-            hasher,
+            hash: seeded,
             slots: vec![0; 1 << 10],
             used: 0,
             entries: Vec::new(),
@@ -66,7 +73,7 @@ impl KeyMap {
 
     /// Notes that the key has a record at this place; the largest place counts.
     pub(super) fn put(&mut self, key: &[u8], place: u64) -> LogResult<()> {
-        let tag = self.hash(key) as u32;
+        let tag = (self.hash)(self.options.seed, key) as u32;
         let mut at = self.find(tag, key);
         if self.slots[at] != 0 {
             let start = (self.slots[at] as u32 - 1) as usize;
@@ -106,12 +113,6 @@ impl KeyMap {
     pub(super) fn into_files(mut self) -> LogResult<Vec<Option<PathBuf>>> {
         self.flush()?;
         self.spill.finish()
-    }
-
-    fn hash(&self, key: &[u8]) -> u64 {
-        let mut hasher = self.hasher.clone();
-        hasher.write(key);
-        hasher.finish()
     }
 
     /// The key's slot, or the free one where it belongs.
@@ -157,7 +158,7 @@ impl KeyMap {
     fn flush(&mut self) -> LogResult<()> {
         let parts = self.spill.files.len();
         for (place, key) in entries(&self.entries) {
-            let bits = self.hash(key) >> (32 + 4 * self.depth.min(MAX_DEPTH - 1));
+            let bits = (self.hash)(self.options.seed, key) >> (32 + 4 * self.depth.min(MAX_DEPTH - 1));
             self.spill.write(bits as usize % parts, place, key)?;
         }
         self.entries.clear();
@@ -242,4 +243,102 @@ fn entries(mut rest: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
             (place, key)
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::super::places::reduce_keys;
+    use super::*;
+
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("magicbyte-{name}-{}", std::process::id()));
+            let _ = fs::remove_dir_all(&path);
+            Self(path)
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    const OPTIONS: KeyMapOptions = KeyMapOptions { seed: 7, memory: 1 << 14, parts: 16 };
+
+    /// Keys of many lengths, most of them several times.
+    fn puts(count: u64) -> impl Iterator<Item = (Vec<u8>, u64)> {
+        (0..count).map(move |place| {
+            let number = place.wrapping_mul(0x9E37_79B9_7F4A_7C15) % (count / 2);
+            (number.to_string().repeat(1 + (number % 5) as usize).into_bytes(), place)
+        })
+    }
+
+    fn last_places(count: u64) -> Vec<u64> {
+        let mut places: Vec<_> = puts(count).collect::<HashMap<_, _>>().into_values().collect();
+        places.sort_unstable();
+        places
+    }
+
+    fn reduced(files: Vec<Option<PathBuf>>, scratch: &Path) -> Vec<u64> {
+        let mut places = Vec::new();
+        for (part, file) in files.into_iter().enumerate() {
+            let lists = reduce_keys(file.as_slice(), &scratch.join(format!("to-{part}")), OPTIONS);
+            for list in lists.expect("the files are there") {
+                let data = fs::read(list).expect("just written");
+                let own: Vec<_> = data.chunks(8).map(read_u64).collect();
+                assert!(own.is_sorted());
+                places.extend(own);
+            }
+        }
+        places.sort_unstable();
+        places
+    }
+
+    #[test]
+    fn spilled_over_many_levels_each_key_has_its_last_place() {
+        let scratch = Scratch::new("levels");
+        let mut map = KeyMap::new(&scratch.0.join("from"), OPTIONS, 0);
+        for (key, place) in puts(100_000) {
+            map.put(&key, place).expect("there is room on the disk");
+        }
+        assert!(!map.is_whole());
+        assert!(map.entries.len() + map.slots.len() * 8 <= 2 * OPTIONS.memory);
+        let files = map.into_files().expect("there is room on the disk");
+        assert_eq!(reduced(files, &scratch.0), last_places(100_000));
+    }
+
+    /// The worst that chosen keys can do is to have one hash, all of them: then it is slow.
+    #[test]
+    fn keys_of_one_hash_stay_apart() {
+        let scratch = Scratch::new("one-hash");
+        let mut map = KeyMap::new(&scratch.0.join("from"), OPTIONS, 0);
+        map.hash = |_, _| 0xAAAA_AAAA_0000_0001;
+        for (key, place) in puts(3000) {
+            map.put(&key, place).expect("there is room on the disk");
+        }
+        assert!(!map.is_whole());
+        let files = map.into_files().expect("there is room on the disk");
+        assert_eq!(files.iter().flatten().count(), 1);
+        assert_eq!(reduced(files, &scratch.0), last_places(3000));
+    }
+
+    /// Deeper than the hash has bits, memory has to do.
+    #[test]
+    fn where_the_hash_has_no_more_bits_nothing_spills() {
+        let scratch = Scratch::new("deep");
+        let mut map = KeyMap::new(&scratch.0, OPTIONS, MAX_DEPTH);
+        map.hash = |_, _| 1;
+        for (key, place) in puts(3000) {
+            map.put(&key, place).expect("nothing is written");
+        }
+        assert!(map.is_whole());
+        let mut places = map.into_places();
+        places.sort_unstable();
+        assert_eq!(places, last_places(3000));
+    }
 }

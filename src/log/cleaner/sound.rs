@@ -20,6 +20,8 @@ pub(super) struct SoundBatch<'b, 'a> {
     pub(super) decoded: Decoded<'b, 'a>,
     pub(super) records: Vec<RecordFacts<'b>>,
     pub(super) counts: BatchCounts,
+    /// Its offsets are in an earlier segment: it is not part of the log.
+    pub(super) is_outside: bool,
     /// Whether the records' offsets rise: else the batch can be copied, but not written anew.
     pub(super) rises: bool,
     pub(super) event: Option<ProducerEvent>,
@@ -48,7 +50,12 @@ impl<'b, 'a> SoundBatch<'b, 'a> {
         let Decoded { count, first_offset, last_offset, .. } = decoded;
         let mut counts = BatchCounts { announced: count.into(), outside: 0, first_offset, last_offset };
         counts.check_wrapper(batch)?;
-        if let Some(start) = start.filter(|&start| first_offset.is_some_and(|first| first < start)) {
+        let begins = match batch {
+            Batch::V2(batch) => batch.base_offset(),
+            Batch::Legacy(_) => first_offset.unwrap_or(batch.stored_offset()),
+        };
+        let is_outside = start.is_some_and(|start| begins < start);
+        if let Some(start) = start.filter(|_| is_outside) {
             if batch.last_offset() >= start {
                 let found = batch.stored_offset();
                 return Err(batch.place(ErrorKind::OffsetOutOfOrder { found, expected: start }.into()));
@@ -58,6 +65,6 @@ impl<'b, 'a> SoundBatch<'b, 'a> {
         let first = records.first().filter(|_| batch.is_control());
         let control = first.and_then(|first| first.key).map(ControlType::parse).transpose();
         let control = control.map_err(|e| batch.place(e))?;
-        Ok(Self { decoded, records, counts, rises, event, control })
+        Ok(Self { decoded, records, counts, is_outside, rises, event, control })
     }
 }

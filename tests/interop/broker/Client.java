@@ -12,9 +12,12 @@ import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
  * Kafka's own clients behind a pipe: one command a line, tab separated; answers are lines, then "."
@@ -32,6 +35,8 @@ public class Client {
                 switch (words[0]) {
                     case "create" -> create(arguments[0], words);
                     case "read" -> read(arguments[0], words[1], words[2], answer);
+                    case "transact" -> transact(arguments[0], words[1]);
+                    case "producers" -> producers(arguments[0], words[1], answer);
                     case "times" -> times(arguments[0], words, answer);
                     default -> throw new IllegalArgumentException(words[0]);
                 }
@@ -41,6 +46,50 @@ public class Client {
             }
             System.out.print(answer);
             System.out.flush();
+        }
+    }
+
+    private static KafkaProducer<byte[], byte[]> producer(String bootstrap, String transactionalId) {
+        Map<String, Object> config = new HashMap<>(Map.of("bootstrap.servers", bootstrap, "linger.ms", 0,
+            "enable.idempotence", true, "batch.size", 200, "compression.type", "lz4"));
+        if (transactionalId != null) config.put("transactional.id", transactionalId);
+        return new KafkaProducer<>(config, new ByteArraySerializer(), new ByteArraySerializer());
+    }
+
+    private static void send(KafkaProducer<byte[], byte[]> producer, String topic, int records) {
+        for (int i = 0; i < records; i++) producer.send(new ProducerRecord<>(topic, 0, new byte[] {(byte) i}, new byte[50]));
+        producer.flush();
+    }
+
+    /** Committed, aborted, left open, and no transaction at all. */
+    private static void transact(String bootstrap, String topic) {
+        try (var one = producer(bootstrap, "one"); var plain = producer(bootstrap, null)) {
+            var open = producer(bootstrap, "open");
+            one.initTransactions();
+            open.initTransactions();
+            for (int round = 0; round < 4; round++) {
+                one.beginTransaction();
+                send(one, topic, 5 + round);
+                send(plain, topic, 3);
+                if (round == 2) {
+                    open.beginTransaction();
+                    send(open, topic, 7);
+                }
+                if (round % 2 == 0) one.commitTransaction();
+                else one.abortTransaction();
+            }
+            // Not closed in peace, which would abort.
+            open.close(Duration.ZERO);
+        }
+    }
+
+    private static void producers(String bootstrap, String topic, StringBuilder answer) throws Exception {
+        var partition = new TopicPartition(topic, 0);
+        try (Admin admin = Admin.create(Map.of("bootstrap.servers", (Object) bootstrap))) {
+            for (var one : admin.describeProducers(List.of(partition)).partitionResult(partition).get().activeProducers())
+                answer.append(one.producerId()).append(' ').append(one.producerEpoch()).append(' ').append(one.lastSequence())
+                    .append(' ').append(one.lastTimestamp()).append(' ').append(one.coordinatorEpoch().orElse(-1)).append(' ')
+                    .append(one.currentTransactionStartOffset().orElse(-1)).append('\n');
         }
     }
 

@@ -1,6 +1,8 @@
 package bench;
 
+import java.io.FileOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -19,7 +21,7 @@ import org.apache.kafka.common.record.internal.Record;
 
 /**
  * Builds the batches of a file anew, again and again, from byte arrays, and prints records/s a round; at the end, to
- * the error output, the bytes of one pass.
+ * the error output, the bytes of one pass, which go to OUT if it is given.
  */
 public final class Encode {
     private static final long ROUND_NANOS = 200_000_000;
@@ -38,8 +40,8 @@ public final class Encode {
     }
 
     public static void main(String[] args) throws IOException {
-        if (args.length != 6) {
-            System.err.println("usage: Encode CODEC FILE RECORDS BYTES WARM_UP_SECONDS ROUNDS");
+        if (args.length != 6 && args.length != 7) {
+            System.err.println("usage: Encode CODEC FILE RECORDS BYTES WARM_UP_SECONDS ROUNDS [OUT]");
             System.exit(2);
         }
         List<List<Row>> batches = read(ByteBuffer.wrap(Files.readAllBytes(Path.of(args[1]))));
@@ -49,7 +51,9 @@ public final class Encode {
         for (int round = Integer.parseInt(args[5]); round > 0; round--) {
             System.out.printf(Locale.ROOT, "%.0f%n", encode.recordsPerSecond(ROUND_NANOS));
         }
-        System.err.println(encode.pass());
+        try (OutputStream out = args.length == 7 ? new FileOutputStream(args[6]) : OutputStream.nullOutputStream()) {
+            System.err.println(encode.pass(out));
+        }
     }
 
     private static List<List<Row>> read(ByteBuffer data) {
@@ -81,12 +85,12 @@ public final class Encode {
         return records;
     }
 
-    private double recordsPerSecond(long atLeastNanos) {
+    private double recordsPerSecond(long atLeastNanos) throws IOException {
         long start = cpuNanos();
         long passes = 0;
         long elapsed;
         do {
-            pass();
+            pass(OutputStream.nullOutputStream());
             passes++;
             elapsed = cpuNanos() - start;
         } while (elapsed < atLeastNanos);
@@ -98,7 +102,7 @@ public final class Encode {
         return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
     }
 
-    private long pass() {
+    private long pass(OutputStream out) throws IOException {
         long size = 0;
         for (List<Row> rows : batches) {
             buffer.clear();
@@ -107,7 +111,9 @@ public final class Encode {
             for (Row row : rows) {
                 builder.appendWithOffset(row.offset, row.timestamp, row.key, row.value, Record.EMPTY_HEADERS);
             }
-            size += builder.build().sizeInBytes();
+            ByteBuffer built = builder.build().buffer();
+            out.write(built.array(), built.arrayOffset() + built.position(), built.remaining());
+            size += built.remaining();
         }
         return size;
     }

@@ -1,0 +1,86 @@
+"""The figures of all benches, kept from run to run in docs/benchmarks.json.
+
+A figure says how one work over one set of data compares with one peer. A new one takes the place of the
+one it repeats, so that what did not run keeps its earlier figures, and each knows its run.
+"""
+
+import json
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from statistics import median
+
+from ratios import Comparison
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Medians of rates (records/s; None where only the ratio says something), and of the turns' ratios."""
+
+    part: str
+    work: str
+    on: str
+    peer: str
+    ours: float | None
+    peers: float | None
+    ratio: float
+    low: float
+    high: float
+    turns: int
+    # Our bytes by the peer's, for what writes.
+    size: float | None = None
+    run: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        return (self.part, self.work, self.on, self.peer)
+
+    def __str__(self) -> str:
+        return f"{self.ratio:.2f} ({self.low:.2f}..{self.high:.2f})"
+
+
+def figure(
+    part: str, work: str, on: str, peer: str, compared: Comparison, *, size: float | None = None
+) -> Figure:
+    """For rates in records/s."""
+    ours, peers = (float(f"{median(rates):.4g}") for rates in (compared.ours, compared.peers))
+    return replace(only_ratio(part, work, on, peer, compared), ours=ours, peers=peers, size=size)
+
+
+def only_ratio(part: str, work: str, on: str, peer: str, compared: Comparison) -> Figure:
+    """For rates in any other unit."""
+    ratio, low, high = (
+        round(value, 3) for value in (compared.ratio, min(compared.ratios), max(compared.ratios))
+    )
+    return Figure(part, work, on, peer, None, None, ratio, low, high, len(compared.ours))
+
+
+@dataclass
+class Figures:
+    """All figures, and of each run what machine and which versions it had, and what was not there."""
+
+    figures: dict[tuple[str, str, str, str], Figure] = field(default_factory=dict)
+    runs: dict[str, list[str]] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, path: Path) -> "Figures":
+        if not path.exists():
+            return cls()
+        stored = json.loads(path.read_text())
+        figures = [Figure(**one) for one in stored["figures"]]
+        return cls({one.key: one for one in figures}, stored["runs"])
+
+    def put(self, figures: list[Figure], run: str, facts: list[str]) -> None:
+        for one in figures:
+            self.figures[one.key] = replace(one, run=run)
+        self.runs[run] = facts
+        used = {one.run for one in self.figures.values()} | {run}
+        self.runs = {name: self.runs[name] for name in sorted(used) if name in self.runs}
+
+    def save(self, path: Path) -> None:
+        # A figure a line: a new run is a diff that can be read.
+        lines = ",\n".join(f"  {json.dumps(asdict(one))}" for _, one in sorted(self.figures.items()))
+        runs = json.dumps(self.runs, indent=1)
+        path.write_text(f'{{"runs": {runs},\n"figures": [\n{lines}\n]}}\n')
+
+    def of(self, part: str) -> list[Figure]:
+        return [one for one in self.figures.values() if one.part == part]

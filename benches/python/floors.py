@@ -1,0 +1,89 @@
+"""Every floor that a speed of magicbyte was promised to keep, and the figure that judges it."""
+
+from dataclasses import dataclass
+
+from figures import Figure, Figures
+
+BEST_PEER = "the best peer"
+
+
+@dataclass(frozen=True)
+class Floor:
+    """`issue` is what asked for it."""
+
+    issue: int
+    part: str
+    work: str
+    on: str
+    peer: str
+    floor: float
+
+
+def each(issue: int, part: str, work: str, peer: str, floors: dict[str, float]) -> list[Floor]:
+    """A floor for each set of data."""
+    return [Floor(issue, part, work, on, peer, floor) for on, floor in floors.items()]
+
+
+# fmt: off
+# Where two issues ask for the same, the higher floor.
+FLOORS = [
+    # Reading.
+    *each(3, "Read in Rust", "", "kafka-clients", {"s4-none": 1, "s4-snappy": 1}),
+    *each(3, "Spark", "ingest", "the same job in threads", {"1000 MB": 0.7}),
+    # Damage, and Spark against its own source.
+    *each(4, "Segments", "verify", "no damage", {"50 bad batches": 0.5}),
+    *each(4, "Spark", "ingest, wall", "Kafka source to Parquet", {"warm": 3.5}),
+    *each(4, "Spark", "ingest, CPU", "Kafka source to Parquet", {"warm": 3}),
+    *each(4, "Spark", "source, wall", "Kafka source", {"warm": 1.6}),
+    *each(4, "Spark", "source, wall", "ready Arrow batches", {"warm": 0.7}),
+    *each(4, "Spark", "whole command, wall", "Kafka source to Parquet", {"cold": 1.25}),
+    # Writing.
+    *each(5, "Write in Rust", "", BEST_PEER,
+          {"s1-gzip": 1, "s1-snappy": 1, "s1-lz4": 1, "s1-zstd": 1, "s4-lz4": 1, "s4-zstd": 1}),
+    *each(5, "Convert", "", "the codecs alone", {"gzip of magic 1 to zstd of magic 2": 0.8}),
+    *each(5, "Convert", "", "one thread, CPU time", {"gzip of magic 1 to zstd of magic 2": 1.6}),
+    # Speed.
+    *each(6, "Read in Rust", "", "kafka-clients",
+          {"s1-none": 2.4, "s2-none": 2.7, "s1-gzip": 2.4, "s1-snappy": 1.6, "s1-lz4": 1.45, "s1-zstd": 1.25,
+           "s1v1-none": 3.3, "s1v1-gzip": 2.6, "s1v1-lz4": 1.8}),
+    *each(6, "Read in Rust", "", "kafka-protocol", {"s1-none": 4.5, "s2-none": 8}),
+    *each(6, "Read in Rust", "", "krabka-protocol iterator", {"s1-none": 1.0, "s2-none": 1.8}),
+    *each(6, "Read in Rust", "", BEST_PEER, {"s4-gzip": 1.5, "s4-lz4": 1.4, "s4-zstd": 2.0}),
+    *each(6, "Write in Rust", "", "kafka-clients",
+          {"s1-none": 2.1, "s1-lz4": 1.05, "s1-zstd": 1.25, "s4-lz4": 4, "s4-zstd": 2.8}),
+    *each(6, "Read in Python", "key and value as bytes", "aiokafka",
+          {"s1-none": 2.1, "s1-gzip": 2.4, "s1-snappy": 1.35, "s1-lz4": 1.45, "s1-zstd": 1.3,
+           "s2-none": 4.5, "s4-lz4": 3.2}),
+    *each(6, "Read in Python", "key and value as memoryviews", "aiokafka", {"s1-none": 1.05}),
+    *each(6, "Read in Python", "to Arrow, one stream", "aiokafka", {"s1-none": 6.8}),
+    *each(6, "Two threads", "of a stream, clock", "one thread",
+          {"s1-none": 1.3, "s1-gzip": 1.6, "s1-snappy": 1.6, "s1-lz4": 1.6, "s1-zstd": 1.6}),
+    *each(6, "Write in Python", "append", "aiokafka", {"s1-none": 2.0}),
+    *each(6, "Write in Python", "append_many", "aiokafka", {"s1-none": 3.4}),
+    *each(6, "Write in Python", "append_arrow", "aiokafka", {"s1-none": 4.3}),
+    *each(6, "Query", "DuckDB", "aiokafka into pyarrow", {"s1-none": 6}),
+    *each(6, "Query", "polars", "aiokafka into pyarrow", {"s1-none": 6}),
+    # What a broker does.
+    *each(7, "Validate appends", "to producer", "LogValidator",
+          {"s1-none": 2, "s2-none": 2, "s1-gzip": 1.2, "s1-snappy": 1.2, "s1-lz4": 1.2, "s1-zstd": 1.2,
+           "s2-zstd": 1.2}),
+    *each(7, "Compacting", "", "Kafka's cleaner",
+          {"updates-none": 2, "updates-lz4": 2, "updates-zstd": 2, "distinct": 2}),
+]
+# fmt: on
+
+# Sizes of what was written that count as equal.
+EQUAL_SIZE = 0.02
+
+
+def judged(floor: Floor, figures: Figures) -> Figure | None:
+    """The figure that decides; of all peers the one that is hardest to beat."""
+    if floor.peer != BEST_PEER:
+        return figures.figures.get((floor.part, floor.work, floor.on, floor.peer))
+    peers = [
+        one
+        for one in figures.of(floor.part)
+        if (one.work, one.on) == (floor.work, floor.on)
+        and (one.size is None or abs(one.size - 1) <= EQUAL_SIZE)
+    ]
+    return min(peers, key=lambda one: one.ratio, default=None)

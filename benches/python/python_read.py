@@ -1,0 +1,29 @@
+"""Reading in Python against aiokafka: loops in turn in one process, on the same bytes."""
+
+from functools import partial
+
+import loops
+from bench import Bench
+from figures import figure
+from processes import pin
+from ratios import Comparison, in_turn
+
+PART = "Read in Python"
+
+
+def measure(bench: Bench) -> None:
+    import aiokafka_loops
+
+    pin()
+    peer = aiokafka_loops.READS
+    # aiokafka reads messages of magic 1 by another class; a message there is a batch of its own.
+    for of in (of for of in bench.sets if of.magic == 2):
+        with bench.guarded(f"{PART}, {of.name}"):
+            data = of.path.read_bytes()
+            all_loops = [peer, *loops.OURS]
+            for loop in all_loops:
+                loops.check(loop, of, data)
+            rates = in_turn({one.name: partial(loops.rate, one, of, data) for one in all_loops}, bench.turns)
+            for loop in loops.OURS:
+                compared = Comparison(rates[loop.name], rates[peer.name])
+                bench.add(figure(PART, loop.name, of.name, peer.name, compared))

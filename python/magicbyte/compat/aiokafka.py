@@ -1,0 +1,119 @@
+"""The thirteen names of `aiokafka.record._crecords`, on magicbyte's core.
+
+>>> import magicbyte.compat.aiokafka
+>>> magicbyte.compat.aiokafka.install()  # doctest: +SKIP
+
+After `install()` the producers and consumers of aiokafka build and parse with these classes, whether
+aiokafka was imported before or is later. Signatures, attributes and exceptions are those of aiokafka
+0.14's compiled classes; `docs/dropins.md` lists where they differ.
+
+A record keeps its batch's bytes alive; key, value and headers are copied when they are asked for.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from importlib import import_module
+
+from magicbyte import _core
+from magicbyte.compat._patch import Counts, Patch
+from magicbyte.errors import CorruptRecordError, UnsupportedCompressionError
+
+try:
+    from aiokafka import codec as _codecs
+    from aiokafka.errors import CorruptRecordException, UnsupportedCodecError
+except ImportError:
+    # The classes work without aiokafka too, with our own exceptions and every codec.
+    _codecs = None
+    CorruptRecordException, UnsupportedCodecError = CorruptRecordError, UnsupportedCompressionError
+
+__all__ = [
+    "DefaultRecord",
+    "DefaultRecordBatch",
+    "DefaultRecordBatchBuilder",
+    "DefaultRecordMetadata",
+    "LegacyRecord",
+    "LegacyRecordBatch",
+    "LegacyRecordBatchBuilder",
+    "LegacyRecordMetadata",
+    "MemoryRecords",
+    "check_codec",
+    "counts",
+    "crc32c_cython",
+    "decode_varint_cython",
+    "encode_varint_cython",
+    "install",
+    "size_of_varint_cython",
+    "uninstall",
+]
+
+DefaultRecord = _core.AiokafkaDefaultRecord
+DefaultRecordBatch = _core.AiokafkaDefaultRecordBatch
+DefaultRecordBatchBuilder = _core.AiokafkaDefaultRecordBatchBuilder
+LegacyRecord = _core.AiokafkaLegacyRecord
+LegacyRecordBatch = _core.AiokafkaLegacyRecordBatch
+LegacyRecordBatchBuilder = _core.AiokafkaLegacyRecordBatchBuilder
+MemoryRecords = _core.AiokafkaMemoryRecords
+DefaultRecordMetadata = _core.DefaultRecordMetadata
+LegacyRecordMetadata = _core.LegacyRecordMetadata
+crc32c_cython = _core.compat_crc32c
+decode_varint_cython = _core.compat_decode_varint
+encode_varint_cython = _core.compat_encode_varint
+size_of_varint_cython = _core.compat_size_of_varint
+
+_NAMES = [name for name in __all__ if name not in ("check_codec", "counts", "install", "uninstall")]
+_FUNCTIONS = {
+    "calc_crc32c": crc32c_cython,
+    "decode_varint": decode_varint_cython,
+    "encode_varint": encode_varint_cython,
+    "size_of_varint": size_of_varint_cython,
+}
+_CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
+_patch = Patch("aiokafka")
+
+
+def install() -> None:
+    """Puts the drop-ins in place, in every module of aiokafka that has the originals.
+
+    Raises:
+        ImportError: aiokafka is not installed.
+
+    """
+    try:
+        modules = [
+            import_module(f"aiokafka.record.{name}")
+            for name in ("default_records", "legacy_records", "memory_records")
+        ]
+        util = import_module("aiokafka.record.util")
+    except ImportError as error:
+        raise ImportError(
+            "magicbyte.compat.aiokafka.install() needs aiokafka: pip install 'aiokafka>=0.14'"
+        ) from error
+    # aiokafka can be built without its extensions.
+    with suppress(ImportError):
+        modules.append(import_module("aiokafka.record._crecords"))
+    ours = globals()
+    pairs = [
+        (getattr(module, name), ours[name]) for module in modules for name in _NAMES if hasattr(module, name)
+    ]
+    pairs += [(getattr(util, name), function) for name, function in _FUNCTIONS.items()]
+    _patch.install(pairs)
+
+
+def uninstall() -> None:
+    """Puts the originals back."""
+    _patch.uninstall()
+
+
+def counts() -> Counts:
+    """Batches and records that went through these classes since the process began."""
+    return Counts(_core.compat_counts("aiokafka"))
+
+
+def check_codec(codec: int, magic: int) -> None:
+    """Raises UnsupportedCodecError for a codec that magic does not have, or aiokafka says it has not."""
+    name = _CODECS.get(codec)
+    if name is None or (magic < 2 and name == "zstd"):
+        raise UnsupportedCodecError(f"Unknown compression codec {codec:#04x}")
+    if _codecs is not None and not getattr(_codecs, f"has_{name}")():
+        raise UnsupportedCodecError(f"Libraries for {name} compression codec not found")

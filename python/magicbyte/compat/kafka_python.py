@@ -1,0 +1,302 @@
+"""The classes of `kafka.record` (kafka-python), on magicbyte's core.
+
+>>> import magicbyte.compat.kafka_python
+>>> magicbyte.compat.kafka_python.install()  # doctest: +SKIP
+
+After `install()` the producers and consumers of kafka-python build and parse with these classes, whether
+`kafka` was imported before or is later. Signatures, attributes and exceptions are those of kafka-python
+3.0; `docs/dropins.md` lists where they differ.
+
+A record keeps its batch's bytes alive; key, value and headers are copied when they are asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from magicbyte import _core
+from magicbyte.compat._patch import Counts, Patch
+from magicbyte.errors import CorruptRecordError, Error, UnsupportedCompressionError, UnsupportedMagicError
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+try:
+    from kafka import codec as _codecs
+    from kafka.errors import (
+        CorruptRecordError as CorruptRecordException,
+    )
+    from kafka.errors import (
+        IllegalStateError,
+        UnsupportedCodecError,
+        UnsupportedVersionError,
+    )
+except ImportError:
+    # The classes work without kafka-python too, with our own exceptions and every codec.
+    _codecs = None
+    CorruptRecordException, IllegalStateError = CorruptRecordError, Error
+    UnsupportedCodecError, UnsupportedVersionError = UnsupportedCompressionError, UnsupportedMagicError
+
+__all__ = [
+    "ControlRecord",
+    "DefaultRecord",
+    "DefaultRecordBatch",
+    "DefaultRecordBatchBuilder",
+    "DefaultRecordMetadata",
+    "LegacyRecord",
+    "LegacyRecordBatch",
+    "LegacyRecordBatchBuilder",
+    "LegacyRecordMetadata",
+    "MemoryRecords",
+    "MemoryRecordsBuilder",
+    "calc_crc32c",
+    "check_codec",
+    "counts",
+    "decode_varint",
+    "encode_varint",
+    "install",
+    "size_of_varint",
+    "uninstall",
+]
+
+_CLASSES = __all__[:11]
+_FUNCTIONS = ("calc_crc32c", "decode_varint", "encode_varint", "size_of_varint")
+DefaultRecordMetadata = _core.DefaultRecordMetadata
+ControlRecord = _core.KafkaPythonControlRecord
+DefaultRecord = _core.KafkaPythonDefaultRecord
+DefaultRecordBatch = _core.KafkaPythonDefaultRecordBatch
+DefaultRecordBatchBuilder = _core.KafkaPythonDefaultRecordBatchBuilder
+LegacyRecord = _core.KafkaPythonLegacyRecord
+LegacyRecordBatch = _core.KafkaPythonLegacyRecordBatch
+LegacyRecordBatchBuilder = _core.KafkaPythonLegacyRecordBatchBuilder
+MemoryRecords = _core.KafkaPythonMemoryRecords
+LegacyRecordMetadata = _core.LegacyRecordMetadata
+calc_crc32c = _core.compat_crc32c
+decode_varint = _core.compat_decode_varint
+encode_varint = _core.compat_encode_varint
+size_of_varint = _core.compat_size_of_varint
+
+_CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
+_patch = Patch("kafka")
+
+
+class MemoryRecordsBuilder:
+    """Builds one batch of any magic, and keeps it when it is closed.
+
+    Args:
+        magic: 0, 1 or 2.
+        compression_type: the codec's number, 0 to 4.
+        batch_size: bytes from which on the batch is full; one record always has room.
+        offset: of the first record, counted from the batch's base.
+        transactional: the batch belongs to a transaction of its producer (magic 2).
+        producer_id: an idempotent producer's id, -1 for none; with `producer_epoch` and `base_sequence`.
+
+    Raises:
+        AssertionError: for what Kafka does not combine.
+
+    """
+
+    __slots__ = (
+        "_batch_size",
+        "_buffer",
+        "_builder",
+        "_bytes_written",
+        "_magic",
+        "_next_offset",
+        "_producer",
+    )
+
+    def __init__(
+        self,
+        magic: int,
+        compression_type: int,
+        batch_size: int,
+        offset: int = 0,
+        transactional: bool = False,
+        producer_id: int = -1,
+        producer_epoch: int = -1,
+        base_sequence: int = -1,
+    ) -> None:
+        _require(magic in (0, 1, 2), "Not supported magic")
+        _require(compression_type in (0, 1, 2, 3, 4), "Not valid compression type")
+        self._builder: DefaultRecordBatchBuilder | LegacyRecordBatchBuilder
+        self._producer: tuple[int, int, int] | tuple[None, None, None]
+        if magic == 2:
+            has_producer = producer_id != -1
+            _require(
+                has_producer or not transactional,
+                "Cannot write transactional messages without a valid producer ID",
+            )
+            _require(producer_epoch != -1 or not has_producer, "Invalid negative producer epoch")
+            _require(base_sequence != -1 or not has_producer, "Invalid negative sequence number used")
+            self._producer = (producer_id, producer_epoch, base_sequence)
+            self._builder = DefaultRecordBatchBuilder(
+                magic, compression_type, transactional, *self._producer, batch_size
+            )
+        else:
+            _require(
+                not transactional and producer_id == -1,
+                f"Idempotent messages are not supported for magic {magic}",
+            )
+            self._producer = (None, None, None)
+            self._builder = LegacyRecordBatchBuilder(magic, compression_type, batch_size)
+        self._magic = magic
+        self._batch_size = batch_size
+        self._next_offset = offset
+        self._buffer: bytearray | None = None
+        self._bytes_written = 0
+
+    def skip(self, offsets_to_skip: int) -> None:
+        """Leaves a gap in front of the next record, as compaction does."""
+        self._next_offset += offsets_to_skip
+
+    def append(
+        self,
+        timestamp: int | None,
+        key: Buffer | None,
+        value: Buffer | None,
+        headers: Iterable[tuple[str, Buffer | None]] | None = None,
+    ) -> DefaultRecordMetadata | LegacyRecordMetadata | None:
+        """Appends a record (timestamp in ms, None for now); None if the batch is full or closed."""
+        if self._buffer is not None:
+            return None
+        metadata = self._builder.append(
+            self._next_offset, timestamp, key, value, [] if headers is None else headers
+        )
+        if metadata is not None:
+            self._next_offset += 1
+        return metadata
+
+    def set_producer_state(
+        self, producer_id: int, producer_epoch: int, base_sequence: int, is_transactional: bool
+    ) -> None:
+        """Sets the producer's id, epoch and first sequence, before the batch is closed.
+
+        Raises:
+            UnsupportedVersionError: before magic 2.
+            IllegalStateError: the batch is closed: it may have been sent with another sequence.
+
+        """
+        if isinstance(self._builder, LegacyRecordBatchBuilder):
+            raise UnsupportedVersionError("Producer State requires Message format v2+")
+        if self._buffer is not None:
+            raise IllegalStateError(
+                "Trying to set producer state of an already closed batch. This indicates a bug on the client."
+            )
+        self._builder.set_producer_state(producer_id, producer_epoch, base_sequence, is_transactional)
+        self._producer = (producer_id, producer_epoch, base_sequence)
+
+    @property
+    def producer_id(self) -> int | None:
+        """The producer's id, -1 for none; None before magic 2."""
+        return self._producer[0]
+
+    @property
+    def producer_epoch(self) -> int | None:
+        """The producer's epoch, -1 for none; None before magic 2."""
+        return self._producer[1]
+
+    @property
+    def base_sequence(self) -> int | None:
+        """The first record's sequence number, -1 for none; None before magic 2."""
+        return self._producer[2]
+
+    def records(self) -> MemoryRecords:
+        """The closed batch, to be read."""
+        return MemoryRecords(self.buffer())
+
+    def close(self) -> None:
+        """Builds the batch. Again is allowed, as in a retry, and changes nothing."""
+        if self._buffer is None:
+            self._bytes_written = self._builder.size()
+            self._buffer = self._builder.build()
+
+    def size_in_bytes(self) -> int:
+        """Bytes of the batch: before it is closed, uncompressed."""
+        return self._builder.size() if self._buffer is None else len(self._buffer)
+
+    def compression_rate(self) -> float:
+        """Bytes of the closed batch by those it had uncompressed."""
+        size = len(self.buffer())
+        rate = size / self._bytes_written
+        # Callers multiply back: the product must not be a hair below the size.
+        return rate if rate * self._bytes_written >= size else math.nextafter(rate, math.inf)
+
+    def is_full(self) -> bool:
+        """Whether nothing more is taken."""
+        return self._buffer is not None or self._builder.size() >= self._batch_size
+
+    def next_offset(self) -> int:
+        """The offset that the next record gets."""
+        return self._next_offset
+
+    def buffer(self) -> bytearray:
+        """The bytes of the closed batch."""
+        if self._buffer is None:
+            raise AssertionError
+        return self._buffer
+
+
+def _require(condition: bool, message: str) -> None:
+    """As an assert statement, but also under `python -O`."""
+    if not condition:
+        raise AssertionError(message)
+
+
+def install() -> None:
+    """Puts the drop-ins in place, in every module of kafka-python that has the originals.
+
+    Raises:
+        ImportError: kafka-python is not installed.
+
+    """
+    try:
+        modules = [
+            import_module(f"kafka.record.{name}")
+            for name in ("default_records", "legacy_records", "memory_records")
+        ]
+        util = import_module("kafka.record.util")
+        bases = import_module("kafka.record.abc")
+    except ImportError as error:
+        raise ImportError(
+            "magicbyte.compat.kafka_python.install() needs kafka-python: pip install 'kafka-python>=3.0'"
+        ) from error
+    ours = globals()
+    pairs = [
+        (getattr(module, name), ours[name])
+        for module in modules
+        for name in _CLASSES
+        if hasattr(module, name)
+    ]
+    pairs += [(getattr(util, name), ours[name]) for name in _FUNCTIONS]
+    for base, classes in (
+        ("ABCRecord", (ControlRecord, DefaultRecord, LegacyRecord)),
+        ("ABCRecordBatch", (DefaultRecordBatch, LegacyRecordBatch)),
+        ("ABCRecordBatchBuilder", (DefaultRecordBatchBuilder, LegacyRecordBatchBuilder)),
+        ("ABCRecords", (MemoryRecords,)),
+    ):
+        for each in classes:
+            getattr(bases, base).register(each)
+    _patch.install(pairs)
+
+
+def uninstall() -> None:
+    """Puts the originals back."""
+    _patch.uninstall()
+
+
+def counts() -> Counts:
+    """Batches and records that went through these classes since the process began."""
+    return Counts(_core.compat_counts("kafka_python"))
+
+
+def check_codec(codec: int, magic: int) -> None:
+    """Raises UnsupportedCodecError for a codec that magic does not have, or kafka-python says it has not."""
+    name = _CODECS.get(codec)
+    if name is None or (magic < 2 and name == "zstd"):
+        raise UnsupportedCodecError(f"Unrecognized compression type: {codec}")
+    if _codecs is not None and not getattr(_codecs, f"has_{name}")():
+        raise UnsupportedCodecError(f"Libraries for {name} compression codec not found")

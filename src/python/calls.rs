@@ -1,0 +1,224 @@
+//! What a call for each record costs: `RecordsBuilder.append` against CPython's C API, the fields of the
+//! common tuple, and a cell that the GIL guards in place of a lock.
+//!
+//! Through PyO3's wrapper and a mutex, calling `append` would cost more than appending. **Attached** in the
+//! SAFETY comments: CPython calls in with the GIL held, and a `Python` token proves the same. The wheel is
+//! abi3, so there is no free-threaded build.
+#![allow(unsafe_code, reason = "a method in CPython's C API")]
+
+use std::cell::{Cell, UnsafeCell};
+use std::ffi::{CStr, CString, c_long};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::slice;
+use std::sync::{Mutex, TryLockError};
+
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyInt, PyString, PyTuple, PyType};
+
+use super::builder::PyRecordsBuilder;
+
+/// A value that whoever holds the GIL may use.
+pub(super) struct GilCell<T> {
+    value: UnsafeCell<T>,
+    in_use: Cell<bool>,
+    /// Held by a thread that works on the value without the GIL.
+    detached: Mutex<()>,
+}
+
+// SAFETY: `value` and `in_use` are touched in `enter`, `with` and `with_detached` only, with the GIL held (Attached);
+// `in_use` keeps everybody else out while a thread has a reference to the value.
+unsafe impl<T: Send> Sync for GilCell<T> {}
+
+impl<T: Send> GilCell<T> {
+    pub(super) fn new(value: T) -> Self {
+        Self { value: UnsafeCell::new(value), in_use: Cell::new(false), detached: Mutex::new(()) }
+    }
+
+    /// Works on the value. `work` runs no Python code, which could come back here: that panics.
+    #[inline]
+    pub(super) fn with<R>(&self, py: Python<'_>, work: impl FnOnce(&mut T) -> R) -> R {
+        let _entered = self.enter(py);
+        // SAFETY: `enter` found the value not in use, and keeps others out until it is dropped.
+        work(unsafe { &mut *self.value.get() })
+    }
+
+    /// As [`with`](Self::with), without the GIL; others that want the value wait.
+    pub(super) fn with_detached<R: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut T) -> R + Send) -> R {
+        let _entered = self.enter(py);
+        // Let go of first, with the GIL held again.
+        let _detached = self.detached.lock();
+        // SAFETY: as in `with`.
+        let value = unsafe { &mut *self.value.get() };
+        py.detach(move || work(value))
+    }
+
+    #[inline]
+    fn enter(&self, py: Python<'_>) -> Entered<'_> {
+        while self.in_use.get() {
+            self.wait(py);
+        }
+        self.in_use.set(true);
+        Entered(&self.in_use)
+    }
+
+    #[cold]
+    fn wait(&self, py: Python<'_>) {
+        match self.detached.try_lock() {
+            Err(TryLockError::WouldBlock) => py.detach(|| drop(self.detached.lock())),
+            _ => panic!("a value was asked for by who is using it"),
+        }
+    }
+}
+
+/// Lets others in when dropped, which is with the GIL held.
+struct Entered<'a>(&'a Cell<bool>);
+
+impl Drop for Entered<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.set(false);
+    }
+}
+
+/// An argument, if it was given.
+pub(super) type Argument<'a, 'py> = Option<Borrowed<'a, 'py, PyAny>>;
+
+/// The number, if the object is an `int` itself and has 64 bits.
+#[inline]
+#[allow(clippy::useless_conversion, reason = "not where a long has 32 bits")]
+pub(super) fn exact_int(object: Borrowed<'_, '_, PyAny>) -> Option<i64> {
+    let number = object.cast_exact::<PyInt>().ok()?;
+    // SAFETY: Attached; it is an int. -1 may be its value, or come with an exception.
+    unsafe {
+        // Twice as fast as PyLong_AsLongLong for a timestamp, where a long has 64 bits.
+        let value = match size_of::<c_long>() {
+            8 => i64::from(ffi::PyLong_AsLong(number.as_ptr())),
+            _ => ffi::PyLong_AsLongLong(number.as_ptr()),
+        };
+        if value == -1 && !ffi::PyErr_Occurred().is_null() {
+            ffi::PyErr_Clear();
+            return None;
+        }
+        Some(value)
+    }
+}
+
+/// The bytes of an argument that is `bytes` itself, or None, or left out; nothing for any other.
+#[inline]
+pub(super) fn exact_bytes<'a>(argument: Argument<'a, '_>) -> Option<Option<&'a [u8]>> {
+    let Some(object) = argument else { return Some(None) };
+    let Ok(bytes) = object.cast_exact::<PyBytes>() else { return object.is_none().then_some(None) };
+    let (mut data, mut length) = (ptr::null_mut(), 0);
+    // SAFETY: Attached; it is a bytes object, so this cannot fail. Its bytes do not change, and it lives as
+    // long as it is borrowed.
+    unsafe {
+        ffi::PyBytes_AsStringAndSize(bytes.as_ptr(), &mut data, &mut length);
+        Some(Some(slice::from_raw_parts(data.cast(), length as usize)))
+    }
+}
+
+const PARAMETERS: [&str; 5] = ["offset", "timestamp", "key", "value", "headers"];
+const SIGNATURE: &CStr = c"append($self, /, offset, timestamp, key=None, value=None, headers=None)
+--
+
+Appends one record.";
+
+/// The parameters' names as interned strings, which keywords in source code are.
+static NAMES: PyOnceLock<[Py<PyString>; PARAMETERS.len()]> = PyOnceLock::new();
+
+fn parameter(py: Python<'_>, name: Borrowed<'_, '_, PyAny>) -> PyResult<usize> {
+    let names = NAMES.get_or_init(py, || PARAMETERS.map(|name| PyString::intern(py, name).unbind()));
+    if let Some(found) = names.iter().position(|known| known.as_ptr() == name.as_ptr()) {
+        return Ok(found);
+    }
+    let name = name.cast::<PyString>()?;
+    let text = name.to_cow()?;
+    PARAMETERS
+        .iter()
+        .position(|known| *known == text)
+        .ok_or_else(|| PyTypeError::new_err(format!("append() got an unexpected keyword argument '{text}'")))
+}
+
+/// The arguments in the order of the parameters.
+///
+/// # Safety
+/// As CPython calls a METH_FASTCALL | METH_KEYWORDS function: `args` are `count` positional arguments, then one
+/// for each of the names in the tuple `keywords`, which may be null. All outlive 'a.
+#[inline]
+unsafe fn arguments<'a, 'py>(
+    py: Python<'py>,
+    args: *const *mut ffi::PyObject,
+    count: usize,
+    keywords: *mut ffi::PyObject,
+) -> PyResult<[Argument<'a, 'py>; PARAMETERS.len()]> {
+    let mut arguments = [None; PARAMETERS.len()];
+    if count > PARAMETERS.len() {
+        let most = PARAMETERS.len();
+        let why = format!("append() takes from 2 to {most} positional arguments but {count} were given");
+        return Err(PyTypeError::new_err(why));
+    }
+    // SAFETY: the caller's promise; an argument is not null.
+    let at = |index: usize| unsafe { Borrowed::from_ptr(py, *args.add(index)) };
+    for (index, argument) in arguments.iter_mut().enumerate().take(count) {
+        *argument = Some(at(index));
+    }
+    if !keywords.is_null() {
+        // SAFETY: the caller's promise.
+        let names = unsafe { Borrowed::from_ptr(py, keywords).cast_unchecked::<PyTuple>() };
+        for index in 0..names.len() {
+            let parameter = parameter(py, names.get_borrowed_item(index)?)?;
+            if arguments[parameter].replace(at(count + index)).is_some() {
+                let name = PARAMETERS[parameter];
+                let why = format!("append() got multiple values for argument '{name}'");
+                return Err(PyTypeError::new_err(why));
+            }
+        }
+    }
+    Ok(arguments)
+}
+
+unsafe extern "C" fn builder_append(
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    keywords: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: Attached. The method's descriptor has checked that `slf` is a RecordsBuilder, which cannot be
+    // subclassed; the caller keeps it and the arguments for the call.
+    let (py, builder, arguments) = unsafe {
+        let py = Python::assume_attached();
+        let builder = Borrowed::from_ptr(py, slf).cast_unchecked::<PyRecordsBuilder>();
+        (py, builder, arguments(py, args, count as usize, keywords))
+    };
+    let work = AssertUnwindSafe(|| builder.get().append_arguments(py, arguments?));
+    let error = match catch_unwind(work) {
+        Ok(Ok(())) => return py.None().into_ptr(),
+        Ok(Err(error)) => error,
+        Err(_) => PyRuntimeError::new_err("magicbyte panicked: please report this"),
+    };
+    error.restore(py);
+    ptr::null_mut()
+}
+
+/// Gives `RecordsBuilder` its method `append`.
+pub(super) fn add_append(class: &Bound<'_, PyType>) -> PyResult<()> {
+    let name = CString::from(c"append");
+    let method = Box::new(ffi::PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: builder_append },
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+        ml_doc: SIGNATURE.as_ptr(),
+    });
+    // The type lives as long as the process, and keeps pointers to both.
+    let (_, method) = (CString::into_raw(name), Box::leak(method));
+    // SAFETY: Attached; the definition is static by now, its function has the signature that its flags say.
+    let descriptor = unsafe {
+        let made = ffi::PyDescr_NewMethod(class.as_type_ptr(), method);
+        Bound::from_owned_ptr_or_err(class.py(), made)?
+    };
+    class.setattr("append", descriptor)
+}

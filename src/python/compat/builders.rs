@@ -1,0 +1,209 @@
+//! What the clients' builders share: their metadata, arguments, contexts, and the finished batch.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::ffi::CStr;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString, PyTuple};
+
+use super::{Client, bind, integer, not_bytes_like};
+use crate::compression::{Compression, Compressor};
+use crate::python::builder::{self, Content};
+use crate::python::objects::Kind;
+use crate::python::objects::dropins::{self, Constructor, ReceiptType};
+use crate::{Error, Result};
+
+/// What `append` gives for a record of magic 2.
+pub(super) struct DefaultMetadata;
+
+static DEFAULT_METADATA: Kind = Kind::of_receipts();
+static LEGACY_METADATA: Kind = Kind::of_receipts();
+
+impl DefaultMetadata {
+    /// The offset, bytes of the record, and its timestamp in ms.
+    pub(super) fn make(py: Python<'_>, offset: i64, size: usize, timestamp: i64) -> PyResult<Py<PyAny>> {
+        dropins::receipt::<Self>(py, [offset, size as i64, timestamp, 0])
+    }
+}
+
+impl ReceiptType for DefaultMetadata {
+    const NAME: &'static CStr = c"magicbyte.compat.DefaultRecordMetadata";
+    const DOC: &'static CStr =
+        c"DefaultRecordMetadata(offset, size, timestamp)\n--\n\nOf a record of magic 2.";
+    // Magic 2 has a checksum for the batch only.
+    const FIELDS: &'static [(&'static CStr, usize)] =
+        &[(c"offset", 0), (c"size", 1), (c"timestamp", 2), (c"crc", usize::MAX)];
+    const NEW: Constructor = |arguments, keywords| {
+        let names = ["offset", "size", "timestamp"];
+        let [offset, size, timestamp] = bind("DefaultRecordMetadata", names, arguments, keywords)?;
+        let numbers = [integer(&offset)?, integer(&size)?, integer(&timestamp)?, 0];
+        dropins::receipt::<Self>(arguments.py(), numbers)
+    };
+
+    fn kind() -> &'static Kind {
+        &DEFAULT_METADATA
+    }
+
+    fn repr([offset, size, timestamp, _]: &[i64; 4]) -> String {
+        format!("DefaultRecordMetadata(offset={offset}, size={size}, timestamp={timestamp})")
+    }
+}
+
+/// What `append` gives for a message of magic 0 or 1.
+pub(super) struct LegacyMetadata;
+
+impl LegacyMetadata {
+    /// The offset, the CRC-32, bytes of the message, and its timestamp in ms.
+    pub(super) fn make(
+        py: Python<'_>,
+        offset: i64,
+        crc: u32,
+        size: usize,
+        timestamp: i64,
+    ) -> PyResult<Py<PyAny>> {
+        dropins::receipt::<Self>(py, [offset, size as i64, timestamp, crc.into()])
+    }
+}
+
+impl ReceiptType for LegacyMetadata {
+    const NAME: &'static CStr = c"magicbyte.compat.LegacyRecordMetadata";
+    const DOC: &'static CStr =
+        c"LegacyRecordMetadata(offset, crc, size, timestamp)\n--\n\nOf a message of magic 0 or 1.";
+    const FIELDS: &'static [(&'static CStr, usize)] =
+        &[(c"offset", 0), (c"size", 1), (c"timestamp", 2), (c"crc", 3)];
+    const NEW: Constructor = |arguments, keywords| {
+        let names = ["offset", "crc", "size", "timestamp"];
+        let [offset, crc, size, timestamp] = bind("LegacyRecordMetadata", names, arguments, keywords)?;
+        let numbers = [integer(&offset)?, integer(&size)?, integer(&timestamp)?, integer(&crc)?];
+        dropins::receipt::<Self>(arguments.py(), numbers)
+    };
+
+    fn kind() -> &'static Kind {
+        &LEGACY_METADATA
+    }
+
+    fn repr([offset, size, timestamp, crc]: &[i64; 4]) -> String {
+        format!("LegacyRecordMetadata(offset={offset}, crc={crc}, size={size}, timestamp={timestamp})")
+    }
+}
+
+/// A timestamp in ms, or now for None.
+#[inline]
+pub(super) fn timestamp_or_now(timestamp: &Bound<'_, PyAny>) -> PyResult<i64> {
+    if timestamp.is_none() {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        return Ok(since.as_millis() as i64);
+    }
+    super::integer(timestamp)
+}
+
+/// A key or value, with the client's error for what is no bytes.
+#[inline]
+pub(super) fn nullable<'a>(
+    client: Client,
+    field: &str,
+    object: &'a Bound<'_, PyAny>,
+) -> PyResult<Content<'a>> {
+    builder::optional(Some(object)).map_err(|_| match client {
+        Client::Aiokafka => not_bytes_like(object),
+        Client::KafkaPython => {
+            let class = object.get_type();
+            PyTypeError::new_err(format!("Not supported type for {field}: {class}"))
+        }
+    })
+}
+
+/// Keys and values of headers that were checked to be some.
+pub(super) type Pairs<'py> = Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
+
+/// aiokafka asks for a list of tuples, kafka-python for anything with pairs.
+pub(super) fn header_pairs<'py>(client: Client, headers: &Bound<'py, PyAny>) -> PyResult<Pairs<'py>> {
+    if client == Client::KafkaPython {
+        return builder::pairs(headers);
+    }
+    let Ok(list) = headers.cast::<PyList>() else {
+        let found = headers.get_type().name()?;
+        return Err(PyTypeError::new_err(match headers.is_none() {
+            true => "object of type 'NoneType' has no len()".to_owned(),
+            false => format!("Argument 'headers' has incorrect type (expected list, got {found})"),
+        }));
+    };
+    let pair = |header: Bound<'py, PyAny>| {
+        let expected = |found| Ok(PyTypeError::new_err(format!("Expected tuple, got {found}")));
+        match header.cast::<PyTuple>() {
+            Ok(pair) if pair.len() == 2 => Ok((pair.get_item(0)?, pair.get_item(1)?)),
+            Ok(pair) if pair.len() < 2 => Err(PyValueError::new_err(format!(
+                "need more than {} value{} to unpack",
+                pair.len(),
+                if pair.len() == 1 { "" } else { "s" }
+            ))),
+            Ok(_) => Err(PyValueError::new_err("too many values to unpack (expected 2)")),
+            Err(_) => Err(expected(header.get_type().name()?).unwrap_or_else(|error| error)),
+        }
+    };
+    list.iter().map(pair).collect()
+}
+
+/// A header's key and value as bytes.
+pub(super) fn header_content<'a>(
+    client: Client,
+    (key, value): &'a (Bound<'_, PyAny>, Bound<'_, PyAny>),
+) -> PyResult<(Cow<'a, [u8]>, Content<'a>)> {
+    if !key.is_instance_of::<PyString>() {
+        let found = key.get_type().name()?;
+        return Err(match client {
+            Client::Aiokafka if !key.is_none() => PyTypeError::new_err(format!("Expected str, got {found}")),
+            _ => PyAttributeError::new_err(format!("'{found}' object has no attribute 'encode'")),
+        });
+    }
+    let value = builder::optional(Some(value)).map_err(|_| {
+        let found = value.get_type().name().map_or_else(|_| "object".into(), |name| name.to_string());
+        PyTypeError::new_err(format!("Expected bytes, got {found}"))
+    })?;
+    Ok((builder::header_key(key)?, value))
+}
+
+/// What the originals encode, and Kafka cannot: an offset that is no int32 from the base, 2 GiB.
+#[cold]
+pub(super) fn refused(error: &Error) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+thread_local! {
+    /// One a codec, and the memory of the last batch: a builder lives for a batch.
+    static COMPRESSORS: RefCell<([Option<Compressor>; 5], Vec<u8>)> =
+        const { RefCell::new(([const { None }; 5], Vec::new())) };
+}
+
+/// Lets `finish` write a batch with the codec's compressor, without the GIL, and gives it to `make`.
+pub(super) fn compressed<T>(
+    py: Python<'_>,
+    codec: Compression,
+    finish: impl FnOnce(&mut Compressor, &mut Vec<u8>) -> Result<()> + Send,
+    make: impl FnOnce(&[u8]) -> T,
+) -> PyResult<T> {
+    COMPRESSORS.with_borrow_mut(|(compressors, out)| {
+        let slot = &mut compressors[codec as usize];
+        out.clear();
+        let finished = py.detach(|| {
+            let compressor = match slot {
+                Some(compressor) => compressor,
+                none => none.insert(Compressor::new(codec)?),
+            };
+            finish(compressor, out)
+        });
+        finished.map_err(|error| refused(&error))?;
+        Ok(make(out))
+    })
+}
+
+pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("DefaultRecordMetadata", dropins::receipt_type::<DefaultMetadata>(py)?)?;
+    module.add("LegacyRecordMetadata", dropins::receipt_type::<LegacyMetadata>(py)?)?;
+    super::default_builder::add_types(module)?;
+    super::legacy_builder::add_types(module)
+}

@@ -1,0 +1,327 @@
+//! The clients' `DefaultRecordBatch`: a batch of magic 2 that is read.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use ::bytes::Bytes;
+use pyo3::exceptions::PyAssertionError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+use super::Client;
+use super::records::{AIOKAFKA_RECORD, KAFKA_PYTHON_CONTROL_RECORD, KAFKA_PYTHON_RECORD};
+use crate::python::objects::{self, Kind};
+use crate::python::record::IndexedBatch;
+use crate::record::{CONTROL, RECORD_BATCH_OVERHEAD};
+use crate::{Batch, Error, ErrorKind, RecordBatch};
+
+impl Client {
+    pub(super) fn default_batch(self, py: Python<'_>, data: Bytes) -> PyResult<Py<PyAny>> {
+        let base = PyClassInitializer::from(DefaultBatch::new(py, self, data)?);
+        Ok(match self {
+            Self::Aiokafka => Py::new(py, base.add_subclass(AiokafkaDefaultBatch))?.into_any(),
+            Self::KafkaPython => Py::new(py, base.add_subclass(KafkaPythonDefaultBatch))?.into_any(),
+        })
+    }
+}
+
+/// A batch of magic 2, and an iterator of its records.
+#[pyclass(frozen, subclass, name = "_DefaultRecordBatch", module = "magicbyte._core")]
+pub(super) struct DefaultBatch {
+    client: Client,
+    /// At least a header.
+    data: Bytes,
+    /// What its objects are.
+    kind: &'static Kind,
+    indexed: PyOnceLock<Py<IndexedBatch>>,
+    /// How far it was iterated. Written with the GIL held.
+    next: AtomicUsize,
+    iterated: AtomicBool,
+}
+
+impl DefaultBatch {
+    fn new(py: Python<'_>, client: Client, data: Bytes) -> PyResult<Self> {
+        if data.len() < RECORD_BATCH_OVERHEAD {
+            let (found, min) = (data.len() as i64, RECORD_BATCH_OVERHEAD as i64);
+            let short = ErrorKind::InvalidSize { found, min, max: i32::MAX.into() };
+            return Err(client.corrupt(py, &short.into()));
+        }
+        let kind = match client {
+            Client::Aiokafka => &AIOKAFKA_RECORD,
+            Client::KafkaPython if data[22] & CONTROL != 0 => &KAFKA_PYTHON_CONTROL_RECORD,
+            Client::KafkaPython => &KAFKA_PYTHON_RECORD,
+        };
+        let (indexed, next, iterated) = (PyOnceLock::new(), AtomicUsize::new(0), AtomicBool::new(false));
+        Ok(Self { client, data, kind, indexed, next, iterated })
+    }
+
+    fn header(&self, py: Python<'_>) -> PyResult<RecordBatch<'_>> {
+        RecordBatch::from_frame(&self.data, 0).map_err(|error| self.client.corrupt(py, &error))
+    }
+
+    fn index(&self, py: Python<'_>) -> PyResult<Py<IndexedBatch>> {
+        let header = self.header(py)?;
+        if self.data[16] != 2 {
+            let magic = Error::from(ErrorKind::UnsupportedMagic(self.data[16] as i8));
+            return Err(self.client.corrupt(py, &magic));
+        }
+        if header.record_count() != 0 {
+            self.client.check_codec(py, header.attributes() as u8 & 7, 2)?;
+        }
+        Py::new(py, self.client.index(py, &self.data, false)?)
+    }
+
+    #[inline]
+    fn indexed<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, IndexedBatch>> {
+        Ok(self.indexed.get_or_try_init(py, || self.index(py))?.bind(py))
+    }
+}
+
+#[pymethods]
+impl DefaultBatch {
+    #[classattr]
+    const CODEC_MASK: u8 = 7;
+    #[classattr]
+    const CODEC_NONE: u8 = 0;
+    #[classattr]
+    const CODEC_GZIP: u8 = 1;
+    #[classattr]
+    const CODEC_SNAPPY: u8 = 2;
+    #[classattr]
+    const CODEC_LZ4: u8 = 3;
+    #[classattr]
+    const CODEC_ZSTD: u8 = 4;
+
+    #[getter]
+    fn base_offset(&self, py: Python<'_>) -> PyResult<i64> {
+        Ok(self.header(py)?.base_offset())
+    }
+
+    #[getter]
+    fn magic(&self) -> i8 {
+        self.data[16] as i8
+    }
+
+    #[getter]
+    fn crc(&self, py: Python<'_>) -> PyResult<u32> {
+        Ok(self.header(py)?.crc())
+    }
+
+    /// All 16 bits.
+    #[getter]
+    fn attributes(&self, py: Python<'_>) -> PyResult<i16> {
+        Ok(self.header(py)?.attributes())
+    }
+
+    /// The codec's number, 0 to 7.
+    #[getter]
+    fn compression_type(&self, py: Python<'_>) -> PyResult<i16> {
+        Ok(self.header(py)?.attributes() & 7)
+    }
+
+    /// 0 for CreateTime, 1 for LogAppendTime.
+    #[getter]
+    fn timestamp_type(&self, py: Python<'_>) -> PyResult<i8> {
+        Ok(self.header(py)?.timestamp_type() as i8)
+    }
+
+    #[getter]
+    fn is_transactional(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.header(py)?.is_transactional())
+    }
+
+    #[getter]
+    fn is_control_batch(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.header(py)?.is_control())
+    }
+
+    #[getter]
+    fn last_offset_delta(&self, py: Python<'_>) -> PyResult<i32> {
+        Ok(self.header(py)?.last_offset_delta())
+    }
+
+    /// The timestamp (ms) that the records' deltas count from.
+    #[getter]
+    fn first_timestamp(&self, py: Python<'_>) -> PyResult<i64> {
+        Ok(self.header(py)?.base_timestamp())
+    }
+
+    #[getter]
+    fn max_timestamp(&self, py: Python<'_>) -> PyResult<i64> {
+        Ok(self.header(py)?.max_timestamp())
+    }
+
+    #[getter]
+    fn producer_id(&self, py: Python<'_>) -> PyResult<i64> {
+        Ok(self.header(py)?.producer_id())
+    }
+
+    #[getter]
+    fn producer_epoch(&self, py: Python<'_>) -> PyResult<i16> {
+        Ok(self.header(py)?.producer_epoch())
+    }
+
+    #[getter]
+    fn base_sequence(&self, py: Python<'_>) -> PyResult<i32> {
+        Ok(self.header(py)?.base_sequence())
+    }
+
+    /// One behind the last offset, which outlives compaction.
+    #[getter]
+    fn next_offset(&self, py: Python<'_>) -> PyResult<i64> {
+        Ok(self.header(py)?.last_offset().wrapping_add(1))
+    }
+
+    /// Whether the CRC-32C holds. Asked before the batch is iterated.
+    fn validate_crc(&self, py: Python<'_>) -> PyResult<bool> {
+        if self.iterated.load(Ordering::Relaxed) {
+            return Err(PyAssertionError::new_err("Validate should be called before iteration"));
+        }
+        Ok(py.detach(|| Batch::from_frame(&self.data, 0).is_ok_and(|batch| batch.verify().is_ok())))
+    }
+
+    fn __iter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        let batch = slf.get();
+        let indexed = batch.indexed(slf.py())?.get();
+        // kafka-python's goes on, and ends once.
+        if batch.client == Client::Aiokafka && batch.next.load(Ordering::Relaxed) > 0 {
+            let ended = batch.next.load(Ordering::Relaxed) == indexed.entries.len();
+            if !ended || indexed.failure.is_some() {
+                return Err(PyAssertionError::new_err(()));
+            }
+            batch.next.store(0, Ordering::Relaxed);
+        }
+        batch.iterated.store(true, Ordering::Relaxed);
+        Ok(slf)
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        let indexed = self.indexed(py)?;
+        let next = self.next.load(Ordering::Relaxed);
+        if let Some(record) = objects::record_at(indexed, next, self.kind)? {
+            self.next.store(next + 1, Ordering::Relaxed);
+            return Ok(Some(record));
+        }
+        indexed.get().failure.as_ref().map_or(Ok(None), |failure| Err(failure(py)))
+    }
+}
+
+/// aiokafka's `DefaultRecordBatch`.
+#[pyclass(frozen, extends = DefaultBatch, name = "DefaultRecordBatch", module = "magicbyte.compat.aiokafka")]
+struct AiokafkaDefaultBatch;
+
+#[pymethods]
+impl AiokafkaDefaultBatch {
+    #[new]
+    fn new(buffer: &Bound<'_, PyAny>) -> PyResult<PyClassInitializer<Self>> {
+        Ok(PyClassInitializer::from(DefaultBatch::new(
+            buffer.py(),
+            Client::Aiokafka,
+            super::memory_records::buffer(buffer)?,
+        )?)
+        .add_subclass(Self))
+    }
+}
+
+/// kafka-python's `DefaultRecordBatch`.
+#[pyclass(frozen, extends = DefaultBatch, name = "DefaultRecordBatch", module = "magicbyte.compat.kafka_python")]
+struct KafkaPythonDefaultBatch;
+
+#[pymethods]
+impl KafkaPythonDefaultBatch {
+    #[classattr]
+    const TIMESTAMP_TYPE_MASK: u8 = 8;
+    #[classattr]
+    const TRANSACTIONAL_MASK: u8 = 16;
+    #[classattr]
+    const CONTROL_MASK: u8 = 32;
+    #[classattr]
+    const ATTRIBUTES_OFFSET: u8 = 21;
+    #[classattr]
+    const CRC_OFFSET: u8 = 17;
+    #[classattr]
+    const AFTER_LEN_OFFSET: u8 = 12;
+    #[classattr]
+    const LOG_APPEND_TIME: u8 = 1;
+    #[classattr]
+    const CREATE_TIME: u8 = 0;
+    #[classattr]
+    const NO_PRODUCER_ID: i8 = -1;
+    #[classattr]
+    const NO_SEQUENCE: i8 = -1;
+    #[classattr]
+    const MAX_INT: i32 = i32::MAX;
+
+    #[new]
+    fn new(buffer: &Bound<'_, PyAny>) -> PyResult<PyClassInitializer<Self>> {
+        Ok(PyClassInitializer::from(DefaultBatch::new(
+            buffer.py(),
+            Client::KafkaPython,
+            super::memory_records::buffer(buffer)?,
+        )?)
+        .add_subclass(Self))
+    }
+
+    /// What the length field says, with offset and length.
+    #[getter]
+    fn size_in_bytes(slf: PyRef<'_, Self>) -> i64 {
+        i64::from(crate::bytes::cursor::be!(&slf.as_super().data, 8, i32)) + 12
+    }
+
+    #[getter]
+    fn leader_epoch(slf: PyRef<'_, Self>) -> PyResult<i32> {
+        Ok(slf.as_super().header(slf.py())?.partition_leader_epoch())
+    }
+
+    /// Offset of the last record that was ever in the batch (inclusive).
+    #[getter]
+    fn last_offset(slf: PyRef<'_, Self>) -> PyResult<i64> {
+        Ok(slf.as_super().header(slf.py())?.last_offset())
+    }
+
+    fn has_producer_id(slf: PyRef<'_, Self>) -> PyResult<bool> {
+        Ok(slf.as_super().header(slf.py())?.producer_id() > -1)
+    }
+
+    #[getter]
+    fn has_sequence(slf: PyRef<'_, Self>) -> PyResult<bool> {
+        Ok(slf.as_super().header(slf.py())?.base_sequence() != -1)
+    }
+
+    /// The last record's sequence number, -1 for none; after 2^31-1 comes 0.
+    #[getter]
+    fn last_sequence(slf: PyRef<'_, Self>) -> PyResult<i32> {
+        Ok(slf.as_super().header(slf.py())?.last_sequence())
+    }
+
+    /// Records the header announces.
+    #[getter]
+    fn records_count(slf: PyRef<'_, Self>) -> PyResult<i32> {
+        Ok(slf.as_super().header(slf.py())?.record_count())
+    }
+
+    fn __str__(slf: PyRef<'_, Self>) -> PyResult<String> {
+        let batch = slf.as_super().header(slf.py())?;
+        Ok(format!(
+            "DefaultRecordBatch(magic={}, base_offset={}, last_offset_delta={}, first_timestamp={}, \
+             max_timestamp={}, is_transactional={}, producer_id={}, producer_epoch={}, base_sequence={}, \
+             records_count={})",
+            slf.as_super().magic(),
+            batch.base_offset(),
+            batch.last_offset_delta(),
+            batch.base_timestamp(),
+            batch.max_timestamp(),
+            if batch.is_transactional() { "True" } else { "False" },
+            batch.producer_id(),
+            batch.producer_epoch(),
+            batch.base_sequence(),
+            batch.record_count(),
+        ))
+    }
+}
+
+pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("_DefaultRecordBatch", py.get_type::<DefaultBatch>())?;
+    module.add("AiokafkaDefaultRecordBatch", py.get_type::<AiokafkaDefaultBatch>())?;
+    module.add("KafkaPythonDefaultRecordBatch", py.get_type::<KafkaPythonDefaultBatch>())
+}

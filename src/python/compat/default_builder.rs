@@ -1,0 +1,446 @@
+//! The clients' `DefaultRecordBatchBuilder`: batches of magic 2 that are built.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::PyAssertionError;
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+use pyo3::types::PyByteArray;
+
+use super::builders::{
+    DefaultMetadata, compressed, header_content, header_pairs, nullable, refused, timestamp_or_now,
+};
+use super::{Client, integer};
+use crate::Compression;
+use crate::bytes::varint::size_of;
+use crate::python::builder::borrowed;
+use crate::record::{
+    BatchBuilder, BatchHeader, HeaderFields, RECORD_BATCH_OVERHEAD, RecordFields, TRANSACTIONAL,
+};
+
+/// Length, attributes, timestamp and offset deltas at their largest (`DefaultRecord.MAX_RECORD_OVERHEAD`).
+const MAX_RECORD_OVERHEAD: usize = 21;
+
+/// Builds one batch of magic 2. Offsets count from 0; the broker moves the batch.
+#[pyclass(frozen, subclass, name = "_DefaultRecordBatchBuilder", module = "magicbyte._core")]
+pub(super) struct DefaultBuilder {
+    client: Client,
+    codec: u8,
+    batch_size: i64,
+    state: Mutex<State>,
+}
+
+struct State {
+    batch: BatchBuilder,
+    max_timestamp: i64,
+    producer_id: i64,
+    producer_epoch: i16,
+    base_sequence: i32,
+    transactional: bool,
+    built: Option<Py<PyByteArray>>,
+}
+
+impl State {
+    /// Bytes of the batch, uncompressed.
+    fn size(&self) -> usize {
+        RECORD_BATCH_OVERHEAD + self.batch.records_size()
+    }
+
+    fn header(&self) -> BatchHeader {
+        let records = self.batch.header();
+        BatchHeader {
+            // As aiokafka has it: the batch without records ends where it begins.
+            last_offset_delta: if records.record_count == 0 { 0 } else { records.last_offset_delta },
+            max_timestamp: self.max_timestamp,
+            attributes: if self.transactional { TRANSACTIONAL.into() } else { 0 },
+            producer_id: self.producer_id,
+            producer_epoch: self.producer_epoch,
+            base_sequence: self.base_sequence,
+            ..records
+        }
+    }
+}
+
+impl DefaultBuilder {
+    #[expect(clippy::too_many_arguments, reason = "the originals'")]
+    fn new(
+        client: Client,
+        magic: i64,
+        compression_type: i64,
+        transactional: bool,
+        producer_id: i64,
+        producer_epoch: i16,
+        base_sequence: i32,
+        batch_size: i64,
+    ) -> PyResult<Self> {
+        if magic < 2 {
+            return Err(PyAssertionError::new_err(()));
+        }
+        let state = State {
+            batch: BatchBuilder::new(),
+            max_timestamp: -1,
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            transactional,
+            built: None,
+        };
+        Ok(Self { client, codec: compression_type as u8 & 7, batch_size, state: Mutex::new(state) })
+    }
+
+    /// Whoever waits lets go of the GIL: a batch is compressed under the lock.
+    fn lock<'a>(&'a self, py: Python<'_>) -> MutexGuard<'a, State> {
+        self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_producer(&self, py: Python<'_>, producer_id: i64, producer_epoch: i16, base_sequence: i32) {
+        let mut state = self.lock(py);
+        state.producer_id = producer_id;
+        state.producer_epoch = producer_epoch;
+        state.base_sequence = base_sequence;
+        state.built = None;
+    }
+
+    /// Whether a record of this size may be appended: as each client has it.
+    fn has_room(&self, state: &State, offset: i64, size: usize) -> bool {
+        let size = (state.size() + size) as i64;
+        match self.client {
+            Client::Aiokafka => offset == 0 || size < self.batch_size,
+            Client::KafkaPython => state.batch.count() == 0 || size <= self.batch_size,
+        }
+    }
+
+    fn append_fields(
+        &self,
+        py: Python<'_>,
+        (offset, timestamp): (i64, i64),
+        content: (Option<&[u8]>, Option<&[u8]>),
+        headers: HeaderFields<'_>,
+    ) -> PyResult<Option<Py<PyAny>>> {
+        let mut state = self.lock(py);
+        if state.batch.count() == 0 {
+            state.batch.start(0, timestamp);
+            state.max_timestamp = timestamp;
+        }
+        let record = state.batch.fields((offset, timestamp), 0, content, headers);
+        let size = record.size();
+        if !self.has_room(&state, offset, size) {
+            return Ok(None);
+        }
+        crate::record::representable(offset, state.size() + size).map_err(|error| refused(&error))?;
+        state.batch.append(&record);
+        state.max_timestamp = state.max_timestamp.max(timestamp);
+        state.built = None;
+        DefaultMetadata::make(py, offset, size, timestamp).map(Some)
+    }
+}
+
+#[pymethods]
+impl DefaultBuilder {
+    #[getter]
+    fn producer_id(&self, py: Python<'_>) -> i64 {
+        self.lock(py).producer_id
+    }
+
+    #[getter]
+    fn producer_epoch(&self, py: Python<'_>) -> i16 {
+        self.lock(py).producer_epoch
+    }
+
+    #[getter]
+    fn base_sequence(&self, py: Python<'_>) -> i32 {
+        self.lock(py).base_sequence
+    }
+
+    /// Appends a record; its metadata, or None if the batch is full. The timestamp is in ms, None for now.
+    fn append(
+        &self,
+        offset: &Bound<'_, PyAny>,
+        timestamp: &Bound<'_, PyAny>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        headers: &Bound<'_, PyAny>,
+    ) -> PyResult<Option<Py<PyAny>>> {
+        let place = (integer(offset)?, timestamp_or_now(timestamp)?);
+        let (key, value) = (nullable(self.client, "key", key)?, nullable(self.client, "value", value)?);
+        let content = (key.as_deref(), value.as_deref());
+        let pairs = header_pairs(self.client, headers)?;
+        if pairs.is_empty() {
+            return self.append_fields(offset.py(), place, content, HeaderFields::List(&[]));
+        }
+        let headers: Vec<_> =
+            pairs.iter().map(|pair| header_content(self.client, pair)).collect::<PyResult<_>>()?;
+        self.append_fields(offset.py(), place, content, HeaderFields::List(&borrowed(&headers)))
+    }
+
+    /// Bytes of the batch: before it is built, uncompressed.
+    fn size(&self, py: Python<'_>) -> usize {
+        let state = self.lock(py);
+        state.built.as_ref().map_or_else(|| state.size(), |built| built.bind(py).len())
+    }
+
+    /// The finished batch; the same object until something is appended or set.
+    fn build(&self, py: Python<'_>) -> PyResult<Py<PyByteArray>> {
+        if let Some(built) = &self.lock(py).built {
+            return Ok(built.clone_ref(py));
+        }
+        self.client.check_codec(py, self.codec, 2)?;
+        let codec = Compression::from_id(self.codec).map_err(|error| refused(&error))?;
+        let mut state = self.lock(py);
+        let header = state.header();
+        let count = header.record_count;
+        // Without records there is nothing to compress, and Kafka writes no codec.
+        let built = if codec == Compression::None || count == 0 {
+            let batch = state.batch.finish_stored(header).map_err(|error| refused(&error))?;
+            PyByteArray::new(py, batch).unbind()
+        } else {
+            let batch = &state.batch;
+            let finish = |compressor: &mut _, out: &mut _| batch.finish(header, compressor, out).map(drop);
+            compressed(py, codec, finish, |batch| PyByteArray::new(py, batch).unbind())?
+        };
+        state.built = Some(built.clone_ref(py));
+        self.client.counts().built(count);
+        Ok(built)
+    }
+}
+
+/// Bytes of key, value and headers with their lengths.
+fn content_size(
+    client: Client,
+    key: &Bound<'_, PyAny>,
+    value: &Bound<'_, PyAny>,
+    headers: &Bound<'_, PyAny>,
+) -> PyResult<usize> {
+    let (key, value) = (nullable(client, "key", key)?, nullable(client, "value", value)?);
+    let pairs = header_pairs(client, headers)?;
+    let headers: Vec<_> = pairs.iter().map(|pair| header_content(client, pair)).collect::<PyResult<_>>()?;
+    let headers = borrowed(&headers);
+    let content = (key.as_deref(), value.as_deref());
+    let record = RecordFields::new(0, (0, 0), content, HeaderFields::List(&headers));
+    // Attributes and the two deltas take a byte each.
+    Ok(record.body_size() - 3)
+}
+
+/// Bytes of a record with these deltas and this much content.
+fn record_size(offset_delta: i64, timestamp_delta: i64, content: usize) -> usize {
+    let body = 1 + size_of(offset_delta) + size_of(timestamp_delta) + content;
+    body + size_of(body as i64)
+}
+
+/// aiokafka's `DefaultRecordBatchBuilder`.
+#[pyclass(
+    frozen,
+    extends = DefaultBuilder,
+    name = "DefaultRecordBatchBuilder",
+    module = "magicbyte.compat.aiokafka"
+)]
+struct AiokafkaDefaultBuilder;
+
+#[pymethods]
+impl AiokafkaDefaultBuilder {
+    #[new]
+    fn new(
+        magic: i8,
+        compression_type: i8,
+        is_transactional: i8,
+        producer_id: i64,
+        producer_epoch: i16,
+        base_sequence: i32,
+        batch_size: i64,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let (magic, codec, transactional) = (magic.into(), compression_type.into(), is_transactional != 0);
+        let (id, epoch, sequence) = (producer_id, producer_epoch, base_sequence);
+        let client = Client::Aiokafka;
+        Ok(PyClassInitializer::from(DefaultBuilder::new(
+            client,
+            magic,
+            codec,
+            transactional,
+            id,
+            epoch,
+            sequence,
+            batch_size,
+        )?)
+        .add_subclass(Self))
+    }
+
+    fn set_producer_state(slf: PyRef<'_, Self>, producer_id: i64, producer_epoch: i16, base_sequence: i32) {
+        slf.as_super().set_producer(slf.py(), producer_id, producer_epoch, base_sequence);
+    }
+
+    /// Bytes a record would take in this batch.
+    fn size_in_bytes(
+        slf: PyRef<'_, Self>,
+        offset: &Bound<'_, PyAny>,
+        timestamp: &Bound<'_, PyAny>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        headers: &Bound<'_, PyAny>,
+    ) -> PyResult<usize> {
+        let (offset, timestamp) = (integer(offset)?, integer(timestamp)?);
+        let content = content_size(Client::Aiokafka, key, value, headers)?;
+        let state = slf.as_super().lock(slf.py());
+        let first = if state.batch.count() == 0 { timestamp } else { state.batch.header().base_timestamp };
+        Ok(record_size(offset, timestamp.wrapping_sub(first), content))
+    }
+
+    /// Bytes of key, value and headers with their lengths.
+    #[staticmethod]
+    fn size_of(
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        headers: &Bound<'_, PyAny>,
+    ) -> PyResult<usize> {
+        content_size(Client::Aiokafka, key, value, headers)
+    }
+
+    /// The most bytes a batch with this one record has.
+    #[staticmethod]
+    fn estimate_size_in_bytes(
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        headers: &Bound<'_, PyAny>,
+    ) -> PyResult<usize> {
+        Ok(RECORD_BATCH_OVERHEAD + MAX_RECORD_OVERHEAD + content_size(Client::Aiokafka, key, value, headers)?)
+    }
+}
+
+/// kafka-python's `DefaultRecordBatchBuilder`.
+#[pyclass(
+    frozen,
+    extends = DefaultBuilder,
+    name = "DefaultRecordBatchBuilder",
+    module = "magicbyte.compat.kafka_python"
+)]
+struct KafkaPythonDefaultBuilder;
+
+#[pymethods]
+impl KafkaPythonDefaultBuilder {
+    #[classattr]
+    const CODEC_MASK: u8 = 7;
+    #[classattr]
+    const CODEC_NONE: u8 = 0;
+    #[classattr]
+    const CODEC_GZIP: u8 = 1;
+    #[classattr]
+    const CODEC_SNAPPY: u8 = 2;
+    #[classattr]
+    const CODEC_LZ4: u8 = 3;
+    #[classattr]
+    const CODEC_ZSTD: u8 = 4;
+    #[classattr]
+    const MAX_RECORD_OVERHEAD: usize = MAX_RECORD_OVERHEAD;
+
+    #[new]
+    fn new(
+        magic: i64,
+        compression_type: i64,
+        is_transactional: &Bound<'_, PyAny>,
+        producer_id: i64,
+        producer_epoch: i16,
+        base_sequence: i32,
+        batch_size: i64,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let transactional = is_transactional.is_truthy()?;
+        let (codec, id, epoch, sequence) = (compression_type, producer_id, producer_epoch, base_sequence);
+        let client = Client::KafkaPython;
+        Ok(PyClassInitializer::from(DefaultBuilder::new(
+            client,
+            magic,
+            codec,
+            transactional,
+            id,
+            epoch,
+            sequence,
+            batch_size,
+        )?)
+        .add_subclass(Self))
+    }
+
+    fn set_producer_state(
+        slf: PyRef<'_, Self>,
+        producer_id: i64,
+        producer_epoch: i16,
+        base_sequence: i32,
+        is_transactional: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let transactional = is_transactional.is_truthy()?;
+        let refused = |why| Err(PyAssertionError::new_err(why));
+        match (producer_id, producer_epoch, base_sequence) {
+            (-1, ..) if transactional => {
+                return refused("Cannot write transactional messages without a valid producer ID");
+            }
+            (-1, ..) => {}
+            (_, -1, _) => return refused("Invalid negative producer epoch"),
+            (_, _, -1) => return refused("Invalid negative sequence number"),
+            _ => {}
+        }
+        slf.as_super().set_producer(slf.py(), producer_id, producer_epoch, base_sequence);
+        slf.as_super().lock(slf.py()).transactional = transactional;
+        Ok(())
+    }
+
+    #[staticmethod]
+    fn header_size_in_bytes() -> usize {
+        RECORD_BATCH_OVERHEAD
+    }
+
+    /// Bytes of a record with these deltas.
+    #[staticmethod]
+    fn size_in_bytes(
+        offset_delta: i64,
+        timestamp_delta: i64,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        headers: &Bound<'_, PyAny>,
+    ) -> PyResult<usize> {
+        let content = content_size(Client::KafkaPython, key, value, headers)?;
+        Ok(record_size(offset_delta, timestamp_delta, content))
+    }
+
+    /// Bytes of key, value and headers with their lengths.
+    #[staticmethod]
+    fn size_of(
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        headers: &Bound<'_, PyAny>,
+    ) -> PyResult<usize> {
+        content_size(Client::KafkaPython, key, value, headers)
+    }
+
+    /// The most bytes a batch with this one record has.
+    #[staticmethod]
+    fn estimate_size_in_bytes(
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        headers: &Bound<'_, PyAny>,
+    ) -> PyResult<usize> {
+        let content = content_size(Client::KafkaPython, key, value, headers)?;
+        Ok(RECORD_BATCH_OVERHEAD + MAX_RECORD_OVERHEAD + content)
+    }
+
+    fn __str__(slf: PyRef<'_, Self>) -> String {
+        let builder = slf.as_super();
+        let header = builder.lock(slf.py()).header();
+        format!(
+            "DefaultRecordBatchBuilder(magic=2, base_offset=0, last_offset_delta={}, first_timestamp={}, \
+             max_timestamp={}, is_transactional={}, producer_id={}, producer_epoch={}, base_sequence={}, \
+             records_count={})",
+            header.last_offset_delta,
+            header.base_timestamp,
+            header.max_timestamp,
+            if header.attributes == 0 { "False" } else { "True" },
+            header.producer_id,
+            header.producer_epoch,
+            header.base_sequence,
+            header.record_count,
+        )
+    }
+}
+
+pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("_DefaultRecordBatchBuilder", py.get_type::<DefaultBuilder>())?;
+    module.add("AiokafkaDefaultRecordBatchBuilder", py.get_type::<AiokafkaDefaultBuilder>())?;
+    module.add("KafkaPythonDefaultRecordBatchBuilder", py.get_type::<KafkaPythonDefaultBuilder>())
+}

@@ -1,0 +1,198 @@
+//! The clients' `LegacyRecordBatch`: an outermost message of magic 0 or 1 that is read.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ::bytes::Bytes;
+use pyo3::exceptions::PyAssertionError;
+use pyo3::prelude::*;
+
+use super::Client;
+use super::records::{AIOKAFKA_LEGACY_RECORD, KAFKA_PYTHON_LEGACY_RECORD};
+use crate::python::objects;
+use crate::{Batch, LegacyBatch};
+
+impl Client {
+    pub(super) fn legacy_batch(self, py: Python<'_>, data: Bytes) -> PyResult<Py<PyAny>> {
+        let base = PyClassInitializer::from(LegacyMessage { client: self, data, check_crcs: false.into() });
+        Ok(match self {
+            Self::Aiokafka => Py::new(py, base.add_subclass(AiokafkaLegacyBatch))?.into_any(),
+            Self::KafkaPython => Py::new(py, base.add_subclass(KafkaPythonLegacyBatch))?.into_any(),
+        })
+    }
+}
+
+/// One outermost message of magic 0 or 1.
+#[pyclass(frozen, subclass, name = "_LegacyRecordBatch", module = "magicbyte._core")]
+pub(super) struct LegacyMessage {
+    client: Client,
+    /// A whole frame.
+    data: Bytes,
+    /// Whoever checks the outer CRC gets the inner ones checked, as Kafka's consumer does it.
+    check_crcs: AtomicBool,
+}
+
+impl LegacyMessage {
+    fn new(py: Python<'_>, client: Client, data: Bytes, magic: i64) -> PyResult<Self> {
+        match Batch::from_frame(&data, 0) {
+            Ok(Batch::Legacy(message)) if i64::from(message.magic()) == magic => {
+                Ok(Self { client, data, check_crcs: AtomicBool::new(false) })
+            }
+            Ok(batch) => Err(PyAssertionError::new_err(format!(
+                "a message of magic {}, which is not the magic {magic} asked for",
+                batch.magic()
+            ))),
+            Err(error) => Err(client.corrupt(py, &error)),
+        }
+    }
+
+    fn message(&self) -> LegacyBatch<'_> {
+        LegacyBatch::from_frame(&self.data, 0)
+    }
+}
+
+#[pymethods]
+impl LegacyMessage {
+    #[classattr]
+    const RECORD_OVERHEAD_V0: u8 = 14;
+    #[classattr]
+    const RECORD_OVERHEAD_V1: u8 = 22;
+    #[classattr]
+    const CODEC_MASK: u8 = 7;
+    #[classattr]
+    const CODEC_GZIP: u8 = 1;
+    #[classattr]
+    const CODEC_SNAPPY: u8 = 2;
+    #[classattr]
+    const CODEC_LZ4: u8 = 3;
+    #[classattr]
+    #[expect(non_upper_case_globals, reason = "the originals' name")]
+    const is_control_batch: bool = false;
+    #[classattr]
+    #[expect(non_upper_case_globals, reason = "the originals' name")]
+    const is_transactional: bool = false;
+    #[classattr]
+    #[expect(non_upper_case_globals, reason = "the originals' name")]
+    const producer_id: Option<i64> = None;
+
+    /// One behind the message's own offset, which for a wrapper is the last one inside.
+    #[getter]
+    fn next_offset(&self) -> i64 {
+        self.message().last_offset().wrapping_add(1)
+    }
+
+    /// Whether the outer CRC-32 holds; the inner ones are then checked where they are read.
+    fn validate_crc(&self) -> bool {
+        self.check_crcs.store(true, Ordering::Relaxed);
+        self.message().verify().is_ok()
+    }
+
+    /// A fresh iterator of the records.
+    fn __iter__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let message = self.message();
+        self.client.check_codec(py, message.attributes() & 7, message.magic())?;
+        let (kind, has_own_check) = match self.client {
+            Client::Aiokafka => (&AIOKAFKA_LEGACY_RECORD, false),
+            Client::KafkaPython => (&KAFKA_PYTHON_LEGACY_RECORD, true),
+        };
+        let check_inner = self.check_crcs.load(Ordering::Relaxed) && !has_own_check;
+        let indexed = self.client.index(py, &self.data, check_inner)?;
+        objects::iterate(py, Py::new(py, indexed)?, kind)
+    }
+}
+
+/// aiokafka's `LegacyRecordBatch`.
+#[pyclass(frozen, extends = LegacyMessage, name = "LegacyRecordBatch", module = "magicbyte.compat.aiokafka")]
+struct AiokafkaLegacyBatch;
+
+#[pymethods]
+impl AiokafkaLegacyBatch {
+    #[new]
+    fn new(buffer: &Bound<'_, PyAny>, magic: i64) -> PyResult<PyClassInitializer<Self>> {
+        Ok(PyClassInitializer::from(LegacyMessage::new(
+            buffer.py(),
+            Client::Aiokafka,
+            super::memory_records::buffer(buffer)?,
+            magic,
+        )?)
+        .add_subclass(Self))
+    }
+}
+
+/// kafka-python's `LegacyRecordBatch`.
+#[pyclass(frozen, extends = LegacyMessage, name = "LegacyRecordBatch", module = "magicbyte.compat.kafka_python")]
+struct KafkaPythonLegacyBatch;
+
+#[pymethods]
+impl KafkaPythonLegacyBatch {
+    #[classattr]
+    const CODEC_NONE: u8 = 0;
+    #[classattr]
+    const TIMESTAMP_TYPE_MASK: u8 = 8;
+    #[classattr]
+    const LOG_OVERHEAD: u8 = 12;
+    #[classattr]
+    const CRC_OFFSET: u8 = 12;
+    #[classattr]
+    const MAGIC_OFFSET: u8 = 16;
+    #[classattr]
+    const KEY_OFFSET_V0: u8 = 18;
+    #[classattr]
+    const KEY_OFFSET_V1: u8 = 26;
+    #[classattr]
+    const KEY_LENGTH: u8 = 4;
+    #[classattr]
+    const VALUE_LENGTH: u8 = 4;
+    #[classattr]
+    const LOG_APPEND_TIME: u8 = 1;
+    #[classattr]
+    const CREATE_TIME: u8 = 0;
+    #[classattr]
+    const NO_TIMESTAMP: i8 = -1;
+
+    #[new]
+    fn new(buffer: &Bound<'_, PyAny>, magic: i64) -> PyResult<PyClassInitializer<Self>> {
+        Ok(PyClassInitializer::from(LegacyMessage::new(
+            buffer.py(),
+            Client::KafkaPython,
+            super::memory_records::buffer(buffer)?,
+            magic,
+        )?)
+        .add_subclass(Self))
+    }
+
+    /// The message's own offset, as the original has it: for a wrapper the last one inside.
+    #[getter]
+    fn base_offset(slf: PyRef<'_, Self>) -> i64 {
+        slf.as_super().message().last_offset()
+    }
+
+    #[getter]
+    fn size_in_bytes(slf: PyRef<'_, Self>) -> usize {
+        slf.as_super().data.len()
+    }
+
+    /// 0 for CreateTime, 1 for LogAppendTime, None in magic 0.
+    #[getter]
+    fn timestamp_type(slf: PyRef<'_, Self>) -> Option<i8> {
+        let kind = slf.as_super().message().timestamp_type() as i8;
+        (kind >= 0).then_some(kind)
+    }
+
+    /// The codec's number, 0 to 7.
+    #[getter]
+    fn compression_type(slf: PyRef<'_, Self>) -> u8 {
+        slf.as_super().message().attributes() & 7
+    }
+
+    #[getter]
+    fn magic(slf: PyRef<'_, Self>) -> i8 {
+        slf.as_super().message().magic()
+    }
+}
+
+pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("_LegacyRecordBatch", py.get_type::<LegacyMessage>())?;
+    module.add("AiokafkaLegacyRecordBatch", py.get_type::<AiokafkaLegacyBatch>())?;
+    module.add("KafkaPythonLegacyRecordBatch", py.get_type::<KafkaPythonLegacyBatch>())
+}

@@ -1,0 +1,269 @@
+//! The clients' `LegacyRecordBatchBuilder`: messages of magic 0 and 1, alone or behind a wrapper.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::{PyAssertionError, PyOverflowError};
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+use pyo3::types::PyByteArray;
+
+use super::builders::{LegacyMetadata, compressed, nullable, refused, timestamp_or_now};
+use super::{Client, integer};
+use crate::Compression;
+use crate::bytes::cursor::be;
+use crate::legacy::{LOG_OVERHEAD, MessageSetBuilder, RECORD_OVERHEAD_V0};
+
+/// Magic 1 has a timestamp besides.
+const RECORD_OVERHEAD_V1: usize = RECORD_OVERHEAD_V0 + 8;
+
+fn overhead(magic: i8) -> usize {
+    if magic == 0 { RECORD_OVERHEAD_V0 } else { RECORD_OVERHEAD_V1 }
+}
+
+/// Builds one message set. Offsets count from 0; the broker moves the set.
+#[pyclass(frozen, subclass, name = "_LegacyRecordBatchBuilder", module = "magicbyte._core")]
+pub(super) struct LegacyBuilder {
+    client: Client,
+    magic: i8,
+    codec: u8,
+    batch_size: i64,
+    state: Mutex<State>,
+}
+
+struct State {
+    set: MessageSetBuilder,
+    built: Option<Py<PyByteArray>>,
+}
+
+impl LegacyBuilder {
+    fn new(client: Client, magic: i8, codec: u8, batch_size: i64) -> Self {
+        // A codec that legacy messages cannot have is refused when the set is built.
+        let inner = Compression::from_id(codec).unwrap_or(Compression::None);
+        let mut set = MessageSetBuilder::new(magic, inner);
+        set.start(0, None);
+        Self { client, magic, codec, batch_size, state: Mutex::new(State { set, built: None }) }
+    }
+
+    /// Whoever waits lets go of the GIL: a set is compressed under the lock.
+    fn lock<'a>(&'a self, py: Python<'_>) -> MutexGuard<'a, State> {
+        self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes of a message with offset and size.
+    fn message_size(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<usize> {
+        Ok(LOG_OVERHEAD + overhead(self.magic) + content_size(self.client, key, value)?)
+    }
+}
+
+fn content_size(client: Client, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let (key, value) = (nullable(client, "key", key)?, nullable(client, "value", value)?);
+    Ok(key.map_or(0, |key| key.len()) + value.map_or(0, |value| value.len()))
+}
+
+#[pymethods]
+impl LegacyBuilder {
+    #[classattr]
+    const CODEC_MASK: u8 = 7;
+    #[classattr]
+    const CODEC_GZIP: u8 = 1;
+    #[classattr]
+    const CODEC_SNAPPY: u8 = 2;
+    #[classattr]
+    const CODEC_LZ4: u8 = 3;
+
+    /// Appends a message; its metadata, or None if the set is full. The timestamp is in ms, None for now.
+    #[pyo3(signature = (offset, timestamp, key, value, headers = None))]
+    fn append(
+        &self,
+        offset: &Bound<'_, PyAny>,
+        timestamp: &Bound<'_, PyAny>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        headers: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Option<Py<PyAny>>> {
+        if let Some(headers) = headers
+            && self.client == Client::KafkaPython
+            && headers.is_truthy()?
+        {
+            return Err(PyAssertionError::new_err("Headers not supported in v0/v1"));
+        }
+        let (py, offset) = (offset.py(), integer(offset)?);
+        let timestamp = if self.magic == 0 { -1 } else { timestamp_or_now(timestamp)? };
+        let (key, value) = (nullable(self.client, "key", key)?, nullable(self.client, "value", value)?);
+        let mut state = self.lock(py);
+        let message = state.set.fields((offset, timestamp), (key.as_deref(), value.as_deref()));
+        let size = message.size();
+        if offset != 0 && (state.set.messages_size() + size) as i64 >= self.batch_size {
+            return Ok(None);
+        }
+        crate::record::representable(offset, state.set.messages_size() + size).map_err(|e| refused(&e))?;
+        let start = state.set.messages_size();
+        state.set.append(offset, &message).map_err(|error| refused(&error))?;
+        state.built = None;
+        let crc = be!(&state.set.messages()[start..], LOG_OVERHEAD, u32);
+        LegacyMetadata::make(py, offset, crc, size, timestamp).map(Some)
+    }
+
+    /// Bytes of the set: before it is built, uncompressed.
+    fn size(&self, py: Python<'_>) -> usize {
+        let state = self.lock(py);
+        state.built.as_ref().map_or_else(|| state.set.messages_size(), |built| built.bind(py).len())
+    }
+
+    /// The finished set; the same object until something is appended.
+    fn build(&self, py: Python<'_>) -> PyResult<Py<PyByteArray>> {
+        if let Some(built) = &self.lock(py).built {
+            return Ok(built.clone_ref(py));
+        }
+        self.client.check_codec(py, self.codec, self.magic)?;
+        let codec = Compression::from_id(self.codec).map_err(|error| refused(&error))?;
+        let mut state = self.lock(py);
+        let count = state.set.count();
+        let built = if codec == Compression::None || count == 0 {
+            PyByteArray::new(py, state.set.messages()).unbind()
+        } else {
+            let set = &state.set;
+            let finish = |compressor: &mut _, out: &mut _| set.finish(compressor, out).map(drop);
+            compressed(py, codec, finish, |set| PyByteArray::new(py, set).unbind())?
+        };
+        state.built = Some(built.clone_ref(py));
+        self.client.counts().built(count);
+        Ok(built)
+    }
+}
+
+/// aiokafka's `LegacyRecordBatchBuilder`.
+#[pyclass(
+    frozen,
+    extends = LegacyBuilder,
+    name = "LegacyRecordBatchBuilder",
+    module = "magicbyte.compat.aiokafka"
+)]
+struct AiokafkaLegacyBuilder;
+
+#[pymethods]
+impl AiokafkaLegacyBuilder {
+    #[new]
+    fn new(magic: i8, compression_type: i8, batch_size: i64) -> PyResult<PyClassInitializer<Self>> {
+        if !matches!(magic, 0 | 1) {
+            return Err(PyAssertionError::new_err(()));
+        }
+        Ok(PyClassInitializer::from(LegacyBuilder::new(
+            Client::Aiokafka,
+            magic,
+            compression_type as u8,
+            batch_size,
+        ))
+        .add_subclass(Self))
+    }
+
+    /// Bytes of a message with this key and value, offset and size included.
+    fn size_in_bytes(
+        slf: PyRef<'_, Self>,
+        offset: &Bound<'_, PyAny>,
+        timestamp: &Bound<'_, PyAny>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<usize> {
+        let _ = (offset, timestamp);
+        slf.as_super().message_size(key, value)
+    }
+
+    /// Bytes of a message without offset, size, key and value.
+    #[staticmethod]
+    fn record_overhead(magic: i8) -> usize {
+        overhead(magic)
+    }
+}
+
+/// kafka-python's `LegacyRecordBatchBuilder`.
+#[pyclass(
+    frozen,
+    extends = LegacyBuilder,
+    name = "LegacyRecordBatchBuilder",
+    module = "magicbyte.compat.kafka_python"
+)]
+struct KafkaPythonLegacyBuilder;
+
+/// The magic, if it is one of messages.
+fn supported(magic: i64) -> PyResult<i8> {
+    match magic {
+        0 => Ok(0),
+        1 => Ok(1),
+        _ => Err(PyAssertionError::new_err("Not supported magic")),
+    }
+}
+
+#[pymethods]
+impl KafkaPythonLegacyBuilder {
+    #[classattr]
+    const CODEC_NONE: u8 = 0;
+    #[classattr]
+    const LOG_OVERHEAD: usize = LOG_OVERHEAD;
+    #[classattr]
+    const RECORD_OVERHEAD_V0: usize = RECORD_OVERHEAD_V0;
+    #[classattr]
+    const RECORD_OVERHEAD_V1: usize = RECORD_OVERHEAD_V1;
+
+    #[new]
+    fn new(magic: i64, compression_type: i64, batch_size: i64) -> PyResult<PyClassInitializer<Self>> {
+        let codec = u8::try_from(compression_type)
+            .map_err(|_| PyOverflowError::new_err("compression_type is no codec"))?;
+        Ok(PyClassInitializer::from(LegacyBuilder::new(
+            Client::KafkaPython,
+            supported(magic)?,
+            codec,
+            batch_size,
+        ))
+        .add_subclass(Self))
+    }
+
+    /// Bytes of a message with this key and value, offset and size included.
+    #[pyo3(signature = (offset, timestamp, key, value, headers = None))]
+    fn size_in_bytes(
+        slf: PyRef<'_, Self>,
+        offset: &Bound<'_, PyAny>,
+        timestamp: &Bound<'_, PyAny>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        headers: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<usize> {
+        let _ = (offset, timestamp);
+        if headers.map(|headers| headers.is_truthy()).transpose()?.unwrap_or(false) {
+            return Err(PyAssertionError::new_err("Headers not supported in v0/v1"));
+        }
+        slf.as_super().message_size(key, value)
+    }
+
+    /// Bytes of a message without offset and size.
+    #[staticmethod]
+    fn record_size(magic: i64, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<usize> {
+        Ok(overhead(supported(magic)?) + content_size(Client::KafkaPython, key, value)?)
+    }
+
+    /// Bytes of a message without offset, size, key and value.
+    #[staticmethod]
+    fn record_overhead(magic: i64) -> PyResult<usize> {
+        Ok(overhead(supported(magic)?))
+    }
+
+    /// The most bytes a set with this one message has.
+    #[staticmethod]
+    fn estimate_size_in_bytes(
+        magic: i64,
+        compression_type: &Bound<'_, PyAny>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<usize> {
+        let overhead = overhead(supported(magic)?);
+        let wrapper = if compression_type.is_truthy()? { overhead } else { 0 };
+        Ok(LOG_OVERHEAD + wrapper + overhead + content_size(Client::KafkaPython, key, value)?)
+    }
+}
+
+pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("_LegacyRecordBatchBuilder", py.get_type::<LegacyBuilder>())?;
+    module.add("AiokafkaLegacyRecordBatchBuilder", py.get_type::<AiokafkaLegacyBuilder>())?;
+    module.add("KafkaPythonLegacyRecordBatchBuilder", py.get_type::<KafkaPythonLegacyBuilder>())
+}

@@ -1,0 +1,138 @@
+//! The clients' `MemoryRecords`: a fetched buffer, and what its batches share.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ::bytes::Bytes;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::{Client, DECOMPRESSOR, not_bytes_like};
+use crate::python::record::{Failure, IndexedBatch};
+use crate::python::view::to_bytes;
+use crate::{Batches, Result};
+
+impl Client {
+    /// Decodes a frame up to its first bad record, and keeps that error for behind the others.
+    pub(super) fn index(
+        self,
+        py: Python<'_>,
+        data: &Bytes,
+        check_inner_crcs: bool,
+    ) -> PyResult<IndexedBatch> {
+        let read = py.detach(|| {
+            DECOMPRESSOR.with_borrow_mut(|decompressor| {
+                IndexedBatch::read_until_error(data, 0, decompressor, false, check_inner_crcs)
+            })
+        });
+        let (mut indexed, error) = read.map_err(|error| self.corrupt(py, &error))?;
+        indexed.failure = error.map(|error| -> Failure { Box::new(move |py| self.corrupt(py, &error)) });
+        self.counts().read(indexed.entries.len());
+        Ok(indexed)
+    }
+}
+
+/// The bytes of a buffer, or the error that CPython gives for what is none.
+pub(super) fn buffer(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
+    to_bytes(object).map_err(|_| not_bytes_like(object))
+}
+
+/// The batches of a fetched buffer.
+#[pyclass(frozen, subclass, name = "_MemoryRecords", module = "magicbyte._core")]
+pub(super) struct MemoryRecords {
+    client: Client,
+    data: Bytes,
+    /// Where the next batch begins.
+    position: AtomicUsize,
+}
+
+impl MemoryRecords {
+    fn new(client: Client, data: Bytes) -> Self {
+        Self { client, data, position: AtomicUsize::new(0) }
+    }
+
+    /// Where the next batch begins, and its size; none at the end, or if the batch is cut.
+    fn frame(&self) -> Option<(usize, Result<usize>)> {
+        let start = self.position.load(Ordering::Relaxed);
+        let frame = Batches::at_position(&self.data[start..], start as u64).next()?;
+        Some((start, frame.map(|batch| batch.size_in_bytes())))
+    }
+}
+
+#[pymethods]
+impl MemoryRecords {
+    /// Bytes of the whole buffer.
+    fn size_in_bytes(&self) -> usize {
+        self.data.len()
+    }
+
+    /// Whether `next_batch` gives a batch, or an error.
+    fn has_next(&self) -> bool {
+        self.frame().is_some()
+    }
+
+    /// The next batch; None at the end, or if the batch is cut. A view of the buffer.
+    fn next_batch(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        let Some((start, size)) = self.frame() else { return Ok(None) };
+        let size = size.map_err(|error| self.client.corrupt(py, &error))?;
+        let data = self.data.slice(start..start + size);
+        let batch = match data[16] {
+            2 => self.client.default_batch(py, data)?,
+            _ => self.client.legacy_batch(py, data)?,
+        };
+        self.position.store(start + size, Ordering::Relaxed);
+        Ok(Some(batch))
+    }
+
+    /// Bytes of the whole batches at the start of the buffer.
+    fn valid_bytes(&self) -> usize {
+        Batches::new(&self.data).map_while(Result::ok).map(|batch| batch.size_in_bytes()).sum()
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        self.next_batch(py)
+    }
+}
+
+/// aiokafka's `MemoryRecords`.
+#[pyclass(frozen, extends = MemoryRecords, name = "MemoryRecords", module = "magicbyte.compat.aiokafka")]
+struct AiokafkaMemoryRecords;
+
+#[pymethods]
+impl AiokafkaMemoryRecords {
+    #[new]
+    fn new(bytes_data: &Bound<'_, PyAny>) -> PyResult<PyClassInitializer<Self>> {
+        let Ok(bytes) = bytes_data.cast::<PyBytes>() else {
+            let found = bytes_data.get_type().name()?;
+            return Err(PyTypeError::new_err(format!(
+                "Argument 'bytes_data' has incorrect type (expected bytes, got {found})"
+            )));
+        };
+        Ok(PyClassInitializer::from(MemoryRecords::new(Client::Aiokafka, to_bytes(bytes)?))
+            .add_subclass(Self))
+    }
+}
+
+/// kafka-python's `MemoryRecords`.
+#[pyclass(frozen, extends = MemoryRecords, name = "MemoryRecords", module = "magicbyte.compat.kafka_python")]
+struct KafkaPythonMemoryRecords;
+
+#[pymethods]
+impl KafkaPythonMemoryRecords {
+    #[new]
+    fn new(bytes_data: &Bound<'_, PyAny>) -> PyResult<PyClassInitializer<Self>> {
+        Ok(PyClassInitializer::from(MemoryRecords::new(Client::KafkaPython, buffer(bytes_data)?))
+            .add_subclass(Self))
+    }
+}
+
+pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("_MemoryRecords", py.get_type::<MemoryRecords>())?;
+    module.add("AiokafkaMemoryRecords", py.get_type::<AiokafkaMemoryRecords>())?;
+    module.add("KafkaPythonMemoryRecords", py.get_type::<KafkaPythonMemoryRecords>())
+}

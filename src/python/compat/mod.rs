@@ -1,0 +1,217 @@
+//! What stands in for the record classes of aiokafka and kafka-python: `magicbyte.compat` says what each
+//! is for. Names, arguments and quirks are the originals'; what is read and written is the core's.
+
+mod builders;
+mod default_batch;
+mod default_builder;
+mod legacy_batch;
+mod legacy_builder;
+mod memory_records;
+mod records;
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple};
+
+use super::view::to_bytes;
+use crate::bytes::varint;
+use crate::{Decompressor, Error, ErrorKind};
+
+/// The client whose classes are replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Client {
+    Aiokafka,
+    KafkaPython,
+}
+
+/// What went through a client's classes.
+#[derive(Default)]
+struct Counts {
+    batches_read: AtomicU64,
+    records_read: AtomicU64,
+    batches_built: AtomicU64,
+    records_built: AtomicU64,
+}
+
+static AIOKAFKA_COUNTS: Counts = Counts::new();
+static KAFKA_PYTHON_COUNTS: Counts = Counts::new();
+
+impl Counts {
+    const fn new() -> Self {
+        Self {
+            batches_read: AtomicU64::new(0),
+            records_read: AtomicU64::new(0),
+            batches_built: AtomicU64::new(0),
+            records_built: AtomicU64::new(0),
+        }
+    }
+
+    fn read(&self, records: usize) {
+        self.batches_read.fetch_add(1, Ordering::Relaxed);
+        self.records_read.fetch_add(records as u64, Ordering::Relaxed);
+    }
+
+    fn built(&self, records: i32) {
+        self.batches_built.fetch_add(1, Ordering::Relaxed);
+        self.records_built.fetch_add(records as u64, Ordering::Relaxed);
+    }
+}
+
+impl Client {
+    fn counts(self) -> &'static Counts {
+        match self {
+            Self::Aiokafka => &AIOKAFKA_COUNTS,
+            Self::KafkaPython => &KAFKA_PYTHON_COUNTS,
+        }
+    }
+
+    /// The module of `magicbyte.compat`, which knows the client's exceptions and codecs.
+    fn module<'py>(self, py: Python<'py>) -> PyResult<Bound<'py, PyModule>> {
+        py.import(match self {
+            Self::Aiokafka => "magicbyte.compat.aiokafka",
+            Self::KafkaPython => "magicbyte.compat.kafka_python",
+        })
+    }
+
+    /// The client's exception for corrupt data. Where the original has a text of its own, it comes first.
+    #[cold]
+    fn corrupt(self, py: Python<'_>, error: &Error) -> PyErr {
+        let text = match error.kind() {
+            ErrorKind::InvalidSize { min: 14, .. } if error.record_index().is_none() => {
+                format!("Record size is less than the minimum record overhead (14): {error}")
+            }
+            ErrorKind::InvalidRecord(_) if error.field() == Some("value") => {
+                format!("Value of compressed message is None: {error}")
+            }
+            _ => error.to_string(),
+        };
+        let made =
+            self.module(py).and_then(|module| module.getattr("CorruptRecordException")?.call1((text,)));
+        made.map_or_else(|failed| failed, PyErr::from_value)
+    }
+
+    /// Raises the client's exception if it has no such codec, or would not use it: its users, and its
+    /// tests, take codecs away.
+    fn check_codec(self, py: Python<'_>, codec: u8, magic: i8) -> PyResult<()> {
+        static CHECKS: [PyOnceLock<Py<PyAny>>; 2] = [PyOnceLock::new(), PyOnceLock::new()];
+        if codec != 0 {
+            let check = CHECKS[self as usize]
+                .get_or_try_init(py, || Ok::<_, PyErr>(self.module(py)?.getattr("check_codec")?.unbind()))?;
+            check.bind(py).call1((codec, magic))?;
+        }
+        Ok(())
+    }
+}
+
+thread_local! {
+    /// Batches come and go one by one: codec contexts and buffers stay.
+    static DECOMPRESSOR: RefCell<Decompressor> = RefCell::new(Decompressor::new());
+}
+
+/// Batches and records read, batches and records built by a client's classes, since the process began.
+#[pyfunction]
+pub(super) fn compat_counts(client: &str) -> PyResult<(u64, u64, u64, u64)> {
+    let counts = match client {
+        "aiokafka" => &AIOKAFKA_COUNTS,
+        "kafka_python" => &KAFKA_PYTHON_COUNTS,
+        _ => return Err(PyValueError::new_err(format!("no drop-in for {client}"))),
+    };
+    let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
+    Ok((
+        load(&counts.batches_read),
+        load(&counts.records_read),
+        load(&counts.batches_built),
+        load(&counts.records_built),
+    ))
+}
+
+/// `decode_varint(buffer, pos=0)`: the value and the position behind it.
+#[pyfunction]
+#[pyo3(signature = (buffer, pos = 0))]
+pub(super) fn compat_decode_varint(buffer: &Bound<'_, PyAny>, pos: isize) -> PyResult<(i64, usize)> {
+    let data = to_bytes(buffer).map_err(|_| not_bytes_like(buffer))?;
+    match varint::decode_varint(&data, usize::try_from(pos).unwrap_or(usize::MAX)) {
+        Ok(decoded) => Ok(decoded),
+        Err(error) if *error.kind() == ErrorKind::InvalidVarint => {
+            Err(PyValueError::new_err("Out of double range"))
+        }
+        Err(_) => Err(PyIndexError::new_err("buffer index out of range")),
+    }
+}
+
+/// `encode_varint(value, write)`: calls `write` with each byte, gives their number.
+#[pyfunction]
+pub(super) fn compat_encode_varint(value: &Bound<'_, PyAny>, write: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let mut out = [0; 10];
+    let size = varint::write(integer(value)?, &mut out);
+    for byte in &out[..size] {
+        write.call1((*byte,))?;
+    }
+    Ok(size)
+}
+
+/// `size_of_varint(value)`: 1 to 10.
+#[pyfunction]
+pub(super) fn compat_size_of_varint(value: &Bound<'_, PyAny>) -> PyResult<usize> {
+    Ok(varint::size_of(integer(value)?))
+}
+
+/// `crc32c(data)`.
+#[pyfunction]
+pub(super) fn compat_crc32c(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<u32> {
+    let bytes = to_bytes(data).map_err(|_| not_bytes_like(data))?;
+    Ok(py.detach(|| crate::crc32c(&bytes, 0)))
+}
+
+#[cold]
+fn not_bytes_like(object: &Bound<'_, PyAny>) -> PyErr {
+    let name = object.get_type().name().map_or_else(|_| "object".into(), |name| name.to_string());
+    PyTypeError::new_err(format!("a bytes-like object is required, not '{name}'"))
+}
+
+/// A 64-bit integer, with the originals' errors for what is none.
+#[inline]
+fn integer(object: &Bound<'_, PyAny>) -> PyResult<i64> {
+    object.extract().map_err(|error: PyErr| {
+        if error.is_instance_of::<PyOverflowError>(object.py()) {
+            return PyOverflowError::new_err("Python int too large to convert to C long");
+        }
+        PyTypeError::new_err("an integer is required")
+    })
+}
+
+/// The arguments by name, as a function of these parameters takes them.
+fn bind<'py, const N: usize>(
+    class: &str,
+    names: [&str; N],
+    arguments: &Bound<'py, PyTuple>,
+    keywords: Option<&Bound<'py, PyDict>>,
+) -> PyResult<[Bound<'py, PyAny>; N]> {
+    let given = arguments.len() + keywords.map_or(0, |keywords| keywords.len());
+    let mut bound = Vec::with_capacity(N);
+    for (index, name) in names.iter().enumerate() {
+        let keyword = keywords.map(|keywords| keywords.get_item(name)).transpose()?.flatten();
+        let positional = (index < arguments.len()).then(|| arguments.get_item(index)).transpose()?;
+        bound.extend(positional.or(keyword));
+    }
+    let found = bound.len();
+    match <[_; N]>::try_from(bound) {
+        Ok(bound) if given == N => Ok(bound),
+        _ => {
+            Err(PyTypeError::new_err(format!("{class}() takes exactly {N} arguments ({})", given.min(found))))
+        }
+    }
+}
+
+/// Adds the classes under names that tell the client; their own names are the originals'.
+pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    records::add_types(module)?;
+    memory_records::add_types(module)?;
+    default_batch::add_types(module)?;
+    legacy_batch::add_types(module)?;
+    builders::add_types(module)
+}

@@ -1,0 +1,385 @@
+//! The clients' record types: objects of `objects.rs` under the originals' names, with their attributes.
+
+use std::ffi::CStr;
+
+use ::bytes::Bytes;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+
+use super::{Client, DECOMPRESSOR, bind, integer, not_bytes_like};
+use crate::bytes::checksum::crc32;
+use crate::bytes::cursor::be;
+use crate::legacy::{LOG_OVERHEAD, MessageFields, RECORD_OVERHEAD_V0, at};
+use crate::python::builder::{borrowed, optional, pairs};
+use crate::python::objects::dropins::{self, Field, Get, Getter, RecordType};
+use crate::python::objects::{self, Kind};
+use crate::python::record::{Entry, IndexedBatch, header_text};
+use crate::record::{BatchBuilder, HeaderFields};
+use crate::{Header, TimestampType};
+
+pub(super) static AIOKAFKA_RECORD: Kind = Kind::of_records();
+pub(super) static AIOKAFKA_LEGACY_RECORD: Kind = Kind::of_records();
+pub(super) static KAFKA_PYTHON_RECORD: Kind = Kind::of_records();
+pub(super) static KAFKA_PYTHON_CONTROL_RECORD: Kind = Kind::of_records();
+pub(super) static KAFKA_PYTHON_LEGACY_RECORD: Kind = Kind::of_records();
+
+const OFFSET: Field = Field::new(c"offset", Get::Offset, c"Absolute offset in the partition.");
+const TIMESTAMP: Field = Field::new(c"timestamp", Get::Timestamp, c"Milliseconds since 1970; -1 for none.");
+const TIMESTAMP_TYPE: Field =
+    Field::new(c"timestamp_type", Get::By(timestamp_type), c"0 for CreateTime, 1 for LogAppendTime.");
+const KEY: Field = Field::new(c"key", Get::KeyBytes, c"The key, copied; None for null.");
+const VALUE: Field = Field::new(c"value", Get::ValueBytes, c"The value, copied; None for null.");
+const HEADERS: Field =
+    Field::new(c"headers", Get::By(headers), c"The headers in order, duplicates kept: (str, bytes or None).");
+const NO_HEADERS: Field =
+    Field::new(c"headers", Get::By(headers), c"An empty list: there were none before magic 2.");
+const NO_CHECKSUM: Field = Field::new(c"checksum", Get::By(none), c"None: magic 2 has one for the batch.");
+const CHECKSUM: Field = Field::new(c"checksum", Get::By(checksum), c"The message's stored CRC-32.");
+const BODY_SIZE: Field =
+    Field::new(c"size_in_bytes", Get::By(body_size), c"Bytes of the record behind its length field.");
+
+/// aiokafka's `DefaultRecord`.
+struct AiokafkaRecord;
+
+impl RecordType for AiokafkaRecord {
+    const NAME: &'static CStr = c"magicbyte.compat.aiokafka.DefaultRecord";
+    const DOC: &'static CStr =
+        c"DefaultRecord(offset, timestamp, timestamp_type, key, value, headers)\n--\n\nA record of magic 2.";
+    const FIELDS: &'static [Field] = &[OFFSET, TIMESTAMP, TIMESTAMP_TYPE, KEY, VALUE, HEADERS, NO_CHECKSUM];
+    const NEW: Option<dropins::Constructor> = Some(new_default_record);
+
+    fn kind() -> &'static Kind {
+        &AIOKAFKA_RECORD
+    }
+
+    fn repr(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+        default_repr(batch, entry)
+    }
+}
+
+/// aiokafka's `LegacyRecord`.
+struct AiokafkaLegacyRecord;
+
+impl RecordType for AiokafkaLegacyRecord {
+    const NAME: &'static CStr = c"magicbyte.compat.aiokafka.LegacyRecord";
+    const DOC: &'static CStr =
+        c"LegacyRecord(offset, timestamp, attributes, key, value, crc)\n--\n\nA message of magic 0 or 1.";
+    const FIELDS: &'static [Field] = &[
+        OFFSET,
+        Field::new(c"timestamp", Get::By(timestamp_unless_none), c"Milliseconds since 1970, or None."),
+        Field::new(c"timestamp_type", Get::By(type_unless_no_timestamp), c"0, 1, or None without timestamp."),
+        KEY,
+        VALUE,
+        NO_HEADERS,
+        CHECKSUM,
+    ];
+    const NEW: Option<dropins::Constructor> = Some(new_legacy_record);
+
+    fn kind() -> &'static Kind {
+        &AIOKAFKA_LEGACY_RECORD
+    }
+
+    fn repr(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+        let parts = [
+            ("LegacyRecord(offset=", int(batch, entry.offset)?),
+            (", timestamp=", int(batch, entry.timestamp)?),
+            (", timestamp_type=", type_unless_no_timestamp(batch, entry)?),
+            (", key=", content(batch, batch.get().key(entry))),
+            (", value=", content(batch, batch.get().value(entry))),
+            (", crc=", checksum(batch, entry)?),
+        ];
+        text(batch.py(), &parts)
+    }
+}
+
+/// kafka-python's `DefaultRecord`.
+struct KafkaPythonRecord;
+
+impl RecordType for KafkaPythonRecord {
+    const NAME: &'static CStr = c"magicbyte.compat.kafka_python.DefaultRecord";
+    const DOC: &'static CStr = c"A record of magic 2.";
+    const FIELDS: &'static [Field] =
+        &[OFFSET, TIMESTAMP, TIMESTAMP_TYPE, KEY, VALUE, HEADERS, NO_CHECKSUM, BODY_SIZE];
+    const METHOD: Option<(&'static CStr, Getter)> = Some((c"validate_crc", always_valid));
+
+    fn kind() -> &'static Kind {
+        &KAFKA_PYTHON_RECORD
+    }
+
+    fn repr(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+        default_repr(batch, entry)
+    }
+}
+
+/// kafka-python's `ControlRecord`.
+struct KafkaPythonControlRecord;
+
+impl RecordType for KafkaPythonControlRecord {
+    const NAME: &'static CStr = c"magicbyte.compat.kafka_python.ControlRecord";
+    const DOC: &'static CStr = c"A record of a control batch.";
+    const FIELDS: &'static [Field] = &[
+        OFFSET,
+        TIMESTAMP,
+        TIMESTAMP_TYPE,
+        KEY,
+        VALUE,
+        HEADERS,
+        NO_CHECKSUM,
+        BODY_SIZE,
+        Field::new(c"version", Get::By(version), c"The version in the key."),
+        Field::new(c"type", Get::By(control_type), c"0 for an abort marker, 1 for a commit marker."),
+        Field::new(c"abort", Get::By(is_abort), c"Whether it is an abort marker."),
+        Field::new(c"commit", Get::By(is_commit), c"Whether it is a commit marker."),
+    ];
+    const METHOD: Option<(&'static CStr, Getter)> = Some((c"validate_crc", always_valid));
+
+    fn kind() -> &'static Kind {
+        &KAFKA_PYTHON_CONTROL_RECORD
+    }
+
+    fn repr(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+        let (version, kind) = control(batch, entry)?;
+        let marker = if kind == 0 { "abort" } else { "commit" };
+        let text = format!(
+            "ControlRecord(offset={}, timestamp={}, timestamp_type={}, version={version}, type={kind} <{marker}>)",
+            entry.offset, entry.timestamp, entry.timestamp_type as i8,
+        );
+        Ok(PyString::new(batch.py(), &text).into_any().unbind())
+    }
+}
+
+/// kafka-python's `LegacyRecord`.
+struct KafkaPythonLegacyRecord;
+
+impl RecordType for KafkaPythonLegacyRecord {
+    const NAME: &'static CStr = c"magicbyte.compat.kafka_python.LegacyRecord";
+    const DOC: &'static CStr = c"A message of magic 0 or 1.";
+    const FIELDS: &'static [Field] = &[
+        OFFSET,
+        Field::new(c"timestamp", Get::By(timestamp_if_typed), c"Milliseconds since 1970; None in magic 0."),
+        Field::new(c"timestamp_type", Get::By(timestamp_type), c"0, 1, or None in magic 0."),
+        KEY,
+        VALUE,
+        NO_HEADERS,
+        CHECKSUM,
+        Field::new(c"magic", Get::By(magic), c"0 or 1."),
+        Field::new(c"size_in_bytes", Get::By(message_size), c"Bytes of the message with offset and size."),
+    ];
+    const METHOD: Option<(&'static CStr, Getter)> = Some((c"validate_crc", validate_crc));
+
+    fn kind() -> &'static Kind {
+        &KAFKA_PYTHON_LEGACY_RECORD
+    }
+
+    fn repr(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+        let parts = [
+            ("LegacyRecord(magic=", magic(batch, entry)?),
+            (" offset=", int(batch, entry.offset)?),
+            (", timestamp=", timestamp_if_typed(batch, entry)?),
+            (", timestamp_type=", timestamp_type(batch, entry)?),
+            (", key=", content(batch, batch.get().key(entry))),
+            (", value=", content(batch, batch.get().value(entry))),
+            (", crc=", checksum(batch, entry)?),
+        ];
+        text(batch.py(), &parts)
+    }
+}
+
+pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("AiokafkaDefaultRecord", dropins::record_type::<AiokafkaRecord>(py)?)?;
+    module.add("AiokafkaLegacyRecord", dropins::record_type::<AiokafkaLegacyRecord>(py)?)?;
+    module.add("KafkaPythonDefaultRecord", dropins::record_type::<KafkaPythonRecord>(py)?)?;
+    module.add("KafkaPythonControlRecord", dropins::record_type::<KafkaPythonControlRecord>(py)?)?;
+    module.add("KafkaPythonLegacyRecord", dropins::record_type::<KafkaPythonLegacyRecord>(py)?)
+}
+
+type Made = PyResult<Py<PyAny>>;
+
+fn int<'py>(batch: &Bound<'py, IndexedBatch>, value: impl IntoPyObject<'py, Error: Into<PyErr>>) -> Made {
+    use pyo3::IntoPyObjectExt;
+    value.into_py_any(batch.py())
+}
+
+fn none(batch: &Bound<'_, IndexedBatch>, _: &Entry) -> Made {
+    Ok(batch.py().None())
+}
+
+fn always_valid(batch: &Bound<'_, IndexedBatch>, _: &Entry) -> Made {
+    int(batch, true)
+}
+
+/// None for a message of magic 0.
+fn timestamp_type(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> Made {
+    match entry.timestamp_type {
+        TimestampType::NoTimestampType => Ok(batch.py().None()),
+        other => int(batch, other as i8),
+    }
+}
+
+fn timestamp_if_typed(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> Made {
+    match entry.timestamp_type {
+        TimestampType::NoTimestampType => Ok(batch.py().None()),
+        _ => int(batch, entry.timestamp),
+    }
+}
+
+fn timestamp_unless_none(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> Made {
+    if entry.timestamp == -1 { Ok(batch.py().None()) } else { int(batch, entry.timestamp) }
+}
+
+fn type_unless_no_timestamp(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> Made {
+    if entry.timestamp == -1 { Ok(batch.py().None()) } else { timestamp_type(batch, entry) }
+}
+
+fn content(batch: &Bound<'_, IndexedBatch>, bytes: Option<&[u8]>) -> Py<PyAny> {
+    let py = batch.py();
+    bytes.map_or_else(|| py.None(), |bytes| PyBytes::new(py, bytes).into_any().unbind())
+}
+
+fn headers(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> Made {
+    let py = batch.py();
+    let list = PyList::empty(py);
+    for header in batch.get().header_list(entry) {
+        list.append((header_text(py, header.key)?, header.value.map(|value| PyBytes::new(py, value))))?;
+    }
+    Ok(list.into_any().unbind())
+}
+
+fn body_size(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> Made {
+    int(batch, batch.get().own_bytes(entry).len())
+}
+
+/// The message behind offset and size.
+fn message<'a>(batch: &'a Bound<'_, IndexedBatch>, entry: &Entry) -> &'a [u8] {
+    batch.get().own_bytes(entry).get(LOG_OVERHEAD..).unwrap_or_default()
+}
+
+fn stored_crc(message: &[u8]) -> u32 {
+    message.get(..4).map_or(0, |crc| be!(crc, 0, u32))
+}
+
+fn checksum(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> Made {
+    int(batch, stored_crc(message(batch, entry)))
+}
+
+fn validate_crc(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> Made {
+    let message = message(batch, entry);
+    int(batch, message.get(at::MAGIC..).is_some_and(|covered| crc32(covered) == stored_crc(message)))
+}
+
+fn magic(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> Made {
+    int(batch, message(batch, entry).get(at::MAGIC).copied())
+}
+
+/// Of key and value as they were read: bytes behind them in the message do not count.
+fn message_size(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> Made {
+    let size = |bytes: Option<&[u8]>| bytes.map_or(0, <[u8]>::len);
+    let timestamp = if message(batch, entry).get(at::MAGIC) == Some(&0) { 0 } else { 8 };
+    let content = size(batch.get().key(entry)) + size(batch.get().value(entry));
+    int(batch, LOG_OVERHEAD + RECORD_OVERHEAD_V0 + timestamp + content)
+}
+
+/// Version and type in a control record's key.
+fn control(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<(i16, i16)> {
+    match batch.get().key(entry) {
+        Some(key) if key.len() >= 4 => Ok((be!(key, 0, i16), be!(key, 2, i16))),
+        _ => {
+            let short = crate::ErrorKind::InvalidRecord("a control record's key has at least 4 bytes");
+            Err(Client::KafkaPython.corrupt(batch.py(), &crate::Error::new(short).in_field("key")))
+        }
+    }
+}
+
+fn version(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> Made {
+    int(batch, control(batch, entry)?.0)
+}
+
+fn control_type(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> Made {
+    int(batch, control(batch, entry)?.1)
+}
+
+fn is_abort(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> Made {
+    int(batch, control(batch, entry)?.1 == 0)
+}
+
+fn is_commit(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> Made {
+    int(batch, control(batch, entry)?.1 == 1)
+}
+
+fn default_repr(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> Made {
+    let parts = [
+        ("DefaultRecord(offset=", int(batch, entry.offset)?),
+        (", timestamp=", int(batch, entry.timestamp)?),
+        (", timestamp_type=", timestamp_type(batch, entry)?),
+        (", key=", content(batch, batch.get().key(entry))),
+        (", value=", content(batch, batch.get().value(entry))),
+        (", headers=", headers(batch, entry)?),
+    ];
+    text(batch.py(), &parts)
+}
+
+/// Each label and the repr of what follows it, then the closing bracket.
+fn text(py: Python<'_>, parts: &[(&str, Py<PyAny>)]) -> Made {
+    let mut text = String::new();
+    for (label, value) in parts {
+        text.push_str(label);
+        text.push_str(&value.bind(py).repr()?.to_string_lossy());
+    }
+    text.push(')');
+    Ok(PyString::new(py, &text).into_any().unbind())
+}
+
+/// A record is of a batch: this one of a batch with nothing else.
+fn new_default_record(arguments: &Bound<'_, PyTuple>, keywords: Option<&Bound<'_, PyDict>>) -> Made {
+    let names = ["offset", "timestamp", "timestamp_type", "key", "value", "headers"];
+    let [offset, timestamp, kind, key, value, headers] = bind("DefaultRecord", names, arguments, keywords)?;
+    let (offset, timestamp) = (integer(&offset)?, integer(&timestamp)?);
+    let append_time = integer(&kind)? == TimestampType::LogAppendTime as i64;
+    let content = (optional(Some(&key))?, optional(Some(&value))?);
+    let items = pairs(&headers)?;
+    let owned = items.iter().map(|pair| super::builders::header_content(Client::Aiokafka, pair));
+    let owned = owned.collect::<PyResult<Vec<_>>>()?;
+    let list: Vec<Header<'_>> = borrowed(&owned);
+
+    let mut batch = BatchBuilder::new();
+    batch.start(offset, timestamp);
+    let content = (content.0.as_deref(), content.1.as_deref());
+    let record = batch.fields((offset, timestamp), 0, content, HeaderFields::List(&list));
+    batch.append(&record);
+    let mut header = batch.header();
+    header.max_timestamp = timestamp;
+    header.attributes = if append_time { crate::record::LOG_APPEND_TIME.into() } else { 0 };
+    let frame = batch.finish_stored(header).map_err(|error| Client::Aiokafka.corrupt(key.py(), &error))?;
+    only_record(key.py(), frame, &AIOKAFKA_RECORD)
+}
+
+fn new_legacy_record(arguments: &Bound<'_, PyTuple>, keywords: Option<&Bound<'_, PyDict>>) -> Made {
+    let names = ["offset", "timestamp", "attributes", "key", "value", "crc"];
+    let [offset, timestamp, attributes, key, value, crc] = bind("LegacyRecord", names, arguments, keywords)?;
+    let content = (optional(Some(&key))?, optional(Some(&value))?);
+    let message = MessageFields {
+        offset: integer(&offset)?,
+        magic: 1,
+        // A record is no wrapper: its codec says nothing.
+        attributes: attributes.extract::<i8>()? as u8 & crate::legacy::LOG_APPEND_TIME,
+        timestamp: integer(&timestamp)?,
+        key: content.0.as_deref(),
+        value: content.1.as_deref(),
+    };
+    let crc: u32 = crc.extract()?;
+    let mut frame = Vec::new();
+    message.append_to(&mut frame).map_err(|error| Client::Aiokafka.corrupt(key.py(), &error))?;
+    frame[LOG_OVERHEAD..LOG_OVERHEAD + at::MAGIC].copy_from_slice(&crc.to_be_bytes());
+    only_record(key.py(), &frame, &AIOKAFKA_LEGACY_RECORD)
+}
+
+/// The record in this frame, whose checksum is not asked for.
+fn only_record(py: Python<'_>, frame: &[u8], kind: &'static Kind) -> Made {
+    let data = Bytes::copy_from_slice(frame);
+    let read = DECOMPRESSOR
+        .with_borrow_mut(|decompressor| IndexedBatch::read_until_error(&data, 0, decompressor, false, false));
+    let (indexed, _) = read.map_err(|error| Client::Aiokafka.corrupt(py, &error))?;
+    let batch = Bound::new(py, indexed)?;
+    objects::record_at(&batch, 0, kind)?.ok_or_else(|| not_bytes_like(batch.as_any()))
+}

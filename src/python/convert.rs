@@ -1,0 +1,228 @@
+//! `magicbyte.convert`: buffers of batches in, buffers of batches out.
+
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::errors::to_py;
+use super::facade;
+use super::view::content;
+use crate::convert::{self, Converter, Losses, Rebatcher, each_batch};
+use crate::{
+    Batch, Batches, Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Error, ErrorKind, Result, TimestampType,
+};
+
+/// Converts batches; codec contexts and buffers are kept between calls.
+#[pyclass(frozen, name = "Converter", module = "magicbyte.convert")]
+pub(super) struct PyConverter(Mutex<Converter>);
+
+impl PyConverter {
+    /// Hands the converter every batch of `data`, without the GIL; what it appended, and what came of it.
+    fn convert<'py, T: Default + Send>(
+        &self,
+        py: Python<'py>,
+        data: &Bound<'_, PyAny>,
+        work: impl FnOnce(&mut Converter, &[u8], &mut Vec<u8>) -> Result<T> + Send,
+    ) -> PyResult<(Bound<'py, PyBytes>, T)> {
+        let data = content(data)?;
+        let done = py.detach(|| {
+            // A converter is sound after any panic: it begins each batch anew.
+            let mut converter = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut out = Vec::new();
+            work(&mut converter, &data, &mut out).map(|result| (out, result))
+        });
+        let (out, result) = done.map_err(|e| to_py(py, &e))?;
+        Ok((PyBytes::new(py, &out), result))
+    }
+}
+
+/// Calls `work` for each of the whole batches that `data` consists of.
+fn each<'a>(data: &'a [u8], mut work: impl FnMut(Batch<'a>) -> Result<()>) -> Result<()> {
+    let mut batches = Batches::new(data);
+    for batch in &mut batches {
+        work(batch?)?;
+    }
+    match batches.needed() {
+        0 => Ok(()),
+        needed => Err(Error::new(ErrorKind::NeedMoreBytes { needed }).at_position(batches.next_position())),
+    }
+}
+
+#[cold]
+fn needs_magic_2(batch: &Batch<'_>) -> Error {
+    batch.place(Error::new(ErrorKind::InvalidOptions("only batches of magic 2 are merged and split")))
+}
+
+#[pymethods]
+impl PyConverter {
+    #[new]
+    #[pyo3(signature = (
+        compression = None, level = None, *, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES
+    ))]
+    fn new(
+        py: Python<'_>,
+        compression: Option<u8>,
+        level: Option<i32>,
+        max_decompressed_bytes: usize,
+    ) -> PyResult<Self> {
+        let converter = match compression.map(Compression::from_id).transpose() {
+            Ok(Some(codec)) => Converter::to_codec(codec, level),
+            Ok(None) if level.is_some() => {
+                Err(ErrorKind::InvalidOptions("a level needs a compression").into())
+            }
+            Ok(None) => Ok(Converter::new()),
+            Err(error) => Err(error),
+        };
+        let converter = converter.map_err(|e| to_py(py, &e))?;
+        Ok(Self(Mutex::new(converter.with_limit(max_decompressed_bytes))))
+    }
+
+    /// Every batch as magic 2.
+    fn up_convert<'py>(&self, py: Python<'py>, data: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+        let done = self
+            .convert(py, data, |converter, data, out| each(data, |batch| converter.up_convert(&batch, out)));
+        done.map(|(out, ())| out)
+    }
+
+    /// Every batch as magic 0 or 1, and what that loses.
+    fn down_convert<'py>(
+        &self,
+        py: Python<'py>,
+        data: &Bound<'_, PyAny>,
+        magic: i8,
+    ) -> PyResult<(Bound<'py, PyBytes>, Py<PyAny>)> {
+        let (out, losses) = self.convert(py, data, |converter, data, out| {
+            let mut losses = Losses::default();
+            each(data, |batch| {
+                losses += converter.down_convert(&batch, magic, out)?;
+                Ok(())
+            })?;
+            Ok(losses)
+        })?;
+        Ok((out, facade::losses(py, &losses)?))
+    }
+
+    /// Every batch with the converter's codec.
+    fn recompress<'py>(&self, py: Python<'py>, data: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+        let done = self
+            .convert(py, data, |converter, data, out| each(data, |batch| converter.recompress(&batch, out)));
+        done.map(|(out, ())| out)
+    }
+
+    /// All batches as one.
+    fn merge<'py>(&self, py: Python<'py>, data: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+        let done = self.convert(py, data, |converter, data, out| {
+            let mut batches = Vec::new();
+            each(data, |batch| match batch {
+                Batch::V2(v2) => {
+                    batches.push(v2);
+                    Ok(())
+                }
+                Batch::Legacy(_) => Err(needs_magic_2(&batch)),
+            })?;
+            converter.merge(&batches, out)
+        });
+        done.map(|(out, ())| out)
+    }
+
+    /// Every batch as several small ones.
+    fn split<'py>(
+        &self,
+        py: Python<'py>,
+        data: &Bound<'_, PyAny>,
+        max_size_in_bytes: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let done = self.convert(py, data, |converter, data, out| {
+            each(data, |batch| match &batch {
+                Batch::V2(v2) => converter.split(v2, max_size_in_bytes, out),
+                Batch::Legacy(_) => Err(needs_magic_2(&batch)),
+            })
+        });
+        done.map(|(out, ())| out)
+    }
+
+    /// Records packed tightly into batches of magic 2.
+    fn rebatch<'py>(
+        &self,
+        py: Python<'py>,
+        data: &Bound<'_, PyAny>,
+        max_size_in_bytes: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let done = self.convert(py, data, |converter, data, out| {
+            let mut rebatcher = Rebatcher::new(std::mem::take(converter), max_size_in_bytes);
+            let packed = each(data, |batch| rebatcher.push(&batch, out)).and_then(|()| rebatcher.flush(out));
+            *converter = rebatcher.into_converter();
+            packed
+        });
+        done.map(|(out, ())| out)
+    }
+
+    /// A magic 0 batch with offsets from `base_offset` on.
+    fn assign_offsets<'py>(
+        &self,
+        py: Python<'py>,
+        batch: &Bound<'_, PyAny>,
+        base_offset: i64,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let done = self.convert(py, batch, |converter, data, out| match Batch::from_frame(data, 0)? {
+            Batch::Legacy(batch) => converter.assign_offsets(&batch, base_offset, out),
+            batch @ Batch::V2(_) => {
+                let why = "only magic 0 has offsets to assign one by one";
+                Err(batch.place(ErrorKind::InvalidOptions(why).into()))
+            }
+        });
+        done.map(|(out, ())| out)
+    }
+}
+
+/// A copy of `data` that `change` was made to.
+fn changed<'py>(
+    py: Python<'py>,
+    data: &Bound<'_, PyAny>,
+    change: impl FnOnce(&mut [u8]) -> Result<()>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let data = content(data)?;
+    PyBytes::new_with(py, data.len(), |copy| {
+        copy.copy_from_slice(&data);
+        change(copy).map_err(|e| to_py(py, &e))
+    })
+}
+
+/// One batch, moved so that its last record has this offset.
+#[pyfunction]
+pub(super) fn set_last_offset<'py>(
+    py: Python<'py>,
+    batch: &Bound<'_, PyAny>,
+    last_offset: i64,
+) -> PyResult<Bound<'py, PyBytes>> {
+    changed(py, batch, |batch| convert::set_last_offset(batch, last_offset))
+}
+
+/// The batches with another leader epoch.
+#[pyfunction]
+pub(super) fn set_partition_leader_epoch<'py>(
+    py: Python<'py>,
+    data: &Bound<'_, PyAny>,
+    epoch: i32,
+) -> PyResult<Bound<'py, PyBytes>> {
+    changed(py, data, |data| each_batch(data, |batch| convert::set_partition_leader_epoch(batch, epoch)))
+}
+
+/// The batches with another timestamp type and largest timestamp.
+#[pyfunction]
+pub(super) fn set_max_timestamp<'py>(
+    py: Python<'py>,
+    data: &Bound<'_, PyAny>,
+    timestamp_type: i8,
+    max_timestamp: i64,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let timestamp_type = match timestamp_type {
+        0 => TimestampType::CreateTime,
+        1 => TimestampType::LogAppendTime,
+        _ => TimestampType::NoTimestampType,
+    };
+    changed(py, data, |data| {
+        each_batch(data, |batch| convert::set_max_timestamp(batch, timestamp_type, max_timestamp))
+    })
+}

@@ -1,0 +1,276 @@
+//! The types of the drop-ins (`compat`): records under their clients' names and attributes, and what their
+//! builders give back. The invariants are those of `objects.rs`.
+
+use std::ffi::{CStr, c_void};
+use std::ptr;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple, PyType};
+
+use super::super::record::{Entry, IndexedBatch};
+use super::{
+    Kind, RecordObject, Shortcut, allocate, get_attribute, get_key_bytes, get_offset, get_timestamp,
+    get_value_bytes, give_up, guarded, none, release, safely, shortcut, slot,
+};
+
+impl Kind {
+    /// For a type of records.
+    pub(in super::super) const fn of_records() -> Self {
+        Self::new(size_of::<RecordObject>())
+    }
+
+    /// For a type of receipts.
+    pub(in super::super) const fn of_receipts() -> Self {
+        Self::new(size_of::<ReceiptObject>())
+    }
+}
+
+/// A type whose objects are records of indexed batches.
+pub(in super::super) trait RecordType: 'static {
+    const NAME: &'static CStr;
+    const DOC: &'static CStr;
+    const FIELDS: &'static [Field];
+    /// A method without arguments.
+    const METHOD: Option<(&'static CStr, Getter)> = None;
+    /// Makes an object when Python code calls the type; by default it cannot.
+    const NEW: Option<Constructor> = None;
+
+    fn kind() -> &'static Kind;
+    fn repr(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>>;
+}
+
+/// What a getter does in safe code.
+pub(in super::super) type Getter = fn(&Bound<'_, IndexedBatch>, &Entry) -> PyResult<Py<PyAny>>;
+/// Positional and keyword arguments to an object of the type.
+pub(in super::super) type Constructor =
+    fn(&Bound<'_, PyTuple>, Option<&Bound<'_, PyDict>>) -> PyResult<Py<PyAny>>;
+
+/// An attribute of a record, and its docstring.
+pub(in super::super) struct Field {
+    name: &'static CStr,
+    get: Get,
+    doc: &'static CStr,
+}
+
+impl Field {
+    pub(in super::super) const fn new(name: &'static CStr, get: Get, doc: &'static CStr) -> Self {
+        Self { name, get, doc }
+    }
+}
+
+/// How an attribute is read: the hot ones in C's calling convention, the others in safe code.
+pub(in super::super) enum Get {
+    Offset,
+    Timestamp,
+    KeyBytes,
+    ValueBytes,
+    By(Getter),
+}
+
+unsafe extern "C" fn record_dealloc<T: RecordType>(slf: *mut ffi::PyObject) {
+    // SAFETY: Attached, Layout; CPython calls this once, when the count is 0, for objects of T's type.
+    unsafe {
+        give_up((*slf.cast::<RecordObject>()).holder);
+        release(T::kind(), slf);
+    }
+}
+
+/// What all these records have.
+pub(super) static SHORTCUTS: [Shortcut; 3] =
+    [shortcut(c"value", get_value_bytes), shortcut(c"key", get_key_bytes), shortcut(c"offset", get_offset)];
+
+unsafe extern "C" fn record_getattro(
+    slf: *mut ffi::PyObject,
+    name: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: as CPython calls this.
+    unsafe { get_attribute(&SHORTCUTS, slf, name) }
+}
+
+unsafe extern "C" fn get_by(slf: *mut ffi::PyObject, getter: *mut c_void) -> *mut ffi::PyObject {
+    // SAFETY: `getter` is what `getset` made of a `&'static Getter`; CPython passes a record.
+    unsafe { safely(slf, *getter.cast::<Getter>()) }
+}
+
+unsafe extern "C" fn record_repr<T: RecordType>(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: CPython passes a record.
+    unsafe { safely(slf, T::repr) }
+}
+
+unsafe extern "C" fn record_method<T: RecordType>(
+    slf: *mut ffi::PyObject,
+    _: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    match T::METHOD {
+        // SAFETY: CPython passes a record.
+        Some((_, work)) => unsafe { safely(slf, work) },
+        None => ptr::null_mut(),
+    }
+}
+
+unsafe extern "C" fn record_new<T: RecordType>(
+    _: *mut ffi::PyTypeObject,
+    arguments: *mut ffi::PyObject,
+    keywords: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: as CPython calls it.
+    unsafe { construct(arguments, keywords, T::NEW) }
+}
+
+/// # Safety
+/// Attached; the arguments are a tuple, and a dict or null, which the caller keeps.
+unsafe fn construct(
+    arguments: *mut ffi::PyObject,
+    keywords: *mut ffi::PyObject,
+    new: Option<Constructor>,
+) -> *mut ffi::PyObject {
+    // SAFETY: as above.
+    let (py, arguments, keywords) = unsafe {
+        let py = Python::assume_attached();
+        let arguments = Bound::from_borrowed_ptr(py, arguments).cast_into_unchecked::<PyTuple>();
+        let keywords = Bound::from_borrowed_ptr_or_opt(py, keywords)
+            .map(|keywords| keywords.cast_into_unchecked::<PyDict>());
+        (py, arguments, keywords)
+    };
+    guarded(py, || match new {
+        Some(new) => new(&arguments, keywords.as_ref()),
+        None => Err(PyTypeError::new_err("cannot create instances: batches make them")),
+    })
+}
+
+/// What a builder's `append` gives: made as often as records are, and as small.
+#[repr(C)]
+struct ReceiptObject {
+    head: ffi::PyObject,
+    numbers: [i64; RECEIPT_NUMBERS],
+}
+
+const RECEIPT_NUMBERS: usize = 4;
+
+/// A type whose objects are a few numbers under names.
+pub(in super::super) trait ReceiptType: 'static {
+    const NAME: &'static CStr;
+    const DOC: &'static CStr;
+    /// Which number each attribute is; None where there is none such.
+    const FIELDS: &'static [(&'static CStr, usize)];
+    const NEW: Constructor;
+
+    fn kind() -> &'static Kind;
+    fn repr(numbers: &[i64; RECEIPT_NUMBERS]) -> String;
+}
+
+/// An object of these numbers.
+pub(in super::super) fn receipt<T: ReceiptType>(
+    py: Python<'_>,
+    numbers: [i64; RECEIPT_NUMBERS],
+) -> PyResult<Py<PyAny>> {
+    // SAFETY: Attached; all fields are written before the object is handed out; a new reference or null.
+    unsafe {
+        let made = allocate(T::kind()).cast::<ReceiptObject>();
+        if !made.is_null() {
+            (*made).numbers = numbers;
+        }
+        Bound::from_owned_ptr_or_err(py, made.cast()).map(Bound::unbind)
+    }
+}
+
+unsafe extern "C" fn receipt_dealloc<T: ReceiptType>(slf: *mut ffi::PyObject) {
+    // SAFETY: Attached, Layout; CPython calls this once, when the count is 0, for objects of T's type.
+    unsafe { release(T::kind(), slf) }
+}
+
+unsafe extern "C" fn receipt_get(slf: *mut ffi::PyObject, index: *mut c_void) -> *mut ffi::PyObject {
+    // SAFETY: Attached, Layout. The closure is no pointer but the number's index.
+    unsafe {
+        let known = &(*slf.cast::<ReceiptObject>()).numbers;
+        known.get(index.addr()).map_or_else(|| none(), |&number| ffi::PyLong_FromLongLong(number))
+    }
+}
+
+unsafe extern "C" fn receipt_repr<T: ReceiptType>(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: Attached, Layout.
+    let (py, numbers) = unsafe { (Python::assume_attached(), (*slf.cast::<ReceiptObject>()).numbers) };
+    guarded(py, || Ok(PyString::new(py, &T::repr(&numbers)).into_any().unbind()))
+}
+
+unsafe extern "C" fn receipt_new<T: ReceiptType>(
+    _: *mut ffi::PyTypeObject,
+    arguments: *mut ffi::PyObject,
+    keywords: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: as CPython calls it.
+    unsafe { construct(arguments, keywords, Some(T::NEW)) }
+}
+
+/// Makes a type of receipts. Its tables are given to CPython for good.
+pub(in super::super) fn receipt_type<T: ReceiptType>(py: Python<'_>) -> PyResult<Py<PyType>> {
+    let getter = |&(name, index): &(&'static CStr, usize)| ffi::PyGetSetDef {
+        name: name.as_ptr(),
+        get: Some(receipt_get),
+        set: None,
+        doc: ptr::null(),
+        closure: ptr::without_provenance_mut(index),
+    };
+    let mut getters: Vec<_> = T::FIELDS.iter().map(getter).collect();
+    getters.push(ffi::PyGetSetDef::default());
+    let mut slots = [
+        slot(ffi::Py_tp_dealloc, receipt_dealloc::<T> as *mut c_void),
+        slot(ffi::Py_tp_repr, receipt_repr::<T> as *mut c_void),
+        slot(ffi::Py_tp_getset, Box::leak(getters.into_boxed_slice()).as_mut_ptr().cast()),
+        slot(ffi::Py_tp_new, receipt_new::<T> as *mut c_void),
+        slot(ffi::Py_tp_doc, T::DOC.as_ptr() as *mut c_void),
+        slot(0, ptr::null_mut()),
+    ];
+    T::kind().make(py, T::NAME, &mut slots, true)
+}
+
+fn getset(field: &'static Field) -> ffi::PyGetSetDef {
+    let mut closure: *mut c_void = ptr::null_mut();
+    let get: ffi::getter = match &field.get {
+        Get::Offset => get_offset,
+        Get::Timestamp => get_timestamp,
+        Get::KeyBytes => get_key_bytes,
+        Get::ValueBytes => get_value_bytes,
+        Get::By(getter) => {
+            closure = ptr::from_ref::<Getter>(getter).cast_mut().cast();
+            get_by
+        }
+    };
+    ffi::PyGetSetDef {
+        name: field.name.as_ptr(),
+        get: Some(get),
+        set: None,
+        doc: field.doc.as_ptr(),
+        closure,
+    }
+}
+
+/// Makes a type of records. Its tables are given to CPython for good.
+pub(in super::super) fn record_type<T: RecordType>(py: Python<'_>) -> PyResult<Py<PyType>> {
+    let mut getters: Vec<_> = T::FIELDS.iter().map(getset).collect();
+    getters.push(ffi::PyGetSetDef::default());
+    let mut slots = vec![
+        slot(ffi::Py_tp_dealloc, record_dealloc::<T> as *mut c_void),
+        slot(ffi::Py_tp_repr, record_repr::<T> as *mut c_void),
+        slot(ffi::Py_tp_getattro, record_getattro as *mut c_void),
+        slot(ffi::Py_tp_getset, Box::leak(getters.into_boxed_slice()).as_mut_ptr().cast()),
+        slot(ffi::Py_tp_doc, T::DOC.as_ptr() as *mut c_void),
+    ];
+    if let Some((name, _)) = T::METHOD {
+        let method = ffi::PyMethodDef {
+            ml_name: name.as_ptr(),
+            ml_meth: ffi::PyMethodDefPointer { PyCFunction: record_method::<T> },
+            ml_flags: ffi::METH_NOARGS,
+            ml_doc: ptr::null(),
+        };
+        let methods = Box::leak(Box::new([method, ffi::PyMethodDef::zeroed()]));
+        slots.push(slot(ffi::Py_tp_methods, methods.as_mut_ptr().cast()));
+    }
+    if T::NEW.is_some() {
+        slots.push(slot(ffi::Py_tp_new, record_new::<T> as *mut c_void));
+    }
+    slots.push(slot(0, ptr::null_mut()));
+    T::kind().make(py, T::NAME, &mut slots, T::NEW.is_some())
+}

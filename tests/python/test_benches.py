@@ -1,0 +1,212 @@
+"""A figure of `make bench` is earned: every bench fails on a flipped byte and on a missing record, and the
+report keeps what did not run. No peer is needed here.
+"""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import loops
+import magicbyte
+import picture
+import programs
+import pytest
+import python_write
+import report
+import sets
+from bench import Bench
+from figures import Figures, figure
+from floors import BEST_PEER, FLOORS, Floor, judged
+from loops import Loop
+from magicbyte import Compression
+from programs import Program
+from ratios import Comparison, in_turn
+from sets import Found, Manifest, Set
+
+BATCHES, RECORDS = 4, 25
+CODECS = [Compression.NONE, Compression.ZSTD]
+
+
+def content(batch: int, index: int) -> tuple[bytes, bytes]:
+    return b"key-%d-%d" % (batch, index), b"value %d of batch %d" % (index, batch) * 5
+
+
+def written(codec: Compression, *, records_in_the_last: int = RECORDS) -> bytes:
+    """Batches with right checksums, the last of them with so many records."""
+    builder = magicbyte.RecordsBuilder(compression=codec)
+    data = b""
+    for batch in range(BATCHES):
+        for index in range(records_in_the_last if batch == BATCHES - 1 else RECORDS):
+            builder.append(batch * RECORDS + index, 1000 + index, *content(batch, index))
+        data += builder.build()
+    return data
+
+
+@pytest.fixture(params=CODECS, ids=lambda codec: codec.name.lower())
+def codec(request: pytest.FixtureRequest) -> Compression:
+    return request.param
+
+
+@pytest.fixture
+def of(codec: Compression, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Set:
+    monkeypatch.setattr(sets, "DATA", tmp_path)
+    size = sum(len(part) for batch in range(BATCHES) for i in range(RECORDS) for part in content(batch, i))
+    one = Set("s1-test", "a test's", codec.name.lower(), 2, 0, Found(BATCHES * RECORDS, size))
+    one.path.write_bytes(written(codec))
+    return one
+
+
+def broken(of: Set, codec: Compression) -> dict[str, bytes]:
+    """What a set must not be; the last is sound but for what its writer says."""
+    without_a_record = written(codec, records_in_the_last=RECORDS - 1)
+    return sets.damaged(of.path.read_bytes()) | {"a missing record": without_a_record}
+
+
+@pytest.mark.parametrize("loop", loops.OURS, ids=lambda loop: loop.name)
+def test_a_loop_has_no_rate_on_damage(loop: Loop, of: Set, codec: Compression) -> None:
+    data = of.path.read_bytes()
+    loops.check(loop, of, data)
+    assert loops.rate(loop, of, data) > 0
+    for bad in broken(of, codec).values():
+        with pytest.raises((RuntimeError, ValueError)):
+            loops.rate(loop, of, bad)
+
+
+def test_a_loop_that_does_not_check_is_found(of: Set, codec: Compression) -> None:
+    def blind(data: bytes) -> int:
+        return loops.touch_bytes(magicbyte.read_batches(data, check_crcs=False))
+
+    # A flipped byte in a compressed payload breaks the codec too.
+    if codec == Compression.NONE:
+        careless = replace(loops.OURS[0], timed=blind)
+        with pytest.raises(RuntimeError, match="did not notice a flipped byte"):
+            loops.check(careless, of, of.path.read_bytes())
+    forgetful = replace(loops.OURS[0], timed=lambda data: of.expected.records)
+    with pytest.raises(RuntimeError, match="did not notice"):
+        loops.check(forgetful, of, of.path.read_bytes())
+
+
+@pytest.fixture(scope="module")
+def examples() -> dict[str, Path]:
+    return {name: programs.example(name, profile="ci") for name in ("bench_decode", "bench_encode")}
+
+
+@pytest.mark.parametrize("name", ["bench_decode", "bench_encode"])
+def test_a_program_has_no_rate_on_damage(
+    name: str, examples: dict[str, Path], of: Set, codec: Compression
+) -> None:
+    arguments = {"bench_decode": [], "bench_encode": ["lz4"]}[name]
+    program = Program(("magicbyte",), [str(examples[name]), *arguments], warm_up_seconds=0)
+    assert program.rates(of)["magicbyte"] > 0
+    with programs.damaged_copies(of) as copies:
+        programs.must_refuse(program, of, copies)
+    for bad in broken(of, codec).values():
+        of.path.write_bytes(bad)
+        with pytest.raises(RuntimeError, match="magicbyte on s1-test"):
+            program.rates(of)
+
+
+def test_what_the_writing_program_wrote_has_all_records(
+    examples: dict[str, Path], of: Set, tmp_path: Path
+) -> None:
+    program = Program(("magicbyte",), [str(examples["bench_encode"]), "lz4"], warm_up_seconds=0)
+    program.write(of, tmp_path / "out.log")
+    batches = list(magicbyte.read_batches((tmp_path / "out.log").read_bytes()))
+    assert {batch.compression for batch in batches} == {Compression.LZ4}
+    read = [(r.offset, r.key_bytes, r.value_bytes) for batch in batches for r in batch]
+    assert read == [(i, *content(*divmod(i, RECORDS))) for i in range(BATCHES * RECORDS)]
+    assert program.sizes(of) == {"magicbyte": (tmp_path / "out.log").stat().st_size}
+
+
+def test_a_program_that_does_not_look_is_found(of: Set) -> None:
+    careless = Program(("careless",), [sys.executable, "-c", "print(1)"], warm_up_seconds=0)
+    with programs.damaged_copies(of) as copies:
+        with pytest.raises(RuntimeError, match="careless did not notice a flipped byte"):
+            programs.must_refuse(careless, of, copies)
+        with pytest.raises(RuntimeError, match="careless did not notice a missing batch"):
+            programs.must_refuse(careless, of, {"a missing batch": copies["a missing batch"]})
+
+
+def test_the_rest_goes_on_without_what_does_not_look(examples: dict[str, Path], of: Set) -> None:
+    careless = Program(("careless",), [sys.executable, "-c", "print(1)"], warm_up_seconds=0)
+    ours = Program(("magicbyte",), [str(examples["bench_decode"])], warm_up_seconds=0)
+    bench = Bench(Manifest("a test", [of]), [of], turns=1)
+    assert bench.refusing([ours, careless], of) == [ours]
+    assert bench.problems == [f"careless on {of.name}: careless did not notice a flipped byte in {of.name}"]
+    with bench.guarded("a peer"):
+        raise programs.Absent("a tool is not installed here")
+    assert bench.absent == ["a peer: a tool is not installed here"]
+
+
+def test_a_builder_that_loses_a_record_is_found(of: Set) -> None:
+    rows = python_write.rows_of(of)
+
+    def read(data: bytes) -> list[python_write.Row]:
+        return python_write.rows_read(magicbyte.read_batches(data))
+
+    ways = python_write.our_ways(rows)
+    for build in ways.values():
+        python_write.check(build, rows, read)
+    with pytest.raises(RuntimeError, match="other records"):
+        python_write.check(lambda batch: ways["append"](batch[:-1]), rows, read)
+    of.path.write_bytes(of.path.read_bytes()[:-1])
+    with pytest.raises(RuntimeError, match="records instead of"):
+        python_write.rows_of(of)
+
+
+def test_ways_run_in_turn_and_compare_turn_by_turn() -> None:
+    seen = []
+
+    def way(name: str, rate: float) -> float:
+        seen.append(name)
+        return rate
+
+    rates = in_turn({"ours": lambda: way("ours", 6), "its": lambda: way("its", 3)}, 2)
+    assert seen == ["ours", "its", "ours", "its"]
+    assert Comparison(rates["ours"], rates["its"]).ratios == [2, 2]
+
+
+def test_the_page_keeps_what_did_not_run(tmp_path: Path) -> None:
+    page = tmp_path / "benchmarks.md"
+    page.write_text("# Benchmarks\n\n## Written by others\n\nstays\n")
+    slow, fast = Comparison([10, 20, 30], [10, 10, 10]), Comparison([50], [10])
+    old = [figure("Read in Rust", "", on, "kafka-clients", slow) for on in ("s1-none", "s2-none")]
+    report.publish(page, "2026-01-01 00:00", old, ["an old machine"])
+    new = [figure("Read in Rust", "", "s1-none", "kafka-clients", fast)]
+    report.publish(page, "2026-01-02 00:00", new, ["a new machine"], {"A section": "text"})
+
+    text = page.read_text()
+    lines = [line for line in text.splitlines() if line.startswith("| 6 | Read in Rust | S")]
+    assert "| S1 none | kafka-clients | 2.4 | 5.00 (5.00..5.00) | met | 2026-01-02 00:00 |" in lines[0]
+    assert "| S2 none | kafka-clients | 2.7 | 2.00 (1.00..3.00) | **missed** | 2026-01-01 00:00 |" in lines[1]
+    assert f"Of {len(FLOORS)}: 1 met, 1 missed, {len(FLOORS) - 2} not measured." in text
+    assert "## Written by others\n\nstays" in text
+    assert "## A section\n\ntext" in text
+    assert "an old machine" in text
+    picture_of = ElementTree.parse(tmp_path / "benchmarks.svg").getroot()
+    bars = [one.get("class") for one in picture_of.iter("{http://www.w3.org/2000/svg}rect")]
+    assert sorted(filter(None, bars)) == ["met", "missed"]
+
+    # Nothing is left of the old run: it goes.
+    report.publish(page, "2026-01-03 00:00", old, ["the newest"])
+    assert "an old machine" not in page.read_text()
+
+
+def test_the_best_peer_is_the_hardest_to_beat_of_equal_size() -> None:
+    peers = {"a": (3.0, 1.0), "b": (1.5, 1.01), "c": (0.5, 0.9)}
+    found = [
+        replace(figure("Write in Rust", "", "s1-lz4", peer, Comparison([ratio], [1.0])), size=size)
+        for peer, (ratio, size) in peers.items()
+    ]
+    figures = Figures()
+    figures.put(found, "a run", [])
+    best = judged(Floor(5, "Write in Rust", "", "s1-lz4", BEST_PEER, 1), figures)
+    assert best is not None
+    assert best.peer == "b"
+
+
+def test_every_floor_is_of_a_part_that_the_picture_knows() -> None:
+    assert {floor.part for floor in FLOORS} == set(picture.PARTS)
+    keys = [(floor.part, floor.work, floor.on, floor.peer) for floor in FLOORS]
+    assert len(keys) == len(set(keys))

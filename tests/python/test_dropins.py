@@ -1,0 +1,343 @@
+"""The drop-ins against the classes they stand in for, on generated inputs and on wrong arguments."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import magicbyte
+import pytest
+from dropin_cases import (
+    CLIENTS,
+    CODECS,
+    Client,
+    damaged,
+    kafkas_batch,
+    outcome,
+    records,
+    until_error,
+)
+from hostile import KINDS, frames, mutated, sealed
+
+
+@pytest.fixture(params=CLIENTS, ids=str)
+def client(request: pytest.FixtureRequest) -> Client:
+    assert isinstance(request.param, Client)
+    return request.param
+
+
+def show(client: Client, found: list[Any], names: tuple[str, ...] = ()) -> list[Any]:
+    names = names or client.record_attributes
+    return [(repr(one), *(getattr(one, name) for name in names)) for one in found]
+
+
+# --- building -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=CODECS.get)
+def test_built_batches_are_the_same(client: Client, codec: int) -> None:
+    chance = random.Random(f"{client}{codec}")
+    for _ in range(150):
+        state = {"producer_id": chance.randrange(2**40), "producer_epoch": 3, "base_sequence": 17}
+        state["is_transactional"] = chance.randrange(2)
+        state = state if chance.random() < 0.5 else {}
+        size = chance.choice([1 << 30, 1 << 30, 500, 5000])
+        ours, original = (
+            client.default_builder(s, codec, size, **state) for s in (client.ours, client.original)
+        )
+        offset = 0
+        for given in records(chance):
+            content = (given.timestamp, given.key, given.value, given.headers)
+            if client.name == "aiokafka":
+                assert ours.size_in_bytes(offset, *content) == original.size_in_bytes(offset, *content)
+            for name in ("size_of", "estimate_size_in_bytes"):
+                assert getattr(ours, name)(*content[1:]) == getattr(original, name)(*content[1:])
+            metadata = ours.append(offset, *content)
+            assert repr(metadata) == repr(original.append(offset, *content))
+            assert ours.size() == original.size()
+            offset += metadata is not None
+        if chance.random() < 0.2:
+            change = {"producer_id": 9, "producer_epoch": 8, "base_sequence": 7}
+            if client.name == "kafka_python":
+                change["is_transactional"] = True
+            ours.set_producer_state(**change)
+            original.set_producer_state(**change)
+        for name in ("producer_id", "producer_epoch", "base_sequence"):
+            assert getattr(ours, name) == getattr(original, name)
+        built, expected = bytes(ours.build()), bytes(original.build())
+        assert ours.build() is ours.build()
+        assert ours.size() == len(built)
+        read = client.original.DefaultRecordBatch(built)
+        assert read.validate_crc()
+        assert show(client, list(read)) == show(client, list(client.original.DefaultRecordBatch(expected)))
+        if client.name == "kafka_python":
+            # No leader epoch is -1 to Kafka.
+            expected = expected[:12] + b"\xff" * 4 + expected[16:]
+            if client.original.DefaultRecordBatch(expected).compression_type != codec:
+                continue  # It leaves uncompressed what does not get smaller; Kafka does not.
+        # All but length and checksum of what each codec library made of it.
+        assert [built[:8], built[12:17], built[21:61]] == [expected[:8], expected[12:17], expected[21:61]]
+        if codec == 0:
+            assert built == expected
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("codec", [0, 1, 2, 3], ids=CODECS.get)
+def test_built_message_sets_are_the_same(client: Client, magic: int, codec: int) -> None:
+    chance = random.Random(f"{client}{magic}{codec}")
+    for _ in range(60):
+        size = chance.choice([1 << 30, 400])
+        ours, original = (
+            side.LegacyRecordBatchBuilder(magic=magic, compression_type=codec, batch_size=size)
+            for side in (client.ours, client.original)
+        )
+        offset = 0
+        for given in records(chance, headers=False):
+            content = (given.timestamp, given.key, given.value)
+            assert ours.size_in_bytes(offset, *content) == original.size_in_bytes(offset, *content)
+            metadata = ours.append(offset, *content)
+            assert repr(metadata) == repr(original.append(offset, *content))
+            assert ours.size() == original.size()
+            offset += metadata is not None
+        built = ours.build()
+        assert isinstance(built, bytearray)
+        if codec == 0:
+            assert built == original.build()
+        elif (magic, codec) != (0, 3):
+            # The original reads of ours what it reads of its own, which the broker gives its offset.
+            expected = original.build()
+            expected[:8] = (offset - 1).to_bytes(8, "big")
+            found = [
+                show(client, list(client.original.LegacyRecordBatch(bytes(each), magic)))
+                for each in (built, expected)
+            ]
+            assert found[0] == found[1]
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def read_all(client: Client, side: Any, data: bytes) -> list[Any]:
+    """Every attribute of every batch and record."""
+    found: list[Any] = []
+    fetched = side.MemoryRecords(data)
+    found.append(fetched.size_in_bytes())
+    while fetched.has_next():
+        batch = fetched.next_batch()
+        legacy = not hasattr(batch, "last_offset_delta")
+        names = client.legacy_attributes if legacy else client.batch_attributes
+        found.append([(name, getattr(batch, name)) for name in names])
+        found.append(batch.validate_crc())
+        if legacy:
+            found.append(show(client, list(batch), client.record_attributes + client.message_attributes))
+            assert len(list(batch)) == len(found[-1])
+        else:
+            records = list(batch)
+            markers = records if repr(records).startswith("[Control") else []
+            found.append(show(client, records))
+            found.append([(one.version, one.type, one.abort, one.commit) for one in markers])
+    found.append(fetched.next_batch())
+    return found
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+def test_read_batches_are_the_same(client: Client, magic: int) -> None:
+    chance = random.Random(f"{client}{magic}")
+    for turn in range(150):
+        codec = turn % (5 if magic == 2 else 4)
+        if (client.name, magic, codec) == ("aiokafka", 0, 3) or (magic, codec) == (0, 3):
+            continue  # Neither reads what Kafka writes there.
+        # One magic: aiokafka takes the first batch's for all.
+        data = b"".join(kafkas_batch(chance, magic, codec) for _ in range(chance.randrange(1, 4)))
+        data += b"\0" * chance.randrange(12)
+        assert read_all(client, client.ours, data) == read_all(client, client.original, data)
+
+
+def test_damaged_records(client: Client) -> None:
+    """Records before the damage, then the client's exception; nothing that the original does not give."""
+    chance = random.Random(f"{client}")
+    refused = same = 0
+    for _ in range(1500):
+        magic = chance.choice([0, 1, 2, 2])
+        batch = damaged(chance, kafkas_batch(chance, magic, 0))
+        codec = batch[22] & 7 if magic == 2 else batch[17] & 7
+        if codec:
+            continue
+
+        def open_batch(side: Any, batch: bytes = batch, magic: int = magic) -> Any:
+            if magic == 2:
+                return side.DefaultRecordBatch(batch)
+            return side.LegacyRecordBatch(batch, magic)
+
+        ours, original = (
+            outcome(lambda side=side: until_error(iter(open_batch(side))))
+            for side in (client.ours, client.original)
+        )
+        if isinstance(ours, type):
+            assert ours is client.corrupt
+            refused += 1
+            continue
+        found, error = ours
+        if error is not None:
+            assert error is client.corrupt
+            refused += 1
+        if not isinstance(original, type):
+            assert open_batch(client.ours).validate_crc() == open_batch(client.original).validate_crc()
+            expected = original[0]
+            # Kafka looks at a record as a whole, the originals at less of it.
+            count = min(len(found), len(expected))
+            assert show(client, found[:count]) == show(client, expected[:count])
+            same += error is None and original[1] is None
+    assert refused > 300
+    assert same > 300
+
+
+def test_mutated_input(client: Client, kafka: Path) -> None:
+    """Whatever the bytes: the records that `magicbyte.read_batches` has, or the client's exceptions."""
+    segments = [min((kafka / kind).glob("*.log")).read_bytes() for kind in KINDS]
+    batches = [batch for segment in segments for batch in frames(segment)[:6]]
+    refusals = (client.corrupt, client.ours.UnsupportedCodecError)
+    agreed = 0
+    for seed in range(1500):
+        chance = random.Random(seed)
+        batch = chance.choice(batches)
+        broken = mutated(batch, chance)
+        data = chance.choice([broken, sealed(broken[:16] + batch[16:17] + broken[17:])])
+
+        def plain(data: bytes = data) -> list[Any] | None:
+            try:
+                found = [list(batch) for batch in magicbyte.read_batches(data, check_crcs=False)]
+            except magicbyte.Error:
+                return None
+            return [(r.offset, r.key_bytes, r.value_bytes, r.headers_raw) for part in found for r in part]
+
+        def through_the_client(data: bytes = data) -> list[Any] | None:
+            found: list[Any] = []
+            fetched = client.ours.MemoryRecords(data)
+            try:
+                while fetched.has_next():
+                    found.extend(fetched.next_batch())
+            except refusals:
+                return None
+            for name in client.record_attributes:
+                _ = [getattr(record, name) for record in found]
+            raw = [[(key.encode("utf-8", "surrogateescape"), v) for key, v in r.headers] for r in found]
+            return [(r.offset, r.key, r.value, headers) for r, headers in zip(found, raw, strict=True)]
+
+        expected = plain()
+        assert through_the_client() == expected
+        agreed += bool(expected)
+    assert agreed > 100
+
+
+# --- wrong arguments ------------------------------------------------------------------------------
+
+
+def both(client: Client, work: Callable[[Any], Any]) -> tuple[Any, Any]:
+    return outcome(lambda: work(client.ours)), outcome(lambda: work(client.original))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("0", 1, b"", b"", []),
+        (None, 1, b"", b"", []),
+        (0, "1", b"", b"", []),
+        (0, 1, "key", b"", []),
+        (0, 1, b"", "value", []),
+        (0, 1, 5, b"", []),
+        (0, 1, b"", b"", None),
+        (0, 1, b"", b"", 5),
+        (0, 1, b"", b"", [5]),
+        (0, 1, b"", b"", [("one",)]),
+        (0, 1, b"", b"", [("one", b"", b"three")]),
+        (0, 1, b"", b"", [(b"bytes", b"")]),
+        (0, 1, b"", b"", [(None, b"")]),
+        (0, 1, b"", b"", [("text", "text")]),
+        (0, 1, b"", b"", [("text", 5)]),
+        (0, 1, b""),
+        (0, 1, b"", b"", [], []),
+    ],
+    ids=repr,
+)
+def test_wrong_records(client: Client, arguments: tuple[Any, ...]) -> None:
+    def append(side: Any) -> Any:
+        builder = client.default_builder(side, 0)
+        with pytest.raises((TypeError, ValueError, AttributeError)) as raised:
+            builder.append(*arguments)
+        assert builder.size() == 61
+        return raised.type
+
+    ours, original = both(client, append)
+    if client.name == "kafka_python" and len(arguments) == 6:
+        # Its sixth argument is a cache for speed.
+        assert ours is TypeError
+    else:
+        assert ours is original
+    if len(arguments) == 5:
+        legacy = arguments[:4]
+        ours, original = both(
+            client, lambda side: repr(side.LegacyRecordBatchBuilder(1, 0, 999).append(*legacy))
+        )
+        assert ours == original
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda side: side.DefaultRecordBatchBuilder(1, 0, 0, -1, -1, -1, 999),
+        lambda side: side.DefaultRecordBatchBuilder(2, 0, 0, -1, -1, -1),
+        lambda side: side.LegacyRecordBatchBuilder(0, 0),
+        lambda side: side.MemoryRecords("text"),
+        lambda side: side.MemoryRecords(),
+        lambda side: side.DefaultRecordBatch("text"),
+        lambda side: side.LegacyRecordBatch("text", 1),
+        lambda side: side.MemoryRecords(b"\0" * 12).next_batch(),
+        lambda side: side.MemoryRecords(b"\0" * 11 + b"\x03abc").next_batch(),
+        lambda side: side.MemoryRecords(b"\0" * 11 + b"\x03abc").has_next(),
+        lambda side: side.MemoryRecords(b"\0" * 11).next_batch(),
+        lambda side: side.DefaultRecordMetadata(1, 2),
+        lambda side: repr(side.DefaultRecordMetadata(1, 2, 3)),
+        lambda side: repr(side.DefaultRecordMetadata(offset=1, size=2, timestamp=3)),
+        lambda side: side.DefaultRecordMetadata(1, 2, 3).crc,
+        lambda side: repr(side.LegacyRecordMetadata(1, 2, 3, 4)),
+        lambda side: repr(side.LegacyRecordMetadata(offset=1, crc=2, size=3, timestamp=4)),
+        lambda side: side.LegacyRecordBatchBuilder.record_overhead(0),
+        lambda side: side.LegacyRecordBatchBuilder.record_overhead(1),
+    ],
+)
+def test_small_things(client: Client, work: Callable[[Any], Any]) -> None:
+    ours, original = both(client, work)
+    assert ours == original or (isinstance(ours, type) and "MemoryRecords" in repr(original))
+
+
+def test_constants(client: Client) -> None:
+    for name in (
+        "DefaultRecordBatch",
+        "DefaultRecordBatchBuilder",
+        "LegacyRecordBatch",
+        "LegacyRecordBatchBuilder",
+    ):
+        ours, original = getattr(client.ours, name), getattr(client.original, name)
+        for constant in vars(ours) | (vars(ours.__base__) if ours.__base__ else {}):
+            value = getattr(ours, constant)
+            if not constant.startswith("_") and isinstance(value, int):
+                assert getattr(original, constant, value) == value, constant
+    for side in (client.ours, client.original):
+        batch = side.DefaultRecordBatch
+        codecs = (batch.CODEC_MASK, batch.CODEC_NONE, batch.CODEC_GZIP, batch.CODEC_SNAPPY, batch.CODEC_LZ4)
+        assert (*codecs, batch.CODEC_ZSTD) == (7, 0, 1, 2, 3, 4)
+        legacy = side.LegacyRecordBatch
+        assert (legacy.RECORD_OVERHEAD_V0, legacy.RECORD_OVERHEAD_V1) == (14, 22)
+
+
+def test_nothing_can_be_set(client: Client) -> None:
+    builder = client.default_builder(client.ours, 0)
+    metadata = builder.append(0, 1, b"k", b"v", [])
+    batch = client.ours.DefaultRecordBatch(bytes(builder.build()))
+    (record,) = batch
+    for thing, name in ((builder, "producer_id"), (metadata, "size"), (batch, "crc"), (record, "key")):
+        with pytest.raises(AttributeError):
+            setattr(thing, name, 3)

@@ -1,0 +1,244 @@
+"""`magicbyte explain`: against the fixtures' own lines, in a browser, on hostile and on large logs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+import subprocess
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from conftest import KAFKA, PARTITIONS, Cli
+from magicbyte import RecordsBuilder
+from magicbyte.cli.story_text import facts_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SCREENSHOTS = Path(__file__).parents[2] / "target" / "explain"
+
+
+def story_of(cli: Cli, directory: Path, *options: object, code: int | None = None) -> dict[str, Any]:
+    text = cli("explain", "--json", "--engine", "local", *options, directory, code=code)
+    (story,) = json.loads(text)["partitions"]
+    return story
+
+
+@pytest.mark.parametrize("name", PARTITIONS)
+def test_the_story_agrees_with_kafkas_lines(cli: Cli, name: str) -> None:
+    """Kafka's own reading of each batch is in `batches.jsonl`."""
+    story = story_of(cli, KAFKA / name)
+    batches = [json.loads(line) for line in (KAFKA / name / "batches.jsonl").read_text().splitlines()]
+    assert story["batches"] == len(batches)
+    assert story["magics"] == {str(magic): n for magic, n in Counter(b["magic"] for b in batches).items()}
+    v2 = [batch for batch in batches if batch["magic"] == 2]
+    data = [batch for batch in v2 if batch["pid"] >= 0 and not batch["control"]]
+    told = {(one["producer_id"], one["producer_epoch"]): one for one in story["producers"] if one["batches"]}
+    assert told.keys() == {(batch["pid"], batch["epoch"]) for batch in data}
+    for (producer, epoch), one in told.items():
+        own = [b for b in data if (b["pid"], b["epoch"]) == (producer, epoch)]
+        assert (one["batches"], one["records"]) == (len(own), sum(b["count"] for b in own))
+        assert (one["first_sequence"], one["last_sequence"]) == (
+            own[0]["baseSequence"],
+            own[-1]["lastSequence"],
+        )
+    assert sum(one["batches"] for one in story["controls"]) == sum(b["control"] for b in v2)
+    assert story["without_producer"] == len(batches) - sum(b["pid"] >= 0 for b in v2)
+    if len(v2) == len(batches) and batches:
+        length = batches[-1]["lastOffset"] + 1 - batches[0]["baseOffset"]
+        assert story["missing_offsets"] == length - sum(b["count"] for b in v2)
+    assert sum(one["batches"] for one in story["bins"]) == len(batches)
+    # Compaction leaves sequences out; nothing that these brokers appended was out of order otherwise.
+    assert sum(story["anomaly_counts"].values()) == story["compacted_anomalies"]
+
+
+def test_a_hanging_transaction(cli: Cli) -> None:
+    """By the rule of `find-hanging`: heard of longer ago than transactions may be open."""
+    story = story_of(cli, KAFKA / "v2_txn", "--now", 1_700_000_060_014 + 15 * 60_000, code=0)
+    (one,) = [one for one in story["transactions"] if one["outcome"] == "open"]
+    assert (one["producer_id"], one["first_offset"], one["age_ms"]) == (4, 83, 900_000)
+    assert not one["hanging"]
+    story = story_of(cli, KAFKA / "v2_txn", "--now", 1_700_000_060_015 + 15 * 60_000, code=1)
+    assert [one["first_offset"] for one in story["transactions"] if one["hanging"]] == [83]
+    assert "hanging" in cli("explain", "--engine", "local", KAFKA / "v2_txn", code=1)
+
+
+def batch(
+    offset: int, producer: int, epoch: int, sequence: int, *, time: int = 1000, transactional: bool = False
+) -> bytes:
+    builder = RecordsBuilder(
+        producer_id=producer, producer_epoch=epoch, base_sequence=sequence, is_transactional=transactional
+    )
+    builder.append_many([(offset, time, b"k", b"v"), (offset + 1, time, b"k", b"v")])
+    return builder.build()
+
+
+def marker(offset: int, producer: int, epoch: int, coordinator: int) -> bytes:
+    builder = RecordsBuilder(
+        producer_id=producer, producer_epoch=epoch, is_transactional=True, is_control=True
+    )
+    builder.append(offset, 2000, struct.pack(">hh", 0, 1), struct.pack(">hi", 0, coordinator))
+    return builder.build()
+
+
+def test_nothing_odd_is_left_out(cli: Cli, tmp_path: Path) -> None:
+    """Duplicates, gaps, epochs and coordinators that go back, markers without data, damage."""
+    log = [
+        batch(0, 1, 0, 0),
+        batch(2, 1, 0, 2),
+        batch(4, 1, 0, 0, time=500),  # A duplicate of the first, and late.
+        batch(6, 1, 0, 2),  # The next after that, but the second once more.
+        batch(8, 1, 0, 9),  # Five are missing.
+        batch(10, 1, 3, 4),  # A new epoch does not begin with 4.
+        batch(12, 1, 2, 0),  # An epoch goes back.
+        marker(14, 2, 0, 7),  # Nothing to end.
+        batch(15, 2, 0, 0, transactional=True),
+        batch(17, 2, 0, 2),  # Not of the transaction that is open.
+        marker(19, 2, 0, 6),  # From a coordinator that was replaced.
+        b"\x01" * 300,
+        batch(30, 1, 2, 2, transactional=True),
+    ]
+    directory = tmp_path / "odd-0"
+    directory.mkdir()
+    (directory / f"{0:020}.log").write_bytes(b"".join(log))
+    story = story_of(cli, directory, code=1)
+    found = [(one["offset"], one["kind"], one["sequence"]) for one in story["anomalies"]]
+    assert found == [
+        (4, "DUPLICATE_SEQUENCE_NUMBER", 0),
+        (6, "DUPLICATE_SEQUENCE_NUMBER", 2),
+        (8, "OUT_OF_ORDER_SEQUENCE_NUMBER", 9),
+        (10, "OUT_OF_ORDER_SEQUENCE_NUMBER", 4),
+        (12, "INVALID_PRODUCER_EPOCH", 0),
+        (17, "INVALID_TXN_STATE", 2),
+        (19, "TRANSACTION_COORDINATOR_FENCED", -1),
+    ]
+    late = story["steps_back"][0]
+    assert (late["offset"], late["before"] - late["timestamp"]) == (4, 500)
+    position = sum(map(len, log[:11]))
+    assert story["skipped"] == [
+        {"segment": f"{0:020}.log", "start": position, "end": position + 300, "is_tail": False}
+    ]
+    assert [(one["first_offset"], one["missing"]) for one in story["gaps"]] == [(20, 10)]
+    outcomes = [(one["outcome"], one["first_offset"], one["marker_offset"]) for one in story["transactions"]]
+    assert outcomes == [("committed", None, 14), ("committed", 15, 19), ("open", 30, None)]
+
+
+class Page(HTMLParser):
+    """What a browser made of a page: figures by name, tags and their attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.figures: dict[str, str] = {}
+        self.tags: Counter[str] = Counter()
+        self.attributes: list[tuple[str, str | None]] = []
+        self._figure: str | None = None
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.attributes += attrs
+        self._figure = dict(attrs).get("data-figure")
+
+    def handle_data(self, data: str) -> None:
+        if self._figure is not None:
+            self.figures[self._figure] = data
+            self._figure = None
+
+
+def chromium(page: Path, *options: str) -> str:
+    """Opens a page without a screen; gives the document as the browser understood it."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    program = next((path for name in names if (path := shutil.which(name))), None)
+    if program is None:
+        pytest.fail("Chromium is missing, which opens the pages of magicbyte explain: make browser")
+    quiet = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage")
+    command = [program, *quiet, f"--user-data-dir={page.parent / 'profile'}", *options, page.as_uri()]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
+
+
+def opened(page: Path) -> Page:
+    return Page(chromium(page, "--dump-dom"))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_in_a_browser(cli: Cli, tmp_path: Path, scheme: str) -> None:
+    name = {"light": "v2_txn", "dark": "v2_compacted_txn"}[scheme]
+    file = tmp_path / "page.html"
+    story: Any = story_of(cli, KAFKA / name, "--html", file)
+    page = opened(file)
+    assert page.figures == {key: figure for key, _, figure in facts_of(story)}
+    counted = Counter(one["outcome"] for one in story["transactions"])
+    assert [int(page.figures[f"transactions.{outcome}"]) for outcome in ("committed", "aborted", "open")] == [
+        counted["committed"],
+        counted["aborted"],
+        counted["open"],
+    ]
+    assert page.tags["svg"] >= 3
+    assert page.tags["script"] == 0
+    with_words = [value for key, value in page.attributes if key == "aria-label"]
+    assert len(with_words) == page.tags["svg"]
+    links = {value for key, value in page.attributes if key in ("src", "href", "xlink:href")}
+    assert links == set()
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    shot = SCREENSHOTS / f"{name}.png"
+    shot.unlink(missing_ok=True)
+    dark = ["--blink-settings=preferredColorScheme=0"] if scheme == "dark" else []
+    chromium(file, *dark, f"--screenshot={shot}", "--window-size=1100,1900")
+    assert shot.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert shot.stat().st_size > 50_000
+
+
+def test_a_hostile_name(cli: Cli, tmp_path: Path) -> None:
+    directory = tmp_path / "<img src=x onerror=alert(1)>\x1b[31m&quot;'\"-0"
+    directory.mkdir()
+    (directory / f"{0:020}.log").write_bytes(batch(0, 1, 0, 0))
+    (directory / "<script>alert(2)<script>").write_bytes(b"x")
+    file = tmp_path / "page.html"
+    text = cli("explain", "--engine", "local", directory, "--html", file)
+    assert "\x1b" not in text + file.read_text()
+    page = opened(file)
+    assert page.tags["img"] == page.tags["script"] == 0
+    assert not [key for key, _ in page.attributes if key.startswith("on")]
+
+
+def test_a_hundred_thousand_batches(cli: Cli, tmp_path: Path) -> None:
+    """The page is as large as its bins, and its figures are those of all batches."""
+    directory = tmp_path / "many-0"
+    directory.mkdir()
+    count = 100_000
+    one = bytearray(batch(0, 7, 0, 0))
+    with (directory / f"{0:020}.log").open("wb") as log:
+        # Offsets are outside of the checksum; the sequence is the same in each, which is told.
+        for at in range(count):
+            struct.pack_into(">q", one, 0, at * 2)
+            log.write(one)
+    file = tmp_path / "page.html"
+    story: Any = story_of(cli, directory, "--html", file, code=1)
+    assert story["batches"] == count
+    assert story["anomaly_counts"] == {"DUPLICATE_SEQUENCE_NUMBER": count - 1}
+    assert len(story["anomalies"]) == 1000
+    assert len(story["bins"]) <= 320
+    assert file.stat().st_size < 500_000
+    assert opened(file).figures["batches"] == "100,000"
+
+
+@pytest.mark.spark
+def test_on_spark(cli: Cli, spark: SparkSession) -> None:
+    """The same story from Spark's tasks, and its tables."""
+    local = story_of(cli, KAFKA / "v2_compacted_txn", "--now", 2_000_000_000_000)
+    text = cli("explain", "--json", "--now", 2_000_000_000_000, KAFKA / "v2_compacted_txn", code=None)
+    assert json.loads(text)["partitions"] == [local]
+    for table in ("producers", "transactions"):
+        frame = spark.read.format("magicbyte").option("table", table).load(str(KAFKA / "v2_compacted_txn"))
+        rows = [row.asDict() for row in frame.collect()]
+        assert len(rows) == len(local[table])
+        for row, told in zip(rows, local[table], strict=True):
+            for name, value in told.items():
+                first, *others = name.split("_")
+                assert row[first + "".join(map(str.capitalize, others))] == value
+    counts = Counter(one["outcome"] for one in local["transactions"])
+    assert frame.where("outcome = 'aborted'").select("markerOffset").count() == counts["aborted"]
