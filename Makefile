@@ -65,7 +65,7 @@ test-rust:
 	for codec in gzip snappy lz4 zstd; do cargo check --quiet --profile $(PROFILE) --no-default-features --features $$codec || exit 1; done
 	cargo check --quiet --profile $(PROFILE) --no-default-features
 
-test-python: $(VENV)/built
+test-python: $(VENV)/built browser
 	$(BIN)/python -m pytest -q -m "not spark"
 
 test-spark: $(VENV)/built
