@@ -31,6 +31,7 @@ mod segment_reader;
 mod segment_writer;
 mod story;
 mod story_bins;
+mod story_model;
 mod story_segment;
 mod survey;
 mod time_index;
@@ -62,11 +63,11 @@ pub use rewriter::{RewriteOptions, Rewritten, rewrite_chunks};
 pub use seek::offset_for_timestamp;
 pub use segment_fold::{DEFAULT_INDEX_INTERVAL_BYTES, SegmentSummary};
 pub use segment_reader::{Piece, SegmentBatch, SegmentReader, TailKind};
-pub use story::{
-    Anomaly, ControlCount, ProducerStory, Story, StoryOptions, TransactionOutcome, TransactionStory,
-    tell_story,
-};
+pub use story::tell_story;
 pub use story_bins::{Bin, CODECS};
+pub use story_model::{
+    Anomaly, ControlCount, ProducerStory, Story, StoryOptions, TransactionOutcome, TransactionStory,
+};
 pub use story_segment::{OffsetGap, SegmentStory, SkippedRange, StepBack, StoryEvent, tell_segment};
 pub use survey::{Border, Survey, survey_segment};
 pub use time_index::{TimeIndexEntry, parse_time_index, time_index_entries, write_time_index};
