@@ -86,7 +86,7 @@ def rust_peers() -> Path:
     """magicbyte and the other crates in one program, with a target directory of its own."""
     target = BUILT / "peers"
     # One of the crates declares a newer compiler than it needs.
-    options = ["--release", "--locked", "--ignore-rust-version", "--target-dir", str(target)]
+    options = ["--release", "--ignore-rust-version", "--target-dir", str(target)]
     built("cargo", ["build", "-q", *options], PROJECT / "benches" / "peers" / "rust")
     return target / "release" / "peers"
 
