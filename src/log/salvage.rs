@@ -245,11 +245,13 @@ impl Salvage {
         };
         let missing = first_offset_behind(header, limits)..=behind.saturating_sub(1);
         let end = end.min(damage + self.evidence.left(damage).max(SMALLEST_STEP));
+        // What claims to end inside the window is judged from memory.
+        let ahead = if self.evidence.reach(damage) >= BLOCK as u64 { BLOCK } else { LARGE };
         let mut scan = Scan::new(damage, header, limits);
         let mut at = damage;
         while at < end && (scan.may_prove() || !missing.is_empty()) {
             let starts = (end - at).min(REACH as u64) as usize;
-            let window = blocks.at(at, starts + LARGE)?;
+            let window = blocks.at(at, starts + ahead)?;
             if window.len() < starts {
                 break;
             }
