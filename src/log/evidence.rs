@@ -212,3 +212,37 @@ impl FileChecksum {
         Ok(rest.map(|rest| self.algorithm.join(self.prefixes[strides], rest, end - at)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_range_of_a_file_has_the_checksum_of_its_bytes() -> io::Result<()> {
+        const START: u64 = 100;
+        let data: Vec<u8> = (0..300_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 11) as u8).collect();
+        let path = std::env::temp_dir().join(format!("magicbyte-evidence-{}.log", std::process::id()));
+        std::fs::write(&path, &data)?;
+        for algorithm in [Algorithm::Castagnoli, Algorithm::Ieee] {
+            let mut blocks = Blocks::open(&path, data.len() as u64, 1 << 16)?;
+            let mut file = FileChecksum::new(algorithm, START);
+            // The first stands before the start; some are short, some end on a stride.
+            for (start, end) in [
+                (0, 200_000),
+                (100, 299_000),
+                (250_000, 300_000),
+                (101, 9_000),
+                (20_000, 20_000),
+                (4_196, 12_388),
+            ] {
+                let expected = algorithm.checksum(&data[start as usize..end as usize]);
+                assert_eq!(file.of(&mut blocks, start..end)?, Some(expected), "{start}..{end}");
+            }
+            // Listed with more bytes than it has.
+            let mut blocks = Blocks::open(&path, 400_000, 1 << 16)?;
+            assert_eq!(file.of(&mut blocks, 100..350_000)?, None);
+            assert_eq!(file.of(&mut blocks, 299_999..300_001)?, None);
+        }
+        std::fs::remove_file(path)
+    }
+}

@@ -235,13 +235,8 @@ impl Salvage {
         let (next, is_last) = (blocks.peek(end, RECORD_BATCH_OVERHEAD)?, end == blocks.size());
         let behind = match Batch::from_header(&next, end) {
             Ok(batch) => batch.stored_offset(),
-            Err(_) => {
-                if is_last {
-                    limits.max_offset
-                } else {
-                    i64::MIN
-                }
-            }
+            Err(_) if is_last => limits.max_offset,
+            Err(_) => i64::MIN,
         };
         let missing = first_offset_behind(header, limits)..=behind.saturating_sub(1);
         let end = end.min(damage + self.evidence.left(damage).max(SMALLEST_STEP));

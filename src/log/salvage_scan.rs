@@ -16,6 +16,7 @@ use super::salvage::Limits;
 use crate::batches::{Batch, HEADER_SIZE_UP_TO_MAGIC};
 use crate::bytes::cursor::be;
 use crate::bytes::range_checksum::{Algorithm, RangeChecksum};
+use crate::legacy::{LOG_OVERHEAD, RECORD_OVERHEAD_V0, at};
 use crate::record::RECORD_BATCH_OVERHEAD;
 
 /// A batch whose CRC holds; its offsets may have no place in the log.
@@ -137,15 +138,19 @@ impl Scan {
     /// A header that could be a batch's, by its fields; its offset may have no place in the log.
     fn candidate(&self, data: &[u8], position: u64) -> Option<Candidate> {
         let first = be!(data, 0, i64);
-        let size = 12 + usize::try_from(be!(data, 8, i32)).ok()?;
+        let size = LOG_OVERHEAD + usize::try_from(be!(data, 8, i32)).ok()?;
         let smallest = match data[HEADER_SIZE_UP_TO_MAGIC - 1] {
             2 => RECORD_BATCH_OVERHEAD,
-            _ => 12 + crate::legacy::RECORD_OVERHEAD_V0,
+            _ => LOG_OVERHEAD + RECORD_OVERHEAD_V0,
         };
         if size < smallest || size > self.limits.max_batch_size || data.len() < smallest {
             return None;
         }
-        let last = Batch::from_header(&data[..smallest], position).ok()?.last_offset();
+        let batch = Batch::from_header(&data[..smallest], position).ok()?;
+        if batch.magic() < 2 && !lengths_fit(data, size) {
+            return None;
+        }
+        let last = batch.last_offset();
         (last >= first).then_some(Candidate {
             start: position,
             end: position + size as u64,
@@ -177,10 +182,57 @@ impl Scan {
             let sound = ranges.of(start + own.start as usize, start + size) == own.stored;
             return Ok(sound.then_some(size));
         }
+        if !as_written(blocks, &window[start..], candidate)? {
+            return Ok(None);
+        }
         let covered = candidate.start + own.start..candidate.end;
         let computed = evidence.checksum(blocks, own.algorithm, covered, self.damage)?;
         Ok((computed == Some(own.stored)).then_some(size))
     }
+}
+
+/// Whether a legacy message has room for its key and its value, as far as they are in memory: what has not is
+/// no message, and need not cost a checksum.
+fn lengths_fit(message: &[u8], size: usize) -> bool {
+    let mut at = key_at(message[HEADER_SIZE_UP_TO_MAGIC - 1]);
+    for _key_and_value in 0..2 {
+        let Some(length) = message.get(at..at + 4) else { return at + 4 <= size };
+        // Any negative length is null, as in Kafka.
+        at += 4 + usize::try_from(be!(length, 0, i32)).unwrap_or(0);
+    }
+    at <= size
+}
+
+/// Where a legacy message's key stands, counted from its offset.
+fn key_at(magic: u8) -> usize {
+    LOG_OVERHEAD + if magic == 0 { at::TIMESTAMP } else { at::TIMESTAMP + 8 }
+}
+
+/// Whether a header, and the lengths inside a legacy message, are as every writer leaves them. Kafka reads more
+/// than that, so only what claims to end beyond the window is asked: by chance many bytes do, and
+/// each would cost a checksum over the file.
+fn as_written(blocks: &mut Blocks, header: &[u8], candidate: &Candidate) -> io::Result<bool> {
+    const KNOWN_ATTRIBUTES: i16 = 0x7f;
+    let magic = header[HEADER_SIZE_UP_TO_MAGIC - 1];
+    if magic == 2 {
+        let at_least = |at: usize, least: i32| be!(header, at, i32) >= least;
+        let (producer_id, producer_epoch) = (be!(header, 43, i64), be!(header, 51, i16));
+        return Ok(be!(header, 21, i16) & !KNOWN_ATTRIBUTES == 0
+            && producer_id >= -1
+            && producer_epoch >= -1
+            && at_least(53, -1)
+            && at_least(57, 0));
+    }
+    let mut at = candidate.start + key_at(magic) as u64;
+    for _key_and_value in 0..2 {
+        let Ok(size) = <[u8; 4]>::try_from(&*blocks.peek(at, 4)?) else { return Ok(false) };
+        let size = i32::from_be_bytes(size);
+        if size < -1 {
+            return Ok(false);
+        }
+        at += 4 + u64::from(size.max(0).cast_unsigned());
+    }
+    Ok(at == candidate.end)
 }
 
 /// Batches end to end, offsets rising.
