@@ -391,7 +391,15 @@ pub struct Batches<'a> {
     at: usize,
     first_position: u64,
     failed: bool,
+    /// Up to where bytes were asked for ahead of their use.
+    fetched: usize,
 }
+
+/// Messages are too short for the processor to see a stream in them: it waits for each anew.
+const SHORT: usize = 4 << 10;
+/// How far ahead of a short batch its followers are asked for.
+const AHEAD: usize = 2 << 10;
+const CACHE_LINE: usize = 64;
 
 impl<'a> Batches<'a> {
     /// Over `data`, whose first byte has position 0.
@@ -403,7 +411,7 @@ impl<'a> Batches<'a> {
     /// Over `data`, whose first byte has this position (in a file, say).
     #[must_use]
     pub fn at_position(data: &'a [u8], position: u64) -> Self {
-        Self { data, at: 0, first_position: position, failed: false }
+        Self { data, at: 0, first_position: position, failed: false, fetched: 0 }
     }
 
     /// Position of the next batch.
@@ -427,6 +435,16 @@ impl<'a> Batches<'a> {
             _ => 0,
         }
     }
+
+    /// Reading from memory, short batches come a fourth to a third faster this way (`make bench`: magic 1, S4).
+    #[inline(never)]
+    fn fetch_ahead(&mut self) {
+        let end = self.at + 2 * AHEAD;
+        for line in (self.fetched.max(self.at)..end.min(self.data.len())).step_by(CACHE_LINE) {
+            prefetch_index::prefetch_index(self.data, line);
+        }
+        self.fetched = end;
+    }
 }
 
 impl<'a> Iterator for Batches<'a> {
@@ -443,7 +461,12 @@ impl<'a> Iterator for Batches<'a> {
             Err(error) => Err(error.at_position(self.next_position())),
         };
         match &batch {
-            Ok(batch) => self.at += batch.size_in_bytes(),
+            Ok(batch) => {
+                self.at += batch.size_in_bytes();
+                if batch.size_in_bytes() < SHORT && self.at + AHEAD > self.fetched {
+                    self.fetch_ahead();
+                }
+            }
             Err(_) => self.failed = true,
         }
         Some(batch)
