@@ -125,8 +125,4 @@ def compact(
     )
     with engines.chosen(f"magicbyte compact {source}", engine, master, conf, threads) as runner:
         found = run([source], out, runner, asked, terminal_progress())
-    if as_json:
-        report.print_json(found)
-    else:
-        report.print_clean(found, out)
-    return report.exit_code(balanced=found["balanced"], problems=found["total"]["problems"])
+    return report.written(found, out, report.print_clean, as_json=as_json)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import click
 
 from magicbyte.cli import engines, options
+from magicbyte.enums import Compression
 
 __all__ = ["convert"]
 
-_CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+_CODECS = {codec.name.lower(): codec.value for codec in Compression}
 
 
 @click.command()
@@ -97,8 +98,4 @@ def convert(
     )
     with engines.chosen(f"magicbyte convert {source}", engine, master, conf, threads) as runner:
         found = rewrite([source], out, runner, asked, progress=terminal_progress())
-    if as_json:
-        report.print_json(found)
-    else:
-        report.print_rewrite(found, out)
-    return report.exit_code(balanced=found["balanced"], problems=found["total"]["problems"])
+    return report.written(found, out, report.print_rewrite, as_json=as_json)

@@ -88,8 +88,4 @@ def recover(
             topic_ids=topic_ids,
         )
         found = recover_job([source], out, runner, asked, mode, progress)
-    if as_json:
-        report.print_json(found)
-    else:
-        report.print_rewrite(found, out)
-    return report.exit_code(balanced=found["balanced"], problems=found["total"]["problems"])
+    return report.written(found, out, report.print_rewrite, as_json=as_json)

@@ -99,11 +99,7 @@ def redact(
     )
     with engines.chosen(f"magicbyte redact {source}", engine, master, conf, threads) as runner:
         found = run([source], out, runner, asked, terminal_progress())
-    if as_json:
-        report.print_json(found)
-    else:
-        report.print_clean(found, out)
-    return report.exit_code(balanced=found["balanced"], problems=found["total"]["problems"])
+    return report.written(found, out, report.print_clean, as_json=as_json)
 
 
 def _parse(key: str, form: str) -> bytes:

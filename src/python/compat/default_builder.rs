@@ -221,6 +221,16 @@ fn content_size(
     Ok(record.body_size() - 3)
 }
 
+/// The most bytes a batch with this one record has.
+fn most_bytes(
+    client: Client,
+    key: &Bound<'_, PyAny>,
+    value: &Bound<'_, PyAny>,
+    headers: &Bound<'_, PyAny>,
+) -> PyResult<usize> {
+    Ok(RECORD_BATCH_OVERHEAD + MAX_RECORD_OVERHEAD + content_size(client, key, value, headers)?)
+}
+
 /// Bytes of a record with these deltas and this much content.
 fn record_size(offset_delta: i64, timestamp_delta: i64, content: usize) -> usize {
     let body = 1 + size_of(offset_delta) + size_of(timestamp_delta) + content;
@@ -301,7 +311,7 @@ impl AiokafkaDefaultBuilder {
         value: &Bound<'_, PyAny>,
         headers: &Bound<'_, PyAny>,
     ) -> PyResult<usize> {
-        Ok(RECORD_BATCH_OVERHEAD + MAX_RECORD_OVERHEAD + content_size(Client::Aiokafka, key, value, headers)?)
+        most_bytes(Client::Aiokafka, key, value, headers)
     }
 }
 
@@ -415,8 +425,7 @@ impl KafkaPythonDefaultBuilder {
         value: &Bound<'_, PyAny>,
         headers: &Bound<'_, PyAny>,
     ) -> PyResult<usize> {
-        let content = content_size(Client::KafkaPython, key, value, headers)?;
-        Ok(RECORD_BATCH_OVERHEAD + MAX_RECORD_OVERHEAD + content)
+        most_bytes(Client::KafkaPython, key, value, headers)
     }
 
     fn __str__(slf: PyRef<'_, Self>) -> String {
