@@ -12,7 +12,7 @@ __all__ = ["convert"]
 _CODECS = {codec.name.lower(): codec.value for codec in Compression}
 
 
-@click.command()
+@click.command(short_help="Write old segments anew, for a current broker.")
 @click.argument("source", metavar="SRC", type=click.Path(exists=True, file_okay=False))
 @click.argument("out", metavar="OUT", type=click.Path())
 @click.option(
@@ -25,10 +25,15 @@ _CODECS = {codec.name.lower(): codec.value for codec in Compression}
 @click.option(
     "--compression",
     type=click.Choice(list(_CODECS)),
-    help="The codec to write; each batch's own if not given.",
+    show_default="each batch's own",
+    help="The codec to write.",
 )
 @click.option(
-    "--level", type=int, help="Of the codec: gzip 1 to 9, zstd -131072 to 22; Kafka's default if not given."
+    "--level",
+    type=int,
+    show_default="Kafka's",
+    metavar="LEVEL",
+    help="The codec's: gzip 1 to 9, lz4 1 to 17, zstd -131072 to 22.",
 )
 @click.option(
     "--rebatch", is_flag=True, help="Pack the records of batches that no producer id marks tightly."
@@ -36,8 +41,8 @@ _CODECS = {codec.name.lower(): codec.value for codec in Compression}
 @click.option(
     "--batch-bytes",
     type=options.BYTES,
-    default=1 << 20,
-    show_default="1MiB",
+    default="1MiB",
+    show_default=True,
     help="With --rebatch: the size of a batch before compression.",
 )
 @options.leader_epoch

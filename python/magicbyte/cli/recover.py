@@ -12,7 +12,7 @@ from magicbyte.cli.exits import CLEAN, PROBLEMS
 __all__ = ["recover"]
 
 
-@click.command()
+@click.command(short_help="Make damaged partitions ones that a broker opens.")
 @click.argument("source", metavar="SRC", type=click.Path(exists=True, file_okay=False))
 @click.argument("out", metavar="[OUT]", type=click.Path(), required=False)
 @click.option(
