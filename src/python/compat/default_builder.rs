@@ -137,16 +137,19 @@ impl DefaultBuilder {
 
 #[pymethods]
 impl DefaultBuilder {
+    /// The producer's id, -1 for none.
     #[getter]
     fn producer_id(&self, py: Python<'_>) -> i64 {
         self.lock(py).producer_id
     }
 
+    /// The producer's epoch, -1 for none.
     #[getter]
     fn producer_epoch(&self, py: Python<'_>) -> i16 {
         self.lock(py).producer_epoch
     }
 
+    /// The first record's sequence number, -1 for none.
     #[getter]
     fn base_sequence(&self, py: Python<'_>) -> i32 {
         self.lock(py).base_sequence
@@ -274,6 +277,7 @@ impl AiokafkaDefaultBuilder {
         .add_subclass(Self))
     }
 
+    /// Sets the producer's id, epoch and first sequence.
     fn set_producer_state(slf: PyRef<'_, Self>, producer_id: i64, producer_epoch: i16, base_sequence: i32) {
         slf.as_super().set_producer(slf.py(), producer_id, producer_epoch, base_sequence);
     }
@@ -367,6 +371,7 @@ impl KafkaPythonDefaultBuilder {
         .add_subclass(Self))
     }
 
+    /// Sets the producer's id, epoch and first sequence; AssertionError for what Kafka does not combine.
     fn set_producer_state(
         slf: PyRef<'_, Self>,
         producer_id: i64,
@@ -390,6 +395,7 @@ impl KafkaPythonDefaultBuilder {
         Ok(())
     }
 
+    /// Bytes of a batch without records: 61.
     #[staticmethod]
     fn header_size_in_bytes() -> usize {
         RECORD_BATCH_OVERHEAD

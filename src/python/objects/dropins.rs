@@ -32,8 +32,8 @@ pub(in super::super) trait RecordType: 'static {
     const NAME: &'static CStr;
     const DOC: &'static CStr;
     const FIELDS: &'static [Field];
-    /// A method without arguments.
-    const METHOD: Option<(&'static CStr, Getter)> = None;
+    /// A method without arguments, and its docstring.
+    const METHOD: Option<(&'static CStr, Getter, &'static CStr)> = None;
     /// Makes an object when Python code calls the type; by default it cannot.
     const NEW: Option<Constructor> = None;
 
@@ -117,7 +117,7 @@ unsafe extern "C" fn record_method<T: RecordType>(
 ) -> *mut ffi::PyObject {
     match T::METHOD {
         // SAFETY: CPython passes a record.
-        Some((_, work)) => unsafe { safely(slf, work) },
+        Some((_, work, _)) => unsafe { safely(slf, work) },
         None => ptr::null_mut(),
     }
 }
@@ -167,8 +167,8 @@ const RECEIPT_NUMBERS: usize = 4;
 pub(in super::super) trait ReceiptType: 'static {
     const NAME: &'static CStr;
     const DOC: &'static CStr;
-    /// Which number each attribute is; None where there is none such.
-    const FIELDS: &'static [(&'static CStr, usize)];
+    /// Which number each attribute is, None where there is none such, and its docstring.
+    const FIELDS: &'static [(&'static CStr, usize, &'static CStr)];
     const NEW: Constructor;
 
     fn kind() -> &'static Kind;
@@ -229,11 +229,11 @@ unsafe extern "C" fn receipt_new<T: ReceiptType>(
 
 /// Makes a type of receipts. Its tables are given to CPython for good.
 pub(in super::super) fn receipt_type<T: ReceiptType>(py: Python<'_>) -> PyResult<Py<PyType>> {
-    let getter = |&(name, index): &(&'static CStr, usize)| ffi::PyGetSetDef {
+    let getter = |&(name, index, doc): &(&'static CStr, usize, &'static CStr)| ffi::PyGetSetDef {
         name: name.as_ptr(),
         get: Some(receipt_get),
         set: None,
-        doc: ptr::null(),
+        doc: doc.as_ptr(),
         closure: ptr::without_provenance_mut(index),
     };
     let mut getters: Vec<_> = T::FIELDS.iter().map(getter).collect();
@@ -281,12 +281,12 @@ pub(in super::super) fn record_type<T: RecordType>(py: Python<'_>) -> PyResult<P
         slot(ffi::Py_tp_getset, Box::leak(getters.into_boxed_slice()).as_mut_ptr().cast()),
         slot(ffi::Py_tp_doc, T::DOC.as_ptr() as *mut c_void),
     ];
-    if let Some((name, _)) = T::METHOD {
+    if let Some((name, _, doc)) = T::METHOD {
         let method = ffi::PyMethodDef {
             ml_name: name.as_ptr(),
             ml_meth: ffi::PyMethodDefPointer { PyCFunction: record_method::<T> },
             ml_flags: ffi::METH_NOARGS,
-            ml_doc: ptr::null(),
+            ml_doc: doc.as_ptr(),
         };
         let methods = Box::leak(Box::new([method, ffi::PyMethodDef::zeroed()]));
         slots.push(slot(ffi::Py_tp_methods, methods.as_mut_ptr().cast()));
