@@ -17,7 +17,7 @@ help:
 	@echo "make test     everything CI runs: lint, Rust, Python, Spark, then Kafka's own classes and a real broker"
 	@echo "make browser  install Chromium, which a test opens pages in, if it is missing (Debian, as root)"
 	@echo "make corpus   tests/corpus anew, with Kafka's verdicts"
-	@echo "make lint     rustfmt, clippy, ruff, mypy, stubtest"
+	@echo "make lint     rustfmt, clippy, rustdoc, ruff, mypy, stubtest"
 	@echo "make format   rustfmt and ruff, in place"
 	@echo "make fuzz     each fuzz target for SECONDS=60, or one: make fuzz TARGET=salvage SECONDS=600"
 	@echo "make bench    speed against the peers on the same bytes; writes docs/benchmarks.md (QUICK=1: 5 minutes)"
@@ -114,6 +114,7 @@ lint: $(VENV)/built
 	cargo fmt --check --manifest-path benches/peers/rust/Cargo.toml
 	cargo clippy --quiet --profile $(PROFILE) --all-targets --features arrow,serde -- -D warnings
 	cargo clippy --quiet --profile $(PROFILE) --features python -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --features arrow,serde
 	$(BIN)/ruff check python tests/python tests/interop benches examples
 	$(BIN)/ruff format --check python tests/python tests/interop benches examples
 	$(BIN)/mypy --strict python

@@ -1,13 +1,16 @@
 //! Building batches of every magic, with what Kafka forbids refused (`MemoryRecordsBuilder`).
 
+mod options;
+
 use crate::batches::Batch;
 use crate::compression::{Compression, Compressor};
 use crate::error::{Error, ErrorKind, Result};
 use crate::legacy::{MessageSetBuilder, set_overhead};
 use crate::record::{
-    BatchBuilder, BatchHeader, CONTROL, ControlRecord, ControlType, DELETE_HORIZON, Header, HeaderFields,
-    LOG_APPEND_TIME, RECORD_BATCH_OVERHEAD, Record, TRANSACTIONAL, offset_between, sequence_of,
+    BatchBuilder, BatchHeader, ControlRecord, ControlType, DELETE_HORIZON, Header, HeaderFields,
+    RECORD_BATCH_OVERHEAD, Record, offset_between, sequence_of,
 };
+use options::Options;
 
 /// No producer id, epoch, sequence or leader epoch; no timestamp.
 const NONE: i8 = -1;
@@ -53,21 +56,6 @@ pub struct RecordsBuilder {
     compression_ratio: f32,
 }
 
-/// What the caller set.
-#[derive(Clone, Debug)]
-struct Options {
-    base_offset: Option<i64>,
-    partition_leader_epoch: i32,
-    append_time: Option<i64>,
-    delete_horizon_ms: Option<i64>,
-    producer_id: i64,
-    producer_epoch: i16,
-    base_sequence: i32,
-    transactional: bool,
-    control: bool,
-    max_size: usize,
-}
-
 /// The records of the batch so far.
 #[derive(Debug)]
 enum Growing {
@@ -106,75 +94,6 @@ impl RecordsBuilder {
     fn new(magic: i8, codec: Compression, records: Growing) -> Self {
         let options = Options::default();
         Self { magic, codec, level: None, options, compressor: None, records, compression_ratio: 1.0 }
-    }
-
-    /// The codec's level, of [`Compression::levels`]; Kafka's default unless set.
-    #[must_use]
-    pub fn level(mut self, level: i32) -> Self {
-        self.level = Some(level);
-        self
-    }
-
-    /// Offset of the next batch, if it begins before its first record.
-    #[must_use]
-    pub fn base_offset(mut self, offset: i64) -> Self {
-        self.options.base_offset = Some(offset);
-        self
-    }
-
-    /// An idempotent producer's id, epoch and the sequence number of the next batch's first record
-    /// (-1 in control batches). Magic 2 only.
-    #[must_use]
-    pub fn producer(mut self, id: i64, epoch: i16, base_sequence: i32) -> Self {
-        self.options.producer_id = id;
-        self.options.producer_epoch = epoch;
-        self.options.base_sequence = base_sequence;
-        self
-    }
-
-    /// The batch belongs to a transaction of its producer. Magic 2 only.
-    #[must_use]
-    pub fn transactional(mut self) -> Self {
-        self.options.transactional = true;
-        self
-    }
-
-    /// The batch holds control records: see [`append_control`](Self::append_control). Magic 2 only.
-    #[must_use]
-    pub fn control(mut self) -> Self {
-        self.options.control = true;
-        self
-    }
-
-    /// Epoch of the leader that appends the batch. Magic 2 only: the others have no such field, and
-    /// leave it out.
-    #[must_use]
-    pub fn partition_leader_epoch(mut self, epoch: i32) -> Self {
-        self.options.partition_leader_epoch = epoch;
-        self
-    }
-
-    /// When (ms) the cleaner may drop tombstones or the marker; becomes the base timestamp. Magic 2 only.
-    #[must_use]
-    pub fn delete_horizon_ms(mut self, time: i64) -> Self {
-        self.options.delete_horizon_ms = Some(time);
-        self
-    }
-
-    /// The broker's time (ms) stands for every record's own (`LogAppendTime`). Magic 2 keeps the records' own
-    /// beneath it; magic 0 has no timestamps.
-    #[must_use]
-    pub fn log_append_time(mut self, time: i64) -> Self {
-        self.options.append_time = Some(time);
-        self
-    }
-
-    /// The most bytes a batch may have, 2^31-1 unless set. A compressed one is judged by the
-    /// estimate, which a hard-to-compress last record can pass.
-    #[must_use]
-    pub fn max_size_in_bytes(mut self, size: usize) -> Self {
-        self.options.max_size = size.min(i32::MAX as usize);
-        self
     }
 
     /// Begins a batch as a leader writes it anew: with the producer and transaction of `like`, and nothing of a
@@ -360,33 +279,6 @@ impl RecordsBuilder {
             Growing::Legacy(set) => set.start(base_offset, self.options.append_time),
         }
         Ok(())
-    }
-
-    /// What `MemoryRecordsBuilder` refuses in its constructor and in `validateProducerState`.
-    fn check_options(&self) -> Result<()> {
-        let Options { producer_id, producer_epoch, base_sequence, .. } = self.options;
-        let has_producer = producer_id != i64::from(NONE);
-        let forbid = |condition: bool, why| match condition {
-            true => Err(Error::new(ErrorKind::InvalidOptions(why))),
-            false => Ok(()),
-        };
-        if self.magic < 2 {
-            forbid(self.options.transactional, "transactions need magic 2")?;
-            forbid(self.options.control, "control batches need magic 2")?;
-            forbid(self.options.delete_horizon_ms.is_some(), "a delete horizon needs magic 2")?;
-            forbid(has_producer, "a producer id needs magic 2")?;
-            if self.codec == Compression::Zstd {
-                return Err(ErrorKind::UnsupportedCompression("zstd needs magic 2").into());
-            }
-        }
-        forbid(self.options.transactional && !has_producer, "a transactional batch needs a producer id")?;
-        if has_producer {
-            forbid(producer_epoch == i16::from(NONE), "a producer id needs a producer epoch")?;
-            forbid(base_sequence < 0 && !self.options.control, "a producer id needs a base sequence")?;
-        }
-        let negative = |time: Option<i64>| time.is_some_and(|time| time < 0);
-        forbid(negative(self.options.delete_horizon_ms), "the delete horizon is negative")?;
-        forbid(negative(self.options.append_time), "the log append time is negative")
     }
 
     /// Finds now what [`append`](Self::append) and [`build`](Self::build) would refuse about the
@@ -577,47 +469,6 @@ impl RecordsBuilder {
     #[cold]
     fn at_next(&self, error: Error) -> Error {
         error.at_record(self.record_count())
-    }
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            base_offset: None,
-            partition_leader_epoch: NONE.into(),
-            append_time: None,
-            delete_horizon_ms: None,
-            producer_id: NONE.into(),
-            producer_epoch: NONE.into(),
-            base_sequence: NONE.into(),
-            transactional: false,
-            control: false,
-            max_size: i32::MAX as usize,
-        }
-    }
-}
-
-impl Options {
-    fn header(&self, batch: &BatchBuilder) -> BatchHeader {
-        let records = batch.header();
-        BatchHeader {
-            partition_leader_epoch: self.partition_leader_epoch,
-            attributes: self.attributes(),
-            max_timestamp: self.append_time.unwrap_or(records.max_timestamp),
-            producer_id: self.producer_id,
-            producer_epoch: self.producer_epoch,
-            base_sequence: self.base_sequence,
-            ..records
-        }
-    }
-
-    /// All but the codec.
-    fn attributes(&self) -> i16 {
-        let flag = |set: bool, bit: u8| if set { i16::from(bit) } else { 0 };
-        flag(self.append_time.is_some(), LOG_APPEND_TIME)
-            | flag(self.transactional, TRANSACTIONAL)
-            | flag(self.control, CONTROL)
-            | flag(self.delete_horizon_ms.is_some(), DELETE_HORIZON)
     }
 }
 

@@ -535,10 +535,15 @@ def set_max_timestamp(data: Buffer, timestamp_type: int, max_timestamp: int) -> 
 
 @final
 class PartitionLogCore:
+    """A partition's directory."""
+
     def __new__(cls, path: str) -> Self: ...
-    def listing(self) -> str: ...
-    def verify(self, isolation_level: str) -> str: ...
-    def offset_for_timestamp(self, timestamp: int) -> int | None: ...
+    def listing(self) -> str:
+        """What is in the directory, as JSON."""
+    def verify(self, isolation_level: str) -> str:
+        """Decodes everything and accounts for every byte; JSON."""
+    def offset_for_timestamp(self, timestamp: int) -> int | None:
+        """The first offset whose record has this timestamp (ms) or a later one."""
     def to_arrow(
         self,
         columns: Sequence[str] | None,
@@ -553,7 +558,8 @@ class PartitionLogCore:
         check_crcs: bool,
         max_decompressed_bytes: int,
         skip_damage: bool,
-    ) -> ArrowStream: ...
+    ) -> ArrowStream:
+        """The data records that are asked for as columns."""
     def batches(
         self,
         *,
@@ -564,7 +570,8 @@ class PartitionLogCore:
         check_crcs: bool,
         max_decompressed_bytes: int,
         skip_damage: bool,
-    ) -> LogBatchesCore: ...
+    ) -> LogBatchesCore:
+        """The batches that hold what is asked for."""
 
 @final
 class LogBatchesCore:
@@ -572,9 +579,11 @@ class LogBatchesCore:
 
     def __iter__(self) -> Self: ...
     def __next__(self) -> tuple[RecordBatch | LegacyBatch, str, int, int, bool]: ...
-    def problems(self) -> str: ...
+    def problems(self) -> str:
+        """What was left out so far, as JSON."""
     @property
-    def end_offset(self) -> int: ...
+    def end_offset(self) -> int:
+        """Nothing is read from this offset on: what was asked for, or the last stable offset."""
 
 @final
 class RescuerCore:
@@ -678,7 +687,8 @@ class ArrowBatch:
     """One Arrow record batch; `pyarrow.record_batch(batch)` takes it without a copy."""
 
     @property
-    def num_rows(self) -> int: ...
+    def num_rows(self) -> int:
+        """How many rows it has."""
     def __len__(self) -> int: ...
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
@@ -700,18 +710,24 @@ class ChunkDecoder:
         fail_fast: bool = False,
     ) -> Self: ...
     @property
-    def bytes_read(self) -> int: ...
+    def bytes_read(self) -> int:
+        """How far the chunk was read, in bytes."""
     def __iter__(self) -> Self: ...
     def __next__(self) -> ArrowBatch: ...
-    def take_batches(self) -> ArrowBatch | None: ...
-    def take_problems(self) -> ArrowBatch | None: ...
-    def result(self) -> str: ...
+    def take_batches(self) -> ArrowBatch | None:
+        """Rows of the table `batches` since the last call, or None."""
+    def take_problems(self) -> ArrowBatch | None:
+        """Rows of the table `problems` since the last call, or None."""
+    def result(self) -> str:
+        """The accounts of the chunk, complete once the iterator is at its end."""
 
 def arrow_schema(table: str, columns: Sequence[str] | None = None) -> ArrowSchema:
     """The Arrow schema of `records` (with these columns), `batches` or `problems`."""
 
 @final
 class ArrowSchema:
+    """An Arrow schema."""
+
     def __arrow_c_schema__(self) -> object: ...
 
 def begin_partition(target: str | PathLike[str]) -> Path:
@@ -865,13 +881,17 @@ class DefaultRecordMetadata:
 
     def __new__(cls, offset: int, size: int, timestamp: int) -> Self: ...
     @property
-    def offset(self) -> int: ...
+    def offset(self) -> int:
+        """The offset that was given."""
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Bytes of the record with its length field."""
     @property
-    def timestamp(self) -> int: ...
+    def timestamp(self) -> int:
+        """Milliseconds since 1970, as stored."""
     @property
-    def crc(self) -> None: ...
+    def crc(self) -> None:
+        """None: magic 2 has one for the batch."""
 
 @final
 class LegacyRecordMetadata:
@@ -879,13 +899,17 @@ class LegacyRecordMetadata:
 
     def __new__(cls, offset: int, crc: int, size: int, timestamp: int) -> Self: ...
     @property
-    def offset(self) -> int: ...
+    def offset(self) -> int:
+        """The offset that was given."""
     @property
-    def crc(self) -> int: ...
+    def crc(self) -> int:
+        """The message's CRC-32."""
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Bytes of the message with offset and size."""
     @property
-    def timestamp(self) -> int: ...
+    def timestamp(self) -> int:
+        """Milliseconds since 1970, as stored; -1 in magic 0."""
 
 @final
 class AiokafkaDefaultRecord:
@@ -901,19 +925,26 @@ class AiokafkaDefaultRecord:
         headers: list[tuple[str, bytes | None]],
     ) -> Self: ...
     @property
-    def offset(self) -> int: ...
+    def offset(self) -> int:
+        """Absolute offset in the partition."""
     @property
-    def timestamp(self) -> int: ...
+    def timestamp(self) -> int:
+        """Milliseconds since 1970; -1 for none."""
     @property
-    def timestamp_type(self) -> int: ...
+    def timestamp_type(self) -> int:
+        """0 for CreateTime, 1 for LogAppendTime."""
     @property
-    def key(self) -> bytes | None: ...
+    def key(self) -> bytes | None:
+        """The key, copied; None for null."""
     @property
-    def value(self) -> bytes | None: ...
+    def value(self) -> bytes | None:
+        """The value, copied; None for null."""
     @property
-    def headers(self) -> list[tuple[str, bytes | None]]: ...
+    def headers(self) -> list[tuple[str, bytes | None]]:
+        """The headers in order, duplicates kept: (str, bytes or None)."""
     @property
-    def checksum(self) -> None: ...
+    def checksum(self) -> None:
+        """None: magic 2 has one for the batch."""
 
 @final
 class AiokafkaLegacyRecord:
@@ -923,95 +954,134 @@ class AiokafkaLegacyRecord:
         cls, offset: int, timestamp: int, attributes: int, key: bytes | None, value: bytes | None, crc: int
     ) -> Self: ...
     @property
-    def offset(self) -> int: ...
+    def offset(self) -> int:
+        """Absolute offset in the partition."""
     @property
-    def timestamp(self) -> int | None: ...
+    def timestamp(self) -> int | None:
+        """Milliseconds since 1970, or None."""
     @property
-    def timestamp_type(self) -> Literal[0, 1] | None: ...
+    def timestamp_type(self) -> Literal[0, 1] | None:
+        """0, 1, or None without timestamp."""
     @property
-    def key(self) -> bytes | None: ...
+    def key(self) -> bytes | None:
+        """The key, copied; None for null."""
     @property
-    def value(self) -> bytes | None: ...
+    def value(self) -> bytes | None:
+        """The value, copied; None for null."""
     @property
-    def headers(self) -> list[tuple[str, bytes | None]]: ...
+    def headers(self) -> list[tuple[str, bytes | None]]:
+        """An empty list: there were none before magic 2."""
     @property
-    def checksum(self) -> int: ...
+    def checksum(self) -> int:
+        """The message's stored CRC-32."""
 
 @final
 class KafkaPythonDefaultRecord:
     """A record of magic 2; key, value and headers are copied when asked for. Batches make it."""
 
     @property
-    def offset(self) -> int: ...
+    def offset(self) -> int:
+        """Absolute offset in the partition."""
     @property
-    def timestamp(self) -> int: ...
+    def timestamp(self) -> int:
+        """Milliseconds since 1970; -1 for none."""
     @property
-    def timestamp_type(self) -> int: ...
+    def timestamp_type(self) -> int:
+        """0 for CreateTime, 1 for LogAppendTime."""
     @property
-    def key(self) -> bytes | None: ...
+    def key(self) -> bytes | None:
+        """The key, copied; None for null."""
     @property
-    def value(self) -> bytes | None: ...
+    def value(self) -> bytes | None:
+        """The value, copied; None for null."""
     @property
-    def headers(self) -> list[tuple[str, bytes | None]]: ...
+    def headers(self) -> list[tuple[str, bytes | None]]:
+        """The headers in order, duplicates kept: (str, bytes or None)."""
     @property
-    def checksum(self) -> None: ...
+    def checksum(self) -> None:
+        """None: magic 2 has one for the batch."""
     @property
-    def size_in_bytes(self) -> int: ...
-    def validate_crc(self) -> bool: ...
+    def size_in_bytes(self) -> int:
+        """Bytes of the record behind its length field."""
+    def validate_crc(self) -> bool:
+        """True: magic 2 has a checksum for the batch only."""
 
 @final
 class KafkaPythonControlRecord:
     """A record of a control batch. Batches make it."""
 
     @property
-    def offset(self) -> int: ...
+    def offset(self) -> int:
+        """Absolute offset in the partition."""
     @property
-    def timestamp(self) -> int: ...
+    def timestamp(self) -> int:
+        """Milliseconds since 1970; -1 for none."""
     @property
-    def timestamp_type(self) -> int: ...
+    def timestamp_type(self) -> int:
+        """0 for CreateTime, 1 for LogAppendTime."""
     @property
-    def key(self) -> bytes | None: ...
+    def key(self) -> bytes | None:
+        """The key, copied; None for null."""
     @property
-    def value(self) -> bytes | None: ...
+    def value(self) -> bytes | None:
+        """The value, copied; None for null."""
     @property
-    def headers(self) -> list[tuple[str, bytes | None]]: ...
+    def headers(self) -> list[tuple[str, bytes | None]]:
+        """The headers in order, duplicates kept: (str, bytes or None)."""
     @property
-    def checksum(self) -> None: ...
+    def checksum(self) -> None:
+        """None: magic 2 has one for the batch."""
     @property
-    def size_in_bytes(self) -> int: ...
+    def size_in_bytes(self) -> int:
+        """Bytes of the record behind its length field."""
     @property
-    def version(self) -> int: ...
+    def version(self) -> int:
+        """The version in the key."""
     @property
-    def type(self) -> int: ...
+    def type(self) -> int:
+        """0 for an abort marker, 1 for a commit marker."""
     @property
-    def abort(self) -> bool: ...
+    def abort(self) -> bool:
+        """Whether it is an abort marker."""
     @property
-    def commit(self) -> bool: ...
-    def validate_crc(self) -> bool: ...
+    def commit(self) -> bool:
+        """Whether it is a commit marker."""
+    def validate_crc(self) -> bool:
+        """True: magic 2 has a checksum for the batch only."""
 
 @final
 class KafkaPythonLegacyRecord:
     """A message of magic 0 or 1; key and value are copied when asked for. Batches make it."""
 
     @property
-    def offset(self) -> int: ...
+    def offset(self) -> int:
+        """Absolute offset in the partition."""
     @property
-    def timestamp(self) -> int | None: ...
+    def timestamp(self) -> int | None:
+        """Milliseconds since 1970; None in magic 0."""
     @property
-    def timestamp_type(self) -> Literal[0, 1] | None: ...
+    def timestamp_type(self) -> Literal[0, 1] | None:
+        """0, 1, or None in magic 0."""
     @property
-    def key(self) -> bytes | None: ...
+    def key(self) -> bytes | None:
+        """The key, copied; None for null."""
     @property
-    def value(self) -> bytes | None: ...
+    def value(self) -> bytes | None:
+        """The value, copied; None for null."""
     @property
-    def headers(self) -> list[tuple[str, bytes | None]]: ...
+    def headers(self) -> list[tuple[str, bytes | None]]:
+        """An empty list: there were none before magic 2."""
     @property
-    def checksum(self) -> int: ...
+    def checksum(self) -> int:
+        """The message's stored CRC-32."""
     @property
-    def magic(self) -> int: ...
+    def magic(self) -> int:
+        """0 or 1."""
     @property
-    def size_in_bytes(self) -> int: ...
-    def validate_crc(self) -> bool: ...
+    def size_in_bytes(self) -> int:
+        """Bytes of the message with offset and size."""
+    def validate_crc(self) -> bool:
+        """Whether the message's own CRC-32 holds."""
 
 @disjoint_base
 class _MemoryRecords:
@@ -1058,11 +1128,14 @@ class _DefaultRecordBatch:
     CODEC_LZ4: ClassVar[int]
     CODEC_ZSTD: ClassVar[int]
     @property
-    def base_offset(self) -> int: ...
+    def base_offset(self) -> int:
+        """Offset that the deltas of the records count from."""
     @property
-    def magic(self) -> int: ...
+    def magic(self) -> int:
+        """The magic byte, signed."""
     @property
-    def crc(self) -> int: ...
+    def crc(self) -> int:
+        """The stored CRC-32C; `validate_crc` compares it."""
     @property
     def attributes(self) -> int:
         """All 16 bits, signed."""
@@ -1073,22 +1146,29 @@ class _DefaultRecordBatch:
     def timestamp_type(self) -> Literal[0, 1]:
         """0 for CreateTime, 1 for LogAppendTime."""
     @property
-    def is_transactional(self) -> bool: ...
+    def is_transactional(self) -> bool:
+        """Whether the batch belongs to a transaction."""
     @property
-    def is_control_batch(self) -> bool: ...
+    def is_control_batch(self) -> bool:
+        """Whether the batch holds control records."""
     @property
-    def last_offset_delta(self) -> int: ...
+    def last_offset_delta(self) -> int:
+        """From the base offset to the last offset (inclusive)."""
     @property
     def first_timestamp(self) -> int:
         """The timestamp (ms) that the records' deltas count from."""
     @property
-    def max_timestamp(self) -> int: ...
+    def max_timestamp(self) -> int:
+        """The largest timestamp, in ms since 1970; -1 for none."""
     @property
-    def producer_id(self) -> int: ...
+    def producer_id(self) -> int:
+        """The producer's id, -1 for none."""
     @property
-    def producer_epoch(self) -> int: ...
+    def producer_epoch(self) -> int:
+        """The producer's epoch, -1 for none."""
     @property
-    def base_sequence(self) -> int: ...
+    def base_sequence(self) -> int:
+        """The first record's sequence number, -1 for none."""
     @property
     def next_offset(self) -> int:
         """One behind the last offset, which outlives compaction."""
@@ -1123,13 +1203,16 @@ class KafkaPythonDefaultRecordBatch(_DefaultRecordBatch):
     def size_in_bytes(self) -> int:
         """What the length field says, with offset and length."""
     @property
-    def leader_epoch(self) -> int: ...
+    def leader_epoch(self) -> int:
+        """Epoch of the leader that appended the batch, -1 for none."""
     @property
     def last_offset(self) -> int:
         """Offset of the last record that was ever in the batch (inclusive)."""
-    def has_producer_id(self) -> bool: ...
+    def has_producer_id(self) -> bool:
+        """Whether a producer id is set: above -1."""
     @property
-    def has_sequence(self) -> bool: ...
+    def has_sequence(self) -> bool:
+        """Whether a base sequence is set: not -1."""
     @property
     def last_sequence(self) -> int:
         """The last record's sequence number, -1 for none; after 2**31 - 1 comes 0."""
@@ -1184,24 +1267,31 @@ class KafkaPythonLegacyRecordBatch(_LegacyRecordBatch):
     def base_offset(self) -> int:
         """The message's own offset: for a wrapper the last one inside."""
     @property
-    def size_in_bytes(self) -> int: ...
+    def size_in_bytes(self) -> int:
+        """Bytes of the message with offset and size."""
     @property
-    def timestamp_type(self) -> Literal[0, 1] | None: ...
+    def timestamp_type(self) -> Literal[0, 1] | None:
+        """0 for CreateTime, 1 for LogAppendTime, None in magic 0."""
     @property
-    def compression_type(self) -> int: ...
+    def compression_type(self) -> int:
+        """The codec's number, 0 to 7."""
     @property
-    def magic(self) -> int: ...
+    def magic(self) -> int:
+        """0 or 1."""
 
 @disjoint_base
 class _DefaultRecordBatchBuilder:
     """Builds one batch of magic 2, whose base offset is 0: the broker moves it."""
 
     @property
-    def producer_id(self) -> int: ...
+    def producer_id(self) -> int:
+        """The producer's id, -1 for none."""
     @property
-    def producer_epoch(self) -> int: ...
+    def producer_epoch(self) -> int:
+        """The producer's epoch, -1 for none."""
     @property
-    def base_sequence(self) -> int: ...
+    def base_sequence(self) -> int:
+        """The first record's sequence number, -1 for none."""
     def append(
         self,
         offset: int,
@@ -1236,7 +1326,8 @@ class AiokafkaDefaultRecordBatchBuilder(_DefaultRecordBatchBuilder):
         base_sequence: int,
         batch_size: int,
     ) -> Self: ...
-    def set_producer_state(self, producer_id: int, producer_epoch: int, base_sequence: int) -> None: ...
+    def set_producer_state(self, producer_id: int, producer_epoch: int, base_sequence: int) -> None:
+        """Sets the producer's id, epoch and first sequence."""
     def size_in_bytes(
         self,
         offset: int,
@@ -1281,7 +1372,8 @@ class KafkaPythonDefaultRecordBatchBuilder(_DefaultRecordBatchBuilder):
     ) -> None:
         """Raises AssertionError for what Kafka does not combine."""
     @staticmethod
-    def header_size_in_bytes() -> int: ...
+    def header_size_in_bytes() -> int:
+        """Bytes of a batch without records: 61."""
     @staticmethod
     def size_in_bytes(
         offset_delta: int,

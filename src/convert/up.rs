@@ -16,7 +16,7 @@ impl Converter {
     ///
     /// # Errors
     /// [`ErrorKind::CrcMismatch`](crate::ErrorKind::CrcMismatch), also of a message inside, what
-    /// [`LegacyBatch::records`] refuses,
+    /// [`LegacyBatch::records`](crate::LegacyBatch::records) refuses,
     /// [`ErrorKind::OffsetOutOfRange`](crate::ErrorKind::OffsetOutOfRange) for offsets inside that
     /// do not rise or are more than 2^31-1 apart.
     pub fn up_convert(&mut self, batch: &Batch<'_>, out: &mut Vec<u8>) -> Result<()> {

@@ -181,6 +181,9 @@ unsafe fn arguments<'a, 'py>(
     Ok(arguments)
 }
 
+/// # Safety
+/// As CPython calls a METH_FASTCALL | METH_KEYWORDS method: Attached; the descriptor has checked that `slf` is a
+/// `RecordsBuilder`; the caller keeps it, the `args` and the tuple `keywords`, which may be null.
 unsafe extern "C" fn builder_append(
     slf: *mut ffi::PyObject,
     args: *const *mut ffi::PyObject,

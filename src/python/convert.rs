@@ -35,6 +35,16 @@ impl PyConverter {
         let (out, result) = done.map_err(|e| to_py(py, &e))?;
         Ok((PyBytes::new(py, &out), result))
     }
+
+    /// As [`convert`](Self::convert), of which nothing comes but bytes.
+    fn rewrite<'py>(
+        &self,
+        py: Python<'py>,
+        data: &Bound<'_, PyAny>,
+        work: impl FnOnce(&mut Converter, &[u8], &mut Vec<u8>) -> Result<()> + Send,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        self.convert(py, data, work).map(|(out, ())| out)
+    }
 }
 
 /// Calls `work` for each of the whole batches that `data` consists of.
@@ -80,9 +90,7 @@ impl PyConverter {
 
     /// Every batch as magic 2.
     fn up_convert<'py>(&self, py: Python<'py>, data: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-        let done = self
-            .convert(py, data, |converter, data, out| each(data, |batch| converter.up_convert(&batch, out)));
-        done.map(|(out, ())| out)
+        self.rewrite(py, data, |converter, data, out| each(data, |batch| converter.up_convert(&batch, out)))
     }
 
     /// Every batch as magic 0 or 1, and what that loses.
@@ -105,14 +113,12 @@ impl PyConverter {
 
     /// Every batch with the converter's codec.
     fn recompress<'py>(&self, py: Python<'py>, data: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-        let done = self
-            .convert(py, data, |converter, data, out| each(data, |batch| converter.recompress(&batch, out)));
-        done.map(|(out, ())| out)
+        self.rewrite(py, data, |converter, data, out| each(data, |batch| converter.recompress(&batch, out)))
     }
 
     /// All batches as one.
     fn merge<'py>(&self, py: Python<'py>, data: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-        let done = self.convert(py, data, |converter, data, out| {
+        self.rewrite(py, data, |converter, data, out| {
             let mut batches = Vec::new();
             each(data, |batch| match batch {
                 Batch::V2(v2) => {
@@ -122,8 +128,7 @@ impl PyConverter {
                 Batch::Legacy(_) => Err(needs_magic_2(&batch)),
             })?;
             converter.merge(&batches, out)
-        });
-        done.map(|(out, ())| out)
+        })
     }
 
     /// Every batch as several small ones.
@@ -133,13 +138,12 @@ impl PyConverter {
         data: &Bound<'_, PyAny>,
         max_size_in_bytes: usize,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let done = self.convert(py, data, |converter, data, out| {
+        self.rewrite(py, data, |converter, data, out| {
             each(data, |batch| match &batch {
                 Batch::V2(v2) => converter.split(v2, max_size_in_bytes, out),
                 Batch::Legacy(_) => Err(needs_magic_2(&batch)),
             })
-        });
-        done.map(|(out, ())| out)
+        })
     }
 
     /// Records packed tightly into batches of magic 2.
@@ -149,13 +153,12 @@ impl PyConverter {
         data: &Bound<'_, PyAny>,
         max_size_in_bytes: usize,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let done = self.convert(py, data, |converter, data, out| {
+        self.rewrite(py, data, |converter, data, out| {
             let mut rebatcher = Rebatcher::new(std::mem::take(converter), max_size_in_bytes);
             let packed = each(data, |batch| rebatcher.push(&batch, out)).and_then(|()| rebatcher.flush(out));
             *converter = rebatcher.into_converter();
             packed
-        });
-        done.map(|(out, ())| out)
+        })
     }
 
     /// A magic 0 batch with offsets from `base_offset` on.
@@ -165,14 +168,13 @@ impl PyConverter {
         batch: &Bound<'_, PyAny>,
         base_offset: i64,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let done = self.convert(py, batch, |converter, data, out| match Batch::from_frame(data, 0)? {
+        self.rewrite(py, batch, |converter, data, out| match Batch::from_frame(data, 0)? {
             Batch::Legacy(batch) => converter.assign_offsets(&batch, base_offset, out),
             batch @ Batch::V2(_) => {
                 let why = "only magic 0 has offsets to assign one by one";
                 Err(batch.place(ErrorKind::InvalidOptions(why).into()))
             }
-        });
-        done.map(|(out, ())| out)
+        })
     }
 }
 

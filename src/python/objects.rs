@@ -17,6 +17,7 @@
 #![allow(unsafe_code, reason = "types in CPython's C API")]
 
 pub(super) mod dropins;
+mod types;
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_int, c_void};
@@ -30,6 +31,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use super::record::{self, Entry, Failure, IndexedBatch, Slice};
+pub(super) use types::add_types;
 
 #[repr(C)]
 struct RecordObject {
@@ -246,6 +248,8 @@ unsafe fn new_record(
     }
 }
 
+/// # Safety
+/// As CPython calls `tp_iternext`: Attached, with a `RecordIterator` that the caller keeps.
 unsafe extern "C" fn iterator_next(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: Attached, Layout, Holder. Null without an exception is the end.
     unsafe {
@@ -265,6 +269,9 @@ unsafe extern "C" fn iterator_next(slf: *mut ffi::PyObject) -> *mut ffi::PyObjec
     }
 }
 
+/// # Safety
+/// As CPython calls a METH_NOARGS method: Attached; the descriptor has checked that `slf` is a
+/// `RecordIterator`, and the second argument is null.
 unsafe extern "C" fn iterator_length_hint(
     slf: *mut ffi::PyObject,
     _: *mut ffi::PyObject,
@@ -280,6 +287,8 @@ unsafe extern "C" fn iterator_length_hint(
 /// Gives up the holder, then the memory.
 macro_rules! dealloc {
     ($name:ident, $object:ty, $kind:ident) => {
+        /// # Safety
+        /// As CPython calls `tp_dealloc`: Attached, once, with an object of this kind whose count is 0.
         unsafe extern "C" fn $name(slf: *mut ffi::PyObject) {
             // SAFETY: Attached, Layout; CPython calls this once, when the count is 0.
             unsafe {
@@ -293,6 +302,8 @@ dealloc!(record_dealloc, RecordObject, RECORD);
 dealloc!(iterator_dealloc, IteratorObject, ITERATOR);
 dealloc!(exporter_dealloc, ExporterObject, EXPORTER);
 
+/// # Safety
+/// As CPython calls `bf_getbuffer`: Attached, with an exporter that the caller keeps and a `view` to fill.
 unsafe extern "C" fn exporter_getbuffer(
     slf: *mut ffi::PyObject,
     view: *mut ffi::Py_buffer,
@@ -360,6 +371,8 @@ unsafe fn parts<'a>(slf: *mut ffi::PyObject) -> (&'a IndexedBatch, &'a Entry) {
     }
 }
 
+/// # Safety
+/// Attached.
 unsafe fn none() -> *mut ffi::PyObject {
     // SAFETY: None is a static object; the caller gets a reference of its own.
     unsafe {
@@ -372,6 +385,8 @@ unsafe fn none() -> *mut ffi::PyObject {
 /// A getter of an int field.
 macro_rules! int_getter {
     ($name:ident, $field:ident) => {
+        /// # Safety
+        /// As CPython calls a getter: Attached; the descriptor has checked that `slf` is a record, which the caller keeps.
         unsafe extern "C" fn $name(slf: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
             // SAFETY: Attached, Layout, Holder.
             unsafe { ffi::PyLong_FromLongLong(parts(slf).1.$field.into()) }
@@ -385,6 +400,8 @@ int_getter!(get_attributes, attributes);
 /// A getter of a nullable slice: copied into `bytes`, or viewed.
 macro_rules! slice_getters {
     ($copy:ident, $view:ident, $field:ident) => {
+        /// # Safety
+        /// As CPython calls a getter: Attached; the descriptor has checked that `slf` is a record, which the caller keeps.
         unsafe extern "C" fn $copy(slf: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
             // SAFETY: Attached, Layout, Holder; the bytes are copied.
             unsafe {
@@ -398,6 +415,8 @@ macro_rules! slice_getters {
             }
         }
 
+        /// # Safety
+        /// As CPython calls a getter: Attached; the descriptor has checked that `slf` is a record, which the caller keeps.
         unsafe extern "C" fn $view(slf: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
             // SAFETY: Attached, Layout, Holder; the bytes are the holder's.
             unsafe {
@@ -444,6 +463,8 @@ fn guarded(py: Python<'_>, work: impl FnOnce() -> PyResult<Py<PyAny>>) -> *mut f
 
 macro_rules! safe_getter {
     ($name:ident, $work:path) => {
+        /// # Safety
+        /// As CPython calls a getter: Attached; the descriptor has checked that `slf` is a record, which the caller keeps.
         unsafe extern "C" fn $name(slf: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
             // SAFETY: as CPython calls a getter.
             unsafe { safely(slf, |batch, entry| $work(batch, entry)) }
@@ -454,6 +475,9 @@ macro_rules! safe_getter {
 /// A method of one argument.
 macro_rules! safe_method {
     ($name:ident, $work:path) => {
+        /// # Safety
+        /// As CPython calls a METH_O method: Attached; the descriptor has checked that `slf` is a `Record`; the
+        /// caller keeps it and the argument, which is not null.
         unsafe extern "C" fn $name(
             slf: *mut ffi::PyObject,
             argument: *mut ffi::PyObject,
@@ -497,6 +521,8 @@ static SHORTCUTS: [Shortcut; 6] = [
     shortcut(c"timestamp", get_timestamp),
 ];
 
+/// # Safety
+/// As CPython calls `tp_getattro`: Attached, with a `Record` and a name that the caller keeps.
 unsafe extern "C" fn record_getattro(
     slf: *mut ffi::PyObject,
     name: *mut ffi::PyObject,
@@ -523,138 +549,9 @@ unsafe fn get_attribute(
     unsafe { ffi::PyObject_GenericGetAttr(slf, name) }
 }
 
+/// # Safety
+/// As CPython calls `tp_repr`: Attached, with a `Record` that the caller keeps.
 unsafe extern "C" fn record_repr(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: as CPython calls it, which is as it calls a getter.
     unsafe { repr_of(slf, ptr::null_mut()) }
-}
-
-/// A table that CPython keeps pointers into.
-#[repr(transparent)]
-struct Table<T, const N: usize>(UnsafeCell<[T; N]>);
-
-// SAFETY: only CPython reads the tables, after they were made; nobody writes to them.
-unsafe impl<T, const N: usize> Sync for Table<T, N> {}
-
-const fn getter(name: &'static CStr, get: ffi::getter, doc: &'static CStr) -> ffi::PyGetSetDef {
-    ffi::PyGetSetDef {
-        name: name.as_ptr(),
-        get: Some(get),
-        set: None,
-        doc: doc.as_ptr(),
-        closure: ptr::null_mut(),
-    }
-}
-
-static RECORD_GETTERS: Table<ffi::PyGetSetDef, 13> = Table(UnsafeCell::new([
-    getter(c"offset", get_offset, c"Absolute offset in the partition."),
-    getter(c"timestamp", get_timestamp, c"Milliseconds since 1970; -1 for none."),
-    getter(c"timestamp_type", get_timestamp_type, c"Whose clock the timestamp is."),
-    getter(c"key", get_key, c"The key: a read-only memoryview, or None for null."),
-    getter(c"value", get_value, c"The value: a read-only memoryview, or None for null."),
-    getter(c"key_bytes", get_key_bytes, c"The key, copied; None for null."),
-    getter(c"value_bytes", get_value_bytes, c"The value, copied; None for null."),
-    getter(c"headers", get_headers, c"The headers in order: (key, memoryview or None)."),
-    getter(c"headers_raw", get_headers_raw, c"The headers in order, as bytes, copied."),
-    getter(c"sequence", get_sequence, c"The producer's sequence number, -1 for none; None before magic 2."),
-    getter(c"attributes", get_attributes, c"The record's own attributes byte (0 to 255)."),
-    getter(c"control", get_control, c"For a record of a control batch: its type and payload; else None."),
-    ffi::PyGetSetDef { name: ptr::null(), get: None, set: None, doc: ptr::null(), closure: ptr::null_mut() },
-]));
-
-const fn method_of_one(
-    name: &'static CStr,
-    function: ffi::PyCFunction,
-    doc: &'static CStr,
-) -> ffi::PyMethodDef {
-    ffi::PyMethodDef {
-        ml_name: name.as_ptr(),
-        ml_meth: ffi::PyMethodDefPointer { PyCFunction: function },
-        ml_flags: ffi::METH_O,
-        ml_doc: doc.as_ptr(),
-    }
-}
-
-static RECORD_METHODS: Table<ffi::PyMethodDef, 3> = Table(UnsafeCell::new([
-    method_of_one(
-        c"last_header",
-        last_header,
-        c"last_header($self, key, /)\n--\n\nThe last header with this key, or None.",
-    ),
-    method_of_one(
-        c"headers_for",
-        headers_for,
-        c"headers_for($self, key, /)\n--\n\nThe headers with this key, in order.",
-    ),
-    ffi::PyMethodDef::zeroed(),
-]));
-
-static ITERATOR_METHODS: Table<ffi::PyMethodDef, 2> = Table(UnsafeCell::new([
-    ffi::PyMethodDef {
-        ml_name: c"__length_hint__".as_ptr(),
-        ml_meth: ffi::PyMethodDefPointer { PyCFunction: iterator_length_hint },
-        ml_flags: ffi::METH_NOARGS,
-        ml_doc: c"How many records are left.".as_ptr(),
-    },
-    ffi::PyMethodDef::zeroed(),
-]));
-
-fn slot(slot: c_int, pfunc: *mut c_void) -> ffi::PyType_Slot {
-    ffi::PyType_Slot { slot, pfunc }
-}
-
-/// Makes the types and adds those that people see to the module.
-pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let py = module.py();
-    let end = slot(0, ptr::null_mut());
-    for shortcut in SHORTCUTS.iter().chain(&dropins::SHORTCUTS) {
-        // SAFETY: the text ends in a zero. The reference is kept: the name lives as long as the process.
-        let name = unsafe { ffi::PyUnicode_InternFromString(shortcut.text.as_ptr()) };
-        if name.is_null() {
-            return Err(PyErr::fetch(py));
-        }
-        shortcut.name.store(name, Ordering::Relaxed);
-    }
-    let record = RECORD.make(
-        py,
-        c"magicbyte.Record",
-        &mut [
-            slot(ffi::Py_tp_dealloc, record_dealloc as *mut c_void),
-            slot(ffi::Py_tp_repr, record_repr as *mut c_void),
-            slot(ffi::Py_tp_getattro, record_getattro as *mut c_void),
-            slot(ffi::Py_tp_getset, RECORD_GETTERS.0.get().cast()),
-            slot(ffi::Py_tp_methods, RECORD_METHODS.0.get().cast()),
-            slot(
-                ffi::Py_tp_doc,
-                c"One record. Key and value are views that keep the whole batch alive.".as_ptr()
-                    as *mut c_void,
-            ),
-            end,
-        ],
-        false,
-    )?;
-    let iterator = ITERATOR.make(
-        py,
-        c"magicbyte.RecordIterator",
-        &mut [
-            slot(ffi::Py_tp_dealloc, iterator_dealloc as *mut c_void),
-            slot(ffi::Py_tp_iter, ffi::PyObject_SelfIter as *mut c_void),
-            slot(ffi::Py_tp_iternext, iterator_next as *mut c_void),
-            slot(ffi::Py_tp_methods, ITERATOR_METHODS.0.get().cast()),
-            slot(ffi::Py_tp_doc, c"Iterates the records of one batch.".as_ptr() as *mut c_void),
-            end,
-        ],
-        false,
-    )?;
-    EXPORTER.make(
-        py,
-        c"magicbyte._core._Exporter",
-        &mut [
-            slot(ffi::Py_tp_dealloc, exporter_dealloc as *mut c_void),
-            slot(ffi::Py_bf_getbuffer, exporter_getbuffer as *mut c_void),
-            end,
-        ],
-        false,
-    )?;
-    module.add("Record", record)?;
-    module.add("RecordIterator", iterator)
 }

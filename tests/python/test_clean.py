@@ -242,7 +242,7 @@ def test_a_refused_job_leaves_nothing(tmp_path: Path, cli: Cli, monkeypatch: pyt
     assert "nothing is selected" in fails(cli, "redact", source, tmp_path / "out", code=2)
     assert "syntax" in fails(cli, "redact", "--where", "offset = = 1", source, tmp_path / "out", code=2)
     assert "not written in hex" in fails(
-        cli, "redact", "--key", "zz", "--key-form", "hex", source, tmp_path / "out", code=2
+        cli, "redact", "--key", "zz", "--key-format", "hex", source, tmp_path / "out", code=2
     )
 
     def full(*_arguments: object, **_options: object) -> None:
@@ -438,7 +438,7 @@ def test_keys_from_a_file(tmp_path: Path, cli: Cli) -> None:
     keys = tmp_path / "keys"
     keys.write_text("YQ==\n/w==\n")
     printed = cli(
-        "redact", "--engine", "local", "--key-file", keys, "--key-form", "base64", source, tmp_path / "out"
+        "redact", "--engine", "local", "--key-file", keys, "--key-format", "base64", source, tmp_path / "out"
     )
     assert "00000000000000000000.log redacted: 2 records, offsets 0-1" in printed
     assert [r.key_bytes for r in records(tmp_path / "out" / "t-0")] == [b"c"]

@@ -1,4 +1,4 @@
-"""The command line: `magicbyte ingest | verify | dump | stats | completion`.
+"""The command line: `magicbyte COMMAND`, a module a command; `magicbyte --help` lists them.
 
 Exit codes: 0 clean, 1 done and problems were found, 2 usage, 3 could not finish or the sum does not
 add up.

@@ -11,7 +11,7 @@ from magicbyte.cli import engines, options
 __all__ = ["compact"]
 
 
-@click.command()
+@click.command(short_help="Keep the last record of each key, as Kafka's cleaner.")
 @click.argument("source", metavar="SRC", type=click.Path(exists=True, file_okay=False))
 @click.argument("out", metavar="OUT", type=click.Path())
 @click.option(
@@ -27,6 +27,7 @@ __all__ = ["compact"]
     "--min-compaction-lag-ms",
     type=click.IntRange(min=0),
     default=0,
+    show_default=True,
     metavar="MS",
     help="Leave segments alone that have a record younger than this.",
 )
@@ -38,7 +39,7 @@ __all__ = ["compact"]
     metavar="MS",
     help="How long tombstones and the markers of empty transactions stay.",
 )
-@click.option("--now", type=options.TIME, metavar="TIME", help="The time it is; the clock's if not given.")
+@click.option("--now", type=options.TIME, show_default="the clock's", help="The time it is.")
 @click.option(
     "--producer-id-expiration-ms",
     type=click.IntRange(min=1),
@@ -56,15 +57,15 @@ __all__ = ["compact"]
 @click.option(
     "--segment-bytes",
     type=options.BYTES,
-    default=1 << 30,
-    show_default="1GiB",
+    default="1GiB",
+    show_default=True,
     help="Neighbouring segments that are not larger together become one.",
 )
 @click.option(
     "--memory",
     type=options.BYTES,
-    default=128 << 20,
-    show_default="128MiB",
+    default="128MiB",
+    show_default=True,
     help="For the maps of keys; more goes to files beside OUT.",
 )
 @options.topic_ids
@@ -125,8 +126,4 @@ def compact(
     )
     with engines.chosen(f"magicbyte compact {source}", engine, master, conf, threads) as runner:
         found = run([source], out, runner, asked, terminal_progress())
-    if as_json:
-        report.print_json(found)
-    else:
-        report.print_clean(found, out)
-    return report.exit_code(balanced=found["balanced"], problems=found["total"]["problems"])
+    return report.written(found, out, report.print_clean, as_json=as_json)

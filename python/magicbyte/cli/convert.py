@@ -5,13 +5,14 @@ from __future__ import annotations
 import click
 
 from magicbyte.cli import engines, options
+from magicbyte.enums import Compression
 
 __all__ = ["convert"]
 
-_CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+_CODECS = {codec.name.lower(): codec.value for codec in Compression}
 
 
-@click.command()
+@click.command(short_help="Write old segments anew, for a current broker.")
 @click.argument("source", metavar="SRC", type=click.Path(exists=True, file_okay=False))
 @click.argument("out", metavar="OUT", type=click.Path())
 @click.option(
@@ -24,10 +25,15 @@ _CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 @click.option(
     "--compression",
     type=click.Choice(list(_CODECS)),
-    help="The codec to write; each batch's own if not given.",
+    show_default="each batch's own",
+    help="The codec to write.",
 )
 @click.option(
-    "--level", type=int, help="Of the codec: gzip 1 to 9, zstd -131072 to 22; Kafka's default if not given."
+    "--level",
+    type=int,
+    show_default="Kafka's",
+    metavar="LEVEL",
+    help="The codec's: gzip 1 to 9, lz4 1 to 17, zstd -131072 to 22.",
 )
 @click.option(
     "--rebatch", is_flag=True, help="Pack the records of batches that no producer id marks tightly."
@@ -35,8 +41,8 @@ _CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 @click.option(
     "--batch-bytes",
     type=options.BYTES,
-    default=1 << 20,
-    show_default="1MiB",
+    default="1MiB",
+    show_default=True,
     help="With --rebatch: the size of a batch before compression.",
 )
 @options.leader_epoch
@@ -97,8 +103,4 @@ def convert(
     )
     with engines.chosen(f"magicbyte convert {source}", engine, master, conf, threads) as runner:
         found = rewrite([source], out, runner, asked, progress=terminal_progress())
-    if as_json:
-        report.print_json(found)
-    else:
-        report.print_rewrite(found, out)
-    return report.exit_code(balanced=found["balanced"], problems=found["total"]["problems"])
+    return report.written(found, out, report.print_rewrite, as_json=as_json)

@@ -19,7 +19,7 @@ __all__ = ["dump"]
 _VALUE_FORMAT = click.Choice(["utf-8", "hex", "base64"])
 
 
-@click.command()
+@click.command(short_help="Print records, batches, and the files beside segments.")
 @click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(exists=True))
 @click.option(
     "--format",
@@ -30,21 +30,31 @@ _VALUE_FORMAT = click.Choice(["utf-8", "hex", "base64"])
     help="kafka: lines as kafka-dump-log --print-data-log prints them; jsonl: one JSON object a record.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Short for --format jsonl.")
-@click.option("--key-format", type=_VALUE_FORMAT, default="utf-8", show_default=True, help="jsonl: of keys.")
+@click.option(
+    "--key-format",
+    type=_VALUE_FORMAT,
+    default="utf-8",
+    show_default=True,
+    help="jsonl: how keys are written.",
+)
 @click.option(
     "--value-format",
     type=_VALUE_FORMAT,
     default="utf-8",
     show_default=True,
-    help="jsonl: of values and header values; utf-8 shows other bytes as U+FFFD.",
+    help="jsonl: how values and header values are written; utf-8 shows other bytes as U+FFFD.",
 )
-@click.option("--start-offset", type=click.IntRange(min=0), help="First offset.")
-@click.option("--end-offset", type=click.IntRange(min=0), help="The offset behind the last one.")
+@click.option("--start-offset", type=click.IntRange(min=0), metavar="OFFSET", help="First offset.")
+@click.option(
+    "--end-offset", type=click.IntRange(min=0), metavar="OFFSET", help="The offset behind the last one."
+)
 @click.option(
     "--start-timestamp", type=options.TIME, help="First time: ISO 8601, or milliseconds since 1970."
 )
 @click.option("--end-timestamp", type=options.TIME, help="The time behind the last one.")
-@click.option("--max-records", type=click.IntRange(min=0), help="Stop after so many records (or batches).")
+@click.option(
+    "--max-records", type=click.IntRange(min=0), metavar="N", help="Stop after so many records (or batches)."
+)
 @click.option("--no-records", is_flag=True, help="Print batches only.")
 @click.option(
     "--decode",
@@ -60,10 +70,17 @@ _VALUE_FORMAT = click.Choice(["utf-8", "hex", "base64"])
 )
 @click.option("--annotate", is_flag=True, help="Print the bytes of batches, each field with its meaning.")
 @click.option(
-    "--offset", type=click.IntRange(min=0), help="annotate: begin with the batch that holds this offset."
+    "--offset",
+    type=click.IntRange(min=0),
+    metavar="OFFSET",
+    help="annotate: begin with the batch that holds this offset.",
 )
 @click.option(
-    "--limit", type=click.IntRange(min=0), help="annotate: so many batches.  [default: 1 with --offset]"
+    "--limit",
+    type=click.IntRange(min=0),
+    show_default="1 with --offset, else all",
+    metavar="N",
+    help="annotate: so many batches.",
 )
 @options.isolation_level
 @options.max_decompressed_bytes

@@ -22,7 +22,12 @@ def options(command: F) -> F:
         click.option(
             "--conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting; may be given again."
         ),
-        click.option("--master", help="Spark's master: local[*] (the default), spark://..., yarn, k8s://..."),
+        click.option(
+            "--master",
+            show_default="local[*]",
+            metavar="URL",
+            help="Spark's master: local[N], spark://..., yarn, k8s://...",
+        ),
         click.option(
             "--engine",
             type=click.Choice(["spark", "local"]),

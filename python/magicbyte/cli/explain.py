@@ -13,7 +13,7 @@ from magicbyte.cli import engines, options
 __all__ = ["explain"]
 
 
-@click.command()
+@click.command(short_help="Tell what happened: producers, transactions, gaps.")
 @click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(exists=True))
 @click.option(
     "--html",
@@ -22,7 +22,10 @@ __all__ = ["explain"]
     help="Write the story as one HTML page with pictures to this file, too.",
 )
 @click.option(
-    "--now", type=options.TIME, help="The time up to which open transactions age; default: the clock's."
+    "--now",
+    type=options.TIME,
+    show_default="the clock's",
+    help="The time up to which open transactions age.",
 )
 @click.option(
     "--max-transaction-timeout",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["ingest"]
 
 
-@click.command()
+@click.command(short_help="Make Parquet tables, with the proof that nothing is lost.")
 @click.argument("source", metavar="SRC", type=click.Path(exists=True, file_okay=False))
 @click.argument("out", metavar="OUT", type=click.Path())
 @engines.options
@@ -28,9 +28,10 @@ __all__ = ["ingest"]
 @click.option("--overwrite", is_flag=True, help="Replace an earlier output of magicbyte in OUT, at the end.")
 @click.option(
     "--parquet-compression",
-    type=click.Choice(["snappy", "zstd", "lz4", "gzip", "none"]),
+    type=click.Choice(["none", "gzip", "snappy", "lz4", "zstd"]),
     default="snappy",
     show_default=True,
+    help="The codec of the Parquet files.",
 )
 @options.max_decompressed_bytes
 @options.threads

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import click
 
 from magicbyte import _core
-from magicbyte.jobs.progress import format_bytes
 
 __all__ = [
     "BYTES",
@@ -86,8 +85,8 @@ def max_decompressed_bytes(command: F) -> F:
     return click.option(
         "--max-decompressed-bytes",
         type=BYTES,
-        default=_core.DEFAULT_MAX_DECOMPRESSED_BYTES,
-        show_default=format_bytes(_core.DEFAULT_MAX_DECOMPRESSED_BYTES),
+        default=f"{_core.DEFAULT_MAX_DECOMPRESSED_BYTES >> 20}MiB",
+        show_default=True,
         help="Quarantine batches that are larger than this after decompression.",
     )(command)
 
@@ -95,7 +94,11 @@ def max_decompressed_bytes(command: F) -> F:
 def threads(command: F) -> F:
     """`--threads`"""
     return click.option(
-        "--threads", type=click.IntRange(min=1), help="Threads that decode; default: one a core."
+        "--threads",
+        type=click.IntRange(min=1),
+        show_default="one a core",
+        metavar="N",
+        help="Threads that decode.",
     )(command)
 
 
@@ -104,8 +107,8 @@ def segment_bytes(command: F) -> F:
     return click.option(
         "--segment-bytes",
         type=BYTES,
-        default=128 << 20,
-        show_default="128MiB",
+        default="128MiB",
+        show_default=True,
         help="Size at which the next segment begins; a task writes at least one.",
     )(command)
 
@@ -115,7 +118,9 @@ def leader_epoch(command: F) -> F:
     return click.option(
         "--leader-epoch",
         type=click.IntRange(min=-1),
-        help="The leader epoch of every batch written, instead of its own. A broker warns of epochs above"
+        show_default="each batch's own",
+        metavar="EPOCH",
+        help="The leader epoch of every batch written. A broker warns of epochs above"
         " its own: for another cluster give -1, which is none.",
     )(command)
 

@@ -12,7 +12,7 @@ from magicbyte.cli.exits import CLEAN, PROBLEMS
 __all__ = ["recover"]
 
 
-@click.command()
+@click.command(short_help="Make damaged partitions ones that a broker opens.")
 @click.argument("source", metavar="SRC", type=click.Path(exists=True, file_okay=False))
 @click.argument("out", metavar="[OUT]", type=click.Path(), required=False)
 @click.option(
@@ -88,8 +88,4 @@ def recover(
             topic_ids=topic_ids,
         )
         found = recover_job([source], out, runner, asked, mode, progress)
-    if as_json:
-        report.print_json(found)
-    else:
-        report.print_rewrite(found, out)
-    return report.exit_code(balanced=found["balanced"], problems=found["total"]["problems"])
+    return report.written(found, out, report.print_rewrite, as_json=as_json)

@@ -13,14 +13,14 @@ from magicbyte.cli import engines, options
 
 __all__ = ["redact"]
 
-_FORMS: dict[str, Callable[[str], bytes]] = {
-    "text": str.encode,
+_FORMATS: dict[str, Callable[[str], bytes]] = {
+    "utf-8": str.encode,
     "hex": bytes.fromhex,
     "base64": lambda text: base64.b64decode(text, validate=True),
 }
 
 
-@click.command()
+@click.command(short_help="Take out records that must be forgotten.")
 @click.argument("source", metavar="SRC", type=click.Path(exists=True, file_okay=False))
 @click.argument("out", metavar="OUT", type=click.Path())
 @click.option(
@@ -33,13 +33,13 @@ _FORMS: dict[str, Callable[[str], bytes]] = {
     help="Records with one of the keys in this file, a key a line.",
 )
 @click.option(
-    "--key-form",
-    type=click.Choice(list(_FORMS)),
-    default="text",
+    "--key-format",
+    type=click.Choice(list(_FORMATS)),
+    default="utf-8",
     show_default=True,
     help="How keys are written.",
 )
-@click.option("--where", metavar="EXPR", help="Records for which this SQL expression is true; see below.")
+@click.option("--where", metavar="EXPR", help="Records for which this SQL expression is true; see above.")
 @click.option(
     "--tombstones",
     is_flag=True,
@@ -55,7 +55,7 @@ def redact(
     out: str,
     keys: tuple[str, ...],
     key_file: TextIO | None,
-    key_form: str,
+    key_format: str,
     where: str | None,
     tombstones: bool,
     topic_ids: dict[str, str],
@@ -91,7 +91,7 @@ def redact(
 
     lines = [line.rstrip("\r\n") for line in key_file] if key_file else []
     asked = RedactOptions(
-        keys=frozenset(_parse(key, key_form) for key in (*keys, *lines)),
+        keys=frozenset(_parse(key, key_format) for key in (*keys, *lines)),
         where=where,
         tombstones=tombstones,
         max_decompressed_bytes=max_decompressed_bytes,
@@ -99,16 +99,12 @@ def redact(
     )
     with engines.chosen(f"magicbyte redact {source}", engine, master, conf, threads) as runner:
         found = run([source], out, runner, asked, terminal_progress())
-    if as_json:
-        report.print_json(found)
-    else:
-        report.print_clean(found, out)
-    return report.exit_code(balanced=found["balanced"], problems=found["total"]["problems"])
+    return report.written(found, out, report.print_clean, as_json=as_json)
 
 
-def _parse(key: str, form: str) -> bytes:
+def _parse(key: str, key_format: str) -> bytes:
     try:
-        return _FORMS[form](key)
+        return _FORMATS[key_format](key)
     except (ValueError, binascii.Error):
         # Not the key itself: it may be what is to be forgotten.
-        raise click.UsageError(f"a key is not written in {form}") from None
+        raise click.UsageError(f"a key is not written in {key_format}") from None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -24,9 +24,11 @@ __all__ = [
     "print_rewrite",
     "print_table",
     "time_text",
+    "written",
 ]
 
 _PROBLEMS_SHOWN = 20
+WriteReport = TypeVar("WriteReport", RewriteReport, CleanReport)
 
 
 def exit_code(*, balanced: bool, problems: int) -> int:
@@ -34,6 +36,15 @@ def exit_code(*, balanced: bool, problems: int) -> int:
     if not balanced:
         return FAILED
     return PROBLEMS if problems else CLEAN
+
+
+def written(found: WriteReport, out: str, show: Callable[[WriteReport, str], None], *, as_json: bool) -> int:
+    """Prints what a job wrote into `out`, with `show` or as JSON; the command's exit code."""
+    if as_json:
+        print_json(found)
+    else:
+        show(found, out)
+    return exit_code(balanced=found["balanced"], problems=found["total"]["problems"])
 
 
 def print_json(document: Any) -> None:

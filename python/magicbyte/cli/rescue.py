@@ -10,7 +10,7 @@ from magicbyte.cli.exits import CLEAN, PROBLEMS
 __all__ = ["rescue"]
 
 
-@click.command()
+@click.command(short_help="See what is damaged, and save what can be saved.")
 @click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(exists=True))
 @click.option(
     "--out", type=click.Path(file_okay=False), help="Write what can be saved into this new directory."

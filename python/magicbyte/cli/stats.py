@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["stats"]
 
 
-@click.command()
+@click.command(short_help="Count batches, records and bytes, and by what they are.")
 @click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(exists=True))
 @options.max_decompressed_bytes
 @options.threads

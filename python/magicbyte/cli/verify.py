@@ -9,7 +9,7 @@ from magicbyte.cli import options
 __all__ = ["verify"]
 
 
-@click.command()
+@click.command(short_help="Decode every record, write nothing, print the sums.")
 @click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(exists=True))
 @options.isolation_level
 @options.max_decompressed_bytes

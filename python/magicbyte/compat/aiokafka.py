@@ -16,6 +16,7 @@ from contextlib import suppress
 from importlib import import_module
 
 from magicbyte import _core
+from magicbyte.compat._codecs import codec_name
 from magicbyte.compat._patch import Counts, Patch
 from magicbyte.errors import CorruptRecordError, UnsupportedCompressionError
 
@@ -68,7 +69,6 @@ _FUNCTIONS = {
     "encode_varint": encode_varint_cython,
     "size_of_varint": size_of_varint_cython,
 }
-_CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 _patch = Patch("aiokafka")
 
 
@@ -112,8 +112,8 @@ def counts() -> Counts:
 
 def check_codec(codec: int, magic: int) -> None:
     """Raises UnsupportedCodecError for a codec that magic does not have, or aiokafka says it has not."""
-    name = _CODECS.get(codec)
-    if name is None or (magic < 2 and name == "zstd"):
+    name = codec_name(codec, magic)
+    if name is None:
         raise UnsupportedCodecError(f"Unknown compression codec {codec:#04x}")
     if _codecs is not None and not getattr(_codecs, f"has_{name}")():
         raise UnsupportedCodecError(f"Libraries for {name} compression codec not found")

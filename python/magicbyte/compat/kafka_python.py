@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from magicbyte import _core
+from magicbyte.compat._codecs import codec_name
 from magicbyte.compat._patch import Counts, Patch
 from magicbyte.errors import CorruptRecordError, Error, UnsupportedCompressionError, UnsupportedMagicError
 
@@ -79,7 +80,6 @@ decode_varint = _core.compat_decode_varint
 encode_varint = _core.compat_encode_varint
 size_of_varint = _core.compat_size_of_varint
 
-_CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 _patch = Patch("kafka")
 
 
@@ -295,8 +295,8 @@ def counts() -> Counts:
 
 def check_codec(codec: int, magic: int) -> None:
     """Raises UnsupportedCodecError for a codec that magic does not have, or kafka-python says it has not."""
-    name = _CODECS.get(codec)
-    if name is None or (magic < 2 and name == "zstd"):
+    name = codec_name(codec, magic)
+    if name is None:
         raise UnsupportedCodecError(f"Unrecognized compression type: {codec}")
     if _codecs is not None and not getattr(_codecs, f"has_{name}")():
         raise UnsupportedCodecError(f"Libraries for {name} compression codec not found")

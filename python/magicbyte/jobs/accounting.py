@@ -4,15 +4,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TypedDict, TypeVar, cast
+from typing import Any, TypedDict, TypeVar, cast
 
 from magicbyte import _core
-from magicbyte.jobs.model import PartitionReconciliation
+from magicbyte.jobs.model import PartitionReconciliation, Problem
 from magicbyte.jobs.plan import Planned
 
-__all__ = ["Totals", "by_plan", "reconcile_partitions", "total_of"]
+__all__ = [
+    "Answer",
+    "Totals",
+    "by_plan",
+    "problems_of",
+    "reconcile_partitions",
+    "reconcile_plans",
+    "total_of",
+]
 
 T = TypeVar("T")
+
+
+class Answer(TypedDict):
+    """What a task that writes segments returns, whatever else it does."""
+
+    results: list[dict[str, Any]]
+    """What became of its chunks' bytes and records, for the sum."""
+    problems: list[Problem]
+    segments: list[dict[str, Any]]
+    """What it wrote: `SegmentSummary` of the core."""
 
 
 class Totals(TypedDict):
@@ -45,9 +63,26 @@ def by_plan(plans: Sequence[Planned], of_chunks: Iterable[T]) -> list[list[T]]:
 
 def reconcile_partitions(plans: Sequence[Planned], results: Iterable[str]) -> list[PartitionReconciliation]:
     """Joins each plan with the results of its chunks, which come in the order of all plans' chunks."""
+    return reconcile_plans(plans, by_plan(plans, results))
+
+
+def reconcile_plans(
+    plans: Sequence[Planned], results: Sequence[Sequence[str]]
+) -> list[PartitionReconciliation]:
+    """Joins each plan with its own results."""
     return [
-        cast(PartitionReconciliation, json.loads(_core.reconcile(planned.text, own)))
-        for planned, own in zip(plans, by_plan(plans, results), strict=True)
+        cast(PartitionReconciliation, json.loads(_core.reconcile(planned.text, list(own))))
+        for planned, own in zip(plans, results, strict=True)
+    ]
+
+
+def problems_of(plans: Sequence[Planned], answers: Sequence[Sequence[Answer]]) -> list[Problem]:
+    """A partition after the other: what its plan says, then what its tasks met."""
+    return [
+        problem
+        for planned, own in zip(plans, answers, strict=True)
+        for problems in (planned.plan["problems"], *(one["problems"] for one in own))
+        for problem in problems
     ]
 
 

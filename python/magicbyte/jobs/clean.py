@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import Any, Protocol, TypedDict, cast
 
 from magicbyte import _core
-from magicbyte.jobs.accounting import Totals, total_of
+from magicbyte.jobs.accounting import Answer, Totals, problems_of, reconcile_plans, total_of
 from magicbyte.jobs.engines import Engine, group_by_size
 from magicbyte.jobs.failure import JobError
 from magicbyte.jobs.model import Chunk, PartitionListing, PartitionReconciliation, Problem
@@ -127,10 +127,7 @@ class IndexedKeys(TypedDict):
     files: list[str | None]
 
 
-class _Cleaned(TypedDict):
-    results: list[dict[str, Any]]
-    problems: list[Problem]
-    segments: list[dict[str, Any]]
+class _Cleaned(Answer):
     counts: Counts
     redacted: list[Redacted]
 
@@ -231,10 +228,7 @@ def clean(
             [json.dumps(result) for one in of_log for result in cast(_Cleaned, one)["results"]]
             for of_log in cleaned
         ]
-        partitions = [
-            cast(PartitionReconciliation, json.loads(_core.reconcile(planned.text, of_log)))
-            for planned, of_log in zip(plans, results, strict=True)
-        ]
+        partitions = reconcile_plans(plans, results)
         written = [
             _finish(output.target(listing), listing, compaction, of_log, topic_ids)
             for listing, compaction, of_log in zip(listings, compactions, cleaned, strict=True)
@@ -248,12 +242,7 @@ def clean(
             counts=_sum([one["counts"] for one in written]),
             partitions=partitions,
             written=written,
-            problems=[
-                problem
-                for planned, of_log in zip(plans, cleaned, strict=True)
-                for problems in (planned.plan["problems"], *(one["problems"] for one in of_log))
-                for problem in problems
-            ],
+            problems=problems_of(plans, cleaned),
         )
         output.commit(report, files(report))
     return report

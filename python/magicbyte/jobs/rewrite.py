@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, TypedDict, cast
 
 from magicbyte import _core
-from magicbyte.jobs.accounting import Totals, total_of
+from magicbyte.jobs.accounting import Answer, Totals, problems_of, reconcile_plans, total_of
 from magicbyte.jobs.engines import Engine, group_by_size
 from magicbyte.jobs.model import Chunk, PartitionListing, PartitionReconciliation, Problem
 from magicbyte.jobs.output import Output
@@ -83,12 +83,7 @@ class RewriteReport(TypedDict):
     problems: list[Problem]
 
 
-class _Rewritten(TypedDict):
-    """What a task returns, as the core says it."""
-
-    results: list[dict[str, Any]]
-    problems: list[Problem]
-    segments: list[dict[str, Any]]
+class _Rewritten(Answer):
     records: int
     losses: dict[str, int]
 
@@ -153,10 +148,7 @@ def rewrite(
         written = []
         for listing, of_partition in zip(listings, answers, strict=True):
             written.append(_finish(directory.target(listing), listing, of_partition, options))
-        partitions = [
-            cast(PartitionReconciliation, json.loads(_core.reconcile(planned.text, of_partition)))
-            for planned, of_partition in zip(plans, results, strict=True)
-        ]
+        partitions = reconcile_plans(plans, results)
         report = RewriteReport(
             magicbyte=_core.__version__,
             sources=list(sources),
@@ -165,12 +157,7 @@ def rewrite(
             total=total_of(partitions),
             partitions=partitions,
             written=written,
-            problems=[
-                problem
-                for planned, of_partition in zip(plans, answers, strict=True)
-                for problems in (planned.plan["problems"], *(one["problems"] for one in of_partition))
-                for problem in problems
-            ],
+            problems=problems_of(plans, answers),
         )
         directory.commit(report)
     return report

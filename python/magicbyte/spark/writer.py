@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from magicbyte.enums import Compression
 from magicbyte.jobs.rows import COLUMNS, Part, RowsOptions, commit_rows, staging_in, write_rows
 from magicbyte.spark.options import OptionError, known_options
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["MagicbyteWriter", "Written"]
 
 _OPTIONS = ("path", "topic", "compression", "level", "batchBytes", "segmentBytes")
-_CODECS = {"none": 0, "uncompressed": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+_CODECS = {codec.name.lower(): codec.value for codec in Compression} | {"uncompressed": 0}
 _TYPES = {
     "topic": {"string"},
     "partition": {"int"},

@@ -33,9 +33,12 @@ impl ReceiptType for DefaultMetadata {
     const NAME: &'static CStr = c"magicbyte.compat.DefaultRecordMetadata";
     const DOC: &'static CStr =
         c"DefaultRecordMetadata(offset, size, timestamp)\n--\n\nOf a record of magic 2.";
-    // Magic 2 has a checksum for the batch only.
-    const FIELDS: &'static [(&'static CStr, usize)] =
-        &[(c"offset", 0), (c"size", 1), (c"timestamp", 2), (c"crc", usize::MAX)];
+    const FIELDS: &'static [(&'static CStr, usize, &'static CStr)] = &[
+        (c"offset", 0, c"The offset that was given."),
+        (c"size", 1, c"Bytes of the record with its length field."),
+        (c"timestamp", 2, c"Milliseconds since 1970, as stored."),
+        (c"crc", usize::MAX, c"None: magic 2 has one for the batch."),
+    ];
     const NEW: Constructor = |arguments, keywords| {
         let names = ["offset", "size", "timestamp"];
         let [offset, size, timestamp] = bind("DefaultRecordMetadata", names, arguments, keywords)?;
@@ -72,8 +75,12 @@ impl ReceiptType for LegacyMetadata {
     const NAME: &'static CStr = c"magicbyte.compat.LegacyRecordMetadata";
     const DOC: &'static CStr =
         c"LegacyRecordMetadata(offset, crc, size, timestamp)\n--\n\nOf a message of magic 0 or 1.";
-    const FIELDS: &'static [(&'static CStr, usize)] =
-        &[(c"offset", 0), (c"size", 1), (c"timestamp", 2), (c"crc", 3)];
+    const FIELDS: &'static [(&'static CStr, usize, &'static CStr)] = &[
+        (c"offset", 0, c"The offset that was given."),
+        (c"size", 1, c"Bytes of the message with offset and size."),
+        (c"timestamp", 2, c"Milliseconds since 1970, as stored; -1 in magic 0."),
+        (c"crc", 3, c"The message's CRC-32."),
+    ];
     const NEW: Constructor = |arguments, keywords| {
         let names = ["offset", "crc", "size", "timestamp"];
         let [offset, crc, size, timestamp] = bind("LegacyRecordMetadata", names, arguments, keywords)?;

@@ -91,16 +91,19 @@ impl DefaultBatch {
     #[classattr]
     const CODEC_ZSTD: u8 = 4;
 
+    /// Offset that the deltas of the records count from.
     #[getter]
     fn base_offset(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.header(py)?.base_offset())
     }
 
+    /// The magic byte, signed.
     #[getter]
     fn magic(&self) -> i8 {
         self.data[16] as i8
     }
 
+    /// The stored CRC-32C; `validate_crc` compares it.
     #[getter]
     fn crc(&self, py: Python<'_>) -> PyResult<u32> {
         Ok(self.header(py)?.crc())
@@ -124,16 +127,19 @@ impl DefaultBatch {
         Ok(self.header(py)?.timestamp_type() as i8)
     }
 
+    /// Whether the batch belongs to a transaction.
     #[getter]
     fn is_transactional(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.header(py)?.is_transactional())
     }
 
+    /// Whether the batch holds control records.
     #[getter]
     fn is_control_batch(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.header(py)?.is_control())
     }
 
+    /// From the base offset to the last offset (inclusive).
     #[getter]
     fn last_offset_delta(&self, py: Python<'_>) -> PyResult<i32> {
         Ok(self.header(py)?.last_offset_delta())
@@ -145,21 +151,25 @@ impl DefaultBatch {
         Ok(self.header(py)?.base_timestamp())
     }
 
+    /// The largest timestamp, in ms since 1970; -1 for none.
     #[getter]
     fn max_timestamp(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.header(py)?.max_timestamp())
     }
 
+    /// The producer's id, -1 for none.
     #[getter]
     fn producer_id(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.header(py)?.producer_id())
     }
 
+    /// The producer's epoch, -1 for none.
     #[getter]
     fn producer_epoch(&self, py: Python<'_>) -> PyResult<i16> {
         Ok(self.header(py)?.producer_epoch())
     }
 
+    /// The first record's sequence number, -1 for none.
     #[getter]
     fn base_sequence(&self, py: Python<'_>) -> PyResult<i32> {
         Ok(self.header(py)?.base_sequence())
@@ -267,6 +277,7 @@ impl KafkaPythonDefaultBatch {
         i64::from(crate::bytes::cursor::be!(&slf.as_super().data, 8, i32)) + 12
     }
 
+    /// Epoch of the leader that appended the batch, -1 for none.
     #[getter]
     fn leader_epoch(slf: PyRef<'_, Self>) -> PyResult<i32> {
         Ok(slf.as_super().header(slf.py())?.partition_leader_epoch())
@@ -278,10 +289,12 @@ impl KafkaPythonDefaultBatch {
         Ok(slf.as_super().header(slf.py())?.last_offset())
     }
 
+    /// Whether a producer id is set: above -1.
     fn has_producer_id(slf: PyRef<'_, Self>) -> PyResult<bool> {
         Ok(slf.as_super().header(slf.py())?.producer_id() > -1)
     }
 
+    /// Whether a base sequence is set: not -1.
     #[getter]
     fn has_sequence(slf: PyRef<'_, Self>) -> PyResult<bool> {
         Ok(slf.as_super().header(slf.py())?.base_sequence() != -1)

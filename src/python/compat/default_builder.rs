@@ -137,16 +137,19 @@ impl DefaultBuilder {
 
 #[pymethods]
 impl DefaultBuilder {
+    /// The producer's id, -1 for none.
     #[getter]
     fn producer_id(&self, py: Python<'_>) -> i64 {
         self.lock(py).producer_id
     }
 
+    /// The producer's epoch, -1 for none.
     #[getter]
     fn producer_epoch(&self, py: Python<'_>) -> i16 {
         self.lock(py).producer_epoch
     }
 
+    /// The first record's sequence number, -1 for none.
     #[getter]
     fn base_sequence(&self, py: Python<'_>) -> i32 {
         self.lock(py).base_sequence
@@ -221,6 +224,16 @@ fn content_size(
     Ok(record.body_size() - 3)
 }
 
+/// The most bytes a batch with this one record has.
+fn most_bytes(
+    client: Client,
+    key: &Bound<'_, PyAny>,
+    value: &Bound<'_, PyAny>,
+    headers: &Bound<'_, PyAny>,
+) -> PyResult<usize> {
+    Ok(RECORD_BATCH_OVERHEAD + MAX_RECORD_OVERHEAD + content_size(client, key, value, headers)?)
+}
+
 /// Bytes of a record with these deltas and this much content.
 fn record_size(offset_delta: i64, timestamp_delta: i64, content: usize) -> usize {
     let body = 1 + size_of(offset_delta) + size_of(timestamp_delta) + content;
@@ -264,6 +277,7 @@ impl AiokafkaDefaultBuilder {
         .add_subclass(Self))
     }
 
+    /// Sets the producer's id, epoch and first sequence.
     fn set_producer_state(slf: PyRef<'_, Self>, producer_id: i64, producer_epoch: i16, base_sequence: i32) {
         slf.as_super().set_producer(slf.py(), producer_id, producer_epoch, base_sequence);
     }
@@ -301,7 +315,7 @@ impl AiokafkaDefaultBuilder {
         value: &Bound<'_, PyAny>,
         headers: &Bound<'_, PyAny>,
     ) -> PyResult<usize> {
-        Ok(RECORD_BATCH_OVERHEAD + MAX_RECORD_OVERHEAD + content_size(Client::Aiokafka, key, value, headers)?)
+        most_bytes(Client::Aiokafka, key, value, headers)
     }
 }
 
@@ -357,6 +371,7 @@ impl KafkaPythonDefaultBuilder {
         .add_subclass(Self))
     }
 
+    /// Sets the producer's id, epoch and first sequence; AssertionError for what Kafka does not combine.
     fn set_producer_state(
         slf: PyRef<'_, Self>,
         producer_id: i64,
@@ -380,6 +395,7 @@ impl KafkaPythonDefaultBuilder {
         Ok(())
     }
 
+    /// Bytes of a batch without records: 61.
     #[staticmethod]
     fn header_size_in_bytes() -> usize {
         RECORD_BATCH_OVERHEAD
@@ -415,8 +431,7 @@ impl KafkaPythonDefaultBuilder {
         value: &Bound<'_, PyAny>,
         headers: &Bound<'_, PyAny>,
     ) -> PyResult<usize> {
-        let content = content_size(Client::KafkaPython, key, value, headers)?;
-        Ok(RECORD_BATCH_OVERHEAD + MAX_RECORD_OVERHEAD + content)
+        most_bytes(Client::KafkaPython, key, value, headers)
     }
 
     fn __str__(slf: PyRef<'_, Self>) -> String {

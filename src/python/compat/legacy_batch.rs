@@ -166,6 +166,7 @@ impl KafkaPythonLegacyBatch {
         slf.as_super().message().last_offset()
     }
 
+    /// Bytes of the message with offset and size.
     #[getter]
     fn size_in_bytes(slf: PyRef<'_, Self>) -> usize {
         slf.as_super().data.len()
@@ -184,6 +185,7 @@ impl KafkaPythonLegacyBatch {
         slf.as_super().message().attributes() & 7
     }
 
+    /// 0 or 1.
     #[getter]
     fn magic(slf: PyRef<'_, Self>) -> i8 {
         slf.as_super().message().magic()

@@ -100,7 +100,8 @@ impl RecordType for KafkaPythonRecord {
     const DOC: &'static CStr = c"A record of magic 2.";
     const FIELDS: &'static [Field] =
         &[OFFSET, TIMESTAMP, TIMESTAMP_TYPE, KEY, VALUE, HEADERS, NO_CHECKSUM, BODY_SIZE];
-    const METHOD: Option<(&'static CStr, Getter)> = Some((c"validate_crc", always_valid));
+    const METHOD: Option<(&'static CStr, Getter, &'static CStr)> =
+        Some((c"validate_crc", always_valid, c"True: magic 2 has a checksum for the batch only."));
 
     fn kind() -> &'static Kind {
         &KAFKA_PYTHON_RECORD
@@ -131,7 +132,8 @@ impl RecordType for KafkaPythonControlRecord {
         Field::new(c"abort", Get::By(is_abort), c"Whether it is an abort marker."),
         Field::new(c"commit", Get::By(is_commit), c"Whether it is a commit marker."),
     ];
-    const METHOD: Option<(&'static CStr, Getter)> = Some((c"validate_crc", always_valid));
+    const METHOD: Option<(&'static CStr, Getter, &'static CStr)> =
+        Some((c"validate_crc", always_valid, c"True: magic 2 has a checksum for the batch only."));
 
     fn kind() -> &'static Kind {
         &KAFKA_PYTHON_CONTROL_RECORD
@@ -165,7 +167,8 @@ impl RecordType for KafkaPythonLegacyRecord {
         Field::new(c"magic", Get::By(magic), c"0 or 1."),
         Field::new(c"size_in_bytes", Get::By(message_size), c"Bytes of the message with offset and size."),
     ];
-    const METHOD: Option<(&'static CStr, Getter)> = Some((c"validate_crc", validate_crc));
+    const METHOD: Option<(&'static CStr, Getter, &'static CStr)> =
+        Some((c"validate_crc", validate_crc, c"Whether the message's own CRC-32 holds."));
 
     fn kind() -> &'static Kind {
         &KAFKA_PYTHON_LEGACY_RECORD

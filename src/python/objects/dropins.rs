@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use super::super::record::{Entry, IndexedBatch};
 use super::{
     Kind, RecordObject, Shortcut, allocate, get_attribute, get_key_bytes, get_offset, get_timestamp,
-    get_value_bytes, give_up, guarded, none, release, safely, shortcut, slot,
+    get_value_bytes, give_up, guarded, none, release, safely, shortcut, types::slot,
 };
 
 impl Kind {
@@ -32,8 +32,8 @@ pub(in super::super) trait RecordType: 'static {
     const NAME: &'static CStr;
     const DOC: &'static CStr;
     const FIELDS: &'static [Field];
-    /// A method without arguments.
-    const METHOD: Option<(&'static CStr, Getter)> = None;
+    /// A method without arguments, and its docstring.
+    const METHOD: Option<(&'static CStr, Getter, &'static CStr)> = None;
     /// Makes an object when Python code calls the type; by default it cannot.
     const NEW: Option<Constructor> = None;
 
@@ -69,6 +69,8 @@ pub(in super::super) enum Get {
     By(Getter),
 }
 
+/// # Safety
+/// As CPython calls `tp_dealloc`: Attached, once, with an object of T's type whose count is 0.
 unsafe extern "C" fn record_dealloc<T: RecordType>(slf: *mut ffi::PyObject) {
     // SAFETY: Attached, Layout; CPython calls this once, when the count is 0, for objects of T's type.
     unsafe {
@@ -81,6 +83,8 @@ unsafe extern "C" fn record_dealloc<T: RecordType>(slf: *mut ffi::PyObject) {
 pub(super) static SHORTCUTS: [Shortcut; 3] =
     [shortcut(c"value", get_value_bytes), shortcut(c"key", get_key_bytes), shortcut(c"offset", get_offset)];
 
+/// # Safety
+/// As CPython calls `tp_getattro`: Attached, with an object of a `RecordType` and a name that the caller keeps.
 unsafe extern "C" fn record_getattro(
     slf: *mut ffi::PyObject,
     name: *mut ffi::PyObject,
@@ -89,27 +93,37 @@ unsafe extern "C" fn record_getattro(
     unsafe { get_attribute(&SHORTCUTS, slf, name) }
 }
 
+/// # Safety
+/// As CPython calls a getter: Attached; the descriptor has checked `slf`, which the caller keeps; `getter` is the
+/// closure of [`getset`].
 unsafe extern "C" fn get_by(slf: *mut ffi::PyObject, getter: *mut c_void) -> *mut ffi::PyObject {
     // SAFETY: `getter` is what `getset` made of a `&'static Getter`; CPython passes a record.
     unsafe { safely(slf, *getter.cast::<Getter>()) }
 }
 
+/// # Safety
+/// As CPython calls `tp_repr`: Attached, with an object of T's type that the caller keeps.
 unsafe extern "C" fn record_repr<T: RecordType>(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: CPython passes a record.
     unsafe { safely(slf, T::repr) }
 }
 
+/// # Safety
+/// As CPython calls a METH_NOARGS method: Attached; the descriptor has checked that `slf` is of T's type; the
+/// second argument is null.
 unsafe extern "C" fn record_method<T: RecordType>(
     slf: *mut ffi::PyObject,
     _: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     match T::METHOD {
         // SAFETY: CPython passes a record.
-        Some((_, work)) => unsafe { safely(slf, work) },
+        Some((_, work, _)) => unsafe { safely(slf, work) },
         None => ptr::null_mut(),
     }
 }
 
+/// # Safety
+/// As CPython calls `tp_new`: Attached, with a tuple, and a dict or null, that the caller keeps.
 unsafe extern "C" fn record_new<T: RecordType>(
     _: *mut ffi::PyTypeObject,
     arguments: *mut ffi::PyObject,
@@ -153,8 +167,8 @@ const RECEIPT_NUMBERS: usize = 4;
 pub(in super::super) trait ReceiptType: 'static {
     const NAME: &'static CStr;
     const DOC: &'static CStr;
-    /// Which number each attribute is; None where there is none such.
-    const FIELDS: &'static [(&'static CStr, usize)];
+    /// Which number each attribute is, None where there is none such, and its docstring.
+    const FIELDS: &'static [(&'static CStr, usize, &'static CStr)];
     const NEW: Constructor;
 
     fn kind() -> &'static Kind;
@@ -176,11 +190,16 @@ pub(in super::super) fn receipt<T: ReceiptType>(
     }
 }
 
+/// # Safety
+/// As CPython calls `tp_dealloc`: Attached, once, with an object of T's type whose count is 0.
 unsafe extern "C" fn receipt_dealloc<T: ReceiptType>(slf: *mut ffi::PyObject) {
     // SAFETY: Attached, Layout; CPython calls this once, when the count is 0, for objects of T's type.
     unsafe { release(T::kind(), slf) }
 }
 
+/// # Safety
+/// As CPython calls a getter: Attached; the descriptor has checked that `slf` is a receipt; `index` is the closure
+/// of [`receipt_type`].
 unsafe extern "C" fn receipt_get(slf: *mut ffi::PyObject, index: *mut c_void) -> *mut ffi::PyObject {
     // SAFETY: Attached, Layout. The closure is no pointer but the number's index.
     unsafe {
@@ -189,12 +208,16 @@ unsafe extern "C" fn receipt_get(slf: *mut ffi::PyObject, index: *mut c_void) ->
     }
 }
 
+/// # Safety
+/// As CPython calls `tp_repr`: Attached, with an object of T's type that the caller keeps.
 unsafe extern "C" fn receipt_repr<T: ReceiptType>(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: Attached, Layout.
     let (py, numbers) = unsafe { (Python::assume_attached(), (*slf.cast::<ReceiptObject>()).numbers) };
     guarded(py, || Ok(PyString::new(py, &T::repr(&numbers)).into_any().unbind()))
 }
 
+/// # Safety
+/// As CPython calls `tp_new`: Attached, with a tuple, and a dict or null, that the caller keeps.
 unsafe extern "C" fn receipt_new<T: ReceiptType>(
     _: *mut ffi::PyTypeObject,
     arguments: *mut ffi::PyObject,
@@ -206,11 +229,11 @@ unsafe extern "C" fn receipt_new<T: ReceiptType>(
 
 /// Makes a type of receipts. Its tables are given to CPython for good.
 pub(in super::super) fn receipt_type<T: ReceiptType>(py: Python<'_>) -> PyResult<Py<PyType>> {
-    let getter = |&(name, index): &(&'static CStr, usize)| ffi::PyGetSetDef {
+    let getter = |&(name, index, doc): &(&'static CStr, usize, &'static CStr)| ffi::PyGetSetDef {
         name: name.as_ptr(),
         get: Some(receipt_get),
         set: None,
-        doc: ptr::null(),
+        doc: doc.as_ptr(),
         closure: ptr::without_provenance_mut(index),
     };
     let mut getters: Vec<_> = T::FIELDS.iter().map(getter).collect();
@@ -258,12 +281,12 @@ pub(in super::super) fn record_type<T: RecordType>(py: Python<'_>) -> PyResult<P
         slot(ffi::Py_tp_getset, Box::leak(getters.into_boxed_slice()).as_mut_ptr().cast()),
         slot(ffi::Py_tp_doc, T::DOC.as_ptr() as *mut c_void),
     ];
-    if let Some((name, _)) = T::METHOD {
+    if let Some((name, _, doc)) = T::METHOD {
         let method = ffi::PyMethodDef {
             ml_name: name.as_ptr(),
             ml_meth: ffi::PyMethodDefPointer { PyCFunction: record_method::<T> },
             ml_flags: ffi::METH_NOARGS,
-            ml_doc: ptr::null(),
+            ml_doc: doc.as_ptr(),
         };
         let methods = Box::leak(Box::new([method, ffi::PyMethodDef::zeroed()]));
         slots.push(slot(ffi::Py_tp_methods, methods.as_mut_ptr().cast()));

@@ -1,0 +1,148 @@
+//! The types behind `objects.rs` as CPython wants them declared: their tables of attributes and methods, and
+//! their slots.
+
+use std::cell::UnsafeCell;
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use super::{
+    EXPORTER, ITERATOR, RECORD, SHORTCUTS, dropins, exporter_dealloc, exporter_getbuffer, get_attributes,
+    get_control, get_headers, get_headers_raw, get_key, get_key_bytes, get_offset, get_sequence,
+    get_timestamp, get_timestamp_type, get_value, get_value_bytes, headers_for, iterator_dealloc,
+    iterator_length_hint, iterator_next, last_header, record_dealloc, record_getattro, record_repr,
+};
+
+/// A table that CPython keeps pointers into.
+#[repr(transparent)]
+struct Table<T, const N: usize>(UnsafeCell<[T; N]>);
+
+// SAFETY: only CPython reads the tables, after they were made; nobody writes to them.
+unsafe impl<T, const N: usize> Sync for Table<T, N> {}
+
+const fn getter(name: &'static CStr, get: ffi::getter, doc: &'static CStr) -> ffi::PyGetSetDef {
+    ffi::PyGetSetDef {
+        name: name.as_ptr(),
+        get: Some(get),
+        set: None,
+        doc: doc.as_ptr(),
+        closure: ptr::null_mut(),
+    }
+}
+
+static RECORD_GETTERS: Table<ffi::PyGetSetDef, 13> = Table(UnsafeCell::new([
+    getter(c"offset", get_offset, c"Absolute offset in the partition."),
+    getter(c"timestamp", get_timestamp, c"Milliseconds since 1970; -1 for none."),
+    getter(c"timestamp_type", get_timestamp_type, c"Whose clock the timestamp is."),
+    getter(c"key", get_key, c"The key: a read-only memoryview, or None for null."),
+    getter(c"value", get_value, c"The value: a read-only memoryview, or None for null."),
+    getter(c"key_bytes", get_key_bytes, c"The key, copied; None for null."),
+    getter(c"value_bytes", get_value_bytes, c"The value, copied; None for null."),
+    getter(c"headers", get_headers, c"The headers in order: (key, memoryview or None)."),
+    getter(c"headers_raw", get_headers_raw, c"The headers in order, as bytes, copied."),
+    getter(c"sequence", get_sequence, c"The producer's sequence number, -1 for none; None before magic 2."),
+    getter(c"attributes", get_attributes, c"The record's own attributes byte (0 to 255)."),
+    getter(c"control", get_control, c"For a record of a control batch: its type and payload; else None."),
+    ffi::PyGetSetDef { name: ptr::null(), get: None, set: None, doc: ptr::null(), closure: ptr::null_mut() },
+]));
+
+const fn method_of_one(
+    name: &'static CStr,
+    function: ffi::PyCFunction,
+    doc: &'static CStr,
+) -> ffi::PyMethodDef {
+    ffi::PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunction: function },
+        ml_flags: ffi::METH_O,
+        ml_doc: doc.as_ptr(),
+    }
+}
+
+static RECORD_METHODS: Table<ffi::PyMethodDef, 3> = Table(UnsafeCell::new([
+    method_of_one(
+        c"last_header",
+        last_header,
+        c"last_header($self, key, /)\n--\n\nThe last header with this key, or None.",
+    ),
+    method_of_one(
+        c"headers_for",
+        headers_for,
+        c"headers_for($self, key, /)\n--\n\nThe headers with this key, in order.",
+    ),
+    ffi::PyMethodDef::zeroed(),
+]));
+
+static ITERATOR_METHODS: Table<ffi::PyMethodDef, 2> = Table(UnsafeCell::new([
+    ffi::PyMethodDef {
+        ml_name: c"__length_hint__".as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunction: iterator_length_hint },
+        ml_flags: ffi::METH_NOARGS,
+        ml_doc: c"How many records are left.".as_ptr(),
+    },
+    ffi::PyMethodDef::zeroed(),
+]));
+
+pub(super) fn slot(slot: c_int, pfunc: *mut c_void) -> ffi::PyType_Slot {
+    ffi::PyType_Slot { slot, pfunc }
+}
+
+/// Makes the types and adds those that people see to the module.
+pub(in super::super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let end = slot(0, ptr::null_mut());
+    for shortcut in SHORTCUTS.iter().chain(&dropins::SHORTCUTS) {
+        // SAFETY: the text ends in a zero. The reference is kept: the name lives as long as the process.
+        let name = unsafe { ffi::PyUnicode_InternFromString(shortcut.text.as_ptr()) };
+        if name.is_null() {
+            return Err(PyErr::fetch(py));
+        }
+        shortcut.name.store(name, Ordering::Relaxed);
+    }
+    let record = RECORD.make(
+        py,
+        c"magicbyte.Record",
+        &mut [
+            slot(ffi::Py_tp_dealloc, record_dealloc as *mut c_void),
+            slot(ffi::Py_tp_repr, record_repr as *mut c_void),
+            slot(ffi::Py_tp_getattro, record_getattro as *mut c_void),
+            slot(ffi::Py_tp_getset, RECORD_GETTERS.0.get().cast()),
+            slot(ffi::Py_tp_methods, RECORD_METHODS.0.get().cast()),
+            slot(
+                ffi::Py_tp_doc,
+                c"One record. Key and value are views that keep the whole batch alive.".as_ptr()
+                    as *mut c_void,
+            ),
+            end,
+        ],
+        false,
+    )?;
+    let iterator = ITERATOR.make(
+        py,
+        c"magicbyte.RecordIterator",
+        &mut [
+            slot(ffi::Py_tp_dealloc, iterator_dealloc as *mut c_void),
+            slot(ffi::Py_tp_iter, ffi::PyObject_SelfIter as *mut c_void),
+            slot(ffi::Py_tp_iternext, iterator_next as *mut c_void),
+            slot(ffi::Py_tp_methods, ITERATOR_METHODS.0.get().cast()),
+            slot(ffi::Py_tp_doc, c"Iterates the records of one batch.".as_ptr() as *mut c_void),
+            end,
+        ],
+        false,
+    )?;
+    EXPORTER.make(
+        py,
+        c"magicbyte._core._Exporter",
+        &mut [
+            slot(ffi::Py_tp_dealloc, exporter_dealloc as *mut c_void),
+            slot(ffi::Py_bf_getbuffer, exporter_getbuffer as *mut c_void),
+            end,
+        ],
+        false,
+    )?;
+    module.add("Record", record)?;
+    module.add("RecordIterator", iterator)
+}
