@@ -1,6 +1,7 @@
 //! The framing of a byte range into batches of mixed magics, and nothing else
 //! (Kafka's `ByteBufferLogInputStream`).
 
+use crate::bytes::ahead::Ahead;
 use crate::bytes::cursor::be;
 use crate::compression::{Compression, Decompressor};
 use crate::error::{Error, ErrorKind, Result};
@@ -61,6 +62,15 @@ impl<'a> Batch<'a> {
             return Err(Error::new(ErrorKind::NeedMoreBytes { needed }).at_position(position));
         }
         Self::new(header, position)
+    }
+
+    /// Says what is read next: it is fetched while this batch's records are walked.
+    pub(crate) fn followed_by(self, following: &'a [u8]) -> Self {
+        match self {
+            Self::V2(batch) => Self::V2(batch.followed_by(following)),
+            // A message, or what its wrapper decompresses to: there is no walk over the input itself.
+            legacy @ Self::Legacy(_) => legacy,
+        }
     }
 
     /// `frame` was found whole by [`Frame::read`].
@@ -399,7 +409,7 @@ pub struct Batches<'a> {
 const SHORT: usize = 4 << 10;
 /// How far ahead of a short batch its followers are asked for.
 const AHEAD: usize = 2 << 10;
-const CACHE_LINE: usize = 64;
+const STEP: usize = 512;
 
 impl<'a> Batches<'a> {
     /// Over `data`, whose first byte has position 0.
@@ -436,13 +446,13 @@ impl<'a> Batches<'a> {
         }
     }
 
-    /// Reading from memory, short batches come a fourth to a third faster this way (`make bench`: magic 1, S4).
+    /// Magic 1 and batches of ten records are read a fourth to a third faster this way (`make bench`).
     #[inline(never)]
     fn fetch_ahead(&mut self) {
         let end = self.at + 2 * AHEAD;
-        for line in (self.fetched.max(self.at)..end.min(self.data.len())).step_by(CACHE_LINE) {
-            prefetch_index::prefetch_index(self.data, line);
-        }
+        let start = self.fetched.max(self.at);
+        let ahead = Ahead::new(self.data.get(start..).unwrap_or_default());
+        (0..end - start).step_by(STEP).for_each(|at| ahead.fetch(at, STEP));
         self.fetched = end;
     }
 }
@@ -460,15 +470,19 @@ impl<'a> Iterator for Batches<'a> {
             Ok(Frame::Whole { size }) => Batch::new(&rest[..size], self.next_position()),
             Err(error) => Err(error.at_position(self.next_position())),
         };
-        match &batch {
-            Ok(batch) => {
-                self.at += batch.size_in_bytes();
-                if batch.size_in_bytes() < SHORT && self.at + AHEAD > self.fetched {
-                    self.fetch_ahead();
-                }
-            }
-            Err(_) => self.failed = true,
+        let Ok(batch) = batch else {
+            self.failed = true;
+            return Some(batch);
+        };
+        let size = batch.size_in_bytes();
+        self.at += size;
+        if size >= SHORT {
+            // Batches behind each other are about as large.
+            return Some(Ok(batch.followed_by(&rest[size..rest.len().min(2 * size)])));
         }
-        Some(batch)
+        if self.at + AHEAD > self.fetched {
+            self.fetch_ahead();
+        }
+        Some(Ok(batch))
     }
 }

@@ -1,5 +1,6 @@
 //! Bytes and primitives: a checked cursor, a writer, varints, checksums. Knows nothing of records.
 
+pub(crate) mod ahead;
 pub(crate) mod checksum;
 pub(crate) mod cursor;
 pub(crate) mod range_checksum;

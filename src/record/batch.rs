@@ -5,6 +5,7 @@ use super::batch_header::{
     COMPRESSION, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, RECORD_BATCH_OVERHEAD, TRANSACTIONAL, at,
 };
 use super::iter::{RecordIter, increment_sequence};
+use crate::bytes::ahead::Ahead;
 use crate::bytes::checksum::crc32c;
 use crate::bytes::cursor::be;
 use crate::compression::{Compression, Decompressor};
@@ -16,6 +17,8 @@ pub struct RecordBatch<'a> {
     /// The whole batch: at least [`RECORD_BATCH_OVERHEAD`] bytes, as framed.
     data: &'a [u8],
     position: u64,
+    /// What stands behind it in its input, if that is read next.
+    following: Ahead<'a>,
 }
 
 impl<'a> RecordBatch<'a> {
@@ -30,7 +33,16 @@ impl<'a> RecordBatch<'a> {
             let base_offset = be!(data, at::BASE_OFFSET, i64);
             return Err(Error::new(invalid).in_field("batchLength").in_batch(position, base_offset));
         }
-        Ok(Self { data, position })
+        Ok(Self { data, position, following: Ahead::default() })
+    }
+
+    /// Says what is read next: it is fetched while this batch's records are walked.
+    pub(crate) fn followed_by(self, following: &'a [u8]) -> Self {
+        Self { following: Ahead::new(following), ..self }
+    }
+
+    pub(super) fn following(&self) -> Ahead<'a> {
+        self.following
     }
 
     /// The batch as it stands, header included. A view.

@@ -2,6 +2,7 @@
 
 use super::TimestampType;
 use super::{Headers, Record, RecordBatch};
+use crate::bytes::ahead::Ahead;
 use crate::bytes::cursor::Cursor;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -19,11 +20,13 @@ pub struct RecordIter<'r> {
     append_time: Option<i64>,
     base_sequence: i32,
     position: u64,
+    /// What is read behind this batch: as many bytes of it are asked for as are walked.
+    ahead: Ahead<'r>,
 }
 
 impl<'r> RecordIter<'r> {
     /// Over `records`, the decompressed record section of `batch`.
-    pub(crate) fn new(batch: &RecordBatch<'_>, records: &'r [u8]) -> Result<Self> {
+    pub(crate) fn new<'b: 'r>(batch: &RecordBatch<'b>, records: &'r [u8]) -> Result<Self> {
         let count = batch.count()?;
         let append_time = batch.timestamp_type() == TimestampType::LogAppendTime;
         Ok(Self {
@@ -35,6 +38,7 @@ impl<'r> RecordIter<'r> {
             append_time: append_time.then(|| batch.max_timestamp()),
             base_sequence: batch.base_sequence(),
             position: batch.position(),
+            ahead: batch.following(),
         })
     }
 
@@ -54,6 +58,7 @@ impl<'r> RecordIter<'r> {
             return Err(self.invalid_length(length));
         }
         // Every field is read inside the record's own bytes: no field can reach the next record.
+        self.ahead.fetch(self.cursor.position(), length as usize);
         let mut body = Cursor::new(self.cursor.take(length as usize)?);
         let attributes = body.i8()?;
         let timestamp_delta = body.varlong().map_err(|e| e.in_field("timestampDelta"))?;

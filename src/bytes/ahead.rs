@@ -1,0 +1,40 @@
+//! Bytes on their way into the processor's cache, while what stands before them is worked on.
+//!
+//! A checksum waits for memory, a walk over records for itself: done one after the other, each batch costs the sum of
+//! both. While records are walked, the bytes behind their batch are asked for, at the walk's own pace; the
+//! checksum of the next batch then finds them near. A hint only: nothing is read, and nothing waits.
+
+use std::fmt;
+
+/// How much is fetched for one batch: it and its follower fit into a second-level cache.
+const MOST: usize = 256 << 10;
+/// Over longer records the walk is too quick to hide anything.
+const LONGEST_STEP: usize = 512;
+const CACHE_LINE: usize = 64;
+
+/// What will be read next.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Ahead<'a>(&'a [u8]);
+
+impl<'a> Ahead<'a> {
+    #[inline]
+    pub(crate) fn new(data: &'a [u8]) -> Self {
+        Self(&data[..data.len().min(MOST)])
+    }
+
+    /// Asks for `length` bytes from `start` on, as far as they are there.
+    #[inline(always)]
+    pub(crate) fn fetch(self, start: usize, length: usize) {
+        if start < self.0.len() && length <= LONGEST_STEP {
+            for line in (start..start + length).step_by(CACHE_LINE) {
+                prefetch_index::prefetch_index(self.0, line);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Ahead<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Ahead").field(&self.0.len()).finish()
+    }
+}
