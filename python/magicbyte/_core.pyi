@@ -1546,11 +1546,16 @@ def index_keys(
     memory: int = ...,
     parts: int = 16,
     max_decompressed_bytes: int = ...,
+    fail_fast: bool = False,
 ) -> str:
     """The first pass over a run of CleanerChunks: an IndexedKeys.
 
     With a directory their keys go to files in it, a file a part of the hash, from a map of `memory`
     bytes. `seed` is random, the same for all tasks of a log.
+
+    Raises:
+        Error: With `fail_fast`, the first damage.
+        OSError: A file could not be read or written.
     """
 
 def reduce_keys(
@@ -1579,6 +1584,7 @@ def compact_group(
     delete_retention_ms: int,
     max_decompressed_bytes: int = ...,
     index_interval_bytes: int = ...,
+    fail_fast: bool = False,
 ) -> str:
     """The second pass over a group of segments: written as one, without what is superseded or expired.
 
@@ -1586,6 +1592,7 @@ def compact_group(
     `counts`, `redacted`.
 
     Raises:
+        Error: With `fail_fast`, the first damage, or a batch that could only be copied.
         ValueError: The files are not what they were in the first pass.
         OSError: A file could not be read or written.
     """
@@ -1602,6 +1609,7 @@ def redact_group(
     clean_until: int,
     max_decompressed_bytes: int = ...,
     index_interval_bytes: int = ...,
+    fail_fast: bool = False,
 ) -> str:
     """As `compact_group`, without the records that have one of these keys or offsets.
 

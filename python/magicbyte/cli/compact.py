@@ -67,6 +67,7 @@ __all__ = ["compact"]
     show_default="128MiB",
     help="For the maps of keys; more goes to files beside OUT.",
 )
+@options.mode
 @options.topic_ids
 @engines.options
 @options.max_decompressed_bytes
@@ -84,6 +85,7 @@ def compact(
     checkpoint: str | None,
     segment_bytes: int,
     memory: int,
+    mode: str,
     topic_ids: dict[str, str],
     engine: str,
     master: str | None,
@@ -121,6 +123,7 @@ def compact(
         segment_bytes=segment_bytes,
         memory=memory,
         max_decompressed_bytes=max_decompressed_bytes,
+        fail_fast=mode == "FAILFAST",
         topic_ids=topic_ids,
     )
     with engines.chosen(f"magicbyte compact {source}", engine, master, conf, threads) as runner:

@@ -18,6 +18,7 @@ from itertools import pairwise
 from typing import Any, Protocol, TypedDict, cast
 
 from magicbyte import _core
+from magicbyte.errors import Error
 from magicbyte.jobs.accounting import Totals, total_of
 from magicbyte.jobs.engines import Engine, group_by_size
 from magicbyte.jobs.failure import JobError
@@ -194,6 +195,8 @@ class _Second:
         # An attempt has a directory of its own: of several, the driver takes the one it hears of.
         try:
             return self.passes.clean(task, os.path.join(task.directory, f"attempt-{uuid.uuid4().hex[:12]}"))
+        except Error:
+            raise
         except ValueError as error:
             # The files are not what they were.
             raise JobError(str(error)) from error

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::super::{
-    BatchCounts, ChunkReader, ChunkResult, Disposition, LogError, LogResult, PartitionWriter, Problem,
-    SegmentBatch, SegmentSummary, WriteOptions,
+    BatchCounts, ChunkReader, ChunkResult, Disposition, LogError, LogResult, OnError, PartitionWriter,
+    Problem, SegmentBatch, SegmentSummary, WriteOptions,
 };
 use super::compaction::{CleanerChunk, SegmentGroup};
 use super::facts::LogFacts;
@@ -57,6 +57,8 @@ pub struct CleanOptions {
     pub clean_until: i64,
     /// The cap on one batch, stored or decompressed.
     pub max_decompressed_bytes: usize,
+    /// What damage does, and a batch that could only be copied.
+    pub on_error: OnError,
     /// How segments are indexed. A group is one segment, unless offsets or positions say no.
     pub write: WriteOptions,
 }
@@ -123,8 +125,8 @@ pub struct Cleaned {
 /// `indexed` is what the first pass learned of the group's chunks.
 ///
 /// # Errors
-/// [`LogError::Io`]; [`LogError::Usage`] if the files are not what they were in the first pass. Damage is
-/// no error.
+/// [`LogError::Io`]; [`LogError::Usage`] if the files are not what they were in the first pass; with
+/// [`OnError::Fail`] [`LogError::Format`] at the first damage, which else is no error.
 pub fn clean_group(
     group: &SegmentGroup,
     indexed: &[IndexedChunk],
@@ -209,7 +211,7 @@ impl Cleaner<'_> {
                         self.record += outcome.counts.announced;
                     }
                     if outcome.unordered {
-                        self.note_unordered(cleaner, &data);
+                        self.note_unordered(cleaner, &data)?;
                     }
                     self.cleaned.counts.add(&outcome.sums);
                     let last_offset = data.batch().map_or(0, |batch| batch.last_offset());
@@ -220,7 +222,9 @@ impl Cleaner<'_> {
                 }
                 Err(error) => reader.bad(&data, &error),
             }
+            reader.check_damage(self.options.on_error)?;
         }
+        reader.check_damage(self.options.on_error)?;
         self.cleaned.problems.extend(reader.take_problems());
         // Redaction may have to give up a batch that the first pass, which does not know whom it looks for,
         // took for good.
@@ -238,13 +242,17 @@ impl Cleaner<'_> {
         Ok(())
     }
 
-    fn note_unordered(&mut self, cleaner: &CleanerChunk, data: &SegmentBatch) {
+    fn note_unordered(&mut self, cleaner: &CleanerChunk, data: &SegmentBatch) -> LogResult<()> {
         let (start, size) = (data.position(), data.data().len() as u64);
-        let Ok(batch) = data.batch() else { return };
+        let Ok(batch) = data.batch() else { return Ok(()) };
         let error = batch.place(
             ErrorKind::InvalidRecord("the records' offsets do not rise: copied as it is, not cleaned").into(),
         );
+        if self.options.on_error == OnError::Fail {
+            return Err(LogError::Format { path: cleaner.chunk.path.clone().into(), error });
+        }
         self.cleaned.problems.push(Problem::of_range(&cleaner.chunk, start, start + size, &error));
+        Ok(())
     }
 
     /// Appends what stays of the batch to `out`.

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::super::{
-    LogError, LogResult, PlanOptions, Survey, WriteOptions, begin_partition, finish_partition,
-    list_partition, plan_partition, survey_segment,
+    LogResult, OnError, PlanOptions, Survey, WriteOptions, begin_partition, finish_partition, list_partition,
+    plan_partition, survey_segment,
 };
 use super::{
     CleanCounts, CleanOptions, CompactOptions, KeyMapOptions, LogFacts, Rule, clean_group, index_keys,
@@ -14,17 +14,22 @@ use crate::DEFAULT_MAX_DECOMPRESSED_BYTES;
 
 /// Compacts the partition in `source` into the new directory `target`. The map of keys takes `memory`
 /// bytes; what is more goes to files beside the target. Producers last heard of at `expired_until` (ms) or
-/// before are forgotten.
+/// before are forgotten. Damage is left out with [`OnError::Skip`]: a job reports it.
 ///
 /// # Errors
-/// [`LogError::Io`]; [`LogError::Usage`] if the source has damage, which is for a job to report, or the
-/// target is there already.
+/// [`LogError::Io`]; with [`OnError::Fail`] [`LogError::Format`] at the first damage;
+/// [`LogError::Usage`] if the target is there already.
+///
+/// [`LogError::Io`]: super::super::LogError::Io
+/// [`LogError::Format`]: super::super::LogError::Format
+/// [`LogError::Usage`]: super::super::LogError::Usage
 pub fn compact_partition(
     source: &Path,
     target: &Path,
     options: &CompactOptions,
     expired_until: Option<i64>,
     memory: usize,
+    on_error: OnError,
 ) -> LogResult<CleanCounts> {
     let listing = list_partition(source, false)?;
     let surveys: Vec<Survey> = listing.segments.iter().map(survey_segment).collect::<LogResult<_>>()?;
@@ -43,10 +48,7 @@ pub fn compact_partition(
         parts,
     };
     let limit = DEFAULT_MAX_DECOMPRESSED_BYTES;
-    let indexed = index_keys(&chunks, Some((&scratch, keys)), limit)?;
-    if indexed.chunks.iter().any(|chunk| !chunk.result.quarantined.is_empty()) {
-        return Err(LogError::Usage(format!("{}: damaged, recover it first", source.display())));
-    }
+    let indexed = index_keys(&chunks, Some((&scratch, keys)), limit, on_error)?;
     let mut lists: Vec<PathBuf> = Vec::new();
     for (part, file) in indexed.files.into_iter().enumerate() {
         if let Some(file) = file {
@@ -58,6 +60,7 @@ pub fn compact_partition(
         rule: Rule::Compact { now: options.now, delete_retention_ms: options.delete_retention_ms, lists },
         clean_until: compaction.clean_until,
         max_decompressed_bytes: limit,
+        on_error,
         write: WriteOptions::default(),
     };
     let (mut counts, mut segments, mut rest) = (CleanCounts::default(), Vec::new(), &*indexed.chunks);
