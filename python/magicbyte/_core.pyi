@@ -757,12 +757,17 @@ class PartitionWriter:
         """Closes the last segment, syncs it, and gives the SegmentSummaries for `finish_partition`."""
 
 def finish_partition(
-    target: str | PathLike[str], summaries: Sequence[str], *, topic_id: str | None = None
+    target: str | PathLike[str],
+    summaries: Sequence[str],
+    *,
+    topic_id: str | None = None,
+    epochs_of: str | PathLike[str] | None = None,
 ) -> None:
     """Makes the partition `target` of the segments in these SegmentSummaries, in any order.
 
     Writes what spans segments (`.txnindex`, `.snapshot`, `leader-epoch-checkpoint`), and
-    `partition.metadata` for a topic id; syncs; gives the directory its name at the end.
+    `partition.metadata` for a topic id; syncs; gives the directory its name at the end. With `epochs_of`, a
+    directory, the leader epochs go on from its checkpoint.
 
     Raises:
         ValueError: Segments overlap, are elsewhere or not as their summary says; no topic id.

@@ -337,7 +337,8 @@ def _finish(
     if segments:
         texts = [json.dumps(segment) for segment in segments]
         try:
-            _core.finish_partition(target, texts, topic_id=topic_ids.get(listing["topic"]))
+            topic_id = topic_ids.get(listing["topic"])
+            _core.finish_partition(target, texts, topic_id=topic_id, epochs_of=listing["path"])
         except ValueError as error:
             # Segments that overlap behind forged headers, or no topic id.
             raise JobError(f"{listing['path']}: {error}") from error

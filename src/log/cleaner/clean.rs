@@ -15,10 +15,12 @@ use super::compaction::{CleanerChunk, SegmentGroup};
 use super::facts::LogFacts;
 use super::index::{IndexedChunk, numbered};
 use super::places::LastRecords;
+use super::said::Said;
 use super::sound::SoundBatch;
 use crate::batches::{Batch, Batches};
 use crate::convert::{Encoder, Fate, empty_of};
 use crate::error::{ErrorKind, Result};
+use crate::state::ProducerEvent;
 use crate::{ControlType, Decompressor, RECORD_BATCH_OVERHEAD};
 
 /// Which records go.
@@ -144,14 +146,16 @@ pub fn clean_group(
         fates: Vec::new(),
         last: LastRecords::default(),
         record: 0,
+        said: vec![Said::default()],
         cleaned: Cleaned::default(),
     };
     for (chunk, indexed) in group.chunks.iter().zip(indexed) {
         cleaner.chunk(chunk, indexed)?;
     }
-    let Cleaner { writer, mut cleaned, .. } = cleaner;
+    let Cleaner { writer, said, mut cleaned, .. } = cleaner;
     cleaned.segments = writer.finish()?;
-    for segment in &cleaned.segments {
+    for (segment, said) in cleaned.segments.iter_mut().zip(said) {
+        said.tell(segment);
         let path = Path::new(&segment.directory).join(format!("{:020}.log", segment.base_offset));
         set_modified(&path, group.modified_ms).map_err(|e| LogError::io(&path, e))?;
     }
@@ -180,6 +184,8 @@ struct Cleaner<'a> {
     last: LastRecords,
     /// Number of the next record of the chunk.
     record: u64,
+    /// By segment written: what the batches said that went into it.
+    said: Vec<Said>,
     cleaned: Cleaned,
 }
 
@@ -187,6 +193,8 @@ struct Cleaner<'a> {
 struct Outcome {
     counts: BatchCounts,
     sums: CleanCounts,
+    event: Option<ProducerEvent>,
+    is_outside: bool,
     /// Its records can not be written anew: it was copied whole.
     unordered: bool,
 }
@@ -218,6 +226,12 @@ impl Cleaner<'_> {
                     reader.good(&data, last_offset, disposition, outcome.counts);
                     for batch in Batches::new(&out).flatten() {
                         self.writer.append(&batch)?;
+                    }
+                    self.said.resize_with(self.writer.segments(), Said::default);
+                    if let (Ok(batch), false, Some(said)) =
+                        (data.batch(), outcome.is_outside, self.said.last_mut())
+                    {
+                        said.add(&batch, outcome.event);
                     }
                 }
                 Err(error) => reader.bad(&data, &error),
@@ -278,8 +292,10 @@ impl Cleaner<'_> {
         cleaner: &CleanerChunk,
         out: &mut Vec<u8>,
     ) -> Result<Outcome> {
-        let mut outcome = Outcome { counts: sound.counts, sums: CleanCounts::default(), unordered: false };
-        if sound.is_outside {
+        let (event, is_outside) = (sound.event, sound.is_outside);
+        let sums = CleanCounts::default();
+        let mut outcome = Outcome { counts: sound.counts, sums, event, is_outside, unordered: false };
+        if is_outside {
             return Ok(outcome);
         }
         let batch = sound.decoded.batch;

@@ -71,6 +71,6 @@ pub fn compact_partition(
         counts.add(&cleaned.counts);
         segments.extend(cleaned.segments);
     }
-    finish_partition(target, &segments, None)?;
+    finish_partition(target, &segments, None, Some(source))?;
     Ok(counts)
 }

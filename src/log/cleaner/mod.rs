@@ -16,6 +16,7 @@ mod facts;
 mod index;
 mod key_map;
 mod places;
+mod said;
 mod sound;
 
 pub use clean::{CleanCounts, CleanOptions, Cleaned, RedactedOffsets, Rule, Selection, clean_group};
