@@ -246,7 +246,8 @@ impl ChunkReader {
         if let Some(next) = next_offset {
             if next > self.next_offset {
                 first.last_lost_offset = Some(next - 1);
-                self.result.lost_offsets += (next - self.next_offset) as u64;
+                let lost = next.abs_diff(self.next_offset);
+                self.result.lost_offsets = self.result.lost_offsets.saturating_add(lost);
             } else {
                 first.first_lost_offset = None;
             }
@@ -258,6 +259,11 @@ impl ChunkReader {
     /// Counts rows whose time a table cannot hold.
     pub fn add_null_timestamps(&mut self, rows: u64) {
         self.result.null_timestamps += rows;
+    }
+
+    /// The smallest offset the next good batch can have.
+    pub(super) fn next_offset(&self) -> i64 {
+        self.next_offset
     }
 
     /// The problems found since the last call.

@@ -195,7 +195,8 @@ impl PartitionWriter {
 /// Makes the partition `target` of the segments that writers wrote in or below the directory of
 /// [`begin_partition`]: joins them in offset order, writes `.txnindex`, `.snapshot` and
 /// `leader-epoch-checkpoint`, and `partition.metadata` if the topic's id is given; syncs; gives the
-/// directory its name. Segments that are not in `summaries` (of tasks that failed) are dropped. With
+/// directory its name. Segments that are not in `summaries` (of tasks that failed) are dropped, and so are
+/// empty ones that begin before the end of another: damage was all that they were written of. With
 /// `epochs_of`, the directory these segments come from, the epochs go on from its checkpoint, if it has one:
 /// it knows those of which no batch is left.
 ///
@@ -211,9 +212,17 @@ pub fn finish_partition(
     refuse_existing(target)?;
     let directory = hidden_beside(target);
     let mut segments: Vec<_> = summaries.iter().collect();
-    segments.sort_by_key(|segment| segment.base_offset);
+    segments.sort_by_key(|segment| (segment.base_offset, segment.batches == 0));
+    let (mut last_base, mut end) = (-1, 0);
     let mut files = Vec::new();
     let mut fold = PartitionFold::new(epochs_of.map(existing_epochs).unwrap_or_default(), None);
+    segments.retain(|segment| {
+        let has_place = segment.base_offset > last_base && segment.base_offset >= end;
+        if has_place || segment.batches > 0 {
+            (last_base, end) = (segment.base_offset, segment.next_offset);
+        }
+        has_place || segment.batches > 0
+    });
     for segment in &segments {
         files.extend(fold.add(segment)?);
     }

@@ -293,6 +293,40 @@ def test_offsets_that_do_not_rise_are_copied_and_told(tmp_path: Path) -> None:
     assert [r.value_bytes for r in records(tmp_path / "out" / "t-0")] == [b"1", b"1", b"1", b"2"]
 
 
+def test_a_wrapper_that_hides_offsets_of_before_is_copied_and_told(tmp_path: Path) -> None:
+    """The offsets inside magic 0 are absolute, and only the last one stands outside."""
+    wrapper = keyed(1, (b"b", b"1"), (b"x", b"2"), (b"b", b"3"), magic=0, compression=2)
+    source = written(
+        tmp_path / "in" / "t-0", keyed(0, (b"a", b"1"), (b"a", b"2")) + wrapper + keyed(4, (b"b", b"4"))
+    )
+    report = compacted(source, tmp_path / "out")
+    assert report["balanced"]
+    assert [(one["kind"], one["start"]) for one in report["problems"]] == [("invalid_record", 79)]
+    found = magicbyte.PartitionLog(tmp_path / "out" / "t-0", skip_damage=True).batches()
+    assert [(batch.magic, batch.last_offset) for batch in found] == [(2, 1), (0, 3), (2, 4)]
+    # Redaction has to write it anew, and cannot.
+    report = redacted(source, tmp_path / "redacted", keys=frozenset([b"x"]))
+    assert report["balanced"]
+    assert [one["kind"] for one in report["problems"]] == ["offset_out_of_order"]
+
+
+def test_negative_offsets_are_quarantined(tmp_path: Path) -> None:
+    """No segment can have their name."""
+    source = tmp_path / "in" / "t-0"
+    source.mkdir(parents=True)
+    negative = bytearray(keyed(0, (b"a", b"1")))
+    negative[0] = 0x80
+    (source / f"{0:020}.log").write_bytes(negative + keyed(5, (b"b", b"1")))
+    (source / f"{7:020}.log").write_bytes(keyed(7, (b"c", b"1")))
+    for out, report in (
+        ("compacted", compacted(source, tmp_path / "compacted")),
+        ("redacted", redacted(source, tmp_path / "redacted", keys=frozenset([b"b"]))),
+    ):
+        assert report["balanced"]
+        assert [one["kind"] for one in report["problems"]] == ["missing_segment", "offset_out_of_order"]
+        assert records(tmp_path / out / "t-0")[-1].offset == 7
+
+
 def test_a_refused_job_leaves_nothing(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "file").touch()

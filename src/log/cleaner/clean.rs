@@ -213,7 +213,11 @@ impl Cleaner<'_> {
         let mut out = Vec::new();
         while let Some((data, disposition)) = reader.next_batch().map_err(io)? {
             out.clear();
-            match data.batch().and_then(|batch| self.batch(&batch, disposition, cleaner, &mut out)) {
+            let next_offset = reader.next_offset();
+            let outcome = data
+                .batch()
+                .and_then(|batch| self.batch(&batch, disposition, cleaner, next_offset, &mut out));
+            match outcome {
                 Ok(outcome) => {
                     if numbered(disposition) && outcome.counts.outside == 0 {
                         self.record += outcome.counts.announced;
@@ -275,11 +279,12 @@ impl Cleaner<'_> {
         batch: &Batch<'_>,
         disposition: Disposition,
         cleaner: &CleanerChunk,
+        next_offset: i64,
         out: &mut Vec<u8>,
     ) -> Result<Outcome> {
         // Borrowed apart from the rest, which judges the records.
         let mut decompressor = std::mem::take(&mut self.decompressor);
-        let sound = SoundBatch::read(batch, &mut decompressor, cleaner.chunk.start_offset);
+        let sound = SoundBatch::read(batch, &mut decompressor, cleaner.chunk.start_offset, next_offset);
         let outcome = sound.and_then(|sound| self.judge(&sound, disposition, cleaner, out));
         self.decompressor = decompressor;
         outcome
@@ -315,13 +320,22 @@ impl Cleaner<'_> {
             }
         };
         let sums = &mut outcome.sums;
+        let is_written = match &stays {
+            Some(Stays::Anew { .. }) => true,
+            Some(Stays::Nothing) => self.must_stay(batch),
+            Some(Stays::Whole) | None => false,
+        };
+        if is_written && sound.overlaps {
+            let (found, expected) = (sound.counts.first_offset.unwrap_or(0), self.writer.next_offset());
+            return Err(batch.place(ErrorKind::OffsetOutOfOrder { found, expected }.into()));
+        }
         match stays {
             Some(Stays::Anew { delete_horizon_ms }) => {
                 self.encoder.retain(&sound.decoded, &self.fates, delete_horizon_ms, out)?;
                 sums.kept += self.fates.iter().filter(|&&fate| fate != Fate::Drop).count() as u64;
                 sums.rewritten_batches += 1;
             }
-            Some(Stays::Nothing) if self.must_stay(batch) => {
+            Some(Stays::Nothing) if is_written => {
                 empty_of(&sound.decoded, out)?;
                 sums.emptied_batches += 1;
             }

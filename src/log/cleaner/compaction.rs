@@ -245,7 +245,7 @@ impl Groups<'_> {
             one.chunk.expected_offset.max(one.chunk.start_offset.unwrap_or(i64::MIN))
         });
         self.groups.push(SegmentGroup {
-            base_offset,
+            base_offset: base_offset.max(0),
             modified_ms: last.segment.modified_ms,
             cleaned,
             chunks,

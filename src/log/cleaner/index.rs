@@ -83,7 +83,9 @@ impl Indexer {
             reader.check_damage(self.on_error)?;
             let batch = data.batch();
             let indexed = batch.as_ref().map_err(Clone::clone);
-            match indexed.and_then(|batch| self.batch(batch, disposition, cleaner, records)) {
+            match indexed
+                .and_then(|batch| self.batch(batch, disposition, cleaner, (records, reader.next_offset())))
+            {
                 Ok((counts, put)) => {
                     put?;
                     if numbered(disposition) && counts.outside == 0 {
@@ -105,9 +107,9 @@ impl Indexer {
         batch: &Batch<'_>,
         disposition: Disposition,
         cleaner: &CleanerChunk,
-        first: u64,
+        (first, next_offset): (u64, i64),
     ) -> Result<(BatchCounts, LogResult<()>)> {
-        let sound = SoundBatch::read(batch, &mut self.decompressor, cleaner.chunk.start_offset)?;
+        let sound = SoundBatch::read(batch, &mut self.decompressor, cleaner.chunk.start_offset, next_offset)?;
         if sound.is_outside {
             return Ok((sound.counts, Ok(())));
         }

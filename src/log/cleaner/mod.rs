@@ -20,7 +20,7 @@ mod said;
 mod sound;
 
 pub use clean::{CleanCounts, CleanOptions, Cleaned, RedactedOffsets, Rule, Selection, clean_group};
-pub use compact::compact_partition;
+pub use compact::{CompactRun, compact_partition};
 pub use compaction::{
     CleanerChunk, CompactOptions, Compaction, SegmentGroup, plan_compaction, plan_redaction,
 };
