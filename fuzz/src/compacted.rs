@@ -128,6 +128,10 @@ fn last_values(directory: &Path, is_whole: bool) -> Option<BTreeMap<Vec<u8>, (i6
         if !is_whole && matches!(&batch, Batch::V2(batch) if batch.is_transactional()) {
             return None;
         }
+        // Of negative offsets none is written.
+        if batch.base_offset(&mut decompressor).is_ok_and(|offset| offset < 0) {
+            continue;
+        }
         let Ok(records) = batch.records(&mut decompressor) else { continue };
         let records: Result<Vec<_>, _> = records
             .map(|record| {

@@ -68,6 +68,7 @@ __all__ = [
     "begin_partition",
     "check_produce_request",
     "compact_group",
+    "collect_aborted_transactions",
     "compat_counts",
     "compat_crc32c",
     "compat_decode_varint",
@@ -610,6 +611,14 @@ def time_index(data: bytes, base_offset: int, *, check: bool = True) -> list[tup
 
 def transaction_index(data: bytes) -> list[tuple[int, int, int, int, int]]:
     """The entries of a `.txnindex`: version, producer id, first, last (inclusive), last stable offset."""
+
+def collect_aborted_transactions(
+    data: bytes, start: int, end: int
+) -> tuple[list[tuple[int, int, int, int, int]], bool]:
+    """The entries of a `.txnindex` that a fetch of offsets from `start` to `end` (exclusive) has to know.
+
+    And whether no later segment can have more (`TransactionIndex.collectAbortedTxns`).
+    """
 
 def producer_snapshot(data: bytes) -> list[tuple[int, int, int, int, int, int, int, int | None]]:
     """The producers of a `.snapshot`.

@@ -7,7 +7,9 @@ Sequences of appends, markers, rolls, truncations and restarts are made from fix
 from __future__ import annotations
 
 import struct
+from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 
@@ -64,24 +66,32 @@ def stamped(batch: bytes) -> bytes:
     return batch[:12] + bytes(4) + batch[16:]
 
 
+def next_offset(batch: bytes) -> int:
+    return one(batch).next_offset
+
+
 class Ours:
     """A log as a list of batches, with our state beside it: what a broker does around the state."""
 
     def __init__(self) -> None:
         self.log: list[bytes] = []
         self.segments = [0]
+        self.start = 0
         self.end = 0
         self.state = ProducerState(expiration_ms=EXPIRATION)
         self.aborted: list[tuple[int, int, int, int]] = []
 
     def take(self, batch: bytes) -> None:
-        parsed = one(batch)
-        ended = self.state.apply(parsed)
+        self.apply(one(batch))
+        self.log.append(batch)
+        self.end = self.state.end_offset
+
+    def apply(self, batch: magicbyte.RecordBatch | magicbyte.LegacyBatch) -> None:
+        ended = self.state.apply(batch)
         if ended and not ended.committed:
             entry = (ended.producer_id, ended.first_offset, ended.last_offset, ended.last_stable_offset)
             self.aborted.append(entry)
-        self.log.append(batch)
-        self.end = self.state.end_offset = parsed.next_offset
+        self.state.end_offset = batch.next_offset
 
     def roll(self) -> None:
         self.segments.append(self.end)
@@ -100,28 +110,45 @@ class Ours:
         self.state.remove_stray_snapshots(self.segments)
         self.rebuild(now, clean=clean)
 
-    def rebuild(self, now: int, *, clean: bool = False) -> None:
-        """`UnifiedLog.rebuildProducerState`."""
+    def recover(self, now: int, snapshots: dict[int, bytes]) -> None:
+        """`LogLoader.recoverLog`: a state of its own for each segment, from the snapshots so far; indexes anew."""
+        self.aborted = []
+        for base, until in pairwise([*self.segments, self.end]):
+            self.state = ProducerState(snapshots, expiration_ms=EXPIRATION)
+            self.rebuild(now, end=base)
+            for batch in map(one, self.log):
+                if base <= batch.base_offset < until:
+                    self.apply(batch)
+            self.state.take_snapshot()
+            snapshots = self.state.snapshots
+        self.restart(now, snapshots, clean=False)
+
+    def rebuild(self, now: int, *, clean: bool = False, end: int | None = None) -> None:
+        """`UnifiedLog.rebuildProducerState`, up to an offset."""
         state = self.state
-        snapshot_at = {*self.segments[-2:], self.end}
+        end = self.end if end is None else end
+        snapshot_at = {*self.segments[-2:], end}
         if clean and not state.snapshots:
             for offset in sorted(snapshot_at):
                 state.end_offset = offset
                 state.take_snapshot()
             return
-        nothing = not state.producers and state.first_unstable_offset is None and state.end_offset >= self.end
-        state.truncate_and_reload(0, self.end, now)
-        if self.end > state.end_offset and not nothing:
+        nothing = not state.producers and state.first_unstable_offset is None and state.end_offset >= end
+        state.truncate_and_reload(self.start, end, now)
+        if end > state.end_offset and not nothing:
             known = state.end_offset
             floor = max(base for base in self.segments if base <= known)
-            for base in (base for base in self.segments if floor <= base < self.end):
+            for base in (base for base in self.segments if floor <= base < end):
                 state.end_offset = start = max(base, state.end_offset)
                 if base in snapshot_at:
                     state.take_snapshot()
-                until = min((other for other in self.segments if other > base), default=self.end)
-                again = (batch for batch in map(one, self.log) if start <= batch.base_offset < until)
+                until = min((other for other in self.segments if other > base), default=end)
+                until = min(until, end)
+                # A fetch begins with the batch that holds its offset.
+                batches = map(one, self.log)
+                again = (b for b in batches if start < b.next_offset and b.base_offset < until)
                 state.apply_together(again)
-        state.end_offset = self.end
+        state.end_offset = end
         state.take_snapshot()
 
     def described(self) -> str:
@@ -335,7 +362,7 @@ class Play:
         self.ours.state.remove_expired_producers(self.now)
 
     def truncate(self) -> None:
-        ends = [one(batch).next_offset for batch in self.ours.log[-20:]]
+        ends = [end for end in map(next_offset, self.ours.log[-20:]) if end >= self.ours.start]
         target = self.random.choice(ends) if ends else 0
         if target < self.ours.end:
             self.kafka.ask("truncate", target)
@@ -375,6 +402,108 @@ class Play:
         self.guards.clear()
         self.sent.clear()
         assert self.snapshots() == self.ours.state.snapshots
+
+
+class Crashes(Play):
+    """Deletions at the start, and crashes in which snapshots are lost or left behind."""
+
+    def run(self) -> None:
+        steps = {
+            self.data: 60,
+            self.end_transaction: 22,
+            self.roll: 6,
+            self.wait: 3,
+            self.delete: 4,
+            self.truncate: 2,
+            self.crash: 4,
+        }
+        for _ in range(STEPS):
+            step = self.random.choices(list(steps), list(steps.values()))[0]
+            step()
+            assert self.kafka.ask("state") == self.ours.described(), step
+        self.kafka.ask("close")
+
+    def delete(self) -> None:
+        """As DeleteRecords: the log begins later, in the midst of a transaction perhaps."""
+        self.kafka.ask("hw", self.ours.end)
+        self.ours.state.set_high_watermark(self.ours.end)
+        target = self.random.randint(self.ours.start, self.ours.end)
+        moves = self.kafka.ask("start", target) == "true"
+        assert moves == (target > self.ours.start)
+        if moves:
+            self.ours.start = target
+            self.ours.state.set_log_start_offset(target)
+        self.counts["deleted"] = self.counts.get("deleted", 0) + moves
+
+    def crash(self) -> None:
+        if self.ours.end == self.ours.segments[-1]:
+            return
+        self.kafka.ask("close")
+        files = sorted(self.directory.glob("*.snapshot"))
+        damage = self.random.choice(["none", "gone", "all gone", "older", "newer", "cut"])
+        for file in files if damage == "all gone" else files[-self.random.randint(1, 2) :]:
+            content = file.read_bytes()
+            if "gone" in damage:
+                file.unlink()
+            elif damage == "older":
+                file.write_bytes(files[0].read_bytes())
+            elif damage == "newer":
+                (file.parent / f"{self.ours.end + 7:020}.snapshot").write_bytes(content)
+            elif damage == "cut":
+                file.write_bytes(content[:-3])
+        found = self.snapshots()
+        assert self.kafka.open(self.directory, EXPIRATION, clean=False, verify=self.verify) == self.ours.end
+        # The start is in a checkpoint of the broker's, which is none of the log's.
+        self.ours.start = 0
+        self.ours.recover(self.now, found)
+        self.guards.clear()
+        self.sent.clear()
+        assert self.snapshots() == self.ours.state.snapshots, damage
+        assert self.transaction_index() == self.ours.aborted
+        self.counts[damage] = self.counts.get(damage, 0) + 1
+
+
+@pytest.mark.parametrize("group", range(2))
+def test_deletions_and_crashes(kafka_log: StateOracle, tmp_path: Path, group: int) -> None:
+    """State, snapshots and transaction indexes behind `maybeIncrementLogStartOffset` and `recoverLog`."""
+    counts: dict[str, int] = {}
+    for seed in range(3000 + group, 3012, 2):
+        play = Crashes(kafka_log, tmp_path, seed)
+        play.run()
+        for name, count in play.counts.items():
+            counts[name] = counts.get(name, 0) + count
+    for name in ("deleted", "none", "gone", "all gone", "older", "newer", "cut"):
+        assert counts[name] > 1, counts
+
+
+def test_aborted_transactions_of_a_fetch(kafka_log: StateOracle, tmp_path: Path) -> None:
+    """Over the indexes of all segments from the first offset's on, as `UnifiedLog.collectAbortedTransactions`.
+
+    It leaves out only transactions that end before the log begins.
+    """
+    told = 0
+    for seed in range(4000, 4006):
+        play = Play(kafka_log, tmp_path, seed)
+        for _ in range(200):
+            play.random.choice([play.data, play.end_transaction, play.end_transaction, play.roll])()
+        kafka_log.ask("hw", play.ours.end)
+        log_start = play.random.choice([0, play.ours.end // 3])
+        kafka_log.ask("start", log_start)
+        files = {base: play.directory / f"{base:020}.txnindex" for base in play.ours.segments}
+        for _ in range(200):
+            start = play.random.randint(log_start, play.ours.end)
+            end = play.random.randint(start, play.ours.end + 5)
+            found: list[str] = []
+            for base in play.ours.segments[bisect_right(play.ours.segments, start) - 1 :]:
+                data = files[base].read_bytes() if files[base].exists() else b""
+                entries, is_complete = _core.collect_aborted_transactions(data, log_start, end)
+                found += [" ".join(map(str, entry[1:])) for entry in entries]
+                if is_complete:
+                    break
+            assert kafka_log.ask("aborted", start, end) == f"[{', '.join(found)}]"
+            told += len(found)
+        kafka_log.ask("close")
+    assert told > 1000
 
 
 @pytest.mark.parametrize("group", range(4))
@@ -464,6 +593,48 @@ def test_leader_epochs(kafka_log: StateOracle, tmp_path: Path) -> None:
                     assert answer[2:] == ["-" if one is None else str(one) for one in around]
                     continue
             assert theirs == str([f"{epoch} {at}" for epoch, at in ours.entries]).replace("'", "")
+
+
+def history(random: Random, epochs: list[tuple[int, int]], end: int) -> tuple[list[tuple[int, int]], int]:
+    """Some more leaders behind these; each writes a while."""
+    epochs, epoch = list(epochs), epochs[-1][0] if epochs else 0
+    for _ in range(random.randrange(5)):
+        epoch += random.choice([1, 1, 2, 3])
+        epochs.append((epoch, end))
+        end += random.randrange(1, 30)
+    return epochs, end
+
+
+def test_where_copies_part(kafka_log: StateOracle, tmp_path: Path) -> None:
+    """A follower and a leader with random histories: the follower cuts where Kafka's does."""
+    random = Random(11)
+    cuts: dict[str, int] = {}
+    for _ in range(1500):
+        common, end = history(random, [], random.randrange(10))
+        copies = [history(random, common, random.randint(max(0, end - 10), end)) for _ in range(2)]
+        if random.random() < 0.2:
+            # Of an older format, or its oldest epochs are gone.
+            copies[random.randrange(2)][0][: random.randrange(4)] = []
+        words: list[object] = []
+        caches = []
+        for name, (entries, copy_end) in zip(("follower", "leader"), copies, strict=True):
+            cache = LeaderEpochs()
+            for entry in entries:
+                cache.assign(*entry)
+            caches.append((cache, copy_end))
+            lines = [f"{epoch} {offset}" for epoch, offset in cache.entries]
+            (tmp_path / name).write_text("\n".join(["0", str(len(lines)), *lines, ""]))
+            words += [tmp_path / name, copy_end]
+        (follower, own_end), (leader, leader_end) = caches
+        found = follower.truncation(own_end, leader, leader_end).offset
+        theirs = kafka_log.ask("diverge", *words)
+        if not follower.entries:
+            # It asks nothing: its watermark decides.
+            theirs = "watermark"
+        assert ("watermark" if found is None else str(found)) == theirs, copies
+        kind = theirs if found is None else "kept" if found == own_end else "cut"
+        cuts[kind] = cuts.get(kind, 0) + 1
+    assert min(cuts["watermark"], cuts["kept"], cuts["cut"]) > 50, cuts
 
 
 def test_a_log_is_explained_as_kafka_knows_it(kafka_log: StateOracle, tmp_path: Path) -> None:
