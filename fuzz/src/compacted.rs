@@ -18,6 +18,9 @@ use super::walk::LIMIT;
 /// Later than the delete horizon of most inputs.
 const NOW: i64 = 1_800_000_000_000;
 
+/// By key: offset and value.
+type LastValues = BTreeMap<Vec<u8>, (i64, Vec<u8>)>;
+
 /// Damage is left out, all else is compacted.
 pub fn compact(data: &[u8]) {
     let [how, batches @ ..] = data else { return };
@@ -107,7 +110,7 @@ fn check_sound(directory: &Path) {
 
 /// Of each key that is there the offset and value of its last record; tombstones count as none. None of a
 /// damaged log with transactions: without a batch that says where one begins or ends others are stable.
-fn last_values(directory: &Path, is_whole: bool) -> Option<BTreeMap<Vec<u8>, (i64, Vec<u8>)>> {
+fn last_values(directory: &Path, is_whole: bool) -> Option<LastValues> {
     let isolation_level =
         if is_whole { IsolationLevel::ReadCommitted } else { IsolationLevel::ReadUncommitted };
     let options = ReadOptions {
