@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use cpu_time::ProcessTime;
-use magicbyte::log::{CompactOptions, compact_partition};
+use magicbyte::log::{CompactOptions, CompactRun, compact_partition};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -13,8 +13,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("bench_compact SOURCE TARGET MEMORY NOW".into());
     };
     let options = CompactOptions { now: now.parse()?, ..CompactOptions::default() };
+    let run = CompactRun { memory: memory.parse()?, ..CompactRun::default() };
     let (wall, cpu) = (Instant::now(), ProcessTime::now());
-    let counts = compact_partition(Path::new(source), Path::new(target), &options, None, memory.parse()?)?;
+    let counts = compact_partition(Path::new(source), Path::new(target), &options, &run)?;
     #[allow(clippy::print_stdout, reason = "it is what the program is for")]
     {
         let (cpu, wall) = (cpu.elapsed().as_nanos(), wall.elapsed().as_nanos());

@@ -57,7 +57,7 @@ fn rewrite(source: &Path, target: &Path, options: WriteOptions, tasks: bool) -> 
         }
         summaries = writer.finish().unwrap();
     }
-    finish_partition(target, &summaries, None).unwrap();
+    finish_partition(target, &summaries, None, None).unwrap();
     summaries
 }
 
@@ -140,7 +140,7 @@ fn an_existing_output_is_not_written_over() {
     fs::create_dir(&target).unwrap();
     begin_partition(&target).expect("an empty directory is no output");
     fs::write(target.join("file"), b"mine").unwrap();
-    for result in [begin_partition(&target).map(drop), finish_partition(&target, &[], None)] {
+    for result in [begin_partition(&target).map(drop), finish_partition(&target, &[], None, None)] {
         let error = result.unwrap_err();
         assert!(
             matches!(&error, LogError::Io { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists)
@@ -241,7 +241,7 @@ fn only_segments_that_belong_together_make_a_partition() {
     let root = scratch("writer-foreign");
     let target = root.join("t-0");
     let refuse = |summaries: &[SegmentSummary], topic_id, word: &str| {
-        let error = finish_partition(&target, summaries, topic_id).unwrap_err();
+        let error = finish_partition(&target, summaries, topic_id, None).unwrap_err();
         assert!(matches!(error, LogError::Usage(_)) && error.to_string().contains(word), "{error}");
         assert!(!target.exists());
     };
@@ -258,7 +258,7 @@ fn only_segments_that_belong_together_make_a_partition() {
     refuse(&[write(&root.join("elsewhere"), 0)], None, "was not written in");
     refuse(&[SegmentSummary { size: 60, ..first.clone() }], None, "its summary says 60");
     refuse(std::slice::from_ref(&first), Some("short"), "no topic id");
-    finish_partition(&target, &[second, first], Some("GzXX9iQkTMGiyJ7cQU9tvA")).unwrap();
+    finish_partition(&target, &[second, first], Some("GzXX9iQkTMGiyJ7cQU9tvA"), None).unwrap();
     let names: Vec<_> = read_all(&target).into_keys().collect();
     assert_eq!(
         names,

@@ -7,6 +7,7 @@ mod append;
 mod batches;
 mod built;
 mod codecs;
+mod compacted;
 mod made;
 mod salvage;
 mod scratch;
@@ -17,6 +18,7 @@ pub use append::append;
 pub use batches::{framing, legacy, magic2};
 pub use built::builder;
 pub use codecs::{gzip, lz4, snappy, zstd};
+pub use compacted::compact;
 pub use salvage::salvage;
 pub use sidecars::sidecars;
 
@@ -24,7 +26,7 @@ pub use sidecars::sidecars;
 pub type Target = fn(&[u8]);
 
 /// Every target with its name, which is also that of its corpus.
-pub const TARGETS: [(&str, Target); 11] = [
+pub const TARGETS: [(&str, Target); 12] = [
     ("framing", framing),
     ("magic2", magic2),
     ("legacy", legacy),
@@ -34,6 +36,7 @@ pub const TARGETS: [(&str, Target); 11] = [
     ("zstd", zstd),
     ("sidecars", sidecars),
     ("salvage", salvage),
+    ("compact", compact),
     ("append", append),
     ("builder", builder),
 ];

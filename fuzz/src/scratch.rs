@@ -12,13 +12,21 @@ impl Scratch {
     pub fn new() -> Self {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let root = std::env::temp_dir().join(format!("magicbyte-fuzz-{}-{number}", std::process::id()));
+        // Where a sync costs nothing, if there is such a place.
+        let memory = PathBuf::from("/dev/shm");
+        let place = if memory.is_dir() { memory } else { std::env::temp_dir() };
+        let root = place.join(format!("magicbyte-fuzz-{}-{number}", std::process::id()));
         std::fs::create_dir_all(root.join("t-0")).unwrap();
         Self { root }
     }
 
     pub fn partition(&self) -> PathBuf {
         self.root.join("t-0")
+    }
+
+    /// A place beside the partition.
+    pub fn beside(&self, name: &str) -> PathBuf {
+        self.root.join(name)
     }
 
     /// Writes the partition's first segment.

@@ -19,6 +19,7 @@ from magicbyte._core import (
     encode_varint,
     read_batches,
 )
+from magicbyte.cleaner import compact, redact
 from magicbyte.columns import Columns
 from magicbyte.convert import convert_batches
 from magicbyte.enums import Compression, TimestampType
@@ -52,9 +53,11 @@ __all__ = [
     "UnsupportedCompressionError",
     "UnsupportedMagicError",
     "__version__",
+    "compact",
     "convert_batches",
     "crc32c",
     "decode_varint",
     "encode_varint",
     "read_batches",
+    "redact",
 ]

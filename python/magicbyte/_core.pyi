@@ -67,6 +67,7 @@ __all__ = [
     "arrow_schema",
     "begin_partition",
     "check_produce_request",
+    "collect_aborted_transactions",
     "compact_group",
     "compat_counts",
     "compat_crc32c",
@@ -620,6 +621,14 @@ def time_index(data: bytes, base_offset: int, *, check: bool = True) -> list[tup
 def transaction_index(data: bytes) -> list[tuple[int, int, int, int, int]]:
     """The entries of a `.txnindex`: version, producer id, first, last (inclusive), last stable offset."""
 
+def collect_aborted_transactions(
+    data: bytes, start: int, end: int
+) -> tuple[list[tuple[int, int, int, int, int]], bool]:
+    """The entries of a `.txnindex` that a fetch of offsets from `start` to `end` (exclusive) has to know.
+
+    And whether no later segment can have more (`TransactionIndex.collectAbortedTxns`).
+    """
+
 def producer_snapshot(data: bytes) -> list[tuple[int, int, int, int, int, int, int, int | None]]:
     """The producers of a `.snapshot`.
 
@@ -773,12 +782,17 @@ class PartitionWriter:
         """Closes the last segment, syncs it, and gives the SegmentSummaries for `finish_partition`."""
 
 def finish_partition(
-    target: str | PathLike[str], summaries: Sequence[str], *, topic_id: str | None = None
+    target: str | PathLike[str],
+    summaries: Sequence[str],
+    *,
+    topic_id: str | None = None,
+    epochs_of: str | PathLike[str] | None = None,
 ) -> None:
     """Makes the partition `target` of the segments in these SegmentSummaries, in any order.
 
     Writes what spans segments (`.txnindex`, `.snapshot`, `leader-epoch-checkpoint`), and
-    `partition.metadata` for a topic id; syncs; gives the directory its name at the end.
+    `partition.metadata` for a topic id; syncs; gives the directory its name at the end. With `epochs_of`, a
+    directory, the leader epochs go on from its checkpoint.
 
     Raises:
         ValueError: Segments overlap, are elsewhere or not as their summary says; no topic id.
@@ -1638,11 +1652,16 @@ def index_keys(
     memory: int = ...,
     parts: int = 16,
     max_decompressed_bytes: int = ...,
+    fail_fast: bool = False,
 ) -> str:
     """The first pass over a run of CleanerChunks: an IndexedKeys.
 
     With a directory their keys go to files in it, a file a part of the hash, from a map of `memory`
     bytes. `seed` is random, the same for all tasks of a log.
+
+    Raises:
+        Error: With `fail_fast`, the first damage.
+        OSError: A file could not be read or written.
     """
 
 def reduce_keys(
@@ -1671,6 +1690,7 @@ def compact_group(
     delete_retention_ms: int,
     max_decompressed_bytes: int = ...,
     index_interval_bytes: int = ...,
+    fail_fast: bool = False,
 ) -> str:
     """The second pass over a group of segments: written as one, without what is superseded or expired.
 
@@ -1678,6 +1698,7 @@ def compact_group(
     `counts`, `redacted`.
 
     Raises:
+        Error: With `fail_fast`, the first damage, or a batch that could only be copied.
         ValueError: The files are not what they were in the first pass.
         OSError: A file could not be read or written.
     """
@@ -1694,6 +1715,7 @@ def redact_group(
     clean_until: int,
     max_decompressed_bytes: int = ...,
     index_interval_bytes: int = ...,
+    fail_fast: bool = False,
 ) -> str:
     """As `compact_group`, without the records that have one of these keys or offsets.
 

@@ -119,7 +119,7 @@ impl ChunkResult {
         self.outside += next.outside;
         self.first_offset = self.first_offset.or(next.first_offset);
         self.last_offset = next.last_offset.or(self.last_offset);
-        self.lost_offsets += next.lost_offsets;
+        self.lost_offsets = self.lost_offsets.saturating_add(next.lost_offsets);
         self.null_timestamps += next.null_timestamps;
     }
 
@@ -275,7 +275,7 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
         first_offset,
         last_offset,
         missing_offsets: missing(first_offset, last_offset, announced),
-        lost_offsets: sum(|s| s.result.lost_offsets),
+        lost_offsets: segments.iter().fold(0, |sum, s| sum.saturating_add(s.result.lost_offsets)),
         null_timestamps: sum(|s| s.result.null_timestamps),
         last_stable_offset: plan.last_stable_offset,
         problems: plan.problems.len() as u64 + ranges + partial as u64,

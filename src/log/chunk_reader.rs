@@ -6,8 +6,10 @@ use std::io;
 use std::path::Path;
 
 use super::accounting::{ByteRange, ChunkResult};
+use super::partition_log::OnError;
 use super::plan::{Chunk, Problem};
 use super::segment_reader::{Piece, SegmentBatch, SegmentReader};
+use super::{LogError, LogResult};
 use crate::batches::Batch;
 use crate::error::{Error, ErrorKind, Result};
 use crate::state::AbortedRange;
@@ -66,7 +68,7 @@ pub struct ChunkReader {
     damage: (Option<Problem>, Option<Problem>),
     /// The smallest offset the next good batch can have.
     next_offset: i64,
-    last_error: Option<Error>,
+    first_error: Option<Error>,
     /// The chunk's aborted transactions, by producer, in offset order.
     aborted: HashMap<i64, Vec<AbortedRange>>,
 }
@@ -102,7 +104,7 @@ impl ChunkReader {
             problems: Vec::new(),
             damage: (None, None),
             next_offset,
-            last_error: None,
+            first_error: None,
             aborted,
         })
     }
@@ -218,7 +220,7 @@ impl ChunkReader {
 
     fn quarantine(&mut self, start: u64, end: u64, error: &Error) {
         let kind = error.kind().name();
-        self.last_error = Some(error.clone());
+        self.first_error.get_or_insert_with(|| error.clone());
         self.result.quarantine(ByteRange { start, end, reason: kind.into() });
         // One row for neighbours of the same kind: a file of garbage has one problem, not millions.
         let (first, last) = &mut self.damage;
@@ -244,7 +246,8 @@ impl ChunkReader {
         if let Some(next) = next_offset {
             if next > self.next_offset {
                 first.last_lost_offset = Some(next - 1);
-                self.result.lost_offsets += (next - self.next_offset) as u64;
+                let lost = next.abs_diff(self.next_offset);
+                self.result.lost_offsets = self.result.lost_offsets.saturating_add(lost);
             } else {
                 first.first_lost_offset = None;
             }
@@ -258,14 +261,29 @@ impl ChunkReader {
         self.result.null_timestamps += rows;
     }
 
+    /// The smallest offset the next good batch can have.
+    pub(super) fn next_offset(&self) -> i64 {
+        self.next_offset
+    }
+
     /// The problems found since the last call.
     pub fn take_problems(&mut self) -> Vec<Problem> {
         std::mem::take(&mut self.problems)
     }
 
-    /// The error behind the last quarantined range since the last call.
+    /// The error behind the first quarantined range since the last call.
     pub fn take_error(&mut self) -> Option<Error> {
-        self.last_error.take()
+        self.first_error.take()
+    }
+
+    /// Damage since the last call, for those who stop at it.
+    pub(super) fn check_damage(&mut self, on_error: OnError) -> LogResult<()> {
+        match (self.take_error(), on_error) {
+            (Some(error), OnError::Fail) => {
+                Err(LogError::Format { path: self.chunk.path.clone().into(), error })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The accounts: complete once [`next_batch`](Self::next_batch) gave none.

@@ -1,10 +1,13 @@
 //! The sidecars whose state goes on from segment to segment: `.txnindex`, `.snapshot` and
 //! `leader-epoch-checkpoint`, from the summaries of the segments.
 
+use std::fs;
+use std::path::Path;
+
 use super::segment_fold::SegmentSummary;
 use super::{
-    AbortedTransaction, LogError, LogResult, write_leader_epoch_checkpoint, write_producer_snapshot,
-    write_transaction_index,
+    AbortedTransaction, LogError, LogResult, parse_leader_epoch_checkpoint, write_leader_epoch_checkpoint,
+    write_producer_snapshot, write_transaction_index,
 };
 use crate::state::LeaderEpochs;
 use crate::state::Producers;
@@ -89,6 +92,14 @@ impl PartitionFold {
     fn snapshot_at(&self, offset: i64) -> SidecarFile {
         (format!("{offset:020}.snapshot"), write_producer_snapshot(&self.producers.snapshot()))
     }
+}
+
+/// A broker goes on from the checkpoint it finds: it knows epochs of which compaction left no
+/// batch. One that cannot be read says nothing.
+pub(super) fn existing_epochs(directory: &Path) -> LeaderEpochs {
+    let text = fs::read_to_string(directory.join("leader-epoch-checkpoint"));
+    let entries = text.ok().and_then(|text| parse_leader_epoch_checkpoint(&text).ok());
+    entries.map(|entries| LeaderEpochs::from_entries(&entries)).unwrap_or_default()
 }
 
 #[cfg(test)]

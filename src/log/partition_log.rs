@@ -293,9 +293,7 @@ impl LogBatches {
                 }
             }
             self.problems.extend(reader.take_problems());
-            if let (Some(error), OnError::Fail) = (reader.take_error(), self.options.on_error) {
-                return Err(LogError::Format { path: reader.chunk().path.clone().into(), error });
-            }
+            reader.check_damage(self.options.on_error)?;
             if is_out_of_order {
                 continue;
             }

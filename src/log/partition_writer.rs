@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::durable::{hidden_beside, sync_directory, write_file};
-use super::partition_fold::PartitionFold;
+use super::partition_fold::{PartitionFold, existing_epochs};
 use super::segment_fold::{DEFAULT_INDEX_INTERVAL_BYTES, SegmentSummary};
 use super::segment_writer::{SegmentWriter, check};
 use super::{LogError, LogResult, PartitionMetadata, write_partition_metadata};
@@ -103,6 +103,12 @@ impl PartitionWriter {
         self.segment.next_offset()
     }
 
+    /// How many segments there are so far, the open one among them.
+    #[must_use]
+    pub fn segments(&self) -> usize {
+        self.finished.len() + 1
+    }
+
     /// Appends a batch as it stands, in the next segment if this one has no room for it. The CRC is
     /// checked; the first offset of a compressed magic 0 or 1 message is not, its last one is.
     ///
@@ -189,7 +195,10 @@ impl PartitionWriter {
 /// Makes the partition `target` of the segments that writers wrote in or below the directory of
 /// [`begin_partition`]: joins them in offset order, writes `.txnindex`, `.snapshot` and
 /// `leader-epoch-checkpoint`, and `partition.metadata` if the topic's id is given; syncs; gives the
-/// directory its name. Segments that are not in `summaries` (of tasks that failed) are dropped.
+/// directory its name. Segments that are not in `summaries` (of tasks that failed) are dropped, and so are
+/// empty ones that begin before the end of another: damage was all that they were written of. With
+/// `epochs_of`, the directory these segments come from, the epochs go on from its checkpoint, if it has one:
+/// it knows those of which no batch is left.
 ///
 /// # Errors
 /// [`LogError::Usage`] for segments that overlap, are elsewhere or have not the size in their
@@ -198,13 +207,22 @@ pub fn finish_partition(
     target: &Path,
     summaries: &[SegmentSummary],
     topic_id: Option<&str>,
+    epochs_of: Option<&Path>,
 ) -> LogResult<()> {
     refuse_existing(target)?;
     let directory = hidden_beside(target);
     let mut segments: Vec<_> = summaries.iter().collect();
-    segments.sort_by_key(|segment| segment.base_offset);
+    segments.sort_by_key(|segment| (segment.base_offset, segment.batches == 0));
+    let (mut last_base, mut end) = (-1, 0);
     let mut files = Vec::new();
-    let mut fold = PartitionFold::default();
+    let mut fold = PartitionFold::new(epochs_of.map(existing_epochs).unwrap_or_default(), None);
+    segments.retain(|segment| {
+        let has_place = segment.base_offset > last_base && segment.base_offset >= end;
+        if has_place || segment.batches > 0 {
+            (last_base, end) = (segment.base_offset, segment.next_offset);
+        }
+        has_place || segment.batches > 0
+    });
     for segment in &segments {
         files.extend(fold.add(segment)?);
     }

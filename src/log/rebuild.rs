@@ -7,13 +7,11 @@ use std::io;
 use std::path::Path;
 
 use super::durable::{is_unfinished, remove_file, replace_file, sync_directory};
-use super::partition_fold::{PartitionFold, SidecarFile};
+use super::partition_fold::{PartitionFold, SidecarFile, existing_epochs};
 use super::segment_fold::{FoldedSegment, SegmentFold};
 use super::{
-    DEFAULT_INDEX_INTERVAL_BYTES, Listing, LogError, LogResult, Piece, Segment, SegmentReader,
-    list_partition, parse_leader_epoch_checkpoint,
+    DEFAULT_INDEX_INTERVAL_BYTES, Listing, LogError, LogResult, Piece, Segment, SegmentReader, list_partition,
 };
-use crate::state::LeaderEpochs;
 
 /// How sidecars are rebuilt.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +53,7 @@ pub fn compute_sidecars(
     options: RebuildOptions,
     mut sink: impl FnMut(SidecarFile) -> LogResult<()>,
 ) -> LogResult<()> {
-    let mut partition = PartitionFold::new(existing_epochs(listing), options.expired_until);
+    let mut partition = PartitionFold::new(existing_epochs(Path::new(&listing.path)), options.expired_until);
     for (index, segment) in listing.segments.iter().enumerate() {
         let is_last = index + 1 == listing.segments.len();
         let folded = fold_segment(segment, &listing.path, is_last, options)?;
@@ -137,12 +135,4 @@ fn fold_segment(
         }
     }
     fold.finish().map_err(format)
-}
-
-/// A broker goes on from the checkpoint it finds: it knows epochs of which compaction left no
-/// batch. One that cannot be read says nothing.
-fn existing_epochs(listing: &Listing) -> LeaderEpochs {
-    let text = fs::read_to_string(Path::new(&listing.path).join("leader-epoch-checkpoint"));
-    let entries = text.ok().and_then(|text| parse_leader_epoch_checkpoint(&text).ok());
-    entries.map(|entries| LeaderEpochs::from_entries(&entries)).unwrap_or_default()
 }

@@ -10,7 +10,7 @@ use super::jobs::{parse, to_json};
 use crate::DEFAULT_MAX_DECOMPRESSED_BYTES;
 use crate::log::{
     self, CleanOptions, CleanerChunk, CompactOptions, DEFAULT_INDEX_INTERVAL_BYTES, IndexedChunk,
-    KeyMapOptions, LogFacts, Rule, SegmentGroup, Selection, WriteOptions,
+    KeyMapOptions, LogFacts, OnError, Rule, SegmentGroup, Selection, WriteOptions,
 };
 
 /// Decides what is cleaned of a log, and into which segments.
@@ -59,8 +59,9 @@ pub(super) fn plan_redaction(py: Python<'_>, plan: &str) -> PyResult<String> {
 #[pyfunction]
 #[pyo3(signature = (
     chunks, directory = None, *, seed = 0, memory = 64 << 20, parts = 16,
-    max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES
+    max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES, fail_fast = false
 ))]
+#[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
 pub(super) fn index_keys(
     py: Python<'_>,
     chunks: Vec<String>,
@@ -69,12 +70,13 @@ pub(super) fn index_keys(
     memory: usize,
     parts: usize,
     max_decompressed_bytes: usize,
+    fail_fast: bool,
 ) -> PyResult<String> {
     let chunks: PyResult<Vec<CleanerChunk>> = chunks.iter().map(|chunk| parse(chunk)).collect();
     let chunks = chunks?;
     let options = KeyMapOptions { seed, memory, parts };
     let keys = directory.as_deref().map(|directory| (directory, options));
-    let indexed = py.detach(|| log::index_keys(&chunks, keys, max_decompressed_bytes));
+    let indexed = py.detach(|| log::index_keys(&chunks, keys, max_decompressed_bytes, on_error(fail_fast)));
     to_json(&indexed.map_err(|e| log_to_py(py, &e))?)
 }
 
@@ -110,7 +112,7 @@ pub(super) fn log_facts(
 #[pyo3(signature = (
     group, indexed, facts, directory, *, lists, clean_until, now, delete_retention_ms,
     max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES,
-    index_interval_bytes = DEFAULT_INDEX_INTERVAL_BYTES
+    index_interval_bytes = DEFAULT_INDEX_INTERVAL_BYTES, fail_fast = false
 ))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
 pub(super) fn compact_group(
@@ -125,11 +127,13 @@ pub(super) fn compact_group(
     delete_retention_ms: i64,
     max_decompressed_bytes: usize,
     index_interval_bytes: u32,
+    fail_fast: bool,
 ) -> PyResult<String> {
     let options = CleanOptions {
         rule: Rule::Compact { now, delete_retention_ms, lists },
         clean_until,
         max_decompressed_bytes,
+        on_error: on_error(fail_fast),
         write: WriteOptions { index_interval_bytes, ..WriteOptions::default() },
     };
     clean_group(py, group, &indexed, facts, directory, &options)
@@ -140,7 +144,7 @@ pub(super) fn compact_group(
 #[pyo3(signature = (
     group, indexed, facts, directory, *, keys, offsets, tombstones, clean_until,
     max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES,
-    index_interval_bytes = DEFAULT_INDEX_INTERVAL_BYTES
+    index_interval_bytes = DEFAULT_INDEX_INTERVAL_BYTES, fail_fast = false
 ))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
 pub(super) fn redact_group(
@@ -155,11 +159,13 @@ pub(super) fn redact_group(
     clean_until: i64,
     max_decompressed_bytes: usize,
     index_interval_bytes: u32,
+    fail_fast: bool,
 ) -> PyResult<String> {
     let options = CleanOptions {
         rule: Rule::Redact(Selection { keys: keys.into_iter().collect(), offsets, tombstones }),
         clean_until,
         max_decompressed_bytes,
+        on_error: on_error(fail_fast),
         write: WriteOptions { index_interval_bytes, ..WriteOptions::default() },
     };
     clean_group(py, group, &indexed, facts, directory, &options)
@@ -178,4 +184,8 @@ fn clean_group(
     let (indexed, facts) = (indexed?, parse(facts)?);
     let cleaned = py.detach(|| log::clean_group(&group, &indexed, &facts, &directory, options));
     to_json(&cleaned.map_err(|e| log_to_py(py, &e))?)
+}
+
+fn on_error(fail_fast: bool) -> OnError {
+    if fail_fast { OnError::Fail } else { OnError::Skip }
 }

@@ -60,8 +60,8 @@ mod _core {
     use super::rescue::PyRescuer;
     #[pymodule_export]
     use super::sidecars::{
-        decompress, leader_epoch_checkpoint, offset_index, partition_metadata, producer_snapshot, time_index,
-        transaction_index,
+        collect_aborted_transactions, decompress, leader_epoch_checkpoint, offset_index, partition_metadata,
+        producer_snapshot, time_index, transaction_index,
     };
     #[pymodule_export]
     use super::simulator::PySimulator;

@@ -50,11 +50,26 @@ type Aborted = (i16, i64, i64, i64, i64);
 /// (version, producer id, first offset, last offset, last stable offset) of each aborted transaction.
 #[pyfunction]
 pub(super) fn transaction_index(py: Python<'_>, data: &[u8]) -> PyResult<Vec<Aborted>> {
-    let entries = or_raise(py, parse_transaction_index(data))?.into_iter();
-    let facts = |e: log::AbortedTransaction| {
-        (e.version, e.producer_id, e.first_offset, e.last_offset, e.last_stable_offset)
-    };
-    Ok(entries.map(facts).collect())
+    Ok(or_raise(py, parse_transaction_index(data))?.into_iter().map(aborted).collect())
+}
+
+/// Those entries that a fetch needs to know, and whether no later segment can have more.
+#[pyfunction]
+pub(super) fn collect_aborted_transactions(
+    py: Python<'_>,
+    data: &[u8],
+    start: i64,
+    end: i64,
+) -> PyResult<(Vec<Aborted>, bool)> {
+    let entries = or_raise(py, parse_transaction_index(data))?;
+    let (found, is_complete) = log::collect_aborted_transactions(&entries, start, end);
+    Ok((found.into_iter().map(aborted).collect(), is_complete))
+}
+
+fn aborted(entry: log::AbortedTransaction) -> Aborted {
+    let log::AbortedTransaction { version, producer_id, first_offset, last_offset, last_stable_offset } =
+        entry;
+    (version, producer_id, first_offset, last_offset, last_stable_offset)
 }
 
 type Producer = (i64, i16, i32, i64, i32, i64, i32, Option<i64>);

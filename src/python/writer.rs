@@ -25,16 +25,18 @@ pub(super) fn begin_partition(py: Python<'_>, target: PathBuf) -> PyResult<PathB
 
 /// Gives the partition its sidecars and its name.
 #[pyfunction]
-#[pyo3(signature = (target, summaries, *, topic_id = None))]
+#[pyo3(signature = (target, summaries, *, topic_id = None, epochs_of = None))]
 pub(super) fn finish_partition(
     py: Python<'_>,
     target: PathBuf,
     summaries: Vec<String>,
     topic_id: Option<&str>,
+    epochs_of: Option<PathBuf>,
 ) -> PyResult<()> {
     let summaries: PyResult<Vec<SegmentSummary>> = summaries.iter().map(|text| parse(text)).collect();
     let summaries = summaries?;
-    py.detach(|| log::finish_partition(&target, &summaries, topic_id)).map_err(|e| log_to_py(py, &e))
+    py.detach(|| log::finish_partition(&target, &summaries, topic_id, epochs_of.as_deref()))
+        .map_err(|e| log_to_py(py, &e))
 }
 
 /// Rebuilds a partition's sidecars from its segments; the report of each file.

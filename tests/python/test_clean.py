@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import hashlib
 import json
 import os
@@ -10,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from typing import Any
 import magicbyte
 import pytest
 from conftest import KAFKA, Cli
-from magicbyte import RecordsBuilder, _core
+from magicbyte import RecordsBuilder, _core, cleaner
 from magicbyte.jobs.clean import CleanReport
 from magicbyte.jobs.compact import DAY_MS, CompactOptions, compact
 from magicbyte.jobs.engines import LocalEngine, SparkEngine
@@ -146,6 +148,17 @@ def test_on_spark(tmp_path: Path, spark: Any) -> None:
     assert tree(tmp_path / "local-r") == tree(tmp_path / "spark-r")
 
 
+@pytest.mark.spark
+def test_fail_fast_on_spark(tmp_path: Path, spark: Any) -> None:
+    bad = bytearray(keyed(0, (b"a", b"1")))
+    bad[-1] ^= 1
+    source = written(tmp_path / "in" / "t-0", bytes(bad), keyed(1, (b"a", b"2")))
+    with pytest.raises(magicbyte.CorruptRecordError) as raised:
+        magicbyte.compact(source, tmp_path / "out", all=True, mode="FAILFAST", engine=SparkEngine(spark))
+    assert raised.value.position == 0
+    assert os.listdir(tmp_path) == ["in"]
+
+
 def test_the_last_segment_stays_unless_asked(tmp_path: Path) -> None:
     a, b = (b"k", b"1"), (b"k", b"2")
     source = written(tmp_path / "in" / "t-0", keyed(0, a, b), keyed(2, a, b))
@@ -214,6 +227,52 @@ def test_damage_is_quarantined_and_counts_for_nothing(tmp_path: Path, cli: Cli) 
     assert tree(source) == before
 
 
+@pytest.mark.parametrize("command", ["compact", "redact"])
+def test_modes(command: str, tmp_path: Path, cli: Cli) -> None:
+    """FAILFAST raises the first bad batch's error, and no output stands; PERMISSIVE counts it."""
+    first, second = bytearray(keyed(1, (b"a", b"new"))), bytearray(keyed(3, (b"b", b"1")))
+    first[-1] ^= 1
+    second[16] = 7
+    good = keyed(0, (b"a", b"old"))
+    data = good + first + keyed(2, (b"c", b"1")) + second + keyed(4, (b"d", b"1"))
+    source = written(tmp_path / "in" / "t-0", data)
+    out, options = tmp_path / "out", ("--all",) if command == "compact" else ("--key", "c")
+    run = getattr(magicbyte, command)
+    selected: dict[str, Any] = {"all": True} if command == "compact" else {"keys": [b"c"]}
+    with pytest.raises(magicbyte.CorruptRecordError, match=r"0{20}\.log.*CRC") as raised:
+        run(source, out, mode="FAILFAST", **selected)
+    assert (raised.value.kind, raised.value.position) == ("crc_mismatch", len(good))
+    assert "CRC" in fails(cli, command, "--mode", "failfast", *options, source, out, code=3)
+    assert sorted(os.listdir(tmp_path)) == ["in"]
+    with pytest.raises(ValueError, match="PERMISSIVE or FAILFAST"):
+        run(source, out, mode="keep", **selected)
+    report = run(source, out, **selected)
+    assert report["balanced"]
+    assert [problem["kind"] for problem in report["problems"]] == ["crc_mismatch", "unsupported_magic"]
+    again = cli.json(
+        command, "--engine", "local", "--mode", "permissive", *options, source, tmp_path / "2", code=1
+    )
+    assert again["partitions"] == report["partitions"]
+    assert tree(tmp_path / "2") == tree(out)
+
+
+def test_fail_fast_without_damage_and_at_what_cannot_be_written_anew(tmp_path: Path) -> None:
+    source = written(tmp_path / "in" / "t-0", keyed(0, (b"a", b"1")))
+    assert magicbyte.compact(source, tmp_path / "out", all=True, mode="FAILFAST")["balanced"]
+    source = written(tmp_path / "unordered" / "t-0", unordered() + keyed(3, (b"a", b"2")))
+    with pytest.raises(magicbyte.InvalidRecordError, match="offsets do not rise"):
+        magicbyte.compact(source, tmp_path / "none", all=True, mode="FAILFAST")
+    with pytest.raises(magicbyte.InvalidRecordError):
+        magicbyte.redact(source, tmp_path / "none", keys=[b"x"], mode="FAILFAST")
+    assert not (tmp_path / "none").exists()
+
+
+def test_the_example_of_the_api(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    found = doctest.testmod(cleaner)
+    assert (found.failed, found.attempted > 10) == (0, True)
+
+
 def unordered() -> bytes:
     """Offsets 0, 0 and 2."""
     batch = bytearray(keyed(0, (b"a", b"1"), (b"b", b"1"), (b"x", b"1")))
@@ -232,6 +291,40 @@ def test_offsets_that_do_not_rise_are_copied_and_told(tmp_path: Path) -> None:
     assert report["balanced"]
     assert [problem["kind"] for problem in report["problems"]] == ["invalid_record"]
     assert [r.value_bytes for r in records(tmp_path / "out" / "t-0")] == [b"1", b"1", b"1", b"2"]
+
+
+def test_a_wrapper_that_hides_offsets_of_before_is_copied_and_told(tmp_path: Path) -> None:
+    """The offsets inside magic 0 are absolute, and only the last one stands outside."""
+    wrapper = keyed(1, (b"b", b"1"), (b"x", b"2"), (b"b", b"3"), magic=0, compression=2)
+    source = written(
+        tmp_path / "in" / "t-0", keyed(0, (b"a", b"1"), (b"a", b"2")) + wrapper + keyed(4, (b"b", b"4"))
+    )
+    report = compacted(source, tmp_path / "out")
+    assert report["balanced"]
+    assert [(one["kind"], one["start"]) for one in report["problems"]] == [("invalid_record", 79)]
+    found = magicbyte.PartitionLog(tmp_path / "out" / "t-0", skip_damage=True).batches()
+    assert [(batch.magic, batch.last_offset) for batch in found] == [(2, 1), (0, 3), (2, 4)]
+    # Redaction has to write it anew, and cannot.
+    report = redacted(source, tmp_path / "redacted", keys=frozenset([b"x"]))
+    assert report["balanced"]
+    assert [one["kind"] for one in report["problems"]] == ["offset_out_of_order"]
+
+
+def test_negative_offsets_are_quarantined(tmp_path: Path) -> None:
+    """No segment can have their name."""
+    source = tmp_path / "in" / "t-0"
+    source.mkdir(parents=True)
+    negative = bytearray(keyed(0, (b"a", b"1")))
+    negative[0] = 0x80
+    (source / f"{0:020}.log").write_bytes(negative + keyed(5, (b"b", b"1")))
+    (source / f"{7:020}.log").write_bytes(keyed(7, (b"c", b"1")))
+    for out, report in (
+        ("compacted", compacted(source, tmp_path / "compacted")),
+        ("redacted", redacted(source, tmp_path / "redacted", keys=frozenset([b"b"]))),
+    ):
+        assert report["balanced"]
+        assert [one["kind"] for one in report["problems"]] == ["missing_segment", "offset_out_of_order"]
+        assert records(tmp_path / out / "t-0")[-1].offset == 7
 
 
 def test_a_refused_job_leaves_nothing(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

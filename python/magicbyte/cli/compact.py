@@ -68,6 +68,7 @@ __all__ = ["compact"]
     show_default=True,
     help="For the maps of keys; more goes to files beside OUT.",
 )
+@options.mode
 @options.topic_ids
 @engines.options
 @options.max_decompressed_bytes
@@ -85,6 +86,7 @@ def compact(
     checkpoint: str | None,
     segment_bytes: int,
     memory: int,
+    mode: str,
     topic_ids: dict[str, str],
     engine: str,
     master: str | None,
@@ -122,6 +124,7 @@ def compact(
         segment_bytes=segment_bytes,
         memory=memory,
         max_decompressed_bytes=max_decompressed_bytes,
+        fail_fast=mode == "FAILFAST",
         topic_ids=topic_ids,
     )
     with engines.chosen(f"magicbyte compact {source}", engine, master, conf, threads) as runner:

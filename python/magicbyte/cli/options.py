@@ -18,6 +18,7 @@ __all__ = [
     "isolation_level",
     "leader_epoch",
     "max_decompressed_bytes",
+    "mode",
     "segment_bytes",
     "threads",
     "topic_ids",
@@ -88,6 +89,18 @@ def max_decompressed_bytes(command: F) -> F:
         default=f"{_core.DEFAULT_MAX_DECOMPRESSED_BYTES >> 20}MiB",
         show_default=True,
         help="Quarantine batches that are larger than this after decompression.",
+    )(command)
+
+
+def mode(command: F) -> F:
+    """`--mode`"""
+    return click.option(
+        "--mode",
+        type=click.Choice(["PERMISSIVE", "FAILFAST"], case_sensitive=False),
+        default="PERMISSIVE",
+        show_default=True,
+        help="PERMISSIVE leaves out what is damaged, and counts it. FAILFAST stops at the first bad batch,"
+        " with its error, and leaves no output.",
     )(command)
 
 

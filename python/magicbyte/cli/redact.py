@@ -45,6 +45,7 @@ _FORMATS: dict[str, Callable[[str], bytes]] = {
     is_flag=True,
     help="Keep key, offset and timestamp, drop value and headers, instead of the whole record.",
 )
+@options.mode
 @options.topic_ids
 @engines.options
 @options.max_decompressed_bytes
@@ -58,6 +59,7 @@ def redact(
     key_format: str,
     where: str | None,
     tombstones: bool,
+    mode: str,
     topic_ids: dict[str, str],
     engine: str,
     master: str | None,
@@ -95,6 +97,7 @@ def redact(
         where=where,
         tombstones=tombstones,
         max_decompressed_bytes=max_decompressed_bytes,
+        fail_fast=mode == "FAILFAST",
         topic_ids=topic_ids,
     )
     with engines.chosen(f"magicbyte redact {source}", engine, master, conf, threads) as runner:

@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypedDict, cast
 
 from magicbyte import _core
 from magicbyte.jobs.accounting import Answer, Totals, problems_of, reconcile_plans, total_of
+from magicbyte.errors import Error
 from magicbyte.jobs.engines import Engine, group_by_size
 from magicbyte.jobs.failure import JobError
 from magicbyte.jobs.model import Chunk, PartitionListing, PartitionReconciliation, Problem
@@ -191,6 +192,8 @@ class _Second:
         # An attempt has a directory of its own: of several, the driver takes the one it hears of.
         try:
             return self.passes.clean(task, os.path.join(task.directory, f"attempt-{uuid.uuid4().hex[:12]}"))
+        except Error:
+            raise
         except ValueError as error:
             # The files are not what they were.
             raise JobError(str(error)) from error
@@ -323,7 +326,8 @@ def _finish(
     if segments:
         texts = [json.dumps(segment) for segment in segments]
         try:
-            _core.finish_partition(target, texts, topic_id=topic_ids.get(listing["topic"]))
+            topic_id = topic_ids.get(listing["topic"])
+            _core.finish_partition(target, texts, topic_id=topic_id, epochs_of=listing["path"])
         except ValueError as error:
             # Segments that overlap behind forged headers, or no topic id.
             raise JobError(f"{listing['path']}: {error}") from error

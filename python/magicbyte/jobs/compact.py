@@ -52,6 +52,8 @@ class CompactOptions:
     """Bytes for the maps of keys, of all tasks that run at a time; more goes to files."""
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES
     """The cap on one batch, stored or decompressed."""
+    fail_fast: bool = False
+    """The first bad batch ends the job with its error, instead of being quarantined."""
     topic_ids: dict[str, str] = field(default_factory=dict)
     """By topic: its id, for `partition.metadata`; without it a broker writes that file."""
 
@@ -69,6 +71,7 @@ def compact(
 
     Raises:
         RefusedError: nothing to read, a partition found twice, or `out` is there already.
+        Error: with `fail_fast`, the first bad batch.
 
     """
     memory = max(1 << 20, options.memory // engine.parallelism)
@@ -154,6 +157,7 @@ class _Compact:
             # Keys are smaller than the log, unless it is compressed well: then they go to files again.
             parts=1 if task.whole_log <= self.memory else 16,
             max_decompressed_bytes=self.options.max_decompressed_bytes,
+            fail_fast=self.options.fail_fast,
         )
 
     def between(
@@ -195,6 +199,7 @@ class _Compact:
             delete_retention_ms=self.options.delete_retention_ms,
             max_decompressed_bytes=self.options.max_decompressed_bytes,
             index_interval_bytes=self.options.index_interval_bytes,
+            fail_fast=self.options.fail_fast,
         )
 
     @property

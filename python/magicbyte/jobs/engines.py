@@ -12,8 +12,11 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 
+from magicbyte.errors import Error
+from magicbyte.jobs.failure import JobError
 from magicbyte.jobs.progress import NO_PROGRESS, Progress, Step
 
 if TYPE_CHECKING:
@@ -47,8 +50,8 @@ class Engine(Protocol):
     ) -> list[R]:
         """Applies `function` to each item, one task an item; results come in the items' order.
 
-        `name` says what runs, `sizes` how many bytes each item stands for. The first failure ends
-        all and is raised.
+        `name` says what runs, `sizes` how many bytes each item stands for. The first failure is
+        raised; what has begun may go on before.
         """
 
 
@@ -123,13 +126,35 @@ class SparkEngine:
                 progress.step(name, sum(sizes)) as step,
                 _polling(self._context, group, sum(sizes), step, progress.visible),
             ):
-                rdd = self._context.parallelize(items, numSlices=len(items)).map(function)
+                rdd = self._context.parallelize(items, numSlices=len(items)).map(_Answering(function))
                 # `collect` would name the stage after this line.
-                return self._context.runJob(rdd, list)
+                answers = self._context.runJob(rdd, list)
         finally:
             # The session may be the caller's: leave no label on jobs that are not ours.
             for key in ("spark.jobGroup.id", "spark.job.description", _STAGE_NAME):
                 self._context.setLocalProperty(key, None)  # type: ignore[arg-type]
+        for answer in answers:
+            if isinstance(answer, _Failed):
+                raise answer.error
+        return cast(list[R], answers)
+
+
+@dataclass(frozen=True)
+class _Failed:
+    error: Exception
+
+
+@dataclass(frozen=True)
+class _Answering(Generic[T, R]):
+    """Hands what the input is to blame for back as it is: Spark would try again, then make a text of it."""
+
+    function: Callable[[T], R]
+
+    def __call__(self, item: T) -> R | _Failed:
+        try:
+            return self.function(item)
+        except (Error, JobError) as error:
+            return _Failed(error)
 
 
 @contextmanager

@@ -32,6 +32,8 @@ class RedactOptions:
     """Bytes of log between two index entries."""
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES
     """The cap on one batch, stored or decompressed."""
+    fail_fast: bool = False
+    """The first bad batch ends the job with its error, instead of being quarantined."""
     topic_ids: dict[str, str] = field(default_factory=dict)
     """By topic: its id, for `partition.metadata`; without it a broker writes that file."""
 
@@ -51,6 +53,7 @@ def redact(
     Raises:
         RefusedError: nothing selected or to read, a bad expression, a partition found twice, or `out`
             is there already.
+        Error: with `fail_fast`, the first bad batch.
 
     """
     if not options.keys and options.where is None:
@@ -78,7 +81,11 @@ class _Redact:
 
     def index(self, task: PassOne) -> str:
         indexed = json.loads(
-            _core.index_keys(list(task.chunks), max_decompressed_bytes=self.options.max_decompressed_bytes)
+            _core.index_keys(
+                list(task.chunks),
+                max_decompressed_bytes=self.options.max_decompressed_bytes,
+                fail_fast=self.options.fail_fast,
+            )
         )
         if self.where is not None:
             limit = self.options.max_decompressed_bytes
@@ -109,6 +116,7 @@ class _Redact:
             clean_until=task.clean_until,
             max_decompressed_bytes=self.options.max_decompressed_bytes,
             index_interval_bytes=self.options.index_interval_bytes,
+            fail_fast=self.options.fail_fast,
         )
 
     @property

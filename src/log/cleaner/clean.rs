@@ -8,17 +8,19 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::super::{
-    BatchCounts, ChunkReader, ChunkResult, Disposition, LogError, LogResult, PartitionWriter, Problem,
-    SegmentBatch, SegmentSummary, WriteOptions,
+    BatchCounts, ChunkReader, ChunkResult, Disposition, LogError, LogResult, OnError, PartitionWriter,
+    Problem, SegmentBatch, SegmentSummary, WriteOptions,
 };
 use super::compaction::{CleanerChunk, SegmentGroup};
 use super::facts::LogFacts;
 use super::index::{IndexedChunk, numbered};
 use super::places::LastRecords;
+use super::said::Said;
 use super::sound::SoundBatch;
 use crate::batches::{Batch, Batches};
 use crate::convert::{Encoder, Fate, empty_of};
 use crate::error::{ErrorKind, Result};
+use crate::state::ProducerEvent;
 use crate::{ControlType, Decompressor, RECORD_BATCH_OVERHEAD};
 
 /// Which records go.
@@ -57,6 +59,8 @@ pub struct CleanOptions {
     pub clean_until: i64,
     /// The cap on one batch, stored or decompressed.
     pub max_decompressed_bytes: usize,
+    /// What damage does, and a batch that could only be copied.
+    pub on_error: OnError,
     /// How segments are indexed. A group is one segment, unless offsets or positions say no.
     pub write: WriteOptions,
 }
@@ -123,8 +127,8 @@ pub struct Cleaned {
 /// `indexed` is what the first pass learned of the group's chunks.
 ///
 /// # Errors
-/// [`LogError::Io`]; [`LogError::Usage`] if the files are not what they were in the first pass. Damage is
-/// no error.
+/// [`LogError::Io`]; [`LogError::Usage`] if the files are not what they were in the first pass; with
+/// [`OnError::Fail`] [`LogError::Format`] at the first damage, which else is no error.
 pub fn clean_group(
     group: &SegmentGroup,
     indexed: &[IndexedChunk],
@@ -142,14 +146,16 @@ pub fn clean_group(
         fates: Vec::new(),
         last: LastRecords::default(),
         record: 0,
+        said: vec![Said::default()],
         cleaned: Cleaned::default(),
     };
     for (chunk, indexed) in group.chunks.iter().zip(indexed) {
         cleaner.chunk(chunk, indexed)?;
     }
-    let Cleaner { writer, mut cleaned, .. } = cleaner;
+    let Cleaner { writer, said, mut cleaned, .. } = cleaner;
     cleaned.segments = writer.finish()?;
-    for segment in &cleaned.segments {
+    for (segment, said) in cleaned.segments.iter_mut().zip(said) {
+        said.tell(segment);
         let path = Path::new(&segment.directory).join(format!("{:020}.log", segment.base_offset));
         set_modified(&path, group.modified_ms).map_err(|e| LogError::io(&path, e))?;
     }
@@ -178,6 +184,8 @@ struct Cleaner<'a> {
     last: LastRecords,
     /// Number of the next record of the chunk.
     record: u64,
+    /// By segment written: what the batches said that went into it.
+    said: Vec<Said>,
     cleaned: Cleaned,
 }
 
@@ -185,6 +193,8 @@ struct Cleaner<'a> {
 struct Outcome {
     counts: BatchCounts,
     sums: CleanCounts,
+    event: Option<ProducerEvent>,
+    is_outside: bool,
     /// Its records can not be written anew: it was copied whole.
     unordered: bool,
 }
@@ -203,13 +213,17 @@ impl Cleaner<'_> {
         let mut out = Vec::new();
         while let Some((data, disposition)) = reader.next_batch().map_err(io)? {
             out.clear();
-            match data.batch().and_then(|batch| self.batch(&batch, disposition, cleaner, &mut out)) {
+            let next_offset = reader.next_offset();
+            let outcome = data
+                .batch()
+                .and_then(|batch| self.batch(&batch, disposition, cleaner, next_offset, &mut out));
+            match outcome {
                 Ok(outcome) => {
                     if numbered(disposition) && outcome.counts.outside == 0 {
                         self.record += outcome.counts.announced;
                     }
                     if outcome.unordered {
-                        self.note_unordered(cleaner, &data);
+                        self.note_unordered(cleaner, &data)?;
                     }
                     self.cleaned.counts.add(&outcome.sums);
                     let last_offset = data.batch().map_or(0, |batch| batch.last_offset());
@@ -217,10 +231,18 @@ impl Cleaner<'_> {
                     for batch in Batches::new(&out).flatten() {
                         self.writer.append(&batch)?;
                     }
+                    self.said.resize_with(self.writer.segments(), Said::default);
+                    if let (Ok(batch), false, Some(said)) =
+                        (data.batch(), outcome.is_outside, self.said.last_mut())
+                    {
+                        said.add(&batch, outcome.event);
+                    }
                 }
                 Err(error) => reader.bad(&data, &error),
             }
+            reader.check_damage(self.options.on_error)?;
         }
+        reader.check_damage(self.options.on_error)?;
         self.cleaned.problems.extend(reader.take_problems());
         // Redaction may have to give up a batch that the first pass, which does not know whom it looks for,
         // took for good.
@@ -238,13 +260,17 @@ impl Cleaner<'_> {
         Ok(())
     }
 
-    fn note_unordered(&mut self, cleaner: &CleanerChunk, data: &SegmentBatch) {
+    fn note_unordered(&mut self, cleaner: &CleanerChunk, data: &SegmentBatch) -> LogResult<()> {
         let (start, size) = (data.position(), data.data().len() as u64);
-        let Ok(batch) = data.batch() else { return };
+        let Ok(batch) = data.batch() else { return Ok(()) };
         let error = batch.place(
             ErrorKind::InvalidRecord("the records' offsets do not rise: copied as it is, not cleaned").into(),
         );
+        if self.options.on_error == OnError::Fail {
+            return Err(LogError::Format { path: cleaner.chunk.path.clone().into(), error });
+        }
         self.cleaned.problems.push(Problem::of_range(&cleaner.chunk, start, start + size, &error));
+        Ok(())
     }
 
     /// Appends what stays of the batch to `out`.
@@ -253,11 +279,12 @@ impl Cleaner<'_> {
         batch: &Batch<'_>,
         disposition: Disposition,
         cleaner: &CleanerChunk,
+        next_offset: i64,
         out: &mut Vec<u8>,
     ) -> Result<Outcome> {
         // Borrowed apart from the rest, which judges the records.
         let mut decompressor = std::mem::take(&mut self.decompressor);
-        let sound = SoundBatch::read(batch, &mut decompressor, cleaner.chunk.start_offset);
+        let sound = SoundBatch::read(batch, &mut decompressor, cleaner.chunk.start_offset, next_offset);
         let outcome = sound.and_then(|sound| self.judge(&sound, disposition, cleaner, out));
         self.decompressor = decompressor;
         outcome
@@ -270,8 +297,10 @@ impl Cleaner<'_> {
         cleaner: &CleanerChunk,
         out: &mut Vec<u8>,
     ) -> Result<Outcome> {
-        let mut outcome = Outcome { counts: sound.counts, sums: CleanCounts::default(), unordered: false };
-        if sound.is_outside {
+        let (event, is_outside) = (sound.event, sound.is_outside);
+        let sums = CleanCounts::default();
+        let mut outcome = Outcome { counts: sound.counts, sums, event, is_outside, unordered: false };
+        if is_outside {
             return Ok(outcome);
         }
         let batch = sound.decoded.batch;
@@ -291,13 +320,22 @@ impl Cleaner<'_> {
             }
         };
         let sums = &mut outcome.sums;
+        let is_written = match &stays {
+            Some(Stays::Anew { .. }) => true,
+            Some(Stays::Nothing) => self.must_stay(batch),
+            Some(Stays::Whole) | None => false,
+        };
+        if is_written && sound.overlaps {
+            let (found, expected) = (sound.counts.first_offset.unwrap_or(0), self.writer.next_offset());
+            return Err(batch.place(ErrorKind::OffsetOutOfOrder { found, expected }.into()));
+        }
         match stays {
             Some(Stays::Anew { delete_horizon_ms }) => {
                 self.encoder.retain(&sound.decoded, &self.fates, delete_horizon_ms, out)?;
                 sums.kept += self.fates.iter().filter(|&&fate| fate != Fate::Drop).count() as u64;
                 sums.rewritten_batches += 1;
             }
-            Some(Stays::Nothing) if self.must_stay(batch) => {
+            Some(Stays::Nothing) if is_written => {
                 empty_of(&sound.decoded, out)?;
                 sums.emptied_batches += 1;
             }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::super::{
-    LogError, LogResult, PlanOptions, Survey, WriteOptions, begin_partition, finish_partition,
-    list_partition, plan_partition, survey_segment,
+    LogResult, OnError, PlanOptions, Survey, WriteOptions, begin_partition, finish_partition, list_partition,
+    plan_partition, survey_segment,
 };
 use super::{
     CleanCounts, CleanOptions, CompactOptions, KeyMapOptions, LogFacts, Rule, clean_group, index_keys,
@@ -12,20 +12,46 @@ use super::{
 };
 use crate::DEFAULT_MAX_DECOMPRESSED_BYTES;
 
-/// Compacts the partition in `source` into the new directory `target`. The map of keys takes `memory`
-/// bytes; what is more goes to files beside the target. Producers last heard of at `expired_until` (ms) or
-/// before are forgotten.
+/// What a compaction in one process may take, and what damage does.
+#[derive(Clone, Copy, Debug)]
+pub struct CompactRun {
+    /// Producers last heard of at this time (ms) or before are forgotten.
+    pub expired_until: Option<i64>,
+    /// Bytes for the map of keys; what is more goes to files beside the target.
+    pub memory: usize,
+    /// The cap on one batch, stored or decompressed.
+    pub max_decompressed_bytes: usize,
+    /// Damage ends it, or is left out: a job reports it.
+    pub on_error: OnError,
+}
+
+impl Default for CompactRun {
+    fn default() -> Self {
+        Self {
+            expired_until: None,
+            memory: 128 << 20,
+            max_decompressed_bytes: DEFAULT_MAX_DECOMPRESSED_BYTES,
+            on_error: OnError::Fail,
+        }
+    }
+}
+
+/// Compacts the partition in `source` into the new directory `target`.
 ///
 /// # Errors
-/// [`LogError::Io`]; [`LogError::Usage`] if the source has damage, which is for a job to report, or the
-/// target is there already.
+/// [`LogError::Io`]; with [`OnError::Fail`] [`LogError::Format`] at the first damage;
+/// [`LogError::Usage`] if the target is there already.
+///
+/// [`LogError::Io`]: super::super::LogError::Io
+/// [`LogError::Format`]: super::super::LogError::Format
+/// [`LogError::Usage`]: super::super::LogError::Usage
 pub fn compact_partition(
     source: &Path,
     target: &Path,
     options: &CompactOptions,
-    expired_until: Option<i64>,
-    memory: usize,
+    run: &CompactRun,
 ) -> LogResult<CleanCounts> {
+    let &CompactRun { expired_until, memory, max_decompressed_bytes, on_error } = run;
     let listing = list_partition(source, false)?;
     let surveys: Vec<Survey> = listing.segments.iter().map(survey_segment).collect::<LogResult<_>>()?;
     let chunk_bytes = u64::MAX;
@@ -42,11 +68,7 @@ pub fn compact_partition(
         memory,
         parts,
     };
-    let limit = DEFAULT_MAX_DECOMPRESSED_BYTES;
-    let indexed = index_keys(&chunks, Some((&scratch, keys)), limit)?;
-    if indexed.chunks.iter().any(|chunk| !chunk.result.quarantined.is_empty()) {
-        return Err(LogError::Usage(format!("{}: damaged, recover it first", source.display())));
-    }
+    let indexed = index_keys(&chunks, Some((&scratch, keys)), max_decompressed_bytes, on_error)?;
     let mut lists: Vec<PathBuf> = Vec::new();
     for (part, file) in indexed.files.into_iter().enumerate() {
         if let Some(file) = file {
@@ -57,7 +79,8 @@ pub fn compact_partition(
     let clean = CleanOptions {
         rule: Rule::Compact { now: options.now, delete_retention_ms: options.delete_retention_ms, lists },
         clean_until: compaction.clean_until,
-        max_decompressed_bytes: limit,
+        max_decompressed_bytes,
+        on_error,
         write: WriteOptions::default(),
     };
     let (mut counts, mut segments, mut rest) = (CleanCounts::default(), Vec::new(), &*indexed.chunks);
@@ -68,6 +91,6 @@ pub fn compact_partition(
         counts.add(&cleaned.counts);
         segments.extend(cleaned.segments);
     }
-    finish_partition(target, &segments, None)?;
+    finish_partition(target, &segments, None, Some(source))?;
     Ok(counts)
 }

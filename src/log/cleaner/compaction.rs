@@ -97,7 +97,13 @@ pub fn plan_compaction(plan: &Plan, listing: &Listing, options: &CompactOptions)
     let last_clean = clean.iter().rev().find(|one| one.segment.base_offset < dirty);
     let legacy_horizon =
         last_clean.map_or(0, |one| one.segment.modified_ms.saturating_sub(options.delete_retention_ms));
-    let mut builder = Groups { by_path: chunks_by_path(plan), number: 0, legacy_horizon, groups: Vec::new() };
+    let mut builder = Groups {
+        by_path: chunks_by_path(plan),
+        number: 0,
+        next_offset: 0,
+        legacy_horizon,
+        groups: Vec::new(),
+    };
     let sizes = index_sizes(listing);
     for group in group_by_size(clean, &sizes, options, clean_until) {
         builder.add(plan, group, true)?;
@@ -113,8 +119,13 @@ pub fn plan_compaction(plan: &Plan, listing: &Listing, options: &CompactOptions)
 /// # Errors
 /// As [`plan_compaction`].
 pub fn plan_redaction(plan: &Plan) -> LogResult<Compaction> {
-    let mut builder =
-        Groups { by_path: chunks_by_path(plan), number: 0, legacy_horizon: 0, groups: Vec::new() };
+    let mut builder = Groups {
+        by_path: chunks_by_path(plan),
+        number: 0,
+        next_offset: 0,
+        legacy_horizon: 0,
+        groups: Vec::new(),
+    };
     for segment in &plan.segments {
         builder.add(plan, std::slice::from_ref(segment), true)?;
     }
@@ -211,6 +222,8 @@ fn chunks_by_path(plan: &Plan) -> HashMap<&str, Vec<&Chunk>> {
 struct Groups<'p> {
     by_path: HashMap<&'p str, Vec<&'p Chunk>>,
     number: u32,
+    /// Where the groups so far end.
+    next_offset: i64,
     /// `legacyDeleteHorizonMs`.
     legacy_horizon: i64,
     groups: Vec<SegmentGroup>,
@@ -245,11 +258,14 @@ impl Groups<'_> {
             one.chunk.expected_offset.max(one.chunk.start_offset.unwrap_or(i64::MIN))
         });
         self.groups.push(SegmentGroup {
-            base_offset,
+            // A name that lies inside the group before is not what the good batches say.
+            base_offset: base_offset.max(self.next_offset),
             modified_ms: last.segment.modified_ms,
             cleaned,
             chunks,
         });
+        let ends = segments.iter().filter_map(|one| one.last_offset);
+        self.next_offset = ends.map(|last| last.saturating_add(1)).fold(self.next_offset, i64::max);
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::super::{BatchCounts, ChunkReader, ChunkResult, Disposition, LogError, LogResult};
+use super::super::{BatchCounts, ChunkReader, ChunkResult, Disposition, LogError, LogResult, OnError};
 use super::compaction::CleanerChunk;
 use super::key_map::{KeyMap, KeyMapOptions};
 use super::places::place;
@@ -42,17 +42,20 @@ pub struct IndexedKeys {
 /// in `directory`, for [`super::reduce_keys`].
 ///
 /// # Errors
-/// [`LogError::Io`]. Damage is no error: the second pass tells.
+/// [`LogError::Io`]; with [`OnError::Fail`] [`LogError::Format`] at the first damage, which else is no error:
+/// the second pass tells.
 pub fn index_keys(
     chunks: &[CleanerChunk],
     keys: Option<(&Path, KeyMapOptions)>,
     max_decompressed_bytes: usize,
+    on_error: OnError,
 ) -> LogResult<IndexedKeys> {
     let mut indexer = Indexer {
         map: keys.map(|(directory, options)| KeyMap::new(directory, options, 0)),
         producers: ProducerEvents::default(),
         decompressor: Decompressor::with_limit(max_decompressed_bytes),
         max_decompressed_bytes,
+        on_error,
     };
     let indexed = chunks.iter().map(|chunk| indexer.chunk(chunk)).collect::<LogResult<_>>()?;
     Ok(IndexedKeys {
@@ -67,6 +70,7 @@ struct Indexer {
     producers: ProducerEvents,
     decompressor: Decompressor,
     max_decompressed_bytes: usize,
+    on_error: OnError,
 }
 
 impl Indexer {
@@ -76,9 +80,12 @@ impl Indexer {
         let mut reader = ChunkReader::open(chunk.clone(), true, self.max_decompressed_bytes).map_err(io)?;
         let mut records = 0;
         while let Some((data, disposition)) = reader.next_batch().map_err(io)? {
+            reader.check_damage(self.on_error)?;
             let batch = data.batch();
             let indexed = batch.as_ref().map_err(Clone::clone);
-            match indexed.and_then(|batch| self.batch(batch, disposition, cleaner, records)) {
+            match indexed
+                .and_then(|batch| self.batch(batch, disposition, cleaner, (records, reader.next_offset())))
+            {
                 Ok((counts, put)) => {
                     put?;
                     if numbered(disposition) && counts.outside == 0 {
@@ -90,6 +97,7 @@ impl Indexer {
                 Err(error) => reader.bad(&data, &error),
             }
         }
+        reader.check_damage(self.on_error)?;
         Ok(IndexedChunk { number: cleaner.number, records, result: reader.result().clone() })
     }
 
@@ -99,9 +107,9 @@ impl Indexer {
         batch: &Batch<'_>,
         disposition: Disposition,
         cleaner: &CleanerChunk,
-        first: u64,
+        (first, next_offset): (u64, i64),
     ) -> Result<(BatchCounts, LogResult<()>)> {
-        let sound = SoundBatch::read(batch, &mut self.decompressor, cleaner.chunk.start_offset)?;
+        let sound = SoundBatch::read(batch, &mut self.decompressor, cleaner.chunk.start_offset, next_offset)?;
         if sound.is_outside {
             return Ok((sound.counts, Ok(())));
         }

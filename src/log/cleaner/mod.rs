@@ -16,10 +16,11 @@ mod facts;
 mod index;
 mod key_map;
 mod places;
+mod said;
 mod sound;
 
 pub use clean::{CleanCounts, CleanOptions, Cleaned, RedactedOffsets, Rule, Selection, clean_group};
-pub use compact::compact_partition;
+pub use compact::{CompactRun, compact_partition};
 pub use compaction::{
     CleanerChunk, CompactOptions, Compaction, SegmentGroup, plan_compaction, plan_redaction,
 };

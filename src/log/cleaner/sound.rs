@@ -22,19 +22,24 @@ pub(super) struct SoundBatch<'b, 'a> {
     pub(super) counts: BatchCounts,
     /// Its offsets are in an earlier segment: it is not part of the log.
     pub(super) is_outside: bool,
-    /// Whether the records' offsets rise: else the batch can be copied, but not written anew.
+    /// Whether the records' offsets rise, from what came before on: else the batch can be copied, but not
+    /// written anew.
     pub(super) rises: bool,
+    /// Whether its first record's offset was there before, as only a wrapper can hide it.
+    pub(super) overlaps: bool,
     pub(super) event: Option<ProducerEvent>,
     /// What a control batch's first record is: only that counts, as in Kafka.
     pub(super) control: Option<ControlType>,
 }
 
 impl<'b, 'a> SoundBatch<'b, 'a> {
-    /// Reads all records; those before `start` are in an earlier segment.
+    /// Reads all records; those before `start` are in an earlier segment. Offsets before `next_offset` are
+    /// taken.
     pub(super) fn read(
         batch: &'b Batch<'a>,
         decompressor: &'b mut Decompressor,
         start: Option<i64>,
+        next_offset: i64,
     ) -> Result<Self> {
         let event = match batch {
             Batch::V2(batch) => ProducerEvent::of(batch, decompressor)?,
@@ -48,12 +53,18 @@ impl<'b, 'a> SoundBatch<'b, 'a> {
             records.push(RecordFacts { offset, key: record.key(), has_value: record.value().is_some() });
         })?;
         let Decoded { count, first_offset, last_offset, .. } = decoded;
+        let overlaps = first_offset.is_some_and(|first| first < next_offset);
+        rises &= !overlaps;
         let mut counts = BatchCounts { announced: count.into(), outside: 0, first_offset, last_offset };
         counts.check_wrapper(batch)?;
         let begins = match batch {
             Batch::V2(batch) => batch.base_offset(),
             Batch::Legacy(_) => first_offset.unwrap_or(batch.stored_offset()),
         };
+        if begins < 0 {
+            // No segment can have its name.
+            return Err(batch.place(ErrorKind::OffsetOutOfOrder { found: begins, expected: 0 }.into()));
+        }
         let is_outside = start.is_some_and(|start| begins < start);
         if let Some(start) = start.filter(|_| is_outside) {
             if batch.last_offset() >= start {
@@ -65,6 +76,6 @@ impl<'b, 'a> SoundBatch<'b, 'a> {
         let first = records.first().filter(|_| batch.is_control());
         let control = first.and_then(|first| first.key).map(ControlType::parse).transpose();
         let control = control.map_err(|e| batch.place(e))?;
-        Ok(Self { decoded, records, counts, is_outside, rises, event, control })
+        Ok(Self { decoded, records, counts, is_outside, rises, overlaps, event, control })
     }
 }

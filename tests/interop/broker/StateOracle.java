@@ -142,6 +142,10 @@ public class StateOracle {
             case "read" -> read(number(words[1]), Integer.parseInt(words[2]));
             case "fetch" -> fetch(records(words[1]), words.length > 2 ? words[2].split(",") : new String[0]);
             case "epochs" -> epochs(words);
+            case "diverge" -> diverge(words);
+            case "aborted" -> log.collectAbortedTransactions(number(words[1]), number(words[2])).stream()
+                .map(one -> one.producerId() + " " + one.firstOffset() + " " + one.lastOffset() + " " + one.lastStableOffset())
+                .toList().toString();
             default -> throw new IllegalArgumentException(words[0]);
         };
     }
@@ -246,6 +250,35 @@ public class StateOracle {
             default -> throw new IllegalArgumentException(words[1]);
         }
         return epochs.epochEntries().stream().map(one -> one.epoch() + " " + one.startOffset()).toList().toString();
+    }
+
+    /**
+     * Where a follower cuts its log, by both copies' checkpoints and ends: the caches are Kafka's, what is asked in
+     * which order is AbstractFetcherThread's (its getOffsetTruncationState, once a round trip).
+     */
+    private static String diverge(String[] words) throws Exception {
+        LeaderEpochFileCache follower = cache(words[1]);
+        LeaderEpochFileCache leader = cache(words[3]);
+        long end = number(words[2]);
+        long leaderEnd = number(words[4]);
+        while (follower.latestEpoch().isPresent()) {
+            var answer = leader.endOffsetFor(follower.latestEpoch().get(), leaderEnd);
+            if (answer.getValue() == -1) return "watermark";
+            var own = follower.endOffsetFor(answer.getKey(), end);
+            boolean known = own.getValue() != -1;
+            boolean same = own.getKey().equals(answer.getKey());
+            long offset = !known ? Math.min(answer.getValue(), end)
+                : same ? Math.min(Math.min(own.getValue(), answer.getValue()), end) : Math.min(own.getValue(), end);
+            boolean done = !known || same;
+            if (done || offset == end) return String.valueOf(offset);
+            end = offset;
+            follower.truncateFromEndAsyncFlush(end);
+        }
+        return String.valueOf(end);
+    }
+
+    private static LeaderEpochFileCache cache(String file) throws Exception {
+        return new LeaderEpochFileCache(PARTITION, new LeaderEpochCheckpointFile(new File(file), FAILURES), AT_ONCE);
     }
 
     private static String text(OptionalInt value) {
