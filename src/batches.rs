@@ -1,7 +1,7 @@
 //! The framing of a byte range into batches of mixed magics, and nothing else
 //! (Kafka's `ByteBufferLogInputStream`).
 
-use crate::bytes::ahead::Ahead;
+use crate::bytes::ahead::{Ahead, following};
 use crate::bytes::cursor::be;
 use crate::compression::{Compression, Decompressor};
 use crate::error::{Error, ErrorKind, Result};
@@ -477,8 +477,7 @@ impl<'a> Iterator for Batches<'a> {
         let size = batch.size_in_bytes();
         self.at += size;
         if size >= SHORT {
-            // Batches behind each other are about as large.
-            return Some(Ok(batch.followed_by(&rest[size..rest.len().min(2 * size)])));
+            return Some(Ok(batch.followed_by(&rest[following(rest.len(), size, size)])));
         }
         if self.at + AHEAD > self.fetched {
             self.fetch_ahead();

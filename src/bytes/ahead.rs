@@ -5,12 +5,19 @@
 //! checksum of the next batch then finds them near. A hint only: nothing is read, and nothing waits.
 
 use std::fmt;
+use std::ops::Range;
 
 /// How much is fetched for one batch: it and its follower fit into a second-level cache.
 const MOST: usize = 256 << 10;
 /// Over longer records the walk is too quick to hide anything.
 const LONGEST_STEP: usize = 512;
 const CACHE_LINE: usize = 64;
+
+/// Where in an input of `length` bytes the bytes stand that are read behind a batch of `size` bytes that ends at
+/// `end`: batches behind each other are about as large.
+pub(crate) fn following(length: usize, end: usize, size: usize) -> Range<usize> {
+    end..length.min(end + size)
+}
 
 /// What will be read next.
 #[derive(Clone, Copy, Default)]

@@ -27,6 +27,8 @@ const MAX_PAYLOAD: usize = 1 << 30;
 pub(super) struct Framed {
     /// The whole batch.
     pub(super) data: Bytes,
+    /// What is read next; nothing where that is elsewhere.
+    pub(super) following: Bytes,
     /// Its place in its input.
     pub(super) position: u64,
     /// Which of its records are asked for.
@@ -86,7 +88,7 @@ impl<D: BorrowMut<Decompressor>> BatchDecoder<D> {
     }
 
     fn checked<'f>(&mut self, framed: &'f Framed) -> Result<Batch<'f>> {
-        let batch = Batch::from_frame(&framed.data, framed.position)?;
+        let batch = Batch::from_frame(&framed.data, framed.position)?.followed_by(&framed.following);
         if self.checks.batches {
             batch.verify()?;
         }

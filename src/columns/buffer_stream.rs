@@ -13,6 +13,7 @@ use super::selection::Selection;
 use super::stream::{Failure, Source, Stream, StreamOptions};
 use crate::Decompressor;
 use crate::batches::Batches;
+use crate::bytes::ahead::following;
 use crate::error::{Error, Result};
 
 fn decoder<D: BorrowMut<Decompressor>>(
@@ -38,7 +39,8 @@ pub fn batch_to_arrow(
     check_crcs: bool,
 ) -> Result<RecordBatch> {
     let mut decoder = decoder(options, decompressor, check_crcs);
-    let framed = Framed { data: data.clone(), position, selection: options.selection, segment: None };
+    let (data, following) = (data.clone(), Bytes::new());
+    let framed = Framed { data, following, position, selection: options.selection, segment: None };
     decoder.add_any(&framed)?;
     Ok(decoder.take().unwrap_or_else(|| RecordBatch::new_empty(schema_of(options))))
 }
@@ -78,7 +80,9 @@ impl Source for Buffer {
         };
         self.position += batch.size_in_bytes();
         let data = self.data.slice(start..self.position);
-        Ok(Some(Framed { data, position: start as u64, selection: self.selection, segment: None }))
+        let following = self.data.slice(following(self.data.len(), self.position, data.len()));
+        let (position, selection) = (start as u64, self.selection);
+        Ok(Some(Framed { data, following, position, selection, segment: None }))
     }
 
     fn bad(&mut self, _: &Framed, error: Error) -> std::result::Result<(), Failure> {

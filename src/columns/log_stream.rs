@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ::bytes::Bytes;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
@@ -98,7 +99,7 @@ impl Source for Log {
         };
         self.segment = Some(Arc::clone(&segment));
         let (data, position) = (batch.data.data().clone(), batch.data.position());
-        Ok(Some(Framed { data, position, selection, segment: Some(segment) }))
+        Ok(Some(Framed { data, following: Bytes::new(), position, selection, segment: Some(segment) }))
     }
 
     fn bad(&mut self, framed: &Framed, error: Error) -> Result<(), Failure> {

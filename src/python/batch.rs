@@ -11,6 +11,7 @@ use super::errors::to_py;
 use super::record::IndexedBatch;
 use super::view::to_bytes;
 use super::{arrow, facade, objects};
+use crate::bytes::ahead::following;
 use crate::columns::{Selection, StreamOptions, batch_to_arrow, records_schema};
 use crate::{Batch, Batches, Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
 
@@ -100,7 +101,8 @@ impl PyBatches {
             }
         };
         let data = self.data.slice(start..start + size);
-        new_batch(py, data, start as u64, Arc::clone(&self.reading)).map(Some)
+        let following = self.data.slice(following(self.data.len(), start + size, size));
+        new_batch(py, data, following, start as u64, Arc::clone(&self.reading)).map(Some)
     }
 
     /// Bytes not framed yet: at the end, those of a cut last batch.
@@ -155,6 +157,8 @@ impl PyBatches {
 #[pyclass(frozen, subclass, name = "_Batch", module = "magicbyte")]
 pub(super) struct BatchBase {
     data: Bytes,
+    /// What is read next, if it stands in memory already.
+    following: Bytes,
     position: u64,
     reading: Arc<Reading>,
     /// How many records were found, once they were.
@@ -173,11 +177,13 @@ pub(super) struct LegacyBatch;
 pub(super) fn new_batch(
     py: Python<'_>,
     data: Bytes,
+    following: Bytes,
     position: u64,
     reading: Arc<Reading>,
 ) -> PyResult<Py<PyAny>> {
     let is_v2 = data.get(16) == Some(&2);
-    let base = PyClassInitializer::from(BatchBase { data, position, reading, count: OnceLock::new() });
+    let base =
+        PyClassInitializer::from(BatchBase { data, following, position, reading, count: OnceLock::new() });
     Ok(if is_v2 {
         Py::new(py, base.add_subclass(RecordBatch))?.into_any()
     } else {
@@ -206,8 +212,8 @@ impl BatchBase {
     fn index(&self, py: Python<'_>) -> PyResult<IndexedBatch> {
         let check_crcs = self.reading.check_crcs;
         let indexed = py.detach(|| {
-            self.reading
-                .with(|decompressor| IndexedBatch::read(&self.data, self.position, decompressor, check_crcs))
+            let batch = Batch::from_frame(&self.data, self.position)?.followed_by(&self.following);
+            self.reading.with(|decompressor| IndexedBatch::read(&batch, &self.data, decompressor, check_crcs))
         });
         let indexed = indexed.map_err(|error| to_py(py, &error))?;
         self.count.get_or_init(|| indexed.entries.len());

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ::bytes::Bytes;
 use pyo3::prelude::*;
 
 use super::arrow_stream::{Asked, Origin, PyArrowStream};
@@ -127,7 +128,8 @@ impl PyLogBatches {
         let next = next.map_err(|e| log_to_py(py, &e))?;
         let is_data = next.disposition == Disposition::Rows;
         let position = next.data.position();
-        let batch = new_batch(py, next.data.data().clone(), position, Arc::clone(&self.reading))?;
+        let batch =
+            new_batch(py, next.data.data().clone(), Bytes::new(), position, Arc::clone(&self.reading))?;
         Ok(Some((batch, next.segment, next.start_offset, next.end_offset, is_data)))
     }
 

@@ -65,27 +65,26 @@ impl Nullable {
 impl IndexedBatch {
     /// Decodes and checks every record of the batch whose own bytes are `data`.
     pub(super) fn read(
+        batch: &Batch<'_>,
         data: &Bytes,
-        position: u64,
         decompressor: &mut Decompressor,
         check_crcs: bool,
     ) -> Result<Self> {
-        let (indexed, error) = Self::read_until_error(data, position, decompressor, check_crcs, check_crcs)?;
+        if check_crcs {
+            batch.verify()?;
+        }
+        let (indexed, error) = Self::read_until_error(batch, data, decompressor, check_crcs)?;
         error.map_or(Ok(indexed), Err)
     }
 
-    /// As [`read`](Self::read), with the first error that a record has beside the records before it.
+    /// As [`read`](Self::read), with the first error that a record has beside the records before it; the
+    /// batch's own CRC is not checked.
     pub(super) fn read_until_error(
+        batch: &Batch<'_>,
         data: &Bytes,
-        position: u64,
         decompressor: &mut Decompressor,
-        check_crc: bool,
         check_inner_crcs: bool,
     ) -> Result<(Self, Option<Error>)> {
-        let batch = Batch::from_frame(data, position)?;
-        if check_crc {
-            batch.verify()?;
-        }
         let shared = batch.payload_shared(data, decompressor)?;
         let records = batch.records_in(&shared)?;
         let records = if check_inner_crcs { records } else { records.without_crc_check() };

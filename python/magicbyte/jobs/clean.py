@@ -18,8 +18,8 @@ from itertools import pairwise
 from typing import Any, Protocol, TypedDict, cast
 
 from magicbyte import _core
-from magicbyte.jobs.accounting import Answer, Totals, problems_of, reconcile_plans, total_of
 from magicbyte.errors import Error
+from magicbyte.jobs.accounting import Answer, Totals, problems_of, reconcile_plans, total_of
 from magicbyte.jobs.engines import Engine, group_by_size
 from magicbyte.jobs.failure import JobError
 from magicbyte.jobs.model import Chunk, PartitionListing, PartitionReconciliation, Problem

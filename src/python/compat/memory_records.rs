@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 use super::{Client, DECOMPRESSOR, not_bytes_like};
 use crate::python::record::{Failure, IndexedBatch};
 use crate::python::view::to_bytes;
-use crate::{Batches, Result};
+use crate::{Batch, Batches, Result};
 
 impl Client {
     /// Decodes a frame up to its first bad record, and keeps that error for behind the others.
@@ -22,7 +22,12 @@ impl Client {
     ) -> PyResult<IndexedBatch> {
         let read = py.detach(|| {
             DECOMPRESSOR.with_borrow_mut(|decompressor| {
-                IndexedBatch::read_until_error(data, 0, decompressor, false, check_inner_crcs)
+                IndexedBatch::read_until_error(
+                    &Batch::from_frame(data, 0)?,
+                    data,
+                    decompressor,
+                    check_inner_crcs,
+                )
             })
         });
         let (mut indexed, error) = read.map_err(|error| self.corrupt(py, &error))?;

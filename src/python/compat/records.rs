@@ -15,7 +15,7 @@ use crate::python::objects::dropins::{self, Field, Get, Getter, RecordType};
 use crate::python::objects::{self, Kind};
 use crate::python::record::{Entry, IndexedBatch, header_text};
 use crate::record::{BatchBuilder, HeaderFields};
-use crate::{Header, TimestampType};
+use crate::{Batch, Header, TimestampType};
 
 pub(super) static AIOKAFKA_RECORD: Kind = Kind::of_records();
 pub(super) static AIOKAFKA_LEGACY_RECORD: Kind = Kind::of_records();
@@ -380,8 +380,9 @@ fn new_legacy_record(arguments: &Bound<'_, PyTuple>, keywords: Option<&Bound<'_,
 /// The record in this frame, whose checksum is not asked for.
 fn only_record(py: Python<'_>, frame: &[u8], kind: &'static Kind) -> Made {
     let data = Bytes::copy_from_slice(frame);
-    let read = DECOMPRESSOR
-        .with_borrow_mut(|decompressor| IndexedBatch::read_until_error(&data, 0, decompressor, false, false));
+    let read = DECOMPRESSOR.with_borrow_mut(|decompressor| {
+        IndexedBatch::read_until_error(&Batch::from_frame(&data, 0)?, &data, decompressor, false)
+    });
     let (indexed, _) = read.map_err(|error| Client::Aiokafka.corrupt(py, &error))?;
     let batch = Bound::new(py, indexed)?;
     objects::record_at(&batch, 0, kind)?.ok_or_else(|| not_bytes_like(batch.as_any()))
