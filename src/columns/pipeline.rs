@@ -12,13 +12,15 @@ use super::stream::{Failure, Source};
 use crate::Error;
 
 /// A job ends when its batches have this many bytes, as they are stored.
-const JOB_BYTES: usize = 512 << 10;
+const JOB_BYTES: usize = 1 << 20;
+/// How far a worker may be ahead of the reader in a job: most codecs inflate a job to no more.
+const COLUMNS_READY: usize = 3;
 
 type MakeDecoder = dyn Fn() -> BatchDecoder + Send + Sync;
 
 struct Job {
     batches: Vec<Framed>,
-    /// Room for one: a worker that is ahead waits here, so memory is bounded whatever a job inflates to.
+    /// A worker that is ahead waits here, so memory is bounded whatever a job inflates to.
     done: SyncSender<Step>,
 }
 
@@ -80,7 +82,7 @@ impl Pipeline {
                 }
             }
             if !batches.is_empty() {
-                let (done, results) = sync_channel(1);
+                let (done, results) = sync_channel(COLUMNS_READY);
                 self.jobs()?.send(Job { batches, done })?;
                 self.results.push_back(results);
             }

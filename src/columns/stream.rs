@@ -25,8 +25,8 @@ pub struct StreamOptions {
     pub flavour: Flavour,
     /// Which records.
     pub selection: Selection,
-    /// How many threads decode: 1 is the caller's own. Each holds two Arrow batches of about 1 MiB (or one
-    /// batch of the log, decompressed, where that is larger) and about as much to decode; order is kept.
+    /// How many threads decode: 1 is the caller's own. Each holds up to seven Arrow batches of about 1 MiB (or
+    /// of one batch of the log, decompressed, where that is larger) and 2 MiB to decode; order is kept.
     pub threads: usize,
 }
 
