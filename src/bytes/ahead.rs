@@ -40,6 +40,17 @@ impl<'a> Ahead<'a> {
     }
 }
 
+/// Asks for what stands `distance` bytes behind these in a buffer that is read from its start to its end.
+#[cfg(feature = "arrow")]
+#[inline(always)]
+pub(crate) fn fetch_behind(bytes: &[u8], distance: usize) {
+    if bytes.len() <= LONGEST_STEP {
+        for line in (0..bytes.len()).step_by(CACHE_LINE) {
+            prefetch_index::prefetch_index(bytes, distance + line);
+        }
+    }
+}
+
 impl fmt::Debug for Ahead<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Ahead").field(&self.0.len()).finish()

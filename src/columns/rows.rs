@@ -12,6 +12,7 @@ use arrow_array::{
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, TimeUnit};
 
+use crate::bytes::ahead::fetch_behind;
 use crate::error::{Error, ErrorKind, Result};
 use crate::{Header, RecordsBuilder};
 
@@ -104,6 +105,7 @@ impl<'a> Rows<'a> {
             }
             self.value.fill(start, &mut values[..size]);
             for (index, content) in keys.iter().copied().zip(values).take(size).enumerate() {
+                fetch_behind(content.1.unwrap_or_default(), AHEAD);
                 let offset = self.append_content(start + index, content, defaults, builder)?;
                 defaults.offset = offset.saturating_add(1);
             }
@@ -141,6 +143,8 @@ impl<'a> Rows<'a> {
 
 /// Rows whose keys and values are looked up together.
 const BLOCK: usize = 256;
+/// Values stand one behind the other: how far ahead of its use one is fetched.
+const AHEAD: usize = 8 << 10;
 
 #[cold]
 fn wrong(why: &'static str, column: &'static str) -> Error {
