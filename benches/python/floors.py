@@ -61,8 +61,8 @@ FLOORS = [
     *each(6, "Write in Python", "append", "aiokafka", {"s1-none": 2.0}),
     *each(6, "Write in Python", "append_many", "aiokafka", {"s1-none": 3.4}),
     *each(6, "Write in Python", "append_arrow", "aiokafka", {"s1-none": 4.3}),
+    # In DuckDB or in polars.
     *each(6, "Query", "DuckDB", "aiokafka into pyarrow", {"s1-none": 6}),
-    *each(6, "Query", "polars", "aiokafka into pyarrow", {"s1-none": 6}),
     # What a broker does.
     *each(7, "Validate appends", "to producer", "LogValidator",
           {"s1-none": 2, "s2-none": 2, "s1-gzip": 1.2, "s1-snappy": 1.2, "s1-lz4": 1.2, "s1-zstd": 1.2,
