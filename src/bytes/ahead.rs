@@ -56,3 +56,23 @@ impl fmt::Debug for Ahead<'_> {
         f.debug_tuple("Ahead").field(&self.0.len()).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_follows_ends_with_the_input() {
+        assert_eq!(following(100, 40, 30), 40..70);
+        assert_eq!(following(100, 90, 30), 90..100);
+        assert_eq!(following(100, 100, 30), 100..100);
+    }
+
+    #[test]
+    fn any_place_may_be_asked_for() {
+        let data = [1; 100];
+        for (start, length) in [(0, 100), (50, 512), (99, 1), (100, 64), (usize::MAX - 600, 512), (0, 0)] {
+            Ahead::new(&data).fetch(start, length);
+        }
+    }
+}
