@@ -256,8 +256,9 @@ impl Salvage {
             }
             at += starts as u64;
         }
+        let next = next_offsets(header, limits);
         let goes_on = |&at: &u64| {
-            !is_last || scan.found.iter().any(|batch| batch.start == at && batch.first == *missing.start())
+            !is_last || scan.found.iter().any(|batch| batch.start == at && next.contains(&batch.first))
         };
         Ok(choose(&scan.found, &missing).filter(goes_on))
     }
@@ -295,6 +296,19 @@ impl Salvage {
             }
             step = (2 * step).min(REACH);
         }
+    }
+}
+
+/// The offsets the batch behind a bad one can have, if nothing is lost between them: by all its fields, by its
+/// last offset, by its count. Damage may have hit one of them.
+fn next_offsets(header: &[u8], limits: &Limits) -> [i64; 3] {
+    let by_all = first_offset_behind(header, limits);
+    match Batch::from_header(header, 0) {
+        Ok(Batch::V2(batch)) if batch.base_offset() == limits.expected => {
+            let by_last = batch.last_offset().saturating_add(1);
+            [by_all, by_last, batch.base_offset().saturating_add(batch.record_count().into())]
+        }
+        _ => [by_all; 3],
     }
 }
 
