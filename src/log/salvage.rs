@@ -27,6 +27,8 @@ const BLOCK: usize = 1 << 20;
 const HEADER_EFFORT: u64 = 256;
 /// A scan that may not look far begins with this many bytes.
 const SMALLEST_STEP: u64 = 1 << 10;
+/// No codec inflates a byte to more records: a zstd block of four bytes is at most 128 KiB.
+const MOST_RECORDS_A_BYTE: i64 = 8 << 10;
 /// A batch this large is not loaded for its CRC alone once damage has come often.
 const LARGE: usize = 64 << 10;
 
@@ -332,6 +334,8 @@ fn first_offset_behind(header: &[u8], limits: &Limits) -> i64 {
             if batch.base_offset() == limits.expected
                 && batch.record_count() == batch.last_offset_delta().wrapping_add(1)
                 && batch.record_count() > 0
+                && i64::from(batch.record_count())
+                    <= MOST_RECORDS_A_BYTE * i64::from(be!(header, 8, i32))
                 && batch.last_offset() <= limits.max_offset =>
         {
             batch.last_offset().saturating_add(1)
