@@ -292,7 +292,7 @@ class PartitionLog:
             end_timestamp: no record with this timestamp (ms) or a later one.
             isolation_level: as in `records`.
             threads: how many decode, in their own threads if more than one; order is kept, and each adds
-                about two Arrow batches to memory.
+                up to seven Arrow batches to memory, and 2 MiB to decode.
 
         Raises:
             ValueError: for a column that is none, or a number of threads below 1 or above 256.

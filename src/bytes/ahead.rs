@@ -40,6 +40,14 @@ impl<'a> Ahead<'a> {
     }
 }
 
+/// Asks for all these bytes.
+#[inline]
+pub(crate) fn fetch(data: &[u8]) {
+    for line in (0..data.len()).step_by(CACHE_LINE) {
+        prefetch_index::prefetch_index(data, line);
+    }
+}
+
 /// Asks for what stands `distance` bytes behind these in a buffer that is read from its start to its end.
 #[cfg(feature = "arrow")]
 #[inline(always)]
@@ -74,5 +82,6 @@ mod tests {
         for (start, length) in [(0, 100), (50, 512), (99, 1), (100, 64), (usize::MAX - 600, 512), (0, 0)] {
             Ahead::new(&data).fetch(start, length);
         }
+        [&data[..], &[]].into_iter().for_each(fetch);
     }
 }

@@ -194,7 +194,7 @@ impl Scan {
 /// Whether a legacy message has room for its key and its value, as far as they are in memory: what has not is
 /// no message, and need not cost a checksum.
 fn lengths_fit(message: &[u8], size: usize) -> bool {
-    let mut at = key_at(message[HEADER_SIZE_UP_TO_MAGIC - 1]);
+    let mut at = key_at(message[HEADER_SIZE_UP_TO_MAGIC - 1] as i8);
     for _key_and_value in 0..2 {
         let Some(length) = message.get(at..at + 4) else { return at + 4 <= size };
         // Any negative length is null, as in Kafka.
@@ -204,7 +204,7 @@ fn lengths_fit(message: &[u8], size: usize) -> bool {
 }
 
 /// Where a legacy message's key stands, counted from its offset.
-fn key_at(magic: u8) -> usize {
+fn key_at(magic: i8) -> usize {
     LOG_OVERHEAD + if magic == 0 { at::TIMESTAMP } else { at::TIMESTAMP + 8 }
 }
 
@@ -213,17 +213,18 @@ fn key_at(magic: u8) -> usize {
 /// each would cost a checksum over the file.
 fn as_written(blocks: &mut Blocks, header: &[u8], candidate: &Candidate) -> io::Result<bool> {
     const KNOWN_ATTRIBUTES: i16 = 0x7f;
-    let magic = header[HEADER_SIZE_UP_TO_MAGIC - 1];
-    if magic == 2 {
-        let at_least = |at: usize, least: i32| be!(header, at, i32) >= least;
-        let (producer_id, producer_epoch) = (be!(header, 43, i64), be!(header, 51, i16));
-        return Ok(be!(header, 21, i16) & !KNOWN_ATTRIBUTES == 0
-            && producer_id >= -1
-            && producer_epoch >= -1
-            && at_least(53, -1)
-            && at_least(57, 0));
-    }
-    let mut at = candidate.start + key_at(magic) as u64;
+    let message = match Batch::from_header(header, candidate.start) {
+        Ok(Batch::V2(batch)) => {
+            return Ok(batch.attributes() & !KNOWN_ATTRIBUTES == 0
+                && batch.producer_id() >= -1
+                && batch.producer_epoch() >= -1
+                && batch.base_sequence() >= -1
+                && batch.record_count() >= 0);
+        }
+        Ok(Batch::Legacy(message)) => message,
+        Err(_) => return Ok(false),
+    };
+    let mut at = candidate.start + key_at(message.magic()) as u64;
     for _key_and_value in 0..2 {
         let Ok(size) = <[u8; 4]>::try_from(&*blocks.peek(at, 4)?) else { return Ok(false) };
         let size = i32::from_be_bytes(size);

@@ -57,8 +57,8 @@ impl<'r> RecordIter<'r> {
         if length <= 0 || length as usize > self.cursor.remaining() {
             return Err(self.invalid_length(length));
         }
-        // Every field is read inside the record's own bytes: no field can reach the next record.
         self.ahead.fetch(self.cursor.position(), length as usize);
+        // Every field is read inside the record's own bytes: no field can reach the next record.
         let mut body = Cursor::new(self.cursor.take(length as usize)?);
         let attributes = body.i8()?;
         let timestamp_delta = body.varlong().map_err(|e| e.in_field("timestampDelta"))?;
