@@ -150,7 +150,8 @@ impl Salvage {
     ) -> io::Result<Option<u64>> {
         let reach = self.evidence.reach(damage);
         let mut proof = OwnChecksum::read(header).filter(|_| reach > 0);
-        let (mut at, mut expected) = (end, first_offset_behind(header, limits));
+        let rest = blocks.size() - damage;
+        let (mut at, mut expected) = (end, first_offset_behind(header, rest, limits));
         let led = self.led.take().filter(|&(from, sound)| from == damage && end <= sound);
         let mut sound_at = led.map(|(_, sound)| sound);
         // Led to a sound neighbour that the reader will refuse: only the own checksum knows better.
@@ -240,7 +241,8 @@ impl Salvage {
             Err(_) if is_last => limits.max_offset,
             Err(_) => i64::MIN,
         };
-        let missing = first_offset_behind(header, limits)..=behind.saturating_sub(1);
+        let rest = blocks.size() - damage;
+        let missing = first_offset_behind(header, rest, limits)..=behind.saturating_sub(1);
         let end = end.min(damage + self.evidence.left(damage).max(SMALLEST_STEP));
         // What claims to end inside the window is judged from memory.
         let ahead = if self.evidence.reach(damage) >= BLOCK as u64 { BLOCK } else { LARGE };
@@ -258,7 +260,7 @@ impl Salvage {
             }
             at += starts as u64;
         }
-        let next = next_offsets(header, limits);
+        let next = next_offsets(header, rest, limits);
         let goes_on = |&at: &u64| {
             !is_last || scan.found.iter().any(|batch| batch.start == at && next.contains(&batch.first))
         };
@@ -273,7 +275,8 @@ impl Salvage {
         header: &[u8],
         limits: &Limits,
     ) -> io::Result<Option<u64>> {
-        let possible = first_offset_behind(header, limits)..=limits.max_offset;
+        let rest = blocks.size() - damage;
+        let possible = first_offset_behind(header, rest, limits)..=limits.max_offset;
         let reach = self.evidence.reach(damage);
         let mut scan = Scan::new(damage, header, limits);
         let (mut at, mut step) = (damage, reach.max(SMALLEST_STEP) as usize);
@@ -303,8 +306,8 @@ impl Salvage {
 
 /// The offsets the batch behind a bad one can have, if nothing is lost between them: by all its fields, by its
 /// last offset, by its count. Damage may have hit one of them.
-fn next_offsets(header: &[u8], limits: &Limits) -> [i64; 3] {
-    let by_all = first_offset_behind(header, limits);
+fn next_offsets(header: &[u8], rest: u64, limits: &Limits) -> [i64; 3] {
+    let by_all = first_offset_behind(header, rest, limits);
     match Batch::from_header(header, 0) {
         Ok(Batch::V2(batch)) if batch.base_offset() == limits.expected => {
             let by_last = batch.last_offset().saturating_add(1);
@@ -327,19 +330,25 @@ pub(super) fn zeros_from(blocks: &mut Blocks, position: u64) -> io::Result<u64> 
     }
 }
 
-/// A header that says what the log expects and does not contradict itself claims its offsets.
-fn first_offset_behind(header: &[u8], limits: &Limits) -> i64 {
+/// A header that says what the log expects and does not contradict itself claims its offsets, unless its
+/// length or the `rest` of the file cannot hold as many records.
+fn first_offset_behind(header: &[u8], rest: u64, limits: &Limits) -> i64 {
     match Batch::from_header(header, 0) {
         Ok(Batch::V2(batch))
             if batch.base_offset() == limits.expected
                 && batch.record_count() == batch.last_offset_delta().wrapping_add(1)
                 && batch.record_count() > 0
-                && i64::from(batch.record_count())
-                    <= MOST_RECORDS_A_BYTE * i64::from(be!(header, 8, i32))
+                && i64::from(batch.record_count()) <= most_records(header, rest)
                 && batch.last_offset() <= limits.max_offset =>
         {
             batch.last_offset().saturating_add(1)
         }
         _ => limits.expected,
     }
+}
+
+/// How many records a batch can have by its length, of which no more than `rest` are in the file.
+fn most_records(header: &[u8], rest: u64) -> i64 {
+    let length = i64::from(be!(header, 8, i32));
+    MOST_RECORDS_A_BYTE.saturating_mul(length.min(rest.try_into().unwrap_or(i64::MAX)))
 }
