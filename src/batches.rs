@@ -1,7 +1,7 @@
 //! The framing of a byte range into batches of mixed magics, and nothing else
 //! (Kafka's `ByteBufferLogInputStream`).
 
-use crate::bytes::ahead::{fetch, following};
+use crate::bytes::ahead::{fetch_between, following};
 use crate::bytes::cursor::be;
 use crate::compression::{Compression, Decompressor};
 use crate::error::{Error, ErrorKind, Result};
@@ -65,6 +65,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Says what is read next: it is fetched while this batch's records are walked.
+    #[inline(always)]
     pub(crate) fn followed_by(self, following: &'a [u8]) -> Self {
         match self {
             Self::V2(batch) => Self::V2(batch.followed_by(following)),
@@ -74,6 +75,7 @@ impl<'a> Batch<'a> {
     }
 
     /// `frame` was found whole by [`Frame::read`].
+    #[inline(always)]
     fn new(frame: &'a [u8], position: u64) -> Result<Self> {
         Ok(match frame[MAGIC] {
             2 => Self::V2(RecordBatch::from_frame(frame, position)?),
@@ -89,6 +91,7 @@ impl<'a> Batch<'a> {
 
     /// The batch as it stands. A view.
     #[must_use]
+    #[inline(always)]
     pub fn as_bytes(&self) -> &'a [u8] {
         either!(self, b => b.as_bytes())
     }
@@ -101,6 +104,7 @@ impl<'a> Batch<'a> {
 
     /// Bytes of the whole batch.
     #[must_use]
+    #[inline(always)]
     pub fn size_in_bytes(&self) -> usize {
         self.as_bytes().len()
     }
@@ -165,6 +169,7 @@ impl<'a> Batch<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::CrcMismatch`], with position and base offset.
+    #[inline(always)]
     pub fn verify(&self) -> Result<()> {
         either!(self, b => b.verify())
     }
@@ -174,6 +179,7 @@ impl<'a> Batch<'a> {
     ///
     /// # Errors
     /// As [`RecordBatch::records`] and [`LegacyBatch::records`].
+    #[inline(always)]
     pub fn records<'r>(&self, decompressor: &'r mut Decompressor) -> Result<Records<'r>>
     where
         'a: 'r,
@@ -343,35 +349,42 @@ pub(crate) enum Frame {
 impl Frame {
     /// Judges the start of `data` in Kafka's order, so that a cut tail is told from a corrupt one
     /// by the same bytes.
+    #[inline(always)]
     pub(crate) fn read(data: &[u8]) -> Result<Self> {
         let cut = |size: usize| Self::Cut { needed: (size - data.len()) as u64 };
         if data.len() < LOG_OVERHEAD {
             return Ok(cut(LOG_OVERHEAD));
         }
         let length = be!(data, 8, i32);
-        let invalid_length = |max: i32| {
-            let invalid =
-                ErrorKind::InvalidSize { found: length.into(), min: MIN_LENGTH.into(), max: max.into() };
-            Error::new(invalid).in_field("length").in_batch_at_offset(be!(data, 0, i64))
-        };
         if length < MIN_LENGTH {
-            return Err(invalid_length(MAX_LENGTH));
+            return Err(invalid_length(data));
         }
         let size = LOG_OVERHEAD + length as usize;
         if data.len() < HEADER_SIZE_UP_TO_MAGIC {
             return Ok(cut(size));
         }
-        let magic = data[MAGIC] as i8;
-        if !(0..=2).contains(&magic) {
-            let error = Error::new(ErrorKind::UnsupportedMagic(magic));
-            return Err(error.in_field("magic").in_batch_at_offset(be!(data, 0, i64)));
+        if !(0..=2).contains(&(data[MAGIC] as i8)) {
+            return Err(unsupported_magic(data));
         }
         // A whole batch is counted in an int: Kafka overflows here and fails, it is no cut batch.
         if length > MAX_LENGTH {
-            return Err(invalid_length(MAX_LENGTH));
+            return Err(invalid_length(data));
         }
         Ok(if data.len() < size { cut(size) } else { Self::Whole { size } })
     }
+}
+
+#[cold]
+fn invalid_length(data: &[u8]) -> Error {
+    let (found, min, max) = (be!(data, 8, i32).into(), MIN_LENGTH.into(), MAX_LENGTH.into());
+    let invalid = ErrorKind::InvalidSize { found, min, max };
+    Error::new(invalid).in_field("length").in_batch_at_offset(be!(data, 0, i64))
+}
+
+#[cold]
+fn unsupported_magic(data: &[u8]) -> Error {
+    let error = Error::new(ErrorKind::UnsupportedMagic(data[MAGIC] as i8));
+    error.in_field("magic").in_batch_at_offset(be!(data, 0, i64))
 }
 
 /// Frames a byte range into batches of mixed magics; nothing is decompressed, no CRC checked. A step
@@ -397,18 +410,18 @@ impl Frame {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Batches<'a> {
-    data: &'a [u8],
-    at: usize,
-    first_position: u64,
+    rest: &'a [u8],
+    /// Of `rest`.
+    position: u64,
     failed: bool,
-    /// Up to where bytes were asked for ahead of their use.
+    /// How many bytes of `rest` were asked for ahead of their use.
     fetched: usize,
 }
 
 /// Messages are too short for the processor to see a stream in them: it waits for each anew.
 const SHORT: usize = 4 << 10;
 /// How far ahead of a short batch its followers are asked for.
-const AHEAD: usize = 2 << 10;
+const AHEAD: usize = 4 << 10;
 
 impl<'a> Batches<'a> {
     /// Over `data`, whose first byte has position 0.
@@ -420,66 +433,64 @@ impl<'a> Batches<'a> {
     /// Over `data`, whose first byte has this position (in a file, say).
     #[must_use]
     pub fn at_position(data: &'a [u8], position: u64) -> Self {
-        Self { data, at: 0, first_position: position, failed: false, fetched: 0 }
+        Self { rest: data, position, failed: false, fetched: 0 }
     }
 
     /// Position of the next batch.
     #[must_use]
     pub fn next_position(&self) -> u64 {
-        self.first_position + self.at as u64
+        self.position
     }
 
     /// Bytes not framed yet: at the end, those of a cut last batch.
     #[must_use]
     pub fn remaining(&self) -> usize {
-        self.data.len() - self.at
+        self.rest.len()
     }
 
     /// How many bytes the next batch lacks: 0 when it is whole or nothing is there; at least this
     /// many while too little is there to tell.
     #[must_use]
     pub fn needed(&self) -> u64 {
-        match Frame::read(&self.data[self.at..]) {
+        match Frame::read(self.rest) {
             Ok(Frame::Cut { needed }) if self.remaining() > 0 => needed,
             _ => 0,
         }
-    }
-
-    /// Asks for what stands up to `2 * AHEAD` behind the batch, so that this is seldom called.
-    #[inline(never)]
-    fn fetch_ahead(&mut self) {
-        let end = self.at + 2 * AHEAD;
-        let start = self.fetched.max(self.at);
-        fetch(self.data.get(start..end.min(self.data.len())).unwrap_or_default());
-        self.fetched = end;
     }
 }
 
 impl<'a> Iterator for Batches<'a> {
     type Item = Result<Batch<'a>>;
 
+    // Always, and all the way down to the CRC: out of line, a message is moved through memory as often as it is read.
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         if self.failed {
             return None;
         }
-        let rest = &self.data[self.at..];
-        let batch = match Frame::read(rest) {
+        let size = match Frame::read(self.rest) {
             Ok(Frame::Cut { .. }) => return None,
-            Ok(Frame::Whole { size }) => Batch::new(&rest[..size], self.next_position()),
-            Err(error) => Err(error.at_position(self.next_position())),
+            Ok(Frame::Whole { size }) => size,
+            Err(error) => {
+                self.failed = true;
+                return Some(Err(error.at_position(self.position)));
+            }
         };
-        let Ok(batch) = batch else {
-            self.failed = true;
-            return Some(batch);
+        let (frame, rest) = self.rest.split_at(size);
+        let batch = match Batch::new(frame, self.position) {
+            Ok(batch) => batch,
+            Err(error) => {
+                self.failed = true;
+                return Some(Err(error));
+            }
         };
-        let size = batch.size_in_bytes();
-        self.at += size;
+        self.rest = rest;
+        self.position += size as u64;
+        self.fetched = self.fetched.saturating_sub(size);
         if size >= SHORT {
-            return Some(Ok(batch.followed_by(&rest[following(rest.len(), size, size)])));
+            return Some(Ok(batch.followed_by(&rest[following(rest.len(), 0, size)])));
         }
-        if self.at + AHEAD > self.fetched {
-            self.fetch_ahead();
-        }
+        self.fetched = fetch_between(rest, self.fetched, AHEAD);
         Some(Ok(batch))
     }
 }

@@ -19,28 +19,33 @@ pub struct LegacyBatch<'a> {
 
 impl<'a> LegacyBatch<'a> {
     /// `data` is one whole frame; the caller checked its size and magic.
+    #[inline(always)]
     pub(crate) fn from_frame(data: &'a [u8], position: u64) -> Self {
         Self { data, position }
     }
 
+    #[inline(always)]
     pub(crate) fn message(&self) -> Message<'a> {
         Message::new(&self.data[LOG_OVERHEAD..])
     }
 
     /// The message as it stands, offset and size included. A view.
     #[must_use]
+    #[inline(always)]
     pub fn as_bytes(&self) -> &'a [u8] {
         self.data
     }
 
     /// Byte position of the message in its input.
     #[must_use]
+    #[inline(always)]
     pub fn position(&self) -> u64 {
         self.position
     }
 
     /// Bytes of the whole message, offset and size fields included.
     #[must_use]
+    #[inline(always)]
     pub fn size_in_bytes(&self) -> usize {
         self.data.len()
     }
@@ -67,13 +72,14 @@ impl<'a> LegacyBatch<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::UnknownCompression`] for the codec numbers 5 to 7.
-    #[inline]
+    #[inline(always)]
     pub fn compression(&self) -> Result<Compression> {
         self.message().compression().map_err(|e| self.place(e))
     }
 
     /// The message's own offset (inclusive): for a wrapper, that of the last message inside.
     #[must_use]
+    #[inline(always)]
     pub fn last_offset(&self) -> i64 {
         be!(self.data, 0, i64)
     }
@@ -110,7 +116,7 @@ impl<'a> LegacyBatch<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::CrcMismatch`].
-    #[inline]
+    #[inline(always)]
     pub fn verify(&self) -> Result<()> {
         self.message().verify().map_err(|e| self.place(e))
     }
@@ -139,7 +145,7 @@ impl<'a> LegacyBatch<'a> {
     /// What stands in the way of the first record: data that does not decompress or exceeds the
     /// limit, no message inside, a wrapper offset smaller than the last relative one. Later
     /// errors come from the iterator.
-    #[inline]
+    #[inline(always)]
     pub fn records<'r>(&self, decompressor: &'r mut Decompressor) -> Result<MessageIter<'r>>
     where
         'a: 'r,

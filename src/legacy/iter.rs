@@ -32,7 +32,7 @@ struct Wrapper {
 }
 
 impl<'r> MessageIter<'r> {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn single(batch: &LegacyBatch<'r>) -> Self {
         Self {
             rest: batch.as_bytes(),
@@ -107,6 +107,12 @@ impl<'r> MessageIter<'r> {
 
     #[inline(always)]
     fn read(&mut self) -> Result<Record<'r>> {
+        if self.wrapper.is_none() {
+            // Framed already.
+            let message = Message::new(&self.rest[LOG_OVERHEAD..]);
+            self.rest = &[];
+            return record(message, self.outer_offset, message.timestamp(), message.timestamp_type());
+        }
         let Some((stored_offset, message)) = self.read_message()? else {
             return Err(ErrorKind::UnexpectedEnd.into());
         };
@@ -114,6 +120,7 @@ impl<'r> MessageIter<'r> {
     }
 
     /// The next message with its stored offset, unchecked.
+    #[inline(always)]
     pub(crate) fn read_message(&mut self) -> Result<Option<(i64, Message<'r>)>> {
         Ok(split_message(self.rest)?.map(|(stored_offset, message, behind)| {
             self.rest = behind;
@@ -122,6 +129,7 @@ impl<'r> MessageIter<'r> {
     }
 
     /// The record of a message that [`read_message`](Self::read_message) gave.
+    #[inline(always)]
     pub(crate) fn record_of(&self, stored_offset: i64, message: Message<'r>) -> Result<Record<'r>> {
         if !matches!(message.magic(), 0 | 1) {
             return Err(Error::new(ErrorKind::UnsupportedMagic(message.magic())).in_field("magic"));
@@ -144,18 +152,28 @@ impl<'r> MessageIter<'r> {
         if self.check_crcs {
             message.verify()?;
         }
-        let (key, value) = message.key_and_value()?;
-        Ok(Record {
-            offset: self.base_offset.wrapping_add(stored_offset),
-            timestamp,
-            timestamp_type,
-            sequence: -1,
-            attributes: message.attributes() as i8,
-            key,
-            value,
-            headers: Headers::default(),
-        })
+        record(message, self.base_offset.wrapping_add(stored_offset), timestamp, timestamp_type)
     }
+}
+
+#[inline(always)]
+fn record(
+    message: Message<'_>,
+    offset: i64,
+    timestamp: i64,
+    timestamp_type: TimestampType,
+) -> Result<Record<'_>> {
+    let (key, value) = message.key_and_value()?;
+    Ok(Record {
+        offset,
+        timestamp,
+        timestamp_type,
+        sequence: -1,
+        attributes: message.attributes() as i8,
+        key,
+        value,
+        headers: Headers::default(),
+    })
 }
 
 /// The first message of `data`, with its stored offset and what follows it. A cut message at

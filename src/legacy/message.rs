@@ -86,9 +86,11 @@ impl<'a> Message<'a> {
     #[inline(always)]
     pub(crate) fn key_and_value(&self) -> Result<(Nullable<'a>, Nullable<'a>)> {
         let start = if self.magic() == 0 { at::TIMESTAMP } else { at::TIMESTAMP + 8 };
-        let rest = self.data.get(start..).unwrap_or_default();
-        let (key, rest) = sized(rest).map_err(|e| e.in_field("key"))?;
-        let (value, _) = sized(rest).map_err(|e| e.in_field("value"))?;
+        let Some(rest) = self.data.get(start..) else {
+            return Err(Error::new(ErrorKind::UnexpectedEnd).in_field("key"));
+        };
+        let (key, rest) = sized(rest, "key")?;
+        let (value, _) = sized(rest, "value")?;
         Ok((key, value))
     }
 }
@@ -96,18 +98,22 @@ impl<'a> Message<'a> {
 type Nullable<'a> = Option<&'a [u8]>;
 
 #[inline(always)]
-fn sized(data: &[u8]) -> Result<(Nullable<'_>, &[u8])> {
-    let Some((size, rest)) = data.split_at_checked(4) else {
-        return Err(ErrorKind::UnexpectedEnd.into());
+fn sized<'a>(data: &'a [u8], field: &'static str) -> Result<(Nullable<'a>, &'a [u8])> {
+    let Some((size, rest)) = data.split_first_chunk() else {
+        return Err(Error::new(ErrorKind::UnexpectedEnd).in_field(field));
     };
-    let size = be!(size, 0, i32);
-    match usize::try_from(size) {
-        Err(_) => Ok((None, rest)),
-        Ok(length) => match rest.split_at_checked(length) {
-            Some((taken, rest)) => Ok((Some(taken), rest)),
-            None => {
-                Err(ErrorKind::InvalidSize { found: size.into(), min: -1, max: rest.len() as i64 }.into())
-            }
-        },
+    let size = i32::from_be_bytes(*size);
+    if size < 0 {
+        return Ok((None, rest));
     }
+    match rest.split_at_checked(size as usize) {
+        Some((taken, rest)) => Ok((Some(taken), rest)),
+        None => Err(beyond(size, rest, field)),
+    }
+}
+
+#[cold]
+fn beyond(size: i32, rest: &[u8], field: &'static str) -> Error {
+    let kind = ErrorKind::InvalidSize { found: size.into(), min: -1, max: rest.len() as i64 };
+    Error::new(kind).in_field(field)
 }

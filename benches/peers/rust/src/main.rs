@@ -3,6 +3,7 @@
 //!
 //! A crate that does not find every record and byte of the file ends the program with an error.
 
+#[allow(dead_code, reason = "the pass itself is for the programs beside Java's")]
 #[path = "../../../decode/pass.rs"]
 mod pass;
 mod readers;
