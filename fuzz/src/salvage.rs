@@ -46,6 +46,11 @@ impl Piece {
         Self { written: bytes.clone(), bytes, guarded, records }
     }
 
+    /// As the length field says.
+    fn length(&self) -> Option<i64> {
+        Some(i32::from_be_bytes(*self.bytes.get(8..)?.first_chunk()?).into())
+    }
+
     /// Bytes that no batch is made of.
     fn garbage(bytes: Vec<u8>) -> Self {
         Self { written: Vec::new(), bytes, guarded: 0..0, records: 0 }
@@ -63,9 +68,8 @@ fn leads_into_a_value(pieces: &[Piece]) -> bool {
             end - piece.bytes.len() as i64
         })
         .collect();
-    let length = |piece: &Piece| Some(i32::from_be_bytes(*piece.bytes.get(8..)?.first_chunk()?));
     pieces.iter().enumerate().any(|(index, piece)| {
-        let declared = starts[index] + 12 + length(piece).map_or(0, i64::from);
+        let declared = starts[index] + 12 + piece.length().unwrap_or(0);
         let proven = piece.bytes.get(12..) == piece.written.get(12..);
         let holds = |(other, holder): (usize, &Piece)| {
             let inside =
@@ -74,6 +78,25 @@ fn leads_into_a_value(pieces: &[Piece]) -> bool {
             inside.contains(&declared) && !(proven && sound)
         };
         pieces.iter().enumerate().any(holds)
+    })
+}
+
+/// Whether a damaged length leads to the file's very end, the checksum cannot prove the opposite, and the header does not
+/// say that the next batch comes next: what stands before that end may as well be the bad batch's content.
+fn leads_to_the_end(pieces: &[Piece]) -> bool {
+    const MAGIC_AND_LAST_OFFSET: [Range<usize>; 3] = [0..8, 16..17, 23..27];
+    let mut to_the_end: usize = pieces.iter().map(|piece| piece.bytes.len()).sum();
+    pieces.iter().enumerate().any(|(index, piece)| {
+        let declared = piece.length().map(|length| 12 + length);
+        let leads = declared == Some(to_the_end as i64) && to_the_end > piece.bytes.len();
+        to_the_end -= piece.bytes.len();
+        let proven = piece.bytes.get(12..) == piece.written.get(12..);
+        let says_what_comes_next = piece.written.get(16) == Some(&2)
+            && MAGIC_AND_LAST_OFFSET
+                .into_iter()
+                .all(|at| piece.bytes.get(at.clone()) == piece.written.get(at))
+            && pieces.get(index + 1).is_some_and(|next| next.bytes == next.written);
+        leads && !proven && !says_what_comes_next
     })
 }
 
@@ -89,7 +112,7 @@ pub fn salvage(data: &[u8]) {
         damage(&mut pieces, &mut script);
     }
     cut(&mut pieces, lost);
-    if leads_into_a_value(&pieces) {
+    if leads_into_a_value(&pieces) || leads_to_the_end(&pieces) {
         return;
     }
     let bytes: Vec<u8> = pieces.iter().flat_map(|piece| piece.bytes.iter().copied()).collect();
