@@ -15,7 +15,7 @@ from sets import Set
 PART = "Two threads"
 SETS = ("s1-none", "s1-gzip", "s1-snappy", "s1-lz4", "s1-zstd")
 # A pass is over in a few hundredths of a second, and two cores are seldom both free.
-TURNS_EACH = 5
+TURNS_EACH, ROUNDS = 5, 3
 
 
 def measure(bench: Bench) -> None:
@@ -30,7 +30,7 @@ def measure(bench: Bench) -> None:
             for work, (two, one) in ways.items():
                 # The first warms up.
                 turns = TURNS_EACH * bench.turns
-                timed = in_turn({"2": two, "1": one}, turns + 1)
+                timed = in_turn({"2": two, "1": one}, turns + 1, ROUNDS)
                 rates = {name: each[1:] for name, each in timed.items()}
                 bench.add(figure(PART, work, of.name, "one thread", Comparison(rates["2"], rates["1"])))
 

@@ -17,6 +17,8 @@ PART = "Write in Python"
 SETS = ("s1-none",)
 OURS = ("append", "append_many", "append_arrow")
 Row = tuple[int, int, bytes | None, bytes | None]
+# A pass is over in a few tenths of a second.
+TURNS_EACH, ROUNDS = 5, 3
 # Of one batch.
 Build = Callable[[list[Row]], Any]
 
@@ -34,7 +36,7 @@ def measure(bench: Bench) -> None:
             check(aiokafka_loops.build, batches, lambda data: rows_read(magicbyte.read_batches(data)))
             ways[aiokafka_loops.NAME] = aiokafka_loops.build
             timed = {name: partial(rate, way, batches, of.expected.records) for name, way in ways.items()}
-            rates = in_turn(timed, bench.turns)
+            rates = in_turn(timed, TURNS_EACH * bench.turns, ROUNDS)
             for name in OURS:
                 compared = Comparison(rates[name], rates[aiokafka_loops.NAME])
                 bench.add(figure(PART, name, of.name, aiokafka_loops.NAME, compared))
