@@ -155,6 +155,7 @@ impl RecordsBuilder {
     /// refuses (a timestamp below -1, headers below magic 2, a key that is no control record's in a
     /// control batch), [`ErrorKind::RecordTooLarge`]. For the first record also
     /// [`ErrorKind::InvalidOptions`] and [`ErrorKind::UnsupportedCompression`].
+    #[inline]
     pub fn append(
         &mut self,
         offset: i64,
@@ -202,7 +203,7 @@ impl RecordsBuilder {
         self.append(offset, timestamp, Some(&key), Some(&value), &[])
     }
 
-    #[inline]
+    #[inline(always)]
     fn append_fields(
         &mut self,
         place: (i64, i64),
@@ -213,7 +214,7 @@ impl RecordsBuilder {
         self.try_append(place, attributes, content, headers).map_err(|e| self.at_next(e))
     }
 
-    #[inline]
+    #[inline(always)]
     fn try_append(
         &mut self,
         (offset, timestamp): (i64, i64),
@@ -235,32 +236,43 @@ impl RecordsBuilder {
         if self.record_count() == 0 {
             self.start(offset, timestamp)?;
         }
-        let estimated = self.size_with(0);
-        let max_size = self.options.max_size;
-        // The estimate may be far below: Kafka counts the uncompressed bytes in an int too.
-        let raw = self.raw_size();
-        let check_size = |record: usize| match estimated.saturating_add(record) {
-            size if size > max_size => Err(too_large(size, max_size)),
-            _ if raw.saturating_add(record) > i32::MAX as usize => {
-                Err(too_large(raw.saturating_add(record), i32::MAX as usize))
-            }
-            _ => Ok(()),
-        };
+        let most = self.most_of_next();
         match &mut self.records {
             Growing::V2(batch) => {
                 batch.check_offset(offset)?;
                 let record = batch.fields((offset, timestamp), attributes, (key, value), headers);
-                check_size(record.size())?;
+                if record.size() > most {
+                    return Err(self.too_large(record.size()));
+                }
                 batch.append(&record);
             }
             Growing::Legacy(set) => {
                 set.check_offset(offset)?;
                 let message = set.fields((offset, timestamp), (key, value));
-                check_size(message.size())?;
+                if message.size() > most {
+                    return Err(self.too_large(message.size()));
+                }
                 set.append(offset, &message)?;
             }
         }
         Ok(())
+    }
+
+    /// The most bytes that the next record may have.
+    #[inline(always)]
+    fn most_of_next(&self) -> usize {
+        let by_estimate = self.options.max_size.saturating_sub(self.size_with(0));
+        // The estimate may be far below: Kafka counts the uncompressed bytes in an int too.
+        by_estimate.min((i32::MAX as usize).saturating_sub(self.raw_size()))
+    }
+
+    #[cold]
+    fn too_large(&self, record: usize) -> Error {
+        let limited = |size, limit| ErrorKind::RecordTooLarge { size, limit }.into();
+        match self.size_with(0).saturating_add(record) {
+            size if size > self.options.max_size => limited(size, self.options.max_size),
+            _ => limited(self.raw_size().saturating_add(record), i32::MAX as usize),
+        }
     }
 
     /// Begins a batch with its first record's offset and timestamp.
@@ -483,9 +495,4 @@ fn made(slot: &mut Option<Compressor>, codec: Compression, level: Option<i32>) -
 #[cold]
 fn invalid(why: &'static str, field: &'static str) -> Error {
     Error::new(ErrorKind::InvalidRecord(why)).in_field(field)
-}
-
-#[cold]
-fn too_large(size: usize, limit: usize) -> Error {
-    ErrorKind::RecordTooLarge { size, limit }.into()
 }

@@ -279,6 +279,42 @@ fn forbidden_options() {
     assert!(matches!(error.kind(), ErrorKind::InvalidRecord(_)), "{error}");
 }
 
+/// Numbers of every size in front of fields of every size, with nothing of a longer record before left between them.
+#[test]
+fn numbers_and_fields_of_every_size() {
+    let sizes = [0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 127, 128, 8191, 8192, 1 << 20];
+    let times: Vec<i64> = (0..63).map(|bits| 1 << bits).flat_map(|time| [time - 1, time, -1]).collect();
+    let mut builder = RecordsBuilder::v2(Compression::None);
+    for first in [i64::MAX, 0] {
+        builder.append(0, first, Some(&[0xff; 1 << 20]), Some(&[0xff; 1 << 20]), &[]).unwrap();
+        builder.build().unwrap();
+        let mut expected = Vec::new();
+        for (index, timestamp) in times.iter().copied().enumerate() {
+            // Offsets as far apart as a batch can have them.
+            let offset = ((1 << (index % 31)) - 1).max(expected.last().map_or(0, |row: &Row| row.offset + 1));
+            let timestamp = if index == 0 { first } else { timestamp };
+            let (key, value) = (vec![1; sizes[index % 15]], vec![2; sizes[(index / 2) % 15]]);
+            let headers = [Header { key: &key, value: None }, Header { key: b"", value: Some(&value) }];
+            let headers = &headers[..index % 3];
+            builder.append(offset, timestamp, Some(&key), Some(&value), headers).unwrap();
+            expected.push(Row {
+                offset,
+                timestamp,
+                timestamp_type: TimestampType::CreateTime,
+                sequence: -1,
+                attributes: 0,
+                headers: headers.iter().map(|h| (h.key.to_vec(), h.value.map(<[u8]>::to_vec))).collect(),
+                key: Some(key),
+                value: Some(value),
+            });
+        }
+        let size = builder.estimated_size_in_bytes();
+        let bytes = builder.build().unwrap();
+        assert_eq!(bytes.len(), size);
+        assert!(read_all(&bytes).unwrap() == expected);
+    }
+}
+
 /// Below a wrapper's offset 0 there is none that is above the relative ones inside.
 #[test]
 fn no_negative_offsets_in_a_wrapper() {

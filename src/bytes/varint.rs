@@ -77,13 +77,6 @@ fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
-/// Bytes of the shortest zigzag form of `value`: 1 to 10.
-#[inline(always)]
-pub(crate) fn size_of(value: i64) -> usize {
-    // A seventh of the bits, rounded up, without a division: exact up to 64 bits.
-    ((zigzag(value) | 1).ilog2() as usize * 9 + 73) / 64
-}
-
 /// Writes the shortest zigzag form of `value` to the start of `out`, which has room for it;
 /// returns its size.
 #[inline(always)]
@@ -104,25 +97,71 @@ pub(crate) fn write_unsigned(mut raw: u64, out: &mut [u8]) -> usize {
     at + 1
 }
 
-/// Appends the shortest zigzag form of `value` to `out`, which has room for it: nothing is called for
-/// the one or two bytes of most.
-#[inline(always)]
-pub(crate) fn append(value: i64, out: &mut Vec<u8>) {
-    let raw = zigzag(value);
-    if raw < 0x80 {
-        out.push(raw as u8);
-    } else if raw < 0x4000 {
-        out.extend_from_slice(&[raw as u8 | 0x80, (raw >> 7) as u8]);
-    } else {
-        encode_varint(value, out);
-    }
-}
-
 /// Appends the shortest zigzag form of `value`: 1 to 10 bytes.
 pub fn encode_varint(value: i64, out: &mut Vec<u8>) {
     let mut bytes = [0; 10];
     let size = write(value, &mut bytes);
     out.extend_from_slice(&bytes[..size]);
+}
+
+/// The shortest zigzag form of a number: made once, for its size and for its bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Varint(u64);
+
+impl Varint {
+    /// Room that [`write`](Self::write) takes.
+    pub(crate) const ROOM: usize = size_of::<u64>();
+    /// The bytes stand in the low bits, their number above them.
+    const SIZE_AT: u32 = 56;
+
+    #[inline(always)]
+    pub(crate) fn of(value: i64) -> Self {
+        // Each group of seven bits moves up by one more than the group before: room for the bits that say "more".
+        match zigzag(value) {
+            raw @ ..0x80 => Self::from_parts(raw, 1),
+            raw @ ..0x4000 => Self::from_parts((raw & 0x7f) | (raw & 0x3f80) << 1 | 0x80, 2),
+            // Timestamps in the quarter of an hour around the first one's.
+            raw @ ..0x20_0000 => {
+                let groups = (raw & 0x7f) | (raw & 0x3f80) << 1 | (raw & 0x1f_c000) << 2;
+                Self::from_parts(groups | 0x8080, 3)
+            }
+            raw => Self::long(raw),
+        }
+    }
+
+    #[inline(never)]
+    fn long(raw: u64) -> Self {
+        let mut bytes = [0; 16];
+        let size = write_unsigned(raw, &mut bytes);
+        let low = u128::from_le_bytes(bytes) as u64 & ((1 << Self::SIZE_AT) - 1);
+        Self::from_parts(low, size as u64)
+    }
+
+    #[inline(always)]
+    fn from_parts(bytes: u64, size: u64) -> Self {
+        Self(bytes | size << Self::SIZE_AT)
+    }
+
+    /// Bytes of the form: 1 to 10.
+    #[inline(always)]
+    pub(crate) fn size(self) -> usize {
+        (self.0 >> Self::SIZE_AT) as usize
+    }
+
+    /// Whether all bytes are here, as those of every int32 are: then [`write`](Self::write) is right.
+    #[inline(always)]
+    pub(crate) fn is_whole(self) -> bool {
+        self.size() < Self::ROOM
+    }
+
+    /// Writes it to the start of `out`, which has [`ROOM`](Self::ROOM); what is behind it there is for who comes
+    /// next to write over. Returns its size.
+    #[inline(always)]
+    pub(crate) fn write(self, out: &mut [u8]) -> usize {
+        debug_assert!(self.is_whole());
+        out[..Self::ROOM].copy_from_slice(&self.0.to_le_bytes());
+        self.size()
+    }
 }
 
 /// Reads a zigzag varint (64-bit) at `position`: the value and the position behind it.
@@ -149,13 +188,22 @@ mod tests {
 
     #[test]
     fn round_trip_and_borders() {
-        for value in [0, -1, 1, 63, 64, -64, -65, 8191, 8192, i64::from(i32::MAX), i64::MAX, i64::MIN] {
+        let borders =
+            (1..63).map(|bits| 1 << bits).flat_map(|border| [border - 1, border, -border, -border - 1]);
+        for value in borders.chain([0, 1, i64::MAX, i64::MIN]) {
             let mut out = Vec::new();
             encode_varint(value, &mut out);
             assert_eq!(decode_varint(&out, 0).unwrap(), (value, out.len()));
-            assert_eq!(size_of(value), out.len());
+            let varint = Varint::of(value);
+            assert_eq!(varint.size(), out.len());
+            if varint.is_whole() {
+                let mut room = [0; Varint::ROOM];
+                assert_eq!(varint.write(&mut room), out.len());
+                assert_eq!(room[..out.len()], out);
+            }
             if let Ok(small) = i32::try_from(value) {
                 let mut rest = &out[..];
+                assert!(varint.is_whole());
                 assert_eq!(read_i32(&mut rest).unwrap(), small);
                 assert!(rest.is_empty());
             }

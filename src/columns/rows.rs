@@ -87,7 +87,9 @@ impl<'a> Rows<'a> {
     /// As [`RecordsBuilder::append`]; [`ErrorKind::InvalidRecord`] for a null offset or header key.
     pub fn append(&self, row: usize, defaults: Defaults, builder: &mut RecordsBuilder) -> Result<i64> {
         let key = self.key.as_ref().and_then(|keys| keys.get(row));
-        self.append_content(row, (key, self.value.get(row)), defaults, builder)
+        let timestamp =
+            self.timestamp.as_ref().map_or(defaults.timestamp, |times| times.get(row, defaults.timestamp));
+        self.append_content(row, timestamp, (key, self.value.get(row)), defaults.offset, builder)
     }
 
     /// Appends every row's record; offsets of rows that do not say theirs go on from `defaults.offset`.
@@ -96,29 +98,36 @@ impl<'a> Rows<'a> {
     /// # Errors
     /// As [`append`](Self::append); the records before it were appended.
     pub fn append_all(&self, mut defaults: Defaults, builder: &mut RecordsBuilder) -> Result<i64> {
-        // The layout of keys and values is asked once a block, not once a row.
+        // The types of the columns are asked once a block, not once a row.
         let (mut keys, mut values) = ([None; BLOCK], [None; BLOCK]);
+        let mut times = [defaults.timestamp; BLOCK];
         for start in (0..self.count).step_by(BLOCK) {
             let size = BLOCK.min(self.count - start);
             if let Some(column) = &self.key {
                 column.fill(start, &mut keys[..size]);
             }
             self.value.fill(start, &mut values[..size]);
-            for (index, content) in keys.iter().copied().zip(values).take(size).enumerate() {
-                fetch_behind(content.1.unwrap_or_default(), AHEAD);
-                let offset = self.append_content(start + index, content, defaults, builder)?;
+            if let Some(column) = &self.timestamp {
+                column.fill(start, defaults.timestamp, &mut times[..size]);
+            }
+            let cells = times[..size].iter().zip(&keys[..size]).zip(&values[..size]);
+            for (row, ((timestamp, key), value)) in (start..).zip(cells) {
+                fetch_behind(value.unwrap_or_default(), AHEAD);
+                let offset =
+                    self.append_content(row, *timestamp, (*key, *value), defaults.offset, builder)?;
                 defaults.offset = offset.saturating_add(1);
             }
         }
         Ok(defaults.offset)
     }
 
-    #[inline]
+    #[inline(always)]
     fn append_content(
         &self,
         row: usize,
+        timestamp: i64,
         (key, value): (Option<&[u8]>, Option<&[u8]>),
-        defaults: Defaults,
+        default_offset: i64,
         builder: &mut RecordsBuilder,
     ) -> Result<i64> {
         let offset = match self.offset {
@@ -126,10 +135,8 @@ impl<'a> Rows<'a> {
                 return Err(Error::new(ErrorKind::InvalidRecord("the offset is null")).in_field("offset"));
             }
             Some(offsets) => offsets.value(row),
-            None => defaults.offset,
+            None => default_offset,
         };
-        let timestamp =
-            self.timestamp.as_ref().and_then(|times| times.millis(row)).unwrap_or(defaults.timestamp);
         match &self.headers {
             Some(lists) => {
                 let headers = lists.get(row)?;
@@ -242,18 +249,31 @@ impl<'a> Times<'a> {
         Ok(Self { values, nulls: column.nulls(), unit })
     }
 
-    #[inline]
-    fn millis(&self, row: usize) -> Option<i64> {
-        if self.nulls.is_some_and(|nulls| nulls.is_null(row)) {
-            return None;
+    fn get(&self, row: usize, default: i64) -> i64 {
+        let mut cell = [0];
+        self.fill(row, default, &mut cell);
+        cell[0]
+    }
+
+    /// Writes the times (ms) from row `start` on.
+    fn fill(&self, start: usize, default: i64, cells: &mut [i64]) {
+        let values = &self.values[start..start + cells.len()];
+        let of_unit = |cells: &mut [i64], millis: fn(i64) -> i64| {
+            cells.iter_mut().zip(values).for_each(|(cell, time)| *cell = millis(*time));
+        };
+        match self.unit {
+            TimeUnit::Second => of_unit(cells, |time| time.saturating_mul(1000)),
+            TimeUnit::Millisecond => cells.copy_from_slice(values),
+            TimeUnit::Microsecond => of_unit(cells, |time| time.div_euclid(1000)),
+            TimeUnit::Nanosecond => of_unit(cells, |time| time.div_euclid(1_000_000)),
         }
-        let time = *self.values.get(row)?;
-        Some(match self.unit {
-            TimeUnit::Second => time.saturating_mul(1000),
-            TimeUnit::Millisecond => time,
-            TimeUnit::Microsecond => time.div_euclid(1000),
-            TimeUnit::Nanosecond => time.div_euclid(1_000_000),
-        })
+        if let Some(nulls) = self.nulls {
+            for (row, cell) in (start..).zip(cells) {
+                if nulls.is_null(row) {
+                    *cell = default;
+                }
+            }
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 use super::batch_header::COMPRESSION;
 use super::encode::RecordFields;
 use super::{BatchHeader, HeaderFields, RECORD_BATCH_OVERHEAD};
+use crate::bytes::room::Room;
 use crate::compression::Compressor;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -17,26 +18,21 @@ pub(crate) struct BatchBuilder {
     max_timestamp: i64,
     count: i32,
     /// Room for a header, then the records: uncompressed, the batch is here already.
-    data: Vec<u8>,
+    data: Room,
 }
 
 impl BatchBuilder {
     pub(crate) fn new() -> Self {
-        Self {
-            base_offset: 0,
-            base_timestamp: -1,
-            last_offset: -1,
-            max_timestamp: -1,
-            count: 0,
-            data: vec![0; RECORD_BATCH_OVERHEAD],
-        }
+        let mut data = Room::default();
+        data.restart(RECORD_BATCH_OVERHEAD);
+        Self { base_offset: 0, base_timestamp: -1, last_offset: -1, max_timestamp: -1, count: 0, data }
     }
 
     /// Drops all records, keeps the buffer; the deltas of the next ones count from here.
     pub(crate) fn start(&mut self, base_offset: i64, base_timestamp: i64) {
         (self.base_offset, self.base_timestamp) = (base_offset, base_timestamp);
         (self.last_offset, self.max_timestamp, self.count) = (base_offset.wrapping_sub(1), -1, 0);
-        self.data.resize(RECORD_BATCH_OVERHEAD, 0);
+        self.data.restart(RECORD_BATCH_OVERHEAD);
     }
 
     pub(crate) fn count(&self) -> i32 {
@@ -64,7 +60,7 @@ impl BatchBuilder {
     }
 
     /// A record with these fields at this place; its offset was checked.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn fields<'a>(
         &self,
         (offset, timestamp): (i64, i64),
@@ -78,7 +74,7 @@ impl BatchBuilder {
     }
 
     /// Appends what [`fields`](Self::fields) gave.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn append(&mut self, record: &RecordFields<'_>) {
         record.append_to(&mut self.data);
         let timestamp = self.base_timestamp.wrapping_add(record.timestamp_delta);
@@ -117,29 +113,24 @@ impl BatchBuilder {
         out: &mut Vec<u8>,
     ) -> Result<usize> {
         header.attributes = header.attributes & !i16::from(COMPRESSION) | compressor.codec() as i16;
-        let payload = compressor.compress(2, &self.data[RECORD_BATCH_OVERHEAD..])?;
+        let payload = compressor.compress(2, &self.data.written()[RECORD_BATCH_OVERHEAD..])?;
         append_batch(&header, payload, out)?;
         Ok(payload.len())
     }
 
-    /// Appends the finished uncompressed batch to `out`. An empty `out` with memory gets it without a copy, and
-    /// gives that memory for the next batch. Returns the bytes of the record section.
+    /// Appends the finished uncompressed batch to `out`. Returns the bytes of the record section.
     pub(crate) fn finish_stored_into(&mut self, header: BatchHeader, out: &mut Vec<u8>) -> Result<usize> {
-        let size = self.finish_stored(header)?.len();
-        if out.is_empty() && out.capacity() > 0 {
-            std::mem::swap(&mut self.data, out);
-        } else {
-            out.extend_from_slice(&self.data);
-        }
-        Ok(size - RECORD_BATCH_OVERHEAD)
+        let batch = self.finish_stored(header)?;
+        out.extend_from_slice(batch);
+        Ok(batch.len() - RECORD_BATCH_OVERHEAD)
     }
 
     /// The finished uncompressed batch, where its records were collected. A view.
     pub(crate) fn finish_stored(&mut self, mut header: BatchHeader) -> Result<&[u8]> {
         check_size(self.data.len())?;
         header.attributes &= !i16::from(COMPRESSION);
-        header.write(&mut self.data);
-        Ok(&self.data)
+        header.write(self.data.written_mut());
+        Ok(self.data.written())
     }
 }
 
@@ -165,8 +156,10 @@ pub(crate) fn append_batch(header: &BatchHeader, payload: &[u8], out: &mut Vec<u
 /// Whether `offset` can follow `last` in a batch that begins at `base`.
 #[inline]
 pub(crate) fn offset_between(offset: i64, base: i64, last: i64) -> Result<()> {
-    let (min, max) = (last.saturating_add(1), base.saturating_add(i32::MAX.into()));
-    if offset < min || offset > max { Err(out_of_range(offset, min, max)) } else { Ok(()) }
+    if offset <= last || offset.wrapping_sub(base) as u64 > i32::MAX as u64 {
+        return Err(out_of_range(offset, last.saturating_add(1), base.saturating_add(i32::MAX.into())));
+    }
+    Ok(())
 }
 
 /// Whether a batch from offset 0 can have this offset, and these many bytes.

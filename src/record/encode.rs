@@ -1,7 +1,8 @@
 //! Writing one magic 2 record (`DefaultRecord.writeTo`).
 
 use super::{Header, Headers};
-use crate::bytes::varint::{self, size_of};
+use crate::bytes::room::Room;
+use crate::bytes::varint::{self, Varint};
 
 const NULL: i64 = -1;
 
@@ -10,12 +11,15 @@ const NULL: i64 = -1;
 pub(crate) struct RecordFields<'a> {
     attributes: i8,
     pub(super) timestamp_delta: i64,
+    timestamp: Varint,
     pub(super) offset_delta: i32,
-    key: Option<&'a [u8]>,
-    value: Option<&'a [u8]>,
+    offset: Varint,
+    key: Nullable<'a>,
+    value: Nullable<'a>,
     headers: HeaderFields<'a>,
     /// Bytes behind the length field.
     body_size: usize,
+    length: Varint,
 }
 
 /// Headers to be written: given one by one, or as they stand in another record.
@@ -34,35 +38,35 @@ impl HeaderFields<'_> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn size(&self) -> usize {
         match self {
             Self::List(headers) => {
-                let each =
-                    |header: &Header<'_>| nullable_size(Some(header.key)) + nullable_size(header.value);
-                size_of(headers.len() as i64) + headers.iter().map(each).sum::<usize>()
+                let each = |h: &Header<'_>| Nullable::of(Some(h.key)).size() + Nullable::of(h.value).size();
+                Varint::of(headers.len() as i64).size() + headers.iter().map(each).sum::<usize>()
             }
             Self::Stored(headers) => {
                 let (data, count) = headers.parts();
-                size_of(count.into()) + data.len()
+                Varint::of(count.into()).size() + data.len()
             }
         }
     }
 
-    #[inline]
-    fn append_to(&self, out: &mut Vec<u8>) {
+    /// Writes them to the start of `out`.
+    #[inline(always)]
+    fn write(&self, out: &mut [u8]) {
         match self {
             Self::List(headers) => {
-                varint::append(headers.len() as i64, out);
+                let mut at = Varint::of(headers.len() as i64).write(out);
                 for header in *headers {
-                    nullable(out, Some(header.key));
-                    nullable(out, header.value);
+                    at += Nullable::of(Some(header.key)).write(&mut out[at..]);
+                    at += Nullable::of(header.value).write(&mut out[at..]);
                 }
             }
             Self::Stored(headers) => {
                 let (data, count) = headers.parts();
-                varint::append(count.into(), out);
-                out.extend_from_slice(data);
+                let start = Varint::of(count.into()).write(out);
+                out[start..start + data.len()].copy_from_slice(data);
             }
         }
     }
@@ -76,13 +80,23 @@ impl<'a> RecordFields<'a> {
         (key, value): (Option<&'a [u8]>, Option<&'a [u8]>),
         headers: HeaderFields<'a>,
     ) -> Self {
-        let body_size = 1
-            + size_of(timestamp_delta)
-            + size_of(offset_delta.into())
-            + nullable_size(key)
-            + nullable_size(value)
-            + headers.size();
-        Self { attributes, timestamp_delta, offset_delta, key, value, headers, body_size }
+        let (key, value) = (Nullable::of(key), Nullable::of(value));
+        let timestamp = Varint::of(timestamp_delta);
+        let offset = Varint::of(offset_delta.into());
+        let body_size = 1 + timestamp.size() + offset.size() + key.size() + value.size() + headers.size();
+        let length = Varint::of(body_size as i64);
+        Self {
+            attributes,
+            timestamp_delta,
+            timestamp,
+            offset_delta,
+            offset,
+            key,
+            value,
+            headers,
+            body_size,
+            length,
+        }
     }
 
     /// Bytes of the record behind its length field.
@@ -94,52 +108,66 @@ impl<'a> RecordFields<'a> {
     /// Bytes of the record, its length field included.
     #[inline]
     pub(crate) fn size(&self) -> usize {
-        size_of(self.body_size as i64) + self.body_size
+        self.length.size() + self.body_size
     }
 
-    /// Appends the record, for which `records` grows once.
-    #[inline]
-    pub(crate) fn append_to(&self, records: &mut Vec<u8>) {
-        // As a variable of its own the vector stays in registers.
-        let mut out = std::mem::take(records);
-        out.reserve(self.size());
-        varint::append(self.body_size as i64, &mut out);
-        out.push(self.attributes as u8);
-        varint::append(self.timestamp_delta, &mut out);
-        varint::append(self.offset_delta.into(), &mut out);
-        nullable(&mut out, self.key);
-        nullable(&mut out, self.value);
-        self.headers.append_to(&mut out);
-        *records = out;
+    /// Appends the record. No length is kept while its fields are written: each would wait for the one before.
+    #[inline(always)]
+    pub(crate) fn append_to(&self, records: &mut Room) {
+        let out = records.next(self.size());
+        let mut at = self.length.write(out);
+        out[at] = self.attributes as u8;
+        at += 1;
+        at += if self.timestamp.is_whole() {
+            self.timestamp.write(&mut out[at..])
+        } else {
+            varint::write(self.timestamp_delta, &mut out[at..])
+        };
+        at += self.offset.write(&mut out[at..]);
+        at += self.key.write(&mut out[at..]);
+        at += self.value.write(&mut out[at..]);
+        self.headers.write(&mut out[at..]);
     }
 }
 
-#[inline]
-fn nullable_size(data: Option<&[u8]>) -> usize {
-    data.map_or(size_of(NULL), |data| size_of(data.len() as i64) + data.len())
+/// A field that may be null, and its length as it is written.
+#[derive(Clone, Copy)]
+struct Nullable<'a> {
+    length: Varint,
+    data: Option<&'a [u8]>,
 }
 
-#[inline(always)]
-fn nullable(out: &mut Vec<u8>, data: Option<&[u8]>) {
-    match data {
-        Some(data) => {
-            varint::append(data.len() as i64, out);
-            bytes(out, data);
-        }
-        None => varint::append(NULL, out),
+impl<'a> Nullable<'a> {
+    #[inline(always)]
+    fn of(data: Option<&'a [u8]>) -> Self {
+        Self { length: Varint::of(data.map_or(NULL, |data| data.len() as i64)), data }
+    }
+
+    #[inline(always)]
+    fn size(&self) -> usize {
+        self.length.size() + self.data.map_or(0, <[u8]>::len)
+    }
+
+    /// Writes it to the start of `out`; returns its size.
+    #[inline(always)]
+    fn write(&self, out: &mut [u8]) -> usize {
+        let start = self.length.write(out);
+        let Some(data) = self.data else { return start };
+        let end = start + data.len();
+        copy(data, &mut out[start..end]);
+        end
     }
 }
 
 /// Up to 32 bytes are copied as two halves that may overlap: a call would cost more than the copy.
 #[inline(always)]
-fn bytes(out: &mut Vec<u8>, data: &[u8]) {
-    match (data.first_chunk::<16>(), data.last_chunk::<16>()) {
-        (Some(head), Some(tail)) if data.len() <= 32 => {
-            let end = out.len() + data.len();
-            out.extend_from_slice(head);
-            out.truncate(end - 16);
-            out.extend_from_slice(tail);
-        }
-        _ => out.extend_from_slice(data),
+fn copy(data: &[u8], out: &mut [u8]) {
+    if data.len() <= 32
+        && let (Some(head), Some(tail)) = (data.first_chunk::<16>(), data.last_chunk::<16>())
+    {
+        out[..16].copy_from_slice(head);
+        out[data.len() - 16..].copy_from_slice(tail);
+    } else {
+        out.copy_from_slice(data);
     }
 }

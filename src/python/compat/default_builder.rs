@@ -12,7 +12,7 @@ use super::builders::{
 };
 use super::{Client, integer};
 use crate::Compression;
-use crate::bytes::varint::size_of;
+use crate::bytes::varint::Varint;
 use crate::python::builder::borrowed;
 use crate::record::{
     BatchBuilder, BatchHeader, HeaderFields, RECORD_BATCH_OVERHEAD, RecordFields, TRANSACTIONAL,
@@ -236,8 +236,8 @@ fn most_bytes(
 
 /// Bytes of a record with these deltas and this much content.
 fn record_size(offset_delta: i64, timestamp_delta: i64, content: usize) -> usize {
-    let body = 1 + size_of(offset_delta) + size_of(timestamp_delta) + content;
-    body + size_of(body as i64)
+    let body = 1 + Varint::of(offset_delta).size() + Varint::of(timestamp_delta).size() + content;
+    body + Varint::of(body as i64).size()
 }
 
 /// aiokafka's `DefaultRecordBatchBuilder`.

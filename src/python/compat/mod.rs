@@ -18,7 +18,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::view::to_bytes;
-use crate::bytes::varint;
+use crate::bytes::varint::{self, Varint};
 use crate::{Decompressor, Error, ErrorKind};
 
 /// The client whose classes are replaced.
@@ -157,7 +157,7 @@ pub(super) fn compat_encode_varint(value: &Bound<'_, PyAny>, write: &Bound<'_, P
 /// `size_of_varint(value)`: 1 to 10.
 #[pyfunction]
 pub(super) fn compat_size_of_varint(value: &Bound<'_, PyAny>) -> PyResult<usize> {
-    Ok(varint::size_of(integer(value)?))
+    Ok(Varint::of(integer(value)?).size())
 }
 
 /// `crc32c(data)`.
