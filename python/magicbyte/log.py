@@ -291,8 +291,8 @@ class PartitionLog:
                 begins at the first that late and keeps what follows.
             end_timestamp: no record with this timestamp (ms) or a later one.
             isolation_level: as in `records`.
-            threads: how many decode, in their own threads if more than one; order is kept, and each adds
-                up to seven Arrow batches to memory, and 2 MiB to decode.
+            threads: how many decode, the caller's own among them. Order is kept, Arrow batches get smaller;
+                of several, each adds up to seven Arrow batches to memory, and half a MiB to decode.
 
         Raises:
             ValueError: for a column that is none, or a number of threads below 1 or above 256.

@@ -25,8 +25,9 @@ pub struct StreamOptions {
     pub flavour: Flavour,
     /// Which records.
     pub selection: Selection,
-    /// How many threads decode: 1 is the caller's own. Each holds up to seven Arrow batches of about 1 MiB (or
-    /// of one batch of the log, decompressed, where that is larger) and 2 MiB to decode; order is kept.
+    /// How many threads decode, the caller's own among them. Of several, each holds up to seven Arrow batches of
+    /// about 1 MiB (or of one batch of the log, decompressed, where that is larger) and half a MiB to decode;
+    /// order is kept.
     pub threads: usize,
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -223,6 +224,35 @@ def test_damage_is_told(tmp_path: Path) -> None:
         assert reader.read_next_batch().num_rows == 10
         with pytest.raises(pa.ArrowException, match=r"record 1|offset 10"):
             reader.read_next_batch()
+
+
+def test_many_jobs_stay_in_order(tmp_path: Path) -> None:
+    # What threads take as one job: a few columns full of zeros, damage between them, and what does not compress.
+    source = random.Random(7)
+    zeros, noise = [b"\0" * 50_000] * 50, [source.randbytes(2_000) for _ in range(150)]
+    builder = magicbyte.RecordsBuilder(compression=Compression.ZSTD)
+    parts, offset = [], 0
+    for kind in [zeros, zeros, None, zeros, noise, zeros, noise, None] * 3:
+        for value in kind or [b"v"] * 3:
+            builder.append(offset, offset, None, value)
+            offset += 1
+        batch = bytearray(builder.build())
+        if kind is None:
+            batch[57:61] = (4).to_bytes(4, "big")  # one record more than there are
+            batch[17:21] = magicbyte.crc32c(batch[21:]).to_bytes(4, "big")
+        parts.append(bytes(batch))
+    (tmp_path / LOG).write_bytes(b"".join(parts))
+
+    def found(threads: int) -> tuple[list[Any], Any]:
+        log = PartitionLog(tmp_path, skip_damage=True)
+        table = pa.table(log.to_arrow(["offset", "value"], threads=threads))
+        values = [hash(value.as_buffer().to_pybytes()) for value in table.column("value")]
+        return list(zip(table.column("offset").to_pylist(), values, strict=True)), log.problems
+
+    expected = found(1)
+    assert (len(expected[0]), len(expected[1])) == (offset - 3 * 2 * 3, 6)
+    for threads in (2, 2, 3, 8):
+        assert found(threads) == expected
 
 
 def test_a_stream_that_is_dropped_half_way() -> None:
