@@ -591,6 +591,24 @@ fn a_length_that_leaves_a_zero_of_the_last_batch_costs_one_batch() {
     }
 }
 
+/// A header that agrees with itself, but claims more records than its length or the file can hold.
+#[test]
+fn a_claim_of_too_many_records_hides_nothing() {
+    let scratch = Scratch::new("claim");
+    let mut chance = Chance(12);
+    let whole = Log::of_plain(2, 6, 60, &mut chance);
+    let bad = whole.places[2].clone();
+    let claimed = 0x0101_0101i32;
+    for length in [(bad.len() - 12) as i32, claimed] {
+        let mut bytes = whole.bytes.clone();
+        let header = &mut bytes[bad.clone()];
+        header[8..12].copy_from_slice(&length.to_be_bytes());
+        header[23..27].copy_from_slice(&(claimed - 1).to_be_bytes());
+        header[57..61].copy_from_slice(&claimed.to_be_bytes());
+        expect_lost(&scratch, &whole, &bytes, &BTreeSet::from([2]), &format!("length {length}"));
+    }
+}
+
 #[test]
 fn forged_headers_cost_linear_time_and_hide_nothing() {
     let scratch = Scratch::new("forged");
