@@ -13,7 +13,7 @@ use magicbyte::Decompressor;
 use pass::{Found, pass};
 
 const USAGE: &str = "usage: bench_decode FILE RECORDS BYTES WARM_UP_SECONDS ROUNDS";
-const ROUND: Duration = Duration::from_millis(200);
+const ROUND: Duration = Duration::from_millis(50);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -14,7 +14,7 @@ use magicbyte::{Batches, Compression, Decompressor, RecordsBuilder};
 use pass::{Found, pass};
 
 const USAGE: &str = "usage: bench_encode CODEC FILE RECORDS BYTES WARM_UP_SECONDS ROUNDS [OUT]";
-const ROUND: Duration = Duration::from_millis(200);
+const ROUND: Duration = Duration::from_millis(50);
 
 struct Row {
     offset: i64,

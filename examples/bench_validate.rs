@@ -14,7 +14,7 @@ use magicbyte::{Batches, Compression, Decompressor};
 use pass::{Found, pass};
 
 const USAGE: &str = "usage: bench_validate TARGET_CODEC|producer FILE RECORDS BYTES WARM_UP_SECONDS ROUNDS";
-const ROUND: Duration = Duration::from_millis(200);
+const ROUND: Duration = Duration::from_millis(50);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -15,7 +15,7 @@ from sets import Set
 PART = "Two threads"
 SETS = ("s1-none", "s1-gzip", "s1-snappy", "s1-lz4", "s1-zstd")
 # A pass is over in a few hundredths of a second, and two cores are seldom both free.
-TURNS_EACH, ROUNDS = 5, 3
+TURNS_EACH, ROUNDS = 5, 10
 
 
 def measure(bench: Bench) -> None:

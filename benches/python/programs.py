@@ -14,7 +14,6 @@ from pathlib import Path
 from ratios import Comparison
 from sets import JAVA, PROJECT, Set, damaged
 
-ROUNDS_IN_A_PROCESS = 3
 MAGICBYTE = "magicbyte"
 # Where a command takes the names of those in the process that shall run.
 NAMES = "NAMES"
@@ -33,6 +32,8 @@ class Program:
     names: tuple[str, ...]
     command: list[str]
     warm_up_seconds: float
+    # Of 50 ms or one pass.
+    rounds: int = 4
 
     def run(self, path: Path, of: Set, warm_up: float, rounds: int) -> "subprocess.CompletedProcess[str]":
         command = [",".join(self.names) if part == NAMES else part for part in self.command]
@@ -47,7 +48,7 @@ class Program:
 
     def rates(self, of: Set) -> dict[str, float]:
         """The best round of each: what else runs on the machine can only slow one down."""
-        done = self.must_run(of, self.warm_up_seconds, ROUNDS_IN_A_PROCESS)
+        done = self.must_run(of, self.warm_up_seconds, self.rounds)
         best: dict[str, float] = {}
         for name, number in self.named_numbers(done.stdout):
             best[name] = max(best.get(name, 0), number)

@@ -33,7 +33,8 @@ difference below a tenth. Rates of different runs or machines do not compare, ra
   for the reader too). The JVM's compiler and collector are not counted, and it warms up for 3 s: this favours
   Java. No `target-cpu`: what the wheel runs.
 - In turn: the Rust crates and magicbyte round by round in one process, the JVM (one for each file), Go and
-  magicbyte's example process by process, Python loop by loop in one process. Each reader reuses what its API
+  magicbyte's example process by process, Python loop by loop in one process. Of the rounds that each has in a
+  turn the best counts, for all alike: what else runs can only slow one down. Each reader reuses what its API
   lets a user reuse, and allocates what it makes a user allocate; the crates' records to write are in their
   own structures before the clock runs.
 - Each reader must find every record and byte of a set, and must refuse a copy with one byte flipped and a

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	round = 200 * time.Millisecond
+	round = 50 * time.Millisecond
 	fetch = 1 << 20
 )
 

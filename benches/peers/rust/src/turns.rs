@@ -7,7 +7,7 @@ use cpu_time::ThreadTime;
 
 use crate::Failure;
 
-const ROUND: Duration = Duration::from_millis(200);
+const ROUND: Duration = Duration::from_millis(50);
 
 pub struct Turns {
     pub warm_up: Duration,

@@ -20,7 +20,7 @@ import org.apache.kafka.common.utils.CloseableIterator;
  * <p>One JVM for one file: a JVM that has seen several codecs runs each of them slower.
  */
 public final class Decode {
-    private static final long ROUND_NANOS = 200_000_000;
+    private static final long ROUND_NANOS = 50_000_000;
 
     private final ByteBuffer data;
     private final long expectedRecords;

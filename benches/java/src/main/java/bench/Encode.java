@@ -24,7 +24,7 @@ import org.apache.kafka.common.record.internal.Record;
  * the error output, the bytes of one pass, which go to OUT if it is given.
  */
 public final class Encode {
-    private static final long ROUND_NANOS = 200_000_000;
+    private static final long ROUND_NANOS = 50_000_000;
 
     private record Row(long offset, long timestamp, byte[] key, byte[] value) { }
 

@@ -27,7 +27,7 @@ import org.apache.kafka.storage.internals.log.LogValidator;
  * which gives offsets in place or writes with another codec. Prints records/s a round.
  */
 public final class Validate {
-    private static final long ROUND_NANOS = 200_000_000;
+    private static final long ROUND_NANOS = 50_000_000;
     private static final TopicPartition PARTITION = new TopicPartition("bench", 0);
     private static final LogValidator.MetricsRecorder METRICS = new LogValidator.MetricsRecorder() {
         @Override public void recordInvalidMagic() { }
