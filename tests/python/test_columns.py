@@ -227,7 +227,7 @@ def test_damage_is_told(tmp_path: Path) -> None:
 
 
 def test_many_jobs_stay_in_order(tmp_path: Path) -> None:
-    # What threads take as one job: a few columns full of zeros, damage between them, and what does not compress.
+    # Of each job of a thread: columns full of zeros, damage between them, and what does not compress.
     source = random.Random(7)
     zeros, noise = [b"\0" * 50_000] * 50, [source.randbytes(2_000) for _ in range(150)]
     builder = magicbyte.RecordsBuilder(compression=Compression.ZSTD)
