@@ -63,7 +63,7 @@ pub(super) struct Stream<S> {
 
 enum Decoding {
     Here(Box<BatchDecoder>),
-    Threads(Pipeline),
+    Threads(Box<Pipeline>),
 }
 
 impl<S> std::fmt::Debug for Stream<S> {
@@ -82,7 +82,7 @@ impl<S: Source> Stream<S> {
         let decoding = if threads <= 1 {
             Decoding::Here(Box::new(decoder()))
         } else {
-            Decoding::Threads(Pipeline::new(threads, Arc::new(decoder)))
+            Decoding::Threads(Box::new(Pipeline::new(threads, Arc::new(decoder))))
         };
         Self { source, schema, decoding, failure: None, ended: false }
     }
