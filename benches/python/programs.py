@@ -32,7 +32,7 @@ class Program:
     names: tuple[str, ...]
     command: list[str]
     warm_up_seconds: float
-    # Of 50 ms or one pass.
+    # Each of at least 50 ms, and of whole passes.
     rounds: int = 4
 
     def run(self, path: Path, of: Set, warm_up: float, rounds: int) -> "subprocess.CompletedProcess[str]":

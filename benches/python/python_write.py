@@ -17,7 +17,7 @@ PART = "Write in Python"
 SETS = ("s1-none",)
 OURS = ("append", "append_many", "append_arrow")
 Row = tuple[int, int, bytes | None, bytes | None]
-# A pass is over in a few tenths of a second.
+# A pass is over in a tenth of a second.
 TURNS_EACH, ROUNDS = 5, 3
 # Of one batch.
 Build = Callable[[list[Row]], Any]

@@ -13,8 +13,7 @@ CRATES = ("krabka-protocol iterator", "krabka-protocol visitor", "kafka-protocol
 GO = ("sarama", "franz-go")
 # The other crates read magic 2 only, and time is short: against Java alone S3, and S2 in the codecs.
 WITH_PEERS = ("s1-", "s2-none", "s4-")
-# Nothing else keeps as much of a core busy as reading what is not compressed, nor is slowed down as much by
-# whatever shares it: more rounds, of which the best counts.
+# The rates of what is not compressed differ most from round to round: more of them, of which the best counts.
 ROUNDS_UNCOMPRESSED = 12
 
 

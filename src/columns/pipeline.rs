@@ -13,8 +13,8 @@ use super::batch_decoder::{BatchDecoder, Framed};
 use super::stream::{Failure, Source};
 use crate::Error;
 
-/// A job ends when its batches have this many bytes, as they are stored: little, so that what it becomes is still
-/// near when it is read, and the last jobs end at about the same time.
+/// A job ends when its batches have this many bytes, as they are stored. Of 128 KiB to 2 MiB the best over all
+/// codecs in two threads: less makes too many Arrow batches, more too much fresh memory.
 const JOB_BYTES: usize = 256 << 10;
 /// How far a thread may be ahead of the reader in a job: most codecs inflate a job to no more.
 const COLUMNS_READY: usize = 3;
@@ -62,7 +62,8 @@ impl Job {
     }
 }
 
-/// Jobs that nobody has begun, the oldest first.
+/// Jobs that nobody has begun, the oldest first. No channel, since a thread that waits for one's next item keeps its
+/// lock: the caller only looks.
 #[derive(Default)]
 struct Queue {
     waiting: Mutex<Waiting>,
@@ -104,7 +105,7 @@ impl Queue {
     }
 }
 
-/// What the caller does instead of waiting: to be woken up costs more than a small job.
+/// What the caller does instead of waiting for each job and being woken up.
 struct Own {
     decoder: BatchDecoder,
     job: Option<Job>,
@@ -206,7 +207,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// One for each of the first jobs, but for the caller's.
+    /// One more with each job until there are enough, the caller's thread being one.
     fn start_worker(&mut self) -> Result<(), Failure> {
         if self.workers.len() + 1 < self.threads {
             let (queue, make_decoder) = (Arc::clone(&self.queue), Arc::clone(&self.make_decoder));

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ::bytes::Bytes;
 use arrow_buffer::Buffer;
 
-/// What is kept for the next batches: those that one of several threads has under way.
+/// What is kept for the next batches: one of several threads has about as many under way.
 const KEPT: usize = 4;
 /// Larger memory goes back to the system: it was one large batch's.
 const MAX_BYTES: usize = 4 << 20;
