@@ -13,7 +13,7 @@ use super::batch_decoder::{BatchDecoder, Framed};
 use super::stream::{Failure, Source};
 use crate::Error;
 
-/// A job ends when its batches have this many bytes, as they are stored. Of 128 KiB to 2 MiB the best over all
+/// A job ends when its batches have this many bytes, as they are stored. Of 128 KiB to 1 MiB the best over all
 /// codecs in two threads: less makes too many Arrow batches, more too much fresh memory.
 const JOB_BYTES: usize = 256 << 10;
 /// How far a thread may be ahead of the reader in a job: most codecs inflate a job to no more.
