@@ -37,10 +37,14 @@ enum Encoder {
     #[cfg(feature = "snappy")]
     Snappy(Box<snappy::Encoder>),
     #[cfg(feature = "lz4")]
-    Lz4(lz4::Encoder),
+    /// Boxed: its table is aligned to cache lines, which objects of Python, for one, are not.
+    Lz4(Box<lz4::Encoder>),
     #[cfg(feature = "zstd")]
     Zstd(zstd::Encoder),
 }
+
+// CPython aligns its objects to 16 bytes, and the bindings hold compressors in them.
+const _: () = assert!(align_of::<Compressor>() <= 16);
 
 impl std::fmt::Debug for Compressor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -81,7 +85,7 @@ impl Compressor {
             #[cfg(feature = "snappy")]
             Compression::Snappy => Encoder::Snappy(Box::new(snappy::Encoder::new())),
             #[cfg(feature = "lz4")]
-            Compression::Lz4 => Encoder::Lz4(lz4::Encoder::new(chosen)),
+            Compression::Lz4 => Encoder::Lz4(Box::new(lz4::Encoder::new(chosen))),
             #[cfg(feature = "zstd")]
             Compression::Zstd => Encoder::Zstd(zstd::Encoder::new(chosen)?),
             #[allow(unreachable_patterns, reason = "reached when a codec's feature is off")]
