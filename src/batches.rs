@@ -1,7 +1,7 @@
 //! The framing of a byte range into batches of mixed magics, and nothing else
 //! (Kafka's `ByteBufferLogInputStream`).
 
-use crate::bytes::ahead::{fetch_between, following};
+use crate::bytes::ahead::following;
 use crate::bytes::cursor::be;
 use crate::compression::{Compression, Decompressor};
 use crate::error::{Error, ErrorKind, Result};
@@ -414,14 +414,11 @@ pub struct Batches<'a> {
     /// Of `rest`.
     position: u64,
     failed: bool,
-    /// How many bytes of `rest` were asked for ahead of their use.
-    fetched: usize,
 }
 
-/// Messages are too short for the processor to see a stream in them: it waits for each anew.
-const SHORT: usize = 4 << 10;
-/// How far ahead of a short batch its followers are asked for.
-const AHEAD: usize = 4 << 10;
+/// From this size on, what follows a batch is fetched while it is walked. For shorter ones, which are read as fast
+/// without, asking only costs: a sixth of the rate of uncompressed messages.
+const FETCHED_AHEAD: usize = 4 << 10;
 
 impl<'a> Batches<'a> {
     /// Over `data`, whose first byte has position 0.
@@ -433,7 +430,7 @@ impl<'a> Batches<'a> {
     /// Over `data`, whose first byte has this position (in a file, say).
     #[must_use]
     pub fn at_position(data: &'a [u8], position: u64) -> Self {
-        Self { rest: data, position, failed: false, fetched: 0 }
+        Self { rest: data, position, failed: false }
     }
 
     /// Position of the next batch.
@@ -486,11 +483,9 @@ impl<'a> Iterator for Batches<'a> {
         };
         self.rest = rest;
         self.position += size as u64;
-        self.fetched = self.fetched.saturating_sub(size);
-        if size >= SHORT {
+        if size >= FETCHED_AHEAD {
             return Some(Ok(batch.followed_by(&rest[following(rest.len(), 0, size)])));
         }
-        self.fetched = fetch_between(rest, self.fetched, AHEAD);
         Some(Ok(batch))
     }
 }

@@ -40,17 +40,6 @@ impl<'a> Ahead<'a> {
     }
 }
 
-/// Asks for what stands in `data` from `start` to `end`, which may be behind it; gives where to go on. Little by
-/// little: many lines asked for at once wait for each other.
-#[inline(always)]
-pub(crate) fn fetch_between(data: &[u8], mut start: usize, end: usize) -> usize {
-    while start < end {
-        prefetch_index::prefetch_index(data, start);
-        start += CACHE_LINE;
-    }
-    start
-}
-
 /// Asks for what stands `distance` bytes behind these in a buffer that is read from its start to its end.
 #[cfg(feature = "arrow")]
 #[inline(always)]
@@ -84,10 +73,6 @@ mod tests {
         let data = [1; 100];
         for (start, length) in [(0, 100), (50, 512), (99, 1), (100, 64), (usize::MAX - 600, 512), (0, 0)] {
             Ahead::new(&data).fetch(start, length);
-        }
-        for data in [&data[..], &[]] {
-            assert_eq!(fetch_between(data, 50, 500), 562);
-            assert_eq!(fetch_between(data, 500, 500), 500);
         }
     }
 }
