@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
-use super::calls::{Argument, GilCell, exact_bytes, exact_int};
+use super::calls::{Argument, GilCell, append_rows, exact_bytes, exact_int};
 use super::errors::to_py;
 use super::view::content;
 use super::{arrow, objects};
@@ -43,6 +43,17 @@ impl PyRecordsBuilder {
         let offset = offset.ok_or_else(|| missing("offset"))?;
         let timestamp = timestamp.ok_or_else(|| missing("timestamp"))?;
         self.append_objects(py, (offset, timestamp), (key, value), headers)
+    }
+
+    /// A tuple, or a record.
+    fn append_item(&self, py: Python<'_>, item: &Bound<'_, PyAny>) -> PyResult<()> {
+        if let Ok(tuple) = item.cast_exact::<PyTuple>().or_else(|_| item.cast()) {
+            self.append_tuple(py, tuple)
+        } else if let Some(record) = objects::record_of(item) {
+            self.with(py, |builder| builder.append_record(&record)).map_err(|e| to_py(py, &e))
+        } else {
+            Err(no_record())
+        }
     }
 
     #[inline]
@@ -213,15 +224,19 @@ impl PyRecordsBuilder {
 
     /// Appends tuples (offset, timestamp, key, value[, headers]) or records.
     fn append_many(&self, py: Python<'_>, records: &Bound<'_, PyAny>) -> PyResult<()> {
-        for item in records.try_iter()? {
-            let item = item?;
-            if let Ok(tuple) = item.cast_exact::<PyTuple>().or_else(|_| item.cast()) {
-                self.append_tuple(py, tuple)?;
-            } else if let Some(record) = objects::record_of(&item) {
-                let appended = self.with(py, |builder| builder.append_record(&record));
-                appended.map_err(|e| to_py(py, &e))?;
-            } else {
-                return Err(no_record());
+        if let Ok(list) = records.cast_exact::<PyList>() {
+            let mut at = 0;
+            while at < list.len() {
+                let appended = self.with(py, |builder| append_rows(list, at, builder));
+                at = appended.map_err(|e| to_py(py, &e))?;
+                if let Ok(item) = list.get_item(at) {
+                    self.append_item(py, &item)?;
+                    at += 1;
+                }
+            }
+        } else {
+            for item in records.try_iter()? {
+                self.append_item(py, &item?)?;
             }
         }
         Ok(())

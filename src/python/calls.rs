@@ -1,5 +1,5 @@
 //! What a call for each record costs: `RecordsBuilder.append` against CPython's C API, the fields of the
-//! common tuple, and a cell that the GIL guards in place of a lock.
+//! common tuple, a list of such tuples, and a cell that the GIL guards in place of a lock.
 //!
 //! Through PyO3's wrapper and a mutex, calling `append` would cost more than appending. **Attached** in the
 //! SAFETY comments: CPython calls in with the GIL held, and a `Python` token proves the same. The wheel is
@@ -17,9 +17,10 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyInt, PyString, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyInt, PyList, PyString, PyTuple, PyType};
 
 use super::builder::PyRecordsBuilder;
+use crate::{RecordsBuilder, Result};
 
 /// A value that whoever holds the GIL may use.
 pub(super) struct GilCell<T> {
@@ -92,19 +93,14 @@ pub(super) type Argument<'a, 'py> = Option<Borrowed<'a, 'py, PyAny>>;
 #[allow(clippy::useless_conversion, reason = "not where a long has 32 bits")]
 pub(super) fn exact_int(object: Borrowed<'_, '_, PyAny>) -> Option<i64> {
     let number = object.cast_exact::<PyInt>().ok()?;
-    // SAFETY: Attached; it is an int. -1 may be its value, or come with an exception.
-    unsafe {
-        // Twice as fast as PyLong_AsLongLong for a timestamp, where a long has 64 bits.
-        let value = match size_of::<c_long>() {
-            8 => i64::from(ffi::PyLong_AsLong(number.as_ptr())),
-            _ => ffi::PyLong_AsLongLong(number.as_ptr()),
-        };
-        if value == -1 && !ffi::PyErr_Occurred().is_null() {
-            ffi::PyErr_Clear();
-            return None;
-        }
-        Some(value)
+    if size_of::<c_long>() < size_of::<i64>() {
+        return number.extract().ok();
     }
+    let mut overflow = 0;
+    // What PyLong_AsLong calls, and much faster than PyLong_AsLongLong for a timestamp.
+    // SAFETY: Attached; it is an int, so nothing is raised, and `overflow` is there to be written to.
+    let value = unsafe { ffi::PyLong_AsLongAndOverflow(number.as_ptr(), &mut overflow) };
+    (overflow == 0).then_some(i64::from(value))
 }
 
 /// The bytes of an argument that is `bytes` itself, or None, or left out; nothing for any other.
@@ -119,6 +115,37 @@ pub(super) fn exact_bytes<'a>(argument: Argument<'a, '_>) -> Option<Option<&'a [
         ffi::PyBytes_AsStringAndSize(bytes.as_ptr(), &mut data, &mut length);
         Some(Some(slice::from_raw_parts(data.cast(), length as usize)))
     }
+}
+
+/// Offset, timestamp, key and value.
+type Row<'a> = (i64, i64, Option<&'a [u8]>, Option<&'a [u8]>);
+
+/// What stands in a tuple of four, if it and its items are of these very types: no Python code runs.
+#[inline]
+fn exact_row<'a>(item: &'a Bound<'_, PyAny>) -> Option<Row<'a>> {
+    let tuple = item.cast_exact::<PyTuple>().ok().filter(|tuple| tuple.len() == 4)?;
+    let at = |index| tuple.get_borrowed_item(index).ok();
+    Some((exact_int(at(0)?)?, exact_int(at(1)?)?, exact_bytes(at(2))?, exact_bytes(at(3))?))
+}
+
+/// Appends the rows of `list` from `start` on, up to the first item that is another object; gives its index.
+/// The items are not held one by one, which would write to each.
+pub(super) fn append_rows(
+    list: &Bound<'_, PyList>,
+    start: usize,
+    builder: &mut RecordsBuilder,
+) -> Result<usize> {
+    let count = list.len();
+    for index in start..count {
+        // SAFETY: Attached; the index is below the length. The list holds the item as long as it is borrowed,
+        // since no Python code runs here that could change the list.
+        let item = unsafe {
+            Borrowed::from_ptr(list.py(), ffi::PyList_GetItem(list.as_ptr(), index as ffi::Py_ssize_t))
+        };
+        let Some((offset, timestamp, key, value)) = exact_row(&item) else { return Ok(index) };
+        builder.append(offset, timestamp, key, value, &[])?;
+    }
+    Ok(count)
 }
 
 const PARAMETERS: [&str; 5] = ["offset", "timestamp", "key", "value", "headers"];

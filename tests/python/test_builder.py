@@ -197,6 +197,81 @@ def test_append_many() -> None:
             copy.append_many([wrong])  # type: ignore[list-item]
 
 
+class Row(tuple[Any, ...]):
+    """Of a subclass, as a named tuple is."""
+
+
+def test_append_many_of_mixed_rows() -> None:
+    """What is quick for lists of plain rows, and what is not, gives the same."""
+    (stored,) = read_records([(3, 1003, b"stored", None)])
+    items: list[Any] = [
+        (False, 1000, b"k", b"v"),
+        (1, 1001, bytearray(b"k"), memoryview(b"v")),
+        Row((2, 1002, None, b"v")),
+        stored,
+        (4, 1 << 40, None, None, [("h", None)]),
+        (5, 1005, b"", b""),
+        (6, -1, None, b"v" * 1000, None),
+    ]
+    built = []
+    for records in (items, tuple(items), iter(items)):
+        builder = RecordsBuilder()
+        builder.append_many(records)
+        built.append(builder.build())
+    one = RecordsBuilder()
+    for item in items:
+        one.append_many((item,))
+    assert built == [one.build()] * 3
+    (batch,) = magicbyte.read_batches(built[0])
+    assert [(r.offset, r.timestamp) for r in batch] == [
+        (0, 1000),
+        (1, 1001),
+        (2, 1002),
+        (3, 1003),
+        (4, 1 << 40),
+        (5, 1005),
+        (6, -1),
+    ]
+    with pytest.raises(OverflowError):
+        one.append_many([(0, 1, None, None), (1, 1 << 64, None, None)])
+    assert one.record_count == 1
+
+
+def test_append_many_of_a_list_that_changes() -> None:
+    """A row whose number is asked for by Python code, which empties the list and drops the row."""
+    rows: list[Any] = []
+
+    class Clears:
+        def __index__(self) -> int:
+            rows.clear()
+            return 1
+
+    rows += [(0, 0, None, b"first"), (Clears(), 0, b"k" * 100, b"v" * 100), (2, 0, None, b"gone")]
+    builder = RecordsBuilder()
+    builder.append_many(rows)
+    assert [r.value_bytes for r in read_back(builder)] == [b"first", b"v" * 100]
+
+    class Grows:
+        def __index__(self) -> int:
+            rows.append((2, 0, None, b"more"))
+            return 1
+
+    rows += [(0, 0, None, None), (Grows(), 0, None, None)]
+    builder.append_many(rows)
+    assert [r.value_bytes for r in read_back(builder)] == [None, None, b"more"]
+
+
+def read_records(rows: list[Any]) -> list[magicbyte.Record]:
+    builder = RecordsBuilder()
+    builder.append_many(rows)
+    return read_back(builder)
+
+
+def read_back(builder: RecordsBuilder) -> list[magicbyte.Record]:
+    (batch,) = magicbyte.read_batches(builder.build())
+    return list(batch)
+
+
 def test_records_of_every_real_partition(kafka: Path) -> None:
     """What we read, we write: each batch anew from its records."""
     for name in ("v2_headers", "v2_nulls", "v2_timestamps", "v1_gzip", "v0_lz4"):
