@@ -224,22 +224,22 @@ impl PyRecordsBuilder {
 
     /// Appends tuples (offset, timestamp, key, value[, headers]) or records.
     fn append_many(&self, py: Python<'_>, records: &Bound<'_, PyAny>) -> PyResult<()> {
-        if let Ok(list) = records.cast_exact::<PyList>() {
-            let mut at = 0;
-            while at < list.len() {
-                let appended = self.with(py, |builder| append_rows(list, at, builder));
-                at = appended.map_err(|e| to_py(py, &e))?;
-                if let Ok(item) = list.get_item(at) {
-                    self.append_item(py, &item)?;
-                    at += 1;
-                }
-            }
-        } else {
+        let Ok(list) = records.cast_exact::<PyList>() else {
             for item in records.try_iter()? {
                 self.append_item(py, &item?)?;
             }
+            return Ok(());
+        };
+        let mut at = 0;
+        loop {
+            let appended = self.with(py, |builder| append_rows(list, at, builder));
+            at = appended.map_err(|e| to_py(py, &e))?;
+            if at >= list.len() {
+                return Ok(());
+            }
+            self.append_item(py, &list.get_item(at)?)?;
+            at += 1;
         }
-        Ok(())
     }
 
     /// Appends the rows of Arrow data; returns how many.
