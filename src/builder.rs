@@ -3,6 +3,7 @@
 mod options;
 
 use crate::batches::Batch;
+use crate::bytes::ahead::fetch_behind;
 use crate::compression::{Compression, Compressor};
 use crate::error::{Error, ErrorKind, Result};
 use crate::legacy::{MessageSetBuilder, set_overhead};
@@ -14,6 +15,8 @@ use options::Options;
 
 /// No producer id, epoch, sequence or leader epoch; no timestamp.
 const NONE: i8 = -1;
+/// Values that were made one after the other mostly stand one behind the other: how far ahead of its use one is fetched.
+const AHEAD: usize = 2 << 10;
 /// Kafka's margin on the estimated size of compressed records.
 const COMPRESSION_RATE_ESTIMATION_FACTOR: f32 = 1.05;
 /// How fast the estimated ratio gets better and worse (`CompressionRatioEstimator`).
@@ -237,6 +240,7 @@ impl RecordsBuilder {
             self.start(offset, timestamp)?;
         }
         let most = self.most_of_next();
+        fetch_behind(value.unwrap_or_default(), AHEAD);
         match &mut self.records {
             Growing::V2(batch) => {
                 batch.check_offset(offset)?;

@@ -41,7 +41,6 @@ impl<'a> Ahead<'a> {
 }
 
 /// Asks for what stands `distance` bytes behind these in a buffer that is read from its start to its end.
-#[cfg(feature = "arrow")]
 #[inline(always)]
 pub(crate) fn fetch_behind(bytes: &[u8], distance: usize) {
     if bytes.len() <= LONGEST_STEP {

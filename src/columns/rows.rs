@@ -12,7 +12,6 @@ use arrow_array::{
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, TimeUnit};
 
-use crate::bytes::ahead::fetch_behind;
 use crate::error::{Error, ErrorKind, Result};
 use crate::{Header, RecordsBuilder};
 
@@ -112,7 +111,6 @@ impl<'a> Rows<'a> {
             }
             let cells = times[..size].iter().zip(&keys[..size]).zip(&values[..size]);
             for (row, ((timestamp, key), value)) in (start..).zip(cells) {
-                fetch_behind(value.unwrap_or_default(), AHEAD);
                 let offset =
                     self.append_content(row, *timestamp, (*key, *value), defaults.offset, builder)?;
                 defaults.offset = offset.saturating_add(1);
@@ -150,8 +148,6 @@ impl<'a> Rows<'a> {
 
 /// Rows whose keys and values are looked up together.
 const BLOCK: usize = 256;
-/// Values stand one behind the other: how far ahead of its use one is fetched.
-const AHEAD: usize = 8 << 10;
 
 #[cold]
 fn wrong(why: &'static str, column: &'static str) -> Error {
