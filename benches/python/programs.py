@@ -15,6 +15,8 @@ from ratios import Comparison
 from sets import JAVA, PROJECT, Set, damaged
 
 MAGICBYTE = "magicbyte"
+# The rates of what is not compressed differ most from round to round: more of them, of which the best counts.
+ROUNDS_UNCOMPRESSED = 12
 # Where a command takes the names of those in the process that shall run.
 NAMES = "NAMES"
 BUILT = PROJECT / "target"
@@ -70,6 +72,15 @@ class Program:
 
     def only(self, *names: str) -> "Program":
         return replace(self, names=names)
+
+
+def with_rounds(programs: list[Program], codec: str) -> list[Program]:
+    """The same programs, with as many rounds as the codec's rates need."""
+    return (
+        [replace(program, rounds=ROUNDS_UNCOMPRESSED) for program in programs]
+        if codec == "none"
+        else programs
+    )
 
 
 # --- building -------------------------------------------------------------------------------------

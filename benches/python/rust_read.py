@@ -1,7 +1,5 @@
 """Reading in Rust against kafka-clients, the Rust crates and Go's clients."""
 
-from dataclasses import replace
-
 import programs
 from bench import Bench
 from figures import figure
@@ -13,8 +11,6 @@ CRATES = ("krabka-protocol iterator", "krabka-protocol visitor", "kafka-protocol
 GO = ("sarama", "franz-go")
 # The other crates read magic 2 only, and time is short: against Java alone S3, and S2 in the codecs.
 WITH_PEERS = ("s1-", "s2-none", "s4-")
-# The rates of what is not compressed differ most from round to round: more of them, of which the best counts.
-ROUNDS_UNCOMPRESSED = 12
 
 
 def measure(bench: Bench) -> None:
@@ -31,8 +27,6 @@ def measure(bench: Bench) -> None:
         if of.name.startswith(WITH_PEERS):
             chosen += peers
         with bench.guarded(f"{PART}, {of.name}"):
-            working = bench.refusing(chosen, of)
-            if of.codec == "none":
-                working = [replace(program, rounds=ROUNDS_UNCOMPRESSED) for program in working]
+            working = programs.with_rounds(bench.refusing(chosen, of), of.codec)
             for name, compared in programs.compare(working, of, bench.turns).items():
                 bench.add(figure(PART, "", of.name, name, compared))

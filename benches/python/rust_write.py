@@ -38,7 +38,8 @@ def measure(bench: Bench) -> None:
                 chosen.append(Program((MAGICBYTE, *CRATES), command, warm_up_seconds=0.2))
             with bench.guarded(f"{PART}, {of.name}"):
                 must_be_read_by_the_other_side(ours, theirs, records)
-                compare(bench, bench.refusing(chosen, records), of, records)
+                working = programs.with_rounds(bench.refusing(chosen, records), of.codec)
+                compare(bench, working, of, records)
 
 
 def compare(bench: Bench, working: list[Program], of: Set, records: Set) -> None:
