@@ -15,13 +15,13 @@ use options::Options;
 
 /// No producer id, epoch, sequence or leader epoch; no timestamp.
 const NONE: i8 = -1;
-/// Values that were made one after the other mostly stand one behind the other: how far ahead of its use one is fetched.
-const AHEAD: usize = 2 << 10;
 /// Kafka's margin on the estimated size of compressed records.
 const COMPRESSION_RATE_ESTIMATION_FACTOR: f32 = 1.05;
 /// How fast the estimated ratio gets better and worse (`CompressionRatioEstimator`).
 const COMPRESSION_RATIO_IMPROVING_STEP: f32 = 0.005;
 const COMPRESSION_RATIO_DETERIORATE_STEP: f32 = 0.05;
+/// How far ahead of its use a value is fetched: those made one after the other mostly stand one behind the other.
+const AHEAD: usize = 2 << 10;
 
 /// Builds one batch after another, with buffers and codec contexts kept between them.
 ///

@@ -76,11 +76,9 @@ class Program:
 
 def with_rounds(programs: list[Program], codec: str) -> list[Program]:
     """The same programs, with as many rounds as the codec's rates need."""
-    return (
-        [replace(program, rounds=ROUNDS_UNCOMPRESSED) for program in programs]
-        if codec == "none"
-        else programs
-    )
+    if codec != "none":
+        return programs
+    return [replace(program, rounds=ROUNDS_UNCOMPRESSED) for program in programs]
 
 
 # --- building -------------------------------------------------------------------------------------

@@ -40,7 +40,8 @@ impl<'a> Ahead<'a> {
     }
 }
 
-/// Asks for what stands `distance` bytes behind these in a buffer that is read from its start to its end.
+/// Asks for what stands `distance` bytes behind these: in a buffer that is read from its start to its end, or where the
+/// next of many small allocations mostly are.
 #[inline(always)]
 pub(crate) fn fetch_behind(bytes: &[u8], distance: usize) {
     if bytes.len() <= LONGEST_STEP {

@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
-use super::calls::{Argument, GilCell, append_rows, exact_bytes, exact_int};
+use super::calls::{Argument, GilCell, append_rows, exact_fields};
 use super::errors::to_py;
 use super::view::content;
 use super::{arrow, objects};
@@ -65,8 +65,8 @@ impl PyRecordsBuilder {
         headers: Argument<'_, '_>,
     ) -> PyResult<()> {
         let headers = headers.filter(|headers| !headers.is_none());
-        let appended = match (exact_int(offset), exact_int(timestamp), exact_bytes(key), exact_bytes(value)) {
-            (Some(offset), Some(timestamp), Some(key), Some(value)) if headers.is_none() => {
+        let appended = match exact_fields((offset, timestamp), (key, value)) {
+            Some((offset, timestamp, key, value)) if headers.is_none() => {
                 self.with(py, |builder| builder.append(offset, timestamp, key, value, &[]))
             }
             _ => {
