@@ -15,8 +15,8 @@ from ratios import Comparison
 from sets import JAVA, PROJECT, Set, damaged
 
 MAGICBYTE = "magicbyte"
-# The rates of what is not compressed differ most from round to round: more of them, of which the best counts.
-ROUNDS_UNCOMPRESSED = 12
+# Where the rates differ most from round to round: of more, the best counts.
+MANY_ROUNDS = 12
 # Where a command takes the names of those in the process that shall run.
 NAMES = "NAMES"
 BUILT = PROJECT / "target"
@@ -74,11 +74,9 @@ class Program:
         return replace(self, names=names)
 
 
-def with_rounds(programs: list[Program], codec: str) -> list[Program]:
-    """The same programs, with as many rounds as the codec's rates need."""
-    if codec != "none":
-        return programs
-    return [replace(program, rounds=ROUNDS_UNCOMPRESSED) for program in programs]
+def with_many_rounds(programs: list[Program]) -> list[Program]:
+    """The same programs, all with more rounds."""
+    return [replace(program, rounds=MANY_ROUNDS) for program in programs]
 
 
 # --- building -------------------------------------------------------------------------------------

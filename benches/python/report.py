@@ -109,7 +109,7 @@ against one: by the CPU time of the busier, and by the clock, which all else tha
 def head(path: Path) -> str:
     return f"""# Benchmarks
 
-Written by `make bench`, which needs Rust, Java and Maven, for two peers Go, and takes about 40 minutes
+Written by `make bench`, which needs Rust, Java and Maven, for two peers Go, and takes about 45 minutes
 with what it builds; `make bench QUICK=1` does with fewer sets and turns in about 5, `make bench-spark` is the
 part with a broker. What did not run keeps its earlier figures.
 `{path.with_suffix(".json").name}` has them all.

@@ -27,6 +27,8 @@ def measure(bench: Bench) -> None:
         if of.name.startswith(WITH_PEERS):
             chosen += peers
         with bench.guarded(f"{PART}, {of.name}"):
-            working = programs.with_rounds(bench.refusing(chosen, of), of.codec)
+            working = bench.refusing(chosen, of)
+            if of.codec == "none":
+                working = programs.with_many_rounds(working)
             for name, compared in programs.compare(working, of, bench.turns).items():
                 bench.add(figure(PART, "", of.name, name, compared))

@@ -30,6 +30,7 @@ def measure(bench: Bench) -> None:
         for of in bench.chosen(name):
             with bench.guarded(f"{PART}, {name} to {target}"):
                 ours = Program((MAGICBYTE,), [example, target], warm_up_seconds=0.3)
-                working = bench.refusing([ours, programs.java("LogValidator", "Validate", target)], of)
+                theirs = programs.java("LogValidator", "Validate", target)
+                working = programs.with_many_rounds(bench.refusing([ours, theirs], of))
                 for peer, compared in programs.compare(working, of, bench.turns).items():
                     bench.add(figure(PART, f"to {target}", name, peer, compared))
