@@ -8,7 +8,8 @@ Import the public names from `magicbyte`. The functions of the job layer at the 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, Self, final
+from struct import Struct
+from typing import Any, ClassVar, Final, Literal, Self, SupportsInt, final
 
 from typing_extensions import Buffer, disjoint_base
 
@@ -64,22 +65,26 @@ __all__ = [
     "_LegacyRecordBatchBuilder",
     "_MemoryRecords",
     "__version__",
+    "aiokafka_crc32c",
+    "aiokafka_decode_varint",
+    "aiokafka_encode_varint",
+    "aiokafka_size_of_varint",
     "arrow_schema",
     "begin_partition",
     "check_produce_request",
     "collect_aborted_transactions",
     "compact_group",
     "compat_counts",
-    "compat_crc32c",
-    "compat_decode_varint",
-    "compat_encode_varint",
-    "compat_size_of_varint",
     "crc32c",
     "decode_varint",
     "decompress",
     "encode_varint",
     "finish_partition",
     "index_keys",
+    "kafka_python_crc32c",
+    "kafka_python_decode_varint",
+    "kafka_python_encode_varint",
+    "kafka_python_size_of_varint",
     "leader_epoch_checkpoint",
     "list_partition",
     "log_facts",
@@ -874,20 +879,32 @@ class RowsWriter:
 def compat_counts(client: str) -> tuple[int, int, int, int]:
     """Batches and records read, batches and records built by the drop-in since the process began."""
 
-def compat_crc32c(data: Buffer) -> int:
+def aiokafka_crc32c(data: Buffer) -> int:
     """CRC-32C (Castagnoli) of `data` in hardware."""
 
-def compat_decode_varint(buffer: Buffer, pos: int = 0) -> tuple[int, int]:
+def kafka_python_crc32c(memview: Buffer) -> int:
+    """CRC-32C (Castagnoli) of `memview` in hardware."""
+
+def aiokafka_decode_varint(buffer: Buffer, pos: int = 0) -> tuple[int, int]:
     """The zigzag varint (64-bit) at `pos`: its value and the position behind it.
 
     Raises ValueError for more than 10 bytes, IndexError if the buffer ends before.
     """
 
-def compat_encode_varint(value: int, write: Callable[[int], object]) -> int:
+def kafka_python_decode_varint(buffer: Buffer, pos: int = 0) -> tuple[int, int]:
+    """As `aiokafka_decode_varint`, but for the error's text."""
+
+def aiokafka_encode_varint(value: SupportsInt, write: Callable[[int], object]) -> int:
     """Calls `write` with each byte of the zigzag varint of a 64-bit integer; returns their number."""
 
-def compat_size_of_varint(value: int) -> int:
+def kafka_python_encode_varint(value: int, write: Callable[[int], object]) -> int:
+    """As `aiokafka_encode_varint`, but of integers only."""
+
+def aiokafka_size_of_varint(value: SupportsInt) -> int:
     """Bytes of the zigzag varint of a 64-bit integer: 1 to 10."""
+
+def kafka_python_size_of_varint(value: int) -> int:
+    """As `aiokafka_size_of_varint`, but of integers only."""
 
 @final
 class DefaultRecordMetadata:
@@ -991,8 +1008,18 @@ class AiokafkaLegacyRecord:
 
 @final
 class KafkaPythonDefaultRecord:
-    """A record of magic 2; key, value and headers are copied when asked for. Batches make it."""
+    """A record of magic 2; key, value and headers are copied when asked for."""
 
+    def __new__(
+        cls,
+        size_in_bytes: int,
+        offset: int,
+        timestamp: int,
+        timestamp_type: int,
+        key: Buffer | None,
+        value: Buffer | None,
+        headers: Iterable[tuple[str, Buffer | None]],
+    ) -> Self: ...
     @property
     def offset(self) -> int:
         """Absolute offset in the partition."""
@@ -1022,8 +1049,18 @@ class KafkaPythonDefaultRecord:
 
 @final
 class KafkaPythonControlRecord:
-    """A record of a control batch. Batches make it."""
+    """A record of a control batch."""
 
+    def __new__(
+        cls,
+        size_in_bytes: int,
+        offset: int,
+        timestamp: int,
+        timestamp_type: int,
+        key: Buffer | None,
+        value: Buffer | None,
+        headers: Iterable[tuple[str, Buffer | None]],
+    ) -> Self: ...
     @property
     def offset(self) -> int:
         """Absolute offset in the partition."""
@@ -1065,8 +1102,19 @@ class KafkaPythonControlRecord:
 
 @final
 class KafkaPythonLegacyRecord:
-    """A message of magic 0 or 1; key and value are copied when asked for. Batches make it."""
+    """A message of magic 0 or 1; key and value are copied when asked for."""
 
+    def __new__(
+        cls,
+        magic: int,
+        offset: int,
+        timestamp: int | None,
+        timestamp_type: int | None,
+        key: Buffer | None,
+        value: Buffer | None,
+        crc: int,
+        crc_bytes: object,
+    ) -> Self: ...
     @property
     def offset(self) -> int:
         """Absolute offset in the partition."""
@@ -1115,17 +1163,21 @@ class _MemoryRecords:
     def __iter__(self) -> Self: ...
     def __next__(self) -> Any: ...
 
-@final
 class AiokafkaMemoryRecords(_MemoryRecords):
     """aiokafka's `MemoryRecords`; takes `bytes` only."""
 
     def __new__(cls, bytes_data: bytes) -> Self: ...
 
-@final
 class KafkaPythonMemoryRecords(_MemoryRecords):
     """kafka-python's `MemoryRecords`."""
 
+    LENGTH_OFFSET: ClassVar[int]
+    LOG_OVERHEAD: ClassVar[int]
+    MAGIC_OFFSET: ClassVar[int]
+    MIN_SLICE: ClassVar[int]
     def __new__(cls, bytes_data: Buffer) -> Self: ...
+    def next(self) -> Any:
+        """As `__next__`."""
 
 @disjoint_base
 class _DefaultRecordBatch:
@@ -1191,16 +1243,21 @@ class _DefaultRecordBatch:
     def __iter__(self) -> Self: ...
     def __next__(self) -> Any: ...
 
-@final
 class AiokafkaDefaultRecordBatch(_DefaultRecordBatch):
     """aiokafka's `DefaultRecordBatch`."""
 
     def __new__(cls, buffer: Buffer) -> Self: ...
 
-@final
 class KafkaPythonDefaultRecordBatch(_DefaultRecordBatch):
     """kafka-python's `DefaultRecordBatch`."""
 
+    HEADER_STRUCT: ClassVar[Struct]
+    CODEC_MASK: ClassVar[int]
+    CODEC_NONE: ClassVar[int]
+    CODEC_GZIP: ClassVar[int]
+    CODEC_SNAPPY: ClassVar[int]
+    CODEC_LZ4: ClassVar[int]
+    CODEC_ZSTD: ClassVar[int]
     TIMESTAMP_TYPE_MASK: ClassVar[int]
     TRANSACTIONAL_MASK: ClassVar[int]
     CONTROL_MASK: ClassVar[int]
@@ -1213,6 +1270,8 @@ class KafkaPythonDefaultRecordBatch(_DefaultRecordBatch):
     NO_SEQUENCE: ClassVar[int]
     MAX_INT: ClassVar[int]
     def __new__(cls, buffer: Buffer) -> Self: ...
+    def next(self) -> Any:
+        """As `__next__`."""
     @property
     def size_in_bytes(self) -> int:
         """What the length field says, with offset and length."""
@@ -1254,21 +1313,23 @@ class _LegacyRecordBatch:
         """Whether the outer CRC-32 holds. aiokafka's then checks the inner ones where they are read."""
     def __iter__(self) -> RecordIterator: ...
 
-@final
 class AiokafkaLegacyRecordBatch(_LegacyRecordBatch):
     """aiokafka's `LegacyRecordBatch`."""
 
     def __new__(cls, buffer: Buffer, magic: int) -> Self: ...
 
-@final
 class KafkaPythonLegacyRecordBatch(_LegacyRecordBatch):
     """kafka-python's `LegacyRecordBatch`."""
 
+    HEADER_STRUCT_V0: ClassVar[Struct]
+    HEADER_STRUCT_V1: ClassVar[Struct]
     CODEC_NONE: ClassVar[int]
     TIMESTAMP_TYPE_MASK: ClassVar[int]
     LOG_OVERHEAD: ClassVar[int]
     CRC_OFFSET: ClassVar[int]
     MAGIC_OFFSET: ClassVar[int]
+    RECORD_OVERHEAD_V0: ClassVar[int]
+    RECORD_OVERHEAD_V1: ClassVar[int]
     KEY_OFFSET_V0: ClassVar[int]
     KEY_OFFSET_V1: ClassVar[int]
     KEY_LENGTH: ClassVar[int]
@@ -1326,7 +1387,6 @@ class _DefaultRecordBatchBuilder:
         Raises UnsupportedCodecError.
         """
 
-@final
 class AiokafkaDefaultRecordBatchBuilder(_DefaultRecordBatchBuilder):
     """aiokafka's `DefaultRecordBatchBuilder`."""
 
@@ -1360,16 +1420,27 @@ class AiokafkaDefaultRecordBatchBuilder(_DefaultRecordBatchBuilder):
     ) -> int:
         """The most bytes a batch with this one record has."""
 
-@final
 class KafkaPythonDefaultRecordBatchBuilder(_DefaultRecordBatchBuilder):
     """kafka-python's `DefaultRecordBatchBuilder`."""
 
+    HEADER_STRUCT: ClassVar[Struct]
     CODEC_MASK: ClassVar[int]
     CODEC_NONE: ClassVar[int]
     CODEC_GZIP: ClassVar[int]
     CODEC_SNAPPY: ClassVar[int]
     CODEC_LZ4: ClassVar[int]
     CODEC_ZSTD: ClassVar[int]
+    TIMESTAMP_TYPE_MASK: ClassVar[int]
+    TRANSACTIONAL_MASK: ClassVar[int]
+    CONTROL_MASK: ClassVar[int]
+    ATTRIBUTES_OFFSET: ClassVar[int]
+    CRC_OFFSET: ClassVar[int]
+    AFTER_LEN_OFFSET: ClassVar[int]
+    LOG_APPEND_TIME: ClassVar[int]
+    CREATE_TIME: ClassVar[int]
+    NO_PRODUCER_ID: ClassVar[int]
+    NO_SEQUENCE: ClassVar[int]
+    MAX_INT: ClassVar[int]
     MAX_RECORD_OVERHEAD: ClassVar[int]
     def __new__(
         cls,
@@ -1436,7 +1507,6 @@ class _LegacyRecordBatchBuilder:
         Raises UnsupportedCodecError.
         """
 
-@final
 class AiokafkaLegacyRecordBatchBuilder(_LegacyRecordBatchBuilder):
     """aiokafka's `LegacyRecordBatchBuilder`."""
 
@@ -1449,14 +1519,25 @@ class AiokafkaLegacyRecordBatchBuilder(_LegacyRecordBatchBuilder):
     def record_overhead(magic: int) -> int:
         """Bytes of a message without offset, size, key and value."""
 
-@final
 class KafkaPythonLegacyRecordBatchBuilder(_LegacyRecordBatchBuilder):
     """kafka-python's `LegacyRecordBatchBuilder`."""
 
+    HEADER_STRUCT_V0: ClassVar[Struct]
+    HEADER_STRUCT_V1: ClassVar[Struct]
     CODEC_NONE: ClassVar[int]
+    TIMESTAMP_TYPE_MASK: ClassVar[int]
     LOG_OVERHEAD: ClassVar[int]
+    CRC_OFFSET: ClassVar[int]
+    MAGIC_OFFSET: ClassVar[int]
     RECORD_OVERHEAD_V0: ClassVar[int]
     RECORD_OVERHEAD_V1: ClassVar[int]
+    KEY_OFFSET_V0: ClassVar[int]
+    KEY_OFFSET_V1: ClassVar[int]
+    KEY_LENGTH: ClassVar[int]
+    VALUE_LENGTH: ClassVar[int]
+    LOG_APPEND_TIME: ClassVar[int]
+    CREATE_TIME: ClassVar[int]
+    NO_TIMESTAMP: ClassVar[int]
     def __new__(cls, magic: int, compression_type: int, batch_size: int) -> Self: ...
     def size_in_bytes(
         self,

@@ -44,9 +44,7 @@ mod _core {
         compact_group, index_keys, log_facts, plan_compaction, plan_redaction, redact_group, reduce_keys,
     };
     #[pymodule_export]
-    use super::compat::{
-        compat_counts, compat_crc32c, compat_decode_varint, compat_encode_varint, compat_size_of_varint,
-    };
+    use super::compat::compat_counts;
     #[pymodule_export]
     use super::convert::{PyConverter, set_last_offset, set_max_timestamp, set_partition_leader_epoch};
     #[pymodule_export]

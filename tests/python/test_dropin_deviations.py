@@ -209,6 +209,22 @@ def test_empty_batches_may_keep_their_codec(client: Client) -> None:
     for codec in (1, 2, 3, 4):
         data = V2(b"", count=0, attributes=codec).bytes()
         assert read(client.ours, data) == []
+    data = V2(b"bytes", count=0).bytes()
+    assert read(client.ours, data) == []
+    with pytest.raises(client.corrupt, match="unconsumed"):
+        read(client.original, data)
+
+
+def test_a_length_that_is_not_the_buffers(client: Client) -> None:
+    builder = client.default_builder(client.ours, 0)
+    for offset in range(3):
+        builder.append(offset, 1, b"k", b"v", [])
+    data = bytes(builder.build())
+    for broken, found in ((data + b"zz", 3), (data[:-1], 2), (data[:11] + b"\0" + data[12:], 3)):
+        with pytest.raises(client.corrupt, match=r"size|ends early"):
+            next(iter(client.ours.DefaultRecordBatch(broken)))
+        original = iter(client.original.DefaultRecordBatch(broken))
+        assert [next(original).value for _ in range(found)] == [b"v"] * found
 
 
 def test_offsets_in_wrappers(client: Client) -> None:

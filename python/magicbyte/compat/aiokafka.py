@@ -57,10 +57,10 @@ LegacyRecordBatchBuilder = _core.AiokafkaLegacyRecordBatchBuilder
 MemoryRecords = _core.AiokafkaMemoryRecords
 DefaultRecordMetadata = _core.DefaultRecordMetadata
 LegacyRecordMetadata = _core.LegacyRecordMetadata
-crc32c_cython = _core.compat_crc32c
-decode_varint_cython = _core.compat_decode_varint
-encode_varint_cython = _core.compat_encode_varint
-size_of_varint_cython = _core.compat_size_of_varint
+crc32c_cython = _core.aiokafka_crc32c
+decode_varint_cython = _core.aiokafka_decode_varint
+encode_varint_cython = _core.aiokafka_encode_varint
+size_of_varint_cython = _core.aiokafka_size_of_varint
 
 _NAMES = [name for name in __all__ if name not in ("check_codec", "counts", "install", "uninstall")]
 _FUNCTIONS = {
@@ -74,6 +74,8 @@ _patch = Patch("aiokafka")
 
 def install() -> None:
     """Puts the drop-ins in place, in every module of aiokafka that has the originals.
+
+    Call it before a producer begins: aiokafka refuses a batch whose class changed while it was filled.
 
     Raises:
         ImportError: aiokafka is not installed.

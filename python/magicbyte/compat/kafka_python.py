@@ -75,10 +75,10 @@ LegacyRecordBatch = _core.KafkaPythonLegacyRecordBatch
 LegacyRecordBatchBuilder = _core.KafkaPythonLegacyRecordBatchBuilder
 MemoryRecords = _core.KafkaPythonMemoryRecords
 LegacyRecordMetadata = _core.LegacyRecordMetadata
-calc_crc32c = _core.compat_crc32c
-decode_varint = _core.compat_decode_varint
-encode_varint = _core.compat_encode_varint
-size_of_varint = _core.compat_size_of_varint
+calc_crc32c = _core.kafka_python_crc32c
+decode_varint = _core.kafka_python_decode_varint
+encode_varint = _core.kafka_python_encode_varint
+size_of_varint = _core.kafka_python_size_of_varint
 
 _patch = Patch("kafka")
 

@@ -9,7 +9,7 @@ use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
-use super::{Client, bind, integer, not_bytes_like};
+use super::{Client, bind, integer, not_bytes_like, number};
 use crate::compression::{Compression, Compressor};
 use crate::python::builder::{self, Content};
 use crate::python::objects::Kind;
@@ -99,12 +99,12 @@ impl ReceiptType for LegacyMetadata {
 
 /// A timestamp in ms, or now for None.
 #[inline]
-pub(super) fn timestamp_or_now(timestamp: &Bound<'_, PyAny>) -> PyResult<i64> {
+pub(super) fn timestamp_or_now(client: Client, timestamp: &Bound<'_, PyAny>) -> PyResult<i64> {
     if timestamp.is_none() {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         return Ok(since.as_millis() as i64);
     }
-    super::integer(timestamp)
+    number(client, timestamp)
 }
 
 /// A key or value, with the client's error for what is no bytes.
@@ -126,10 +126,11 @@ pub(super) fn nullable<'a>(
 /// Keys and values of headers that were checked to be some.
 pub(super) type Pairs<'py> = Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
 
-/// aiokafka asks for a list of tuples, kafka-python for anything with pairs.
+/// aiokafka asks for a list of tuples, kafka-python for anything with anything of two items.
 pub(super) fn header_pairs<'py>(client: Client, headers: &Bound<'py, PyAny>) -> PyResult<Pairs<'py>> {
     if client == Client::KafkaPython {
-        return builder::pairs(headers);
+        let tuple = headers.py().get_type::<PyTuple>();
+        return headers.try_iter()?.map(|header| tuple.call1((header?,))?.extract()).collect();
     }
     let Ok(list) = headers.cast::<PyList>() else {
         let found = headers.get_type().name()?;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ::bytes::Bytes;
-use pyo3::exceptions::PyAssertionError;
+use pyo3::exceptions::{PyAssertionError, PyStopIteration};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
@@ -216,7 +216,7 @@ impl DefaultBatch {
 }
 
 /// aiokafka's `DefaultRecordBatch`.
-#[pyclass(frozen, extends = DefaultBatch, name = "DefaultRecordBatch", module = "magicbyte.compat.aiokafka")]
+#[pyclass(frozen, subclass, extends = DefaultBatch, name = "DefaultRecordBatch", module = "magicbyte.compat.aiokafka")]
 struct AiokafkaDefaultBatch;
 
 #[pymethods]
@@ -232,35 +232,34 @@ impl AiokafkaDefaultBatch {
     }
 }
 
+/// What kafka-python's `DefaultRecordBase` has.
+pub(super) const CONSTANTS: &[(&str, i64)] = &[
+    ("CODEC_MASK", 7),
+    ("CODEC_NONE", 0),
+    ("CODEC_GZIP", 1),
+    ("CODEC_SNAPPY", 2),
+    ("CODEC_LZ4", 3),
+    ("CODEC_ZSTD", 4),
+    ("TIMESTAMP_TYPE_MASK", 8),
+    ("TRANSACTIONAL_MASK", 16),
+    ("CONTROL_MASK", 32),
+    ("ATTRIBUTES_OFFSET", 21),
+    ("CRC_OFFSET", 17),
+    ("AFTER_LEN_OFFSET", 12),
+    ("LOG_APPEND_TIME", 1),
+    ("CREATE_TIME", 0),
+    ("NO_PRODUCER_ID", -1),
+    ("NO_SEQUENCE", -1),
+    ("MAX_INT", i32::MAX as i64),
+];
+pub(super) const STRUCTS: &[(&str, &str)] = &[("HEADER_STRUCT", ">qiibIhiqqqhii")];
+
 /// kafka-python's `DefaultRecordBatch`.
-#[pyclass(frozen, extends = DefaultBatch, name = "DefaultRecordBatch", module = "magicbyte.compat.kafka_python")]
+#[pyclass(frozen, subclass, extends = DefaultBatch, name = "DefaultRecordBatch", module = "magicbyte.compat.kafka_python")]
 struct KafkaPythonDefaultBatch;
 
 #[pymethods]
 impl KafkaPythonDefaultBatch {
-    #[classattr]
-    const TIMESTAMP_TYPE_MASK: u8 = 8;
-    #[classattr]
-    const TRANSACTIONAL_MASK: u8 = 16;
-    #[classattr]
-    const CONTROL_MASK: u8 = 32;
-    #[classattr]
-    const ATTRIBUTES_OFFSET: u8 = 21;
-    #[classattr]
-    const CRC_OFFSET: u8 = 17;
-    #[classattr]
-    const AFTER_LEN_OFFSET: u8 = 12;
-    #[classattr]
-    const LOG_APPEND_TIME: u8 = 1;
-    #[classattr]
-    const CREATE_TIME: u8 = 0;
-    #[classattr]
-    const NO_PRODUCER_ID: i8 = -1;
-    #[classattr]
-    const NO_SEQUENCE: i8 = -1;
-    #[classattr]
-    const MAX_INT: i32 = i32::MAX;
-
     #[new]
     fn new(buffer: &Bound<'_, PyAny>) -> PyResult<PyClassInitializer<Self>> {
         Ok(PyClassInitializer::from(DefaultBatch::new(
@@ -269,6 +268,11 @@ impl KafkaPythonDefaultBatch {
             super::memory_records::buffer(buffer)?,
         )?)
         .add_subclass(Self))
+    }
+
+    /// The next record, as `__next__` gives it.
+    fn next(slf: PyRef<'_, Self>) -> PyResult<Py<PyAny>> {
+        slf.as_super().__next__(slf.py())?.ok_or_else(|| PyStopIteration::new_err(()))
     }
 
     /// What the length field says, with offset and length.
@@ -336,5 +340,7 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("_DefaultRecordBatch", py.get_type::<DefaultBatch>())?;
     module.add("AiokafkaDefaultRecordBatch", py.get_type::<AiokafkaDefaultBatch>())?;
-    module.add("KafkaPythonDefaultRecordBatch", py.get_type::<KafkaPythonDefaultBatch>())
+    let of_kafka_python = py.get_type::<KafkaPythonDefaultBatch>();
+    super::set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
+    module.add("KafkaPythonDefaultRecordBatch", of_kafka_python)
 }

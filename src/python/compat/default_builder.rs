@@ -10,7 +10,8 @@ use pyo3::types::PyByteArray;
 use super::builders::{
     DefaultMetadata, compressed, header_content, header_pairs, nullable, refused, timestamp_or_now,
 };
-use super::{Client, integer};
+use super::default_batch::{CONSTANTS, STRUCTS};
+use super::{Client, integer, number};
 use crate::Compression;
 use crate::bytes::varint::Varint;
 use crate::python::builder::borrowed;
@@ -118,16 +119,19 @@ impl DefaultBuilder {
         headers: HeaderFields<'_>,
     ) -> PyResult<Option<Py<PyAny>>> {
         let mut state = self.lock(py);
-        if state.batch.count() == 0 {
-            state.batch.start(0, timestamp);
-            state.max_timestamp = timestamp;
-        }
-        let record = state.batch.fields((offset, timestamp), 0, content, headers);
+        let first = state.batch.count() == 0;
+        let base_timestamp = if first { timestamp } else { state.batch.header().base_timestamp };
+        let deltas = (timestamp.wrapping_sub(base_timestamp), offset as i32);
+        let record = RecordFields::new(0, deltas, content, headers);
         let size = record.size();
         if !self.has_room(&state, offset, size) {
             return Ok(None);
         }
         crate::record::representable(offset, state.size() + size).map_err(|error| refused(&error))?;
+        if first {
+            state.batch.start(0, timestamp);
+            state.max_timestamp = timestamp;
+        }
         state.batch.append(&record);
         state.max_timestamp = state.max_timestamp.max(timestamp);
         state.built = None;
@@ -164,7 +168,7 @@ impl DefaultBuilder {
         value: &Bound<'_, PyAny>,
         headers: &Bound<'_, PyAny>,
     ) -> PyResult<Option<Py<PyAny>>> {
-        let place = (integer(offset)?, timestamp_or_now(timestamp)?);
+        let place = (number(self.client, offset)?, timestamp_or_now(self.client, timestamp)?);
         let (key, value) = (nullable(self.client, "key", key)?, nullable(self.client, "value", value)?);
         let content = (key.as_deref(), value.as_deref());
         let pairs = header_pairs(self.client, headers)?;
@@ -243,6 +247,7 @@ fn record_size(offset_delta: i64, timestamp_delta: i64, content: usize) -> usize
 /// aiokafka's `DefaultRecordBatchBuilder`.
 #[pyclass(
     frozen,
+    subclass,
     extends = DefaultBuilder,
     name = "DefaultRecordBatchBuilder",
     module = "magicbyte.compat.aiokafka"
@@ -322,6 +327,7 @@ impl AiokafkaDefaultBuilder {
 /// kafka-python's `DefaultRecordBatchBuilder`.
 #[pyclass(
     frozen,
+    subclass,
     extends = DefaultBuilder,
     name = "DefaultRecordBatchBuilder",
     module = "magicbyte.compat.kafka_python"
@@ -330,18 +336,6 @@ struct KafkaPythonDefaultBuilder;
 
 #[pymethods]
 impl KafkaPythonDefaultBuilder {
-    #[classattr]
-    const CODEC_MASK: u8 = 7;
-    #[classattr]
-    const CODEC_NONE: u8 = 0;
-    #[classattr]
-    const CODEC_GZIP: u8 = 1;
-    #[classattr]
-    const CODEC_SNAPPY: u8 = 2;
-    #[classattr]
-    const CODEC_LZ4: u8 = 3;
-    #[classattr]
-    const CODEC_ZSTD: u8 = 4;
     #[classattr]
     const MAX_RECORD_OVERHEAD: usize = MAX_RECORD_OVERHEAD;
 
@@ -457,5 +451,7 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("_DefaultRecordBatchBuilder", py.get_type::<DefaultBuilder>())?;
     module.add("AiokafkaDefaultRecordBatchBuilder", py.get_type::<AiokafkaDefaultBuilder>())?;
-    module.add("KafkaPythonDefaultRecordBatchBuilder", py.get_type::<KafkaPythonDefaultBuilder>())
+    let of_kafka_python = py.get_type::<KafkaPythonDefaultBuilder>();
+    super::set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
+    module.add("KafkaPythonDefaultRecordBatchBuilder", of_kafka_python)
 }

@@ -8,6 +8,8 @@ use pyo3::prelude::*;
 
 use super::Client;
 use super::records::{AIOKAFKA_LEGACY_RECORD, KAFKA_PYTHON_LEGACY_RECORD};
+use crate::bytes::cursor::be;
+use crate::legacy::{LOG_OVERHEAD, RECORD_OVERHEAD_V0};
 use crate::python::objects;
 use crate::{Batch, LegacyBatch};
 
@@ -32,7 +34,16 @@ pub(super) struct LegacyMessage {
 }
 
 impl LegacyMessage {
-    fn new(py: Python<'_>, client: Client, data: Bytes, magic: i64) -> PyResult<Self> {
+    fn new(py: Python<'_>, client: Client, mut data: Bytes, magic: i64) -> PyResult<Self> {
+        if data.len() >= LOG_OVERHEAD + RECORD_OVERHEAD_V0 {
+            let size = i64::from(be!(&data, 8, i32)) + LOG_OVERHEAD as i64;
+            match client {
+                // The first message of several.
+                Client::Aiokafka => data.truncate(usize::try_from(size).unwrap_or(usize::MAX)),
+                Client::KafkaPython if size == data.len() as i64 => {}
+                Client::KafkaPython => return Err(PyAssertionError::new_err(())),
+            }
+        }
         match Batch::from_frame(&data, 0) {
             Ok(Batch::Legacy(message)) if i64::from(message.magic()) == magic => {
                 Ok(Self { client, data, check_crcs: AtomicBool::new(false) })
@@ -101,7 +112,7 @@ impl LegacyMessage {
 }
 
 /// aiokafka's `LegacyRecordBatch`.
-#[pyclass(frozen, extends = LegacyMessage, name = "LegacyRecordBatch", module = "magicbyte.compat.aiokafka")]
+#[pyclass(frozen, subclass, extends = LegacyMessage, name = "LegacyRecordBatch", module = "magicbyte.compat.aiokafka")]
 struct AiokafkaLegacyBatch;
 
 #[pymethods]
@@ -118,37 +129,32 @@ impl AiokafkaLegacyBatch {
     }
 }
 
+/// What kafka-python's `LegacyRecordBase` has besides.
+pub(super) const CONSTANTS: &[(&str, i64)] = &[
+    ("CODEC_NONE", 0),
+    ("TIMESTAMP_TYPE_MASK", 8),
+    ("LOG_OVERHEAD", 12),
+    ("CRC_OFFSET", 12),
+    ("MAGIC_OFFSET", 16),
+    ("RECORD_OVERHEAD_V0", 14),
+    ("RECORD_OVERHEAD_V1", 22),
+    ("KEY_OFFSET_V0", 18),
+    ("KEY_OFFSET_V1", 26),
+    ("KEY_LENGTH", 4),
+    ("VALUE_LENGTH", 4),
+    ("LOG_APPEND_TIME", 1),
+    ("CREATE_TIME", 0),
+    ("NO_TIMESTAMP", -1),
+];
+pub(super) const STRUCTS: &[(&str, &str)] =
+    &[("HEADER_STRUCT_V0", ">qiIbb"), ("HEADER_STRUCT_V1", ">qiIbbq")];
+
 /// kafka-python's `LegacyRecordBatch`.
-#[pyclass(frozen, extends = LegacyMessage, name = "LegacyRecordBatch", module = "magicbyte.compat.kafka_python")]
+#[pyclass(frozen, subclass, extends = LegacyMessage, name = "LegacyRecordBatch", module = "magicbyte.compat.kafka_python")]
 struct KafkaPythonLegacyBatch;
 
 #[pymethods]
 impl KafkaPythonLegacyBatch {
-    #[classattr]
-    const CODEC_NONE: u8 = 0;
-    #[classattr]
-    const TIMESTAMP_TYPE_MASK: u8 = 8;
-    #[classattr]
-    const LOG_OVERHEAD: u8 = 12;
-    #[classattr]
-    const CRC_OFFSET: u8 = 12;
-    #[classattr]
-    const MAGIC_OFFSET: u8 = 16;
-    #[classattr]
-    const KEY_OFFSET_V0: u8 = 18;
-    #[classattr]
-    const KEY_OFFSET_V1: u8 = 26;
-    #[classattr]
-    const KEY_LENGTH: u8 = 4;
-    #[classattr]
-    const VALUE_LENGTH: u8 = 4;
-    #[classattr]
-    const LOG_APPEND_TIME: u8 = 1;
-    #[classattr]
-    const CREATE_TIME: u8 = 0;
-    #[classattr]
-    const NO_TIMESTAMP: i8 = -1;
-
     #[new]
     fn new(buffer: &Bound<'_, PyAny>, magic: i64) -> PyResult<PyClassInitializer<Self>> {
         Ok(PyClassInitializer::from(LegacyMessage::new(
@@ -196,5 +202,7 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("_LegacyRecordBatch", py.get_type::<LegacyMessage>())?;
     module.add("AiokafkaLegacyRecordBatch", py.get_type::<AiokafkaLegacyBatch>())?;
-    module.add("KafkaPythonLegacyRecordBatch", py.get_type::<KafkaPythonLegacyBatch>())
+    let of_kafka_python = py.get_type::<KafkaPythonLegacyBatch>();
+    super::set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
+    module.add("KafkaPythonLegacyRecordBatch", of_kafka_python)
 }

@@ -8,7 +8,8 @@ use pyo3::sync::MutexExt;
 use pyo3::types::PyByteArray;
 
 use super::builders::{LegacyMetadata, compressed, nullable, refused, timestamp_or_now};
-use super::{Client, integer};
+use super::legacy_batch::{CONSTANTS, STRUCTS};
+use super::{Client, number};
 use crate::Compression;
 use crate::bytes::cursor::be;
 use crate::legacy::{LOG_OVERHEAD, MessageSetBuilder, RECORD_OVERHEAD_V0};
@@ -87,8 +88,8 @@ impl LegacyBuilder {
         {
             return Err(PyAssertionError::new_err("Headers not supported in v0/v1"));
         }
-        let (py, offset) = (offset.py(), integer(offset)?);
-        let timestamp = if self.magic == 0 { -1 } else { timestamp_or_now(timestamp)? };
+        let (py, offset) = (offset.py(), number(self.client, offset)?);
+        let timestamp = if self.magic == 0 { -1 } else { timestamp_or_now(self.client, timestamp)? };
         let (key, value) = (nullable(self.client, "key", key)?, nullable(self.client, "value", value)?);
         let mut state = self.lock(py);
         let message = state.set.fields((offset, timestamp), (key.as_deref(), value.as_deref()));
@@ -135,6 +136,7 @@ impl LegacyBuilder {
 /// aiokafka's `LegacyRecordBatchBuilder`.
 #[pyclass(
     frozen,
+    subclass,
     extends = LegacyBuilder,
     name = "LegacyRecordBatchBuilder",
     module = "magicbyte.compat.aiokafka"
@@ -179,6 +181,7 @@ impl AiokafkaLegacyBuilder {
 /// kafka-python's `LegacyRecordBatchBuilder`.
 #[pyclass(
     frozen,
+    subclass,
     extends = LegacyBuilder,
     name = "LegacyRecordBatchBuilder",
     module = "magicbyte.compat.kafka_python"
@@ -186,7 +189,7 @@ impl AiokafkaLegacyBuilder {
 struct KafkaPythonLegacyBuilder;
 
 /// The magic, if it is one of messages.
-fn supported(magic: i64) -> PyResult<i8> {
+pub(super) fn supported(magic: i64) -> PyResult<i8> {
     match magic {
         0 => Ok(0),
         1 => Ok(1),
@@ -196,15 +199,6 @@ fn supported(magic: i64) -> PyResult<i8> {
 
 #[pymethods]
 impl KafkaPythonLegacyBuilder {
-    #[classattr]
-    const CODEC_NONE: u8 = 0;
-    #[classattr]
-    const LOG_OVERHEAD: usize = LOG_OVERHEAD;
-    #[classattr]
-    const RECORD_OVERHEAD_V0: usize = RECORD_OVERHEAD_V0;
-    #[classattr]
-    const RECORD_OVERHEAD_V1: usize = RECORD_OVERHEAD_V1;
-
     #[new]
     fn new(magic: i64, compression_type: i64, batch_size: i64) -> PyResult<PyClassInitializer<Self>> {
         let codec = u8::try_from(compression_type)
@@ -265,5 +259,7 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("_LegacyRecordBatchBuilder", py.get_type::<LegacyBuilder>())?;
     module.add("AiokafkaLegacyRecordBatchBuilder", py.get_type::<AiokafkaLegacyBuilder>())?;
-    module.add("KafkaPythonLegacyRecordBatchBuilder", py.get_type::<KafkaPythonLegacyBuilder>())
+    let of_kafka_python = py.get_type::<KafkaPythonLegacyBuilder>();
+    super::set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
+    module.add("KafkaPythonLegacyRecordBatchBuilder", of_kafka_python)
 }

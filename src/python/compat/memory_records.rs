@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ::bytes::Bytes;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyStopIteration, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -104,7 +104,7 @@ impl MemoryRecords {
 }
 
 /// aiokafka's `MemoryRecords`.
-#[pyclass(frozen, extends = MemoryRecords, name = "MemoryRecords", module = "magicbyte.compat.aiokafka")]
+#[pyclass(frozen, subclass, extends = MemoryRecords, name = "MemoryRecords", module = "magicbyte.compat.aiokafka")]
 struct AiokafkaMemoryRecords;
 
 #[pymethods]
@@ -123,7 +123,7 @@ impl AiokafkaMemoryRecords {
 }
 
 /// kafka-python's `MemoryRecords`.
-#[pyclass(frozen, extends = MemoryRecords, name = "MemoryRecords", module = "magicbyte.compat.kafka_python")]
+#[pyclass(frozen, subclass, extends = MemoryRecords, name = "MemoryRecords", module = "magicbyte.compat.kafka_python")]
 struct KafkaPythonMemoryRecords;
 
 #[pymethods]
@@ -133,11 +133,19 @@ impl KafkaPythonMemoryRecords {
         Ok(PyClassInitializer::from(MemoryRecords::new(Client::KafkaPython, buffer(bytes_data)?))
             .add_subclass(Self))
     }
+
+    /// The next batch, as `__next__` gives it.
+    fn next(slf: PyRef<'_, Self>) -> PyResult<Py<PyAny>> {
+        slf.as_super().next_batch(slf.py())?.ok_or_else(|| PyStopIteration::new_err(()))
+    }
 }
 
 pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("_MemoryRecords", py.get_type::<MemoryRecords>())?;
     module.add("AiokafkaMemoryRecords", py.get_type::<AiokafkaMemoryRecords>())?;
-    module.add("KafkaPythonMemoryRecords", py.get_type::<KafkaPythonMemoryRecords>())
+    let of_kafka_python = py.get_type::<KafkaPythonMemoryRecords>();
+    let constants = [("LENGTH_OFFSET", 8), ("LOG_OVERHEAD", 12), ("MAGIC_OFFSET", 16), ("MIN_SLICE", 26)];
+    super::set_constants(&of_kafka_python, &constants, &[])?;
+    module.add("KafkaPythonMemoryRecords", of_kafka_python)
 }

@@ -4,6 +4,7 @@
 mod builders;
 mod default_batch;
 mod default_builder;
+mod functions;
 mod legacy_batch;
 mod legacy_builder;
 mod memory_records;
@@ -12,13 +13,11 @@ mod records;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyInt, PyTuple, PyType};
 
-use super::view::to_bytes;
-use crate::bytes::varint::{self, Varint};
 use crate::{Decompressor, Error, ErrorKind};
 
 /// The client whose classes are replaced.
@@ -81,7 +80,9 @@ impl Client {
     #[cold]
     fn corrupt(self, py: Python<'_>, error: &Error) -> PyErr {
         let text = match error.kind() {
-            ErrorKind::InvalidSize { min: 14, .. } if error.record_index().is_none() => {
+            ErrorKind::InvalidSize { found, min: 14, .. }
+                if *found < 14 && error.record_index().is_none() =>
+            {
                 format!("Record size is less than the minimum record overhead (14): {error}")
             }
             ErrorKind::InvalidRecord(_) if error.field() == Some("value") => {
@@ -129,59 +130,50 @@ pub(super) fn compat_counts(client: &str) -> PyResult<(u64, u64, u64, u64)> {
     ))
 }
 
-/// `decode_varint(buffer, pos=0)`: the value and the position behind it.
-#[pyfunction]
-#[pyo3(signature = (buffer, pos = 0))]
-pub(super) fn compat_decode_varint(buffer: &Bound<'_, PyAny>, pos: isize) -> PyResult<(i64, usize)> {
-    let data = to_bytes(buffer).map_err(|_| not_bytes_like(buffer))?;
-    match varint::decode_varint(&data, usize::try_from(pos).unwrap_or(usize::MAX)) {
-        Ok(decoded) => Ok(decoded),
-        Err(error) if *error.kind() == ErrorKind::InvalidVarint => {
-            Err(PyValueError::new_err("Out of double range"))
-        }
-        Err(_) => Err(PyIndexError::new_err("buffer index out of range")),
-    }
-}
-
-/// `encode_varint(value, write)`: calls `write` with each byte, gives their number.
-#[pyfunction]
-pub(super) fn compat_encode_varint(value: &Bound<'_, PyAny>, write: &Bound<'_, PyAny>) -> PyResult<usize> {
-    let mut out = [0; 10];
-    let size = varint::write(integer(value)?, &mut out);
-    for byte in &out[..size] {
-        write.call1((*byte,))?;
-    }
-    Ok(size)
-}
-
-/// `size_of_varint(value)`: 1 to 10.
-#[pyfunction]
-pub(super) fn compat_size_of_varint(value: &Bound<'_, PyAny>) -> PyResult<usize> {
-    Ok(Varint::of(integer(value)?).size())
-}
-
-/// `crc32c(data)`.
-#[pyfunction]
-pub(super) fn compat_crc32c(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<u32> {
-    let bytes = to_bytes(data).map_err(|_| not_bytes_like(data))?;
-    Ok(py.detach(|| crate::crc32c(&bytes, 0)))
-}
-
 #[cold]
 fn not_bytes_like(object: &Bound<'_, PyAny>) -> PyErr {
     let name = object.get_type().name().map_or_else(|_| "object".into(), |name| name.to_string());
     PyTypeError::new_err(format!("a bytes-like object is required, not '{name}'"))
 }
 
-/// A 64-bit integer, with the originals' errors for what is none.
+/// A 64-bit integer as Cython takes it, with its errors: whatever has `__int__`, so also a float.
 #[inline]
 fn integer(object: &Bound<'_, PyAny>) -> PyResult<i64> {
-    object.extract().map_err(|error: PyErr| {
-        if error.is_instance_of::<PyOverflowError>(object.py()) {
-            return PyOverflowError::new_err("Python int too large to convert to C long");
-        }
-        PyTypeError::new_err("an integer is required")
-    })
+    object.extract().or_else(|error| integer_of_other(object, &error))
+}
+
+#[cold]
+fn integer_of_other(object: &Bound<'_, PyAny>, error: &PyErr) -> PyResult<i64> {
+    let too_large = || PyOverflowError::new_err("Python int too large to convert to C long");
+    if error.is_instance_of::<PyOverflowError>(object.py()) {
+        return Err(too_large());
+    }
+    let Ok(convert) = object.get_type().getattr("__int__") else {
+        return Err(PyTypeError::new_err("an integer is required"));
+    };
+    convert.call1((object,))?.extract().map_err(|_| too_large())
+}
+
+/// A record's offset or timestamp: kafka-python takes an `int` and nothing else, not even a bool.
+#[inline]
+fn number(client: Client, object: &Bound<'_, PyAny>) -> PyResult<i64> {
+    if client == Client::KafkaPython && !object.is_exact_instance_of::<PyInt>() {
+        return Err(PyTypeError::new_err((object.clone().unbind(),)));
+    }
+    integer(object)
+}
+
+/// Gives a type the class attributes of kafka-python's: numbers, and `struct.Struct`s of these formats.
+fn set_constants(
+    class: &Bound<'_, PyType>,
+    numbers: &[(&str, i64)],
+    structs: &[(&str, &str)],
+) -> PyResult<()> {
+    for (name, number) in numbers {
+        class.setattr(*name, number)?;
+    }
+    let struct_type = class.py().import("struct")?.getattr("Struct")?;
+    structs.iter().try_for_each(|(name, format)| class.setattr(*name, struct_type.call1((*format,))?))
 }
 
 /// The arguments by name, as a function of these parameters takes them.
@@ -207,8 +199,9 @@ fn bind<'py, const N: usize>(
     }
 }
 
-/// Adds the classes under names that tell the client; their own names are the originals'.
+/// Adds classes and functions under names that tell the client; the classes' own names are the originals'.
 pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    functions::add_functions(module)?;
     records::add_types(module)?;
     memory_records::add_types(module)?;
     default_batch::add_types(module)?;

@@ -46,7 +46,7 @@ impl RecordType for AiokafkaRecord {
     const DOC: &'static CStr =
         c"DefaultRecord(offset, timestamp, timestamp_type, key, value, headers)\n--\n\nA record of magic 2.";
     const FIELDS: &'static [Field] = &[OFFSET, TIMESTAMP, TIMESTAMP_TYPE, KEY, VALUE, HEADERS, NO_CHECKSUM];
-    const NEW: Option<dropins::Constructor> = Some(new_default_record);
+    const NEW: dropins::Constructor = new_default_record;
 
     fn kind() -> &'static Kind {
         &AIOKAFKA_RECORD
@@ -73,7 +73,7 @@ impl RecordType for AiokafkaLegacyRecord {
         NO_HEADERS,
         CHECKSUM,
     ];
-    const NEW: Option<dropins::Constructor> = Some(new_legacy_record);
+    const NEW: dropins::Constructor = new_legacy_record;
 
     fn kind() -> &'static Kind {
         &AIOKAFKA_LEGACY_RECORD
@@ -97,7 +97,10 @@ struct KafkaPythonRecord;
 
 impl RecordType for KafkaPythonRecord {
     const NAME: &'static CStr = c"magicbyte.compat.kafka_python.DefaultRecord";
-    const DOC: &'static CStr = c"A record of magic 2.";
+    const DOC: &'static CStr =
+        c"DefaultRecord(size_in_bytes, offset, timestamp, timestamp_type, key, value, headers)\n--\n\nA record of magic 2.";
+    const NEW: dropins::Constructor =
+        |arguments, keywords| new_of_kafka_python("DefaultRecord", &KAFKA_PYTHON_RECORD, arguments, keywords);
     const FIELDS: &'static [Field] =
         &[OFFSET, TIMESTAMP, TIMESTAMP_TYPE, KEY, VALUE, HEADERS, NO_CHECKSUM, BODY_SIZE];
     const METHOD: Option<(&'static CStr, Getter, &'static CStr)> =
@@ -117,7 +120,11 @@ struct KafkaPythonControlRecord;
 
 impl RecordType for KafkaPythonControlRecord {
     const NAME: &'static CStr = c"magicbyte.compat.kafka_python.ControlRecord";
-    const DOC: &'static CStr = c"A record of a control batch.";
+    const DOC: &'static CStr =
+        c"ControlRecord(size_in_bytes, offset, timestamp, timestamp_type, key, value, headers)\n--\n\nOf a control batch.";
+    const NEW: dropins::Constructor = |arguments, keywords| {
+        new_of_kafka_python("ControlRecord", &KAFKA_PYTHON_CONTROL_RECORD, arguments, keywords)
+    };
     const FIELDS: &'static [Field] = &[
         OFFSET,
         TIMESTAMP,
@@ -155,7 +162,9 @@ struct KafkaPythonLegacyRecord;
 
 impl RecordType for KafkaPythonLegacyRecord {
     const NAME: &'static CStr = c"magicbyte.compat.kafka_python.LegacyRecord";
-    const DOC: &'static CStr = c"A message of magic 0 or 1.";
+    const DOC: &'static CStr =
+        c"LegacyRecord(magic, offset, timestamp, timestamp_type, key, value, crc, crc_bytes)\n--\n\nA message of magic 0 or 1.";
+    const NEW: dropins::Constructor = new_legacy_of_kafka_python;
     const FIELDS: &'static [Field] = &[
         OFFSET,
         Field::new(c"timestamp", Get::By(timestamp_if_typed), c"Milliseconds since 1970; None in magic 0."),
@@ -333,15 +342,35 @@ fn text(py: Python<'_>, parts: &[(&str, Py<PyAny>)]) -> Made {
     Ok(PyString::new(py, &text).into_any().unbind())
 }
 
-/// A record is of a batch: this one of a batch with nothing else.
 fn new_default_record(arguments: &Bound<'_, PyTuple>, keywords: Option<&Bound<'_, PyDict>>) -> Made {
     let names = ["offset", "timestamp", "timestamp_type", "key", "value", "headers"];
-    let [offset, timestamp, kind, key, value, headers] = bind("DefaultRecord", names, arguments, keywords)?;
-    let (offset, timestamp) = (integer(&offset)?, integer(&timestamp)?);
-    let append_time = integer(&kind)? == TimestampType::LogAppendTime as i64;
-    let content = (optional(Some(&key))?, optional(Some(&value))?);
-    let items = pairs(&headers)?;
-    let owned = items.iter().map(|pair| super::builders::header_content(Client::Aiokafka, pair));
+    let given = bind("DefaultRecord", names, arguments, keywords)?;
+    default_record(Client::Aiokafka, &AIOKAFKA_RECORD, &given)
+}
+
+/// The size is not taken from the arguments but from the record that they make.
+fn new_of_kafka_python(
+    class: &str,
+    kind: &'static Kind,
+    arguments: &Bound<'_, PyTuple>,
+    keywords: Option<&Bound<'_, PyDict>>,
+) -> Made {
+    let names = ["size_in_bytes", "offset", "timestamp", "timestamp_type", "key", "value", "headers"];
+    let [_, given @ ..] = bind(class, names, arguments, keywords)?;
+    default_record(Client::KafkaPython, kind, &given)
+}
+
+/// A record is of a batch: this one of a batch with nothing else.
+fn default_record(
+    client: Client,
+    kind: &'static Kind,
+    [offset, timestamp, timestamp_type, key, value, headers]: &[Bound<'_, PyAny>; 6],
+) -> Made {
+    let (offset, timestamp) = (integer(offset)?, integer(timestamp)?);
+    let append_time = integer(timestamp_type)? == TimestampType::LogAppendTime as i64;
+    let content = (optional(Some(key))?, optional(Some(value))?);
+    let items = pairs(headers)?;
+    let owned = items.iter().map(|pair| super::builders::header_content(client, pair));
     let owned = owned.collect::<PyResult<Vec<_>>>()?;
     let list: Vec<Header<'_>> = borrowed(&owned);
 
@@ -353,37 +382,57 @@ fn new_default_record(arguments: &Bound<'_, PyTuple>, keywords: Option<&Bound<'_
     let mut header = batch.header();
     header.max_timestamp = timestamp;
     header.attributes = if append_time { crate::record::LOG_APPEND_TIME.into() } else { 0 };
-    let frame = batch.finish_stored(header).map_err(|error| Client::Aiokafka.corrupt(key.py(), &error))?;
-    only_record(key.py(), frame, &AIOKAFKA_RECORD)
+    let frame = batch.finish_stored(header).map_err(|error| client.corrupt(key.py(), &error))?;
+    only_record(key.py(), client, frame, kind)
 }
 
 fn new_legacy_record(arguments: &Bound<'_, PyTuple>, keywords: Option<&Bound<'_, PyDict>>) -> Made {
     let names = ["offset", "timestamp", "attributes", "key", "value", "crc"];
     let [offset, timestamp, attributes, key, value, crc] = bind("LegacyRecord", names, arguments, keywords)?;
-    let content = (optional(Some(&key))?, optional(Some(&value))?);
-    let message = MessageFields {
-        offset: integer(&offset)?,
-        magic: 1,
-        // A record is no wrapper: its codec says nothing.
-        attributes: attributes.extract::<i8>()? as u8 & crate::legacy::LOG_APPEND_TIME,
-        timestamp: integer(&timestamp)?,
-        key: content.0.as_deref(),
-        value: content.1.as_deref(),
-    };
-    let crc: u32 = crc.extract()?;
+    // A record is no wrapper: its codec says nothing.
+    let attributes = attributes.extract::<i8>()? as u8 & crate::legacy::LOG_APPEND_TIME;
+    let place = (integer(&offset)?, integer(&timestamp)?);
+    legacy_record(Client::Aiokafka, &AIOKAFKA_LEGACY_RECORD, (1, attributes), place, [&key, &value, &crc])
+}
+
+/// `crc_bytes` is what the checksum is of: the message that the other arguments make.
+fn new_legacy_of_kafka_python(arguments: &Bound<'_, PyTuple>, keywords: Option<&Bound<'_, PyDict>>) -> Made {
+    let names = ["magic", "offset", "timestamp", "timestamp_type", "key", "value", "crc", "crc_bytes"];
+    let [magic, offset, timestamp, timestamp_type, key, value, crc, _] =
+        bind("LegacyRecord", names, arguments, keywords)?;
+    let magic = super::legacy_builder::supported(integer(&magic)?)?;
+    let or_none = |object: &Bound<'_, PyAny>, none| if object.is_none() { Ok(none) } else { integer(object) };
+    let append_time = or_none(&timestamp_type, 0)? == TimestampType::LogAppendTime as i64;
+    let attributes = if append_time { crate::legacy::LOG_APPEND_TIME } else { 0 };
+    let place = (integer(&offset)?, or_none(&timestamp, -1)?);
+    let kind = &KAFKA_PYTHON_LEGACY_RECORD;
+    legacy_record(Client::KafkaPython, kind, (magic, attributes), place, [&key, &value, &crc])
+}
+
+fn legacy_record(
+    client: Client,
+    kind: &'static Kind,
+    (magic, attributes): (i8, u8),
+    (offset, timestamp): (i64, i64),
+    [key, value, crc]: [&Bound<'_, PyAny>; 3],
+) -> Made {
+    let content = (optional(Some(key))?, optional(Some(value))?);
+    let (key, value) = (content.0.as_deref(), content.1.as_deref());
+    let message = MessageFields { offset, magic, attributes, timestamp, key, value };
+    let (py, crc) = (crc.py(), crc.extract::<u32>()?);
     let mut frame = Vec::new();
-    message.append_to(&mut frame).map_err(|error| Client::Aiokafka.corrupt(key.py(), &error))?;
+    message.append_to(&mut frame).map_err(|error| client.corrupt(py, &error))?;
     frame[LOG_OVERHEAD..LOG_OVERHEAD + at::MAGIC].copy_from_slice(&crc.to_be_bytes());
-    only_record(key.py(), &frame, &AIOKAFKA_LEGACY_RECORD)
+    only_record(py, client, &frame, kind)
 }
 
 /// The record in this frame, whose checksum is not asked for.
-fn only_record(py: Python<'_>, frame: &[u8], kind: &'static Kind) -> Made {
+fn only_record(py: Python<'_>, client: Client, frame: &[u8], kind: &'static Kind) -> Made {
     let data = Bytes::copy_from_slice(frame);
     let read = DECOMPRESSOR.with_borrow_mut(|decompressor| {
         IndexedBatch::read_until_error(&Batch::from_frame(&data, 0)?, &data, decompressor, false)
     });
-    let (indexed, _) = read.map_err(|error| Client::Aiokafka.corrupt(py, &error))?;
+    let (indexed, _) = read.map_err(|error| client.corrupt(py, &error))?;
     let batch = Bound::new(py, indexed)?;
     objects::record_at(&batch, 0, kind)?.ok_or_else(|| not_bytes_like(batch.as_any()))
 }

@@ -4,7 +4,6 @@
 use std::ffi::{CStr, c_void};
 use std::ptr;
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
@@ -34,8 +33,8 @@ pub(in super::super) trait RecordType: 'static {
     const FIELDS: &'static [Field];
     /// A method without arguments, and its docstring.
     const METHOD: Option<(&'static CStr, Getter, &'static CStr)> = None;
-    /// Makes an object when Python code calls the type; by default it cannot.
-    const NEW: Option<Constructor> = None;
+    /// Makes an object when Python code calls the type.
+    const NEW: Constructor;
 
     fn kind() -> &'static Kind;
     fn repr(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>>;
@@ -138,7 +137,7 @@ unsafe extern "C" fn record_new<T: RecordType>(
 unsafe fn construct(
     arguments: *mut ffi::PyObject,
     keywords: *mut ffi::PyObject,
-    new: Option<Constructor>,
+    new: Constructor,
 ) -> *mut ffi::PyObject {
     // SAFETY: as above.
     let (py, arguments, keywords) = unsafe {
@@ -148,10 +147,7 @@ unsafe fn construct(
             .map(|keywords| keywords.cast_into_unchecked::<PyDict>());
         (py, arguments, keywords)
     };
-    guarded(py, || match new {
-        Some(new) => new(&arguments, keywords.as_ref()),
-        None => Err(PyTypeError::new_err("cannot create instances: batches make them")),
-    })
+    guarded(py, || new(&arguments, keywords.as_ref()))
 }
 
 /// What a builder's `append` gives: made as often as records are, and as small.
@@ -224,7 +220,7 @@ unsafe extern "C" fn receipt_new<T: ReceiptType>(
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     // SAFETY: as CPython calls it.
-    unsafe { construct(arguments, keywords, Some(T::NEW)) }
+    unsafe { construct(arguments, keywords, T::NEW) }
 }
 
 /// Makes a type of receipts. Its tables are given to CPython for good.
@@ -279,6 +275,7 @@ pub(in super::super) fn record_type<T: RecordType>(py: Python<'_>) -> PyResult<P
         slot(ffi::Py_tp_repr, record_repr::<T> as *mut c_void),
         slot(ffi::Py_tp_getattro, record_getattro as *mut c_void),
         slot(ffi::Py_tp_getset, Box::leak(getters.into_boxed_slice()).as_mut_ptr().cast()),
+        slot(ffi::Py_tp_new, record_new::<T> as *mut c_void),
         slot(ffi::Py_tp_doc, T::DOC.as_ptr() as *mut c_void),
     ];
     if let Some((name, _, doc)) = T::METHOD {
@@ -291,9 +288,6 @@ pub(in super::super) fn record_type<T: RecordType>(py: Python<'_>) -> PyResult<P
         let methods = Box::leak(Box::new([method, ffi::PyMethodDef::zeroed()]));
         slots.push(slot(ffi::Py_tp_methods, methods.as_mut_ptr().cast()));
     }
-    if T::NEW.is_some() {
-        slots.push(slot(ffi::Py_tp_new, record_new::<T> as *mut c_void));
-    }
     slots.push(slot(0, ptr::null_mut()));
-    T::kind().make(py, T::NAME, &mut slots, T::NEW.is_some())
+    T::kind().make(py, T::NAME, &mut slots, true)
 }

@@ -1,0 +1,102 @@
+//! The clients' varints and CRC-32C: `aiokafka.record._crecords` and `kafka.record.util`.
+
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use super::{integer, not_bytes_like};
+use crate::ErrorKind;
+use crate::bytes::varint::{self, Varint};
+use crate::python::view::to_bytes;
+
+/// `decode_varint_cython(buffer, pos=0)`: the value and the position behind it.
+#[pyfunction]
+#[pyo3(signature = (buffer, pos = 0))]
+fn aiokafka_decode_varint(buffer: &Bound<'_, PyAny>, pos: isize) -> PyResult<(i64, usize)> {
+    decode_varint(buffer, pos, "Out of double range")
+}
+
+/// `decode_varint(buffer, pos=0)`: the value and the position behind it.
+#[pyfunction]
+#[pyo3(signature = (buffer, pos = 0))]
+fn kafka_python_decode_varint(buffer: &Bound<'_, PyAny>, pos: isize) -> PyResult<(i64, usize)> {
+    decode_varint(buffer, pos, "Out of int64 range")
+}
+
+fn decode_varint(buffer: &Bound<'_, PyAny>, pos: isize, too_long: &'static str) -> PyResult<(i64, usize)> {
+    let data = to_bytes(buffer).map_err(|_| not_bytes_like(buffer))?;
+    match varint::decode_varint(&data, usize::try_from(pos).unwrap_or(usize::MAX)) {
+        Ok(decoded) => Ok(decoded),
+        Err(error) if *error.kind() == ErrorKind::InvalidVarint => Err(PyValueError::new_err(too_long)),
+        Err(_) => Err(PyIndexError::new_err("buffer index out of range")),
+    }
+}
+
+/// `encode_varint_cython(value, write)`: calls `write` with each byte, gives their number.
+#[pyfunction]
+fn aiokafka_encode_varint(value: &Bound<'_, PyAny>, write: &Bound<'_, PyAny>) -> PyResult<usize> {
+    encode_varint(integer(value)?, write)
+}
+
+/// `encode_varint(value, write)`: calls `write` with each byte, gives their number.
+#[pyfunction]
+fn kafka_python_encode_varint(value: &Bound<'_, PyAny>, write: &Bound<'_, PyAny>) -> PyResult<usize> {
+    encode_varint(integral(value)?, write)
+}
+
+fn encode_varint(value: i64, write: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let mut out = [0; 10];
+    let size = varint::write(value, &mut out);
+    for byte in &out[..size] {
+        write.call1((*byte,))?;
+    }
+    Ok(size)
+}
+
+/// `size_of_varint_cython(value)`: 1 to 10.
+#[pyfunction]
+fn aiokafka_size_of_varint(value: &Bound<'_, PyAny>) -> PyResult<usize> {
+    Ok(Varint::of(integer(value)?).size())
+}
+
+/// `size_of_varint(value)`: 1 to 10.
+#[pyfunction]
+fn kafka_python_size_of_varint(value: &Bound<'_, PyAny>) -> PyResult<usize> {
+    Ok(Varint::of(integral(value)?).size())
+}
+
+/// Shifts, as kafka-python makes them, are of integers only.
+fn integral(value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    if value.hasattr("__index__")? {
+        return integer(value);
+    }
+    let found = value.get_type().name()?;
+    Err(PyTypeError::new_err(format!("unsupported operand type(s) for <<: '{found}' and 'int'")))
+}
+
+/// `crc32c_cython(data)`.
+#[pyfunction]
+fn aiokafka_crc32c(data: &Bound<'_, PyAny>) -> PyResult<u32> {
+    crc32c(data)
+}
+
+/// `calc_crc32c(memview)`.
+#[pyfunction]
+fn kafka_python_crc32c(memview: &Bound<'_, PyAny>) -> PyResult<u32> {
+    crc32c(memview)
+}
+
+fn crc32c(data: &Bound<'_, PyAny>) -> PyResult<u32> {
+    let bytes = to_bytes(data).map_err(|_| not_bytes_like(data))?;
+    Ok(data.py().detach(|| crate::crc32c(&bytes, 0)))
+}
+
+pub(super) fn add_functions(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(aiokafka_crc32c, module)?)?;
+    module.add_function(wrap_pyfunction!(aiokafka_decode_varint, module)?)?;
+    module.add_function(wrap_pyfunction!(aiokafka_encode_varint, module)?)?;
+    module.add_function(wrap_pyfunction!(aiokafka_size_of_varint, module)?)?;
+    module.add_function(wrap_pyfunction!(kafka_python_crc32c, module)?)?;
+    module.add_function(wrap_pyfunction!(kafka_python_decode_varint, module)?)?;
+    module.add_function(wrap_pyfunction!(kafka_python_encode_varint, module)?)?;
+    module.add_function(wrap_pyfunction!(kafka_python_size_of_varint, module)?)
+}
