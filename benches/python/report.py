@@ -61,7 +61,9 @@ def publish(
     stored = path.with_suffix(".json")
     path.parent.mkdir(parents=True, exist_ok=True)
     figures = Figures.load(stored)
-    figures.put(new, run, facts)
+    # The drop-ins' part has its own page.
+    if new:
+        figures.put(new, run, facts)
     figures.save(stored)
     path.with_suffix(".svg").write_text(picture.draw(figures))
     own: dict[str, str | None] = {

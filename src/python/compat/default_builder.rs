@@ -49,10 +49,13 @@ impl State {
 
     fn header(&self) -> BatchHeader {
         let records = self.batch.header();
+        let unless_empty = |value, without| if records.record_count == 0 { without } else { value };
         BatchHeader {
             // As aiokafka has it: the batch without records ends where it begins.
-            last_offset_delta: if records.record_count == 0 { 0 } else { records.last_offset_delta },
-            max_timestamp: self.max_timestamp,
+            last_offset_delta: unless_empty(records.last_offset_delta.into(), 0) as i32,
+            // A first record that was refused leaves no time.
+            base_timestamp: unless_empty(records.base_timestamp, -1),
+            max_timestamp: unless_empty(self.max_timestamp, -1),
             attributes: if self.transactional { TRANSACTIONAL.into() } else { 0 },
             producer_id: self.producer_id,
             producer_epoch: self.producer_epoch,
@@ -119,19 +122,16 @@ impl DefaultBuilder {
         headers: HeaderFields<'_>,
     ) -> PyResult<Option<Py<PyAny>>> {
         let mut state = self.lock(py);
-        let first = state.batch.count() == 0;
-        let base_timestamp = if first { timestamp } else { state.batch.header().base_timestamp };
-        let deltas = (timestamp.wrapping_sub(base_timestamp), offset as i32);
-        let record = RecordFields::new(0, deltas, content, headers);
+        if state.batch.count() == 0 {
+            state.batch.start(0, timestamp);
+            state.max_timestamp = timestamp;
+        }
+        let record = state.batch.fields((offset, timestamp), 0, content, headers);
         let size = record.size();
         if !self.has_room(&state, offset, size) {
             return Ok(None);
         }
         crate::record::representable(offset, state.size() + size).map_err(|error| refused(&error))?;
-        if first {
-            state.batch.start(0, timestamp);
-            state.max_timestamp = timestamp;
-        }
         state.batch.append(&record);
         state.max_timestamp = state.max_timestamp.max(timestamp);
         state.built = None;
