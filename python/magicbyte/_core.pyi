@@ -1008,7 +1008,10 @@ class AiokafkaLegacyRecord:
 
 @final
 class KafkaPythonDefaultRecord:
-    """A record of magic 2; key, value and headers are copied when asked for."""
+    """A record of magic 2; key, value and headers are copied when asked for.
+
+    The size is not taken from the arguments but from the record that they make.
+    """
 
     def __new__(
         cls,
@@ -1049,7 +1052,7 @@ class KafkaPythonDefaultRecord:
 
 @final
 class KafkaPythonControlRecord:
-    """A record of a control batch."""
+    """A record of a control batch. The size is that of the record that the other arguments make."""
 
     def __new__(
         cls,
@@ -1102,7 +1105,10 @@ class KafkaPythonControlRecord:
 
 @final
 class KafkaPythonLegacyRecord:
-    """A message of magic 0 or 1; key and value are copied when asked for."""
+    """A message of magic 0 or 1; key and value are copied when asked for.
+
+    `crc` is compared with that of the message that the arguments make, `crc_bytes` is not used.
+    """
 
     def __new__(
         cls,
