@@ -126,11 +126,10 @@ pub(super) fn nullable<'a>(
 /// Keys and values of headers that were checked to be some.
 pub(super) type Pairs<'py> = Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
 
-/// aiokafka asks for a list of tuples, kafka-python for anything with anything of two items.
+/// aiokafka asks for a list of tuples, kafka-python for any pairs.
 pub(super) fn header_pairs<'py>(client: Client, headers: &Bound<'py, PyAny>) -> PyResult<Pairs<'py>> {
     if client == Client::KafkaPython {
-        let tuple = headers.py().get_type::<PyTuple>();
-        return headers.try_iter()?.map(|header| tuple.call1((header?,))?.extract()).collect();
+        return any_pairs(headers);
     }
     let Ok(list) = headers.cast::<PyList>() else {
         let found = headers.get_type().name()?;
@@ -153,6 +152,12 @@ pub(super) fn header_pairs<'py>(client: Client, headers: &Bound<'py, PyAny>) -> 
         }
     };
     list.iter().map(pair).collect()
+}
+
+/// Anything with anything of two items.
+pub(super) fn any_pairs<'py>(headers: &Bound<'py, PyAny>) -> PyResult<Pairs<'py>> {
+    let tuple = headers.py().get_type::<PyTuple>();
+    headers.try_iter()?.map(|header| tuple.call1((header?,))?.extract()).collect()
 }
 
 /// A header's key and value as bytes.

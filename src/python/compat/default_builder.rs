@@ -49,13 +49,15 @@ impl State {
 
     fn header(&self) -> BatchHeader {
         let records = self.batch.header();
-        let unless_empty = |value, without| if records.record_count == 0 { without } else { value };
+        let (last_offset_delta, base_timestamp, max_timestamp) = match records.record_count {
+            // It ends where it begins, as aiokafka has it; a first record that was refused leaves no time.
+            0 => (0, -1, -1),
+            _ => (records.last_offset_delta, records.base_timestamp, self.max_timestamp),
+        };
         BatchHeader {
-            // As aiokafka has it: the batch without records ends where it begins.
-            last_offset_delta: unless_empty(records.last_offset_delta.into(), 0) as i32,
-            // A first record that was refused leaves no time.
-            base_timestamp: unless_empty(records.base_timestamp, -1),
-            max_timestamp: unless_empty(self.max_timestamp, -1),
+            last_offset_delta,
+            base_timestamp,
+            max_timestamp,
             attributes: if self.transactional { TRANSACTIONAL.into() } else { 0 },
             producer_id: self.producer_id,
             producer_epoch: self.producer_epoch,

@@ -148,10 +148,11 @@ fn integer_of_other(object: &Bound<'_, PyAny>, error: &PyErr) -> PyResult<i64> {
     if error.is_instance_of::<PyOverflowError>(object.py()) {
         return Err(too_large());
     }
-    let Ok(convert) = object.get_type().getattr("__int__") else {
+    // `int` also reads texts, Cython does not.
+    if !object.get_type().hasattr("__int__")? {
         return Err(PyTypeError::new_err("an integer is required"));
-    };
-    convert.call1((object,))?.extract().map_err(|_| too_large())
+    }
+    object.py().get_type::<PyInt>().call1((object,))?.extract().map_err(|_| too_large())
 }
 
 /// A record's offset or timestamp: kafka-python takes an `int` and nothing else, not even a bool.

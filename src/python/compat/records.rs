@@ -6,11 +6,12 @@ use ::bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
+use super::builders::{any_pairs, header_content};
 use super::{Client, DECOMPRESSOR, bind, integer, not_bytes_like};
 use crate::bytes::checksum::crc32;
 use crate::bytes::cursor::be;
 use crate::legacy::{LOG_OVERHEAD, MessageFields, RECORD_OVERHEAD_V0, at};
-use crate::python::builder::{borrowed, optional, pairs};
+use crate::python::builder::{borrowed, optional};
 use crate::python::objects::dropins::{self, Field, Get, Getter, RecordType};
 use crate::python::objects::{self, Kind};
 use crate::python::record::{Entry, IndexedBatch, header_text};
@@ -369,8 +370,8 @@ fn default_record(
     let (offset, timestamp) = (integer(offset)?, integer(timestamp)?);
     let append_time = integer(timestamp_type)? == TimestampType::LogAppendTime as i64;
     let content = (optional(Some(key))?, optional(Some(value))?);
-    let items = pairs(headers)?;
-    let owned = items.iter().map(|pair| super::builders::header_content(client, pair));
+    let items = any_pairs(headers)?;
+    let owned = items.iter().map(|pair| header_content(client, pair));
     let owned = owned.collect::<PyResult<Vec<_>>>()?;
     let list: Vec<Header<'_>> = borrowed(&owned);
 
