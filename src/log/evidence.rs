@@ -14,7 +14,11 @@ use crate::record::RECORD_BATCH_OVERHEAD;
 pub(super) const REACH: usize = 4 << 20;
 /// Bytes a reader may look at because of damage, per byte it passed, beyond what it starts with.
 const PER_BYTE: u64 = 4;
-const TO_START_WITH: u64 = 16 * REACH as u64;
+/// What it starts with, per byte of the file: many small files must not cost more than a large one.
+const TO_START_WITH_PER_BYTE: u64 = 16;
+const MOST_TO_START_WITH: u64 = 16 * REACH as u64;
+/// A file of a few batches can be looked through as often as its damage asks for.
+const LEAST_TO_START_WITH: u64 = 256 << 10;
 /// Prefixes of a file are kept this far apart: 1 MiB of them a GiB.
 const STRIDE: u64 = 4 << 10;
 /// Longer ranges are made from prefixes.
@@ -36,14 +40,21 @@ pub(super) struct OwnChecksum {
 
 impl OwnChecksum {
     pub(super) fn read(header: &[u8]) -> Option<Self> {
-        let magic = *header.get(HEADER_SIZE_UP_TO_MAGIC - 1)?;
-        let (algorithm, at, start) = match magic {
-            2 if header.len() >= RECORD_BATCH_OVERHEAD => (Algorithm::Castagnoli, 17, 21),
-            0 | 1 => (Algorithm::Ieee, 12, 16),
-            _ => return None,
+        match *header.get(HEADER_SIZE_UP_TO_MAGIC - 1)? {
+            2 if header.len() >= RECORD_BATCH_OVERHEAD => Some(Self::of(Algorithm::Castagnoli, header)),
+            0 | 1 => Some(Self::of(Algorithm::Ieee, header)),
+            _ => None,
+        }
+    }
+
+    /// As if the header's magic, which may be damaged, were one with this checksum. The header has
+    /// the checksum at least.
+    fn of(algorithm: Algorithm, header: &[u8]) -> Self {
+        let (at, start) = match algorithm {
+            Algorithm::Castagnoli => (17, 21),
+            Algorithm::Ieee => (12, 16),
         };
-        let stored = be!(header, at, u32);
-        Some(Self { algorithm, stored, computed: 0, start, covered: start })
+        Self { algorithm, stored: be!(header, at, u32), computed: 0, start, covered: start }
     }
 
     /// Goes on to `position` in the file; returns how many bytes that took.
@@ -75,15 +86,20 @@ impl OwnChecksum {
 pub(super) struct Evidence {
     /// Where the reader began.
     start: u64,
+    to_start_with: u64,
     spent: u64,
     castagnoli: FileChecksum,
     ieee: FileChecksum,
 }
 
 impl Evidence {
-    pub(super) fn new(start: u64) -> Self {
+    /// For a reader of the bytes from `start` up to `end`.
+    pub(super) fn new(start: u64, end: u64) -> Self {
+        let bytes = end.saturating_sub(start);
+        let to_start_with = bytes.saturating_mul(TO_START_WITH_PER_BYTE);
         Self {
             start,
+            to_start_with: to_start_with.clamp(LEAST_TO_START_WITH, MOST_TO_START_WITH),
             spent: 0,
             castagnoli: FileChecksum::new(Algorithm::Castagnoli, start),
             ieee: FileChecksum::new(Algorithm::Ieee, start),
@@ -93,7 +109,7 @@ impl Evidence {
     /// Bytes that may still be looked at for damage at `position`.
     pub(super) fn left(&self, position: u64) -> u64 {
         let passed = position.saturating_sub(self.start);
-        (TO_START_WITH + passed.saturating_mul(PER_BYTE)).saturating_sub(self.spent)
+        self.to_start_with.saturating_add(passed.saturating_mul(PER_BYTE)).saturating_sub(self.spent)
     }
 
     /// How far behind damage at `position` to look: less and less where damage comes often.
@@ -123,6 +139,42 @@ impl Evidence {
             Algorithm::Castagnoli => self.castagnoli.of(blocks, range),
             Algorithm::Ieee => self.ieee.of(blocks, range),
         }
+    }
+
+    /// Whether the bytes from `damage` up to `end` are one batch but for a flipped bit, which may be one of
+    /// its checksum or its magic. By chance they are not, and seem so, once in 2^32 for each bit that they have.
+    pub(super) fn is_a_bit_off(
+        &mut self,
+        blocks: &mut Blocks,
+        header: &[u8],
+        damage: u64,
+        end: u64,
+    ) -> io::Result<bool> {
+        let Some(&magic) = header.get(HEADER_SIZE_UP_TO_MAGIC - 1) else { return Ok(false) };
+        for algorithm in [Algorithm::Castagnoli, Algorithm::Ieee] {
+            let is_v2 = algorithm == Algorithm::Castagnoli;
+            if is_v2 && header.len() < RECORD_BATCH_OVERHEAD {
+                continue;
+            }
+            let own = OwnChecksum::of(algorithm, header);
+            let Some(length) = end.checked_sub(damage + own.start).filter(|&length| length > 0) else {
+                continue;
+            };
+            let computed = self.checksum(blocks, algorithm, damage + own.start..end, damage)?;
+            let Some(syndrome) = computed.map(|computed| own.stored ^ computed) else { continue };
+            // The checksum of magic 2 does not cover the magic: if that is wrong, the rest must be right.
+            let magic_is_wrong = is_v2 && magic != 2;
+            if syndrome == 0 || (!magic_is_wrong && syndrome.count_ones() == 1) {
+                return Ok(true);
+            }
+            if !magic_is_wrong {
+                self.spend(length);
+                if algorithm.flipped_bit(syndrome, length as usize).is_some() {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// Whether a batch of at most `max_size` bytes whose CRC holds stands at `position`, where `header`

@@ -11,6 +11,7 @@ mod cleaner;
 mod directory;
 mod durable;
 mod evidence;
+mod extent;
 mod leader_epoch_checkpoint;
 mod offset_index;
 mod partition_fold;

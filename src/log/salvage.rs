@@ -2,10 +2,14 @@
 //!
 //! A value may hold whole batches, so a right CRC alone proves nothing. In this order:
 //!
-//! 1. The batch's **declared length**, if the headers from there on lead to a sound batch.
-//! 2. Its **own checksum**, which does not cover its length: where the CRC of the bytes up to another
+//! 1. The **same batch again**: an append that broke off was repeated in full.
+//! 2. The batch's **own sizes**: one flipped bit explains the checksum up to the declared end, or the sizes
+//!    of its records end there, or at a sound batch (`extent.rs`). What claims more than the file has, and
+//!    runs out of bytes inside its records, is a torn tail, whatever its values hold.
+//! 3. Its **declared length**, if the headers from there on lead to a sound batch.
+//! 4. Its **own checksum**, which does not cover its length: where the CRC of the bytes up to another
 //!    batch is the stored one, the bad batch ends there, whatever sound batches records hold.
-//! 3. A **scan** for batches whose CRC holds and whose offsets go on (`salvage_scan.rs`).
+//! 5. A **scan** for batches whose CRC holds and whose offsets go on (`salvage_scan.rs`).
 //!
 //! Work is linear in the file, whatever lengths headers claim and however often damage comes. What is
 //! looked at because of damage is paid from a budget that grows with the bytes passed; as it runs
@@ -14,10 +18,14 @@
 
 use std::io;
 
+use memchr::memmem;
+
 use super::blocks::Blocks;
 use super::evidence::{Evidence, OwnChecksum, REACH};
-use super::salvage_scan::{Scan, choose};
-use crate::batches::{Batch, Frame, HEADER_SIZE_UP_TO_MAGIC};
+use super::extent::{Extent, extent};
+use super::salvage_scan::{Candidate, Scan, choose};
+use crate::Compression;
+use crate::batches::{Batch, Frame, HEADER_SIZE_UP_TO_MAGIC, LOG_OVERHEAD};
 use crate::bytes::cursor::be;
 use crate::error::{Error, ErrorKind};
 use crate::record::RECORD_BATCH_OVERHEAD;
@@ -29,8 +37,22 @@ const HEADER_EFFORT: u64 = 256;
 const SMALLEST_STEP: u64 = 1 << 10;
 /// No codec inflates a byte to more records: a zstd block of four bytes is at most 128 KiB.
 const MOST_RECORDS_A_BYTE: i64 = 8 << 10;
-/// A batch this large is not loaded for its CRC alone once damage has come often.
+/// A batch this large is not loaded for its CRC alone once damage has come often. Nor does a flipped bit alone
+/// explain it: among so many bits one fits any damage once in 4,000 times.
 const LARGE: usize = 64 << 10;
+/// What of a header tells a batch from any other: offset, length, magic and checksum.
+const NAME: usize = 21;
+
+/// What a bad batch's own sizes say.
+enum Sizes {
+    /// It ends here.
+    End(u64),
+    /// It was never written to its end.
+    Torn,
+    /// Its header claims more than the file has; whether that is so, nothing in it tells.
+    Claimed,
+    Unknown,
+}
 
 /// What a batch must fit to be the log's next.
 #[derive(Clone, Copy, Debug)]
@@ -52,9 +74,9 @@ pub(super) struct Salvage {
 }
 
 impl Salvage {
-    /// For a reader that begins at `start`.
-    pub(super) fn new(start: u64) -> Self {
-        Self { evidence: Evidence::new(start), led: None }
+    /// For a reader of the bytes from `start` up to `end`.
+    pub(super) fn new(start: u64, end: u64) -> Self {
+        Self { evidence: Evidence::new(start, end), led: None }
     }
 
     /// Whether a batch with these offsets, which ends at `end`, fits between its neighbours. Base offsets
@@ -114,7 +136,7 @@ impl Salvage {
         self.evidence.spend(bytes as u64);
     }
 
-    /// Position of the first batch behind the one at `damage`, or the file's size if that one is whole
+    /// Position of the first batch after the one at `damage`, or the file's size if that one is whole
     /// and the last. `declared_end`: where its length says it ends, if that is a length at all.
     /// None: no batch of this log follows.
     pub(super) fn resume(
@@ -125,6 +147,16 @@ impl Salvage {
         limits: &Limits,
     ) -> io::Result<Option<u64>> {
         let header = blocks.at(damage, RECORD_BATCH_OVERHEAD)?;
+        if let Some(again) = self.appended_again(blocks, damage, &header, limits)? {
+            return Ok(Some(again));
+        }
+        let sizes = self.by_sizes(blocks, damage, &header, limits)?;
+        let torn = match sizes {
+            Sizes::End(end) => return Ok(Some(end)),
+            Sizes::Torn => return Ok(None),
+            Sizes::Claimed => true,
+            Sizes::Unknown => false,
+        };
         if let Some(end) = declared_end.filter(|&end| end <= blocks.size()) {
             let next = self.by_declared_length(blocks, damage, &header, end, limits)?;
             if next.is_some() {
@@ -136,7 +168,103 @@ impl Salvage {
                 return Ok(sooner.or(next));
             }
         }
-        self.by_scan(blocks, damage, &header, limits)
+        self.by_scan(blocks, damage, &header, torn, limits)
+    }
+
+    /// Where the batch at `damage` begins a second time, whole: the first append broke off.
+    fn appended_again(
+        &mut self,
+        blocks: &mut Blocks,
+        damage: u64,
+        header: &[u8],
+        limits: &Limits,
+    ) -> io::Result<Option<u64>> {
+        let Some((name, length)) = header.first_chunk::<NAME>().zip(declared_length(header)) else {
+            return Ok(None);
+        };
+        // It was torn before its end, so the second begins before that.
+        let reach = self.evidence.reach(damage).min(length);
+        let finder = memmem::Finder::new(&name[..LOG_OVERHEAD]);
+        let (mut at, end) = (damage + 1, damage + reach);
+        while at < end {
+            let window = blocks.peek(at, (end - at).min(LARGE as u64) as usize + NAME)?;
+            self.evidence.spend(window.len() as u64 / 16);
+            for hit in finder.find_iter(&window) {
+                let position = at + hit as u64;
+                let next = blocks.peek(position, RECORD_BATCH_OVERHEAD)?;
+                // Between the two there may be another leader epoch, which no checksum covers.
+                let epoch = if name[NAME - 5] == 2 { LOG_OVERHEAD..NAME - 5 } else { 0..0 };
+                let is_same = next.len() >= NAME
+                    && (0..NAME).all(|index| epoch.contains(&index) || next[index] == name[index]);
+                if is_same
+                    && self.evidence.is_sound(blocks, &next, position, limits.max_batch_size, damage)?
+                {
+                    return Ok(Some(position));
+                }
+            }
+            if window.len() <= NAME {
+                break;
+            }
+            at += (window.len() - NAME) as u64 + 1;
+        }
+        Ok(None)
+    }
+
+    /// What the batch's own sizes and checksum say of its end.
+    fn by_sizes(
+        &mut self,
+        blocks: &mut Blocks,
+        damage: u64,
+        header: &[u8],
+        limits: &Limits,
+    ) -> io::Result<Sizes> {
+        let left = self.evidence.left(damage);
+        let Some(length) = declared_length(header).filter(|_| left > 0) else { return Ok(Sizes::Unknown) };
+        let declared_end = damage + length;
+        let fits_the_file = declared_end <= blocks.size();
+        if fits_the_file
+            && length <= LARGE as u64
+            && self.evidence.is_a_bit_off(blocks, header, damage, declared_end)?
+        {
+            return Ok(Sizes::End(declared_end));
+        }
+        let most = left.min(limits.max_batch_size as u64);
+        let (extent, walked) = extent(blocks, damage, header, most)?;
+        self.evidence.spend(walked);
+        Ok(match extent {
+            Extent::Ends(end) if end == declared_end => Sizes::End(end),
+            Extent::Ends(end) if self.begins_at(blocks, damage, header, end, limits)? => Sizes::End(end),
+            Extent::Torn if !fits_the_file => Sizes::Torn,
+            Extent::Unknown
+                if !fits_the_file && claims_its_offsets(header, blocks.size() - damage, limits) =>
+            {
+                Sizes::Claimed
+            }
+            _ => Sizes::Unknown,
+        })
+    }
+
+    /// Whether the batch at `damage` ends at `end`: by its own checksum, or since a sound batch that fits
+    /// begins there.
+    fn begins_at(
+        &mut self,
+        blocks: &mut Blocks,
+        damage: u64,
+        header: &[u8],
+        end: u64,
+        limits: &Limits,
+    ) -> io::Result<bool> {
+        if let Some(own) = OwnChecksum::read(header) {
+            let computed = self.evidence.checksum(blocks, own.algorithm, damage + own.start..end, damage)?;
+            if computed == Some(own.stored) {
+                return Ok(true);
+            }
+        }
+        let expected = first_offset_after(header, blocks.size() - damage, limits);
+        let next = blocks.peek(end, RECORD_BATCH_OVERHEAD)?;
+        Ok(next.len() >= HEADER_SIZE_UP_TO_MAGIC
+            && (expected..=limits.max_offset).contains(&be!(&next, 0, i64))
+            && self.evidence.is_sound(blocks, &next, end, limits.max_batch_size, damage)?)
     }
 
     /// Follows headers from the declared end on. None if they lead nowhere.
@@ -151,7 +279,7 @@ impl Salvage {
         let reach = self.evidence.reach(damage);
         let mut proof = OwnChecksum::read(header).filter(|_| reach > 0);
         let rest = blocks.size() - damage;
-        let (mut at, mut expected) = (end, first_offset_behind(header, rest, limits));
+        let (mut at, mut expected) = (end, first_offset_after(header, rest, limits));
         let led = self.led.take().filter(|&(from, sound)| from == damage && end <= sound);
         let mut sound_at = led.map(|(_, sound)| sound);
         // Led to a sound neighbour that the reader will refuse: only the own checksum knows better.
@@ -199,18 +327,25 @@ impl Salvage {
             }
             let Ok(batch) = Batch::from_header(&next, at) else { return Ok(refused) };
             let (first, last) = (batch.stored_offset(), batch.last_offset());
-            let fits = first >= expected && last >= first && last <= limits.max_offset;
-            if !sound && self.evidence.is_sound(blocks, &next, at, limits.max_batch_size, damage)? {
+            let misfit =
+                self.misfit(blocks, &Limits { expected, ..*limits }, (first, last), at + size as u64)?;
+            let sound = (sound_at.is_none() || misfit.is_some())
+                && self.evidence.is_sound(blocks, &next, at, limits.max_batch_size, damage)?;
+            if sound && sound_at.is_none() {
                 sound_at = Some(at);
             }
-            if !fits && refused.is_none() {
+            if misfit.is_some() && refused.is_none() {
                 let refuses = first < limits.expected || last < first || last > limits.max_offset;
-                if sound_at.is_none() || !refuses || at != end {
+                if at == end && sound && refuses {
+                    refused = Some(end);
+                } else if at == end || !sound {
                     return Ok(None);
                 }
-                refused = Some(end);
+                // Later on, a sound batch whose offset was damaged says nothing of its neighbours.
             }
-            expected = last.saturating_add(1);
+            if misfit.is_none() || refused.is_some() {
+                expected = last.saturating_add(1);
+            }
             if let Some(sound) = sound_at
                 && (proof.is_none() || at - damage >= reach)
             {
@@ -242,7 +377,7 @@ impl Salvage {
             Err(_) => i64::MIN,
         };
         let rest = blocks.size() - damage;
-        let missing = first_offset_behind(header, rest, limits)..=behind.saturating_sub(1);
+        let missing = first_offset_after(header, rest, limits)..=behind.saturating_sub(1);
         let end = end.min(damage + self.evidence.left(damage).max(SMALLEST_STEP));
         // What claims to end inside the window is judged from memory.
         let ahead = if self.evidence.reach(damage) >= BLOCK as u64 { BLOCK } else { LARGE };
@@ -267,16 +402,21 @@ impl Salvage {
         Ok(choose(&scan.found, &missing).filter(goes_on))
     }
 
-    /// Looks at every byte behind the damage for the first batch that goes on with the log.
+    /// Looks at every byte after the damage for the first batch that goes on with the log. After what is
+    /// `torn` by its header only the very next offset does.
     fn by_scan(
         &mut self,
         blocks: &mut Blocks,
         damage: u64,
         header: &[u8],
+        torn: bool,
         limits: &Limits,
     ) -> io::Result<Option<u64>> {
         let rest = blocks.size() - damage;
-        let possible = first_offset_behind(header, rest, limits)..=limits.max_offset;
+        let possible = first_offset_after(header, rest, limits)..=limits.max_offset;
+        let goes_on = |found: &[Candidate], start: u64| {
+            !torn || found.iter().any(|batch| batch.start == start && batch.first == *possible.start())
+        };
         let reach = self.evidence.reach(damage);
         let mut scan = Scan::new(damage, header, limits);
         let (mut at, mut step) = (damage, reach.max(SMALLEST_STEP) as usize);
@@ -291,11 +431,13 @@ impl Salvage {
             at += starts as u64;
             if is_last {
                 let whole = at == blocks.size() && scan.proves_what_it_passed();
-                return Ok(if whole { Some(at) } else { choose(&scan.found, &possible) });
+                let chosen = choose(&scan.found, &possible).filter(|&start| goes_on(&scan.found, start));
+                return Ok(if whole { Some(at) } else { chosen });
             }
             if scan.found.first().is_some_and(|first| at >= first.start + reach / 2) {
-                if let Some(next) = choose(&scan.found, &possible) {
-                    return Ok(Some(next));
+                let chosen = choose(&scan.found, &possible).filter(|&start| goes_on(&scan.found, start));
+                if chosen.is_some() {
+                    return Ok(chosen);
                 }
                 scan.found.clear();
             }
@@ -307,7 +449,7 @@ impl Salvage {
 /// The offsets the batch behind a bad one can have, if nothing is lost between them: by all its fields, by its
 /// last offset, by its count. Damage may have hit one of them.
 fn next_offsets(header: &[u8], rest: u64, limits: &Limits) -> [i64; 3] {
-    let by_all = first_offset_behind(header, rest, limits);
+    let by_all = first_offset_after(header, rest, limits);
     match Batch::from_header(header, 0) {
         Ok(Batch::V2(batch)) if batch.base_offset() == limits.expected => {
             let by_last = batch.last_offset().saturating_add(1);
@@ -330,21 +472,36 @@ pub(super) fn zeros_from(blocks: &mut Blocks, position: u64) -> io::Result<u64> 
     }
 }
 
-/// A header that says what the log expects and does not contradict itself claims its offsets, unless its
-/// length or the `rest` of the file cannot hold as many records.
-fn first_offset_behind(header: &[u8], rest: u64, limits: &Limits) -> i64 {
+/// The smallest offset that can follow a bad batch: its header may claim offsets for itself.
+fn first_offset_after(header: &[u8], rest: u64, limits: &Limits) -> i64 {
     match Batch::from_header(header, 0) {
-        Ok(Batch::V2(batch))
-            if batch.base_offset() == limits.expected
-                && batch.record_count() == batch.last_offset_delta().wrapping_add(1)
-                && batch.record_count() > 0
-                && i64::from(batch.record_count()) <= most_records(header, rest)
-                && batch.last_offset() <= limits.max_offset =>
-        {
-            batch.last_offset().saturating_add(1)
-        }
+        Ok(batch) if claims_its_offsets(header, rest, limits) => batch.last_offset().saturating_add(1),
         _ => limits.expected,
     }
+}
+
+/// Whether a header says what the log expects and does not contradict itself: then its offsets are its own,
+/// unless its length or the `rest` of the file cannot hold as many records.
+fn claims_its_offsets(header: &[u8], rest: u64, limits: &Limits) -> bool {
+    let Ok(batch) = Batch::from_header(header, 0) else { return false };
+    if batch.stored_offset() != limits.expected || batch.last_offset() > limits.max_offset {
+        return false;
+    }
+    match batch {
+        Batch::V2(batch) => {
+            batch.record_count() == batch.last_offset_delta().wrapping_add(1)
+                && batch.record_count() > 0
+                && i64::from(batch.record_count()) <= most_records(header, rest)
+        }
+        // A wrapper's offset is that of its last message.
+        Batch::Legacy(message) => message.compression() == Ok(Compression::None),
+    }
+}
+
+/// The whole size that a header declares, if that is a size at all.
+fn declared_length(header: &[u8]) -> Option<u64> {
+    let length = u64::try_from(be!(header.get(..LOG_OVERHEAD)?, 8, i32)).ok()?;
+    Some(LOG_OVERHEAD as u64 + length)
 }
 
 /// How many records a batch can have by its length, of which no more than `rest` are in the file.

@@ -12,11 +12,12 @@ use ::bytes::Bytes;
 
 use super::blocks::Blocks;
 use super::evidence::{Evidence, OwnChecksum};
+use super::extent::key_at;
 use super::salvage::Limits;
 use crate::batches::{Batch, HEADER_SIZE_UP_TO_MAGIC};
 use crate::bytes::cursor::be;
 use crate::bytes::range_checksum::{Algorithm, RangeChecksum};
-use crate::legacy::{LOG_OVERHEAD, RECORD_OVERHEAD_V0, at};
+use crate::legacy::{LOG_OVERHEAD, RECORD_OVERHEAD_V0};
 use crate::record::RECORD_BATCH_OVERHEAD;
 
 /// A batch whose CRC holds; its offsets may have no place in the log.
@@ -194,18 +195,13 @@ impl Scan {
 /// Whether a legacy message has room for its key and its value, as far as they are in memory: what has not is
 /// no message, and need not cost a checksum.
 fn lengths_fit(message: &[u8], size: usize) -> bool {
-    let mut at = key_at(message[HEADER_SIZE_UP_TO_MAGIC - 1] as i8);
+    let mut at = key_at(message[HEADER_SIZE_UP_TO_MAGIC - 1]);
     for _key_and_value in 0..2 {
         let Some(length) = message.get(at..at + 4) else { return at + 4 <= size };
         // Any negative length is null, as in Kafka.
         at += 4 + usize::try_from(be!(length, 0, i32)).unwrap_or(0);
     }
     at <= size
-}
-
-/// Where a legacy message's key stands, counted from its offset.
-fn key_at(magic: i8) -> usize {
-    LOG_OVERHEAD + if magic == 0 { at::TIMESTAMP } else { at::TIMESTAMP + 8 }
 }
 
 /// Whether a header, and the lengths inside a legacy message, are as every writer leaves them. Kafka reads more
@@ -224,7 +220,7 @@ fn as_written(blocks: &mut Blocks, header: &[u8], candidate: &Candidate) -> io::
         Ok(Batch::Legacy(message)) => message,
         Err(_) => return Ok(false),
     };
-    let mut at = candidate.start + key_at(message.magic()) as u64;
+    let mut at = candidate.start + key_at(message.magic().cast_unsigned()) as u64;
     for _key_and_value in 0..2 {
         let Ok(size) = <[u8; 4]>::try_from(&*blocks.peek(at, 4)?) else { return Ok(false) };
         let size = i32::from_be_bytes(size);
@@ -236,12 +232,15 @@ fn as_written(blocks: &mut Blocks, header: &[u8], candidate: &Candidate) -> io::
     Ok(at == candidate.end)
 }
 
-/// Batches end to end, offsets rising.
+/// Batches or islands of them, as far as they weigh in: where they are, and their offsets.
+#[derive(Clone, Copy)]
 struct Island {
     start: u64,
     end: u64,
     first: i64,
     last: i64,
+    /// Bytes of its batches.
+    bytes: u64,
 }
 
 /// Of the batches found, in file order, the first that belongs to the log; offsets that are not
@@ -250,53 +249,64 @@ pub(super) fn choose(found: &[Candidate], possible: &RangeInclusive<i64>) -> Opt
     let mut islands: Vec<Island> = Vec::new();
     let mut rest = found;
     while let [first, ..] = rest {
-        // What a length in front spans is a value: batches that were sent as data.
         let links = rest.windows(2).take_while(|pair| pair[0].end == pair[1].start).count();
+        let (joined, after) = rest.split_at(links + 1);
+        rest = after;
+        // What a length in front spans is a value: batches that were sent as data.
         let in_value = first
             .lengths_before()
-            .filter_map(|length| rest[..=links].iter().position(|c| c.end - first.start == length))
+            .filter_map(|length| joined.iter().position(|batch| batch.end - first.start == length))
             .max();
-        let (joined, behind) = rest.split_at(links + 1);
+        let fits = |batch: &&Candidate| batch.first >= *possible.start() && batch.last <= *possible.end();
         let real = &joined[in_value.map_or(0, |last| last + 1)..];
-        rest = behind;
-        for batch in real.iter().filter(|b| b.first >= *possible.start() && b.last <= *possible.end()) {
-            match islands.last_mut() {
-                Some(island) if island.end == batch.start && island.last < batch.first => {
-                    (island.end, island.last) = (batch.end, batch.last);
-                }
-                _ => islands.push(Island {
-                    start: batch.start,
-                    end: batch.end,
-                    first: batch.first,
-                    last: batch.last,
-                }),
-            }
-        }
+        let batches: Vec<Island> = real.iter().filter(fits).map(Island::of).collect();
+        // One batch whose offset was damaged does not split the others.
+        islands.extend(heaviest_chain(&batches).into_iter().reduce(|all, batch| Island {
+            end: batch.end,
+            last: batch.last,
+            bytes: all.bytes + batch.bytes,
+            ..all
+        }));
     }
-    heaviest_chain(&islands)
+    heaviest_chain(&islands).first().map(|island| island.start)
 }
 
-/// Islands that contradict each other's offsets cannot all be the log's: those that together have
-/// most bytes are. Gives the start of the first of them.
-fn heaviest_chain(islands: &[Island]) -> Option<u64> {
-    // By the last offset of a chain: its bytes, and where it starts; bytes rise with the offset.
-    let mut chains: BTreeMap<i64, (u64, u64)> = BTreeMap::new();
-    for island in islands {
-        let before = chains.range(..island.first).next_back().map(|(_, &chain)| chain);
-        let (bytes, start) = before.unwrap_or((0, island.start));
-        let bytes = bytes + (island.end - island.start);
+impl Island {
+    fn of(batch: &Candidate) -> Self {
+        let Candidate { start, end, first, last, .. } = *batch;
+        Self { start, end, first, last, bytes: end - start }
+    }
+}
+
+/// What contradicts each other's offsets cannot all be the log's: the islands, of these in file order, that
+/// together have most bytes and whose offsets rise.
+fn heaviest_chain(islands: &[Island]) -> Vec<Island> {
+    // By the last offset of a chain: its bytes, and its last island; bytes rise with the offset.
+    let mut chains: BTreeMap<i64, (u64, usize)> = BTreeMap::new();
+    let mut before: Vec<Option<usize>> = Vec::with_capacity(islands.len());
+    for (index, island) in islands.iter().enumerate() {
+        let chain = chains.range(..island.first).next_back().map(|(_, &chain)| chain);
+        before.push(chain.map(|(_, last)| last));
+        let bytes = chain.map_or(0, |(bytes, _)| bytes) + island.bytes;
         let beaten = chains.range(..=island.last).next_back().is_some_and(|(_, chain)| chain.0 >= bytes);
         if !beaten {
             let worse: Vec<i64> = chains
                 .range(island.last..)
-                .take_while(|(_, c)| c.0 <= bytes)
+                .take_while(|(_, chain)| chain.0 <= bytes)
                 .map(|(&last, _)| last)
                 .collect();
             for last in worse {
                 chains.remove(&last);
             }
-            chains.insert(island.last, (bytes, start));
+            chains.insert(island.last, (bytes, index));
         }
     }
-    chains.into_values().next_back().map(|(_, start)| start)
+    let mut at = chains.into_values().next_back().map(|(_, last)| last);
+    let mut chain = Vec::new();
+    while let Some(index) = at {
+        chain.push(islands[index]);
+        at = before[index];
+    }
+    chain.reverse();
+    chain
 }

@@ -121,7 +121,7 @@ impl SegmentReader {
                 max_batch_size: crate::DEFAULT_MAX_DECOMPRESSED_BYTES,
             },
             check_crcs: true,
-            salvage: Salvage::new(range.start),
+            salvage: Salvage::new(range.start, range.end.min(size)),
         })
     }
 

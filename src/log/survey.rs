@@ -159,7 +159,7 @@ pub(super) fn survey_and_tell(segment: &Segment, teller: Option<&mut Teller>) ->
             max_offset: if segment.is_checkpoint { i64::MAX } else { base.saturating_add(i32::MAX.into()) },
             max_batch_size: crate::DEFAULT_MAX_DECOMPRESSED_BYTES,
         },
-        salvage: Salvage::new(0),
+        salvage: Salvage::new(0, segment.size),
         judged: 0,
         transactions: Transactions::default(),
         decompressor: Decompressor::new(),
