@@ -96,12 +96,12 @@ impl Walk<'_> {
 
     fn record(&mut self) -> std::result::Result<(), Stop> {
         let length = self.number(varint::read_i32)?;
-        if length <= 0 {
+        let outside = self.end;
+        let end = self.at + u64::from(length.unsigned_abs());
+        if length <= 0 || end > outside {
             return Err(Stop::Contradiction);
         }
-        let outside = self.end;
-        let end = self.at + length.unsigned_abs() as u64;
-        self.end = end.min(outside);
+        self.end = end;
         let _attributes = self.skip(1)?;
         let _timestamp_delta = self.number(varint::read_i64)?;
         let _offset_delta = self.number(varint::read_i32)?;

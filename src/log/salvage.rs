@@ -23,7 +23,7 @@ use memchr::memmem;
 use super::blocks::Blocks;
 use super::evidence::{Evidence, OwnChecksum, REACH};
 use super::extent::{Extent, extent};
-use super::salvage_scan::{Candidate, Scan, choose};
+use super::salvage_scan::{Candidate, Scan, as_written, choose};
 use crate::Compression;
 use crate::batches::{Batch, Frame, HEADER_SIZE_UP_TO_MAGIC, LOG_OVERHEAD};
 use crate::bytes::cursor::be;
@@ -42,6 +42,7 @@ const MOST_RECORDS_A_BYTE: i64 = 8 << 10;
 const LARGE: usize = 64 << 10;
 /// What of a header tells a batch from any other: offset, length, magic and checksum.
 const NAME: usize = 21;
+const MAGIC: usize = HEADER_SIZE_UP_TO_MAGIC - 1;
 
 /// What a bad batch's own sizes say.
 enum Sizes {
@@ -192,11 +193,12 @@ impl Salvage {
             for hit in finder.find_iter(&window) {
                 let position = at + hit as u64;
                 let next = blocks.peek(position, RECORD_BATCH_OVERHEAD)?;
-                // Between the two there may be another leader epoch, which no checksum covers.
-                let epoch = if name[NAME - 5] == 2 { LOG_OVERHEAD..NAME - 5 } else { 0..0 };
-                let is_same = next.len() >= NAME
-                    && (0..NAME).all(|index| epoch.contains(&index) || next[index] == name[index]);
-                if is_same
+                // Between the two there may be another leader epoch, which no checksum covers. The first may
+                // have broken off inside its header.
+                let epoch = if next.get(MAGIC) == Some(&2) { LOG_OVERHEAD..MAGIC } else { 0..0 };
+                let torn = (position - damage).min(NAME as u64) as usize;
+                let is_same = |index| epoch.contains(&index) || next.get(index) == Some(&name[index]);
+                if (0..torn).all(is_same)
                     && self.evidence.is_sound(blocks, &next, position, limits.max_batch_size, damage)?
                 {
                     return Ok(Some(position));
@@ -222,24 +224,24 @@ impl Salvage {
         let Some(length) = declared_length(header).filter(|_| left > 0) else { return Ok(Sizes::Unknown) };
         let declared_end = damage + length;
         let fits_the_file = declared_end <= blocks.size();
+        let claims = claims_its_offsets(header, blocks.size() - damage, limits);
         if fits_the_file
             && length <= LARGE as u64
             && self.evidence.is_a_bit_off(blocks, header, damage, declared_end)?
         {
             return Ok(Sizes::End(declared_end));
         }
-        let most = left.min(limits.max_batch_size as u64);
+        let most = left.min(if fits_the_file { limits.max_batch_size as u64 } else { length });
         let (extent, walked) = extent(blocks, damage, header, most)?;
         self.evidence.spend(walked);
         Ok(match extent {
             Extent::Ends(end) if end == declared_end => Sizes::End(end),
             Extent::Ends(end) if self.begins_at(blocks, damage, header, end, limits)? => Sizes::End(end),
-            Extent::Torn if !fits_the_file => Sizes::Torn,
-            Extent::Unknown
-                if !fits_the_file && claims_its_offsets(header, blocks.size() - damage, limits) =>
-            {
-                Sizes::Claimed
+            _ if fits_the_file || !(limits.expected..=limits.max_offset).contains(&be!(header, 0, i64)) => {
+                Sizes::Unknown
             }
+            Extent::Torn if claims || as_written(blocks, header, damage, declared_end)? => Sizes::Torn,
+            Extent::Unknown if claims && as_written(blocks, header, damage, declared_end)? => Sizes::Claimed,
             _ => Sizes::Unknown,
         })
     }
@@ -327,25 +329,20 @@ impl Salvage {
             }
             let Ok(batch) = Batch::from_header(&next, at) else { return Ok(refused) };
             let (first, last) = (batch.stored_offset(), batch.last_offset());
-            let misfit =
-                self.misfit(blocks, &Limits { expected, ..*limits }, (first, last), at + size as u64)?;
-            let sound = (sound_at.is_none() || misfit.is_some())
-                && self.evidence.is_sound(blocks, &next, at, limits.max_batch_size, damage)?;
-            if sound && sound_at.is_none() {
+            let fits = first >= expected && last >= first && last <= limits.max_offset;
+            if sound_at.is_none()
+                && self.evidence.is_sound(blocks, &next, at, limits.max_batch_size, damage)?
+            {
                 sound_at = Some(at);
             }
-            if misfit.is_some() && refused.is_none() {
+            if !fits && refused.is_none() {
                 let refuses = first < limits.expected || last < first || last > limits.max_offset;
-                if at == end && sound && refuses {
-                    refused = Some(end);
-                } else if at == end || !sound {
+                if sound_at.is_none() || !refuses || at != end {
                     return Ok(None);
                 }
-                // Later on, a sound batch whose offset was damaged says nothing of its neighbours.
+                refused = Some(end);
             }
-            if misfit.is_none() || refused.is_some() {
-                expected = last.saturating_add(1);
-            }
+            expected = last.saturating_add(1);
             if let Some(sound) = sound_at
                 && (proof.is_none() || at - damage >= reach)
             {
@@ -483,7 +480,7 @@ fn first_offset_after(header: &[u8], rest: u64, limits: &Limits) -> i64 {
 /// Whether a header says what the log expects and does not contradict itself: then its offsets are its own,
 /// unless its length or the `rest` of the file cannot hold as many records.
 fn claims_its_offsets(header: &[u8], rest: u64, limits: &Limits) -> bool {
-    let Ok(batch) = Batch::from_header(header, 0) else { return false };
+    let (Ok(_), Ok(batch)) = (Frame::read(header), Batch::from_header(header, 0)) else { return false };
     if batch.stored_offset() != limits.expected || batch.last_offset() > limits.max_offset {
         return false;
     }

@@ -14,7 +14,7 @@ use super::blocks::Blocks;
 use super::evidence::{Evidence, OwnChecksum};
 use super::extent::key_at;
 use super::salvage::Limits;
-use crate::batches::{Batch, HEADER_SIZE_UP_TO_MAGIC};
+use crate::batches::{Batch, Frame, HEADER_SIZE_UP_TO_MAGIC};
 use crate::bytes::cursor::be;
 use crate::bytes::range_checksum::{Algorithm, RangeChecksum};
 use crate::legacy::{LOG_OVERHEAD, RECORD_OVERHEAD_V0};
@@ -183,7 +183,7 @@ impl Scan {
             let sound = ranges.of(start + own.start as usize, start + size) == own.stored;
             return Ok(sound.then_some(size));
         }
-        if !as_written(blocks, &window[start..], candidate)? {
+        if !as_written(blocks, &window[start..], candidate.start, candidate.end)? {
             return Ok(None);
         }
         let covered = candidate.start + own.start..candidate.end;
@@ -204,12 +204,15 @@ fn lengths_fit(message: &[u8], size: usize) -> bool {
     at <= size
 }
 
-/// Whether a header, and the lengths inside a legacy message, are as every writer leaves them. Kafka reads more
-/// than that, so only what claims to end beyond the window is asked: by chance many bytes do, and
-/// each would cost a checksum over the file.
-fn as_written(blocks: &mut Blocks, header: &[u8], candidate: &Candidate) -> io::Result<bool> {
+/// Whether the header of a batch from `start` to `end`, and the lengths inside a legacy message, are as every
+/// writer leaves them. Kafka reads more than that, so only what claims to end beyond the window, or the file,
+/// is asked: by chance many bytes do, and each would cost a checksum over the file.
+pub(super) fn as_written(blocks: &mut Blocks, header: &[u8], start: u64, end: u64) -> io::Result<bool> {
     const KNOWN_ATTRIBUTES: i16 = 0x7f;
-    let message = match Batch::from_header(header, candidate.start) {
+    if Frame::read(header).is_err() {
+        return Ok(false);
+    }
+    let message = match Batch::from_header(header, start) {
         Ok(Batch::V2(batch)) => {
             return Ok(batch.attributes() & !KNOWN_ATTRIBUTES == 0
                 && batch.producer_id() >= -1
@@ -220,7 +223,7 @@ fn as_written(blocks: &mut Blocks, header: &[u8], candidate: &Candidate) -> io::
         Ok(Batch::Legacy(message)) => message,
         Err(_) => return Ok(false),
     };
-    let mut at = candidate.start + key_at(message.magic().cast_unsigned()) as u64;
+    let mut at = start + key_at(message.magic().cast_unsigned()) as u64;
     for _key_and_value in 0..2 {
         let Ok(size) = <[u8; 4]>::try_from(&*blocks.peek(at, 4)?) else { return Ok(false) };
         let size = i32::from_be_bytes(size);
@@ -229,7 +232,7 @@ fn as_written(blocks: &mut Blocks, header: &[u8], candidate: &Candidate) -> io::
         }
         at += 4 + u64::from(size.max(0).cast_unsigned());
     }
-    Ok(at == candidate.end)
+    Ok(at == end)
 }
 
 /// Batches or islands of them, as far as they weigh in: where they are, and their offsets.
