@@ -183,8 +183,8 @@ impl Salvage {
         let Some((name, length)) = header.first_chunk::<NAME>().zip(declared_length(header)) else {
             return Ok(None);
         };
-        // It was torn before its end, so the second begins before that.
-        let reach = self.evidence.reach(damage).min(length);
+        // It was torn before its end, so the second begins before that; or a page stands twice.
+        let reach = self.evidence.reach(damage).min(length.max(LARGE as u64));
         let finder = memmem::Finder::new(&name[..LOG_OVERHEAD]);
         let (mut at, end) = (damage + 1, damage + reach);
         while at < end {
@@ -231,12 +231,14 @@ impl Salvage {
         {
             return Ok(Sizes::End(declared_end));
         }
+        if let Some(end) = self.by_another_length(blocks, damage, header, length)? {
+            return Ok(Sizes::End(end));
+        }
         let most = left.min(if fits_the_file { limits.max_batch_size as u64 } else { length });
         let (extent, walked) = extent(blocks, damage, header, most)?;
         self.evidence.spend(walked);
         Ok(match extent {
-            Extent::Ends(end) if end == declared_end => Sizes::End(end),
-            Extent::Ends(end) if self.begins_at(blocks, damage, header, end, limits)? => Sizes::End(end),
+            Extent::Ends(end) if self.ends_at(blocks, damage, header, end, limits)? => Sizes::End(end),
             _ if fits_the_file || !(limits.expected..=limits.max_offset).contains(&be!(header, 0, i64)) => {
                 Sizes::Unknown
             }
@@ -246,9 +248,32 @@ impl Salvage {
         })
     }
 
-    /// Whether the batch at `damage` ends at `end`: by its own checksum, or since a sound batch that fits
-    /// begins there.
-    fn begins_at(
+    /// Where the batch ends if one bit of its `length` was flipped: its checksum, which covers all else, tells.
+    fn by_another_length(
+        &mut self,
+        blocks: &mut Blocks,
+        damage: u64,
+        header: &[u8],
+        length: u64,
+    ) -> io::Result<Option<u64>> {
+        let Some(mut own) = OwnChecksum::read(header) else { return Ok(None) };
+        let most = self.evidence.reach(damage).min(BLOCK as u64).min(blocks.size() - damage);
+        let flipped = |bit: u32| LOG_OVERHEAD as u64 + ((length - LOG_OVERHEAD as u64) ^ (1 << bit));
+        let mut lengths: Vec<u64> = (0..31).map(flipped).filter(|&length| length <= most).collect();
+        lengths.sort_unstable();
+        for length in lengths {
+            let looked_at = own.extend(blocks, damage, damage + length)?;
+            self.evidence.spend(looked_at);
+            if own.covered == length && own.holds() {
+                return Ok(Some(damage + length));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the batch at `damage`, whose sizes say that it ends at `end`, does: by its own checksum, since the
+    /// file ends there, or since the next batch begins there, if only by its offset.
+    fn ends_at(
         &mut self,
         blocks: &mut Blocks,
         damage: u64,
@@ -256,17 +281,26 @@ impl Salvage {
         end: u64,
         limits: &Limits,
     ) -> io::Result<bool> {
+        if zeros_from(blocks, end)? == blocks.size() - end {
+            return Ok(true);
+        }
         if let Some(own) = OwnChecksum::read(header) {
             let computed = self.evidence.checksum(blocks, own.algorithm, damage + own.start..end, damage)?;
             if computed == Some(own.stored) {
                 return Ok(true);
             }
         }
-        let expected = first_offset_after(header, blocks.size() - damage, limits);
+        let rest = blocks.size() - damage;
+        let expected = first_offset_after(header, rest, limits);
         let next = blocks.peek(end, RECORD_BATCH_OVERHEAD)?;
-        Ok(next.len() >= HEADER_SIZE_UP_TO_MAGIC
-            && (expected..=limits.max_offset).contains(&be!(&next, 0, i64))
-            && self.evidence.is_sound(blocks, &next, end, limits.max_batch_size, damage)?)
+        if next.len() < HEADER_SIZE_UP_TO_MAGIC {
+            return Ok(false);
+        }
+        let found = be!(&next, 0, i64);
+        let goes_on = found == expected && claims_its_offsets(header, rest, limits);
+        Ok(goes_on
+            || ((expected..=limits.max_offset).contains(&found)
+                && self.evidence.is_sound(blocks, &next, end, limits.max_batch_size, damage)?))
     }
 
     /// Follows headers from the declared end on. None if they lead nowhere.

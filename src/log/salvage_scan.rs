@@ -20,6 +20,9 @@ use crate::bytes::range_checksum::{Algorithm, RangeChecksum};
 use crate::legacy::{LOG_OVERHEAD, RECORD_OVERHEAD_V0};
 use crate::record::RECORD_BATCH_OVERHEAD;
 
+/// A magic 0 message without key and value.
+const SMALLEST_BATCH: u64 = (LOG_OVERHEAD + RECORD_OVERHEAD_V0) as u64;
+
 /// A batch whose CRC holds; its offsets may have no place in the log.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
@@ -235,14 +238,14 @@ pub(super) fn as_written(blocks: &mut Blocks, header: &[u8], start: u64, end: u6
     Ok(at == end)
 }
 
-/// Batches or islands of them, as far as they weigh in: where they are, and their offsets.
+/// Batches end to end, offsets rising.
 #[derive(Clone, Copy)]
 struct Island {
     start: u64,
     end: u64,
     first: i64,
     last: i64,
-    /// Bytes of its batches.
+    /// Bytes of its batches: those whose offset was damaged do not count.
     bytes: u64,
 }
 
@@ -260,37 +263,50 @@ pub(super) fn choose(found: &[Candidate], possible: &RangeInclusive<i64>) -> Opt
             .lengths_before()
             .filter_map(|length| joined.iter().position(|batch| batch.end - first.start == length))
             .max();
+        let end = joined[links].end;
+        if after.first().is_some_and(|next| next.start - end < SMALLEST_BATCH) {
+            // No batch of the log has room between the two, so these are in its value.
+            continue;
+        }
         let fits = |batch: &&Candidate| batch.first >= *possible.start() && batch.last <= *possible.end();
-        let real = &joined[in_value.map_or(0, |last| last + 1)..];
-        let batches: Vec<Island> = real.iter().filter(fits).map(Island::of).collect();
-        // One batch whose offset was damaged does not split the others.
-        islands.extend(heaviest_chain(&batches).into_iter().reduce(|all, batch| Island {
-            end: batch.end,
-            last: batch.last,
-            bytes: all.bytes + batch.bytes,
-            ..all
-        }));
+        let real: Vec<&Candidate> =
+            joined[in_value.map_or(0, |last| last + 1)..].iter().filter(fits).collect();
+        let first_island = islands.len();
+        for (index, batch) in real.iter().enumerate() {
+            let before = islands[first_island..].last_mut();
+            let next = real.get(index + 1);
+            // One batch whose offset was damaged does not split its neighbours.
+            let is_outlier = before.as_ref().zip(next).is_some_and(|(before, next)| {
+                before.last < next.first && (batch.first <= before.last || batch.last >= next.first)
+            });
+            match before {
+                Some(island) if is_outlier => island.end = batch.end,
+                Some(island) if island.end == batch.start && island.last < batch.first => {
+                    (island.end, island.last) = (batch.end, batch.last);
+                    island.bytes += batch.end - batch.start;
+                }
+                _ => islands.push(Island {
+                    start: batch.start,
+                    end: batch.end,
+                    first: batch.first,
+                    last: batch.last,
+                    bytes: batch.end - batch.start,
+                }),
+            }
+        }
     }
-    heaviest_chain(&islands).first().map(|island| island.start)
+    heaviest_chain(&islands)
 }
 
-impl Island {
-    fn of(batch: &Candidate) -> Self {
-        let Candidate { start, end, first, last, .. } = *batch;
-        Self { start, end, first, last, bytes: end - start }
-    }
-}
-
-/// What contradicts each other's offsets cannot all be the log's: the islands, of these in file order, that
-/// together have most bytes and whose offsets rise.
-fn heaviest_chain(islands: &[Island]) -> Vec<Island> {
-    // By the last offset of a chain: its bytes, and its last island; bytes rise with the offset.
-    let mut chains: BTreeMap<i64, (u64, usize)> = BTreeMap::new();
-    let mut before: Vec<Option<usize>> = Vec::with_capacity(islands.len());
-    for (index, island) in islands.iter().enumerate() {
-        let chain = chains.range(..island.first).next_back().map(|(_, &chain)| chain);
-        before.push(chain.map(|(_, last)| last));
-        let bytes = chain.map_or(0, |(bytes, _)| bytes) + island.bytes;
+/// Islands that contradict each other's offsets cannot all be the log's: those that together have
+/// most bytes are. Gives the start of the first of them.
+fn heaviest_chain(islands: &[Island]) -> Option<u64> {
+    // By the last offset of a chain: its bytes, and where it starts; bytes rise with the offset.
+    let mut chains: BTreeMap<i64, (u64, u64)> = BTreeMap::new();
+    for island in islands {
+        let before = chains.range(..island.first).next_back().map(|(_, &chain)| chain);
+        let (bytes, start) = before.unwrap_or((0, island.start));
+        let bytes = bytes + island.bytes;
         let beaten = chains.range(..=island.last).next_back().is_some_and(|(_, chain)| chain.0 >= bytes);
         if !beaten {
             let worse: Vec<i64> = chains
@@ -301,15 +317,8 @@ fn heaviest_chain(islands: &[Island]) -> Vec<Island> {
             for last in worse {
                 chains.remove(&last);
             }
-            chains.insert(island.last, (bytes, index));
+            chains.insert(island.last, (bytes, start));
         }
     }
-    let mut at = chains.into_values().next_back().map(|(_, last)| last);
-    let mut chain = Vec::new();
-    while let Some(index) = at {
-        chain.push(islands[index]);
-        at = before[index];
-    }
-    chain.reverse();
-    chain
+    chains.into_values().next_back().map(|(_, start)| start)
 }
