@@ -40,9 +40,6 @@ const MOST_RECORDS_A_BYTE: i64 = 8 << 10;
 /// A batch this large is not loaded for its CRC alone once damage has come often. Nor does a flipped bit alone
 /// explain it: among so many bits one fits any damage once in 4,000 times.
 const LARGE: usize = 64 << 10;
-/// What of a header tells a batch from any other: offset, length, magic and checksum.
-const NAME: usize = 21;
-const MAGIC: usize = HEADER_SIZE_UP_TO_MAGIC - 1;
 
 /// What a bad batch's own sizes say.
 enum Sizes {
@@ -172,7 +169,8 @@ impl Salvage {
         self.by_scan(blocks, damage, &header, torn, limits)
     }
 
-    /// Where the batch at `damage` begins a second time, whole: the first append broke off.
+    /// Where the batch at `damage` begins a second time, whole: the first append broke off, or a page is there
+    /// twice.
     fn appended_again(
         &mut self,
         blocks: &mut Blocks,
@@ -180,34 +178,27 @@ impl Salvage {
         header: &[u8],
         limits: &Limits,
     ) -> io::Result<Option<u64>> {
-        let Some((name, length)) = header.first_chunk::<NAME>().zip(declared_length(header)) else {
+        // No batch in its own value is as long as it is.
+        let (Some(name), Some(length)) = (header.first_chunk::<LOG_OVERHEAD>(), declared_length(header))
+        else {
             return Ok(None);
         };
-        // It was torn before its end, so the second begins before that; or a page stands twice.
-        let reach = self.evidence.reach(damage).min(length.max(LARGE as u64));
-        let finder = memmem::Finder::new(&name[..LOG_OVERHEAD]);
-        let (mut at, end) = (damage + 1, damage + reach);
+        let finder = memmem::Finder::new(name);
+        let (mut at, end) = (damage + 1, damage + self.evidence.reach(damage).min(length.max(LARGE as u64)));
         while at < end {
-            let window = blocks.peek(at, (end - at).min(LARGE as u64) as usize + NAME)?;
+            let window = blocks.peek(at, (end - at).min(LARGE as u64) as usize + LOG_OVERHEAD)?;
             self.evidence.spend(window.len() as u64 / 16);
             for hit in finder.find_iter(&window) {
                 let position = at + hit as u64;
                 let next = blocks.peek(position, RECORD_BATCH_OVERHEAD)?;
-                // Between the two there may be another leader epoch, which no checksum covers. The first may
-                // have broken off inside its header.
-                let epoch = if next.get(MAGIC) == Some(&2) { LOG_OVERHEAD..MAGIC } else { 0..0 };
-                let torn = (position - damage).min(NAME as u64) as usize;
-                let is_same = |index| epoch.contains(&index) || next.get(index) == Some(&name[index]);
-                if (0..torn).all(is_same)
-                    && self.evidence.is_sound(blocks, &next, position, limits.max_batch_size, damage)?
-                {
+                if self.evidence.is_sound(blocks, &next, position, limits.max_batch_size, damage)? {
                     return Ok(Some(position));
                 }
             }
-            if window.len() <= NAME {
+            if window.len() <= LOG_OVERHEAD {
                 break;
             }
-            at += (window.len() - NAME) as u64 + 1;
+            at += (window.len() - LOG_OVERHEAD) as u64 + 1;
         }
         Ok(None)
     }
@@ -239,6 +230,11 @@ impl Salvage {
         self.evidence.spend(walked);
         Ok(match extent {
             Extent::Ends(end) if self.ends_at(blocks, damage, header, end, limits)? => Sizes::End(end),
+            Extent::Ends(end)
+                if end == declared_end && !self.is_straddled(blocks, damage, header, end, limits)? =>
+            {
+                Sizes::End(end)
+            }
             _ if fits_the_file || !(limits.expected..=limits.max_offset).contains(&be!(header, 0, i64)) => {
                 Sizes::Unknown
             }
@@ -301,6 +297,31 @@ impl Salvage {
         Ok(goes_on
             || ((expected..=limits.max_offset).contains(&found)
                 && self.evidence.is_sound(blocks, &next, end, limits.max_batch_size, damage)?))
+    }
+
+    /// Whether a sound batch begins before the `end` of the batch at `damage`, and ends after it: then bytes are
+    /// missing in between.
+    fn is_straddled(
+        &mut self,
+        blocks: &mut Blocks,
+        damage: u64,
+        header: &[u8],
+        end: u64,
+        limits: &Limits,
+    ) -> io::Result<bool> {
+        let mut scan = Scan::new(damage, header, limits);
+        let mut at = end.saturating_sub(self.evidence.reach(damage)).max(damage + 1);
+        while at < end {
+            let starts = (end - at).min(LARGE as u64) as usize;
+            let window = blocks.at(at, starts + LARGE)?;
+            if window.len() < starts {
+                break;
+            }
+            self.evidence.spend(starts as u64);
+            scan.window(&mut self.evidence, blocks, &window, at, starts)?;
+            at += starts as u64;
+        }
+        Ok(scan.found.iter().any(|batch| batch.end > end && batch.first >= limits.expected))
     }
 
     /// Follows headers from the declared end on. None if they lead nowhere.

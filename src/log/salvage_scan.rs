@@ -27,7 +27,7 @@ const SMALLEST_BATCH: u64 = (LOG_OVERHEAD + RECORD_OVERHEAD_V0) as u64;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     pub(super) start: u64,
-    end: u64,
+    pub(super) end: u64,
     pub(super) first: i64,
     last: i64,
     /// The bytes right before it.
