@@ -132,6 +132,8 @@ pub enum ErrorKind {
     Garbage,
     /// Zeros between batches (a preallocated file whose tail was written over).
     Zeros,
+    /// The file ends inside a batch: that is how an unfinished log ends, but nothing may follow it.
+    PartialBatch,
     /// The file is shorter than when it was listed.
     FileTruncated,
     /// The file that was listed is gone.
@@ -168,6 +170,7 @@ impl ErrorKind {
             Self::OffsetOutOfOrder { .. } => "offset_out_of_order",
             Self::Garbage => "garbage",
             Self::Zeros => "zeros",
+            Self::PartialBatch => "partial_batch",
             Self::FileTruncated => "file_truncated",
             Self::FileMissing => "file_missing",
             Self::InvalidSidecar(_) => "invalid_sidecar",
@@ -223,6 +226,7 @@ impl fmt::Display for ErrorKind {
             }
             Self::Garbage => write!(f, "these bytes are not the start of a batch"),
             Self::Zeros => write!(f, "zeros where a batch should begin"),
+            Self::PartialBatch => write!(f, "the file ends inside a batch"),
             Self::FileTruncated => write!(f, "the file became shorter while it was read"),
             Self::FileMissing => write!(f, "the file was deleted after it was listed"),
         }

@@ -193,7 +193,6 @@ impl ChunkDecoder {
                 decoded.control_type = kind.map(ControlType::name);
             }
         })?;
-        counts.check_wrapper(batch)?;
         Ok(counts)
     }
 }

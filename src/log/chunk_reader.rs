@@ -8,8 +8,10 @@ use std::path::Path;
 use super::accounting::{ByteRange, ChunkResult};
 use super::partition_log::OnError;
 use super::plan::{Chunk, Problem};
-use super::segment_reader::{Piece, SegmentBatch, SegmentReader};
+use super::segment_reader::{Piece, SegmentBatch, SegmentReader, TailKind};
+use super::wrapper::{check_offset, inner_offsets};
 use super::{LogError, LogResult};
+use crate::Decompressor;
 use crate::batches::Batch;
 use crate::error::{Error, ErrorKind, Result};
 use crate::state::AbortedRange;
@@ -38,23 +40,6 @@ pub struct BatchCounts {
     pub last_offset: Option<i64>,
 }
 
-impl BatchCounts {
-    /// Checks a magic 0 wrapper's own offset, which lies outside its CRC, by those inside, which are
-    /// absolute: a broker writes that of the last message.
-    ///
-    /// # Errors
-    /// [`ErrorKind::OffsetOutOfOrder`].
-    pub fn check_wrapper(&self, batch: &Batch<'_>) -> Result<()> {
-        match self.last_offset {
-            Some(last) if batch.magic() == 0 && batch.last_offset() != last => {
-                let kind = ErrorKind::OffsetOutOfOrder { found: batch.last_offset(), expected: last };
-                Err(batch.place(kind.into()))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
 /// Reads one chunk: call [`next_batch`](Self::next_batch), then [`good`](Self::good) or
 /// [`bad`](Self::bad) for what it gave, until it gives none.
 #[derive(Debug)]
@@ -71,6 +56,8 @@ pub struct ChunkReader {
     first_error: Option<Error>,
     /// The chunk's aborted transactions, by producer, in offset order.
     aborted: HashMap<i64, Vec<AbortedRange>>,
+    /// For wrappers, whose offsets only their messages can tell.
+    decompressor: Decompressor,
 }
 
 impl ChunkReader {
@@ -106,6 +93,7 @@ impl ChunkReader {
             next_offset,
             first_error: None,
             aborted,
+            decompressor: Decompressor::with_limit(max_batch_size),
         })
     }
 
@@ -129,17 +117,26 @@ impl ChunkReader {
         while let Some(piece) = self.pieces.next().transpose()? {
             match piece {
                 Piece::Batch(batch) => {
+                    if let Err(error) = self.check_wrapper(&batch)? {
+                        self.bad(&batch, &error);
+                        continue;
+                    }
                     let disposition = batch.batch().map_or(Disposition::Rows, |view| self.disposition(&view));
                     return Ok(Some((batch, disposition)));
                 }
                 Piece::Quarantined { range, error } => self.quarantine(range.start, range.end, &error),
+                // Only the last segment may be unfinished.
+                Piece::Tail { range, kind } if self.chunk.next_offset.is_some() => {
+                    let kind = match kind {
+                        TailKind::Zeros => ErrorKind::Zeros,
+                        TailKind::PartialBatch => ErrorKind::PartialBatch,
+                    };
+                    self.quarantine(range.start, range.end, &Error::new(kind).at_position(range.start));
+                }
                 Piece::Tail { range, kind } => {
-                    if kind == super::TailKind::PartialBatch {
-                        let cut = Error::new(ErrorKind::NeedMoreBytes { needed: 1 }).at_position(range.start);
-                        let mut problem = Problem::of_range(&self.chunk, range.start, range.end, &cut);
-                        problem.kind = kind.name().into();
-                        problem.message = "the file ends inside a batch".into();
-                        self.problems.push(problem);
+                    if kind == TailKind::PartialBatch {
+                        let cut = Error::new(ErrorKind::PartialBatch).at_position(range.start);
+                        self.problems.push(Problem::of_range(&self.chunk, range.start, range.end, &cut));
                     }
                     let reason = kind.name().to_owned();
                     self.result.tail = Some(ByteRange { start: range.start, end: range.end, reason });
@@ -149,6 +146,27 @@ impl ChunkReader {
         let next_offset = self.chunk.next_offset;
         self.end_damage(next_offset);
         Ok(None)
+    }
+
+    /// Whether a wrapper's offset agrees with its messages' and with its neighbours'.
+    fn check_wrapper(&mut self, data: &SegmentBatch) -> io::Result<Result<()>> {
+        let Ok(batch) = data.batch() else { return Ok(Ok(())) };
+        let Some(inner) = inner_offsets(&batch, &mut self.decompressor) else { return Ok(Ok(())) };
+        if let Err(error) = check_offset(&batch, inner, self.next_offset) {
+            return Ok(Err(error));
+        }
+        // After a gap the next wrapper shows whether this one's offset is too high.
+        if batch.magic() == 1
+            && inner.0 > self.next_offset
+            && let Some(next) = self.pieces.peek_batch(data.position() + data.data().len() as u64)?
+            && let Ok(next) = next.batch()
+            && let Some((first, _)) = inner_offsets(&next, &mut self.decompressor)
+            && (self.next_offset..=inner.1).contains(&first)
+        {
+            let kind = ErrorKind::OffsetOutOfOrder { found: inner.1, expected: self.next_offset };
+            return Ok(Err(batch.place(kind.into())));
+        }
+        Ok(Ok(()))
     }
 
     /// As `CompletedFetch` decides it: only transactional batches of the producer are skipped.

@@ -38,6 +38,7 @@ mod survey;
 mod time_index;
 mod transaction_index;
 mod trim;
+mod wrapper;
 
 pub use accounting::{ByteRange, ChunkResult, PartitionReconciliation, SegmentReconciliation, reconcile};
 pub use chunk_reader::{BatchCounts, ChunkReader, Disposition};

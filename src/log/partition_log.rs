@@ -11,7 +11,7 @@ use super::segment_reader::SegmentBatch;
 use super::survey::survey_segment;
 use super::{LogError, LogResult};
 use crate::batches::Batch;
-use crate::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
+use crate::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
 
 /// What a damaged batch does to a reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -181,16 +181,6 @@ fn verify_chunk(chunk: &Chunk, decompressor: &mut Decompressor) -> LogResult<Chu
     Ok(reader.result().clone())
 }
 
-/// As [`BatchCounts::check_wrapper`], for those who do not decode: other damage is theirs to find.
-fn check_wrapper(batch: &Batch<'_>, decompressor: &mut Decompressor) -> Result<()> {
-    if batch.magic() != 0 || batch.compression() == Ok(Compression::None) {
-        return Ok(());
-    }
-    let Ok(records) = batch.records(decompressor) else { return Ok(()) };
-    let last_offset = records.map_while(Result::ok).last().map(|record| record.offset());
-    BatchCounts { last_offset, ..BatchCounts::default() }.check_wrapper(batch)
-}
-
 /// Walks all records of a batch: whether it is good, and how many are asked for.
 fn count(batch: &Batch<'_>, reader: &ChunkReader, decompressor: &mut Decompressor) -> Result<BatchCounts> {
     let mut counts = BatchCounts::default();
@@ -201,7 +191,6 @@ fn count(batch: &Batch<'_>, reader: &ChunkReader, decompressor: &mut Decompresso
         counts.last_offset = Some(offset);
         counts.outside += u64::from(!reader.in_range(offset));
     }
-    counts.check_wrapper(batch)?;
     Ok(counts)
 }
 
@@ -257,9 +246,10 @@ impl LogBatches {
         match &mut self.source {
             Source::Chunks(chunks) => Ok(chunks.next()),
             Source::Segments(segments) => {
-                for segment in segments.by_ref().take_while(|s| s.base_offset < self.end_offset) {
+                while let Some(segment) = segments.next().filter(|s| s.base_offset < self.end_offset) {
+                    let next_offset = segments.as_slice().first().map(|next| next.base_offset);
                     if let Some(chunk) = whole_segment(&segment, self.start_offset)? {
-                        return Ok(Some(chunk));
+                        return Ok(Some(Chunk { next_offset, ..chunk }));
                     }
                 }
                 Ok(None)
@@ -278,25 +268,16 @@ impl LogBatches {
             }
             let Some(reader) = &mut self.reader else { return Ok(None) };
             let next = reader.next_batch().map_err(|e| LogError::io(Path::new(&reader.chunk().path), e))?;
-            let mut is_out_of_order = false;
             if let Some((data, _)) = &next
                 && let Ok(batch) = data.batch()
             {
-                if let Err(error) = check_wrapper(&batch, &mut self.decompressor) {
-                    reader.bad(data, &error);
-                    is_out_of_order = true;
-                } else {
-                    // Only there a wrapper's first offset is worth its decompression.
-                    let behind_damage = reader.is_behind_damage();
-                    let first = behind_damage.then(|| batch.base_offset(&mut self.decompressor).ok());
-                    reader.pass(first.flatten(), batch.last_offset());
-                }
+                // Only there a wrapper's first offset is worth its decompression.
+                let behind_damage = reader.is_behind_damage();
+                let first = behind_damage.then(|| batch.base_offset(&mut self.decompressor).ok());
+                reader.pass(first.flatten(), batch.last_offset());
             }
             self.problems.extend(reader.take_problems());
             reader.check_damage(self.options.on_error)?;
-            if is_out_of_order {
-                continue;
-            }
             match next {
                 None => self.reader = None,
                 Some((data, disposition)) => {

@@ -166,6 +166,13 @@ pub struct Chunk {
     pub aborted: Vec<AbortedRange>,
 }
 
+/// The largest offset that a segment whose offsets begin at `base` can hold: Kafka's index counts them in 31
+/// bits. There is no offset after the largest number, so none can have that.
+pub(super) fn largest_offset(segment: &Segment, base: i64) -> i64 {
+    let most = if segment.is_checkpoint { i64::MAX } else { base.saturating_add(i32::MAX.into()) };
+    most.min(i64::MAX - 1)
+}
+
 impl Chunk {
     /// A byte range of a segment whose offsets begin at `base`, with no filter. A range that does
     /// not start the segment needs its own `expected_offset` only where it is known better.
@@ -179,7 +186,7 @@ impl Chunk {
             start: range.start,
             end: range.end,
             expected_offset: base,
-            max_offset: if segment.is_checkpoint { i64::MAX } else { base.saturating_add(i32::MAX.into()) },
+            max_offset: largest_offset(segment, base),
             next_offset: None,
             start_offset: None,
             end_offset: None,
@@ -306,16 +313,21 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
 const MISSING_SEGMENT: &str = "missing_segment";
 
 impl Plan {
-    /// Kafka names a segment by the offset behind the one before it.
+    /// Kafka names a segment by the offset after the last one before it. What is wrong with the end of a
+    /// segment, its reader finds.
     fn note_missing_segment(&mut self, before: &Survey, survey: &Survey) {
-        let Some(last) = before.last_offset.filter(|_| before.sound_end == before.segment.size) else {
-            return;
+        let (first, ends) = match before.last_offset {
+            Some(last) if before.sound_end == before.segment.size => {
+                (last.saturating_add(1), "ends before them")
+            }
+            None if before.segment.size == 0 => (before.segment.base_offset, "is empty"),
+            _ => return,
         };
-        let (first, segment) = (last.saturating_add(1), &survey.segment);
+        let segment = &survey.segment;
         if segment.base_offset > first && !segment.is_checkpoint {
             let last = segment.base_offset - 1;
             let message = format!(
-                "offsets {first}..={last} are in no file: {} ends before them, {} begins behind them",
+                "offsets {first}..={last} are in no file: {} {ends}, {} begins after them",
                 before.segment.file, segment.file
             );
             self.problems.push(Problem {

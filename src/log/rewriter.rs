@@ -178,7 +178,6 @@ impl Rewriter<'_> {
         let decoded = Decoded::of(batch, &mut self.decompressor)?;
         let Decoded { count, first_offset, last_offset, .. } = decoded;
         let mut counts = BatchCounts { announced: count.into(), outside: 0, first_offset, last_offset };
-        counts.check_wrapper(batch)?;
         if let Some(start) = start.filter(|&start| first_offset.is_some_and(|first| first < start)) {
             if batch.last_offset() >= start {
                 let found = batch.stored_offset();

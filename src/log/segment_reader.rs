@@ -150,6 +150,22 @@ impl SegmentReader {
         self.blocks.at(position, length)
     }
 
+    /// The batch at `position`, if a whole one whose CRC holds is there; the reader stays where it is.
+    pub(super) fn peek_batch(&mut self, position: u64) -> io::Result<Option<SegmentBatch>> {
+        let header = self.blocks.peek(position, HEADER_SIZE_UP_TO_MAGIC)?;
+        let size = match Frame::read(&header) {
+            Ok(Frame::Whole { size }) => size,
+            Ok(Frame::Cut { needed }) => header.len() + needed as usize,
+            Err(_) => return Ok(None),
+        };
+        if size > self.limits.max_batch_size || size as u64 > self.blocks.size().saturating_sub(position) {
+            return Ok(None);
+        }
+        let batch = SegmentBatch { data: self.blocks.peek(position, size)?, position };
+        let sound = batch.batch().is_ok_and(|view| view.verify().is_ok());
+        Ok(sound.then_some(batch))
+    }
+
     fn read(&mut self) -> io::Result<Piece> {
         let header = self.blocks.at(self.position, HEADER_SIZE_UP_TO_MAGIC)?;
         let rest = self.blocks.size() - self.position;

@@ -8,7 +8,7 @@ use std::path::Path;
 use ::bytes::Bytes;
 
 use super::blocks::Blocks;
-use super::plan::{DEFAULT_CHUNK_BYTES, Problem};
+use super::plan::{DEFAULT_CHUNK_BYTES, Problem, largest_offset};
 use super::salvage::{Limits, Salvage};
 use super::seek::{MAX_SIDECAR, read_sidecar, sidecar_path, sidecar_size};
 use super::story_segment::Teller;
@@ -156,7 +156,7 @@ pub(super) fn survey_and_tell(segment: &Segment, teller: Option<&mut Teller>) ->
         position: 0,
         limits: Limits {
             expected: i64::MIN,
-            max_offset: if segment.is_checkpoint { i64::MAX } else { base.saturating_add(i32::MAX.into()) },
+            max_offset: largest_offset(segment, base),
             max_batch_size: crate::DEFAULT_MAX_DECOMPRESSED_BYTES,
         },
         salvage: Salvage::new(0, segment.size),

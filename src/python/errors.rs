@@ -15,6 +15,7 @@ fn class_of(error: &Error) -> &'static str {
         | ErrorKind::Garbage
         | ErrorKind::Zeros
         | ErrorKind::OffsetOutOfOrder { .. }
+        | ErrorKind::PartialBatch
         | ErrorKind::FileTruncated
         | ErrorKind::FileMissing => "CorruptRecordError",
         ErrorKind::UnsupportedMagic(_) => "UnsupportedMagicError",

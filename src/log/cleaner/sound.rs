@@ -56,7 +56,6 @@ impl<'b, 'a> SoundBatch<'b, 'a> {
         let overlaps = first_offset.is_some_and(|first| first < next_offset);
         rises &= !overlaps;
         let mut counts = BatchCounts { announced: count.into(), outside: 0, first_offset, last_offset };
-        counts.check_wrapper(batch)?;
         let begins = match batch {
             Batch::V2(batch) => batch.base_offset(),
             Batch::Legacy(_) => first_offset.unwrap_or(batch.stored_offset()),
