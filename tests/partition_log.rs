@@ -302,7 +302,7 @@ fn damage_is_quarantined_with_its_place_and_the_rest_is_kept() {
     let (position, size) = (middle["position"].as_u64().unwrap(), middle["size"].as_u64().unwrap());
     let total: u64 = batches.iter().map(|b| b["count"].as_u64().unwrap()).sum();
 
-    let verify = |change: &dyn Fn(&mut Vec<u8>)| {
+    let verify_in = |name: &str, change: &dyn Fn(&mut Vec<u8>)| {
         copy_partition("v2_mixed_codecs", &dir);
         let mut bytes = fs::read(dir.join(name)).unwrap();
         change(&mut bytes);
@@ -311,6 +311,7 @@ fn damage_is_quarantined_with_its_place_and_the_rest_is_kept() {
         assert!(sums.balanced, "{sums:?}");
         sums
     };
+    let verify = |change: &dyn Fn(&mut Vec<u8>)| verify_in(name, change);
     // A flipped byte in a batch costs that batch, and nothing else.
     let sums = verify(&|bytes| bytes[position as usize + 70] ^= 1);
     let quarantined = &sums.segments[0].result.quarantined;
@@ -329,15 +330,22 @@ fn damage_is_quarantined_with_its_place_and_the_rest_is_kept() {
     let sums = verify(&|bytes| bytes[position as usize + 9] = 0x7f);
     assert_eq!(sums.segments[0].result.quarantined[0].reason, "invalid_size");
     assert_eq!(sums.tail_bytes, 0);
-    // Zeros and text behind the last batch.
+    // Zeros and text after the last batch; only the last segment may have a tail.
     for (tail, tail_bytes, quarantined_bytes) in [
         (vec![0; 10], 10, 0),
         (vec![0; 5000], 5000, 0),
         (b"hello worl".to_vec(), 0, 10),
         (vec![7; 300], 0, 300),
     ] {
-        let sums = verify(&|bytes| bytes.extend(&tail));
+        let sums = verify_in("00000000000000000235.log", &|bytes| bytes.extend(&tail));
         assert_eq!((sums.tail_bytes, sums.quarantined_bytes), (tail_bytes, quarantined_bytes), "{tail:?}");
+        assert_eq!(sums.rows, total);
+        let sums = verify(&|bytes| bytes.extend(&tail));
+        assert_eq!(
+            (sums.tail_bytes, sums.quarantined_bytes),
+            (0, tail_bytes + quarantined_bytes),
+            "{tail:?}"
+        );
         assert_eq!(sums.rows, total);
     }
     fs::remove_dir_all(dir.parent().unwrap()).unwrap();

@@ -595,8 +595,8 @@ class LogBatchesCore:
 class RescuerCore:
     """Iterates a segment's quarantined ranges: (position, data, kind, message, repair, suspects).
 
-    A repair is (batch, first byte changed, what was changed), a suspect (offset, timestamp, key,
-    value, headers).
+    A repair is (batch, first byte changed, what was changed, chance of another cause, whether it counts as
+    proven), a suspect (offset, timestamp, key, value, headers).
     """
 
     def __new__(cls, survey: str, *, max_decompressed_bytes: int = ...) -> Self: ...
@@ -608,7 +608,7 @@ class RescuerCore:
         bytes,
         str,
         str,
-        tuple[bytes, int, str] | None,
+        tuple[bytes, int, str, float, bool] | None,
         list[tuple[int, int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]],
     ]: ...
 

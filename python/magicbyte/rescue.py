@@ -36,6 +36,10 @@ class Repair:
     """First byte that differs, from the start of the batch."""
     change: str
     """What was changed, for people."""
+    chance: float
+    """How often damage of another kind would look like this repair, by its checksum alone: bits / 2^32."""
+    is_proven: bool
+    """Whether that is less than once in 8,000 times, as it is up to 64 KiB. Else it is a guess."""
 
 
 @dataclass(frozen=True, slots=True)

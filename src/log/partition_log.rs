@@ -246,7 +246,8 @@ impl LogBatches {
         match &mut self.source {
             Source::Chunks(chunks) => Ok(chunks.next()),
             Source::Segments(segments) => {
-                while let Some(segment) = segments.next().filter(|s| s.base_offset < self.end_offset) {
+                let end = self.end_offset;
+                while let Some(segment) = segments.next().filter(|s| s.base_offset < end || end == i64::MAX) {
                     let next_offset = segments.as_slice().first().map(|next| next.base_offset);
                     if let Some(chunk) = whole_segment(&segment, self.start_offset)? {
                         return Ok(Some(Chunk { next_offset, ..chunk }));

@@ -16,6 +16,8 @@ use crate::record::{RECORD_BATCH_OVERHEAD, Record};
 use crate::{Compression, Decompressor, Error, Result};
 
 const MAGIC: usize = 16;
+/// Of a batch of 64 KiB.
+const MOST_PROVEN_BITS: u64 = 8 << 16;
 
 /// A quarantined range and what can be saved of it.
 #[derive(Clone, Debug)]
@@ -41,6 +43,23 @@ pub struct Repair {
     pub at: usize,
     /// What was changed, for people.
     pub change: String,
+    /// How many bits could have been the flipped one; 1 where no bit had to be found.
+    pub candidates: u64,
+}
+
+impl Repair {
+    /// How often damage of any other kind would look like this repair: once in 2^32 for each bit that could have
+    /// been the flipped one. Records that decode make it rarer, by how much depends on what is in them.
+    #[must_use]
+    pub fn chance(&self) -> f64 {
+        self.candidates as f64 / 2f64.powi(32)
+    }
+
+    /// Whether that is less than once in 8,000 times: up to 64 KiB. A repair of more is a guess.
+    #[must_use]
+    pub fn is_proven(&self) -> bool {
+        self.candidates <= MOST_PROVEN_BITS
+    }
 }
 
 impl Rescued {
@@ -185,7 +204,8 @@ fn repair(data: &[u8], decompressor: &mut Decompressor) -> Option<Repair> {
             if let Some((at, mask)) = flip {
                 change.push(format!("bit {} of byte {at}", mask.trailing_zeros()));
             }
-            Repair { at, change: change.join(", "), batch: batch.clone() }
+            let candidates = if flip.is_some() { 8 * (batch.len() - covered) as u64 } else { 1 };
+            Repair { at, change: change.join(", "), candidates, batch: batch.clone() }
         })
     })
 }

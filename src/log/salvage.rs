@@ -17,6 +17,7 @@
 //! checksums of long ranges come from prefixes (`evidence.rs`).
 
 use std::io;
+use std::ops::Range;
 
 use memchr::memmem;
 
@@ -24,11 +25,12 @@ use super::blocks::Blocks;
 use super::evidence::{Evidence, OwnChecksum, REACH};
 use super::extent::{Extent, extent};
 use super::salvage_scan::{Candidate, Scan, as_written, choose};
-use crate::Compression;
+use super::wrapper::inner_offsets;
 use crate::batches::{Batch, Frame, HEADER_SIZE_UP_TO_MAGIC, LOG_OVERHEAD};
 use crate::bytes::cursor::be;
 use crate::error::{Error, ErrorKind};
 use crate::record::RECORD_BATCH_OVERHEAD;
+use crate::{Compression, Decompressor};
 
 const BLOCK: usize = 1 << 20;
 /// What looking at a header costs, in bytes.
@@ -77,7 +79,7 @@ impl Salvage {
         Self { evidence: Evidence::new(start, end), led: None }
     }
 
-    /// Whether a batch with these offsets, which ends at `end`, fits between its neighbours. Base offsets
+    /// Whether a batch at this place and with these offsets fits between its neighbours. Base offsets
     /// lie outside the CRC: the neighbours are all there is to check them by. None if it does, else
     /// the offset that does not.
     pub(super) fn misfit(
@@ -85,8 +87,9 @@ impl Salvage {
         blocks: &mut Blocks,
         limits: &Limits,
         (first, last): (i64, i64),
-        end: u64,
+        place: Range<u64>,
     ) -> io::Result<Option<i64>> {
+        let end = place.end;
         if first < limits.expected {
             return Ok(Some(first));
         }
@@ -100,6 +103,7 @@ impl Salvage {
             if next.len() >= HEADER_SIZE_UP_TO_MAGIC
                 && (limits.expected..=last).contains(&be!(&next, 0, i64))
                 && self.evidence.is_sound(blocks, &next, end, limits.max_batch_size, end)?
+                && !follows(blocks, place, limits)?
             {
                 return Ok(Some(first));
             }
@@ -509,6 +513,16 @@ fn next_offsets(header: &[u8], rest: u64, limits: &Limits) -> [i64; 3] {
         }
         _ => [by_all; 3],
     }
+}
+
+/// Whether the batch here is a wrapper whose first message has the offset that is expected: the header of a
+/// wrapper has the last one only.
+fn follows(blocks: &mut Blocks, place: Range<u64>, limits: &Limits) -> io::Result<bool> {
+    let data = blocks.peek(place.start, (place.end - place.start) as usize)?;
+    let Ok(batch) = Batch::from_frame(&data, place.start) else { return Ok(false) };
+    let mut decompressor = Decompressor::with_limit(limits.max_batch_size);
+    let inner = inner_offsets(&batch, &mut decompressor);
+    Ok(inner.is_some_and(|inner| inner.0 == limits.expected && inner.1 == batch.last_offset()))
 }
 
 /// How many zero bytes stand from `position` on.

@@ -217,7 +217,8 @@ impl SegmentReader {
             return self.quarantine(Some(end), error);
         }
         let (first, last) = (batch.stored_offset(), batch.last_offset());
-        let misfit = self.salvage.misfit(&mut self.blocks, &self.limits, (first, last), end)?;
+        let misfit =
+            self.salvage.misfit(&mut self.blocks, &self.limits, (first, last), self.position..end)?;
         if let Some(found) = misfit {
             let expected = self.limits.expected;
             // Its CRC says that it ends where it says.

@@ -265,7 +265,7 @@ impl Scan<'_> {
         if self.limits.expected == i64::MIN {
             self.limits.expected = self.first_expected(first, end)?;
         }
-        if self.salvage.misfit(&mut self.blocks, &self.limits, (first, last), end)?.is_some() {
+        if self.salvage.misfit(&mut self.blocks, &self.limits, (first, last), position..end)?.is_some() {
             if self.verified(position, size)?.is_none() || self.recent.iter().any(|r| r.sound.is_none()) {
                 return self.recover(Some(end));
             }

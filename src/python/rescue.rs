@@ -13,7 +13,7 @@ use crate::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 
 type Header = (String, Option<Py<PyBytes>>);
 type Suspect = (i64, i64, Option<Py<PyBytes>>, Option<Py<PyBytes>>, Vec<Header>);
-type Repair = (Py<PyBytes>, usize, String);
+type Repair = (Py<PyBytes>, usize, String, f64, bool);
 type Item = (u64, Py<PyBytes>, &'static str, String, Option<Repair>, Vec<Suspect>);
 
 /// Iterates `(position, data, kind, message, repair, suspects)` of a segment's quarantined ranges.
@@ -57,7 +57,10 @@ impl PyRescuer {
                 record.headers().map(|h| header(h.key, h.value)).collect(),
             ));
         });
-        let repair = rescued.repair.as_ref().map(|r| (bytes(&r.batch), r.at, r.change.clone()));
+        let repair = rescued.repair.as_ref().map(|r| {
+            let (chance, is_proven) = (r.chance(), r.is_proven());
+            (bytes(&r.batch), r.at, r.change.clone(), chance, is_proven)
+        });
         let (kind, message) = (rescued.error.kind().name(), rescued.error.to_string());
         Ok(Some((rescued.position, bytes(&rescued.data), kind, message, repair, suspects)))
     }
