@@ -23,7 +23,7 @@ use memchr::memmem;
 
 use super::blocks::Blocks;
 use super::evidence::{Evidence, OwnChecksum, REACH};
-use super::extent::{Extent, extent};
+use super::extent::{Extent, extent, key_at};
 use super::salvage_scan::{Candidate, Scan, as_written, choose};
 use super::wrapper::inner_offsets;
 use crate::batches::{Batch, Frame, HEADER_SIZE_UP_TO_MAGIC, LOG_OVERHEAD};
@@ -560,8 +560,20 @@ fn claims_its_offsets(header: &[u8], rest: u64, limits: &Limits) -> bool {
                 && i64::from(batch.record_count()) <= most_records(header, rest)
         }
         // A wrapper's offset is that of its last message.
-        Batch::Legacy(message) => message.compression() == Ok(Compression::None),
+        Batch::Legacy(message) => message.compression() == Ok(Compression::None) && sizes_agree(header),
     }
+}
+
+/// Whether the sizes of a legacy message's key and value, as far as its header shows them, make up its length.
+fn sizes_agree(header: &[u8]) -> bool {
+    let Some(length) = declared_length(header) else { return false };
+    let mut at = key_at(header[HEADER_SIZE_UP_TO_MAGIC - 1]);
+    for _key_and_value in 0..2 {
+        let Some(size) = header.get(at..at + 4) else { return at as u64 + 4 <= length };
+        let Ok(size) = usize::try_from(be!(size, 0, i32).max(0)) else { return false };
+        at += 4 + size;
+    }
+    at as u64 == length
 }
 
 /// The whole size that a header declares, if that is a size at all.
