@@ -16,7 +16,9 @@ fn class_of(error: &Error) -> &'static str {
         | ErrorKind::Zeros
         | ErrorKind::OffsetOutOfOrder { .. }
         | ErrorKind::FileTruncated
-        | ErrorKind::FileMissing => "CorruptRecordError",
+        | ErrorKind::FileMissing
+        | ErrorKind::FileUnreadable(_)
+        | ErrorKind::MissingSegment { .. } => "CorruptRecordError",
         ErrorKind::UnsupportedMagic(_) => "UnsupportedMagicError",
         ErrorKind::UnknownCompression(_) | ErrorKind::UnsupportedCompression(_) => {
             "UnsupportedCompressionError"
