@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import BinaryIO, TypeAlias
 
 from magicbyte import _core
 
-__all__ = ["Batch", "batches"]
+__all__ = ["Batch", "batches", "open_segment"]
 
 Batch: TypeAlias = "_core.RecordBatch | _core.LegacyBatch"
 
 _BLOCK_BYTES = 16 << 20
 
 
+def open_segment(path: str) -> BinaryIO:
+    """Opens a regular file, at once whatever else may have its name: a FIFO would wait for a writer."""
+    file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115 (the caller closes it)
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(f"{path}: it is not a regular file")
+    return file
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
 def batches(path: str, max_decompressed_bytes: int) -> Iterator[tuple[int, Batch]]:
     """Yields each batch with its position in the file, reading it block by block."""
     start, size = 0, _BLOCK_BYTES
-    with open(path, "rb") as file:
+    with open_segment(path) as file:
         while True:
             file.seek(start)
             block = file.read(size)

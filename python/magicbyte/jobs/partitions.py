@@ -5,14 +5,22 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 from magicbyte import _core
+from magicbyte.errors import CorruptRecordError
 from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.model import PartitionListing
+from magicbyte.jobs.model import PartitionListing, Problem
 
-__all__ = ["find_partitions", "is_segment_file", "list_partitions", "list_segment_file"]
+__all__ = [
+    "find_partitions",
+    "is_segment_file",
+    "list_partitions",
+    "list_segment_file",
+    "refuse_unread",
+    "unread_names",
+]
 
 _SEGMENT_FILE = re.compile(r"\d{20}\.log")
 _NOT_UTF8 = "the path is not UTF-8: rename it, or reach it through a link"
@@ -141,6 +149,23 @@ def _distinct(listings: Sequence[PartitionListing]) -> list[PartitionListing]:
         other["ignored"] += one["ignored"]
         other["problems"] += one["problems"]
     return sorted(kept.values(), key=_place_and_path)
+
+
+def unread_names(listing: PartitionListing) -> list[Problem]:
+    """The problems of a listing that mean that a part of the log is not read: not those of sidecars."""
+    return [
+        problem
+        for problem in listing["problems"]
+        if problem["segment"] is None or is_segment_file(problem["segment"])
+    ]
+
+
+def refuse_unread(listings: Iterable[PartitionListing]) -> None:
+    """Raises for the first part of a log that is not read: what a job does that stops at damage."""
+    for listing in listings:
+        for problem in unread_names(listing):
+            path = os.path.join(listing["path"], problem["segment"] or "")
+            raise CorruptRecordError(f"{path}: {problem['message']}", problem["kind"])
 
 
 def list_directory(path: str) -> PartitionListing:
