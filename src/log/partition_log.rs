@@ -113,7 +113,7 @@ impl PartitionLog {
         }
         let mut end_offset = options.end_offset.unwrap_or(i64::MAX);
         let start = start_offset.unwrap_or(i64::MIN);
-        let mut losses = Vec::new();
+        let mut losses: Vec<_> = self.unreadable_segments(start, end_offset).collect();
         let steps: Vec<(i64, Step)> = match options.isolation_level {
             IsolationLevel::ReadUncommitted => {
                 // The segment that holds the start is the last whose name is not beyond it.
@@ -134,7 +134,6 @@ impl PartitionLog {
                 plan.chunks.into_iter().map(|c| (c.expected_offset, Step::Chunk(c))).collect()
             }
         };
-        losses.extend(self.unreadable_segments(start, end_offset));
         Ok(LogBatches {
             log: self.clone(),
             steps: with_losses(steps, losses).into_iter(),

@@ -18,7 +18,8 @@ use crate::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
 #[pyfunction]
 pub(super) fn read_sidecar(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBytes>> {
     let data = py.detach(|| log::read_sidecar(&path)).map_err(|error| io_to_py(&path, &error))?;
-    let data = data.ok_or_else(|| PyFileNotFoundError::new_err(format!("{}: no such file", path.display())))?;
+    let data =
+        data.ok_or_else(|| PyFileNotFoundError::new_err(format!("{}: no such file", path.display())))?;
     Ok(PyBytes::new(py, &data))
 }
 
