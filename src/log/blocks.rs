@@ -163,3 +163,36 @@ fn read_at(
     }
     Ok(filled)
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::log::{Piece, SegmentReader};
+
+    /// Nothing is mapped at address 0: reading there is an error of the system, as on a bad disk.
+    const UNREADABLE: &str = "/proc/self/mem";
+
+    #[test]
+    fn bytes_that_the_system_does_not_read_are_quarantined() {
+        let pieces = SegmentReader::open(Path::new(UNREADABLE), 100, 0..100, 0, i64::MAX).expect("opened");
+        let pieces: Vec<_> = pieces.map(|piece| piece.expect("no error of the run")).collect();
+        let [Piece::Quarantined { range, error }] = &pieces[..] else { panic!("{pieces:?}") };
+        assert_eq!(*range, 0..100);
+        assert_eq!(error.kind().name(), "file_unreadable");
+        assert!(error.to_string().contains("Input/output error"), "{error}");
+    }
+
+    #[test]
+    fn what_was_read_before_stays() {
+        let mut blocks = Blocks::open(Path::new(file!()), 1 << 20, 16).expect("opened");
+        assert_eq!(blocks.at(0, 3).expect("read").as_ref(), b"//!");
+        assert_eq!(blocks.missing(), ErrorKind::FileTruncated);
+        assert!(blocks.failure().is_none());
+        let mut failure = None;
+        let file = File::open(UNREADABLE).expect("opened");
+        assert_eq!(read_at(&file, &mut [0; 8], 0, &mut failure).expect("nothing fatal"), 0);
+        blocks.failure = failure;
+        assert_eq!(blocks.at(0, 3).expect("read").as_ref(), b"//!");
+        assert_eq!(blocks.missing().name(), "file_unreadable");
+    }
+}

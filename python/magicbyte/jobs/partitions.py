@@ -67,7 +67,7 @@ def _walk(top: str, visited: set[str]) -> Iterator[tuple[str, str | None]]:
                 entries = list(scan)
         except OSError as error:
             # What was named must be readable; what lies below it costs only itself.
-            if directory == top or not os.path.lexists(directory):
+            if directory == top or isinstance(error, FileNotFoundError):
                 raise
             yield directory, str(error.strerror)
             continue
