@@ -1,5 +1,5 @@
-"""Directories changed at random (names, kinds of files, permissions, links, sidecars) through every command: each
-name is in one list, the sums hold, the exit code is true, nothing hangs (see hostile_directories.py).
+"""Directories changed at random (names, kinds of files, permissions, links, sidecars) through every command:
+each name is in one list, the sums hold, the exit code is true, nothing hangs (see hostile_directories.py).
 
 By hand, with other seeds and for longer, as a user who may not read everything:
 
