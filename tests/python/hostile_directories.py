@@ -218,10 +218,9 @@ class Truth:
             if SEGMENT.fullmatch(name) and int(name[:20]) < 1 << 63:
                 if not readable(path):
                     self.lost.append(path)
-            elif is_partition and SIDECAR.fullmatch(name) and not readable(path):
-                self.bad_sidecars.append(path)
-            elif is_partition and not examined(path):
-                self.bad_sidecars.append(path)
+            elif is_partition:
+                bad = not (readable if SIDECAR.fullmatch(name) else examined)(path)
+                self.bad_sidecars += [path] if bad else []
             elif entry.is_symlink() and not examined(path):
                 self.lost.append(path)
             if is_directory(entry):
