@@ -1,5 +1,6 @@
 //! What lies in a partition's directory: segments, sidecars, and files that are no part of the log.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::{self, FileType};
 use std::io;
@@ -8,7 +9,9 @@ use std::time::UNIX_EPOCH;
 
 use super::plan::Problem;
 use super::regular_file::{Found, examine, open_regular, read_sidecar, sidecar_problem, unreadable};
-use super::{LogError, LogResult, parse_leader_epoch_checkpoint, parse_partition_metadata};
+use super::{
+    LogError, LogResult, parse_leader_epoch_checkpoint, parse_partition_metadata, parse_producer_snapshot,
+};
 use crate::error::{ErrorKind, Result};
 
 const LEADER_EPOCHS: &str = "leader-epoch-checkpoint";
@@ -78,13 +81,14 @@ pub struct Listing {
     pub sidecars: Vec<Sidecar>,
     /// In name order.
     pub ignored: Vec<IgnoredFile>,
-    /// Names that should be files of the log and cannot be read, and checkpoints that break their format.
+    /// Names that should be files of the log and cannot be read; checkpoints and snapshots that break their
+    /// format.
     pub problems: Vec<Problem>,
 }
 
 /// Lists a partition's directory; a single `.log` or `.checkpoint` file counts as a directory
 /// with just that file. KRaft `.checkpoint` snapshots are segments of the listing only on request.
-/// `leader-epoch-checkpoint` and `partition.metadata` are read, to say whether they can be.
+/// Checkpoints and the snapshot at the log's end are read, to say whether they can be.
 ///
 /// # Errors
 /// [`LogError::Io`] if it cannot be read, or its path is not UTF-8: plans travel as JSON.
@@ -97,7 +101,7 @@ pub fn list_partition(path: &Path, include_checkpoints: bool) -> LogResult<Listi
         for entry in fs::read_dir(path).map_err(io)? {
             listing.add(&entry.map_err(io)?.path(), include_checkpoints)?;
         }
-        listing.check_checkpoints(directory);
+        listing.check_sidecars(directory);
     } else {
         open_regular(path).map_err(io)?;
         listing.add(path, true)?;
@@ -199,27 +203,28 @@ impl Listing {
         self.ignored.push(IgnoredFile { file, size: 0, reason: reason.into() });
     }
 
-    /// Reads the two checkpoints that belong to no segment: no survey does.
-    fn check_checkpoints(&mut self, directory: &Path) {
-        let files: Vec<_> = self.sidecars.iter().map(|sidecar| sidecar.file.clone()).collect();
-        for file in files {
-            let check: fn(&str) -> Result<()> = match file.as_str() {
-                LEADER_EPOCHS => |text| parse_leader_epoch_checkpoint(text).map(drop),
-                PARTITION_METADATA => |text| parse_partition_metadata(text).map(drop),
-                _ => continue,
+    /// Reads the checkpoints, and the snapshots of no segment that is here, such as the one at the log's end:
+    /// no survey does. Indexes without their segment are opened only, since they are about nothing.
+    fn check_sidecars(&mut self, directory: &Path) {
+        let stems: HashSet<_> =
+            self.segments.iter().filter_map(|one| one.file.strip_suffix(".log")).collect();
+        let is_of_segment =
+            |one: &&Sidecar| one.file.split_once('.').is_some_and(|(stem, _)| stems.contains(stem));
+        let others: Vec<_> = self.sidecars.iter().filter(|one| !is_of_segment(one)).cloned().collect();
+        for Sidecar { file, kind, .. } in others {
+            let path = directory.join(&file);
+            let content = match kind.as_str() {
+                "index" | "timeindex" | "txnindex" => open_regular(&path).map(|_| None),
+                _ => read_sidecar(&path),
             };
-            match read_sidecar(&directory.join(&file)) {
-                Ok(None) => {}
-                Ok(Some(data)) => {
-                    if let Err(error) = check(&String::from_utf8_lossy(&data)) {
-                        self.add_problem(Some(file), error.kind().name(), error.to_string());
-                    }
-                }
-                Err(error) => {
-                    let (kind, message) = sidecar_problem(&error);
-                    self.add_problem(Some(file), kind, message);
-                }
-            }
+            let (kind, message) = match content.map(|data| data.map(|data| check_content(&kind, &data))) {
+                Ok(None | Some(Ok(()))) => continue,
+                // Deleted since.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Ok(Some(Err(error))) => (error.kind().name(), error.to_string()),
+                Err(error) => sidecar_problem(&error),
+            };
+            self.add_problem(Some(file), kind, message);
         }
     }
 
@@ -247,6 +252,16 @@ impl Listing {
             modified_ms: modified.map_or(0, |since| since.as_millis() as i64),
             is_checkpoint,
         });
+    }
+}
+
+/// Whether the file is what its kind says.
+fn check_content(kind: &str, data: &[u8]) -> Result<()> {
+    let text = || String::from_utf8_lossy(data);
+    match kind {
+        LEADER_EPOCHS => parse_leader_epoch_checkpoint(&text()).map(drop),
+        PARTITION_METADATA => parse_partition_metadata(&text()).map(drop),
+        _ => parse_producer_snapshot(data).map(drop),
     }
 }
 

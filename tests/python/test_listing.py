@@ -334,7 +334,7 @@ def test_checkpoints_are_read(source: Path, cli: Cli, text: str, problem: str | 
     assert found["total"]["rows"] == 346
 
 
-def test_paths_that_are_not_utf8(source: Path, cli: Cli) -> None:
+def test_paths_that_are_not_utf8(source: Path, cli: Cli, tmp_path: Path) -> None:
     """Plans travel as JSON: such a path is refused by its name, or is a problem if it was not named."""
     raw = Path(os.fsdecode(os.fsencode(source) + b"/t\xff-0"))
     (source / "v2_none").rename(source / "fine-0")
@@ -351,9 +351,17 @@ def test_paths_that_are_not_utf8(source: Path, cli: Cli) -> None:
         PartitionLog(raw)
     with pytest.raises(OSError, match="the path is not UTF-8"):
         list(rescue(raw))
-    (source / "link-0").symlink_to(raw)
+    for command in (["verify"], ["dump"], ["explain", "--engine", "local"], ["stats"], ["rescue"]):
+        cli(*command, raw, code=2)
+        assert "the path is not UTF-8" in cli.error
+    cli("dump", raw / FIRST, code=2)
+    out = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
+    for command in ("ingest", "convert", "compact"):
+        cli(command, "--engine", "local", source / "fine-0", out, code=2)
+        assert "the path is not UTF-8" in cli.error
+    assert not out.exists()
+    # A link is a way there.
     raw.rename(source.parent / raw.name)
-    (source / "link-0").unlink()
     (source / "link-0").symlink_to(source.parent / raw.name)
     assert cli.json("verify", source)["total"]["rows"] == 346 + 104
 

@@ -34,7 +34,7 @@ def annotate(
                     return PROBLEMS if problems else CLEAN
                 left = None if left is None else left - 1
                 problems += not _print_batch(path, position, data, max_decompressed_bytes)
-        except OSError as error:
+        except Error as error:
             problems += 1
             print(f"magicbyte: {error}", file=sys.stderr)
     return PROBLEMS if problems else CLEAN

@@ -127,7 +127,10 @@ def dump(
     magicbyte dump orders-0/ --annotate --offset 1234     the bytes of one batch, explained
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli.sidecars import is_sidecar
+    from magicbyte.jobs.partitions import refuse_other_encodings
 
+    for source in sources:
+        refuse_other_encodings(source)
     jsonl = as_json or form == "jsonl"
     if (offset is not None or limit is not None) and not annotate:
         raise click.UsageError("--offset and --limit belong to --annotate")

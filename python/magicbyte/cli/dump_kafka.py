@@ -16,7 +16,7 @@ from typing import Any
 from magicbyte import _core
 from magicbyte.cli.decode import compact_json, decoded_text, decoder_for, topic_of_file
 from magicbyte.cli.exits import CLEAN, PROBLEMS
-from magicbyte.cli.segment_file import Batch, batches
+from magicbyte.cli.segment_file import Batch, batches, size_of
 from magicbyte.cli.selection import Selection
 from magicbyte.cli.sidecars import base_offset, is_sidecar, read_sidecar, sidecar_lines
 from magicbyte.cli.trace import inner_checksums
@@ -70,7 +70,7 @@ class _Printer:
         self._decoder = decoder_for(self._decode, topic_of_file(path))
         end = 0
         try:
-            size = os.path.getsize(path)
+            size = size_of(path)
             for position, batch in batches(path, self._max_decompressed_bytes):
                 self._batch(position, batch)
                 if self.full:
@@ -78,9 +78,8 @@ class _Printer:
                 end = position + batch.size_in_bytes
         except Error as error:
             self._problem(error)
-        except OSError as error:
-            self._problem(error)
-            return
+            if error.kind == "file_unreadable":
+                return
         if size > end:
             _print(f"Found {size - end} invalid bytes at the end of {os.path.basename(path)}")
             self.problems += 1

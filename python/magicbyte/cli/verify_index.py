@@ -82,7 +82,7 @@ def _offset_mismatches(log: str, entries: list[Entry], max_decompressed_bytes: i
         for position, batch in batches(log, max_decompressed_bytes):
             if position in wanted:
                 last_offsets[position] = batch.last_offset
-    except (Error, OSError) as error:
+    except Error as error:
         yield {"kind": "damaged_log", "found": str(error)}
     for entry in entries:
         found = last_offsets.get(entry["position"])
@@ -108,7 +108,7 @@ def _time_mismatches(log: str, entries: list[Entry], max_decompressed_bytes: int
             if fresh := offsets[len(found) : end]:
                 time = _largest_time(batch) if fresh[-1] == batch.last_offset else -1
                 found.update((one, (batch.last_offset, time)) for one in fresh)
-    except (Error, OSError) as error:
+    except Error as error:
         yield {"kind": "damaged_log", "found": str(error)}
     previous = -1
     for entry in entries:

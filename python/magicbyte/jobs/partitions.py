@@ -18,6 +18,7 @@ __all__ = [
     "is_segment_file",
     "list_partitions",
     "list_segment_file",
+    "refuse_other_encodings",
     "refuse_unread",
     "unread_names",
 ]
@@ -47,11 +48,16 @@ def _find(sources: Sequence[str]) -> dict[str, str | None]:
     for source in sources:
         if not os.path.isdir(source):
             raise RefusedError(f"{source} is not a directory")
-        top = os.path.abspath(source)
-        if _shown(top) != top:
-            raise RefusedError(f"{_shown(top)}: {_NOT_UTF8}")
-        found.update(_walk(top, visited))
+        refuse_other_encodings(source)
+        found.update(_walk(os.path.abspath(source), visited))
     return found
+
+
+def refuse_other_encodings(path: str) -> None:
+    """Refuses a path that is not UTF-8: plans and summaries travel as JSON."""
+    path = os.path.abspath(path)
+    if _shown(path) != path:
+        raise RefusedError(f"{_shown(path)}: {_NOT_UTF8}")
 
 
 def _walk(top: str, visited: set[str]) -> Iterator[tuple[str, str | None]]:
