@@ -138,6 +138,15 @@ pub enum ErrorKind {
     FileTruncated,
     /// The file that was listed is gone.
     FileMissing,
+    /// A file cannot be read; the text says why, or what has its name.
+    FileUnreadable(String),
+    /// Offsets between two segments that no file has, in a log that was never compacted.
+    MissingSegment {
+        /// The first of them.
+        first: i64,
+        /// The last of them (inclusive).
+        last: i64,
+    },
     /// An index, snapshot or checkpoint file breaks its format; the text says how.
     InvalidSidecar(&'static str),
 }
@@ -173,6 +182,8 @@ impl ErrorKind {
             Self::PartialBatch => "partial_batch",
             Self::FileTruncated => "file_truncated",
             Self::FileMissing => "file_missing",
+            Self::FileUnreadable(_) => "file_unreadable",
+            Self::MissingSegment { .. } => "missing_segment",
             Self::InvalidSidecar(_) => "invalid_sidecar",
         }
     }
@@ -212,6 +223,7 @@ impl fmt::Display for ErrorKind {
             Self::InvalidRecord(why) | Self::InvalidOptions(why) | Self::InvalidSidecar(why) => {
                 f.write_str(why)
             }
+            Self::FileUnreadable(why) => f.write_str(why),
             Self::OffsetOutOfRange { found, min, max } => {
                 write!(f, "offset {found} cannot stand here: expected {min} to {max}")
             }
@@ -229,6 +241,9 @@ impl fmt::Display for ErrorKind {
             Self::PartialBatch => write!(f, "the file ends inside a batch"),
             Self::FileTruncated => write!(f, "the file became shorter while it was read"),
             Self::FileMissing => write!(f, "the file was deleted after it was listed"),
+            Self::MissingSegment { first, last } => {
+                write!(f, "offsets {first}..={last} are in no file: a segment is missing before this one")
+            }
         }
     }
 }

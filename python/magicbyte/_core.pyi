@@ -96,6 +96,7 @@ __all__ = [
     "plan_redaction",
     "producer_snapshot",
     "read_batches",
+    "read_sidecar",
     "rebuild_sidecars",
     "reconcile",
     "redact_group",
@@ -111,6 +112,7 @@ __all__ = [
     "time_index",
     "transaction_index",
     "trim_chunk",
+    "unreadable_directory",
 ]
 __version__: Final[str]
 DEFAULT_MAX_DECOMPRESSED_BYTES: Final[int]
@@ -614,6 +616,12 @@ class RescuerCore:
 
 # --- the files beside a segment, for `magicbyte dump` ---
 
+def read_sidecar(path: str | PathLike[str]) -> bytes:
+    """The content of an index, snapshot or checkpoint file, in memory.
+
+    Raises OSError if it cannot be read, is no regular file, or is larger than 64 MiB.
+    """
+
 def offset_index(data: bytes, base_offset: int, *, check: bool = True) -> list[tuple[int, int]]:
     """The entries of an `.index`, (offset, position); the zero tail is left out.
 
@@ -652,8 +660,14 @@ def decompress(compression: int, magic: int, payload: Buffer, *, max_decompresse
 
 # --- the job layer: JSON in, JSON out (magicbyte.jobs.model) ---
 
-def list_partition(path: str, *, include_checkpoints: bool = False) -> str:
-    """Lists a partition's directory, or a single segment file: a PartitionListing."""
+def list_partition(path: str | PathLike[str], *, include_checkpoints: bool = False) -> str:
+    """Lists a partition's directory, or a single segment file: a PartitionListing.
+
+    Raises OSError if it cannot be listed, or its path is not UTF-8.
+    """
+
+def unreadable_directory(path: str | PathLike[str], why: str) -> str:
+    """The PartitionListing of a directory that cannot be listed: its problem, and nothing to read."""
 
 def survey_segment(segment: str) -> str:
     """Scans the batch headers of a Segment: a Survey."""

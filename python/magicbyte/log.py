@@ -106,7 +106,8 @@ class PartitionLog:
 
     Opening lists the directory; files are read when records are asked for, by position and in
     blocks, so that memory is the largest batch plus a block whatever the log's size. Deleted,
-    swapped and foreign files are named in `ignored` and never read.
+    swapped and foreign files are named in `ignored` and never read. A segment that cannot be read, or
+    is missing between two others, is damage like any other.
 
     Args:
         path: the directory, or a single `.log` or `.checkpoint` file.
@@ -115,7 +116,7 @@ class PartitionLog:
         skip_damage: leave damaged batches out and note them in `problems`, instead of raising.
 
     Raises:
-        OSError: if the directory cannot be read.
+        OSError: if the directory cannot be read, or its path is not UTF-8.
 
     """
 

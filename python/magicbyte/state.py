@@ -24,6 +24,8 @@ from typing import NamedTuple
 from magicbyte import _core
 from magicbyte._core import VerificationGuard
 from magicbyte.errors import Error as _Error
+from magicbyte.jobs.model import PartitionListing as _PartitionListing
+from magicbyte.jobs.partitions import unread_names as _unread_names
 
 __all__ = [
     "BatchMetadata",
@@ -311,17 +313,24 @@ def leader_epochs_of(directory: str | PathLike[str]) -> tuple[LeaderEpochs, int]
     which no batch is left; one that cannot be read says nothing, as in a broker.
 
     Raises:
-        OSError: the directory cannot be read.
+        OSError: the directory or one of its segments cannot be read.
 
     """
-    listing = _core.list_partition(str(directory))
-    surveys = [_core.survey_segment(json.dumps(segment)) for segment in json.loads(listing)["segments"]]
-    plan = json.loads(_core.plan_partition(listing, surveys))
+    text = _core.list_partition(directory)
+    listing: _PartitionListing = json.loads(text)
+    surveys = [_core.survey_segment(json.dumps(segment)) for segment in listing["segments"]]
+    unread = [(one["segment"], one["message"]) for one in _unread_names(listing)]
+    for segment, survey in zip(listing["segments"], map(json.loads, surveys), strict=True):
+        if survey["unreadable"] is not None:
+            unread.append((segment["file"], survey["unreadable"]))
+    for name, message in unread:
+        raise OSError(f"{directory}: {name} {message}")
+    plan = json.loads(_core.plan_partition(text, surveys))
     epochs = LeaderEpochs()
     try:
-        text = (Path(directory) / "leader-epoch-checkpoint").read_text(encoding="utf-8")
-        epochs = LeaderEpochs(_core.leader_epoch_checkpoint(text))
-    except (FileNotFoundError, UnicodeDecodeError, _Error):
+        checkpoint = _core.read_sidecar(Path(directory) / "leader-epoch-checkpoint")
+        epochs = LeaderEpochs(_core.leader_epoch_checkpoint(checkpoint.decode()))
+    except (OSError, UnicodeDecodeError, _Error):
         pass
     end = plan["next_offset"] or 0
     for entry in plan["leader_epochs"]:

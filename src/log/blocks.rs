@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use ::bytes::Bytes;
 
+use super::regular_file::{is_exhaustion, open_regular, unreadable};
 use crate::ErrorKind;
 
 /// What a look elsewhere reads at once.
@@ -16,8 +17,10 @@ const ASIDE: usize = 16 << 10;
 /// somebody keeps is never written again.
 #[derive(Debug)]
 pub(super) struct Blocks {
-    /// None: deleted since it was listed, which is as good as empty.
+    /// None: deleted since it was listed, or not to be opened, which is as good as empty.
     file: Option<File>,
+    /// What came of the first attempt to open or read it that failed.
+    failure: Option<ErrorKind>,
     /// The size the file is taken to have: what is appended later is not looked at.
     size: u64,
     block_size: usize,
@@ -29,14 +32,21 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
+    /// Opens a file. One that cannot be opened or read has no bytes, and [`Blocks::missing`] says why: it
+    /// costs itself, not the run.
+    ///
+    /// # Errors
+    /// Where no file could be opened, or there is no memory.
     pub(super) fn open(path: &Path, size: u64, block_size: usize) -> io::Result<Self> {
-        let file = match File::open(path) {
-            Ok(file) => Some(file),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
+        let (file, failure) = match open_regular(path) {
+            Ok(file) => (Some(file), None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (None, None),
+            Err(error) if is_exhaustion(&error) => return Err(error),
+            Err(error) => (None, Some(unreadable(error))),
         };
         Ok(Self {
             file,
+            failure,
             size,
             block_size,
             buffer: Arc::default(),
@@ -52,7 +62,16 @@ impl Blocks {
 
     /// Why bytes that were listed are not there.
     pub(super) fn missing(&self) -> ErrorKind {
-        if self.file.is_some() { ErrorKind::FileTruncated } else { ErrorKind::FileMissing }
+        match (&self.failure, &self.file) {
+            (Some(kind), _) => kind.clone(),
+            (None, Some(_)) => ErrorKind::FileTruncated,
+            (None, None) => ErrorKind::FileMissing,
+        }
+    }
+
+    /// Why bytes of the file could not be read, if that ever happened.
+    pub(super) fn failure(&self) -> Option<&ErrorKind> {
+        self.failure.as_ref()
     }
 
     /// `length` bytes at `position`: fewer where the file ends (or has become shorter).
@@ -82,7 +101,7 @@ impl Blocks {
         }
         let Some(file) = &self.file else { return Ok(Bytes::new()) };
         let mut bytes = vec![0; wanted.max(ASIDE)];
-        let filled = read_at(file, &mut bytes, position)?;
+        let filled = read_at(file, &mut bytes, position, &mut self.failure)?;
         bytes.truncate((filled as u64).min(self.size - position.min(self.size)) as usize);
         self.aside = (position, bytes.into());
         Ok(self.aside.1.slice(..wanted.min(self.aside.1.len())))
@@ -102,7 +121,7 @@ impl Blocks {
         if buffer.len() < length {
             buffer.resize(length, 0);
         }
-        let filled = read_at(file, &mut buffer[..length], position)?;
+        let filled = read_at(file, &mut buffer[..length], position, &mut self.failure)?;
         self.start = position;
         self.block = Bytes::from_owner(SharedBlock(Arc::clone(&self.buffer))).slice(..filled);
         Ok(())
@@ -117,8 +136,13 @@ impl AsRef<[u8]> for SharedBlock {
     }
 }
 
-/// Fills `buffer` from `position` on; returns how much there was.
-fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
+/// Fills `buffer` from `position` on; returns how much there was. What the system cannot read is not there.
+fn read_at(
+    file: &File,
+    buffer: &mut [u8],
+    position: u64,
+    failure: &mut Option<ErrorKind>,
+) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
         #[cfg(unix)]
@@ -130,8 +154,45 @@ fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
             Ok(0) => break,
             Ok(n) => filled += n,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+            Err(error) if is_exhaustion(&error) => return Err(error),
+            Err(error) => {
+                failure.get_or_insert_with(|| unreadable(error));
+                break;
+            }
         }
     }
     Ok(filled)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::log::{Piece, SegmentReader};
+
+    /// Nothing is mapped at address 0: reading there is an error of the system, as on a bad disk.
+    const UNREADABLE: &str = "/proc/self/mem";
+
+    #[test]
+    fn bytes_that_the_system_does_not_read_are_quarantined() {
+        let pieces = SegmentReader::open(Path::new(UNREADABLE), 100, 0..100, 0, i64::MAX).expect("opened");
+        let pieces: Vec<_> = pieces.map(|piece| piece.expect("no error of the run")).collect();
+        let [Piece::Quarantined { range, error }] = &pieces[..] else { panic!("{pieces:?}") };
+        assert_eq!(*range, 0..100);
+        assert_eq!(error.kind().name(), "file_unreadable");
+        assert!(error.to_string().contains("Input/output error"), "{error}");
+    }
+
+    #[test]
+    fn what_was_read_before_stays() {
+        let mut blocks = Blocks::open(Path::new(file!()), 1 << 20, 16).expect("opened");
+        assert_eq!(blocks.at(0, 3).expect("read").as_ref(), b"//!");
+        assert_eq!(blocks.missing(), ErrorKind::FileTruncated);
+        assert!(blocks.failure().is_none());
+        let mut failure = None;
+        let file = File::open(UNREADABLE).expect("opened");
+        assert_eq!(read_at(&file, &mut [0; 8], 0, &mut failure).expect("nothing fatal"), 0);
+        blocks.failure = failure;
+        assert_eq!(blocks.at(0, 3).expect("read").as_ref(), b"//!");
+        assert_eq!(blocks.missing().name(), "file_unreadable");
+    }
 }

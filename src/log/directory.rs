@@ -1,10 +1,21 @@
 //! What lies in a partition's directory: segments, sidecars, and files that are no part of the log.
 
-use std::fs;
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fs::{self, FileType};
+use std::io;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use super::{LogError, LogResult};
+use super::plan::Problem;
+use super::regular_file::{Found, examine, open_regular, read_sidecar, sidecar_problem, unreadable};
+use super::{
+    LogError, LogResult, parse_leader_epoch_checkpoint, parse_partition_metadata, parse_producer_snapshot,
+};
+use crate::error::{ErrorKind, Result};
+
+const LEADER_EPOCHS: &str = "leader-epoch-checkpoint";
+const PARTITION_METADATA: &str = "partition.metadata";
 
 /// One `.log` (or `.checkpoint`) file, its size as it was when listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,19 +51,21 @@ pub struct Sidecar {
     pub kind: String,
 }
 
-/// A file that is not read as part of the log.
+/// A name that is not read as part of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct IgnoredFile {
-    /// The name.
+    /// The name; bytes that are not UTF-8 are escaped.
     pub file: String,
-    /// Bytes.
+    /// Bytes; 0 of what is no regular file.
     pub size: u64,
-    /// `deleted`, `cleaned`, `swap`, `checkpoint`, `foreign` or `overlapping`.
+    /// `deleted`, `cleaned`, `swap`, `checkpoint`, `foreign` or `overlapping`; of what is no regular file
+    /// `directory`, `special` (a FIFO, a socket, a device), or `unreadable` if it should be a file of the
+    /// log, or nobody can say what it is.
     pub reason: String,
 }
 
-/// A partition's directory. Every file in it is in exactly one of the three lists.
+/// A partition's directory. Every name in it is in exactly one of the three lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Listing {
@@ -68,40 +81,101 @@ pub struct Listing {
     pub sidecars: Vec<Sidecar>,
     /// In name order.
     pub ignored: Vec<IgnoredFile>,
+    /// Names that should be files of the log and cannot be read; checkpoints and snapshots that break their
+    /// format.
+    pub problems: Vec<Problem>,
 }
 
 /// Lists a partition's directory; a single `.log` or `.checkpoint` file counts as a directory
 /// with just that file. KRaft `.checkpoint` snapshots are segments of the listing only on request.
+/// Checkpoints and the snapshot at the log's end are read, to say whether they can be.
 ///
 /// # Errors
-/// [`LogError::Io`] if it cannot be read.
+/// [`LogError::Io`] if it cannot be read, or its path is not UTF-8: plans travel as JSON.
 pub fn list_partition(path: &Path, include_checkpoints: bool) -> LogResult<Listing> {
-    let is_file = path.is_file();
-    let directory = if is_file { path.parent().unwrap_or(Path::new(".")) } else { path };
-    let (topic, partition) = topic_and_partition(directory);
-    let mut listing = Listing { path: path.display().to_string(), topic, partition, ..Listing::default() };
-    if is_file {
-        listing.add(path, true)?;
-    } else {
-        for entry in fs::read_dir(path).map_err(|e| LogError::io(path, e))? {
-            let entry = entry.map_err(|e| LogError::io(path, e))?.path();
-            if entry.is_file() {
-                listing.add(&entry, include_checkpoints)?;
-            }
+    let io = |error| LogError::io(path, error);
+    let found = fs::metadata(path).map_err(io)?;
+    let directory = if found.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
+    let mut listing = Listing::empty(path, directory)?;
+    if found.is_dir() {
+        for entry in fs::read_dir(path).map_err(io)? {
+            listing.add(&entry.map_err(io)?.path(), include_checkpoints)?;
         }
+        listing.check_sidecars(directory);
+    } else {
+        open_regular(path).map_err(io)?;
+        listing.add(path, true)?;
     }
     listing.segments.sort_by(|a, b| (a.base_offset, &a.file).cmp(&(b.base_offset, &b.file)));
     listing.sidecars.sort_by(|a, b| a.file.cmp(&b.file));
     listing.ignored.sort_by(|a, b| a.file.cmp(&b.file));
+    listing.problems.sort_by(|a, b| a.segment.cmp(&b.segment));
     Ok(listing)
 }
 
 impl Listing {
+    /// Of a directory of which nothing is known yet.
+    fn empty(path: &Path, directory: &Path) -> LogResult<Self> {
+        let Some(text) = path.to_str() else {
+            let why = "the path is not UTF-8: rename it, or reach it through a link";
+            return Err(LogError::io(path, io::Error::new(io::ErrorKind::InvalidInput, why)));
+        };
+        let (topic, partition) = topic_and_partition(directory);
+        Ok(Self { path: text.to_owned(), topic, partition, ..Self::default() })
+    }
+
+    /// In place of a listing of a directory that cannot be listed: a problem, and nothing to read.
+    ///
+    /// # Errors
+    /// [`LogError::Io`] if the path is not UTF-8.
+    pub fn unreadable(path: &Path, why: &str) -> LogResult<Self> {
+        let mut listing = Self::empty(path, path)?;
+        listing.add_problem(
+            None,
+            "directory_unreadable",
+            format!("{} cannot be listed: {why}", listing.path),
+        );
+        Ok(listing)
+    }
+
+    /// Names of segments that are no regular files, with the base offset, in offset order.
+    pub(super) fn unreadable_segments(&self) -> impl Iterator<Item = (i64, &Problem)> {
+        self.problems.iter().filter_map(|problem| match classify(problem.segment.as_deref()?) {
+            FileKind::Segment(base_offset) => Some((base_offset, problem)),
+            _ => None,
+        })
+    }
+
+    /// Refuses a directory in which a segment is no regular file.
+    pub(super) fn check_segments(&self) -> LogResult<()> {
+        self.unreadable_segments().next().map_or(Ok(()), |(_, problem)| Err(self.error_of(problem)))
+    }
+
+    /// A problem of the listing or the plan as the error of those who stop at it.
+    pub(super) fn error_of(&self, problem: &Problem) -> LogError {
+        let path = Path::new(&self.path).join(problem.segment.as_deref().unwrap_or_default());
+        let kind = match (problem.first_lost_offset, problem.last_lost_offset) {
+            (Some(first), Some(last)) => ErrorKind::MissingSegment { first, last },
+            _ => ErrorKind::FileUnreadable(problem.message.clone()),
+        };
+        LogError::Format { path, error: kind.into() }
+    }
+
     fn add(&mut self, path: &Path, include_checkpoints: bool) -> LogResult<()> {
-        let metadata = path.metadata().map_err(|e| LogError::io(path, e))?;
-        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let file = shown(path.file_name().unwrap_or_default());
+        let kind = classify(&file);
+        let metadata = match examine(path) {
+            Ok(Found::File(metadata)) => metadata,
+            Ok(Found::Other(what, why)) => {
+                self.add_other(file, &kind, what, why);
+                return Ok(());
+            }
+            // Deleted since the directory was read.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(LogError::io(path, error)),
+        };
         let size = metadata.len();
-        match classify(&file) {
+        match kind {
             FileKind::Segment(base_offset) => self.add_segment(path, file, base_offset, &metadata, false),
             FileKind::Checkpoint(end_offset) if include_checkpoints => {
                 self.add_segment(path, file, end_offset, &metadata, true);
@@ -113,6 +187,50 @@ impl Listing {
             FileKind::Ignored(reason) => self.ignored.push(IgnoredFile { file, size, reason: reason.into() }),
         }
         Ok(())
+    }
+
+    /// A name that is no regular file, or nobody can say what it is.
+    fn add_other(&mut self, file: String, kind: &FileKind, what: Option<FileType>, why: String) {
+        let reason = match (kind, what) {
+            (FileKind::Ignored(_), Some(what)) if what.is_dir() => "directory",
+            (FileKind::Ignored(_), Some(_)) => "special",
+            _ => {
+                let kind = unreadable(why);
+                self.add_problem(Some(file.clone()), kind.name(), kind.to_string());
+                "unreadable"
+            }
+        };
+        self.ignored.push(IgnoredFile { file, size: 0, reason: reason.into() });
+    }
+
+    /// Reads the checkpoints, and the snapshots of no segment that is here, such as the one at the log's end:
+    /// no survey does. Indexes without their segment are opened only, since they are about nothing.
+    fn check_sidecars(&mut self, directory: &Path) {
+        let stems: HashSet<_> =
+            self.segments.iter().filter_map(|one| one.file.strip_suffix(".log")).collect();
+        let is_of_segment =
+            |one: &&Sidecar| one.file.split_once('.').is_some_and(|(stem, _)| stems.contains(stem));
+        let others: Vec<_> = self.sidecars.iter().filter(|one| !is_of_segment(one)).cloned().collect();
+        for Sidecar { file, kind, .. } in others {
+            let path = directory.join(&file);
+            let content = match kind.as_str() {
+                "index" | "timeindex" | "txnindex" => open_regular(&path).map(|_| None),
+                _ => read_sidecar(&path),
+            };
+            let (kind, message) = match content.map(|data| data.map(|data| check_content(&kind, &data))) {
+                Ok(None | Some(Ok(()))) => continue,
+                // Deleted since.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Ok(Some(Err(error))) => (error.kind().name(), error.to_string()),
+                Err(error) => sidecar_problem(&error),
+            };
+            self.add_problem(Some(file), kind, message);
+        }
+    }
+
+    fn add_problem(&mut self, segment: Option<String>, kind: &str, message: String) {
+        let (topic, partition, kind) = (self.topic.clone(), self.partition, kind.to_owned());
+        self.problems.push(Problem { topic, partition, segment, kind, message, ..Problem::default() });
     }
 
     fn add_segment(
@@ -137,6 +255,16 @@ impl Listing {
     }
 }
 
+/// Whether the file is what its kind says.
+fn check_content(kind: &str, data: &[u8]) -> Result<()> {
+    let text = || String::from_utf8_lossy(data);
+    match kind {
+        LEADER_EPOCHS => parse_leader_epoch_checkpoint(&text()).map(drop),
+        PARTITION_METADATA => parse_partition_metadata(&text()).map(drop),
+        _ => parse_producer_snapshot(data).map(drop),
+    }
+}
+
 enum FileKind {
     Segment(i64),
     Checkpoint(i64),
@@ -150,7 +278,7 @@ fn classify(file: &str) -> FileKind {
             return FileKind::Ignored(reason);
         }
     }
-    for name in ["leader-epoch-checkpoint", "partition.metadata"] {
+    for name in [LEADER_EPOCHS, PARTITION_METADATA] {
         if file == name {
             return FileKind::Sidecar(name);
         }
@@ -181,7 +309,7 @@ fn base_offset(stem: &str) -> Option<i64> {
 /// `topic-N`, or `topic-N.<hash>-delete` and the like of directories on their way out.
 fn topic_and_partition(directory: &Path) -> (String, i32) {
     let absolute = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
-    let name = absolute.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = shown(absolute.file_name().unwrap_or_default());
     let stem = match name.rsplit_once('.') {
         Some((stem, rest)) if ["-delete", "-future", "-stray"].iter().any(|s| rest.ends_with(s)) => stem,
         _ => &name,
@@ -190,6 +318,11 @@ fn topic_and_partition(directory: &Path) -> (String, i32) {
         Some((topic, partition)) if !topic.is_empty() => (topic.to_owned(), partition),
         _ => (name, 0),
     }
+}
+
+/// A name as text; of one that is not UTF-8 the bytes are escaped, so that no two look the same.
+fn shown(name: &OsStr) -> String {
+    name.to_str().map_or_else(|| name.as_encoded_bytes().escape_ascii().to_string(), str::to_owned)
 }
 
 fn parse_partition(digits: &str) -> Option<i32> {

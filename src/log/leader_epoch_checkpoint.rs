@@ -3,17 +3,21 @@
 use crate::error::{ErrorKind, Result};
 use crate::state::EpochEntry;
 
-/// Reads the checkpoint: version 0, a count, one `epoch startOffset` a line.
+/// Reads the checkpoint: version 0, a count, one `epoch startOffset` a line. One that ends before its count
+/// has no epochs (`CheckpointFile.CheckpointReadBuffer.read`).
 ///
 /// # Errors
 /// [`ErrorKind::InvalidSidecar`] that says which rule is broken.
 pub fn parse_leader_epoch_checkpoint(text: &str) -> Result<Vec<EpochEntry>> {
     let invalid = |why| ErrorKind::InvalidSidecar(why);
     let mut lines = text.lines();
-    if lines.next() != Some("0") {
-        return Err(invalid("unknown version of a leader epoch checkpoint").into());
+    match lines.next() {
+        None => return Ok(Vec::new()),
+        Some("0") => {}
+        Some(_) => return Err(invalid("unknown version of a leader epoch checkpoint").into()),
     }
-    let count: Option<usize> = lines.next().and_then(|line| line.parse().ok());
+    let Some(count) = lines.next() else { return Ok(Vec::new()) };
+    let count: Option<usize> = count.parse().ok();
     let entry = |line: &str| {
         let (epoch, start_offset) = line.split_once(' ')?;
         Some(EpochEntry { epoch: epoch.parse().ok()?, start_offset: start_offset.trim().parse().ok()? })

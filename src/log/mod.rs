@@ -22,6 +22,7 @@ mod plan;
 mod producer_snapshot;
 mod producer_state;
 mod rebuild;
+mod regular_file;
 mod rescue;
 mod rewriter;
 mod salvage;
@@ -60,6 +61,7 @@ pub use plan::{
 pub use producer_snapshot::{parse_producer_snapshot, write_producer_snapshot};
 pub use producer_state::ProducerStateManager;
 pub use rebuild::{RebuildOptions, RebuiltFile, compute_sidecars, rebuild_sidecars};
+pub use regular_file::read_sidecar;
 pub use rescue::{Repair, Rescued, Rescuer};
 pub use rewriter::{RewriteOptions, Rewritten, rewrite_chunks};
 pub use seek::offset_for_timestamp;

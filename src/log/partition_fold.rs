@@ -1,9 +1,9 @@
 //! The sidecars whose state goes on from segment to segment: `.txnindex`, `.snapshot` and
 //! `leader-epoch-checkpoint`, from the summaries of the segments.
 
-use std::fs;
 use std::path::Path;
 
+use super::regular_file::read_sidecar;
 use super::segment_fold::SegmentSummary;
 use super::{
     AbortedTransaction, LogError, LogResult, parse_leader_epoch_checkpoint, write_leader_epoch_checkpoint,
@@ -95,10 +95,11 @@ impl PartitionFold {
 }
 
 /// A broker goes on from the checkpoint it finds: it knows epochs of which compaction left no
-/// batch. One that cannot be read says nothing.
+/// batch. One that cannot be read says nothing; the listing has named it.
 pub(super) fn existing_epochs(directory: &Path) -> LeaderEpochs {
-    let text = fs::read_to_string(directory.join("leader-epoch-checkpoint"));
-    let entries = text.ok().and_then(|text| parse_leader_epoch_checkpoint(&text).ok());
+    let data = read_sidecar(&directory.join("leader-epoch-checkpoint")).ok().flatten();
+    let text = data.and_then(|data| String::from_utf8(data).ok());
+    let entries = text.and_then(|text| parse_leader_epoch_checkpoint(&text).ok());
     entries.map(|entries| LeaderEpochs::from_entries(&entries)).unwrap_or_default()
 }
 

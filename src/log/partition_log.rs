@@ -5,7 +5,7 @@ use std::path::Path;
 use super::accounting::{ChunkResult, PartitionReconciliation, reconcile};
 use super::chunk_reader::{BatchCounts, ChunkReader, Disposition};
 use super::directory::{Listing, Segment, list_partition};
-use super::plan::{Chunk, IsolationLevel, Plan, PlanOptions, Problem, plan_partition};
+use super::plan::{Chunk, IsolationLevel, MISSING_SEGMENT, Plan, PlanOptions, Problem, plan_partition};
 use super::seek::{first_stored_offset, offset_for_timestamp_in, position_for_offset};
 use super::segment_reader::SegmentBatch;
 use super::survey::survey_segment;
@@ -112,13 +112,15 @@ impl PartitionLog {
             start_offset = Some(start_offset.unwrap_or(0).max(found));
         }
         let mut end_offset = options.end_offset.unwrap_or(i64::MAX);
-        let source = match options.isolation_level {
+        let start = start_offset.unwrap_or(i64::MIN);
+        let mut losses: Vec<_> = self.unreadable_segments(start, end_offset).collect();
+        let steps: Vec<(i64, Step)> = match options.isolation_level {
             IsolationLevel::ReadUncommitted => {
                 // The segment that holds the start is the last whose name is not beyond it.
                 let names = &self.listing.segments;
                 let skip =
                     names.partition_point(|s| s.base_offset <= start_offset.unwrap_or(0)).saturating_sub(1);
-                Source::Segments(names.iter().skip(skip).cloned().collect::<Vec<_>>().into_iter())
+                names.iter().skip(skip).map(|s| (s.base_offset, Step::Segment(s.clone()))).collect()
             }
             IsolationLevel::ReadCommitted => {
                 let plan = self.plan(PlanOptions {
@@ -128,18 +130,47 @@ impl PartitionLog {
                     ..PlanOptions::default()
                 })?;
                 end_offset = end_offset.min(plan.last_stable_offset.unwrap_or(i64::MAX));
-                Source::Chunks(plan.chunks.into_iter())
+                losses.extend(missing_segments(&plan, start, end_offset));
+                plan.chunks.into_iter().map(|c| (c.expected_offset, Step::Chunk(c))).collect()
             }
         };
         Ok(LogBatches {
-            source,
+            log: self.clone(),
+            steps: with_losses(steps, losses).into_iter(),
+            missing: None,
+            next_offset: None,
             reader: None,
-            start_offset: start_offset.unwrap_or(i64::MIN),
+            start_offset: start,
             end_offset,
             options,
             problems: Vec::new(),
             decompressor: Decompressor::with_limit(options.max_decompressed_bytes),
         })
+    }
+
+    /// Names of segments that cannot be read, of those that can hold offsets from `start` up to `end`.
+    fn unreadable_segments(&self, start: i64, end: i64) -> impl Iterator<Item = (i64, Problem)> {
+        let asked = move |base_offset| {
+            let others = self.listing.unreadable_segments().map(|(other, _)| other);
+            let mut others = self.listing.segments.iter().map(|s| s.base_offset).chain(others);
+            base_offset < end && !others.any(|other| base_offset < other && other <= start)
+        };
+        let named = self.listing.unreadable_segments().filter(move |&(base_offset, _)| asked(base_offset));
+        named.map(|(base_offset, problem)| (base_offset, problem.clone()))
+    }
+
+    /// What the plan says is missing between segments: nothing, in a log that was compacted.
+    fn missing_segments(&self) -> LogResult<Vec<Problem>> {
+        let mut surveys = Vec::new();
+        for segment in &self.listing.segments {
+            surveys.push(survey_segment(segment)?);
+            // Enough to know the answer: the log's other segments need not be scanned.
+            if surveys.last().is_some_and(|survey| survey.gaps > 0) {
+                return Ok(Vec::new());
+            }
+        }
+        let plan = plan_partition(&self.listing, &surveys, PlanOptions::default())?;
+        Ok(missing_segments(&plan, i64::MIN, i64::MAX).map(|(_, problem)| problem).collect())
     }
 
     /// The first offset whose record has this timestamp (ms) or a later one.
@@ -166,6 +197,29 @@ impl PartitionLog {
             plan.chunks.iter().map(|chunk| verify_chunk(chunk, &mut decompressor)).collect();
         reconcile(&plan, &results?)
     }
+}
+
+/// The problems of a plan that name offsets between segments, of those asked for.
+fn missing_segments(plan: &Plan, start: i64, end: i64) -> impl Iterator<Item = (i64, Problem)> {
+    plan.problems.iter().filter(|problem| problem.kind == MISSING_SEGMENT).filter_map(move |problem| {
+        let (first, last) = (problem.first_lost_offset?, problem.last_lost_offset?);
+        (first < end && last >= start).then(|| (first, problem.clone()))
+    })
+}
+
+/// Puts what is lost where its offsets would be: steps keep their order.
+fn with_losses(steps: Vec<(i64, Step)>, mut losses: Vec<(i64, Problem)>) -> Vec<Step> {
+    losses.sort_by_key(|(first, _)| *first);
+    let mut losses = losses.into_iter().peekable();
+    let mut all = Vec::new();
+    for (offset, step) in steps {
+        while let Some((_, problem)) = losses.next_if(|(first, _)| *first <= offset) {
+            all.push(Step::Loss(problem));
+        }
+        all.push(step);
+    }
+    all.extend(losses.map(|(_, problem)| Step::Loss(problem)));
+    all
 }
 
 fn verify_chunk(chunk: &Chunk, decompressor: &mut Decompressor) -> LogResult<ChunkResult> {
@@ -212,7 +266,12 @@ pub struct LogBatch {
 /// The batches of a log, in offset order. See [`PartitionLog::batches`].
 #[derive(Debug)]
 pub struct LogBatches {
-    source: Source,
+    log: PartitionLog,
+    steps: std::vec::IntoIter<Step>,
+    /// What is missing between segments; asked for where there may be something.
+    missing: Option<Vec<Problem>>,
+    /// One behind the last offset that was read, asked for or not.
+    next_offset: Option<i64>,
     reader: Option<ChunkReader>,
     /// Rises as batches are delivered, so that overlapping segments give no record twice.
     start_offset: i64,
@@ -223,10 +282,14 @@ pub struct LogBatches {
     decompressor: Decompressor,
 }
 
+/// What comes next in a log.
 #[derive(Debug)]
-enum Source {
-    Segments(std::vec::IntoIter<Segment>),
-    Chunks(std::vec::IntoIter<Chunk>),
+enum Step {
+    /// A segment that nobody surveyed.
+    Segment(Segment),
+    Chunk(Chunk),
+    /// Something that should be there and cannot be read.
+    Loss(Problem),
 }
 
 impl LogBatches {
@@ -243,18 +306,55 @@ impl LogBatches {
     }
 
     fn next_chunk(&mut self) -> LogResult<Option<Chunk>> {
-        match &mut self.source {
-            Source::Chunks(chunks) => Ok(chunks.next()),
-            Source::Segments(segments) => {
-                let end = self.end_offset;
-                while let Some(segment) = segments.next().filter(|s| s.base_offset < end || end == i64::MAX) {
-                    let next_offset = segments.as_slice().first().map(|next| next.base_offset);
+        while let Some(step) = self.steps.next() {
+            match step {
+                Step::Chunk(chunk) => return Ok(Some(chunk)),
+                Step::Loss(problem) => self.lose(problem)?,
+                Step::Segment(segment) => {
+                    self.check_missing(&segment)?;
+                    if segment.base_offset >= self.end_offset && self.end_offset < i64::MAX {
+                        return Ok(None);
+                    }
+                    if segment.size == 0 {
+                        self.next_offset.get_or_insert(segment.base_offset);
+                    }
+                    let next_offset = self.steps.as_slice().iter().find_map(|step| match step {
+                        Step::Segment(next) => Some(next.base_offset),
+                        _ => None,
+                    });
                     if let Some(chunk) = whole_segment(&segment, self.start_offset)? {
                         return Ok(Some(Chunk { next_offset, ..chunk }));
                     }
                 }
-                Ok(None)
             }
+        }
+        Ok(None)
+    }
+
+    fn lose(&mut self, problem: Problem) -> LogResult<()> {
+        match self.options.on_error {
+            OnError::Fail => Err(self.log.listing.error_of(&problem)),
+            OnError::Skip => {
+                self.problems.push(problem);
+                Ok(())
+            }
+        }
+    }
+
+    /// Where a segment does not begin behind the one before it, offsets were compacted away, or a segment
+    /// is missing: the plan can tell.
+    fn check_missing(&mut self, segment: &Segment) -> LogResult<()> {
+        let Some(next) = self.next_offset else { return Ok(()) };
+        if segment.base_offset <= next || next >= self.end_offset {
+            return Ok(());
+        }
+        if self.missing.is_none() {
+            self.missing = Some(self.log.missing_segments()?);
+        }
+        let mut missing = self.missing.iter().flatten();
+        match missing.find(|problem| problem.segment.as_ref() == Some(&segment.file)).cloned() {
+            Some(problem) => self.lose(problem),
+            None => Ok(()),
         }
     }
 
@@ -287,6 +387,7 @@ impl LogBatches {
                         Ok(batch) => (batch.stored_offset(), batch.last_offset()),
                         Err(_) => continue,
                     };
+                    self.next_offset = Some(last.saturating_add(1));
                     if last < self.start_offset {
                         continue;
                     }
@@ -310,7 +411,7 @@ impl Iterator for LogBatches {
         let next = self.advance().transpose();
         if matches!(next, Some(Err(_)) | None) {
             self.reader = None;
-            self.source = Source::Chunks(Vec::new().into_iter());
+            self.steps = Vec::new().into_iter();
         }
         next
     }

@@ -257,7 +257,7 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
         chunks: Vec::new(),
         segments: Vec::new(),
         ignored: listing.ignored.clone(),
-        problems: Vec::new(),
+        problems: listing.problems.clone(),
         first_offset: None,
         next_offset: None,
         last_stable_offset: None,
@@ -281,6 +281,11 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
         }
         kept.push((survey, start_offset));
         plan.problems.extend(survey.problems.iter().cloned());
+        // Where there are bytes that cannot be read, a chunk tells.
+        if let (Some(why), 0) = (&survey.unreadable, survey.segment.size) {
+            let segment = &survey.segment;
+            plan.problems.push(Problem::of_file(segment, &segment.file, FILE_UNREADABLE, why.clone()));
+        }
         for &event in &survey.transactions {
             let (TransactionEvent::Begin { offset, .. } | TransactionEvent::End { offset, .. }) = event;
             if start_offset.is_none_or(|start| options.start_offset == Some(start) || offset >= start) {
@@ -310,7 +315,8 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
     Ok(plan)
 }
 
-const MISSING_SEGMENT: &str = "missing_segment";
+pub(super) const MISSING_SEGMENT: &str = "missing_segment";
+pub(super) const FILE_UNREADABLE: &str = "file_unreadable";
 
 impl Plan {
     /// Kafka names a segment by the offset after the last one before it. What is wrong with the end of a

@@ -2,12 +2,11 @@
 //! a crash (`LogLoader.recoverLog`, `LogSegment.recover`, `UnifiedLog.rebuildProducerState`).
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io;
 use std::path::Path;
 
 use super::durable::{is_unfinished, remove_file, replace_file, sync_directory};
 use super::partition_fold::{PartitionFold, SidecarFile, existing_epochs};
+use super::regular_file::read_sidecar;
 use super::segment_fold::{FoldedSegment, SegmentFold};
 use super::{
     DEFAULT_INDEX_INTERVAL_BYTES, Listing, LogError, LogResult, Piece, Segment, SegmentReader, list_partition,
@@ -53,6 +52,7 @@ pub fn compute_sidecars(
     options: RebuildOptions,
     mut sink: impl FnMut(SidecarFile) -> LogResult<()>,
 ) -> LogResult<()> {
+    listing.check_segments()?;
     let mut partition = PartitionFold::new(existing_epochs(Path::new(&listing.path)), options.expired_until);
     for (index, segment) in listing.segments.iter().enumerate() {
         let is_last = index + 1 == listing.segments.len();
@@ -84,11 +84,11 @@ pub fn rebuild_sidecars(
     compute_sidecars(&listing, options, |(file, data)| {
         stale.remove(&file);
         let path = directory.join(&file);
-        let change = match fs::read(&path) {
-            Ok(before) if before == data => "unchanged",
-            Ok(_) => "changed",
-            Err(error) if error.kind() == io::ErrorKind::NotFound => "created",
-            Err(error) => return Err(LogError::io(&path, error)),
+        let change = match read_sidecar(&path) {
+            Ok(Some(before)) if before == data => "unchanged",
+            Ok(None) => "created",
+            // What cannot be read is replaced, too.
+            _ => "changed",
         };
         if !dry_run && change != "unchanged" {
             replace_file(&path, &data)?;

@@ -1,20 +1,17 @@
 //! Finding a place in a segment: through its indexes, whose word is checked against the log, and
 //! by a scan of the batch headers where an index is missing or lies.
 
-use std::fs;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::blocks::Blocks;
 use super::plan::Plan;
+use super::regular_file::read_sidecar;
 use super::{LogError, LogResult, Segment, parse_offset_index, parse_time_index};
 use crate::batches::{Batch, Frame};
 use crate::record::RECORD_BATCH_OVERHEAD;
 use crate::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
 
 const BLOCK: usize = 64 << 10;
-/// Larger sidecars are not read. Kafka's indexes have 10 MiB unless told otherwise.
-pub(super) const MAX_SIDECAR: u64 = 64 << 20;
 
 /// The first offset in the log whose record has this timestamp (ms) or a later one
 /// (Kafka's `LogSegment.findOffsetByTimestamp`, segment by segment). None: there is none.
@@ -69,7 +66,7 @@ fn first_at_or_after(
 /// Position of a batch with no later record before it: the last one the index knows whose base
 /// offset is not beyond `offset`, or the segment's start.
 pub(super) fn position_for_offset(segment: &Segment, offset: i64) -> LogResult<u64> {
-    let Some(data) = read_sidecar(segment, "index")? else { return Ok(0) };
+    let Some(data) = read_index(segment, "index") else { return Ok(0) };
     let Ok(entries) = parse_offset_index(&data, segment.base_offset) else { return Ok(0) };
     let known = entries.partition_point(|entry| entry.offset <= offset);
     let mut headers = Headers::open(segment)?;
@@ -100,7 +97,7 @@ pub(super) fn position_for_offset(segment: &Segment, offset: i64) -> LogResult<u
 
 /// Position of a batch with no record at or after the timestamp before it.
 fn position_for_timestamp(segment: &Segment, timestamp: i64) -> LogResult<u64> {
-    let Some(data) = read_sidecar(segment, "timeindex")? else { return Ok(0) };
+    let Some(data) = read_index(segment, "timeindex") else { return Ok(0) };
     let Ok(entries) = parse_time_index(&data, segment.base_offset) else { return Ok(0) };
     let known = entries.partition_point(|entry| entry.timestamp < timestamp);
     let Some(entry) = entries[..known].last() else { return Ok(0) };
@@ -121,26 +118,10 @@ pub(super) fn first_stored_offset(segment: &Segment) -> LogResult<Option<i64>> {
     Ok(Headers::open(segment)?.next()?.map(|header| header.stored_offset))
 }
 
-/// The file beside the segment with this ending, if it is there and [small enough](MAX_SIDECAR).
-pub(super) fn read_sidecar(segment: &Segment, ending: &str) -> LogResult<Option<Vec<u8>>> {
-    let path = sidecar_path(segment, ending);
-    let io = |error| LogError::io(&path, error);
-    if sidecar_size(&path).map_err(io)?.is_none_or(|size| size > MAX_SIDECAR) {
-        return Ok(None);
-    }
-    let mut data = Vec::new();
-    let mut file = fs::File::open(&path).map_err(io)?.take(MAX_SIDECAR);
-    file.read_to_end(&mut data).map_err(io)?;
-    Ok(Some(data))
-}
-
-/// Bytes of a sidecar. None: there is none, or something else has its name.
-pub(super) fn sidecar_size(path: &Path) -> io::Result<Option<u64>> {
-    match fs::metadata(path) {
-        Ok(found) => Ok(found.is_file().then_some(found.len())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+/// An index beside the segment. One that cannot be read helps no more than one that is not there; the
+/// survey tells.
+fn read_index(segment: &Segment, ending: &str) -> Option<Vec<u8>> {
+    read_sidecar(&sidecar_path(segment, ending)).ok().flatten()
 }
 
 pub(super) fn sidecar_path(segment: &Segment, ending: &str) -> PathBuf {

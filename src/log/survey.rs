@@ -9,8 +9,9 @@ use ::bytes::Bytes;
 
 use super::blocks::Blocks;
 use super::plan::{DEFAULT_CHUNK_BYTES, Problem, largest_offset};
+use super::regular_file::{Found, examine, read_sidecar, sidecar_problem};
 use super::salvage::{Limits, Salvage};
-use super::seek::{MAX_SIDECAR, read_sidecar, sidecar_path, sidecar_size};
+use super::seek::sidecar_path;
 use super::story_segment::Teller;
 use super::{
     AbortedTransaction, LogError, LogResult, Segment, parse_offset_index, parse_producer_snapshot,
@@ -69,8 +70,10 @@ pub struct Survey {
     pub leader_epochs: LeaderEpochs,
     /// What the segment's `.txnindex` says.
     pub transaction_index: Vec<AbortedTransaction>,
-    /// Sidecars that break their format or point past the segment.
+    /// Sidecars that cannot be read, break their format or point past the segment.
     pub problems: Vec<Problem>,
+    /// Why the file could not be read to its end, if that is so.
+    pub unreadable: Option<String>,
 }
 
 impl Survey {
@@ -94,17 +97,9 @@ impl Survey {
 
     /// Reads the segment's indexes: those that cannot be right are named. The log is read without
     /// them all the same.
-    fn check_sidecars(&mut self) -> LogResult<()> {
+    fn check_sidecars(&mut self) {
         let base = self.segment.base_offset;
-        for ending in ["index", "timeindex", "txnindex", "snapshot"] {
-            let path = sidecar_path(&self.segment, ending);
-            let size = sidecar_size(&path).map_err(|e| LogError::io(&path, e))?;
-            if let Some(size) = size.filter(|&size| size > MAX_SIDECAR) {
-                let message = format!("{size} bytes are more than the {MAX_SIDECAR} that are read");
-                self.add_problem(ending, "limit_exceeded", message);
-            }
-        }
-        if let Some(data) = read_sidecar(&self.segment, "index")? {
+        if let Some(data) = self.read_sidecar("index") {
             match parse_offset_index(&data, base) {
                 Err(error) => self.add_problem("index", error.kind().name(), error.to_string()),
                 Ok(entries) => {
@@ -117,23 +112,35 @@ impl Survey {
                 }
             }
         }
-        if let Some(data) = read_sidecar(&self.segment, "timeindex")?
+        if let Some(data) = self.read_sidecar("timeindex")
             && let Err(error) = parse_time_index(&data, base)
         {
             self.add_problem("timeindex", error.kind().name(), error.to_string());
         }
-        if let Some(data) = read_sidecar(&self.segment, "txnindex")? {
+        if let Some(data) = self.read_sidecar("txnindex") {
             match parse_transaction_index(&data) {
                 Ok(entries) => self.transaction_index = entries,
                 Err(error) => self.add_problem("txnindex", error.kind().name(), error.to_string()),
             }
         }
-        if let Some(data) = read_sidecar(&self.segment, "snapshot")?
+        if let Some(data) = self.read_sidecar("snapshot")
             && let Err(error) = parse_producer_snapshot(&data)
         {
             self.add_problem("snapshot", error.kind().name(), error.to_string());
         }
-        Ok(())
+    }
+
+    /// The content of a file beside the segment; one that is there and cannot be read is named.
+    fn read_sidecar(&mut self, ending: &str) -> Option<Vec<u8>> {
+        let path = sidecar_path(&self.segment, ending);
+        read_sidecar(&path).unwrap_or_else(|error| {
+            // The listing has named what is no regular file.
+            if matches!(examine(&path), Ok(Found::File(_))) {
+                let (kind, message) = sidecar_problem(&error);
+                self.add_problem(ending, kind, message);
+            }
+            None
+        })
     }
 }
 
@@ -178,6 +185,7 @@ pub(super) fn survey_and_tell(segment: &Segment, teller: Option<&mut Teller>) ->
             leader_epochs: LeaderEpochs::default(),
             transaction_index: Vec::new(),
             problems: Vec::new(),
+            unreadable: None,
         },
     };
     while scan.step().map_err(io)? {}
@@ -185,7 +193,8 @@ pub(super) fn survey_and_tell(segment: &Segment, teller: Option<&mut Teller>) ->
     while let Some(recent) = scan.recent.pop_front() {
         scan.tell(&recent);
     }
-    scan.survey.check_sidecars()?;
+    scan.survey.check_sidecars();
+    scan.survey.unreadable = scan.blocks.failure().map(ToString::to_string);
     Ok(scan.survey)
 }
 

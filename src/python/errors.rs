@@ -17,7 +17,9 @@ fn class_of(error: &Error) -> &'static str {
         | ErrorKind::OffsetOutOfOrder { .. }
         | ErrorKind::PartialBatch
         | ErrorKind::FileTruncated
-        | ErrorKind::FileMissing => "CorruptRecordError",
+        | ErrorKind::FileMissing
+        | ErrorKind::FileUnreadable(_)
+        | ErrorKind::MissingSegment { .. } => "CorruptRecordError",
         ErrorKind::UnsupportedMagic(_) => "UnsupportedMagicError",
         ErrorKind::UnknownCompression(_) | ErrorKind::UnsupportedCompression(_) => {
             "UnsupportedCompressionError"

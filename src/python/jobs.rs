@@ -1,6 +1,6 @@
 //! The job layer's steps: `list -> survey -> plan -> decode -> reconcile`, JSON in and out.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::PyValueError;
@@ -26,9 +26,15 @@ pub(super) fn to_json<T: Serialize>(value: &T) -> PyResult<String> {
 /// Lists a partition's directory (or a single segment file).
 #[pyfunction]
 #[pyo3(signature = (path, *, include_checkpoints = false))]
-pub(super) fn list_partition(py: Python<'_>, path: &str, include_checkpoints: bool) -> PyResult<String> {
-    let listing = py.detach(|| log::list_partition(Path::new(path), include_checkpoints));
+pub(super) fn list_partition(py: Python<'_>, path: PathBuf, include_checkpoints: bool) -> PyResult<String> {
+    let listing = py.detach(|| log::list_partition(&path, include_checkpoints));
     to_json(&listing.map_err(|e| log_to_py(py, &e))?)
+}
+
+/// The listing of a directory that cannot be listed: the problem, and nothing to read.
+#[pyfunction]
+pub(super) fn unreadable_directory(py: Python<'_>, path: PathBuf, why: &str) -> PyResult<String> {
+    to_json(&log::Listing::unreadable(&path, why).map_err(|e| log_to_py(py, &e))?)
 }
 
 /// Scans the batch headers of a segment.

@@ -50,7 +50,7 @@ mod _core {
     #[pymodule_export]
     use super::jobs::{
         PyChunkDecoder, list_partition, offset_for_timestamp, plan_partition, reconcile, survey_segment,
-        trim_chunk,
+        trim_chunk, unreadable_directory,
     };
     #[pymodule_export]
     use super::log::{PyLogBatches, PyPartitionLog};
@@ -59,7 +59,7 @@ mod _core {
     #[pymodule_export]
     use super::sidecars::{
         collect_aborted_transactions, decompress, leader_epoch_checkpoint, offset_index, partition_metadata,
-        producer_snapshot, time_index, transaction_index,
+        producer_snapshot, read_sidecar, time_index, transaction_index,
     };
     #[pymodule_export]
     use super::simulator::PySimulator;

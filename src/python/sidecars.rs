@@ -1,15 +1,27 @@
 //! The files beside a segment, and a payload of it decompressed: for tools that show what is there.
 
+use std::path::PathBuf;
+
+use pyo3::exceptions::PyFileNotFoundError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::errors::to_py;
+use super::errors::{io_to_py, to_py};
 use super::view;
 use crate::log::{
     self, parse_leader_epoch_checkpoint, parse_offset_index, parse_partition_metadata,
     parse_producer_snapshot, parse_time_index, parse_transaction_index,
 };
 use crate::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
+
+/// The content of an index, snapshot or checkpoint file.
+#[pyfunction]
+pub(super) fn read_sidecar(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBytes>> {
+    let data = py.detach(|| log::read_sidecar(&path)).map_err(|error| io_to_py(&path, &error))?;
+    let data =
+        data.ok_or_else(|| PyFileNotFoundError::new_err(format!("{}: no such file", path.display())))?;
+    Ok(PyBytes::new(py, &data))
+}
 
 fn or_raise<T>(py: Python<'_>, result: Result<T>) -> PyResult<T> {
     result.map_err(|error| to_py(py, &error))

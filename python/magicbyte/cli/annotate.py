@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.segment_file import open_segment
 from magicbyte.cli.trace import Section, Span, trace_batch
 from magicbyte.errors import Error
 
@@ -27,11 +28,15 @@ def annotate(
     """Prints batches as traces, from the one that holds `offset` on; returns the exit code."""
     problems, left = 0, limit
     for path in files:
-        for position, data in _batches(path, offset, max_decompressed_bytes):
-            if left == 0:
-                return PROBLEMS if problems else CLEAN
-            left = None if left is None else left - 1
-            problems += not _print_batch(path, position, data, max_decompressed_bytes)
+        try:
+            for position, data in _batches(path, offset, max_decompressed_bytes):
+                if left == 0:
+                    return PROBLEMS if problems else CLEAN
+                left = None if left is None else left - 1
+                problems += not _print_batch(path, position, data, max_decompressed_bytes)
+        except Error as error:
+            problems += 1
+            print(f"magicbyte: {error}", file=sys.stderr)
     return PROBLEMS if problems else CLEAN
 
 
@@ -40,8 +45,9 @@ def _batches(path: str, offset: int | None, most: int) -> Iterator[tuple[int, by
 
     No more than `most` bytes of one are read, whatever its length says.
     """
-    size, position = os.path.getsize(path), 0
-    with open(path, "rb") as file:
+    position = 0
+    with open_segment(path) as file:
+        size = os.fstat(file.fileno()).st_size
         while position < size:
             end, last_offset = _bounds(file, position)
             if end is None or end > size:

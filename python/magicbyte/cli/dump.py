@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from magicbyte.cli import options
+from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.selection import Selection
 
 if TYPE_CHECKING:
@@ -125,7 +127,10 @@ def dump(
     magicbyte dump orders-0/ --annotate --offset 1234     the bytes of one batch, explained
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli.sidecars import is_sidecar
+    from magicbyte.jobs.partitions import refuse_other_encodings
 
+    for source in sources:
+        refuse_other_encodings(source)
     jsonl = as_json or form == "jsonl"
     if (offset is not None or limit is not None) and not annotate:
         raise click.UsageError("--offset and --limit belong to --annotate")
@@ -136,19 +141,23 @@ def dump(
     if verify_index:
         from magicbyte.cli.verify_index import verify_indexes
 
-        return verify_indexes(_files(sources), as_json=jsonl, max_decompressed_bytes=max_decompressed_bytes)
+        files, code = _files(sources)
+        differences = verify_indexes(files, as_json=jsonl, max_decompressed_bytes=max_decompressed_bytes)
+        return max(code, differences)
     if annotate:
         from magicbyte.cli.annotate import annotate as print_traces
 
-        logs = [path for path in _files(sources) if not is_sidecar(path)]
-        if not logs:
+        files, code = _files(sources)
+        logs = [path for path in files if not is_sidecar(path)]
+        if not logs and not code:
             raise click.UsageError("--annotate is for segments (.log, .checkpoint)")
-        return print_traces(
+        traced = print_traces(
             logs,
             offset=offset,
             limit=1 if limit is None and offset is not None else limit,
             max_decompressed_bytes=max_decompressed_bytes,
         )
+        return max(code, traced)
     selection = Selection(start_offset, end_offset, start_timestamp, end_timestamp, max_records)
     if jsonl:
         from magicbyte.cli.dump_jsonl import dump_jsonl, dump_sidecars_jsonl
@@ -158,10 +167,12 @@ def dump(
         code = dump_sidecars_jsonl(sidecars)
         if not logs:
             return code
+        listings, unread = _listings(logs)
         return max(
             code,
+            unread,
             dump_jsonl(
-                _listings(logs),
+                listings,
                 selection,
                 key_format=key_format,
                 value_format=value_format,
@@ -173,34 +184,51 @@ def dump(
         )
     from magicbyte.cli.dump_kafka import dump_kafka
 
-    return dump_kafka(
-        _files(sources),
+    files, code = _files(sources)
+    dumped = dump_kafka(
+        files,
         selection,
         decode=decode,
         no_records=no_records,
         max_decompressed_bytes=max_decompressed_bytes,
     )
+    return max(code, dumped)
 
 
-def _listings(sources: Sequence[str]) -> list[PartitionListing]:
-    from magicbyte.jobs.partitions import list_partitions, list_segment_file
+def _listings(sources: Sequence[str]) -> tuple[list[PartitionListing], int]:
+    """The partitions, and the exit code by what of them cannot be read, which is said."""
+    from magicbyte.jobs.partitions import list_partitions, list_segment_file, unread_names
 
-    return [
-        listing
-        for source in sources
-        for listing in (list_partitions([source]) if os.path.isdir(source) else [list_segment_file(source)])
-    ]
+    listings: list[PartitionListing] = []
+    code = CLEAN
+    for source in sources:
+        try:
+            found = list_partitions([source]) if os.path.isdir(source) else [list_segment_file(source)]
+        except OSError as error:
+            code = PROBLEMS
+            print(f"magicbyte: {error}", file=sys.stderr)
+            continue
+        listings += found
+        for listing in found:
+            for problem in unread_names(listing):
+                code = PROBLEMS
+                path = os.path.join(listing["path"], problem["segment"] or "")
+                print(f"magicbyte: {path}: {problem['message']}", file=sys.stderr)
+    return listings, code
 
 
-def _files(sources: Sequence[str]) -> list[str]:
-    """The files themselves, and the segments of directories, named as Kafka does by the path given."""
-    from magicbyte.jobs.partitions import list_partitions
-
+def _files(sources: Sequence[str]) -> tuple[list[str], int]:
+    """The files themselves, and the segments of directories, named as Kafka does by the path given; and
+    the exit code by what cannot be read.
+    """
     files = []
+    code = CLEAN
     for source in sources:
         if os.path.isdir(source):
-            paths = [segment["path"] for one in list_partitions([source]) for segment in one["segments"]]
+            listings, unread = _listings([source])
+            code = max(code, unread)
+            paths = [segment["path"] for one in listings for segment in one["segments"]]
             files += [os.path.join(source, os.path.relpath(path, source)) for path in paths]
         else:
             files.append(source)
-    return files
+    return files, code

@@ -81,7 +81,8 @@ def dump_sidecars_jsonl(files: Sequence[str]) -> int:
             _print({"file": os.path.basename(path), **entry})
         if error is not None:
             problems += 1
-            print(f"magicbyte: {path}: {error}", file=sys.stderr)
+            place = "" if isinstance(error, OSError) else f"{path}: "
+            print(f"magicbyte: {place}{error}", file=sys.stderr)
     return PROBLEMS if problems else CLEAN
 
 

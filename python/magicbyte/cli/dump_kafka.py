@@ -16,7 +16,7 @@ from typing import Any
 from magicbyte import _core
 from magicbyte.cli.decode import compact_json, decoded_text, decoder_for, topic_of_file
 from magicbyte.cli.exits import CLEAN, PROBLEMS
-from magicbyte.cli.segment_file import Batch, batches
+from magicbyte.cli.segment_file import Batch, batches, size_of
 from magicbyte.cli.selection import Selection
 from magicbyte.cli.sidecars import base_offset, is_sidecar, read_sidecar, sidecar_lines
 from magicbyte.cli.trace import inner_checksums
@@ -68,8 +68,9 @@ class _Printer:
     def file(self, path: str) -> None:
         _print(f"Dumping {path}", _first_line(os.path.basename(path)))
         self._decoder = decoder_for(self._decode, topic_of_file(path))
-        size, end = os.path.getsize(path), 0
+        end = 0
         try:
+            size = size_of(path)
             for position, batch in batches(path, self._max_decompressed_bytes):
                 self._batch(position, batch)
                 if self.full:
@@ -77,12 +78,17 @@ class _Printer:
                 end = position + batch.size_in_bytes
         except Error as error:
             self._problem(error)
+            if error.kind == "file_unreadable":
+                return
         if size > end:
             _print(f"Found {size - end} invalid bytes at the end of {os.path.basename(path)}")
             self.problems += 1
 
     def sidecar(self, path: str) -> None:
         entries, error = read_sidecar(path)
+        if isinstance(error, OSError):
+            self._problem(error)
+            return
         _print(f"Dumping {path}", *sidecar_lines(path, entries))
         if error is not None:
             self._problem(f"{path}: {error}")
@@ -129,7 +135,7 @@ class _Printer:
         text = "" if key is None else f" key: {_text(key)}"
         return text if value is None else f"{text} payload: {_text(value)}"
 
-    def _problem(self, error: Error | str) -> None:
+    def _problem(self, error: Exception | str) -> None:
         self.problems += 1
         print(f"magicbyte: {error}", file=sys.stderr)
 

@@ -2,22 +2,53 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator
-from typing import TypeAlias
+from contextlib import contextmanager
+from typing import BinaryIO, TypeAlias
 
 from magicbyte import _core
+from magicbyte.errors import Error
 
-__all__ = ["Batch", "batches"]
+__all__ = ["Batch", "batches", "open_segment", "size_of"]
 
 Batch: TypeAlias = "_core.RecordBatch | _core.LegacyBatch"
 
 _BLOCK_BYTES = 16 << 20
 
 
+@contextmanager
+def open_segment(path: str) -> Iterator[BinaryIO]:
+    """Opens a regular file, at once whatever else may have its name: a FIFO would wait for a writer.
+
+    Raises:
+        Error: of kind `file_unreadable`, if it cannot be opened or, in the block, read.
+
+    """
+    try:
+        with open(path, "rb", opener=_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise OSError("it is not a regular file")
+            yield file
+    except OSError as error:
+        raise Error(f"{path}: cannot be read: {error.strerror or error}", "file_unreadable") from error
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def size_of(path: str) -> int:
+    """Bytes of a segment; raises as `open_segment`."""
+    with open_segment(path) as file:
+        return os.fstat(file.fileno()).st_size
+
+
 def batches(path: str, max_decompressed_bytes: int) -> Iterator[tuple[int, Batch]]:
     """Yields each batch with its position in the file, reading it block by block."""
     start, size = 0, _BLOCK_BYTES
-    with open(path, "rb") as file:
+    with open_segment(path) as file:
         while True:
             file.seek(start)
             block = file.read(size)

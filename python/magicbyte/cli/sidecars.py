@@ -34,14 +34,12 @@ def _kind(path: str) -> str:
     return name if name in _READERS else os.path.splitext(name)[1]
 
 
-def read_sidecar(path: str) -> tuple[list[Entry], Error | None]:
+def read_sidecar(path: str) -> tuple[list[Entry], Error | OSError | None]:
     """Reads all entries that are there, and what is wrong with the file, if anything is."""
-    with open(path, "rb") as file:
-        data = file.read()
     entries: list[Entry] = []
     try:
-        entries.extend(_READERS[_kind(path)](data, base_offset(path)))
-    except Error as error:
+        entries.extend(_READERS[_kind(path)](_core.read_sidecar(path), base_offset(path)))
+    except (Error, OSError) as error:
         return entries, error
     return entries, None
 

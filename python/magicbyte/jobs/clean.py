@@ -24,7 +24,7 @@ from magicbyte.jobs.engines import Engine, group_by_size
 from magicbyte.jobs.failure import JobError
 from magicbyte.jobs.model import Chunk, PartitionListing, PartitionReconciliation, Problem
 from magicbyte.jobs.output import Output
-from magicbyte.jobs.partitions import list_partitions
+from magicbyte.jobs.partitions import list_partitions, refuse_unread
 from magicbyte.jobs.plan import Planned, count_of, plan_partitions, target_bytes
 from magicbyte.jobs.progress import Progress, format_bytes
 
@@ -208,6 +208,7 @@ def clean(
     *,
     options: dict[str, Any],
     topic_ids: dict[str, str],
+    fail_fast: bool,
     files: Callable[[CleanReport], dict[str, str]] = lambda _report: {},
 ) -> CleanReport:
     """Writes every partition at and below `sources` anew into `out`, a directory a partition.
@@ -215,6 +216,8 @@ def clean(
     `options` are for the report; `files` gives what else belongs into `out`, by name.
     """
     listings = list_partitions(sources, distinct=True)
+    if fail_fast:
+        refuse_unread(listings)
     with Output(out, sources) as output:
         plans = plan_partitions(listings, engine, chunk_bytes=_WHOLE_SEGMENTS, progress=progress)
         compactions = [passes.plan(planned) for planned in plans]

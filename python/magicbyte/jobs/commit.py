@@ -23,6 +23,7 @@ from typing import Any
 from magicbyte.jobs.columns import TABLES
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.parquet import DataFile, ParquetFile, directory_of, file_schema
+from magicbyte.jobs.partitions import refuse_other_encodings
 from magicbyte.jobs.reading import table_schema
 
 __all__ = ["Output", "check_apart"]
@@ -98,6 +99,7 @@ class Output:
 
 def check_apart(path: str, sources: Sequence[str]) -> None:
     """Raises `RefusedError` if the output and a source lie inside each other."""
+    refuse_other_encodings(path)
     out = os.path.realpath(path)
     for source in map(os.path.realpath, sources):
         if os.path.commonpath([out, source]) in (out, source):

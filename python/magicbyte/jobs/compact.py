@@ -86,6 +86,7 @@ def compact(
         progress,
         options=told,
         topic_ids=options.topic_ids,
+        fail_fast=options.fail_fast,
         files=_checkpoint_of,
     )
 
@@ -100,10 +101,11 @@ def read_checkpoint(path: str) -> dict[tuple[str, int], int]:
 
     Raises:
         RefusedError: the file is none.
+        OSError: it cannot be read, or is larger than 64 MiB.
 
     """
-    with open(path, encoding="utf-8") as file:
-        version, count, *lines = [*file.read().splitlines(), "", ""]
+    text = _core.read_sidecar(path).decode(errors="replace")
+    version, count, *lines = [*text.splitlines(), "", ""]
     try:
         entries = [line.split(" ") for line in lines if line]
         offsets = {(topic, int(partition)): int(offset) for topic, partition, offset in entries}

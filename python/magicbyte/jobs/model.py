@@ -25,12 +25,13 @@ class Segment(TypedDict):
 
 
 class IgnoredFile(TypedDict):
-    """A file that is not read as part of the log, and why: nothing is left out silently."""
+    """A name that is not read as part of the log, and why: nothing is left out silently."""
 
     file: str
     size: int
     reason: str
-    """One of `deleted cleaned swap foreign overlapping checkpoint`."""
+    """One of `deleted cleaned swap foreign overlapping checkpoint`; of what is no regular file one of
+    `directory special unreadable`, the last if it should be a file of the log or cannot be examined."""
 
 
 class Sidecar(TypedDict):
@@ -51,6 +52,8 @@ class PartitionListing(TypedDict):
     segments: list[Segment]
     sidecars: list[Sidecar]
     ignored: list[IgnoredFile]
+    problems: list[Problem]
+    """What cannot be listed or read, and checkpoints that break their format."""
 
 
 class Survey(TypedDict):
@@ -65,6 +68,8 @@ class Survey(TypedDict):
     """Where the chain of batch headers ends: the size of the file if all of it frames."""
     sound_end: int
     """Where the last batch whose CRC holds ends."""
+    unreadable: str | None
+    """Why the file could not be read to its end, if that is so."""
 
 
 class Problem(TypedDict):

@@ -5,17 +5,26 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 from magicbyte import _core
+from magicbyte.errors import CorruptRecordError
 from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.model import PartitionListing
+from magicbyte.jobs.model import PartitionListing, Problem
 
-__all__ = ["find_partitions", "is_segment_file", "list_partitions", "list_segment_file"]
+__all__ = [
+    "find_partitions",
+    "is_segment_file",
+    "list_partitions",
+    "list_segment_file",
+    "refuse_other_encodings",
+    "refuse_unread",
+    "unread_names",
+]
 
 _SEGMENT_FILE = re.compile(r"\d{20}\.log")
+_NOT_UTF8 = "the path is not UTF-8: rename it, or reach it through a link"
 
 
 def is_segment_file(name: str) -> bool:
@@ -26,32 +35,76 @@ def is_segment_file(name: str) -> bool:
 def find_partitions(sources: Sequence[str]) -> list[str]:
     """Returns the partition directories at and below `sources`: absolute, sorted, each once.
 
-    Symbolic links are followed, but no directory is entered twice.
+    Symbolic links are followed, but no directory is entered twice. What may be such a directory and cannot
+    be looked into is among them.
     """
-    found: set[str] = set()
+    return sorted(_find(sources))
+
+
+def _find(sources: Sequence[str]) -> dict[str, str | None]:
+    """What there is to list, each with the reason why it cannot be, if there is one."""
+    found: dict[str, str | None] = {}
     visited: set[str] = set()
     for source in sources:
         if not os.path.isdir(source):
             raise RefusedError(f"{source} is not a directory")
+        refuse_other_encodings(source)
         found.update(_walk(os.path.abspath(source), visited))
-    return sorted(found)
+    return found
 
 
-def _walk(top: str, visited: set[str]) -> Iterator[str]:
-    for directory, subdirectories, files in os.walk(top, followlinks=True, onerror=_raise):
+def refuse_other_encodings(path: str) -> None:
+    """Refuses a path that is not UTF-8: plans and summaries travel as JSON."""
+    path = os.path.abspath(path)
+    if _shown(path) != path:
+        raise RefusedError(f"{_shown(path)}: {_NOT_UTF8}")
+
+
+def _walk(top: str, visited: set[str]) -> Iterator[tuple[str, str | None]]:
+    waiting = [top]
+    while waiting:
+        directory = waiting.pop()
         real = os.path.realpath(directory)
         if real in visited:
-            subdirectories.clear()
             continue
         visited.add(real)
-        subdirectories.sort()
-        if any(map(is_segment_file, files)):
-            yield directory
+        try:
+            with os.scandir(directory) as scan:
+                entries = list(scan)
+        except OSError as error:
+            # What was named must be readable; what lies below it costs only itself.
+            if directory == top or isinstance(error, FileNotFoundError):
+                raise
+            yield directory, str(error.strerror)
+            continue
+        is_partition = any(is_segment_file(entry.name) for entry in entries)
+        if is_partition:
+            yield directory, None if _shown(directory) == directory else _NOT_UTF8
+        for entry in entries:
+            is_directory, why = _examine(entry)
+            if is_directory:
+                waiting.append(entry.path)
+            elif why is not None and not is_partition:  # the listing of a partition names these
+                yield entry.path, why
 
 
-def _raise(error: OSError) -> None:
-    # os.walk would skip a directory that cannot be read: its records would be missing silently.
-    raise error
+def _examine(entry: os.DirEntry[str]) -> tuple[bool, str | None]:
+    """Whether it is a directory, or why nobody can tell."""
+    try:
+        if entry.is_dir():
+            return True, None
+        if entry.is_symlink():
+            entry.stat()
+    except FileNotFoundError:
+        return False, "it is a symbolic link that leads nowhere"
+    except OSError as error:
+        return False, str(error.strerror)
+    return False, None
+
+
+def _shown(path: str) -> str:
+    """A path as text; bytes that are not UTF-8 are escaped."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def list_partitions(
@@ -59,26 +112,66 @@ def list_partitions(
 ) -> list[PartitionListing]:
     """Lists every partition at and below `sources`, in the order of topic, partition and path.
 
-    A directory whose name is not `topic-N` is taken as partition 0 of a topic of that name.
-    `distinct` refuses two directories for the same partition; without `may_be_none` there must be one.
+    A directory whose name is not `topic-N` is taken as partition 0 of a topic of that name. One that
+    cannot be listed has nothing but its problem. `distinct` refuses two directories for the same
+    partition; without `may_be_none` there must be one.
     """
-    listings = [list_directory(path) for path in find_partitions(sources)]
+    listings = [_list(path, why) for path, why in _find(sources).items()]
     if not listings and not may_be_none:
         raise RefusedError(f"no Kafka segments (files such as {0:020d}.log) below {', '.join(sources)}")
-    listings.sort(key=lambda one: (one["topic"], one["partition"], one["path"]))
-    if distinct:
-        _refuse_twins(listings)
-    return listings
+    listings.sort(key=_place_and_path)
+    return _distinct(listings) if distinct else listings
 
 
-def _refuse_twins(listings: Sequence[PartitionListing]) -> None:
-    # Copies from two brokers hold the same records: side by side in one table they would count twice.
-    for one, other in pairwise(listings):
-        if (one["topic"], one["partition"]) == (other["topic"], other["partition"]):
+def _place_and_path(listing: PartitionListing) -> tuple[str, int, str]:
+    return listing["topic"], listing["partition"], listing["path"]
+
+
+def _list(path: str, why: str | None) -> PartitionListing:
+    try:
+        if why is None:
+            return list_directory(path)
+    except FileNotFoundError:  # not there any more
+        raise
+    except OSError as error:
+        why = error.strerror or str(error)
+    return cast(PartitionListing, json.loads(_core.unreadable_directory(_shown(path), str(why))))
+
+
+def _distinct(listings: Sequence[PartitionListing]) -> list[PartitionListing]:
+    """A listing a partition. One with nothing to read leaves its problems to the other."""
+    kept: dict[tuple[str, int], PartitionListing] = {}
+    for one in sorted(listings, key=lambda one: not one["segments"]):
+        other = kept.setdefault((one["topic"], one["partition"]), one)
+        if other is one:
+            continue
+        if one["segments"]:
+            # Copies from two brokers hold the same records: side by side in one table they would count
+            # twice.
             raise RefusedError(
-                f"{one['topic']}-{one['partition']} is there twice, in {one['path']} and {other['path']}: "
+                f"{one['topic']}-{one['partition']} is there twice, in {other['path']} and {one['path']}: "
                 "read one copy at a time"
             )
+        other["ignored"] += one["ignored"]
+        other["problems"] += one["problems"]
+    return sorted(kept.values(), key=_place_and_path)
+
+
+def unread_names(listing: PartitionListing) -> list[Problem]:
+    """The problems of a listing that mean that a part of the log is not read: not those of sidecars."""
+    return [
+        problem
+        for problem in listing["problems"]
+        if problem["segment"] is None or is_segment_file(problem["segment"])
+    ]
+
+
+def refuse_unread(listings: Iterable[PartitionListing]) -> None:
+    """Raises for the first part of a log that is not read: what a job does that stops at damage."""
+    for listing in listings:
+        for problem in unread_names(listing):
+            path = os.path.join(listing["path"], problem["segment"] or "")
+            raise CorruptRecordError(f"{path}: {problem['message']}", problem["kind"])
 
 
 def list_directory(path: str) -> PartitionListing:

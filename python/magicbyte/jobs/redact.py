@@ -68,6 +68,7 @@ def redact(
         progress,
         options=told,
         topic_ids=options.topic_ids,
+        fail_fast=options.fail_fast,
     )
 
 

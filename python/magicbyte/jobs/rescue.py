@@ -11,7 +11,8 @@ from typing import Any, TypedDict
 
 from magicbyte import _core
 from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.partitions import list_partitions
+from magicbyte.jobs.model import Problem
+from magicbyte.jobs.partitions import list_partitions, unread_names
 from magicbyte.rescue import Rescued, Suspect, rescue
 
 __all__ = ["RescueReport", "rescue_partitions"]
@@ -37,6 +38,8 @@ class RescueReport(TypedDict):
     ranges: list[RescuedRange]
     repairable: int
     suspects: int
+    problems: list[Problem]
+    """What cannot be listed or read at all."""
 
 
 def rescue_partitions(
@@ -57,8 +60,11 @@ def rescue_partitions(
     """
     if out is not None and os.path.exists(out) and os.listdir(out):
         raise RefusedError(f"{out} is not empty")
-    report = RescueReport(ranges=[], repairable=0, suspects=0)
+    report = RescueReport(ranges=[], repairable=0, suspects=0, problems=[])
     for listing in list_partitions(sources, distinct=True):
+        report["problems"] += unread_names(listing)
+        if not listing["segments"]:
+            continue
         found = rescue(listing["path"], max_decompressed_bytes=max_decompressed_bytes)
         if out is not None:
             found = _saved(found, os.path.join(out, f"{listing['topic']}-{listing['partition']}"))

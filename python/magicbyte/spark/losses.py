@@ -16,7 +16,7 @@ from magicbyte.spark.offsets import Place
 __all__ = ["Losses"]
 
 _LOGGER = logging.getLogger("magicbyte.stream")
-_FILE_KINDS = ("file_missing", "file_truncated")
+_FILE_KINDS = ("file_missing", "file_truncated", "file_unreadable")
 
 
 class Losses:
@@ -34,9 +34,7 @@ class Losses:
         offsets = f"from {first} on" if last is None else f"{first}..={last}"
         message = f"magicbyte: {topic}-{partition}: offsets {offsets} cannot be read: {why}"
         self._refuse(message)
-        if message not in self._said:
-            self._said.add(message)
-            _LOGGER.warning("%s", message)
+        self._say(message)
         self._rows.append(
             Problem(
                 topic=topic,
@@ -65,8 +63,15 @@ class Losses:
                 if first <= last:
                     self.report(place, first, last, problem["message"])
 
+    def check_unread(self, unread: Iterable[str]) -> None:
+        """Refuses what is there and cannot be looked into: nobody knows which offsets it has."""
+        for what in unread:
+            message = f"magicbyte: {what}"
+            self._refuse(message)
+            self._say(message)
+
     def check_files(self, problems: Iterable[Mapping[str, Any]]) -> None:
-        """Refuses rows of `problems` that mean that a file went away after it was planned."""
+        """Refuses rows of `problems` that mean that a planned file went away or cannot be read."""
         for problem in problems:
             if problem["kind"] in _FILE_KINDS:
                 place = f"magicbyte: {problem['topic']}-{problem['partition']}, {problem['segment']}"
@@ -75,6 +80,11 @@ class Losses:
     def rows(self) -> pa.RecordBatch:
         """The losses as rows of the table `problems`."""
         return record_batch_of(self._rows, table_schema("problems"))
+
+    def _say(self, message: str) -> None:
+        if message not in self._said:
+            self._said.add(message)
+            _LOGGER.warning("%s", message)
 
     def _refuse(self, message: str) -> None:
         if self._fail:

@@ -10,7 +10,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.model import PartitionListing
-from magicbyte.jobs.partitions import list_partitions
+from magicbyte.jobs.partitions import list_partitions, refuse_unread
 from magicbyte.jobs.plan import Planned, Range, Task, plan_partitions, tasks_of
 from magicbyte.jobs.reading import ReadOptions, Rows, plan_problems, read_chunk
 from magicbyte.spark.offsets import check_named, resolve_end, resolve_start
@@ -35,6 +35,8 @@ class MagicbyteReader(DataSourceReader):
         Its value is a task, or rows that the driver knows already.
         """
         listings = self._choose(list_partitions(expand_paths(self._options.paths), distinct=True))
+        if self._options.fail_fast:
+            refuse_unread(listings)
         # The cores of the executors are unknown here, those of this machine stand for them:
         # minPartitions says it better where that matters.
         engine = LocalEngine()

@@ -59,7 +59,7 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
 
     def initialOffset(self) -> Offsets:
         """Where the options say to start; only a query without a checkpoint asks."""
-        logs = self._watch.look()
+        logs = self._look()
         starting = self._options.read.starting
         check_named(starting, logs)
         offsets = {}
@@ -83,7 +83,7 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
             # does: a query that is killed in it would start anew somewhere else.
             self._initial = None
             return start
-        logs = self._watch.look()
+        logs = self._look()
         places = offsets_from_json(start)
         begin = self._begin(places.keys() | logs.keys(), places, logs, self._losses())
         end = {place: self._end(place, offset, logs) for place, offset in begin.items()}
@@ -97,6 +97,11 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
                 end = limit_bytes(logs, begin, end, self._options.max_bytes)
         self._last_trigger = time.monotonic()
         return offsets_to_json(end)
+
+    def _look(self) -> dict[Place, Log]:
+        logs = self._watch.look()
+        self._losses().check_unread(self._watch.unread)
+        return logs
 
     def _losses(self) -> Losses:
         return Losses(fail=self._options.fail_on_data_loss, said=self._said)
@@ -137,7 +142,7 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Takes the present ends as the ends of the query."""
-        self._target = {place: log.end_offset for place, log in self._watch.look().items()}
+        self._target = {place: log.end_offset for place, log in self._look().items()}
 
     def reportLatestOffset(self) -> Offsets | None:
         """The ends of the logs at the last trigger, limits apart."""
@@ -146,7 +151,7 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
         """Plans a micro-batch, perhaps again after a restart: the same offsets give the same rows."""
         self._initial = None
-        logs = self._watch.look()
+        logs = self._look()
         asked = offsets_from_json(end)
         known = offsets_from_json(start)
         places = sorted(place for place, until in asked.items() if known.get(place, 0) < until)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.model import PartitionListing, Segment, Survey
-from magicbyte.jobs.partitions import list_partitions
+from magicbyte.jobs.model import PartitionListing, Problem, Segment, Survey
+from magicbyte.jobs.partitions import list_partitions, unread_names
 from magicbyte.jobs.plan import Planned, Range, fold, survey
 from magicbyte.spark.offsets import Place, log_end
 from magicbyte.spark.options import Options
@@ -39,6 +40,8 @@ class Log:
     decided transactions."""
     high_offset: int
     """One behind the last offset there is, undecided transactions included."""
+    unreadable: Mapping[str, str]
+    """Segments that cannot be read, by their paths, and why."""
 
     def plan(self, asked: Range) -> Planned:
         """The plan for some of the offsets, in chunks of about 4 MiB."""
@@ -59,6 +62,8 @@ class Watch:
         self._options = options
         self._surveys: dict[_Key, str] = {}
         self._logs: dict[tuple[_Key, ...], Log] = {}
+        self.unread: list[str] = []
+        """What the last look could not look into, and why."""
 
     def look(self) -> dict[Place, Log]:
         """Lists, surveys what changed, and folds; there may be no partitions yet."""
@@ -73,15 +78,20 @@ class Watch:
         now = time.time_ns() // 1_000_000
         listings = list_partitions(expand_paths(self._options.paths), distinct=True, may_be_none=True)
         take = self._options.topics.take
-        listings = [one for one in listings if one["segments"] and take(one["topic"], one["partition"])]
+        listings = [one for one in listings if take(one["topic"], one["partition"])]
+        names = [problem for one in listings for problem in unread_names(one)]
+        listings = [one for one in listings if one["segments"]]
         self._survey(listings)
         logs = {}
         for listing in listings:
             keys = tuple(map(_key, listing["segments"]))
             log = self._logs.get(keys) or self._fold(listing, keys)
             logs[keys] = log
+        self.unread = [f"{one['topic']}-{one['partition']}: {_said_of(one)}" for one in names]
+        self.unread += [f"{path}: {why}" for log in logs.values() for path, why in log.unreadable.items()]
+        unreadable = {path for log in logs.values() for path in log.unreadable}
         segments = (segment for one in listings for segment in one["segments"])
-        kept = {_key(one) for one in segments if self._is_settled(one, now)}
+        kept = {_key(one) for one in segments if self._is_settled(one, now) and one["path"] not in unreadable}
         self._surveys = {key: text for key, text in self._surveys.items() if key in kept}
         self._logs = {keys: log for keys, log in logs.items() if kept.issuperset(keys)}
         return {(log.whole.plan["topic"], log.whole.plan["partition"]): log for log in logs.values()}
@@ -112,7 +122,14 @@ class Watch:
         starts = [segment["base_offset"] for segment in listing["segments"][:1]]
         if whole.plan["first_offset"] is not None:
             starts.append(whole.plan["first_offset"])
-        return Log(whole, min(starts, default=0), end, end if high is None else high)
+        surveys: list[Survey] = [json.loads(text) for text in whole.surveys]
+        unreadable = {one["segment"]["path"]: one["unreadable"] or "" for one in surveys if one["unreadable"]}
+        return Log(whole, min(starts, default=0), end, end if high is None else high, unreadable)
+
+
+def _said_of(problem: Problem) -> str:
+    name = problem["segment"]
+    return problem["message"] if name is None else f"{name} {problem['message']}"
 
 
 def _key(segment: Segment) -> _Key:

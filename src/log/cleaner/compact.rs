@@ -53,6 +53,9 @@ pub fn compact_partition(
 ) -> LogResult<CleanCounts> {
     let &CompactRun { expired_until, memory, max_decompressed_bytes, on_error } = run;
     let listing = list_partition(source, false)?;
+    if on_error == OnError::Fail {
+        listing.check_segments()?;
+    }
     let surveys: Vec<Survey> = listing.segments.iter().map(survey_segment).collect::<LogResult<_>>()?;
     let chunk_bytes = u64::MAX;
     let plan = plan_partition(&listing, &surveys, PlanOptions { chunk_bytes, ..PlanOptions::default() })?;
