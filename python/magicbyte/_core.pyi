@@ -19,6 +19,7 @@ from magicbyte.enums import Compression, TimestampType
 
 __all__ = [
     "DEFAULT_MAX_DECOMPRESSED_BYTES",
+    "LISTED",
     "AbortedFilter",
     "AiokafkaDefaultRecord",
     "AiokafkaDefaultRecordBatch",
@@ -115,6 +116,8 @@ __all__ = [
 __version__: Final[str]
 DEFAULT_MAX_DECOMPRESSED_BYTES: Final[int]
 """The default cap on what one batch may decompress to: 256 MiB."""
+LISTED: Final[int]
+"""Reports list so many findings of a kind, 1000, and count all of them."""
 
 def crc32c(data: Buffer, value: int = 0) -> int:
     """CRC-32C (Castagnoli) of `data` in hardware, continuing the checksum `value`."""
@@ -191,6 +194,8 @@ class ArrowStream:
         """
     def problems(self) -> str:
         """What the last stream over a log left out so far, as JSON: see `PartitionLog.problems`."""
+    def problems_left_out(self) -> int:
+        """How many more it left out: see `PartitionLog.problems_left_out`."""
     @property
     def end_offset(self) -> int | None:
         """Where the last stream over a log ends (exclusive): see `PartitionLog.end_offset`."""
@@ -546,7 +551,7 @@ class PartitionLogCore:
     def __new__(cls, path: str) -> Self: ...
     def listing(self) -> str:
         """What is in the directory, as JSON."""
-    def verify(self, isolation_level: str) -> str:
+    def verify(self, isolation_level: str, max_decompressed_bytes: int) -> str:
         """Decodes everything and accounts for every byte; JSON."""
     def offset_for_timestamp(self, timestamp: int) -> int | None:
         """The first offset whose record has this timestamp (ms) or a later one."""
@@ -586,7 +591,9 @@ class LogBatchesCore:
     def __iter__(self) -> Self: ...
     def __next__(self) -> tuple[RecordBatch | LegacyBatch, str, int, int, bool]: ...
     def problems(self) -> str:
-        """What was left out so far, as JSON."""
+        """What was left out so far, as JSON: the first `LISTED`."""
+    def problems_left_out(self) -> int:
+        """How many more were left out."""
     @property
     def end_offset(self) -> int:
         """Nothing is read from this offset on: what was asked for, or the last stable offset."""

@@ -25,6 +25,17 @@ pub enum Disposition {
     Aborted,
 }
 
+/// One step of a [`ChunkReader`].
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// A batch whose CRC holds.
+    Batch(SegmentBatch, Disposition),
+    /// Bytes that are in no such batch.
+    Damage,
+    /// The chunk was read.
+    End,
+}
+
 /// The records of one good batch, counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BatchCounts {
@@ -63,6 +74,9 @@ pub struct ChunkReader {
     pieces: SegmentReader,
     result: ChunkResult,
     problems: Vec<Problem>,
+    /// More problems than these are only counted.
+    max_problems: usize,
+    problems_left_out: u64,
     /// The first and the last range of damage since the last good batch: the next one shows what
     /// was lost, or that the damage goes on.
     damage: (Option<Problem>, Option<Problem>),
@@ -102,11 +116,21 @@ impl ChunkReader {
             pieces,
             result,
             problems: Vec::new(),
+            max_problems: usize::MAX,
+            problems_left_out: 0,
             damage: (None, None),
             next_offset,
             first_error: None,
             aborted,
         })
+    }
+
+    /// Holds no more problems than these until they are taken: of others only
+    /// [`take_problems_left_out`](Self::take_problems_left_out) tells. Without it, all are kept.
+    #[must_use]
+    pub fn max_problems(mut self, most: usize) -> Self {
+        self.max_problems = most;
+        self
     }
 
     /// The chunk.
@@ -126,29 +150,47 @@ impl ChunkReader {
     /// # Errors
     /// When the operating system fails to read.
     pub fn next_batch(&mut self) -> io::Result<Option<(SegmentBatch, Disposition)>> {
-        while let Some(piece) = self.pieces.next().transpose()? {
-            match piece {
-                Piece::Batch(batch) => {
-                    let disposition = batch.batch().map_or(Disposition::Rows, |view| self.disposition(&view));
-                    return Ok(Some((batch, disposition)));
-                }
-                Piece::Quarantined { range, error } => self.quarantine(range.start, range.end, &error),
-                Piece::Tail { range, kind } => {
-                    if kind == super::TailKind::PartialBatch {
-                        let cut = Error::new(ErrorKind::NeedMoreBytes { needed: 1 }).at_position(range.start);
-                        let mut problem = Problem::of_range(&self.chunk, range.start, range.end, &cut);
-                        problem.kind = kind.name().into();
-                        problem.message = "the file ends inside a batch".into();
-                        self.problems.push(problem);
-                    }
-                    let reason = kind.name().to_owned();
-                    self.result.tail = Some(ByteRange { start: range.start, end: range.end, reason });
-                }
+        loop {
+            match self.step()? {
+                Step::Batch(batch, disposition) => return Ok(Some((batch, disposition))),
+                Step::Damage => {}
+                Step::End => return Ok(None),
             }
         }
-        let next_offset = self.chunk.next_offset;
-        self.end_damage(next_offset);
-        Ok(None)
+    }
+
+    /// As [`next_batch`](Self::next_batch), but a piece at a time: damage may go on for long.
+    pub(crate) fn step(&mut self) -> io::Result<Step> {
+        match self.pieces.next().transpose()? {
+            Some(piece) => Ok(self.take(piece)),
+            None => {
+                let next_offset = self.chunk.next_offset;
+                self.end_damage(next_offset);
+                Ok(Step::End)
+            }
+        }
+    }
+
+    fn take(&mut self, piece: Piece) -> Step {
+        match piece {
+            Piece::Batch(batch) => {
+                let disposition = batch.batch().map_or(Disposition::Rows, |view| self.disposition(&view));
+                return Step::Batch(batch, disposition);
+            }
+            Piece::Quarantined { range, error } => self.quarantine(range.start, range.end, &error),
+            Piece::Tail { range, kind } => {
+                if kind == super::TailKind::PartialBatch {
+                    let cut = Error::new(ErrorKind::NeedMoreBytes { needed: 1 }).at_position(range.start);
+                    let mut problem = Problem::of_range(&self.chunk, range.start, range.end, &cut);
+                    problem.kind = kind.name().into();
+                    problem.message = "the file ends inside a batch".into();
+                    self.note(problem);
+                }
+                let reason = kind.name().to_owned();
+                self.result.tail = Some(ByteRange { start: range.start, end: range.end, reason });
+            }
+        }
+        Step::Damage
     }
 
     /// As `CompletedFetch` decides it: only transactional batches of the producer are skipped.
@@ -236,7 +278,9 @@ impl ChunkReader {
             problem.first_lost_offset = Some(self.next_offset);
             *first = Some(problem);
         } else {
-            self.problems.extend(last.replace(problem));
+            if let Some(before) = last.replace(problem) {
+                self.note(before);
+            }
         }
     }
 
@@ -252,8 +296,18 @@ impl ChunkReader {
                 first.first_lost_offset = None;
             }
         }
-        self.problems.push(first);
-        self.problems.extend(last);
+        self.note(first);
+        if let Some(last) = last {
+            self.note(last);
+        }
+    }
+
+    fn note(&mut self, problem: Problem) {
+        if self.problems.len() < self.max_problems {
+            self.problems.push(problem);
+        } else {
+            self.problems_left_out += 1;
+        }
     }
 
     /// Counts rows whose time a table cannot hold.
@@ -269,6 +323,17 @@ impl ChunkReader {
     /// The problems found since the last call.
     pub fn take_problems(&mut self) -> Vec<Problem> {
         std::mem::take(&mut self.problems)
+    }
+
+    /// How many problems wait to be taken.
+    #[must_use]
+    pub fn problems(&self) -> usize {
+        self.problems.len()
+    }
+
+    /// How many problems there was no room for since the last call.
+    pub fn take_problems_left_out(&mut self) -> u64 {
+        std::mem::take(&mut self.problems_left_out)
     }
 
     /// The error behind the first quarantined range since the last call.

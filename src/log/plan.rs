@@ -4,6 +4,8 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use super::accounting::LISTED;
+use super::chunk_reader::ChunkReader;
 use super::{IgnoredFile, Listing, LogError, LogResult, Segment, Survey};
 use crate::Error;
 use crate::state::{AbortedRange, LeaderEpochs, TransactionEvent, Transactions};
@@ -107,6 +109,41 @@ impl Problem {
             message: error.to_string(),
             ..Self::default()
         }
+    }
+}
+
+/// The first [`LISTED`] problems, and how many more there were.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Problems {
+    /// The first ones.
+    #[cfg_attr(feature = "serde", serde(rename = "problems"))]
+    pub listed: Vec<Problem>,
+    /// How many more there were.
+    #[cfg_attr(feature = "serde", serde(rename = "problems_left_out"))]
+    pub left_out: u64,
+}
+
+impl Problems {
+    /// Takes one more.
+    pub fn note(&mut self, problem: Problem) {
+        if self.listed.len() < LISTED {
+            self.listed.push(problem);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// Takes those that come after.
+    pub fn join(&mut self, next: Self) {
+        next.listed.into_iter().for_each(|problem| self.note(problem));
+        self.left_out += next.left_out;
+    }
+
+    /// Takes over what a reader found since the last time.
+    pub(super) fn gather(&mut self, reader: &mut ChunkReader) {
+        reader.take_problems().into_iter().for_each(|problem| self.note(problem));
+        self.left_out += reader.take_problems_left_out();
     }
 }
 

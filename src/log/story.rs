@@ -161,8 +161,8 @@ impl Fold {
     fn add(&mut self, event: &StoryEvent) {
         match event {
             StoryEvent::Data { .. } => self.add_data(event),
-            StoryEvent::Marker { committed: None, producer_id, .. } => {
-                self.producers.apply(&ProducerEvent::EmptyMarker { producer_id: *producer_id });
+            &StoryEvent::Marker { committed: None, producer_id, producer_epoch, offset, .. } => {
+                self.producers.apply(&ProducerEvent::EmptyMarker { producer_id, producer_epoch, offset });
             }
             StoryEvent::Marker { .. } => self.add_marker(event),
         }
