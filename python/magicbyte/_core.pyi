@@ -844,8 +844,9 @@ def rewrite_chunks(
 ) -> str:
     """Reads neighbouring chunks of a partition, converts their batches, writes them as segments.
 
-    The first segment has this base offset. Returns JSON: `results`, a ChunkResult a chunk, `problems`,
-    `segments` for `finish_partition`, the `records` written, `losses`.
+    The first segment has this base offset. Returns JSON: `results`, a ChunkResult a chunk as text, the
+    first `problems` and `problems_left_out`, `segments` for `finish_partition` with their `batches` and
+    `size`, the `records` written, `losses`.
 
     Raises:
         ValueError: Options that exclude each other, or a level the codec does not have.
@@ -1788,8 +1789,8 @@ def compact_group(
 ) -> str:
     """The second pass over a group of segments: written as one, without what is superseded or expired.
 
-    Returns JSON: `results`, a ChunkResult a chunk, `problems`, `segments` for `finish_partition`,
-    `counts`, `redacted`.
+    Returns JSON: `results`, a ChunkResult a chunk as text, the first `problems` and `problems_left_out`,
+    `segments` for `finish_partition` with their `batches` and `size`, `counts`, `redacted`.
 
     Raises:
         Error: With `fail_fast`, the first damage, or a batch that could only be copied.

@@ -12,7 +12,8 @@ use super::record_columns::RecordColumns;
 use super::schema::{Flavour, RecordColumn};
 use crate::batches::Batch;
 use crate::error::{Error, Result};
-use crate::log::{BatchCounts, Chunk, ChunkReader, ChunkResult, Disposition, SegmentBatch};
+use crate::log::chunk_reader::Step;
+use crate::log::{BatchCounts, Chunk, ChunkReader, ChunkResult, Disposition, LISTED, SegmentBatch};
 use crate::record::ControlType;
 use crate::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 
@@ -49,7 +50,8 @@ impl Default for DecodeOptions {
     }
 }
 
-/// Decodes one chunk; an iterator of Arrow batches of `records`.
+/// Decodes one chunk; an iterator of Arrow batches of `records`. One can be empty: then the other tables have
+/// rows to be taken.
 #[derive(Debug)]
 pub struct ChunkDecoder {
     reader: ChunkReader,
@@ -111,18 +113,24 @@ impl ChunkDecoder {
         if let Some(batch) = self.ready.pop_front() {
             return Ok(Some(batch));
         }
-        while let Some((data, disposition)) = self.reader.next_batch()? {
+        loop {
+            let step = self.reader.step()?;
             self.note_error();
-            self.decode(&data, disposition);
+            match step {
+                Step::Batch(data, disposition) => self.decode(&data, disposition),
+                Step::Damage => {}
+                Step::End => return Ok(if self.columns.rows() > 0 { Some(self.cut()) } else { None }),
+            }
             self.note_error();
+            // The other tables are taken between batches, so they end one too.
             if self.columns.rows() >= self.options.max_batch_rows
                 || self.columns.bytes() >= self.options.max_batch_bytes
+                || self.table.rows() >= self.options.max_batch_rows
+                || self.reader.problems() >= LISTED
             {
                 return Ok(Some(self.cut()));
             }
         }
-        self.note_error();
-        Ok(if self.columns.rows() > 0 { Some(self.cut()) } else { None })
     }
 
     fn note_error(&mut self) {

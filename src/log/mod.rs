@@ -6,7 +6,7 @@
 
 mod accounting;
 mod blocks;
-mod chunk_reader;
+pub(crate) mod chunk_reader;
 mod cleaner;
 mod directory;
 mod durable;

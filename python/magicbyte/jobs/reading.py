@@ -66,8 +66,9 @@ def read_chunk(chunk: str, options: ReadOptions) -> Iterator[Rows | str]:
                 yield Rows(table, pa.record_batch(rows))
 
     for records in decoder:
-        if options.columns:
-            yield Rows("records", pa.record_batch(records))
+        # Where only the other tables have rows, the batch is empty.
+        if options.columns and (batch := pa.record_batch(records)).num_rows:
+            yield Rows("records", batch)
         yield from gathered()
     yield from gathered()
     yield decoder.result()

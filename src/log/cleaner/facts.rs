@@ -61,11 +61,11 @@ impl LogFacts {
     /// The facts that concern offsets from `first` to `last`, to hand to a task.
     #[must_use]
     pub fn between(&self, first: i64, last: i64) -> Self {
-        let part = |all: &[(i64, i64)]| all[within(all, |one| one.0, first, last)].to_vec();
+        let data = within(&self.last_data, |one| one.0, first, last);
         let markers = within(&self.lone_markers, |one| one.0, first, last);
         let ends = within(&self.markers_with_data, |&offset| offset, first, last);
         Self {
-            last_data: part(&self.last_data),
+            last_data: self.last_data[data].to_vec(),
             lone_markers: self.lone_markers[markers].to_vec(),
             markers_with_data: self.markers_with_data[ends].to_vec(),
         }
