@@ -261,6 +261,7 @@ impl LogBatches {
     }
 
     /// The same and those that were not listed; they are forgotten here.
+    #[cfg(feature = "arrow")]
     pub(crate) fn take_problems(&mut self) -> Problems {
         std::mem::take(&mut self.problems)
     }
