@@ -20,6 +20,7 @@ from magicbyte.enums import Compression, TimestampType
 __all__ = [
     "DEFAULT_MAX_DECOMPRESSED_BYTES",
     "LISTED",
+    "MAX_COLUMN_PAYLOAD",
     "AbortedFilter",
     "AiokafkaDefaultRecord",
     "AiokafkaDefaultRecordBatch",
@@ -116,6 +117,8 @@ __all__ = [
 __version__: Final[str]
 DEFAULT_MAX_DECOMPRESSED_BYTES: Final[int]
 """The default cap on what one batch may decompress to: 256 MiB."""
+MAX_COLUMN_PAYLOAD: Final[int]
+"""Columns take batches that decompress to no more: 1 GiB. Arrow counts bytes in 32 bits."""
 LISTED: Final[int]
 """Reports list so many findings of a kind, 1000, and count all of them."""
 

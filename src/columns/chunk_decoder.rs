@@ -6,6 +6,7 @@ use std::io;
 
 use arrow_array::RecordBatch;
 
+use super::batch_decoder::MAX_PAYLOAD;
 use super::batch_table::{BatchTable, Decoded};
 use super::problem_table::problems_to_arrow;
 use super::record_columns::RecordColumns;
@@ -28,7 +29,8 @@ pub struct DecodeOptions {
     pub max_batch_bytes: usize,
     /// An Arrow batch has at most this many rows.
     pub max_batch_rows: usize,
-    /// The cap on one batch of the log, stored or decompressed; at most 2 GiB, Arrow's own.
+    /// The cap on one batch of the log, stored or decompressed; where there are columns, at most
+    /// [`MAX_PAYLOAD`].
     pub max_decompressed_bytes: usize,
     /// Whether rows of `batches` are collected.
     pub batches_table: bool,
@@ -68,10 +70,17 @@ impl ChunkDecoder {
     /// Opens the chunk's file.
     ///
     /// # Errors
-    /// When it cannot be opened.
+    /// When it cannot be opened; [`io::ErrorKind::InvalidInput`] for columns and a cap of more than
+    /// [`MAX_PAYLOAD`].
     pub fn open(chunk: Chunk, mut options: DecodeOptions) -> io::Result<Self> {
-        // Together they stay below the 2 GiB of Arrow's 32-bit offsets.
-        options.max_decompressed_bytes = options.max_decompressed_bytes.min(i32::MAX as usize / 2);
+        if !options.columns.is_empty() && options.max_decompressed_bytes > MAX_PAYLOAD {
+            let why = format!(
+                "max_decompressed_bytes {}: columns take batches of at most {MAX_PAYLOAD} bytes",
+                options.max_decompressed_bytes
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        // With one batch more they stay below the 2 GiB of Arrow's 32-bit offsets.
         options.max_batch_bytes = options.max_batch_bytes.clamp(1, 512 << 20);
         let mut columns =
             RecordColumns::new(&options.columns, options.flavour, &chunk.topic, chunk.partition);

@@ -80,6 +80,7 @@ mod _core {
         super::compat::add_types(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("LISTED", crate::log::LISTED)?;
+        module.add("MAX_COLUMN_PAYLOAD", crate::columns::MAX_PAYLOAD)?;
         module.add("DEFAULT_MAX_DECOMPRESSED_BYTES", crate::DEFAULT_MAX_DECOMPRESSED_BYTES)
     }
 }

@@ -20,7 +20,7 @@ from magicbyte.jobs.model import PartitionReconciliation
 from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import Task, plan_partitions, task_name, tasks_of
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
-from magicbyte.jobs.reading import ReadOptions, read_chunk
+from magicbyte.jobs.reading import ReadOptions, check_column_limit, read_chunk
 
 __all__ = ["Group", "PartitionStats", "Stats", "StatsReport", "statistics"]
 
@@ -181,6 +181,7 @@ def statistics(
     progress: Progress = NO_PROGRESS,
 ) -> StatsReport:
     """Counts over all partitions at and below `sources`; every record is decoded for it."""
+    check_column_limit("max_decompressed_bytes", max_decompressed_bytes)
     listings = list_partitions(sources)
     plans = plan_partitions(listings, engine, progress=progress)
     tasks = tasks_of(plans, engine.parallelism)
