@@ -64,7 +64,9 @@ class Redacted(TypedDict):
     segment: str
     records: int
     ranges: list[tuple[int, int]]
-    """First and last offset of each run."""
+    """First and last offset of each of the first `LISTED` runs."""
+    records_left_out: int
+    """How many of the records are in runs behind these."""
 
 
 class CleanedPartition(TypedDict):

@@ -35,6 +35,9 @@ class RescueReport(TypedDict):
     """What can be saved, or was."""
 
     ranges: list[RescuedRange]
+    """The first `LISTED`."""
+    ranges_left_out: int
+    """How many more there are."""
     repairable: int
     suspects: int
 
@@ -57,12 +60,17 @@ def rescue_partitions(
     """
     if out is not None and os.path.exists(out) and os.listdir(out):
         raise RefusedError(f"{out} is not empty")
-    report = RescueReport(ranges=[], repairable=0, suspects=0)
+    report = RescueReport(ranges=[], ranges_left_out=0, repairable=0, suspects=0)
     for listing in list_partitions(sources, distinct=True):
         found = rescue(listing["path"], max_decompressed_bytes=max_decompressed_bytes)
         if out is not None:
             found = _saved(found, os.path.join(out, f"{listing['topic']}-{listing['partition']}"))
         for one in found:
+            report["repairable"] += one.repair is not None
+            report["suspects"] += len(one.suspects)
+            if len(report["ranges"]) == _core.LISTED:
+                report["ranges_left_out"] += 1
+                continue
             report["ranges"].append(
                 RescuedRange(
                     segment=one.segment,
@@ -74,8 +82,6 @@ def rescue_partitions(
                     suspects=len(one.suspects),
                 )
             )
-            report["repairable"] += one.repair is not None
-            report["suspects"] += len(one.suspects)
     return report
 
 

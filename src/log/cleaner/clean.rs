@@ -103,8 +103,10 @@ pub struct RedactedOffsets {
     pub segment: String,
     /// How many records.
     pub records: u64,
-    /// First and last offset of each run.
+    /// First and last offset of each of the first [`LISTED`] runs.
     pub ranges: Vec<(i64, i64)>,
+    /// How many of the records are in runs behind these.
+    pub records_left_out: u64,
 }
 
 /// What came of a group.
@@ -468,8 +470,10 @@ fn redact(
     if let Some(redacted) = redacted {
         redacted.records += count;
         for (record, _) in sound.records.iter().zip(&*fates).filter(|(_, fate)| **fate != Fate::Keep) {
+            let is_full = redacted.ranges.len() >= LISTED;
             match redacted.ranges.last_mut() {
                 Some((_, last)) if last.checked_add(1) == Some(record.offset) => *last = record.offset,
+                _ if is_full => redacted.records_left_out += 1,
                 _ => redacted.ranges.push((record.offset, record.offset)),
             }
         }
