@@ -94,7 +94,7 @@ impl PartitionFold {
     }
 
     fn snapshot_at(&self, offset: i64) -> SidecarFile {
-        (format!("{offset:020}.snapshot"), write_producer_snapshot(&self.producers.snapshot()))
+        (format!("{offset:020}.snapshot"), write_producer_snapshot(&self.producers.in_order()))
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use serde::Serialize;
 
 use super::errors::log_to_py;
@@ -114,7 +115,7 @@ pub(super) fn reduce_keys(
 #[pyfunction]
 #[pyo3(signature = (producers, groups, *, expired_until = None))]
 pub(super) fn log_facts(
-    producers: Vec<String>,
+    producers: Vec<PyBackedStr>,
     groups: Vec<(i64, i64)>,
     expired_until: Option<i64>,
 ) -> PyResult<Vec<String>> {

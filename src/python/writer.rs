@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use serde::Serialize;
 
 use super::arrow;
@@ -74,7 +75,7 @@ pub(super) fn begin_partition(py: Python<'_>, target: PathBuf) -> PyResult<PathB
 pub(super) fn finish_partition(
     py: Python<'_>,
     target: PathBuf,
-    summaries: Vec<String>,
+    summaries: Vec<PyBackedStr>,
     topic_id: Option<&str>,
     epochs_of: Option<PathBuf>,
 ) -> PyResult<()> {

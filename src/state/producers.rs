@@ -243,8 +243,13 @@ impl Producers {
     /// The state, in the order in which Kafka writes it.
     #[must_use]
     pub fn snapshot(&self) -> Vec<ProducerStateEntry> {
+        self.in_order().into_iter().cloned().collect()
+    }
+
+    /// The same, borrowed.
+    pub(crate) fn in_order(&self) -> Vec<&ProducerStateEntry> {
         let capacity = hash_map_capacity(self.most);
-        let mut entries = self.entries.clone();
+        let mut entries: Vec<_> = self.entries.iter().collect();
         entries.sort_by_key(|entry| hash_map_bucket(entry.producer_id, capacity));
         entries
     }
