@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from magicbyte import PartitionLog, _core
+from magicbyte import PartitionLog, RecordsBuilder, _core
 
 ROOT = Path(__file__).parent.parent.parent
 TRANSACTIONAL, CONTROL = 0x10, 0x20
@@ -89,7 +89,7 @@ def taken(command: list[object], log: Path, out: Path | None = None, *, batches:
     small = log.parent / "small" / log.name
     segment(small, 0, map(batch, range(batches)))
     name, *options = command
-    outs = ([], []) if out is None else ([out.with_name("small-out")], [out])
+    outs = ([], []) if out is None else ([out.with_name(f"small-{out.name}")], [out])
     before, after = (
         peak(name, *options, source, *where) for source, where in zip((small, log), outs, strict=True)
     )
@@ -207,6 +207,14 @@ def test_transactions_of_a_story(tmp_path: Path, cli: Any) -> None:
     assert f"... and {count - 20:,} more" in text
 
 
+def test_transactions_of_a_conversion(tmp_path: Path) -> None:
+    """What segments say of producers was parsed into Python's objects, and written to JSON from these."""
+    count = 20_000
+    segment(tmp_path / "t-0", 0, transactions(count))
+    assert taken(local("convert"), tmp_path / "t-0", tmp_path / "out") < 1500 * count
+    assert taken(local("redact", "--key", "k"), tmp_path / "t-0", tmp_path / "out-2") < 1500 * count
+
+
 def test_a_story_lists_what_is_open_first(tmp_path: Path, cli: Any) -> None:
     segment(
         tmp_path / "t-0",
@@ -283,6 +291,17 @@ def test_redacted_offsets(tmp_path: Path, cli: Any) -> None:
     arguments = ["redact", "--engine", "local", "--key", "k", tmp_path / "t-0", tmp_path / "out"]
     (one,) = cli.json(*arguments)["written"][0]["redacted"]
     assert (one["records"], len(one["ranges"]), one["records_left_out"]) == (count, LISTED, count - LISTED)
+
+
+def test_a_stored_batch_above_the_cap_is_not_read(tmp_path: Path, cli: Any) -> None:
+    value = bytes(32 << 20)
+    builder = RecordsBuilder()
+    builder.append(0, 0, None, value)
+    segment(tmp_path / "t-0", 0, iter([builder.build(), batch(1)]))
+    command: list[object] = ["verify", "--threads", "2", "--max-decompressed-bytes", "1m"]
+    assert taken(command, tmp_path / "t-0") < 16 << 20
+    (problem,) = cli.json(*command, tmp_path / "t-0", code=1)["problems"]
+    assert problem["kind"] == "limit_exceeded"
 
 
 def gigantic(size: int) -> bytes:

@@ -92,3 +92,53 @@ fn within<T>(sorted: &[T], offset: impl Fn(&T) -> i64, first: i64, last: i64) ->
     let end = sorted.partition_point(|one| offset(one) <= last);
     start..end.max(start)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A task had all producers that are known by markers alone: the square of their number for all tasks.
+    #[test]
+    fn tasks_together_get_no_more_facts_than_there_are() {
+        let marker = |producer_id| ProducerEvent::Marker {
+            producer_id,
+            producer_epoch: 3,
+            committed: true,
+            coordinator_epoch: 0,
+            offset: producer_id,
+            timestamp: 0,
+        };
+        let facts = LogFacts::of(&[(0..500).map(marker).collect()], None);
+        let parts: Vec<_> = (0..500).map(|offset| facts.between(offset, offset)).collect();
+        assert!(parts.iter().enumerate().all(|(at, part)| part.lone_markers == [(at as i64, 3)]));
+    }
+
+    #[test]
+    fn each_fact_is_where_it_matters() {
+        let data = |producer_id, first_offset: i64| ProducerEvent::Data {
+            producer_id,
+            transactional: true,
+            first_offset,
+            producer_epoch: 0,
+            base_sequence: 0,
+            last_sequence: 1,
+            last_offset: first_offset + 1,
+            offset_delta: 1,
+            timestamp: 5,
+        };
+        let end = |producer_id, offset| ProducerEvent::Marker {
+            producer_id,
+            producer_epoch: 0,
+            committed: false,
+            coordinator_epoch: 0,
+            offset,
+            timestamp: 6,
+        };
+        let empty = ProducerEvent::EmptyMarker { producer_id: 9, producer_epoch: 0, offset: 30 };
+        let facts = LogFacts::of(&[vec![data(1, 0), end(1, 10)], vec![data(1, 20), empty]], None);
+        let (first, last) = (facts.between(0, 15), facts.between(16, 99));
+        assert_eq!((&first.last_data[..], &last.last_data[..]), (&[][..], &[(21, 1)][..]));
+        assert!(first.has_data(10) && !last.has_data(10));
+        assert_eq!((first.lone_markers.len(), &last.lone_markers[..]), (0, &[(30, -1)][..]));
+    }
+}
