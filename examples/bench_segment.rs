@@ -74,7 +74,7 @@ fn go_over(verb: &str, segment: &Path) -> Result<Found, Box<dyn Error>> {
     if !sums.balanced {
         return Err("not balanced".into());
     }
-    Ok(Found { batches: sums.good_batches, bad_ranges: sums.segments[0].result.quarantined.len() })
+    Ok(Found { batches: sums.good_batches, bad_ranges: sums.segments[0].result.quarantined_ranges as usize })
 }
 
 /// The most memory this process ever had, in KiB.

@@ -19,6 +19,8 @@ from magicbyte.enums import Compression, TimestampType
 
 __all__ = [
     "DEFAULT_MAX_DECOMPRESSED_BYTES",
+    "LISTED",
+    "MAX_COLUMN_PAYLOAD",
     "AbortedFilter",
     "AiokafkaDefaultRecord",
     "AiokafkaDefaultRecordBatch",
@@ -117,6 +119,10 @@ __all__ = [
 __version__: Final[str]
 DEFAULT_MAX_DECOMPRESSED_BYTES: Final[int]
 """The default cap on what one batch may decompress to: 256 MiB."""
+MAX_COLUMN_PAYLOAD: Final[int]
+"""Columns take batches that decompress to no more: 1 GiB. Arrow counts bytes in 32 bits."""
+LISTED: Final[int]
+"""Reports list so many findings of a kind, 1000, and count all of them."""
 
 def crc32c(data: Buffer, value: int = 0) -> int:
     """CRC-32C (Castagnoli) of `data` in hardware, continuing the checksum `value`."""
@@ -193,6 +199,8 @@ class ArrowStream:
         """
     def problems(self) -> str:
         """What the last stream over a log left out so far, as JSON: see `PartitionLog.problems`."""
+    def problems_left_out(self) -> int:
+        """How many more it left out: see `PartitionLog.problems_left_out`."""
     @property
     def end_offset(self) -> int | None:
         """Where the last stream over a log ends (exclusive): see `PartitionLog.end_offset`."""
@@ -548,7 +556,7 @@ class PartitionLogCore:
     def __new__(cls, path: str) -> Self: ...
     def listing(self) -> str:
         """What is in the directory, as JSON."""
-    def verify(self, isolation_level: str) -> str:
+    def verify(self, isolation_level: str, max_decompressed_bytes: int) -> str:
         """Decodes everything and accounts for every byte; JSON."""
     def offset_for_timestamp(self, timestamp: int) -> int | None:
         """The first offset whose record has this timestamp (ms) or a later one."""
@@ -588,7 +596,9 @@ class LogBatchesCore:
     def __iter__(self) -> Self: ...
     def __next__(self) -> tuple[RecordBatch | LegacyBatch, str, int, int, bool]: ...
     def problems(self) -> str:
-        """What was left out so far, as JSON."""
+        """What was left out so far, as JSON: the first `LISTED`."""
+    def problems_left_out(self) -> int:
+        """How many more were left out."""
     @property
     def end_offset(self) -> int:
         """Nothing is read from this offset on: what was asked for, or the last stable offset."""
@@ -851,8 +861,9 @@ def rewrite_chunks(
 ) -> str:
     """Reads neighbouring chunks of a partition, converts their batches, writes them as segments.
 
-    The first segment has this base offset. Returns JSON: `results`, a ChunkResult a chunk, `problems`,
-    `segments` for `finish_partition`, the `records` written, `losses`.
+    The first segment has this base offset. Returns JSON: `results`, a ChunkResult a chunk as text, the
+    first `problems` and `problems_left_out`, `segments` for `finish_partition` with their `batches` and
+    `size`, the `records` written, `losses`.
 
     Raises:
         ValueError: Options that exclude each other, or a level the codec does not have.
@@ -1795,8 +1806,8 @@ def compact_group(
 ) -> str:
     """The second pass over a group of segments: written as one, without what is superseded or expired.
 
-    Returns JSON: `results`, a ChunkResult a chunk, `problems`, `segments` for `finish_partition`,
-    `counts`, `redacted`.
+    Returns JSON: `results`, a ChunkResult a chunk as text, the first `problems` and `problems_left_out`,
+    `segments` for `finish_partition` with their `batches` and `size`, `counts`, `redacted`.
 
     Raises:
         Error: With `fail_fast`, the first damage, or a batch that could only be copied.

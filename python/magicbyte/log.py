@@ -11,6 +11,7 @@ from typing import Literal, Self, TypeAlias
 
 from magicbyte._core import (
     DEFAULT_MAX_DECOMPRESSED_BYTES,
+    LISTED,
     ArrowStream,
     LegacyBatch,
     LogBatchesCore,
@@ -135,6 +136,7 @@ class PartitionLog:
         self._skip_damage = skip_damage
         self._last: LogBatchesCore | ArrowStream | None = None
         self._undecodable: list[Problem] = []
+        self._undecodable_left_out = 0
 
     def __enter__(self) -> Self:
         return self
@@ -178,9 +180,17 @@ class PartitionLog:
 
     @property
     def problems(self) -> list[Problem]:
-        """What the last read left out so far (`skip_damage`), torn tails included."""
+        """What the last read left out so far (`skip_damage`), torn tails included: the first 1000 of
+        ranges, and of batches whose records do not decode; `problems_left_out` has the rest.
+        """
         found: list[Problem] = [] if self._last is None else json.loads(self._last.problems())
         return found + self._undecodable
+
+    @property
+    def problems_left_out(self) -> int:
+        """How many more there were."""
+        found = 0 if self._last is None else self._last.problems_left_out()
+        return found + self._undecodable_left_out
 
     @property
     def end_offset(self) -> int | None:
@@ -241,7 +251,10 @@ class PartitionLog:
             except Error as error:
                 if not self._skip_damage:
                     raise
-                self._undecodable.append(self._problem(batch, segment, error))
+                if len(self._undecodable) < LISTED:
+                    self._undecodable.append(self._problem(batch, segment, error))
+                else:
+                    self._undecodable_left_out += 1
                 continue
             if batch.magic == 2 and start <= batch.base_offset and batch.last_offset < end:
                 yield from records
@@ -256,7 +269,7 @@ class PartitionLog:
 
     def verify(self, isolation_level: IsolationLevel = "read_uncommitted") -> Reconciliation:
         """Decodes every record of every segment and accounts for every byte; keeps nothing."""
-        return Reconciliation(json.loads(self._core.verify(isolation_level)))
+        return Reconciliation(json.loads(self._core.verify(isolation_level, self._max_decompressed_bytes)))
 
     def to_arrow(
         self,
@@ -313,6 +326,7 @@ class PartitionLog:
             skip_damage=self._skip_damage,
         )
         self._undecodable = []
+        self._undecodable_left_out = 0
         self._last = stream
         return stream
 
@@ -340,6 +354,7 @@ class PartitionLog:
         isolation_level: IsolationLevel,
     ) -> LogBatchesCore:
         self._undecodable = []
+        self._undecodable_left_out = 0
         batches = self._core.batches(
             start_offset=start_offset,
             end_offset=end_offset,

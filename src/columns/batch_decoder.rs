@@ -20,7 +20,7 @@ const MAX_BYTES: usize = 1 << 20;
 const MAX_ROWS: usize = 64 << 10;
 /// A batch of the log is never cut: with what was collected before it, it stays below the 2 GiB of Arrow's
 /// 32-bit offsets.
-const MAX_PAYLOAD: usize = 1 << 30;
+pub const MAX_PAYLOAD: usize = 1 << 30;
 
 /// A batch with its bytes, to be decoded here or elsewhere.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use crate::batches::Batch;
 use crate::log::Chunk;
 
 /// Rows of the table, column by column, in the order of its schema.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct BatchTable {
     rows: usize,
     text: [StringBuilder; 4],
@@ -29,7 +29,26 @@ pub(super) struct Decoded {
     pub(super) control_type: Option<&'static str>,
 }
 
+/// Room comes with the rows: builders of their own accord make it for a thousand, which a segment of one batch
+/// would keep.
+impl Default for BatchTable {
+    fn default() -> Self {
+        Self {
+            rows: 0,
+            text: std::array::from_fn(|_| StringBuilder::with_capacity(0, 0)),
+            long: std::array::from_fn(|_| Int64Builder::with_capacity(0)),
+            int: std::array::from_fn(|_| Int32Builder::with_capacity(0)),
+            flag: std::array::from_fn(|_| BooleanBuilder::with_capacity(0)),
+        }
+    }
+}
+
 impl BatchTable {
+    /// How many rows wait to be taken.
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
     pub(super) fn push(&mut self, chunk: &Chunk, batch: &Batch<'_>, decoded: Decoded) {
         self.rows += 1;
         let v2 = match batch {

@@ -6,13 +6,15 @@ use std::io;
 
 use arrow_array::RecordBatch;
 
+use super::batch_decoder::MAX_PAYLOAD;
 use super::batch_table::{BatchTable, Decoded};
 use super::problem_table::problems_to_arrow;
 use super::record_columns::RecordColumns;
 use super::schema::{Flavour, RecordColumn};
 use crate::batches::Batch;
 use crate::error::{Error, Result};
-use crate::log::{BatchCounts, Chunk, ChunkReader, ChunkResult, Disposition, SegmentBatch};
+use crate::log::chunk_reader::Step;
+use crate::log::{BatchCounts, Chunk, ChunkReader, ChunkResult, Disposition, LISTED, SegmentBatch};
 use crate::record::ControlType;
 use crate::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 
@@ -27,7 +29,8 @@ pub struct DecodeOptions {
     pub max_batch_bytes: usize,
     /// An Arrow batch has at most this many rows.
     pub max_batch_rows: usize,
-    /// The cap on one batch of the log, stored or decompressed; at most 2 GiB, Arrow's own.
+    /// The cap on one batch of the log, stored or decompressed; where there are columns, at most
+    /// [`MAX_PAYLOAD`].
     pub max_decompressed_bytes: usize,
     /// Whether rows of `batches` are collected.
     pub batches_table: bool,
@@ -49,7 +52,8 @@ impl Default for DecodeOptions {
     }
 }
 
-/// Decodes one chunk; an iterator of Arrow batches of `records`.
+/// Decodes one chunk; an iterator of Arrow batches of `records`. One can be empty: then the other tables have
+/// rows to be taken.
 #[derive(Debug)]
 pub struct ChunkDecoder {
     reader: ChunkReader,
@@ -66,10 +70,17 @@ impl ChunkDecoder {
     /// Opens the chunk's file.
     ///
     /// # Errors
-    /// When it cannot be opened.
+    /// When it cannot be opened; [`io::ErrorKind::InvalidInput`] for columns and a cap of more than
+    /// [`MAX_PAYLOAD`].
     pub fn open(chunk: Chunk, mut options: DecodeOptions) -> io::Result<Self> {
-        // Together they stay below the 2 GiB of Arrow's 32-bit offsets.
-        options.max_decompressed_bytes = options.max_decompressed_bytes.min(i32::MAX as usize / 2);
+        if !options.columns.is_empty() && options.max_decompressed_bytes > MAX_PAYLOAD {
+            let why = format!(
+                "max_decompressed_bytes {}: columns take batches of at most {MAX_PAYLOAD} bytes",
+                options.max_decompressed_bytes
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        // With one batch more they stay below the 2 GiB of Arrow's 32-bit offsets.
         options.max_batch_bytes = options.max_batch_bytes.clamp(1, 512 << 20);
         let mut columns =
             RecordColumns::new(&options.columns, options.flavour, &chunk.topic, chunk.partition);
@@ -111,18 +122,24 @@ impl ChunkDecoder {
         if let Some(batch) = self.ready.pop_front() {
             return Ok(Some(batch));
         }
-        while let Some((data, disposition)) = self.reader.next_batch()? {
+        loop {
+            let step = self.reader.step()?;
             self.note_error();
-            self.decode(&data, disposition);
+            match step {
+                Step::Batch(data, disposition) => self.decode(&data, disposition),
+                Step::Damage => {}
+                Step::End => return Ok(if self.columns.rows() > 0 { Some(self.cut()) } else { None }),
+            }
             self.note_error();
+            // The other tables are taken between batches, so they end one too.
             if self.columns.rows() >= self.options.max_batch_rows
                 || self.columns.bytes() >= self.options.max_batch_bytes
+                || self.table.rows() >= self.options.max_batch_rows
+                || self.reader.problems() >= LISTED
             {
                 return Ok(Some(self.cut()));
             }
         }
-        self.note_error();
-        Ok(if self.columns.rows() > 0 { Some(self.cut()) } else { None })
     }
 
     fn note_error(&mut self) {

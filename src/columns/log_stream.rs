@@ -11,14 +11,14 @@ use super::record_columns::RecordColumns;
 use super::schema::records_schema;
 use super::selection::Selection;
 use super::stream::{Failure, Source, Stream, StreamOptions};
-use crate::log::{Disposition, LogBatches, LogError, OnError, PartitionLog, Problem, ReadOptions};
+use crate::log::{Disposition, LogBatches, LogError, OnError, PartitionLog, Problem, Problems, ReadOptions};
 use crate::{Decompressor, Error};
 
 /// What a stream over a log found beside records; it begins anew with the first batch.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// What was left out so far ([`OnError::Skip`]), torn tails included.
-    pub problems: Vec<Problem>,
+    pub problems: Problems,
     /// Nothing from this offset on: what was asked for, or the last stable offset. None before the start.
     pub end_offset: Option<i64>,
 }
@@ -43,7 +43,7 @@ impl LogStream {
         let (schema, threads) = (records_schema(&options.columns, options.flavour), options.threads);
         let (topic, partition) = (log.listing().topic.clone(), log.listing().partition);
         let selection = options.selection;
-        let source = Log { log, read, selection, batches: None, findings, seen: 0, segment: None };
+        let source = Log { log, read, selection, batches: None, findings, segment: None };
         let decoder = move || {
             let columns = RecordColumns::new(&options.columns, options.flavour, &topic, partition);
             // The log's reader has checked the CRC of what it gives.
@@ -62,8 +62,6 @@ struct Log {
     /// Opened with the first batch.
     batches: Option<LogBatches>,
     findings: Arc<Mutex<Findings>>,
-    /// How many of its problems were noted.
-    seen: usize,
     /// The last batch's, to be shared with the next.
     segment: Option<Arc<str>>,
 }
@@ -78,15 +76,15 @@ impl Source for Log {
     fn next(&mut self) -> Result<Option<Framed>, Failure> {
         if self.batches.is_none() {
             let batches = self.log.batches(self.read)?;
-            *self.findings() = Findings { problems: Vec::new(), end_offset: Some(batches.end_offset()) };
+            *self.findings() =
+                Findings { problems: Problems::default(), end_offset: Some(batches.end_offset()) };
             self.batches = Some(batches);
         }
         let Some(batches) = &mut self.batches else { return Ok(None) };
         let next =
             batches.find(|batch| !matches!(batch, Ok(batch) if batch.disposition != Disposition::Rows));
-        let new = batches.problems()[self.seen..].to_vec();
-        self.seen += new.len();
-        self.findings().problems.extend(new);
+        let new = batches.take_problems();
+        self.findings().problems.join(new);
         let Some(batch) = next.transpose()? else { return Ok(None) };
         let selection = Selection {
             start_offset: Some(batch.start_offset),
@@ -112,7 +110,7 @@ impl Source for Log {
         let end = framed.position + framed.data.len() as u64;
         let range = framed.position..end;
         let problem = Problem::of_bytes(&listing.topic, listing.partition, segment, range, &error);
-        self.findings().problems.push(problem);
+        self.findings().problems.note(problem);
         Ok(())
     }
 }

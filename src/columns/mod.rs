@@ -19,6 +19,7 @@ mod selection;
 mod stream;
 mod view_column;
 
+pub use batch_decoder::MAX_PAYLOAD;
 pub use buffer_stream::{BatchStream, batch_to_arrow};
 pub use chunk_decoder::{ChunkDecoder, DecodeOptions};
 pub use log_stream::{Findings, LogStream};

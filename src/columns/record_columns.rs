@@ -348,7 +348,7 @@ fn finished<C: Default, A: arrow_array::Array + 'static>(
 }
 
 fn segments(facts: &[(usize, BatchFacts)]) -> ArrayRef {
-    let mut names = StringBuilder::new();
+    let mut names = StringBuilder::with_capacity(facts.last().map_or(0, |(end, _)| *end), 0);
     let mut from = 0;
     for (end, facts) in facts {
         names.append_value_n(&*facts.segment, end - from);

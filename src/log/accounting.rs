@@ -5,6 +5,9 @@ use std::collections::HashMap;
 use super::plan::{Chunk, IsolationLevel, Plan};
 use super::{IgnoredFile, LogError, LogResult};
 
+/// Reports list so many findings of a kind, and count all of them: hostile input makes no report large.
+pub const LISTED: usize = 1000;
+
 /// A byte range and what is to say about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -43,8 +46,13 @@ pub struct ChunkResult {
     pub good_batches: u64,
     /// Their bytes.
     pub good_bytes: u64,
-    /// What could not be read; neighbours with the same reason are one range.
+    /// What could not be read; neighbours with the same reason are one range. These are the first
+    /// [`LISTED`], then the first of each other reason, and the last.
     pub quarantined: Vec<ByteRange>,
+    /// How many ranges there are, those that are not listed among them.
+    pub quarantined_ranges: u64,
+    /// The bytes of all of them.
+    pub quarantined_bytes: u64,
     /// What stands behind the last batch of the file.
     pub tail: Option<ByteRange>,
     /// Records announced by good batches: the sum of the next four.
@@ -84,12 +92,9 @@ impl ChunkResult {
     /// A chunk that is not read, for this reason.
     #[must_use]
     pub fn set_aside(chunk: &Chunk, reason: &str) -> Self {
-        let range = ByteRange { start: chunk.start, end: chunk.end, reason: reason.to_owned() };
-        Self { quarantined: vec![range], ..Self::of(chunk) }
-    }
-
-    fn quarantined_bytes(&self) -> u64 {
-        self.quarantined.iter().map(ByteRange::length).sum()
+        let mut result = Self::of(chunk);
+        result.quarantine(ByteRange { start: chunk.start, end: chunk.end, reason: reason.to_owned() });
+        result
     }
 
     fn tail_bytes(&self) -> u64 {
@@ -99,18 +104,24 @@ impl ChunkResult {
     /// Whether bytes and records add up.
     #[must_use]
     pub fn balanced(&self) -> bool {
-        self.good_bytes + self.quarantined_bytes() + self.tail_bytes() == self.end - self.start
+        self.good_bytes + self.quarantined_bytes + self.tail_bytes() == self.end - self.start
             && self.rows + self.control + self.aborted + self.outside == self.announced
     }
 
-    /// Adds what came of the chunk that follows directly. Counts add up; bytes join.
-    fn join(&mut self, next: &Self) {
+    /// Adds what came of the chunk that follows directly. Counts add up; bytes join. At most so many
+    /// ranges are listed.
+    fn join(&mut self, next: &Self, listed: usize) {
         self.end = next.end;
         self.good_batches += next.good_batches;
         self.good_bytes += next.good_bytes;
+        let (ranges, bytes) = (self.quarantined_ranges, self.quarantined_bytes);
         for range in &next.quarantined {
-            self.quarantine(range.clone());
+            self.list(range.clone(), listed);
         }
+        // Those that are not listed join nothing.
+        let joined = ranges + next.quarantined.len() as u64 - self.quarantined_ranges;
+        self.quarantined_ranges = ranges + next.quarantined_ranges - joined;
+        self.quarantined_bytes = bytes + next.quarantined_bytes;
         self.tail = next.tail.clone().or(self.tail.take());
         self.announced += next.announced;
         self.rows += next.rows;
@@ -124,9 +135,27 @@ impl ChunkResult {
     }
 
     pub(super) fn quarantine(&mut self, range: ByteRange) {
-        match self.quarantined.last_mut() {
-            Some(last) if last.end == range.start && last.reason == range.reason => last.end = range.end,
-            _ => self.quarantined.push(range),
+        self.list(range, LISTED);
+    }
+
+    fn list(&mut self, range: ByteRange, listed: usize) {
+        self.quarantined_bytes += range.length();
+        if let Some(last) = self.quarantined.last_mut()
+            && last.end == range.start
+            && last.reason == range.reason
+        {
+            last.end = range.end;
+            return;
+        }
+        self.quarantined_ranges += 1;
+        // The last one gives way if it is there for being the last only.
+        if self.quarantined.len() > listed
+            && let Some((last, before)) = self.quarantined.split_last_mut()
+            && before.iter().any(|one| one.reason == last.reason)
+        {
+            *last = range;
+        } else {
+            self.quarantined.push(range);
         }
     }
 }
@@ -139,8 +168,6 @@ pub struct SegmentReconciliation {
     pub file: String,
     /// Bytes, when it was listed.
     pub size: u64,
-    /// Bytes in quarantined ranges.
-    pub quarantined_bytes: u64,
     /// Bytes in the tail.
     pub tail_bytes: u64,
     /// Offsets between first and last that no good record has.
@@ -222,6 +249,7 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
     for parts in parts.values_mut() {
         parts.sort_by_key(|result| result.start);
     }
+    let mut listed = LISTED;
     let segments: Vec<_> = plan
         .segments
         .iter()
@@ -237,12 +265,12 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
             let mut complete = true;
             for part in parts.get(segment.path.as_str()).into_iter().flatten() {
                 complete &= part.start == whole.end && part.balanced();
-                whole.join(part);
+                whole.join(part, listed);
             }
+            listed = listed.saturating_sub(whole.quarantined.len());
             SegmentReconciliation {
                 file: segment.file.clone(),
                 size: segment.size,
-                quarantined_bytes: whole.quarantined_bytes(),
                 tail_bytes: whole.tail_bytes(),
                 missing_offsets: missing(whole.first_offset, whole.last_offset, whole.announced),
                 balanced: complete && whole.end == segment.size && whole.balanced(),
@@ -254,7 +282,7 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
     let first_offset = segments.iter().find_map(|s| s.result.first_offset);
     let last_offset = segments.iter().rev().find_map(|s| s.result.last_offset);
     let announced = sum(|s| s.result.announced);
-    let ranges = sum(|s| s.result.quarantined.len() as u64);
+    let ranges = sum(|s| s.result.quarantined_ranges);
     let partial =
         segments.iter().filter(|s| s.result.tail.as_ref().is_some_and(|t| t.reason != "zeros")).count();
     Ok(PartitionReconciliation {
@@ -265,7 +293,7 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
         size: sum(|s| s.size),
         good_batches: sum(|s| s.result.good_batches),
         good_bytes: sum(|s| s.result.good_bytes),
-        quarantined_bytes: sum(|s| s.quarantined_bytes),
+        quarantined_bytes: sum(|s| s.result.quarantined_bytes),
         tail_bytes: sum(|s| s.tail_bytes),
         announced,
         rows: sum(|s| s.result.rows),

@@ -27,6 +27,17 @@ pub enum Disposition {
     Aborted,
 }
 
+/// One step of a [`ChunkReader`].
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// A batch whose CRC holds.
+    Batch(SegmentBatch, Disposition),
+    /// Bytes that are in no such batch.
+    Damage,
+    /// The chunk was read.
+    End,
+}
+
 /// The records of one good batch, counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BatchCounts {
@@ -48,6 +59,9 @@ pub struct ChunkReader {
     pieces: SegmentReader,
     result: ChunkResult,
     problems: Vec<Problem>,
+    /// More problems than these are only counted.
+    max_problems: usize,
+    problems_left_out: u64,
     /// The first and the last range of damage since the last good batch: the next one shows what
     /// was lost, or that the damage goes on.
     damage: (Option<Problem>, Option<Problem>),
@@ -89,12 +103,22 @@ impl ChunkReader {
             pieces,
             result,
             problems: Vec::new(),
+            max_problems: usize::MAX,
+            problems_left_out: 0,
             damage: (None, None),
             next_offset,
             first_error: None,
             aborted,
             decompressor: Decompressor::with_limit(max_batch_size),
         })
+    }
+
+    /// Holds no more problems than these until they are taken: of others only
+    /// [`take_problems_left_out`](Self::take_problems_left_out) tells. Without it, all are kept.
+    #[must_use]
+    pub fn max_problems(mut self, most: usize) -> Self {
+        self.max_problems = most;
+        self
     }
 
     /// The chunk.
@@ -114,38 +138,55 @@ impl ChunkReader {
     /// # Errors
     /// When the operating system fails to read.
     pub fn next_batch(&mut self) -> io::Result<Option<(SegmentBatch, Disposition)>> {
-        while let Some(piece) = self.pieces.next().transpose()? {
-            match piece {
-                Piece::Batch(batch) => {
-                    if let Err(error) = self.check_wrapper(&batch)? {
-                        self.bad(&batch, &error);
-                        continue;
-                    }
-                    let disposition = batch.batch().map_or(Disposition::Rows, |view| self.disposition(&view));
-                    return Ok(Some((batch, disposition)));
-                }
-                Piece::Quarantined { range, error } => self.quarantine(range.start, range.end, &error),
-                // Only the last segment may be unfinished.
-                Piece::Tail { range, kind } if self.chunk.next_offset.is_some() => {
-                    let kind = match kind {
-                        TailKind::Zeros => ErrorKind::Zeros,
-                        TailKind::PartialBatch => ErrorKind::PartialBatch,
-                    };
-                    self.quarantine(range.start, range.end, &Error::new(kind).at_position(range.start));
-                }
-                Piece::Tail { range, kind } => {
-                    if kind == TailKind::PartialBatch {
-                        let cut = Error::new(ErrorKind::PartialBatch).at_position(range.start);
-                        self.problems.push(Problem::of_range(&self.chunk, range.start, range.end, &cut));
-                    }
-                    let reason = kind.name().to_owned();
-                    self.result.tail = Some(ByteRange { start: range.start, end: range.end, reason });
-                }
+        loop {
+            match self.step()? {
+                Step::Batch(batch, disposition) => return Ok(Some((batch, disposition))),
+                Step::Damage => {}
+                Step::End => return Ok(None),
             }
         }
-        let next_offset = self.chunk.next_offset;
-        self.end_damage(next_offset);
-        Ok(None)
+    }
+
+    /// As [`next_batch`](Self::next_batch), but a piece at a time: damage may go on for long.
+    pub(crate) fn step(&mut self) -> io::Result<Step> {
+        match self.pieces.next().transpose()? {
+            Some(piece) => self.take(piece),
+            None => {
+                let next_offset = self.chunk.next_offset;
+                self.end_damage(next_offset);
+                Ok(Step::End)
+            }
+        }
+    }
+
+    fn take(&mut self, piece: Piece) -> io::Result<Step> {
+        match piece {
+            Piece::Batch(batch) => match self.check_wrapper(&batch)? {
+                Ok(()) => {
+                    let disposition = batch.batch().map_or(Disposition::Rows, |view| self.disposition(&view));
+                    return Ok(Step::Batch(batch, disposition));
+                }
+                Err(error) => self.bad(&batch, &error),
+            },
+            Piece::Quarantined { range, error } => self.quarantine(range.start, range.end, &error),
+            // Only the last segment may be unfinished.
+            Piece::Tail { range, kind } if self.chunk.next_offset.is_some() => {
+                let kind = match kind {
+                    TailKind::Zeros => ErrorKind::Zeros,
+                    TailKind::PartialBatch => ErrorKind::PartialBatch,
+                };
+                self.quarantine(range.start, range.end, &Error::new(kind).at_position(range.start));
+            }
+            Piece::Tail { range, kind } => {
+                if kind == TailKind::PartialBatch {
+                    let cut = Error::new(ErrorKind::PartialBatch).at_position(range.start);
+                    self.note(Problem::of_range(&self.chunk, range.start, range.end, &cut));
+                }
+                let reason = kind.name().to_owned();
+                self.result.tail = Some(ByteRange { start: range.start, end: range.end, reason });
+            }
+        }
+        Ok(Step::Damage)
     }
 
     /// Whether a wrapper's offset agrees with its messages' and with its neighbours'.
@@ -254,7 +295,9 @@ impl ChunkReader {
             problem.first_lost_offset = Some(self.next_offset);
             *first = Some(problem);
         } else {
-            self.problems.extend(last.replace(problem));
+            if let Some(before) = last.replace(problem) {
+                self.note(before);
+            }
         }
     }
 
@@ -270,8 +313,18 @@ impl ChunkReader {
                 first.first_lost_offset = None;
             }
         }
-        self.problems.push(first);
-        self.problems.extend(last);
+        self.note(first);
+        if let Some(last) = last {
+            self.note(last);
+        }
+    }
+
+    fn note(&mut self, problem: Problem) {
+        if self.problems.len() < self.max_problems {
+            self.problems.push(problem);
+        } else {
+            self.problems_left_out += 1;
+        }
     }
 
     /// Counts rows whose time a table cannot hold.
@@ -287,6 +340,17 @@ impl ChunkReader {
     /// The problems found since the last call.
     pub fn take_problems(&mut self) -> Vec<Problem> {
         std::mem::take(&mut self.problems)
+    }
+
+    /// How many problems wait to be taken.
+    #[must_use]
+    pub fn problems(&self) -> usize {
+        self.problems.len()
+    }
+
+    /// How many problems there was no room for since the last call.
+    pub fn take_problems_left_out(&mut self) -> u64 {
+        std::mem::take(&mut self.problems_left_out)
     }
 
     /// The error behind the first quarantined range since the last call.

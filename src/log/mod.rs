@@ -6,7 +6,7 @@
 
 mod accounting;
 mod blocks;
-mod chunk_reader;
+pub(crate) mod chunk_reader;
 mod cleaner;
 mod directory;
 mod durable;
@@ -41,7 +41,9 @@ mod transaction_index;
 mod trim;
 mod wrapper;
 
-pub use accounting::{ByteRange, ChunkResult, PartitionReconciliation, SegmentReconciliation, reconcile};
+pub use accounting::{
+    ByteRange, ChunkResult, LISTED, PartitionReconciliation, SegmentReconciliation, reconcile,
+};
 pub use chunk_reader::{BatchCounts, ChunkReader, Disposition};
 pub use cleaner::{
     CleanCounts, CleanOptions, Cleaned, CleanerChunk, CompactOptions, CompactRun, Compaction, IndexedChunk,
@@ -56,7 +58,8 @@ pub use partition_log::{LogBatch, LogBatches, OnError, PartitionLog, ReadOptions
 pub use partition_metadata::{PartitionMetadata, parse_partition_metadata, write_partition_metadata};
 pub use partition_writer::{PartitionWriter, WriteOptions, begin_partition, finish_partition};
 pub use plan::{
-    Chunk, DEFAULT_CHUNK_BYTES, IsolationLevel, Plan, PlanOptions, PlanSegment, Problem, plan_partition,
+    Chunk, DEFAULT_CHUNK_BYTES, IsolationLevel, Plan, PlanOptions, PlanSegment, Problem, Problems,
+    plan_partition,
 };
 pub use producer_snapshot::{parse_producer_snapshot, write_producer_snapshot};
 pub use producer_state::ProducerStateManager;

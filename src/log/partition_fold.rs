@@ -31,11 +31,15 @@ impl PartitionFold {
         Self { epochs, expired_until, ..Self::default() }
     }
 
-    /// Takes the next segment; gives the snapshot at its base offset, unless it is the first, and
-    /// its transaction index, if any of its markers aborts something.
-    pub(super) fn add(&mut self, segment: &SegmentSummary) -> LogResult<Vec<SidecarFile>> {
+    /// Takes the next segment; hands the snapshot at its base offset to `sink`, unless it is the first,
+    /// and its transaction index, if any of its markers aborts something. A snapshot has all producers so
+    /// far, so that those of many segments are not held together.
+    pub(super) fn add(
+        &mut self,
+        segment: &SegmentSummary,
+        mut sink: impl FnMut(SidecarFile) -> LogResult<()>,
+    ) -> LogResult<()> {
         let base_offset = segment.base_offset;
-        let mut files = Vec::new();
         if let Some((_, last_base, end)) = self.bounds {
             if base_offset < end || base_offset == last_base {
                 let why =
@@ -48,7 +52,7 @@ impl PartitionFold {
             if let Some(time) = self.expired_until {
                 self.producers.expire(time);
             }
-            files.push(at_end.unwrap_or_else(|| self.snapshot_at(base_offset)));
+            sink(at_end.unwrap_or_else(|| self.snapshot_at(base_offset)))?;
         }
         let mut aborted = Vec::new();
         for event in &segment.producers {
@@ -67,12 +71,12 @@ impl PartitionFold {
         // What is in a log that is rebuilt is replicated.
         self.producers.set_high_watermark(i64::MAX);
         if !aborted.is_empty() {
-            files.push((format!("{base_offset:020}.txnindex"), write_transaction_index(&aborted)));
+            sink((format!("{base_offset:020}.txnindex"), write_transaction_index(&aborted)))?;
         }
         segment.leader_epochs.iter().for_each(|&entry| self.epochs.replay(entry));
         let first_base = self.bounds.map_or(base_offset, |(first_base, ..)| first_base);
         self.bounds = Some((first_base, base_offset, segment.next_offset));
-        Ok(files)
+        Ok(())
     }
 
     /// Gives the snapshot at the end of the log and the epochs. Where an empty segment ends a log
@@ -90,7 +94,7 @@ impl PartitionFold {
     }
 
     fn snapshot_at(&self, offset: i64) -> SidecarFile {
-        (format!("{offset:020}.snapshot"), write_producer_snapshot(&self.producers.snapshot()))
+        (format!("{offset:020}.snapshot"), write_producer_snapshot(&self.producers.in_order()))
     }
 }
 
@@ -116,7 +120,11 @@ mod tests {
             next_offset,
             size: 0,
             batches: 1,
-            producers: vec![ProducerEvent::EmptyMarker { producer_id }],
+            producers: vec![ProducerEvent::EmptyMarker {
+                producer_id,
+                producer_epoch: 0,
+                offset: base_offset,
+            }],
             leader_epochs: Vec::new(),
         }
     }
@@ -127,7 +135,11 @@ mod tests {
         let mut fold = PartitionFold::new(LeaderEpochs::default(), Some(0));
         let mut snapshots = Vec::new();
         for segment in [segment(5, 10, 1), segment(10, 20, 2), segment(25, 30, 3)] {
-            snapshots.extend(fold.add(&segment).expect("in order"));
+            let keep = |file| {
+                snapshots.push(file);
+                Ok(())
+            };
+            fold.add(&segment, keep).expect("in order");
         }
         snapshots.push(fold.finish().remove(0));
         let found: Vec<_> = snapshots

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
-use super::accounting::{ChunkResult, PartitionReconciliation, reconcile};
+use super::accounting::{ChunkResult, LISTED, PartitionReconciliation, reconcile};
 use super::chunk_reader::{BatchCounts, ChunkReader, Disposition};
 use super::directory::{Listing, Segment, list_partition};
-use super::plan::{Chunk, IsolationLevel, MISSING_SEGMENT, Plan, PlanOptions, Problem, plan_partition};
+use super::plan::{
+    Chunk, IsolationLevel, MISSING_SEGMENT, Plan, PlanOptions, Problem, Problems, plan_partition,
+};
 use super::seek::{first_stored_offset, offset_for_timestamp_in, position_for_offset};
 use super::segment_reader::SegmentBatch;
 use super::survey::survey_segment;
@@ -143,7 +145,7 @@ impl PartitionLog {
             start_offset: start,
             end_offset,
             options,
-            problems: Vec::new(),
+            problems: Problems::default(),
             decompressor: Decompressor::with_limit(options.max_decompressed_bytes),
         })
     }
@@ -191,8 +193,20 @@ impl PartitionLog {
     /// # Errors
     /// [`LogError::Io`]; damage is not an error, it is in the result.
     pub fn verify(&self, options: PlanOptions) -> LogResult<PartitionReconciliation> {
+        self.verify_limited(options, DEFAULT_MAX_DECOMPRESSED_BYTES)
+    }
+
+    /// As [`verify`](Self::verify), with another cap on one batch, stored or decompressed.
+    ///
+    /// # Errors
+    /// [`LogError::Io`]; damage is not an error, it is in the result.
+    pub fn verify_limited(
+        &self,
+        options: PlanOptions,
+        max_decompressed_bytes: usize,
+    ) -> LogResult<PartitionReconciliation> {
         let plan = self.plan(options)?;
-        let mut decompressor = Decompressor::new();
+        let mut decompressor = Decompressor::with_limit(max_decompressed_bytes);
         let results: LogResult<Vec<_>> =
             plan.chunks.iter().map(|chunk| verify_chunk(chunk, &mut decompressor)).collect();
         reconcile(&plan, &results?)
@@ -224,7 +238,8 @@ fn with_losses(steps: Vec<(i64, Step)>, mut losses: Vec<(i64, Problem)>) -> Vec<
 
 fn verify_chunk(chunk: &Chunk, decompressor: &mut Decompressor) -> LogResult<ChunkResult> {
     let io = |error| LogError::io(Path::new(&chunk.path), error);
-    let mut reader = ChunkReader::open(chunk.clone(), true, decompressor.limit()).map_err(io)?;
+    let mut reader =
+        ChunkReader::open(chunk.clone(), true, decompressor.limit()).map_err(io)?.max_problems(0);
     while let Some((data, disposition)) = reader.next_batch().map_err(io)? {
         match data.batch().and_then(|batch| Ok((count(&batch, &reader, decompressor)?, batch.last_offset())))
         {
@@ -277,7 +292,7 @@ pub struct LogBatches {
     start_offset: i64,
     end_offset: i64,
     options: ReadOptions,
-    problems: Vec<Problem>,
+    problems: Problems,
     /// For wrappers whose offsets only their messages can tell.
     decompressor: Decompressor,
 }
@@ -293,10 +308,22 @@ enum Step {
 }
 
 impl LogBatches {
-    /// What was left out so far ([`OnError::Skip`]), torn tails included.
+    /// What was left out so far ([`OnError::Skip`]), torn tails included: the first [`LISTED`].
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
-        &self.problems
+        &self.problems.listed
+    }
+
+    /// The same and those that were not listed; they are forgotten here.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn take_problems(&mut self) -> Problems {
+        std::mem::take(&mut self.problems)
+    }
+
+    /// How many more problems there were.
+    #[must_use]
+    pub fn problems_left_out(&self) -> u64 {
+        self.problems.left_out
     }
 
     /// Nothing from this offset on: what was asked for, or the last stable offset.
@@ -335,7 +362,7 @@ impl LogBatches {
         match self.options.on_error {
             OnError::Fail => Err(self.log.listing.error_of(&problem)),
             OnError::Skip => {
-                self.problems.push(problem);
+                self.problems.note(problem);
                 Ok(())
             }
         }
@@ -365,7 +392,8 @@ impl LogBatches {
                 let path = chunk.path.clone();
                 let limit = self.options.max_decompressed_bytes;
                 let reader = ChunkReader::open(chunk, self.options.check_crcs, limit);
-                self.reader = Some(reader.map_err(|e| LogError::io(Path::new(&path), e))?);
+                let reader = reader.map_err(|e| LogError::io(Path::new(&path), e))?;
+                self.reader = Some(reader.max_problems(LISTED));
             }
             let Some(reader) = &mut self.reader else { return Ok(None) };
             let next = reader.next_batch().map_err(|e| LogError::io(Path::new(&reader.chunk().path), e))?;
@@ -377,7 +405,7 @@ impl LogBatches {
                 let first = behind_damage.then(|| batch.base_offset(&mut self.decompressor).ok());
                 reader.pass(first.flatten(), batch.last_offset());
             }
-            self.problems.extend(reader.take_problems());
+            self.problems.gather(reader);
             reader.check_damage(self.options.on_error)?;
             match next {
                 None => self.reader = None,

@@ -9,8 +9,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::durable::{hidden_beside, sync_directory, write_file};
-use super::partition_fold::{PartitionFold, existing_epochs};
+use super::durable::{hidden_beside, remove_file, sync_directory, write_file};
+use super::partition_fold::{PartitionFold, SidecarFile, existing_epochs};
 use super::segment_fold::{DEFAULT_INDEX_INTERVAL_BYTES, SegmentSummary};
 use super::segment_writer::{SegmentWriter, check};
 use super::{LogError, LogResult, PartitionMetadata, write_partition_metadata};
@@ -214,7 +214,14 @@ pub fn finish_partition(
     let mut segments: Vec<_> = summaries.iter().collect();
     segments.sort_by_key(|segment| (segment.base_offset, segment.batches == 0));
     let (mut last_base, mut end) = (-1, 0);
-    let mut files = Vec::new();
+    let mut keep = HashSet::new();
+    let mut write = |(name, data): SidecarFile| {
+        // One that failed before may have left it.
+        remove_file(&directory.join(&name))?;
+        write_file(&directory.join(&name), &data)?;
+        keep.insert(name);
+        Ok(())
+    };
     let mut fold = PartitionFold::new(epochs_of.map(existing_epochs).unwrap_or_default(), None);
     segments.retain(|segment| {
         let has_place = segment.base_offset > last_base && segment.base_offset >= end;
@@ -224,18 +231,16 @@ pub fn finish_partition(
         has_place || segment.batches > 0
     });
     for segment in &segments {
-        files.extend(fold.add(segment)?);
+        fold.add(segment, &mut write)?;
     }
-    files.extend(fold.finish());
+    fold.finish().into_iter().try_for_each(&mut write)?;
     if let Some(id) = topic_id {
-        files.push(("partition.metadata".into(), partition_metadata(id)?));
+        write(("partition.metadata".into(), partition_metadata(id)?))?;
     }
-    let mut keep = HashSet::new();
     for segment in segments {
         gather(segment, &directory, &mut keep)?;
     }
     remove_others(&directory, &keep)?;
-    files.iter().try_for_each(|(name, data)| write_file(&directory.join(name), data))?;
     sync_directory(&directory)?;
     fs::rename(&directory, target).map_err(|e| LogError::io(target, e))?;
     match target.parent() {

@@ -1,9 +1,11 @@
 //! The second step, the fold: surveys joined in offset order into a plan of what to read.
 //! Pure: no file is touched.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
+use super::accounting::LISTED;
+use super::chunk_reader::ChunkReader;
 use super::{IgnoredFile, Listing, LogError, LogResult, Segment, Survey};
 use crate::Error;
 use crate::state::{AbortedRange, LeaderEpochs, TransactionEvent, Transactions};
@@ -110,6 +112,41 @@ impl Problem {
     }
 }
 
+/// The first [`LISTED`] problems, and how many more there were.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Problems {
+    /// The first ones.
+    #[cfg_attr(feature = "serde", serde(rename = "problems"))]
+    pub listed: Vec<Problem>,
+    /// How many more there were.
+    #[cfg_attr(feature = "serde", serde(rename = "problems_left_out"))]
+    pub left_out: u64,
+}
+
+impl Problems {
+    /// Takes one more.
+    pub fn note(&mut self, problem: Problem) {
+        if self.listed.len() < LISTED {
+            self.listed.push(problem);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// Takes those that come after.
+    pub fn join(&mut self, next: Self) {
+        next.listed.into_iter().for_each(|problem| self.note(problem));
+        self.left_out += next.left_out;
+    }
+
+    /// Takes over what a reader found since the last time.
+    pub(super) fn gather(&mut self, reader: &mut ChunkReader) {
+        reader.take_problems().into_iter().for_each(|problem| self.note(problem));
+        self.left_out += reader.take_problems_left_out();
+    }
+}
+
 /// What to read, beyond the directory itself.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanOptions {
@@ -210,6 +247,41 @@ pub struct PlanSegment {
     pub max_timestamp: i64,
     /// As [`Survey::batches`].
     pub batches: u64,
+    /// As [`Survey::transactional`].
+    pub transactional: Vec<(u64, i64)>,
+}
+
+/// The aborted transactions of a log, by producer, in offset order.
+pub(super) struct AbortedOf(HashMap<i64, Vec<AbortedRange>>);
+
+impl AbortedOf {
+    pub(super) fn new(aborted: &[AbortedRange]) -> Self {
+        let mut by_producer: HashMap<i64, Vec<AbortedRange>> = HashMap::new();
+        for range in aborted {
+            by_producer.entry(range.producer_id).or_default().push(*range);
+        }
+        Self(by_producer)
+    }
+
+    /// Those that concern a chunk: of producers that have data in its bytes, and only where they reach
+    /// into its offsets. Else a few thousand long transactions would be in each of thousands of chunks.
+    pub(super) fn within(
+        &self,
+        transactional: &[(u64, i64)],
+        bytes: Range<u64>,
+        offsets: Range<i64>,
+    ) -> Vec<AbortedRange> {
+        let start = transactional.partition_point(|&(position, _)| position < bytes.start);
+        let inside = transactional[start..].iter().take_while(|&&(position, _)| position < bytes.end);
+        let producers: BTreeSet<_> = inside.map(|&(_, producer)| producer).collect();
+        let mut found = Vec::new();
+        for ranges in producers.iter().filter_map(|producer| self.0.get(producer)) {
+            // A producer's transactions do not overlap.
+            let first = ranges.partition_point(|range| range.last_offset < offsets.start);
+            found.extend(ranges[first..].iter().take_while(|range| range.first_offset < offsets.end));
+        }
+        found
+    }
 }
 
 /// What to read, in offset order, and what is known before reading.
@@ -308,9 +380,13 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
     if kept.iter().any(|(survey, _)| survey.gaps > 0) {
         plan.problems.retain(|problem| problem.kind != MISSING_SEGMENT);
     }
+    let aborted = match options.isolation_level {
+        IsolationLevel::ReadCommitted => AbortedOf::new(&plan.aborted),
+        IsolationLevel::ReadUncommitted => AbortedOf::new(&[]),
+    };
     for (index, (survey, start_offset)) in kept.iter().enumerate() {
         let next_offset = kept.get(index + 1).map(|(next, _)| next.base_offset());
-        plan.cut(survey, *start_offset, end_offset, next_offset, options);
+        plan.cut(survey, *start_offset, end_offset, next_offset, &aborted, options);
     }
     Ok(plan)
 }
@@ -398,6 +474,7 @@ impl Plan {
             last_offset: survey.last_offset,
             max_timestamp: survey.max_timestamp,
             batches: survey.batches,
+            transactional: survey.transactional.clone(),
         });
         Some(start_offset)
     }
@@ -408,11 +485,11 @@ impl Plan {
         let (Some(first), Some(last)) = (survey.first_offset, survey.last_offset) else { return };
         let known: HashSet<_> =
             survey.transaction_index.iter().map(|entry| (entry.producer_id, entry.last_offset)).collect();
-        let is_missing = |range: &&AbortedRange| {
-            (first..=last).contains(&range.last_offset)
-                && !known.contains(&(range.producer_id, range.last_offset))
-        };
-        let missing: Vec<_> = self.aborted.iter().filter(is_missing).collect();
+        let is_missing = |range: &&AbortedRange| !known.contains(&(range.producer_id, range.last_offset));
+        // In the order of their markers.
+        let from = self.aborted.partition_point(|range| range.last_offset < first);
+        let here = self.aborted[from..].iter().take_while(|range| range.last_offset <= last);
+        let missing: Vec<_> = here.filter(is_missing).collect();
         if let Some(range) = missing.first() {
             let message = format!(
                 "{} aborted transactions are not in the transaction index; the first is of producer {}, \
@@ -433,6 +510,7 @@ impl Plan {
         start_offset: Option<i64>,
         end_offset: Option<i64>,
         next_segment: Option<i64>,
+        aborted: &AbortedOf,
         options: PlanOptions,
     ) {
         let segment = &survey.segment;
@@ -448,14 +526,8 @@ impl Plan {
             let outside = options.start_offset.is_some_and(|asked| next_expected <= asked)
                 || options.end_offset.is_some_and(|asked| expected_offset >= asked && start > 0);
             if !outside {
-                let reaches_in =
-                    |r: &&AbortedRange| r.last_offset >= expected_offset && r.first_offset < next_expected;
-                let aborted = match options.isolation_level {
-                    IsolationLevel::ReadCommitted => {
-                        self.aborted.iter().filter(reaches_in).copied().collect()
-                    }
-                    IsolationLevel::ReadUncommitted => Vec::new(),
-                };
+                let aborted =
+                    aborted.within(&survey.transactional, start..end, expected_offset..next_expected);
                 self.chunks.push(Chunk {
                     expected_offset,
                     next_offset: next.map(|border| border.expected_offset).or(next_segment),

@@ -1,5 +1,7 @@
 //! `.snapshot`: what the broker knew of each producer at an offset (`ProducerStateManager`).
 
+use std::borrow::Borrow;
+
 use crate::bytes::checksum::crc32c;
 use crate::bytes::cursor::Cursor;
 use crate::error::{Error, ErrorKind, Result};
@@ -53,13 +55,13 @@ pub fn parse_producer_snapshot(data: &[u8]) -> Result<Vec<ProducerStateEntry>> {
 
 /// Writes a producer snapshot. The order is kept: Kafka's own is that of a hash map.
 #[must_use]
-pub fn write_producer_snapshot(entries: &[ProducerStateEntry]) -> Vec<u8> {
+pub fn write_producer_snapshot<E: Borrow<ProducerStateEntry>>(entries: &[E]) -> Vec<u8> {
     let mut out = Vec::with_capacity(CRC_END + 4 + ENTRY * entries.len());
     out.extend(1i16.to_be_bytes());
     out.extend([0; 4]);
     // A broker cannot hold more than an int can count.
     out.extend((entries.len() as i32).to_be_bytes());
-    for entry in entries {
+    for entry in entries.iter().map(E::borrow) {
         out.extend(entry.producer_id.to_be_bytes());
         out.extend(entry.producer_epoch.to_be_bytes());
         out.extend(entry.last_sequence().to_be_bytes());

@@ -50,7 +50,7 @@ impl ProducerStateManager {
         if self.end_offset <= self.last_snapshot_offset {
             return None;
         }
-        let bytes = write_producer_snapshot(&self.producers.snapshot());
+        let bytes = write_producer_snapshot(&self.producers.in_order());
         self.snapshots.insert(self.end_offset, bytes);
         self.last_snapshot_offset = self.end_offset;
         Some(self.end_offset)

@@ -60,7 +60,7 @@ pub fn compute_sidecars(
         let base_offset = segment.base_offset;
         sink((format!("{base_offset:020}.index"), folded.offset_index))?;
         sink((format!("{base_offset:020}.timeindex"), folded.time_index))?;
-        partition.add(&folded.summary)?.into_iter().try_for_each(&mut sink)?;
+        partition.add(&folded.summary, &mut sink)?;
     }
     partition.finish().into_iter().try_for_each(sink)
 }

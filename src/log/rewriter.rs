@@ -3,9 +3,10 @@
 use std::io;
 use std::path::Path;
 
+use super::accounting::LISTED;
 use super::chunk_reader::{BatchCounts, ChunkReader};
 use super::partition_writer::{PartitionWriter, WriteOptions};
-use super::plan::{Chunk, Problem};
+use super::plan::{Chunk, Problems};
 use super::segment_fold::SegmentSummary;
 use super::{ChunkResult, LogError, LogResult};
 use crate::batches::{Batch, Batches};
@@ -53,7 +54,8 @@ pub struct Rewritten {
     /// The accounts of each chunk.
     pub results: Vec<ChunkResult>,
     /// Damage, and batches that cannot be converted.
-    pub problems: Vec<Problem>,
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub problems: Problems,
     /// What was written, for [`super::finish_partition`].
     pub segments: Vec<SegmentSummary>,
     /// Records in the batches written.
@@ -149,6 +151,7 @@ impl Rewriter<'_> {
         let io = |error: io::Error| LogError::io(Path::new(&chunk.path), error);
         let mut reader =
             ChunkReader::open(chunk.clone(), true, self.options.max_decompressed_bytes).map_err(io)?;
+        reader = reader.max_problems(LISTED);
         let mut out = Vec::new();
         while let Some((data, disposition)) = reader.next_batch().map_err(io)? {
             out.clear();
@@ -163,7 +166,7 @@ impl Rewriter<'_> {
                 Err(error) => reader.bad(&data, &error),
             }
         }
-        self.rewritten.problems.extend(reader.take_problems());
+        self.rewritten.problems.gather(&mut reader);
         self.rewritten.results.push(reader.result().clone());
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! A partition's story: what its producers, transactions and leaders did, by the headers of its
 //! batches. A fold over the stories of its segments; no file is touched.
 
-use std::collections::{BTreeMap, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::story_bins::{CODECS, at_most};
 use super::story_model::{
@@ -21,12 +22,12 @@ pub fn tell_story(listing: &Listing, stories: &[SegmentStory], options: StoryOpt
     let by_path: HashMap<_, _> = stories.iter().map(|story| (&story.survey.segment.path, story)).collect();
     let kept: Vec<_> =
         plan.segments.iter().filter_map(|one| by_path.get(&one.segment.path).copied()).collect();
-    let mut fold = Fold::default();
     let mut story = Story::of(plan, options);
+    let mut fold = Fold::new(&story, options);
     let mut bins = Vec::new();
     let mut max_timestamp = -1;
     for segment in kept {
-        story.add(segment, &mut max_timestamp, fold.next_offset);
+        story.add(segment, &mut max_timestamp, fold.next_offset, options.listed);
         fold.begin_segment(segment);
         let start = fold.next_offset.unwrap_or(i64::MIN);
         for event in segment.events.iter().filter(|event| event.last_offset() >= start) {
@@ -37,14 +38,15 @@ pub fn tell_story(listing: &Listing, stories: &[SegmentStory], options: StoryOpt
     }
     story.max_timestamp = max_timestamp;
     story.bins = at_most(&bins, options.bins.max(1));
-    story.gaps.truncate(options.listed);
-    story.steps_back.truncate(options.listed);
     fold.finish(&mut story, options);
     Ok(story)
 }
 
 impl Story {
-    fn of(plan: Plan, options: StoryOptions) -> Self {
+    fn of(mut plan: Plan, options: StoryOptions) -> Self {
+        let problem_count = plan.problems.len() as u64;
+        plan.problems.truncate(options.listed);
+        let epochs = plan.leader_epochs.entries();
         Self {
             path: plan.path,
             topic: plan.topic,
@@ -62,9 +64,14 @@ impl Story {
             codecs: BTreeMap::new(),
             without_producer: 0,
             controls: Vec::new(),
-            leader_epochs: plan.leader_epochs.entries().to_vec(),
+            leader_epochs: epochs.iter().take(options.listed).copied().collect(),
+            leader_epoch_count: epochs.len() as u64,
             producers: Vec::new(),
+            producer_count: 0,
+            producer_ids: 0,
             transactions: Vec::new(),
+            transaction_counts: BTreeMap::new(),
+            transaction_steps: Vec::new(),
             anomalies: Vec::new(),
             anomaly_counts: BTreeMap::new(),
             compacted_anomalies: 0,
@@ -75,7 +82,9 @@ impl Story {
             step_back_count: 0,
             largest_step_back_ms: 0,
             skipped: Vec::new(),
+            skipped_count: 0,
             problems: plan.problems,
+            problem_count,
             ignored: plan.ignored,
             bin_codecs: CODECS.map(str::to_owned).to_vec(),
             bins: Vec::new(),
@@ -83,7 +92,13 @@ impl Story {
     }
 
     /// Sums and lists of a segment.
-    fn add(&mut self, segment: &SegmentStory, max_timestamp: &mut i64, next_offset: Option<i64>) {
+    fn add(
+        &mut self,
+        segment: &SegmentStory,
+        max_timestamp: &mut i64,
+        next_offset: Option<i64>,
+        listed: usize,
+    ) {
         self.records += segment.records;
         for (&magic, batches) in &segment.magics {
             *self.magics.entry(magic).or_default() += batches;
@@ -102,11 +117,12 @@ impl Story {
             && first > next
         {
             let missing = first.abs_diff(next);
-            self.gaps.push(OffsetGap { first_offset: next, last_offset: first - 1, missing, inside: false });
+            let gap = OffsetGap { first_offset: next, last_offset: first - 1, missing, inside: false };
+            list(&mut self.gaps, &[gap], listed);
             self.gap_count += 1;
             self.missing_offsets = self.missing_offsets.saturating_add(missing);
         }
-        self.gaps.extend_from_slice(&segment.gaps);
+        list(&mut self.gaps, &segment.gaps, listed);
         self.gap_count += segment.gap_count;
         self.missing_offsets = self.missing_offsets.saturating_add(segment.missing);
         // A segment does not know how late it was before it: its first batch tells.
@@ -114,29 +130,111 @@ impl Story {
             && (0..*max_timestamp).contains(&first.max_timestamp)
         {
             let (offset, timestamp, before) = (first.first_offset, first.max_timestamp, *max_timestamp);
-            self.steps_back.push(StepBack { offset, timestamp, before });
+            list(&mut self.steps_back, &[StepBack { offset, timestamp, before }], listed);
             self.step_back_count += 1;
             self.largest_step_back_ms = self.largest_step_back_ms.max(before.abs_diff(timestamp));
         }
         *max_timestamp = (*max_timestamp).max(segment.survey.max_timestamp);
-        self.steps_back.extend_from_slice(&segment.steps_back);
+        list(&mut self.steps_back, &segment.steps_back, listed);
         self.step_back_count += segment.step_back_count;
         self.largest_step_back_ms = self.largest_step_back_ms.max(segment.largest_step_back_ms);
-        self.skipped.extend_from_slice(&segment.skipped);
+        list(&mut self.skipped, &segment.skipped, listed);
+        self.skipped_count += segment.skipped_count;
+    }
+}
+
+/// Takes as many more as may be listed.
+fn list<T: Clone>(all: &mut Vec<T>, more: &[T], listed: usize) {
+    let room = listed.saturating_sub(all.len());
+    all.extend(more.iter().take(room).cloned());
+}
+
+/// The largest transactions of an outcome.
+struct Largest {
+    most: usize,
+    kept: Vec<TransactionStory>,
+}
+
+impl Largest {
+    fn new(most: usize) -> Self {
+        Self { most, kept: Vec::new() }
+    }
+
+    fn add(&mut self, transaction: TransactionStory) {
+        self.kept.push(transaction);
+        if self.kept.len() > self.most.saturating_mul(2) {
+            self.prune();
+        }
+    }
+
+    /// Of equals the first ones stay.
+    fn prune(&mut self) {
+        self.kept.sort_by_key(|one| Reverse(one.bytes));
+        self.kept.truncate(self.most);
+    }
+
+    fn finish(mut self) -> Vec<TransactionStory> {
+        self.prune();
+        self.kept
+    }
+}
+
+/// How many steps transactions are counted in.
+const STEPS: usize = 120;
+
+/// How many transactions there are, and where they begin.
+struct Tally {
+    committed: u64,
+    aborted: u64,
+    open: u64,
+    hanging: u64,
+    /// The log's first offset, and its end.
+    offsets: (i64, i64),
+    steps: Vec<[u64; 4]>,
+}
+
+impl Tally {
+    fn add(&mut self, transaction: &TransactionStory) {
+        let (count, at) = match transaction.outcome {
+            TransactionOutcome::Committed => (&mut self.committed, 0),
+            TransactionOutcome::Aborted => (&mut self.aborted, 1),
+            TransactionOutcome::Open => (&mut self.open, 2),
+        };
+        *count += 1;
+        self.hanging += u64::from(transaction.hanging);
+        if let Some(offset) = transaction.first_offset {
+            self.steps.resize(STEPS, [0; 4]);
+            let (first, end) = self.offsets;
+            let span = i128::from(end) - i128::from(first);
+            let step = (i128::from(offset) - i128::from(first)) * STEPS as i128 / span.max(1);
+            self.steps[step.clamp(0, STEPS as i128 - 1) as usize]
+                [if transaction.hanging { 3 } else { at }] += 1;
+        }
+    }
+
+    fn tell(self, story: &mut Story) {
+        let Self { committed, aborted, open, hanging, steps, .. } = self;
+        let counts = [("committed", committed), ("aborted", aborted), ("open", open), ("hanging", hanging)];
+        story.transaction_counts = counts.into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
+        story.transaction_steps = steps;
     }
 }
 
 /// The fold over what producers did.
-#[derive(Default)]
 struct Fold {
+    listed: usize,
     producers: Producers,
     /// Where each producer and epoch stands in the story.
     stories: HashMap<(i64, i16), usize>,
     told: Vec<ProducerStory>,
     /// Each producer's open transaction.
     open: HashMap<i64, TransactionStory>,
-    transactions: Vec<TransactionStory>,
+    committed: Largest,
+    aborted: Largest,
+    tally: Tally,
     anomalies: Vec<Anomaly>,
+    anomaly_counts: BTreeMap<String, u64>,
+    compacted_anomalies: u64,
     /// Offsets missing in the segments before, and up to each producer's last batch.
     missing: u64,
     missing_until: HashMap<i64, u64>,
@@ -144,6 +242,26 @@ struct Fold {
 }
 
 impl Fold {
+    fn new(story: &Story, options: StoryOptions) -> Self {
+        let offsets = (story.first_offset.unwrap_or(0), story.next_offset.unwrap_or(0));
+        Self {
+            listed: options.listed,
+            producers: Producers::default(),
+            stories: HashMap::new(),
+            told: Vec::new(),
+            open: HashMap::new(),
+            committed: Largest::new(options.listed),
+            aborted: Largest::new(options.listed),
+            tally: Tally { committed: 0, aborted: 0, open: 0, hanging: 0, offsets, steps: Vec::new() },
+            anomalies: Vec::new(),
+            anomaly_counts: BTreeMap::new(),
+            compacted_anomalies: 0,
+            missing: 0,
+            missing_until: HashMap::new(),
+            next_offset: None,
+        }
+    }
+
     fn begin_segment(&mut self, segment: &SegmentStory) {
         if let (Some(next), Some(first)) = (self.next_offset, segment.survey.first_offset)
             && first > next
@@ -161,8 +279,8 @@ impl Fold {
     fn add(&mut self, event: &StoryEvent) {
         match event {
             StoryEvent::Data { .. } => self.add_data(event),
-            StoryEvent::Marker { committed: None, producer_id, .. } => {
-                self.producers.apply(&ProducerEvent::EmptyMarker { producer_id: *producer_id });
+            &StoryEvent::Marker { committed: None, producer_id, producer_epoch, offset, .. } => {
+                self.producers.apply(&ProducerEvent::EmptyMarker { producer_id, producer_epoch, offset });
             }
             StoryEvent::Marker { .. } => self.add_marker(event),
         }
@@ -281,7 +399,7 @@ impl Fold {
             self.story_of(producer_id, producer_epoch, offset, timestamp);
         }
         self.note(verdict, producer_id, producer_epoch, offset, -1, false);
-        self.transactions.push(TransactionStory {
+        let ended = TransactionStory {
             outcome: if committed { TransactionOutcome::Committed } else { TransactionOutcome::Aborted },
             marker_offset: Some(offset),
             marker_epoch: Some(producer_epoch),
@@ -289,7 +407,9 @@ impl Fold {
             marker_timestamp: Some(timestamp),
             last_stable_offset: completed.map(|completed| completed.last_stable_offset),
             ..open.unwrap_or_else(|| TransactionStory::of(producer_id, producer_epoch))
-        });
+        };
+        self.tally.add(&ended);
+        if committed { &mut self.committed } else { &mut self.aborted }.add(ended);
     }
 
     fn story_of(&mut self, id: i64, epoch: i16, offset: i64, timestamp: i64) -> &mut ProducerStory {
@@ -337,15 +457,20 @@ impl Fold {
                 (refusal.name(), refusal.to_string())
             }
         };
-        self.anomalies.push(Anomaly {
-            kind: kind.to_owned(),
-            producer_id: id,
-            producer_epoch: epoch,
-            offset,
-            sequence,
-            compacted: compacted && matches!(verdict, Verdict::Refuse(Refusal::OutOfOrderSequence { .. })),
-            message,
-        });
+        let compacted = compacted && matches!(verdict, Verdict::Refuse(Refusal::OutOfOrderSequence { .. }));
+        *self.anomaly_counts.entry(kind.to_owned()).or_default() += 1;
+        self.compacted_anomalies += u64::from(compacted);
+        if self.anomalies.len() < self.listed {
+            self.anomalies.push(Anomaly {
+                kind: kind.to_owned(),
+                producer_id: id,
+                producer_epoch: epoch,
+                offset,
+                sequence,
+                compacted,
+                message,
+            });
+        }
     }
 
     fn finish(mut self, story: &mut Story, options: StoryOptions) {
@@ -356,22 +481,30 @@ impl Fold {
             told.coordinator_epoch = entry.coordinator_epoch;
             told.current_txn_first_offset = entry.current_txn_first_offset;
         }
+        let mut transactions = Vec::new();
         for mut open in self.open.into_values() {
             let heard = self.producers.get(open.producer_id).map_or(-1, |entry| entry.last_timestamp);
             let age = options.now.saturating_sub(heard);
             open.age_ms = Some(age);
             open.hanging = age > options.max_transaction_timeout_ms;
-            self.transactions.push(open);
+            self.tally.add(&open);
+            transactions.push(open);
         }
-        self.transactions.sort_by_key(|one| one.first_offset.or(one.marker_offset));
+        transactions.sort_by_key(|one| (!one.hanging, Reverse(one.bytes), one.first_offset));
+        transactions.extend(self.aborted.finish());
+        transactions.extend(self.committed.finish());
+        transactions.truncate(options.listed);
+        transactions.sort_by_key(|one| one.first_offset.or(one.marker_offset));
+        story.producer_count = self.told.len() as u64;
+        story.producer_ids = self.told.iter().map(|one| one.producer_id).collect::<HashSet<_>>().len() as u64;
+        self.told.sort_by_key(|one| (Reverse(one.bytes), one.first_offset));
+        self.told.truncate(options.listed);
         self.told.sort_by_key(|one| one.first_offset);
-        for anomaly in &self.anomalies {
-            *story.anomaly_counts.entry(anomaly.kind.clone()).or_default() += 1;
-            story.compacted_anomalies += u64::from(anomaly.compacted);
-        }
-        self.anomalies.truncate(options.listed);
+        self.tally.tell(story);
+        story.anomaly_counts = self.anomaly_counts;
+        story.compacted_anomalies = self.compacted_anomalies;
         story.anomalies = self.anomalies;
-        story.transactions = self.transactions;
+        story.transactions = transactions;
         story.producers = self.told;
     }
 }

@@ -17,7 +17,7 @@ pub struct StoryOptions {
     pub max_transaction_timeout_ms: i64,
     /// About how many bins there are at most.
     pub bins: usize,
-    /// How many anomalies, gaps and steps back are listed; all are counted.
+    /// How many transactions, producers, anomalies, gaps and so on are listed of each; all are counted.
     pub listed: usize,
 }
 
@@ -210,12 +210,24 @@ pub struct Story {
     pub without_producer: u64,
     /// Control batches by type.
     pub controls: Vec<ControlCount>,
-    /// Where leader epochs begin, by the batches.
+    /// Where the first leader epochs begin, by the batches.
     pub leader_epochs: Vec<EpochEntry>,
-    /// Producers and epochs, by their first offset.
+    /// How many there are.
+    pub leader_epoch_count: u64,
+    /// Producers and epochs, those with the most bytes, by their first offset.
     pub producers: Vec<ProducerStory>,
-    /// Transactions, by the first offset or that of the marker.
+    /// How many there are, each epoch on its own.
+    pub producer_count: u64,
+    /// How many producers, whatever their epochs.
+    pub producer_ids: u64,
+    /// Transactions, by the first offset or that of the marker: hanging ones before open ones, then aborted
+    /// and committed ones, of each those with the most bytes.
     pub transactions: Vec<TransactionStory>,
+    /// How many there are by outcome; the open ones that hang once more as `hanging`.
+    pub transaction_counts: BTreeMap<String, u64>,
+    /// How many begin in each of equal steps from the first offset to the last: committed, aborted, open, and
+    /// apart from these hanging. Empty without any.
+    pub transaction_steps: Vec<[u64; 4]>,
     /// The first anomalies, in the order of the log.
     pub anomalies: Vec<Anomaly>,
     /// Anomalies by kind, all of them.
@@ -234,10 +246,14 @@ pub struct Story {
     pub step_back_count: u64,
     /// The largest one (ms).
     pub largest_step_back_ms: u64,
-    /// Bytes that are in no batch.
+    /// The first bytes that are in no batch.
     pub skipped: Vec<SkippedRange>,
-    /// What is wrong with the directory and its sidecars.
+    /// How many such ranges there are.
+    pub skipped_count: u64,
+    /// What is wrong with the directory and its sidecars, the first ones.
     pub problems: Vec<Problem>,
+    /// How many there are.
+    pub problem_count: u64,
     /// Files that were not read.
     pub ignored: Vec<IgnoredFile>,
     /// The names of the codecs in bins.

@@ -4,13 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::story_bins::{Bin, Bins, CODECS, codec_of};
 use super::survey::{Control, Survey, survey_and_tell};
-use super::{LogResult, Segment};
+use super::{LISTED, LogResult, Segment};
 use crate::batches::Batch;
 use crate::record::RecordBatch;
 use crate::state::{BATCHES_TO_RETAIN, BatchMetadata, is_in_sequence};
-
-/// Of gaps and steps back so many are listed for a segment; all are counted.
-const LISTED: usize = 1000;
 
 /// Offsets that no record has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +52,7 @@ pub struct SkippedRange {
 /// What batches of producers say, in the order of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case", tag = "event"))]
+#[cfg_attr(feature = "serde", serde(into = "Numbers", try_from = "Numbers"))]
 pub enum StoryEvent {
     /// Data batches of one producer and epoch, each the next in sequence, in or out of a transaction.
     Data {
@@ -122,6 +119,131 @@ impl StoryEvent {
     }
 }
 
+/// As numbers, since a log can have an event for every batch: names would outweigh the log. Batches are
+/// sequence, offset, delta and timestamp.
+#[cfg(feature = "serde")]
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(untagged)]
+enum Numbers {
+    Data([i64; 11], Vec<[i64; 4]>, Vec<[i64; 4]>),
+    Marker([i64; 6]),
+}
+
+#[cfg(feature = "serde")]
+impl From<StoryEvent> for Numbers {
+    fn from(event: StoryEvent) -> Self {
+        let batches = |batches: Vec<BatchMetadata>| {
+            let numbers = |one: &BatchMetadata| {
+                [one.last_sequence.into(), one.last_offset, one.offset_delta.into(), one.timestamp]
+            };
+            batches.iter().map(numbers).collect()
+        };
+        match event {
+            StoryEvent::Data {
+                producer_id,
+                producer_epoch,
+                transactional,
+                base_sequence,
+                first,
+                last,
+                batches: count,
+                records,
+                bytes,
+                first_timestamp,
+                max_timestamp,
+                missing_before,
+                missing_until,
+            } => {
+                // Counts of what is in a file; of missing offsets there are no more than an i64 can count.
+                let count_of = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+                let facts = [
+                    producer_id,
+                    producer_epoch.into(),
+                    transactional.into(),
+                    base_sequence.into(),
+                    count_of(count),
+                    count_of(records),
+                    count_of(bytes),
+                    first_timestamp,
+                    max_timestamp,
+                    count_of(missing_before),
+                    count_of(missing_until),
+                ];
+                Self::Data(facts, batches(first), batches(last))
+            }
+            StoryEvent::Marker {
+                producer_id,
+                producer_epoch,
+                committed,
+                coordinator_epoch,
+                offset,
+                timestamp,
+            } => {
+                let outcome = committed.map_or(-1, i64::from);
+                let (epoch, coordinator) = (producer_epoch.into(), coordinator_epoch.into());
+                Self::Marker([producer_id, epoch, outcome, coordinator, offset, timestamp])
+            }
+        }
+    }
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<Numbers> for StoryEvent {
+    type Error = std::num::TryFromIntError;
+
+    fn try_from(numbers: Numbers) -> std::result::Result<Self, Self::Error> {
+        let batches = |batches: Vec<[i64; 4]>| {
+            let batch = |[sequence, last_offset, delta, timestamp]: [i64; 4]| {
+                let (last_sequence, offset_delta) = (sequence.try_into()?, delta.try_into()?);
+                Ok(BatchMetadata { last_sequence, last_offset, offset_delta, timestamp })
+            };
+            batches.into_iter().map(batch).collect::<std::result::Result<_, Self::Error>>()
+        };
+        match numbers {
+            Numbers::Data(facts, first, last) => {
+                let [
+                    producer_id,
+                    epoch,
+                    transactional,
+                    sequence,
+                    count,
+                    records,
+                    bytes,
+                    first_timestamp,
+                    max_timestamp,
+                    before,
+                    until,
+                ] = facts;
+                Ok(Self::Data {
+                    producer_id,
+                    producer_epoch: epoch.try_into()?,
+                    transactional: transactional != 0,
+                    base_sequence: sequence.try_into()?,
+                    first: batches(first)?,
+                    last: batches(last)?,
+                    batches: count.try_into()?,
+                    records: records.try_into()?,
+                    bytes: bytes.try_into()?,
+                    first_timestamp,
+                    max_timestamp,
+                    missing_before: before.try_into()?,
+                    missing_until: until.try_into()?,
+                })
+            }
+            Numbers::Marker([producer_id, epoch, outcome, coordinator, offset, timestamp]) => {
+                Ok(Self::Marker {
+                    producer_id,
+                    producer_epoch: epoch.try_into()?,
+                    committed: (outcome >= 0).then_some(outcome != 0),
+                    coordinator_epoch: coordinator.try_into()?,
+                    offset,
+                    timestamp,
+                })
+            }
+        }
+    }
+}
+
 /// A segment's survey, and its part of the story.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -152,8 +274,10 @@ pub struct SegmentStory {
     pub step_back_count: u64,
     /// The largest one (ms).
     pub largest_step_back_ms: u64,
-    /// Bytes that are in no batch.
+    /// The first bytes that are in no batch.
     pub skipped: Vec<SkippedRange>,
+    /// How many such ranges there are.
+    pub skipped_count: u64,
     /// The batches in steps.
     pub bins: Vec<Bin>,
 }
@@ -188,6 +312,7 @@ pub(super) struct Teller {
     step_back_count: u64,
     largest_step_back_ms: u64,
     skipped: Vec<(u64, u64)>,
+    skipped_count: u64,
     bins: Bins,
     /// Where the last batch ended: position and next offset.
     end: u64,
@@ -199,7 +324,10 @@ impl Teller {
     /// Takes the next batch by its header.
     pub(super) fn hear(&mut self, batch: &Batch<'_>, size: usize, control: Option<&Control>) {
         if batch.position() > self.end {
-            self.skipped.push((self.end, batch.position()));
+            self.skipped_count += 1;
+            if self.skipped.len() < LISTED {
+                self.skipped.push((self.end, batch.position()));
+            }
         }
         self.end = batch.position() + size as u64;
         *self.magics.entry(batch.magic()).or_default() += 1;
@@ -353,7 +481,8 @@ impl Teller {
         let range =
             |(start, end), is_tail| SkippedRange { segment: segment.file.clone(), start, end, is_tail };
         let mut skipped: Vec<_> = self.skipped.into_iter().map(|bounds| range(bounds, false)).collect();
-        if self.end < segment.size {
+        let has_tail = self.end < segment.size;
+        if has_tail {
             skipped.push(range((self.end, segment.size), true));
         }
         SegmentStory {
@@ -370,6 +499,7 @@ impl Teller {
             step_back_count: self.step_back_count,
             largest_step_back_ms: self.largest_step_back_ms,
             skipped,
+            skipped_count: self.skipped_count + u64::from(has_tail),
             bins: self.bins.finish(),
             survey,
         }

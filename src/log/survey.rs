@@ -1,7 +1,7 @@
 //! The first step: a scan over one segment's batch headers. Nothing is decompressed; only what
 //! others will rely on (markers, first batches of transactions, borders) has its CRC checked.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::path::Path;
 
@@ -66,6 +66,9 @@ pub struct Survey {
     pub borders: Vec<Border>,
     /// What the segment says about transactions.
     pub transactions: Vec<TransactionEvent>,
+    /// Position and producer of transactional data, each producer once behind each border: whose
+    /// aborted transactions matter where.
+    pub transactional: Vec<(u64, i64)>,
     /// Where leader epochs begin, by the batches.
     pub leader_epochs: LeaderEpochs,
     /// What the segment's `.txnindex` says.
@@ -169,6 +172,7 @@ pub(super) fn survey_and_tell(segment: &Segment, teller: Option<&mut Teller>) ->
         salvage: Salvage::new(0, segment.size),
         judged: 0,
         transactions: Transactions::default(),
+        since_border: HashSet::new(),
         decompressor: Decompressor::new(),
         recent: VecDeque::with_capacity(LAST_BATCHES),
         survey: Survey {
@@ -182,6 +186,7 @@ pub(super) fn survey_and_tell(segment: &Segment, teller: Option<&mut Teller>) ->
             sound_end: 0,
             borders: Vec::new(),
             transactions: Vec::new(),
+            transactional: Vec::new(),
             leader_epochs: LeaderEpochs::default(),
             transaction_index: Vec::new(),
             problems: Vec::new(),
@@ -207,6 +212,8 @@ struct Scan<'a> {
     /// Damage before it was judged: the scan does not go back behind it.
     judged: u64,
     transactions: Transactions,
+    /// The producers with transactional data behind the last border.
+    since_border: HashSet<i64>,
     decompressor: Decompressor,
     /// The last batches, each with what was known before it.
     recent: VecDeque<Recent>,
@@ -249,6 +256,7 @@ struct Recent {
     max_timestamp: i64,
     borders: usize,
     transactions: usize,
+    transactional: usize,
 }
 
 impl Scan<'_> {
@@ -304,6 +312,7 @@ impl Scan<'_> {
             max_timestamp: self.survey.max_timestamp,
             borders: self.survey.borders.len(),
             transactions: self.survey.transactions.len(),
+            transactional: self.survey.transactional.len(),
         });
         self.survey.batches += 1;
         let is_wrapper =
@@ -353,11 +362,13 @@ impl Scan<'_> {
             if let Some(recent) = self.recent.back_mut() {
                 recent.control = control;
             }
-        } else if batch.is_transactional()
-            && !self.transactions.is_open(producer_id)
-            && self.verified(position, size)?.is_some()
-        {
-            self.add_event(TransactionEvent::Begin { producer_id, offset });
+        } else if batch.is_transactional() {
+            if self.since_border.insert(producer_id) {
+                self.survey.transactional.push((position, producer_id));
+            }
+            if !self.transactions.is_open(producer_id) && self.verified(position, size)?.is_some() {
+                self.add_event(TransactionEvent::Begin { producer_id, offset });
+            }
         }
         Ok(())
     }
@@ -414,6 +425,8 @@ impl Scan<'_> {
         survey.borders.truncate(recent.borders);
         survey.leader_epochs.truncate_from_end(recent.expected);
         survey.transactions.truncate(recent.transactions);
+        survey.transactional.truncate(recent.transactional);
+        self.since_border.clear();
         self.recent.truncate(index);
         self.transactions = Transactions::default();
         for &event in &self.survey.transactions {
@@ -438,6 +451,7 @@ impl Scan<'_> {
         if let Some(before) = self.recent.back() {
             let expected_offset = before.last_offset.saturating_add(1);
             self.survey.borders.push(Border { position, expected_offset });
+            self.since_border.clear();
         }
         Ok(())
     }

@@ -116,7 +116,12 @@ impl PyArrowStream {
 
     /// What the last stream left out so far, as JSON.
     fn problems(&self) -> PyResult<String> {
-        to_json(&self.findings().problems)
+        to_json(&self.findings().problems.listed)
+    }
+
+    /// How many more it left out.
+    fn problems_left_out(&self) -> u64 {
+        self.findings().problems.left_out
     }
 
     /// Nothing is read from this offset on: what was asked for, or the last stable offset.

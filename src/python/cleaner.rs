@@ -4,13 +4,17 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use serde::Serialize;
 
 use super::errors::log_to_py;
 use super::jobs::{parse, to_json};
+use super::writer::{Told, Work};
 use crate::DEFAULT_MAX_DECOMPRESSED_BYTES;
 use crate::log::{
-    self, CleanOptions, CleanerChunk, CompactOptions, DEFAULT_INDEX_INTERVAL_BYTES, IndexedChunk,
-    KeyMapOptions, LogFacts, OnError, Rule, SegmentGroup, Selection, WriteOptions,
+    self, CleanCounts, CleanOptions, Cleaned, CleanerChunk, CompactOptions, DEFAULT_INDEX_INTERVAL_BYTES,
+    IndexedChunk, KeyMapOptions, LogFacts, OnError, RedactedOffsets, Rule, SegmentGroup, Selection,
+    WriteOptions,
 };
 
 /// Decides what is cleaned of a log, and into which segments.
@@ -77,7 +81,20 @@ pub(super) fn index_keys(
     let options = KeyMapOptions { seed, memory, parts };
     let keys = directory.as_deref().map(|directory| (directory, options));
     let indexed = py.detach(|| log::index_keys(&chunks, keys, max_decompressed_bytes, on_error(fail_fast)));
-    to_json(&indexed.map_err(|e| log_to_py(py, &e))?)
+    let indexed = indexed.map_err(|e| log_to_py(py, &e))?;
+    to_json(&IndexedText {
+        chunks: indexed.chunks,
+        producers: to_json(&indexed.producers)?,
+        files: indexed.files,
+    })
+}
+
+/// What is only handed on is text, as in [`Work`].
+#[derive(Serialize)]
+struct IndexedText {
+    chunks: Vec<IndexedChunk>,
+    producers: String,
+    files: Vec<Option<PathBuf>>,
 }
 
 /// Reduces spilled keys to lists of places.
@@ -98,7 +115,7 @@ pub(super) fn reduce_keys(
 #[pyfunction]
 #[pyo3(signature = (producers, groups, *, expired_until = None))]
 pub(super) fn log_facts(
-    producers: Vec<String>,
+    producers: Vec<PyBackedStr>,
     groups: Vec<(i64, i64)>,
     expired_until: Option<i64>,
 ) -> PyResult<Vec<String>> {
@@ -183,7 +200,14 @@ fn clean_group(
     let indexed: PyResult<Vec<IndexedChunk>> = indexed.iter().map(|chunk| parse(chunk)).collect();
     let (indexed, facts) = (indexed?, parse(facts)?);
     let cleaned = py.detach(|| log::clean_group(&group, &indexed, &facts, &directory, options));
-    to_json(&cleaned.map_err(|e| log_to_py(py, &e))?)
+    let Cleaned { results, problems, segments, counts, redacted } = cleaned.map_err(|e| log_to_py(py, &e))?;
+    to_json(&Told { work: Work::of(&results, problems, &segments)?, also: CleanedToo { counts, redacted } })
+}
+
+#[derive(Serialize)]
+struct CleanedToo {
+    counts: CleanCounts,
+    redacted: Vec<RedactedOffsets>,
 }
 
 fn on_error(fail_fast: bool) -> OnError {

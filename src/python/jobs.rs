@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -54,7 +55,7 @@ pub(super) fn survey_segment(py: Python<'_>, segment: &str) -> PyResult<String> 
 pub(super) fn plan_partition(
     py: Python<'_>,
     listing: &str,
-    surveys: Vec<String>,
+    surveys: Vec<PyBackedStr>,
     isolation_level: &str,
     start_offset: Option<i64>,
     end_offset: Option<i64>,
@@ -77,7 +78,7 @@ pub(super) fn offset_for_timestamp(py: Python<'_>, plan: &str, timestamp: i64) -
 
 /// Joins the results of a plan's chunks.
 #[pyfunction]
-pub(super) fn reconcile(py: Python<'_>, plan: &str, results: Vec<String>) -> PyResult<String> {
+pub(super) fn reconcile(py: Python<'_>, plan: &str, results: Vec<PyBackedStr>) -> PyResult<String> {
     let plan = parse(plan)?;
     let results: PyResult<Vec<_>> = results.iter().map(|result| parse(result)).collect();
     to_json(&log::reconcile(&plan, &results?).map_err(|e| log_to_py(py, &e))?)

@@ -30,10 +30,16 @@ impl PyPartitionLog {
     }
 
     /// Decodes everything and accounts for every byte; JSON.
-    fn verify(&self, py: Python<'_>, isolation_level: &str) -> PyResult<String> {
+    fn verify(
+        &self,
+        py: Python<'_>,
+        isolation_level: &str,
+        max_decompressed_bytes: usize,
+    ) -> PyResult<String> {
         let isolation_level = isolation_level.parse().map_err(|e: LogError| log_to_py(py, &e))?;
         let options = PlanOptions { isolation_level, ..PlanOptions::default() };
-        to_json(&py.detach(|| self.0.verify(options)).map_err(|e| log_to_py(py, &e))?)
+        let verified = py.detach(|| self.0.verify_limited(options, max_decompressed_bytes));
+        to_json(&verified.map_err(|e| log_to_py(py, &e))?)
     }
 
     /// The first offset whose record has this timestamp (ms) or a later one.
@@ -136,6 +142,11 @@ impl PyLogBatches {
     /// What was left out so far, as JSON.
     fn problems(&self) -> PyResult<String> {
         to_json(&self.batches.lock().unwrap_or_else(PoisonError::into_inner).problems())
+    }
+
+    /// How many more were left out.
+    fn problems_left_out(&self) -> u64 {
+        self.batches.lock().unwrap_or_else(PoisonError::into_inner).problems_left_out()
     }
 
     /// Nothing is read from this offset on: what was asked for, or the last stable offset.

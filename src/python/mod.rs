@@ -79,6 +79,8 @@ mod _core {
         super::calls::add_append(&module.py().get_type::<super::builder::PyRecordsBuilder>())?;
         super::compat::add_types(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("LISTED", crate::log::LISTED)?;
+        module.add("MAX_COLUMN_PAYLOAD", crate::columns::MAX_PAYLOAD)?;
         module.add("DEFAULT_MAX_DECOMPRESSED_BYTES", crate::DEFAULT_MAX_DECOMPRESSED_BYTES)
     }
 }

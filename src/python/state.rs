@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyBytes;
 
 use super::batch::BatchBase;
@@ -35,7 +36,7 @@ pub(super) fn tell_segment(py: Python<'_>, segment: &str) -> PyResult<String> {
 pub(super) fn tell_story(
     py: Python<'_>,
     listing: &str,
-    stories: Vec<String>,
+    stories: Vec<PyBackedStr>,
     now: i64,
     max_transaction_timeout_ms: i64,
     bins: usize,

@@ -5,17 +5,63 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use serde::Serialize;
 
 use super::arrow;
 use super::errors::{log_to_py, to_py};
 use super::jobs::{parse, to_json};
 use super::view;
 use crate::columns::{RowsOptions, RowsWriter};
+use crate::convert::Losses;
 use crate::log::{
-    self, ChunkResult, DEFAULT_INDEX_INTERVAL_BYTES, LogResult, PartitionWriter, RebuildOptions,
-    RewriteOptions, SegmentSummary, WriteOptions,
+    self, ChunkResult, DEFAULT_INDEX_INTERVAL_BYTES, LogResult, PartitionWriter, Problems, RebuildOptions,
+    RewriteOptions, Rewritten, SegmentSummary, WriteOptions,
 };
 use crate::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES};
+
+/// What a task that writes segments answers. Accounts and summaries are texts in it, for who hands them on
+/// without a look: as Python's objects they would outweigh the log.
+#[derive(Serialize)]
+pub(super) struct Work {
+    results: Vec<String>,
+    #[serde(flatten)]
+    problems: Problems,
+    segments: Vec<String>,
+    batches: u64,
+    size: u64,
+}
+
+impl Work {
+    pub(super) fn of(
+        results: &[ChunkResult],
+        problems: Problems,
+        segments: &[SegmentSummary],
+    ) -> PyResult<Self> {
+        Ok(Self {
+            results: results.iter().map(to_json).collect::<PyResult<_>>()?,
+            problems,
+            segments: segments.iter().map(to_json).collect::<PyResult<_>>()?,
+            batches: segments.iter().map(|one| one.batches).sum(),
+            size: segments.iter().map(|one| one.size).sum(),
+        })
+    }
+}
+
+/// The work, and what else a job wants to know of it.
+#[derive(Serialize)]
+pub(super) struct Told<T> {
+    #[serde(flatten)]
+    pub(super) work: Work,
+    #[serde(flatten)]
+    pub(super) also: T,
+}
+
+#[derive(Serialize)]
+struct RewrittenToo {
+    records: u64,
+    losses: Losses,
+}
 
 /// Makes the hidden directory in which a partition is written.
 #[pyfunction]
@@ -29,7 +75,7 @@ pub(super) fn begin_partition(py: Python<'_>, target: PathBuf) -> PyResult<PathB
 pub(super) fn finish_partition(
     py: Python<'_>,
     target: PathBuf,
-    summaries: Vec<String>,
+    summaries: Vec<PyBackedStr>,
     topic_id: Option<&str>,
     epochs_of: Option<PathBuf>,
 ) -> PyResult<()> {
@@ -166,7 +212,9 @@ pub(super) fn rewrite_chunks(
         write,
     };
     let rewritten = py.detach(|| log::rewrite_chunks(&chunks, &directory, base_offset, &options));
-    to_json(&rewritten.map_err(|e| log_to_py(py, &e))?)
+    let Rewritten { results, problems, segments, records, losses } =
+        rewritten.map_err(|e| log_to_py(py, &e))?;
+    to_json(&Told { work: Work::of(&results, problems, &segments)?, also: RewrittenToo { records, losses } })
 }
 
 /// Writes the rows of one partition as segments.

@@ -10,7 +10,7 @@ use crate::record::{ControlRecord, RecordBatch};
 /// that follow each other without anything of the same producer between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case", tag = "event"))]
+#[cfg_attr(feature = "serde", serde(into = "Vec<i64>", try_from = "Vec<i64>"))]
 pub enum ProducerEvent {
     /// Data batches.
     Data {
@@ -52,6 +52,10 @@ pub enum ProducerEvent {
     EmptyMarker {
         /// The producer.
         producer_id: i64,
+        /// Its epoch.
+        producer_epoch: i16,
+        /// Offset of the batch.
+        offset: i64,
     },
 }
 
@@ -69,7 +73,8 @@ impl ProducerEvent {
             return Ok(Some(Self::of_data(batch)));
         }
         let Some(record) = batch.records(decompressor)?.next().transpose()? else {
-            return Ok(Some(Self::EmptyMarker { producer_id }));
+            let offset = batch.base_offset();
+            return Ok(Some(Self::EmptyMarker { producer_id, producer_epoch, offset }));
         };
         let timestamp = record.timestamp();
         match ControlRecord::parse(record.key(), record.value()).map_err(|e| batch.place(e))? {
@@ -107,7 +112,101 @@ impl ProducerEvent {
         match *self {
             Self::Data { producer_id, .. }
             | Self::Marker { producer_id, .. }
-            | Self::EmptyMarker { producer_id } => producer_id,
+            | Self::EmptyMarker { producer_id, .. } => producer_id,
+        }
+    }
+}
+
+/// As numbers, since a log can have one for every batch: names would outweigh the log.
+#[cfg(feature = "serde")]
+impl From<ProducerEvent> for Vec<i64> {
+    fn from(event: ProducerEvent) -> Self {
+        match event {
+            ProducerEvent::Data {
+                producer_id,
+                transactional,
+                first_offset,
+                producer_epoch,
+                base_sequence,
+                last_sequence,
+                last_offset,
+                offset_delta,
+                timestamp,
+            } => vec![
+                producer_id,
+                transactional.into(),
+                first_offset,
+                producer_epoch.into(),
+                base_sequence.into(),
+                last_sequence.into(),
+                last_offset,
+                offset_delta.into(),
+                timestamp,
+            ],
+            ProducerEvent::Marker {
+                producer_id,
+                producer_epoch,
+                committed,
+                coordinator_epoch,
+                offset,
+                timestamp,
+            } => vec![
+                producer_id,
+                producer_epoch.into(),
+                committed.into(),
+                coordinator_epoch.into(),
+                offset,
+                timestamp,
+            ],
+            ProducerEvent::EmptyMarker { producer_id, producer_epoch, offset } => {
+                vec![producer_id, producer_epoch.into(), offset]
+            }
+        }
+    }
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<Vec<i64>> for ProducerEvent {
+    type Error = &'static str;
+
+    fn try_from(numbers: Vec<i64>) -> std::result::Result<Self, Self::Error> {
+        const OUT_OF_RANGE: &str = "a producer event's number is out of range";
+        let short = |number: i64| i16::try_from(number).map_err(|_| OUT_OF_RANGE);
+        let int = |number: i64| i32::try_from(number).map_err(|_| OUT_OF_RANGE);
+        match *numbers {
+            [
+                producer_id,
+                transactional,
+                first_offset,
+                epoch,
+                base_sequence,
+                last_sequence,
+                last_offset,
+                delta,
+                timestamp,
+            ] => Ok(Self::Data {
+                producer_id,
+                transactional: transactional != 0,
+                first_offset,
+                producer_epoch: short(epoch)?,
+                base_sequence: int(base_sequence)?,
+                last_sequence: int(last_sequence)?,
+                last_offset,
+                offset_delta: int(delta)?,
+                timestamp,
+            }),
+            [producer_id, epoch, committed, coordinator_epoch, offset, timestamp] => Ok(Self::Marker {
+                producer_id,
+                producer_epoch: short(epoch)?,
+                committed: committed != 0,
+                coordinator_epoch: int(coordinator_epoch)?,
+                offset,
+                timestamp,
+            }),
+            [producer_id, epoch, offset] => {
+                Ok(Self::EmptyMarker { producer_id, producer_epoch: short(epoch)?, offset })
+            }
+            _ => Err("a producer event is 9, 6 or 3 numbers"),
         }
     }
 }

@@ -243,8 +243,13 @@ impl Producers {
     /// The state, in the order in which Kafka writes it.
     #[must_use]
     pub fn snapshot(&self) -> Vec<ProducerStateEntry> {
+        self.in_order().into_iter().cloned().collect()
+    }
+
+    /// The same, borrowed.
+    pub(crate) fn in_order(&self) -> Vec<&ProducerStateEntry> {
         let capacity = hash_map_capacity(self.most);
-        let mut entries = self.entries.clone();
+        let mut entries: Vec<_> = self.entries.iter().collect();
         entries.sort_by_key(|entry| hash_map_bucket(entry.producer_id, capacity));
         entries
     }
@@ -360,14 +365,18 @@ mod tests {
         let ids = [4_000, 31, 15, 1 << 32, 16, 0, 17, -3, 1_000_000_007];
         let mut producers = Producers::default();
         for id in ids {
-            producers.apply(&ProducerEvent::EmptyMarker { producer_id: id });
+            producers.apply(&ProducerEvent::EmptyMarker { producer_id: id, producer_epoch: 0, offset: 0 });
         }
         let order: Vec<_> = producers.snapshot().iter().map(|entry| entry.producer_id).collect();
         // As `new HashMap<Long, _>()` with these keys put in this order gives them.
         assert_eq!(order, JAVA_ORDER);
         let mut producers = Producers::default();
         for id in 0..30 {
-            producers.apply(&ProducerEvent::EmptyMarker { producer_id: 977 * id });
+            producers.apply(&ProducerEvent::EmptyMarker {
+                producer_id: 977 * id,
+                producer_epoch: 0,
+                offset: 0,
+            });
         }
         let order: Vec<_> = producers.snapshot().iter().map(|entry| entry.producer_id).collect();
         assert_eq!(order[..8], [0, 18_563, 3_908, 22_471, 7_816, 26_379, 11_724, 15_632], "resized twice");

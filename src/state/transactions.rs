@@ -35,6 +35,7 @@ pub enum TransactionEvent {
 /// `read_committed` readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(into = "(i64, i64, i64)", from = "(i64, i64, i64)"))]
 pub struct AbortedRange {
     /// The producer.
     pub producer_id: i64,
@@ -42,6 +43,19 @@ pub struct AbortedRange {
     pub first_offset: i64,
     /// Offset of its abort marker (inclusive).
     pub last_offset: i64,
+}
+
+/// As numbers: there can be one for every two batches.
+impl From<AbortedRange> for (i64, i64, i64) {
+    fn from(range: AbortedRange) -> Self {
+        (range.producer_id, range.first_offset, range.last_offset)
+    }
+}
+
+impl From<(i64, i64, i64)> for AbortedRange {
+    fn from((producer_id, first_offset, last_offset): (i64, i64, i64)) -> Self {
+        Self { producer_id, first_offset, last_offset }
+    }
 }
 
 /// The fold: feed it events in offset order.

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from magicbyte import _core
 from magicbyte.cli import engines, options
 
 __all__ = ["explain"]
@@ -35,6 +36,15 @@ __all__ = ["explain"]
     metavar="MINUTES",
     help="An open transaction hangs if its producer was last heard of longer ago.",
 )
+@click.option(
+    "--list",
+    "listed",
+    type=click.IntRange(min=1),
+    default=_core.LISTED,
+    show_default=True,
+    metavar="N",
+    help="How many of each kind to list; memory grows with it.",
+)
 @engines.options
 @options.threads
 @options.as_json
@@ -43,6 +53,7 @@ def explain(
     page: Path | None,
     now: int | None,
     max_transaction_timeout: int,
+    listed: int,
     as_json: bool,
     threads: int | None,
     **where: Any,
@@ -52,8 +63,9 @@ def explain(
     Who wrote: producers and their epochs, sequences that are missing, come twice or go back, by the
     rules of a broker's ProducerStateManager. Transactions: committed, aborted, open and hanging. Offsets
     that compaction took, timestamps that go back, leader epochs, codecs, sizes of batches, control
-    records, bytes that are in no batch. Nothing is decompressed. --json has all producers and
-    transactions; of gaps, anomalies and steps back it has the first 1000 and the sums of all.
+    records, bytes that are in no batch. Nothing is decompressed. All are counted; of producers,
+    transactions, gaps, anomalies and so on --json lists 1000 of each partition, or as --list says:
+    open transactions first, then the largest; of gaps and steps back 1000 a segment at most.
 
     \b
     magicbyte explain /backup/kafka-logs/orders-0
@@ -75,6 +87,7 @@ def explain(
             engine,
             now=round(time.time() * 1000) if now is None else now,
             max_transaction_timeout_ms=max_transaction_timeout * 60_000,
+            listed=listed,
             progress=terminal_progress(),
         )
     if page is not None:

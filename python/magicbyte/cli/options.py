@@ -34,11 +34,17 @@ class _Bytes(click.ParamType[int]):
 
     name = "size"
 
+    def __init__(self, most: int | None = None) -> None:
+        self._most = most
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         match = re.fullmatch(r"(\d+)([kmg]?)(i?b)?", str(value).strip().lower())
         if match is None:
             self.fail(f"{value!r} is no size such as 1048576, 512k, 64MiB or 1g", param, ctx)
-        return int(match[1]) * _UNITS[match[2]]
+        size = int(match[1]) * _UNITS[match[2]]
+        if self._most is not None and size > self._most:
+            self.fail(f"{value!r} is more than {self._most} bytes", param, ctx)
+        return size
 
 
 class _Time(click.ParamType[int]):
@@ -60,6 +66,8 @@ class _Time(click.ParamType[int]):
 
 
 BYTES = _Bytes()
+_LARGEST_BATCH = (1 << 32) - 1
+"""Places in a batch's records are counted in 32 bits."""
 TIME = _Time()
 
 
@@ -85,7 +93,7 @@ def max_decompressed_bytes(command: F) -> F:
     """`--max-decompressed-bytes`"""
     return click.option(
         "--max-decompressed-bytes",
-        type=BYTES,
+        type=_Bytes(_LARGEST_BATCH),
         default=f"{_core.DEFAULT_MAX_DECOMPRESSED_BYTES >> 20}MiB",
         show_default=True,
         help="Quarantine batches that are larger than this after decompression.",

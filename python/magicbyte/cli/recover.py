@@ -76,7 +76,7 @@ def recover(
                 report.print_json({**seen, "cuts": places})
             else:
                 report.print_reconciliation(seen["partitions"], seen["total"])
-                report.print_problems(seen["problems"])
+                report.print_problems(seen["problems"], seen["problems_left_out"])
                 for (topic, partition), (segment, position) in cuts.items():
                     click.echo(f"a broker would cut {topic}-{partition} at {segment} byte {position:,}")
                 click.echo("nothing was written: give OUT to recover")

@@ -172,7 +172,7 @@ def _sums(sums: Mapping[str, Any]) -> list[int]:
     return [sums[name] for name in _SUMS]
 
 
-def print_problems(problems: Sequence[Mapping[str, Any]]) -> None:
+def print_problems(problems: Sequence[Mapping[str, Any]], left_out: int) -> None:
     """Prints a line a problem; of very many only the first."""
     for one in problems[:_PROBLEMS_SHOWN]:
         place = f"{one['topic']}-{one['partition']}"
@@ -181,8 +181,10 @@ def print_problems(problems: Sequence[Mapping[str, Any]]) -> None:
         if one["start"] is not None:
             place += f" bytes {one['start']:,}-{'' if one['end'] is None else format(one['end'], ',')}"
         click.echo(f"{one['kind']}  {place}: {one['message']}{_lost(one)}")
-    if len(problems) > _PROBLEMS_SHOWN:
-        click.echo(f"... and {len(problems) - _PROBLEMS_SHOWN:,} more problems (--json has all)")
+    more = len(problems[_PROBLEMS_SHOWN:]) + left_out
+    if more:
+        where = "ingest makes a table of all" if left_out else "--json has all"
+        click.echo(f"... and {more:,} more problems ({where})")
 
 
 def _lost(problem: Mapping[str, Any]) -> str:

@@ -45,11 +45,14 @@ def rescue(sources: tuple[str, ...], out: str | None, max_decompressed_bytes: in
             if one["repair"] is not None:
                 saved = f"repaired by changing {one['repair']}"
             click.echo(f"{one['segment']} bytes {one['start']:,}-{one['end']:,}: {one['kind']}; {saved}")
+        if found["ranges_left_out"]:
+            click.echo(f"... and {found['ranges_left_out']:,} more")
         for problem in found["problems"]:
             place = f"{problem['topic']}-{problem['partition']}/{problem['segment'] or ''}"
             click.echo(f"{place}: {problem['kind']}; {problem['message']}")
+        count = len(found["ranges"]) + found["ranges_left_out"]
         click.echo(
-            f"{len(found['ranges']):,} damaged ranges, {found['repairable']:,} repairable,"
+            f"{count:,} damaged ranges, {found['repairable']:,} repairable,"
             f" {found['suspects']:,} suspect records"
         )
     return PROBLEMS if found["ranges"] or found["problems"] else CLEAN

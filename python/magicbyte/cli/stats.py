@@ -25,7 +25,7 @@ def stats(sources: tuple[str, ...], max_decompressed_bytes: int, threads: int | 
     Per partition and in total: batches, records, sizes on disk and after decompression, codecs, magics
     (0 and 1: Kafka before 0.11), ranges of offsets and times. Then, of all together, what each codec,
     magic, producer and size of batches has its part in; ratio: bytes of records after decompression to
-    bytes of batches on disk. --json has all of it for each partition, and all producers.
+    bytes of batches on disk. --json has all of it for each partition, and 1000 producers, the largest.
 
     \b
     magicbyte stats /backup/kafka-logs
@@ -54,7 +54,10 @@ def stats(sources: tuple[str, ...], max_decompressed_bytes: int, threads: int | 
         report.print_table(["partition", *_COLUMNS, "first offset", "last offset"], rows)
         _print_groups("codec", found["total"]["codecs"])
         _print_groups("magic", found["total"]["magics"])
-        _print_groups("producer", found["total"]["producers"])
+        producers = dict(found["total"]["producers"])
+        if found["total"]["other_producers"]["batches"]:
+            producers["others"] = found["total"]["other_producers"]
+        _print_groups("producer", producers)
         _print_groups("batches of bytes up to", found["total"]["batch_sizes"])
     return report.exit_code(balanced=found["balanced"], problems=found["total"]["problems"])
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from magicbyte.cli.report import time_text
 from magicbyte.cli.story_pictures import pictures
-from magicbyte.cli.story_text import by_interest, facts_of, plain
+from magicbyte.cli.story_text import by_interest, facts_of, plain, transactions_of
 from magicbyte.jobs.explain import Story
 
 __all__ = ["story_page"]
@@ -71,7 +71,7 @@ def story_page(stories: Sequence[Story]) -> str:
             f"<nav>{nav}</nav>\n" if len(names) > 1 else "",
             *(_story(at, name, story) for at, (name, story) in enumerate(zip(names, stories, strict=True))),
             "<footer>Told by the headers of the batches. Offsets are inclusive, times are UTC; ",
-            "<code>magicbyte explain --json</code> has all of it.</footer>\n</main>\n</body>\n</html>\n",
+            "<code>magicbyte explain --json</code> has more of it.</footer>\n</main>\n</body>\n</html>\n",
         )
     )
 
@@ -132,6 +132,7 @@ def _tables(story: Story) -> list[str]:
                 ]
                 for one in by_interest(story["transactions"])
             ],
+            transactions_of(story),
         ),
         _table(
             "Producers",
@@ -163,6 +164,7 @@ def _tables(story: Story) -> list[str]:
                 ]
                 for one in producers
             ],
+            story["producer_count"],
         ),
         _table(
             "Anomalies",
@@ -186,6 +188,7 @@ def _tables(story: Story) -> list[str]:
             "where each leader began to write",
             ["epoch", "from offset"],
             [[one["epoch"], one["start_offset"]] for one in story["leader_epochs"]],
+            story["leader_epoch_count"],
         ),
         _table(
             "Missing offsets",
@@ -225,12 +228,14 @@ def _tables(story: Story) -> list[str]:
                 [one["segment"], one["start"], one["end"], "tail" if one["is_tail"] else "between batches"]
                 for one in story["skipped"]
             ],
+            story["skipped_count"],
         ),
         _table(
             "Problems",
             "of the directory and its sidecars",
             ["file", "kind", "what"],
             [[one["segment"], one["kind"], one["message"]] for one in story["problems"]],
+            story["problem_count"],
         ),
     ]
 

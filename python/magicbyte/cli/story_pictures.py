@@ -20,7 +20,8 @@ _PLOT = _WIDTH - _LEFT - _RIGHT
 _MOST_BARS = 240
 """Transactions up to which each is a bar of its own."""
 _MOST_LANES = 16
-_COLUMNS = 120
+_OUTCOMES = ("committed", "aborted", "open", "hanging")
+"""As `transaction_steps` counts them."""
 
 
 class Picture(NamedTuple):
@@ -60,7 +61,7 @@ def pictures(story: Story) -> list[Picture]:
         return []
     offsets = _Offsets(first, end)
     found = []
-    if any(one["first_offset"] is not None for one in story["transactions"]):
+    if story["transaction_steps"]:
         found.append(_transactions(story, offsets))
     found += [_sizes(story, offsets), _codecs(story, offsets)]
     if story["missing_offsets"]:
@@ -100,18 +101,15 @@ def _outcome(one: TransactionStory) -> str:
 
 
 def _transactions(story: Story, offsets: _Offsets) -> Picture:
-    shown = [one for one in story["transactions"] if one["first_offset"] is not None]
-    outcomes = [
-        name
-        for name in ("committed", "aborted", "open", "hanging")
-        if any(_outcome(o) == name for o in shown)
-    ]
-    if len(shown) <= _MOST_BARS:
-        svg = _bars(shown, offsets)
+    steps = story["transaction_steps"]
+    total = sum(map(sum, steps))
+    outcomes = [name for name, counts in zip(_OUTCOMES, zip(*steps, strict=True), strict=True) if any(counts)]
+    if total <= _MOST_BARS:
+        svg = _bars([one for one in story["transactions"] if one["first_offset"] is not None], offsets)
         text = "Each transaction from its first offset to its marker, one above the other where they overlap."
     else:
-        svg = _columns(shown, outcomes, offsets)
-        text = f"How many of {len(shown):,} transactions begin where, by their outcome."
+        svg = _columns(steps, total, offsets)
+        text = f"How many of {total:,} transactions begin where, by their outcome."
     return Picture("Transactions", text, svg, outcomes)
 
 
@@ -146,29 +144,24 @@ def _bars(shown: list[TransactionStory], offsets: _Offsets) -> str:
     return _svg(height, f"Timeline of {len(shown)} transactions over offsets", parts())
 
 
-def _columns(shown: list[TransactionStory], outcomes: list[str], offsets: _Offsets) -> str:
-    counts = [dict.fromkeys(outcomes, 0) for _ in range(_COLUMNS)]
-    span = max(1, offsets.end - offsets.first)
-    for one in shown:
-        at = ((one["first_offset"] or 0) - offsets.first) * _COLUMNS // span
-        counts[min(max(at, 0), _COLUMNS - 1)][_outcome(one)] += 1
-    most = max(sum(column.values()) for column in counts)
+def _columns(steps: list[list[int]], total: int, offsets: _Offsets) -> str:
+    most = max(map(sum, steps))
     plot, height = 150, 180
-    width = _PLOT / _COLUMNS
+    width = _PLOT / len(steps)
 
     def parts() -> Iterator[str]:
         for part in (0, 0.5, 1):
             yield _line(plot - part * (plot - 8)) + _label(plot - part * (plot - 8), f"{most * part:,.0f}")
-        for at, column in enumerate(counts):
+        for at, column in enumerate(steps):
             y = float(plot)
-            for name, count in column.items():
+            for name, count in zip(_OUTCOMES, column, strict=True):
                 tall = count / most * (plot - 8)
                 y -= tall
                 if count:
                     yield _rect(_LEFT + at * width, y, width - 1, tall, name, f"{count:,} {name}")
         yield from offsets.axis(height)
 
-    return _svg(height, f"Outcomes of {len(shown)} transactions over offsets", parts())
+    return _svg(height, f"Outcomes of {total} transactions over offsets", parts())
 
 
 def _sizes(story: Story, offsets: _Offsets) -> Picture:
@@ -285,5 +278,8 @@ def _epochs(story: Story, offsets: _Offsets) -> Picture:
         yield from offsets.axis(height)
 
     return Picture(
-        "Leader epochs", f"{len(epochs):,} leader epochs.", _svg(height, "Leader epochs", parts()), []
+        "Leader epochs",
+        f"{story['leader_epoch_count']:,} leader epochs.",
+        _svg(height, "Leader epochs", parts()),
+        [],
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from magicbyte.cli.report import print_table, time_text
 from magicbyte.jobs.explain import Story, TransactionStory
 from magicbyte.jobs.progress import format_bytes
 
-__all__ = ["by_interest", "facts_of", "plain", "print_story"]
+__all__ = ["by_interest", "facts_of", "plain", "print_story", "transactions_of"]
 
 _SHOWN = 20
 
@@ -25,24 +24,23 @@ def plain(text: str) -> str:
 
 def facts_of(story: Story) -> list[tuple[str, str, str]]:
     """The figures at the head of a story: a stable name, a title, and the figure as text."""
-    outcomes = Counter(one["outcome"] for one in story["transactions"])
-    hanging = sum(one["hanging"] for one in story["transactions"])
+    outcomes = story["transaction_counts"]
     first, end = story["first_offset"], story["next_offset"]
     numbers = [
         ("segments", "segments", story["segments"]),
         ("bytes", "bytes", story["bytes"]),
         ("batches", "batches", story["batches"]),
         ("records", "records", story["records"]),
-        ("producers", "producers", len({one["producer_id"] for one in story["producers"]})),
+        ("producers", "producers", story["producer_ids"]),
         ("transactions.committed", "committed", outcomes["committed"]),
         ("transactions.aborted", "aborted", outcomes["aborted"]),
         ("transactions.open", "open", outcomes["open"]),
-        ("transactions.hanging", "hanging", hanging),
+        ("transactions.hanging", "hanging", outcomes["hanging"]),
         ("anomalies", "anomalies", sum(story["anomaly_counts"].values())),
         ("missing_offsets", "missing offsets", story["missing_offsets"]),
         ("steps_back", "steps back in time", story["step_back_count"]),
-        ("leader_epochs", "leader epochs", len(story["leader_epochs"])),
-        ("problems", "problems", len(story["problems"]) + len(story["skipped"])),
+        ("leader_epochs", "leader epochs", story["leader_epoch_count"]),
+        ("problems", "problems", story["problem_count"] + story["skipped_count"]),
     ]
     facts = [(name, title, f"{number:,}") for name, title, number in numbers]
     if first is not None and end is not None:
@@ -56,6 +54,12 @@ def by_interest(transactions: Sequence[TransactionStory]) -> list[TransactionSto
     return sorted(
         transactions, key=lambda one: (0 if one["hanging"] else order[one["outcome"]], -one["bytes"])
     )
+
+
+def transactions_of(story: Story) -> int:
+    """How many transactions there are, those that are not listed among them."""
+    counts = story["transaction_counts"]
+    return counts["committed"] + counts["aborted"] + counts["open"]
 
 
 def print_story(story: Story) -> None:
@@ -100,6 +104,7 @@ def print_story(story: Story) -> None:
             ]
             for one in producers
         ],
+        story["producer_count"],
     )
     _print_rows(
         "transactions",
@@ -117,11 +122,13 @@ def print_story(story: Story) -> None:
             ]
             for one in by_interest(story["transactions"])
         ],
+        transactions_of(story),
     )
     _print_rows(
         "leader epochs",
         ["epoch", "from offset"],
         [[one["epoch"], one["start_offset"]] for one in story["leader_epochs"]],
+        story["leader_epoch_count"],
     )
     _print_rows(
         "anomalies: a leader had not appended these",
@@ -168,11 +175,13 @@ def print_story(story: Story) -> None:
             [one["segment"], one["start"], one["end"], format_bytes(one["end"] - one["start"])]
             for one in story["skipped"]
         ],
+        story["skipped_count"],
     )
     _print_rows(
         "problems",
         ["file", "kind", "what"],
         [[one["segment"], one["kind"], one["message"]] for one in story["problems"]],
+        story["problem_count"],
     )
     click.echo()
 

@@ -31,6 +31,8 @@ def verify(
     magicbyte verify /backup/kafka-logs
     magicbyte verify /backup/kafka-logs/orders-0 /backup/kafka-logs/orders-1
     magicbyte verify --json /backup/kafka-logs | jq '.problems[] | .message'
+
+    --json lists the first 1000 problems, and counts all; the table problems of ingest has each.
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import report
     from magicbyte.jobs.engines import LocalEngine
@@ -48,5 +50,5 @@ def verify(
         report.print_json(found)
     else:
         report.print_reconciliation(found["partitions"], found["total"])
-        report.print_problems(found["problems"])
+        report.print_problems(found["problems"], found["problems_left_out"])
     return report.exit_code(balanced=found["balanced"], problems=found["total"]["problems"])

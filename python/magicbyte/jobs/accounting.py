@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any, TypedDict, TypeVar, cast
+from typing import TypedDict, TypeVar, cast
 
 from magicbyte import _core
 from magicbyte.jobs.model import PartitionReconciliation, Problem
@@ -12,6 +12,7 @@ from magicbyte.jobs.plan import Planned
 
 __all__ = [
     "Answer",
+    "Problems",
     "Totals",
     "by_plan",
     "problems_of",
@@ -26,11 +27,25 @@ T = TypeVar("T")
 class Answer(TypedDict):
     """What a task that writes segments returns, whatever else it does."""
 
-    results: list[dict[str, Any]]
-    """What became of its chunks' bytes and records, for the sum."""
+    results: list[str]
+    """What became of its chunks' bytes and records, for the sum: JSON texts."""
     problems: list[Problem]
-    segments: list[dict[str, Any]]
-    """What it wrote: `SegmentSummary` of the core."""
+    problems_left_out: int
+    segments: list[str]
+    """What it wrote: JSON texts of the core's `SegmentSummary`. Parsed, they can outweigh the log."""
+    batches: int
+    """In all segments."""
+    size: int
+    """Of all segments, in bytes."""
+
+
+class Problems(TypedDict):
+    """What is wrong with the input."""
+
+    problems: list[Problem]
+    """The first `LISTED`."""
+    problems_left_out: int
+    """How many more there are."""
 
 
 class Totals(TypedDict):
@@ -76,14 +91,17 @@ def reconcile_plans(
     ]
 
 
-def problems_of(plans: Sequence[Planned], answers: Sequence[Sequence[Answer]]) -> list[Problem]:
+def problems_of(plans: Sequence[Planned], answers: Sequence[Sequence[Answer]]) -> Problems:
     """A partition after the other: what its plan says, then what its tasks met."""
-    return [
+    found = [
         problem
         for planned, own in zip(plans, answers, strict=True)
         for problems in (planned.plan["problems"], *(one["problems"] for one in own))
         for problem in problems
     ]
+    left_out = sum(one["problems_left_out"] for own in answers for one in own)
+    listed, more = found[: _core.LISTED], found[_core.LISTED :]
+    return Problems(problems=listed, problems_left_out=left_out + len(more))
 
 
 def total_of(partitions: Sequence[PartitionReconciliation]) -> Totals:

@@ -64,7 +64,9 @@ class Redacted(TypedDict):
     segment: str
     records: int
     ranges: list[tuple[int, int]]
-    """First and last offset of each run."""
+    """First and last offset of each of the first `LISTED` runs."""
+    records_left_out: int
+    """How many of the records are in runs behind these."""
 
 
 class CleanedPartition(TypedDict):
@@ -95,6 +97,8 @@ class CleanReport(TypedDict):
     partitions: list[PartitionReconciliation]
     written: list[CleanedPartition]
     problems: list[Problem]
+    """The first `LISTED`."""
+    problems_left_out: int
 
 
 class CleanerChunk(TypedDict):
@@ -124,7 +128,8 @@ class IndexedKeys(TypedDict):
     """What the first pass learned of a run of chunks."""
 
     chunks: list[dict[str, Any]]
-    producers: list[dict[str, Any]]
+    producers: str
+    """JSON text for `log_facts`."""
     files: list[str | None]
 
 
@@ -230,10 +235,7 @@ def clean(
             for (compaction, place, answers), extra in zip(logs, found, strict=True)
         ]
         cleaned = _map(engine, _Second(passes), tasks, "write", progress)
-        results = [
-            [json.dumps(result) for one in of_log for result in cast(_Cleaned, one)["results"]]
-            for of_log in cleaned
-        ]
+        results = [[result for one in of_log for result in one["results"]] for of_log in cleaned]
         partitions = reconcile_plans(plans, results)
         written = [
             _finish(output.target(listing), listing, compaction, of_log, topic_ids)
@@ -248,7 +250,7 @@ def clean(
             counts=_sum([one["counts"] for one in written]),
             partitions=partitions,
             written=written,
-            problems=problems_of(plans, cleaned),
+            **problems_of(plans, cleaned),
         )
         output.commit(report, files(report))
     return report
@@ -300,9 +302,7 @@ def _second_tasks(
     groups = compaction["groups"]
     starts = [group["base_offset"] for group in groups]
     bounds = [(first, behind - 1) for first, behind in pairwise([*starts, _LAST_OFFSET])]
-    facts = _core.log_facts(
-        [json.dumps(one["producers"]) for one in answers], bounds, expired_until=passes.expired_until
-    )
+    facts = _core.log_facts([one["producers"] for one in answers], bounds, expired_until=passes.expired_until)
     indexed = iter([json.dumps(chunk) for one in answers for chunk in one["chunks"]])
     return [
         PassTwo(
@@ -327,10 +327,9 @@ def _finish(
 ) -> CleanedPartition:
     segments = [segment for answer in answers for segment in answer["segments"]]
     if segments:
-        texts = [json.dumps(segment) for segment in segments]
         try:
             topic_id = topic_ids.get(listing["topic"])
-            _core.finish_partition(target, texts, topic_id=topic_id, epochs_of=listing["path"])
+            _core.finish_partition(target, segments, topic_id=topic_id, epochs_of=listing["path"])
         except ValueError as error:
             # Segments that overlap behind forged headers, or no topic id.
             raise JobError(f"{listing['path']}: {error}") from error
@@ -340,8 +339,8 @@ def _finish(
         clean_until=compaction["clean_until"],
         counts=_sum([answer["counts"] for answer in answers]),
         redacted=[one for answer in answers for one in answer["redacted"]],
-        batches=sum(segment["batches"] for segment in segments),
-        size=sum(segment["size"] for segment in segments),
+        batches=sum(answer["batches"] for answer in answers),
+        size=sum(answer["size"] for answer in answers),
         segments=len(segments),
     )
 

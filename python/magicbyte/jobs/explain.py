@@ -38,7 +38,6 @@ DEFAULT_MAX_TRANSACTION_TIMEOUT_MS = 15 * 60_000
 """Kafka's default of `transaction.max.timeout.ms`, and what `find-hanging` assumes."""
 
 _BINS = 320
-_LISTED = 1000
 
 
 class LeaderEpoch(TypedDict):
@@ -185,8 +184,22 @@ class Story(TypedDict):
     without_producer: int
     controls: list[ControlCount]
     leader_epochs: list[LeaderEpoch]
+    """The first ones; `leader_epoch_count` has all."""
+    leader_epoch_count: int
     producers: list[ProducerStory]
+    """Those with the most bytes; `producer_count` has all."""
+    producer_count: int
+    """Each epoch on its own."""
+    producer_ids: int
+    """Producers, whatever their epochs."""
     transactions: list[TransactionStory]
+    """Hanging ones before open ones, then aborted and committed ones, of each those with the most bytes;
+    in the order of the log. `transaction_counts` has all."""
+    transaction_counts: dict[str, int]
+    """By outcome; the open ones that hang once more as `hanging`."""
+    transaction_steps: list[list[int]]
+    """How many begin in each of equal steps of offsets: committed, aborted, open, and apart from these
+    hanging; empty without any."""
     anomalies: list[Anomaly]
     """The first ones; `anomaly_counts` has all."""
     anomaly_counts: dict[str, int]
@@ -200,7 +213,11 @@ class Story(TypedDict):
     step_back_count: int
     largest_step_back_ms: int
     skipped: list[SkippedRange]
+    """The first ones; `skipped_count` has all."""
+    skipped_count: int
     problems: list[dict[str, Any]]
+    """The first ones; `problem_count` has all."""
+    problem_count: int
     ignored: list[IgnoredFile]
     bin_codecs: list[str]
     bins: list[Bin]
@@ -216,6 +233,7 @@ def explain(
     *,
     now: int,
     max_transaction_timeout_ms: int = DEFAULT_MAX_TRANSACTION_TIMEOUT_MS,
+    listed: int = _core.LISTED,
     progress: Progress = NO_PROGRESS,
 ) -> list[Story]:
     """The stories of all partitions at and below `sources`.
@@ -226,6 +244,8 @@ def explain(
         now: what time it is (ms): ages of open transactions count up to it.
         max_transaction_timeout_ms: an open transaction whose producer was last heard of longer ago
             hangs, as `kafka-transactions.sh find-hanging` has it.
+        listed: of how many producers, transactions, gaps and so on the story tells, of each; it counts
+            all. A thousand transactions take about 2 MiB.
         progress: where to show how far the scan is.
 
     """
@@ -234,6 +254,7 @@ def explain(
         engine,
         now=now,
         max_transaction_timeout_ms=max_transaction_timeout_ms,
+        listed=listed,
         progress=progress,
     )
 
@@ -244,6 +265,7 @@ def tell(
     *,
     now: int,
     max_transaction_timeout_ms: int = DEFAULT_MAX_TRANSACTION_TIMEOUT_MS,
+    listed: int = _core.LISTED,
     progress: Progress = NO_PROGRESS,
 ) -> list[Story]:
     """The story of each listing; arguments as in `explain`."""
@@ -266,7 +288,7 @@ def tell(
             now=now,
             max_transaction_timeout_ms=max_transaction_timeout_ms,
             bins=_BINS,
-            listed=_LISTED,
+            listed=listed,
         )
         stories.append(cast(Story, json.loads(text)))
     return stories
@@ -275,9 +297,9 @@ def tell(
 def trouble_of(story: Story) -> int:
     """How much of a story is not as it should be: what compaction explains does not count."""
     return (
-        len(story["problems"])
-        + len(story["skipped"])
+        story["problem_count"]
+        + story["skipped_count"]
         + sum(story["anomaly_counts"].values())
         - story["compacted_anomalies"]
-        + sum(one["hanging"] for one in story["transactions"])
+        + story["transaction_counts"]["hanging"]
     )

@@ -22,7 +22,7 @@ from magicbyte.jobs.parquet import DataFile, ParquetFile, directory_of, file_sch
 from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import plan_partitions, task_name, tasks_of
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
-from magicbyte.jobs.reading import ReadOptions, plan_problems, table_schema
+from magicbyte.jobs.reading import ReadOptions, check_column_limit, plan_problems, table_schema
 
 __all__ = ["IngestOptions", "IngestReport", "ManifestRow", "TableSum", "ingest"]
 
@@ -38,7 +38,7 @@ class IngestOptions:
     codec: str = "snappy"
     """Parquet compression, one of `parquet.CODECS`."""
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES
-    """Largest size of one batch after decompression; larger ones are quarantined."""
+    """Largest size of one batch after decompression, 1 GiB at most; larger ones are quarantined."""
     overwrite: bool = False
     """Replaces an earlier output when all is done."""
 
@@ -91,9 +91,11 @@ def ingest(
     """Decodes every partition at and below `sources` into Parquet tables in the directory `out`.
 
     Raises:
-        RefusedError: nothing to read, a partition found twice, or `out` would be lost.
+        RefusedError: nothing to read, a partition found twice, `out` would be lost, or a cap on batches
+            that is more than tables can take.
 
     """
+    check_column_limit("max_decompressed_bytes", options.max_decompressed_bytes)
     listings = list_partitions(sources, distinct=True)
     with Output(out, sources, overwrite=options.overwrite) as output:
         plans = plan_partitions(listings, engine, isolation_level=options.isolation_level, progress=progress)

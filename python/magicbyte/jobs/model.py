@@ -148,6 +148,10 @@ class ChunkResult(TypedDict):
     good_batches: int
     good_bytes: int
     quarantined: list[ByteRange]
+    """The first `LISTED`, then the first of each other reason, and the last."""
+    quarantined_ranges: int
+    """How many there are."""
+    quarantined_bytes: int
     tail: ByteRange | None
     """`reason` is `zeros` or `partial_batch`."""
     announced: int
@@ -174,6 +178,8 @@ class SegmentReconciliation(TypedDict):
     good_bytes: int
     quarantined_bytes: int
     quarantined: list[ByteRange]
+    """As in `ChunkResult`, but `LISTED` for the whole partition."""
+    quarantined_ranges: int
     tail_bytes: int
     tail: ByteRange | None
     announced: int

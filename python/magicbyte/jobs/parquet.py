@@ -15,6 +15,8 @@ CODECS = ("snappy", "zstd", "lz4", "gzip", "none")
 
 _ROW_GROUP_BYTES = 64 << 20
 _ROW_GROUP_ROWS = 1 << 20
+_MOST_WAITING = 256
+"""Batches that wait each by itself: one takes some 10 KB besides its rows."""
 
 # Few distinct values: a dictionary shrinks these to almost nothing. For keys and values it costs
 # more time than the codec behind it saves space.
@@ -104,6 +106,9 @@ class ParquetFile:
         self._waiting_bytes += batch.nbytes
         if self._waiting_bytes >= _ROW_GROUP_BYTES or self._waiting_rows >= _ROW_GROUP_ROWS:
             self._flush()
+        elif len(self._waiting) >= _MOST_WAITING:
+            table = pa.Table.from_batches(self._waiting, self._schema).combine_chunks()
+            self._waiting = table.to_batches()
 
     def _flush(self) -> None:
         # Each write_table call makes a row group, so rows wait here until they fill one.

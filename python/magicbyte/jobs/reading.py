@@ -10,9 +10,18 @@ import pyarrow as pa
 
 from magicbyte import _core
 from magicbyte.jobs.columns import RECORDS_WITH_METADATA
+from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.model import PartitionPlan
 
-__all__ = ["ReadOptions", "Rows", "plan_problems", "read_chunk", "record_batch_of", "table_schema"]
+__all__ = [
+    "ReadOptions",
+    "Rows",
+    "check_column_limit",
+    "plan_problems",
+    "read_chunk",
+    "record_batch_of",
+    "table_schema",
+]
 
 
 @dataclass(frozen=True)
@@ -24,9 +33,16 @@ class ReadOptions:
     batches: bool = False
     """Whether rows of the table `batches` are made."""
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES
-    """Largest size of one batch after decompression."""
+    """Largest size of one batch after decompression; with columns, at most `MAX_COLUMN_PAYLOAD`."""
     fail_fast: bool = False
     """Raise at the first bad batch instead of quarantining it."""
+
+
+def check_column_limit(name: str, limit: int) -> None:
+    """Raises `RefusedError` for a cap on batches, given as `name`, that is more than columns can take."""
+    if limit > _core.MAX_COLUMN_PAYLOAD:
+        most = _core.MAX_COLUMN_PAYLOAD
+        raise RefusedError(f"{name} {limit}: tables take batches of at most {most} bytes (1 GiB)")
 
 
 class Rows(NamedTuple):
@@ -66,8 +82,9 @@ def read_chunk(chunk: str, options: ReadOptions) -> Iterator[Rows | str]:
                 yield Rows(table, pa.record_batch(rows))
 
     for records in decoder:
-        if options.columns:
-            yield Rows("records", pa.record_batch(records))
+        # Where only the other tables have rows, the batch is empty.
+        if options.columns and (batch := pa.record_batch(records)).num_rows:
+            yield Rows("records", batch)
         yield from gathered()
     yield from gathered()
     yield decoder.result()

@@ -36,6 +36,9 @@ class RescueReport(TypedDict):
     """What can be saved, or was."""
 
     ranges: list[RescuedRange]
+    """The first `LISTED`."""
+    ranges_left_out: int
+    """How many more there are."""
     repairable: int
     suspects: int
     problems: list[Problem]
@@ -60,7 +63,7 @@ def rescue_partitions(
     """
     if out is not None and os.path.exists(out) and os.listdir(out):
         raise RefusedError(f"{out} is not empty")
-    report = RescueReport(ranges=[], repairable=0, suspects=0, problems=[])
+    report = RescueReport(ranges=[], ranges_left_out=0, repairable=0, suspects=0, problems=[])
     for listing in list_partitions(sources, distinct=True):
         report["problems"] += unread_names(listing)
         if not listing["segments"]:
@@ -69,6 +72,11 @@ def rescue_partitions(
         if out is not None:
             found = _saved(found, os.path.join(out, f"{listing['topic']}-{listing['partition']}"))
         for one in found:
+            report["repairable"] += one.repair is not None
+            report["suspects"] += len(one.suspects)
+            if len(report["ranges"]) == _core.LISTED:
+                report["ranges_left_out"] += 1
+                continue
             report["ranges"].append(
                 RescuedRange(
                     segment=one.segment,
@@ -80,8 +88,6 @@ def rescue_partitions(
                     suspects=len(one.suspects),
                 )
             )
-            report["repairable"] += one.repair is not None
-            report["suspects"] += len(one.suspects)
     return report
 
 

@@ -81,6 +81,8 @@ class RewriteReport(TypedDict):
     partitions: list[PartitionReconciliation]
     written: list[Written]
     problems: list[Problem]
+    """The first `LISTED`."""
+    problems_left_out: int
 
 
 class _Rewritten(Answer):
@@ -141,7 +143,7 @@ def rewrite(
         )
         answers = [[cast(_Rewritten, json.loads(next(done))) for _ in of_partition] for of_partition in tasks]
         results = [
-            [json.dumps(result) for answer in of_partition for result in answer["results"]]
+            [result for answer in of_partition for result in answer["results"]]
             + [_core.set_aside(chunk, "truncated") for chunk in aside]
             for of_partition, (_, aside) in zip(answers, kept, strict=True)
         ]
@@ -157,7 +159,7 @@ def rewrite(
             total=total_of(partitions),
             partitions=partitions,
             written=written,
-            problems=problems_of(plans, answers),
+            **problems_of(plans, answers),
         )
         directory.commit(report)
     return report
@@ -213,14 +215,13 @@ def _finish(
 ) -> Written:
     segments = [segment for answer in answers for segment in answer["segments"]]
     if segments:
-        texts = [json.dumps(segment) for segment in segments]
-        _core.finish_partition(target, texts, topic_id=options.topic_ids.get(listing["topic"]))
+        _core.finish_partition(target, segments, topic_id=options.topic_ids.get(listing["topic"]))
     return Written(
         topic=listing["topic"],
         partition=listing["partition"],
         records=sum(answer["records"] for answer in answers),
-        batches=sum(segment["batches"] for segment in segments),
-        size=sum(segment["size"] for segment in segments),
+        batches=sum(answer["batches"] for answer in answers),
+        size=sum(answer["size"] for answer in answers),
         segments=len(segments),
         losses={
             name: total

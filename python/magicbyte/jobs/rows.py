@@ -176,7 +176,7 @@ def _reconciliation(by_place: dict[tuple[str, int], list[Part]], done: str) -> d
     partitions = []
     for (topic, partition), parts in sorted(by_place.items()):
         log = _core.PartitionLogCore(os.path.join(done, f"{topic}-{partition}"))
-        found = json.loads(log.verify("read_uncommitted"))
+        found = json.loads(log.verify("read_uncommitted", _core.DEFAULT_MAX_DECOMPRESSED_BYTES))
         rows = sum(part.rows for part in parts)
         partitions.append(
             {

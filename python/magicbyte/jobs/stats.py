@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import groupby
 from typing import NamedTuple, TypedDict
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from magicbyte.jobs.accounting import by_plan, reconcile_partitions
+from magicbyte import _core
+from magicbyte.jobs.accounting import reconcile_partitions
 from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.model import PartitionReconciliation
 from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import Task, plan_partitions, task_name, tasks_of
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
-from magicbyte.jobs.reading import ReadOptions, read_chunk
+from magicbyte.jobs.reading import ReadOptions, check_column_limit, read_chunk
 
 __all__ = ["Group", "PartitionStats", "Stats", "StatsReport", "statistics"]
 
@@ -49,7 +52,12 @@ class Stats(TypedDict):
     codecs: dict[str, Group]
     magics: dict[str, Group]
     producers: dict[str, Group]
-    """By producer id; `-1`: batches without one, those of magic 0 and 1 among them."""
+    """By producer id, the `LISTED` with the most bytes; `-1`: batches without one, those of magic 0 and 1
+    among them."""
+    other_producers: Group
+    """Those that are not listed."""
+    producer_count: int
+    """All of them; batches without one count as one."""
     batch_sizes: dict[str, Group]
     """By the size of the batch: each key is the power of two that it does not exceed."""
     min_timestamp: int | None
@@ -75,67 +83,89 @@ class StatsReport(TypedDict):
     balanced: bool
 
 
-class _Kind(NamedTuple):
-    """What batches are counted by."""
+_KIND = ("compression", "magic", "producerId", "batchSize")
+"""What batches are counted by; `batchSize` is the power of two that the size does not exceed."""
+_SUMS = ("batches", "records", "size", "uncompressedSize")
+_KINDS = pa.schema(
+    [
+        ("compression", pa.string()),
+        ("magic", pa.int32()),
+        ("producerId", pa.int64()),
+        ("batchSize", pa.int64()),
+        *((name, pa.int64()) for name in _SUMS),
+    ]
+)
+_MOST_TABLES = 64
 
-    codec: str
-    magic: str
-    producer: str
-    size: str
 
+class _Counts(NamedTuple):
+    """The counts of some chunks of a partition, which add up."""
 
-class _Sums(NamedTuple):
-    batches: int = 0
-    records: int = 0
-    size: int = 0
-    uncompressed_size: int = 0
-
-
-@dataclass
-class _Counts:
-    """The counts of one chunk, which add up."""
-
-    kinds: dict[_Kind, _Sums] = field(default_factory=dict)
-    times: list[int] = field(default_factory=list)
+    directory: str
+    """The partition's."""
+    results: list[str]
+    """Of each chunk."""
+    kinds: pa.Table
+    """A row a kind: in columns, since there can be as many producers as batches."""
+    times: list[int]
     """The smallest and the largest, if there is any."""
 
-    def add(self, batches: pa.RecordBatch) -> None:
-        columns = (batches.column(name).to_pylist() for name in _COLUMNS)
-        for codec, magic, producer, size, count, uncompressed in zip(*columns, strict=True):
-            # A codec that does not exist has no name; a batch that was not decoded no sums.
-            known = codec or "unknown", str(magic), str(-1 if producer is None else producer)
-            kind = _Kind(*known, str(1 << (size - 1).bit_length()))
-            self.kinds[kind] = _sum(
-                (self.kinds.get(kind, _Sums()), _Sums(1, count or 0, size, uncompressed or 0))
-            )
+
+def _kinds_of(batches: pa.RecordBatch) -> pa.Table:
+    """The rows of the table `batches` by their kind."""
+    size = batches.column("size")
+    powers = [1 << (one - 1).bit_length() for one in size.to_pylist()]
+    columns = {
+        # A codec that does not exist has no name; a batch that was not decoded no sums.
+        "compression": pc.fill_null(batches.column("compression"), "unknown"),
+        "magic": batches.column("magic"),
+        "producerId": pc.fill_null(batches.column("producerId"), -1),
+        "batchSize": pa.array(powers, pa.int64()),
+        "batches": pa.array([1] * batches.num_rows, pa.int64()),
+        "records": pc.fill_null(batches.column("count"), 0).cast(pa.int64()),
+        "size": size,
+        "uncompressedSize": pc.fill_null(batches.column("uncompressedSize"), 0),
+    }
+    return _added([pa.table(columns, schema=_KINDS)])
 
 
-_COLUMNS = ("compression", "magic", "producerId", "size", "count", "uncompressedSize")
+def _added(tables: Iterable[pa.Table], by: Sequence[str] = _KIND) -> pa.Table:
+    """What the tables have of each kind, or of each of some columns of it, added up."""
+    table = pa.concat_tables([_KINDS.empty_table(), *tables])
+    sums = table.group_by(list(by), use_threads=False).aggregate([(name, "sum") for name in _SUMS])
+    return sums.rename_columns([name.removesuffix("_sum") for name in sums.column_names])
 
 
-def _sum(parts: Iterable[_Sums]) -> _Sums:
-    return _Sums(*map(sum, zip(_Sums(), *parts, strict=True)))
+def _count_task(task: Task, options: ReadOptions) -> list[_Counts]:
+    """One for each partition that the task has chunks of."""
+    return [
+        _count_chunks(directory, chunks, options) for directory, chunks in groupby(task.chunks, _directory_of)
+    ]
 
 
-def _count_task(task: Task, options: ReadOptions) -> list[tuple[str, _Counts]]:
-    return [_count_chunk(chunk, options) for chunk in task.chunks]
+def _directory_of(chunk: str) -> str:
+    path: str = json.loads(chunk)["path"]
+    return os.path.dirname(path)
 
 
-def _count_chunk(chunk: str, options: ReadOptions) -> tuple[str, _Counts]:
-    counts = _Counts()
-    result = ""
-    for item in read_chunk(chunk, options):
+def _count_chunks(directory: str, chunks: Iterable[str], options: ReadOptions) -> _Counts:
+    results: list[str] = []
+    kinds: list[pa.Table] = []
+    times: list[int] = []
+    for item in (item for chunk in chunks for item in read_chunk(chunk, options)):
         if isinstance(item, str):
-            result = item
+            results.append(item)
         elif item.table == "batches":
-            counts.add(item.batch)
+            kinds.append(_kinds_of(item.batch))
+            if len(kinds) == _MOST_TABLES:
+                kinds = [_added(kinds)]
         elif item.table == "records":
-            times = item.batch.column("timestampMillis")
+            known = item.batch.column("timestampMillis")
             # -1 stands for "no timestamp".
-            extremes = pc.min_max(times.filter(pc.not_equal(times, -1))).as_py()
+            extremes = pc.min_max(known.filter(pc.not_equal(known, -1))).as_py()
             if extremes["min"] is not None:
-                counts.times = _extremes([*counts.times, extremes["min"], extremes["max"]])
-    return result, counts
+                times = _extremes([*times, extremes["min"], extremes["max"]])
+    return _Counts(directory, results, _added(kinds), times)
 
 
 def _extremes(times: Iterable[int]) -> list[int]:
@@ -151,6 +181,7 @@ def statistics(
     progress: Progress = NO_PROGRESS,
 ) -> StatsReport:
     """Counts over all partitions at and below `sources`; every record is decoded for it."""
+    check_column_limit("max_decompressed_bytes", max_decompressed_bytes)
     listings = list_partitions(sources)
     plans = plan_partitions(listings, engine, progress=progress)
     tasks = tasks_of(plans, engine.parallelism)
@@ -162,8 +193,11 @@ def statistics(
         sizes=[task.size for task in tasks],
         progress=progress,
     )
-    counted = [chunk for answer in answers for chunk in answer]
-    reconciled = reconcile_partitions(plans, (result for result, _ in counted))
+    counted = [counts for answer in answers for counts in answer]
+    reconciled = reconcile_partitions(plans, (result for one in counted for result in one.results))
+    by_directory = defaultdict(list)
+    for counts in counted:
+        by_directory[counts.directory].append(counts)
     partitions = [
         PartitionStats(
             path=one["path"],
@@ -171,21 +205,22 @@ def statistics(
             partition=one["partition"],
             first_offset=one["first_offset"],
             last_offset=one["last_offset"],
-            **_stats_of([counts for _, counts in own], [one]),
+            **_stats_of(by_directory[one["path"]], [one]),
         )
-        for one, own in zip(reconciled, by_plan(plans, counted), strict=True)
+        for one in reconciled
     ]
     return StatsReport(
-        total=_stats_of([counts for _, counts in counted], reconciled),
+        total=_stats_of(counted, reconciled),
         partitions=partitions,
         balanced=all(one["balanced"] for one in reconciled),
     )
 
 
-def _stats_of(chunks: Sequence[_Counts], partitions: Sequence[PartitionReconciliation]) -> Stats:
-    kinds = [item for chunk in chunks for item in chunk.kinds.items()]
-    total = _group(sums for _, sums in kinds)
-    times = _extremes(time for chunk in chunks for time in chunk.times)
+def _stats_of(counted: Sequence[_Counts], partitions: Sequence[PartitionReconciliation]) -> Stats:
+    kinds = _added(one.kinds for one in counted)
+    total = _group(kinds)
+    times = _extremes(time for one in counted for time in one.times)
+    producers = _added([kinds], ["producerId"]).sort_by([("size", "descending"), ("producerId", "ascending")])
     return Stats(
         segments=sum(len(one["segments"]) for one in partitions),
         size=sum(one["size"] for one in partitions),
@@ -194,29 +229,31 @@ def _stats_of(chunks: Sequence[_Counts], partitions: Sequence[PartitionReconcili
         control_records=sum(one["control"] for one in partitions),
         uncompressed_size=total["uncompressed_size"],
         ratio=total["ratio"],
-        codecs=_groups((kind.codec, sums) for kind, sums in kinds),
-        magics=_groups((kind.magic, sums) for kind, sums in kinds),
-        producers=_groups(((kind.producer, sums) for kind, sums in kinds), order=int),
-        batch_sizes=_groups(((kind.size, sums) for kind, sums in kinds), order=int),
+        codecs=_groups(_added([kinds], ["compression"])),
+        magics=_groups(_added([kinds], ["magic"])),
+        producers=_groups(producers.slice(0, _core.LISTED)),
+        other_producers=_group(producers.slice(_core.LISTED)),
+        producer_count=producers.num_rows,
+        batch_sizes=_groups(_added([kinds], ["batchSize"])),
         min_timestamp=times[0] if times else None,
         max_timestamp=times[1] if times else None,
         problems=sum(one["problems"] for one in partitions),
     )
 
 
-def _groups(items: Iterable[tuple[str, _Sums]], order: Callable[[str], str | int] = str) -> dict[str, Group]:
-    parts: defaultdict[str, list[_Sums]] = defaultdict(list)
-    for name, sums in items:
-        parts[name].append(sums)
-    return {name: _group(parts[name]) for name in sorted(parts, key=order)}
+def _groups(sums: pa.Table) -> dict[str, Group]:
+    """A group a row, by the first column."""
+    ordered = sums.sort_by(sums.column_names[0])
+    names = ordered.column(0).to_pylist()
+    return {str(name): _group(ordered.slice(at, 1)) for at, name in enumerate(names)}
 
 
-def _group(parts: Iterable[_Sums]) -> Group:
-    sums = _sum(parts)
+def _group(sums: pa.Table) -> Group:
+    batches, records, size, uncompressed = (pc.sum(sums.column(name)).as_py() or 0 for name in _SUMS)
     return Group(
-        batches=sums.batches,
-        records=sums.records,
-        size=sums.size,
-        uncompressed_size=sums.uncompressed_size,
-        ratio=round(sums.uncompressed_size / sums.size, 4) if sums.size else None,
+        batches=batches,
+        records=records,
+        size=size,
+        uncompressed_size=uncompressed,
+        ratio=round(uncompressed / size, 4) if size else None,
     )

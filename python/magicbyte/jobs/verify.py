@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypedDict
 
+from magicbyte import _core
 from magicbyte.jobs.accounting import Totals, reconcile_partitions, total_of
 from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.model import PartitionReconciliation
@@ -26,24 +27,30 @@ class VerifyReport(TypedDict):
     total: Totals
     partitions: list[PartitionReconciliation]
     problems: list[dict[str, Any]]
-    """Rows of the table `problems`."""
+    """Rows of the table `problems`: the first `LISTED`."""
+    problems_left_out: int
 
 
 @dataclass(frozen=True)
 class _Checked:
     results: list[str]
     problems: list[dict[str, Any]]
+    left_out: int
 
 
 def _check_task(task: Task, options: ReadOptions) -> _Checked:
-    checked = _Checked([], [])
+    results: list[str] = []
+    problems: list[dict[str, Any]] = []
+    left_out = 0
     for chunk in task.chunks:
         for item in read_chunk(chunk, options):
             if isinstance(item, Rows):
-                checked.problems.extend(item.batch.to_pylist())
+                room = _core.LISTED - len(problems)
+                problems.extend(item.batch.slice(0, room).to_pylist())
+                left_out += max(0, item.batch.num_rows - room)
             else:
-                checked.results.append(item)
-    return checked
+                results.append(item)
+    return _Checked(results, problems, left_out)
 
 
 def verify(
@@ -74,5 +81,6 @@ def verify(
         balanced=total["balanced"],
         total=total,
         partitions=partitions,
-        problems=problems,
+        problems=problems[: _core.LISTED],
+        problems_left_out=sum(one.left_out for one in checked) + len(problems[_core.LISTED :]),
     )

@@ -199,8 +199,7 @@ def parse_options(given: Mapping[str, str], *, streaming: bool = False) -> Optio
         fail_fast=mode == "FAILFAST",
         filter_pushdown=_flag("filterPushdown", get("filterPushdown")),
         min_partitions=_positive("minPartitions", get("minPartitions")),
-        max_decompressed_bytes=_positive("maxDecompressedBytes", get("maxDecompressedBytes"))
-        or _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
+        max_decompressed_bytes=_column_limit(get("maxDecompressedBytes")),
     )
 
 
@@ -264,6 +263,15 @@ def _positive(name: str, value: str | None) -> int | None:
     if not value.strip().isdecimal() or int(value) == 0:
         raise OptionError(f"{name} must be a whole number above 0, not {value!r}")
     return int(value)
+
+
+def _column_limit(value: str | None) -> int:
+    limit = _positive("maxDecompressedBytes", value) or _core.DEFAULT_MAX_DECOMPRESSED_BYTES
+    if limit > _core.MAX_COLUMN_PAYLOAD:
+        raise OptionError(
+            f"maxDecompressedBytes must be at most {_core.MAX_COLUMN_PAYLOAD} (1 GiB), not {limit}"
+        )
+    return limit
 
 
 def _json(name: str, value: str) -> Any:

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::super::{
-    BatchCounts, ChunkReader, ChunkResult, Disposition, LogError, LogResult, OnError, PartitionWriter,
-    Problem, SegmentBatch, SegmentSummary, WriteOptions,
+    BatchCounts, ChunkReader, ChunkResult, Disposition, LISTED, LogError, LogResult, OnError,
+    PartitionWriter, Problem, Problems, SegmentBatch, SegmentSummary, WriteOptions,
 };
 use super::compaction::{CleanerChunk, SegmentGroup};
 use super::facts::LogFacts;
@@ -103,8 +103,10 @@ pub struct RedactedOffsets {
     pub segment: String,
     /// How many records.
     pub records: u64,
-    /// First and last offset of each run.
+    /// First and last offset of each of the first [`LISTED`] runs.
     pub ranges: Vec<(i64, i64)>,
+    /// How many of the records are in runs behind these.
+    pub records_left_out: u64,
 }
 
 /// What came of a group.
@@ -114,7 +116,8 @@ pub struct Cleaned {
     /// The accounts of each chunk.
     pub results: Vec<ChunkResult>,
     /// Damage, and batches that could only be copied.
-    pub problems: Vec<Problem>,
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub problems: Problems,
     /// What was written, for [`super::super::finish_partition`].
     pub segments: Vec<SegmentSummary>,
     /// The sums.
@@ -205,6 +208,7 @@ impl Cleaner<'_> {
         let io = |error: io::Error| LogError::io(Path::new(&chunk.path), error);
         let limit = self.options.max_decompressed_bytes;
         let mut reader = ChunkReader::open(chunk.clone(), true, limit).map_err(io)?;
+        reader = reader.max_problems(LISTED);
         self.record = 0;
         if let (Rule::Compact { lists, .. }, true) = (&self.options.rule, cleaner.cleaned) {
             self.last = LastRecords::of(cleaner.number, indexed.records, lists)?;
@@ -243,7 +247,7 @@ impl Cleaner<'_> {
             reader.check_damage(self.options.on_error)?;
         }
         reader.check_damage(self.options.on_error)?;
-        self.cleaned.problems.extend(reader.take_problems());
+        self.cleaned.problems.gather(&mut reader);
         // Redaction may have to give up a batch that the first pass, which does not know whom it looks for,
         // took for good.
         let is_same = match self.options.rule {
@@ -269,7 +273,7 @@ impl Cleaner<'_> {
         if self.options.on_error == OnError::Fail {
             return Err(LogError::Format { path: cleaner.chunk.path.clone().into(), error });
         }
-        self.cleaned.problems.push(Problem::of_range(&cleaner.chunk, start, start + size, &error));
+        self.cleaned.problems.note(Problem::of_range(&cleaner.chunk, start, start + size, &error));
         Ok(())
     }
 
@@ -466,8 +470,10 @@ fn redact(
     if let Some(redacted) = redacted {
         redacted.records += count;
         for (record, _) in sound.records.iter().zip(&*fates).filter(|(_, fate)| **fate != Fate::Keep) {
+            let is_full = redacted.ranges.len() >= LISTED;
             match redacted.ranges.last_mut() {
                 Some((_, last)) if last.checked_add(1) == Some(record.offset) => *last = record.offset,
+                _ if is_full => redacted.records_left_out += 1,
                 _ => redacted.ranges.push((record.offset, record.offset)),
             }
         }

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use super::super::plan::AbortedOf;
 use super::super::{Chunk, Listing, LogError, LogResult, Plan, PlanSegment};
 
 /// How a log is compacted; the names are Kafka's topic configs where it has one.
@@ -98,6 +99,7 @@ pub fn plan_compaction(plan: &Plan, listing: &Listing, options: &CompactOptions)
     let legacy_horizon =
         last_clean.map_or(0, |one| one.segment.modified_ms.saturating_sub(options.delete_retention_ms));
     let mut builder = Groups {
+        aborted: AbortedOf::new(&plan.aborted),
         by_path: chunks_by_path(plan),
         number: 0,
         next_offset: 0,
@@ -106,10 +108,10 @@ pub fn plan_compaction(plan: &Plan, listing: &Listing, options: &CompactOptions)
     };
     let sizes = index_sizes(listing);
     for group in group_by_size(clean, &sizes, options, clean_until) {
-        builder.add(plan, group, true)?;
+        builder.add(group, true)?;
     }
     for segment in rest {
-        builder.add(plan, std::slice::from_ref(segment), false)?;
+        builder.add(std::slice::from_ref(segment), false)?;
     }
     Ok(Compaction { clean_until, groups: builder.groups })
 }
@@ -120,6 +122,7 @@ pub fn plan_compaction(plan: &Plan, listing: &Listing, options: &CompactOptions)
 /// As [`plan_compaction`].
 pub fn plan_redaction(plan: &Plan) -> LogResult<Compaction> {
     let mut builder = Groups {
+        aborted: AbortedOf::new(&plan.aborted),
         by_path: chunks_by_path(plan),
         number: 0,
         next_offset: 0,
@@ -127,7 +130,7 @@ pub fn plan_redaction(plan: &Plan) -> LogResult<Compaction> {
         groups: Vec::new(),
     };
     for segment in &plan.segments {
-        builder.add(plan, std::slice::from_ref(segment), true)?;
+        builder.add(std::slice::from_ref(segment), true)?;
     }
     Ok(Compaction { clean_until: plan.next_offset.unwrap_or(0), groups: builder.groups })
 }
@@ -220,6 +223,7 @@ fn chunks_by_path(plan: &Plan) -> HashMap<&str, Vec<&Chunk>> {
 }
 
 struct Groups<'p> {
+    aborted: AbortedOf,
     by_path: HashMap<&'p str, Vec<&'p Chunk>>,
     number: u32,
     /// Where the groups so far end.
@@ -230,7 +234,7 @@ struct Groups<'p> {
 }
 
 impl Groups<'_> {
-    fn add(&mut self, plan: &Plan, segments: &[PlanSegment], cleaned: bool) -> LogResult<()> {
+    fn add(&mut self, segments: &[PlanSegment], cleaned: bool) -> LogResult<()> {
         let (Some(first), Some(last)) = (segments.first(), segments.last()) else { return Ok(()) };
         let mut chunks = Vec::new();
         for one in segments {
@@ -239,15 +243,13 @@ impl Groups<'_> {
                     return Err(LogError::Usage("a log of more than 2^24 chunks".into()));
                 }
                 let behind = chunk.next_offset.unwrap_or(i64::MAX);
-                let aborted = plan.aborted.iter();
-                let aborted = aborted.filter(|range| {
-                    range.last_offset >= chunk.expected_offset && range.first_offset < behind
-                });
+                let (bytes, offsets) = (chunk.start..chunk.end, chunk.expected_offset..behind);
+                let aborted = self.aborted.within(&one.transactional, bytes, offsets);
                 chunks.push(CleanerChunk {
                     number: self.number,
                     cleaned,
                     retain_legacy_tombstones: one.segment.modified_ms > self.legacy_horizon,
-                    chunk: Chunk { aborted: aborted.copied().collect(), ..chunk.clone() },
+                    chunk: Chunk { aborted, ..chunk.clone() },
                 });
                 self.number += 1;
             }

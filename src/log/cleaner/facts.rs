@@ -1,16 +1,21 @@
 //! What the whole log says about producers and transactions, without which no batch can be judged.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::state::{ProducerEvent, Producers};
 
-/// The facts of one log.
+/// The facts of one log, each where it matters: a task gets those of its offsets, and all tasks together
+/// get no more than there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LogFacts {
-    /// Of each producer that is not forgotten its last data offset, none if only markers are known, and
-    /// its epoch (`UnifiedLog.lastRecordsOfActiveProducers`).
-    producers: HashMap<i64, (Option<i64>, i16)>,
+    /// Last data offset and id of each producer that is not forgotten, in order
+    /// (`UnifiedLog.lastRecordsOfActiveProducers`).
+    last_data: Vec<(i64, i64)>,
+    /// Of producers of which only markers are known: their markers' offsets, in order, each with the
+    /// producer's last epoch.
+    lone_markers: Vec<(i64, i16)>,
     /// Offsets of the markers whose transaction still has batches, in order.
     markers_with_data: Vec<i64>,
 }
@@ -30,24 +35,39 @@ impl LogFacts {
         if let Some(time) = expired_until {
             state.expire(time);
         }
+        let mut last_data = Vec::new();
+        let mut without_data = HashMap::new();
+        for entry in state.entries() {
+            match entry.last_offset() {
+                offset if offset >= 0 => last_data.push((offset, entry.producer_id)),
+                _ => {
+                    without_data.insert(entry.producer_id, entry.producer_epoch);
+                }
+            }
+        }
+        let lone = |event: &ProducerEvent| match *event {
+            ProducerEvent::Marker { offset, .. } | ProducerEvent::EmptyMarker { offset, .. } => {
+                Some((offset, *without_data.get(&event.producer_id())?))
+            }
+            ProducerEvent::Data { .. } => None,
+        };
+        let mut lone_markers: Vec<_> = chunks.iter().flatten().filter_map(lone).collect();
+        last_data.sort_unstable();
+        lone_markers.sort_unstable();
         markers_with_data.sort_unstable();
-        let last = |offset: i64| (offset >= 0).then_some(offset);
-        let entries = state.snapshot().into_iter();
-        let producers = entries.map(|e| (e.producer_id, (last(e.last_offset()), e.producer_epoch))).collect();
-        Self { producers, markers_with_data }
+        Self { last_data, lone_markers, markers_with_data }
     }
 
     /// The facts that concern offsets from `first` to `last`, to hand to a task.
     #[must_use]
     pub fn between(&self, first: i64, last: i64) -> Self {
-        let producers = self.producers.iter().filter(|(_, (offset, _))| {
-            // Of a producer without data every marker of its epoch counts.
-            offset.is_none_or(|offset| (first..=last).contains(&offset))
-        });
-        let markers = self.markers_with_data.iter().filter(|&offset| (first..=last).contains(offset));
+        let data = within(&self.last_data, |one| one.0, first, last);
+        let markers = within(&self.lone_markers, |one| one.0, first, last);
+        let ends = within(&self.markers_with_data, |&offset| offset, first, last);
         Self {
-            producers: producers.map(|(&id, &state)| (id, state)).collect(),
-            markers_with_data: markers.copied().collect(),
+            last_data: self.last_data[data].to_vec(),
+            lone_markers: self.lone_markers[markers].to_vec(),
+            markers_with_data: self.markers_with_data[ends].to_vec(),
         }
     }
 
@@ -59,10 +79,66 @@ impl LogFacts {
     /// Whether the batch tells a producer's last sequence or, of one that only markers are left of, its
     /// epoch.
     pub(super) fn is_last_of_producer(&self, batch: &crate::RecordBatch<'_>) -> bool {
-        match self.producers.get(&batch.producer_id()) {
-            Some((Some(offset), _)) => batch.last_offset() == *offset,
-            Some((None, epoch)) => batch.is_control() && batch.producer_epoch() == *epoch,
-            None => false,
-        }
+        let data = (batch.last_offset(), batch.producer_id());
+        let marker = (batch.base_offset(), batch.producer_epoch());
+        self.last_data.binary_search(&data).is_ok()
+            || batch.is_control() && self.lone_markers.binary_search(&marker).is_ok()
+    }
+}
+
+/// Which of the sorted elements have offsets from `first` to `last`.
+fn within<T>(sorted: &[T], offset: impl Fn(&T) -> i64, first: i64, last: i64) -> Range<usize> {
+    let start = sorted.partition_point(|one| offset(one) < first);
+    let end = sorted.partition_point(|one| offset(one) <= last);
+    start..end.max(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A task had all producers that are known by markers alone: the square of their number for all tasks.
+    #[test]
+    fn tasks_together_get_no_more_facts_than_there_are() {
+        let marker = |producer_id| ProducerEvent::Marker {
+            producer_id,
+            producer_epoch: 3,
+            committed: true,
+            coordinator_epoch: 0,
+            offset: producer_id,
+            timestamp: 0,
+        };
+        let facts = LogFacts::of(&[(0..500).map(marker).collect()], None);
+        let parts: Vec<_> = (0..500).map(|offset| facts.between(offset, offset)).collect();
+        assert!(parts.iter().enumerate().all(|(at, part)| part.lone_markers == [(at as i64, 3)]));
+    }
+
+    #[test]
+    fn each_fact_is_where_it_matters() {
+        let data = |producer_id, first_offset: i64| ProducerEvent::Data {
+            producer_id,
+            transactional: true,
+            first_offset,
+            producer_epoch: 0,
+            base_sequence: 0,
+            last_sequence: 1,
+            last_offset: first_offset + 1,
+            offset_delta: 1,
+            timestamp: 5,
+        };
+        let end = |producer_id, offset| ProducerEvent::Marker {
+            producer_id,
+            producer_epoch: 0,
+            committed: false,
+            coordinator_epoch: 0,
+            offset,
+            timestamp: 6,
+        };
+        let empty = ProducerEvent::EmptyMarker { producer_id: 9, producer_epoch: 0, offset: 30 };
+        let facts = LogFacts::of(&[vec![data(1, 0), end(1, 10)], vec![data(1, 20), empty]], None);
+        let (first, last) = (facts.between(0, 15), facts.between(16, 99));
+        assert_eq!((&first.last_data[..], &last.last_data[..]), (&[][..], &[(21, 1)][..]));
+        assert!(first.has_data(10) && !last.has_data(10));
+        assert_eq!((first.lone_markers.len(), &last.lone_markers[..]), (0, &[(30, -1)][..]));
     }
 }

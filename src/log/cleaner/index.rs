@@ -78,6 +78,7 @@ impl Indexer {
         let chunk = &cleaner.chunk;
         let io = |error: io::Error| LogError::io(Path::new(&chunk.path), error);
         let mut reader = ChunkReader::open(chunk.clone(), true, self.max_decompressed_bytes).map_err(io)?;
+        reader = reader.max_problems(0);
         let mut records = 0;
         while let Some((data, disposition)) = reader.next_batch().map_err(io)? {
             reader.check_damage(self.on_error)?;
