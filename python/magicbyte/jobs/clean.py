@@ -215,7 +215,7 @@ def clean(
     `options` are for the report; `files` gives what else belongs into `out`, by name.
     """
     listings = list_partitions(sources, distinct=True)
-    with Output(out, sources) as output:
+    with Output(out, [*sources, *(listing["path"] for listing in listings)]) as output:
         plans = plan_partitions(listings, engine, chunk_bytes=_WHOLE_SEGMENTS, progress=progress)
         compactions = [passes.plan(planned) for planned in plans]
         places = [str(_core.begin_partition(output.target(listing))) for listing in listings]
@@ -247,7 +247,7 @@ def clean(
             written=written,
             problems=problems_of(plans, cleaned),
         )
-        output.commit(report, files(report))
+        output.commit(report, files(report), counted=written)
     return report
 
 
