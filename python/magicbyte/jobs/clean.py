@@ -247,7 +247,7 @@ def clean(
             written=written,
             problems=problems_of(plans, cleaned),
         )
-        output.commit(report, files(report), counted=written)
+        output.commit(report, files(report))
     return report
 
 

@@ -80,14 +80,12 @@ class Output:
         self,
         report: Mapping[str, Any],
         files: Mapping[str, str] | None = None,
-        *,
-        counted: Sequence[Counted] = (),
         name: str = _REPORT,
     ) -> None:
         """Publishes the partitions written, `files`, and `report` as `name`.
 
         Raises:
-            JobError: what is `counted` is not there.
+            JobError: what the report counts as `written` is not there.
 
         """
         names = []
@@ -100,7 +98,8 @@ class Output:
         for file, text in {**(files or {}), name: json.dumps(report, indent=1)}.items():
             write_text(os.path.join(self._workspace.whole, file), text)
             names.append(file)
-        for one in counted:
+        written: Sequence[Counted] = report.get("written", ())
+        for one in written:
             _check_counted(os.path.join(self._workspace.whole, f"{one['topic']}-{one['partition']}"), one)
         if self._is_new:
             self._workspace.publish_directory()

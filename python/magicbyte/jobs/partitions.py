@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import cast
 
 from magicbyte import _core
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.model import PartitionListing
+from magicbyte.jobs.workspace import is_unfinished
 
 __all__ = ["find_partitions", "is_segment_file", "list_partitions", "list_segment_file"]
 
+_LOGGER = logging.getLogger("magicbyte.jobs")
 _SEGMENT_FILE = re.compile(r"\d{20}\.log")
 
 
@@ -26,7 +30,8 @@ def is_segment_file(name: str) -> bool:
 def find_partitions(sources: Sequence[str]) -> list[str]:
     """Returns the partition directories at and below `sources`: absolute, sorted, each once.
 
-    Symbolic links are followed, but no directory is entered twice.
+    Symbolic links are followed, but no directory is entered twice. Below a source, what a job has not
+    finished (or left behind when it was killed) is not read; the log `magicbyte.jobs` names it.
     """
     found: set[str] = set()
     visited: set[str] = set()
@@ -44,9 +49,16 @@ def _walk(top: str, visited: set[str]) -> Iterator[str]:
             subdirectories.clear()
             continue
         visited.add(real)
-        subdirectories.sort()
+        for name in filter(is_unfinished, subdirectories):
+            _tell_unfinished(os.path.join(directory, name))
+        subdirectories[:] = sorted(name for name in subdirectories if not is_unfinished(name))
         if any(map(is_segment_file, files)):
             yield directory
+
+
+@cache
+def _tell_unfinished(path: str) -> None:
+    _LOGGER.warning("%s is not read: a job has not finished it", path)
 
 
 def _raise(error: OSError) -> None:
