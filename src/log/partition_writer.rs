@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::durable::{hidden_beside, sync_directory, write_file};
 use super::partition_fold::{PartitionFold, existing_epochs};
@@ -69,6 +70,7 @@ pub struct PartitionWriter {
     options: WriteOptions,
     segment: SegmentWriter,
     finished: Vec<SegmentSummary>,
+    modified: Option<SystemTime>,
     failed: bool,
 }
 
@@ -93,6 +95,7 @@ impl PartitionWriter {
             options,
             segment: SegmentWriter::create(directory, base_offset, &options)?,
             finished: Vec::new(),
+            modified: None,
             failed: false,
         })
     }
@@ -109,6 +112,13 @@ impl PartitionWriter {
         self.finished.len() + 1
     }
 
+    /// Batches from here on were written at this time: a segment's file gets that of its last batch, as
+    /// after a broker's cleaner. A broker goes by a segment's age where batches have no time (magic 0):
+    /// in retention, and for the largest timestamp in `LogSegment.largestTimestamp`.
+    pub fn set_modified(&mut self, modified: SystemTime) {
+        self.modified = Some(modified);
+    }
+
     /// Appends a batch as it stands, in the next segment if this one has no room for it. The CRC is
     /// checked; the first offset of a compressed magic 0 or 1 message is not, its last one is.
     ///
@@ -122,7 +132,7 @@ impl PartitionWriter {
             .map_err(|error| LogError::Format { path: self.segment.path().to_owned(), error })?;
         self.failed = true;
         self.roll_for(batch)?;
-        let appended = self.segment.append(batch);
+        let appended = self.segment.append(batch, self.modified);
         self.failed = matches!(appended, Err(LogError::Io { .. }));
         appended
     }
