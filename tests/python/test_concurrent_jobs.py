@@ -97,7 +97,7 @@ def _read(out: Path) -> Any:
     """What a careful reader gets; None where there is no whole output, or it was replaced meanwhile."""
     before, failure, content = _mark(out), None, None
     try:
-        content = content_of(out)
+        content = content_of(out, with_workspace=True)
     except (OSError, AssertionError, ValueError, pa.ArrowException) as error:
         failure = error
     if before is None or before != _mark(out):

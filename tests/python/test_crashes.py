@@ -144,7 +144,7 @@ def test_every_writer_killed_at_random(name: str, tmp_path: Path, *, is_there: b
         process.kill()
         process.join()
         if is_published(out):
-            assert content_of_published(out) == expected, number
+            assert content_of(out, with_workspace=True) == expected, number
         elif not is_there and not name.startswith("ingest"):
             assert not out.exists(), number
         if dice.random() < 0.5:
@@ -156,16 +156,6 @@ def test_every_writer_killed_at_random(name: str, tmp_path: Path, *, is_there: b
         assert content_of(out) == expected, number
         assert {path.name for path in area.iterdir()} == {"out"}, number
         shutil.rmtree(out)
-
-
-def content_of_published(out: Path) -> Any:
-    """What is in a whole output whose job was killed before it had cleared up."""
-    copy = out.parent.parent / "copy"
-    ours = shutil.ignore_patterns("_temporary", ".magicbyte-unfinished")
-    shutil.copytree(out, copy, ignore=ours)
-    content = content_of(copy)
-    shutil.rmtree(copy)
-    return content
 
 
 STREAM = """

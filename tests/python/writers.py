@@ -86,16 +86,22 @@ def is_published(out: Path) -> bool:
     return not is_table and ((out / "reconciliation.json").exists() or (out / "rescue.json").exists())
 
 
-def content_of(out: Path) -> Any:
-    """What is in a whole output, whichever run wrote it: bytes, or the rows of Parquet files."""
+def content_of(out: Path, *, with_workspace: bool = False) -> Any:
+    """What is in a whole output, whichever run wrote it: bytes, or the rows of Parquet files.
+
+    A workspace is not allowed in it, unless a job may be at work there or was killed.
+    """
+    ours = {"_temporary", ".magicbyte-unfinished"} if with_workspace else set()
     if not (out / "_SUCCESS").exists():
-        return {str(path.relative_to(out)): _told(path) for path in sorted(out.rglob("*"))}
+        paths = {path.relative_to(out): path for path in sorted(out.rglob("*"))}
+        return {str(name): _told(path) for name, path in paths.items() if name.parts[0] not in ours}
     report = json.loads((out / "reconciliation.json").read_text())
     assert report["balanced"]
     counted = {one["path"]: one["size"] for one in report["files"]}
-    files = {str(path.relative_to(out)): path.stat().st_size for path in out.rglob("part-[0-9p]*.parquet")}
-    assert {path: size for path, size in files.items() if "part-empty" not in path} == counted
-    names = {path.name for path in out.iterdir()}
+    paths = [path for path in out.glob("[!_]*/**/*.parquet") if not path.name.startswith("part-empty")]
+    files = {str(path.relative_to(out)): path.stat().st_size for path in paths}
+    assert files == counted
+    names = {path.name for path in out.iterdir()} - ours
     assert names == {"_SUCCESS", "reconciliation.json", "records", "batches", "problems"}
     table = ds.dataset(out / "records", partitioning="hive").to_table()
     return sorted(map(repr, table.to_pylist()))
