@@ -116,7 +116,7 @@ fn tasks_for_each_segment_give_the_original_directory() {
 }
 
 #[test]
-fn an_interrupted_run_leaves_no_partition_and_is_cleared_away() {
+fn an_interrupted_run_leaves_no_partition_and_nobody_removes_what_may_be_at_work() {
     let (root, source) = (scratch("writer-interrupted"), data().join("v2_txn"));
     let (target, log) = (root.join("orders-0"), data().join("v2_txn/00000000000000000000.log"));
     let directory = begin_partition(&target).unwrap();
@@ -125,6 +125,10 @@ fn an_interrupted_run_leaves_no_partition_and_is_cleared_away() {
     drop(writer);
     assert!(!target.exists() && directory.exists());
     assert!(directory.file_name().unwrap().to_str().unwrap().starts_with('.'));
+    let LogError::Usage(why) = begin_partition(&target).unwrap_err() else { panic!() };
+    assert!(why.contains("another writer is at work"), "{why}");
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
+    fs::remove_dir_all(&directory).unwrap();
     rewrite(&source, &target, WriteOptions::default(), true);
     assert!(!directory.exists());
     let once = read_all(&target);

@@ -2,7 +2,7 @@
 //! (one a task, say), [`finish_partition`].
 //!
 //! All of it happens in a hidden directory beside the target, which gets its name last: an
-//! interrupted run leaves nothing that looks like a partition, and the next run clears it away.
+//! interrupted run leaves nothing that looks like a partition.
 
 use std::collections::HashSet;
 use std::fs;
@@ -44,21 +44,27 @@ impl Default for WriteOptions {
     }
 }
 
-/// Makes the hidden directory in which the partition `target` is written, and gives its path. What
-/// an interrupted run left there is removed: only one writer of a target may be at work.
+/// Makes the hidden directory in which the partition `target` is written, and gives its path. Only
+/// one writer of a target can be at work.
 ///
 /// # Errors
-/// [`LogError::Io`]: the target is there already and not an empty directory, or the directory
-/// cannot be made.
+/// [`LogError::Usage`]: the directory is there, as of another writer or of one that was killed: nothing
+/// tells which, so it is the caller's to remove. [`LogError::Io`]: the target is there already and not
+/// an empty directory, or the directory cannot be made.
 pub fn begin_partition(target: &Path) -> LogResult<PathBuf> {
     refuse_existing(target)?;
     let directory = hidden_beside(target);
-    let io = |error| LogError::io(&directory, error);
-    if directory.exists() {
-        fs::remove_dir_all(&directory).map_err(io)?;
+    if let Some(parent) = directory.parent() {
+        fs::create_dir_all(parent).map_err(|e| LogError::io(parent, e))?;
     }
-    fs::create_dir_all(&directory).map_err(io)?;
-    Ok(directory)
+    match fs::create_dir(&directory) {
+        Ok(()) => Ok(directory),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(LogError::Usage(format!(
+            "{} is there: another writer is at work, or was killed; remove it if none is",
+            directory.display()
+        ))),
+        Err(error) => Err(LogError::io(&directory, error)),
+    }
 }
 
 /// Writes batches of one partition into segments with their `.index` and `.timeindex`; what spans

@@ -209,7 +209,7 @@ def test_only_what_was_counted_is_published(tmp_path: Path, monkeypatch: pytest.
 
     def harmed(output: Output, *arguments: object) -> None:
         # What another machine could do that shares the file system, but not its locks.
-        next(tmp_path.glob(".out.magicbyte-unfinished/*/0/*.log")).unlink()
+        next(tmp_path.glob(".out.magicbyte-unfinished/*/0.v2_none-0/*.log")).unlink()
         commit(output, *arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Output, "commit", harmed)

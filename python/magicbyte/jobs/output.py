@@ -68,13 +68,14 @@ class Output:
             self._workspace.close()
             raise
         self._targets: dict[str, str] = {}
+        """By partition: the name of its directory while it is written."""
 
     def target(self, listing: PartitionListing) -> str:
         """Where a partition is written."""
         name = f"{listing['topic']}-{listing['partition']}"
-        # A number: with what is put around it while it is written, a topic's name can be too long.
-        number = self._targets.setdefault(name, str(len(self._targets)))
-        return os.path.join(self._workspace.directory, number)
+        # Not only the name: with what is put around it while it is written, it can be too long.
+        staged = self._targets.setdefault(name, f"{len(self._targets)}.{name[:48]}")
+        return os.path.join(self._workspace.directory, staged)
 
     def commit(
         self,
@@ -89,8 +90,8 @@ class Output:
 
         """
         names = []
-        for partition, number in self._targets.items():
-            target = os.path.join(self._workspace.directory, number)
+        for partition, staged in self._targets.items():
+            target = os.path.join(self._workspace.directory, staged)
             # A partition of which nothing is good has no directory.
             if os.path.isdir(target):
                 os.rename(target, os.path.join(self._workspace.whole, partition))
