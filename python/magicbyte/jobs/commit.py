@@ -25,7 +25,7 @@ from magicbyte.jobs.columns import TABLES
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.parquet import DataFile, ParquetFile, directory_of, file_schema
 from magicbyte.jobs.reading import table_schema
-from magicbyte.jobs.workspace import Workspace, check_apart, write_text
+from magicbyte.jobs.workspace import Workspace, check_apart, sync_tree, write_text
 
 __all__ = ["Output"]
 
@@ -91,6 +91,7 @@ class Output:
         whole = self._workspace.whole
         write_text(os.path.join(whole, _RECONCILIATION), json.dumps(reconciliation, indent=1))
         write_text(os.path.join(whole, _SUCCESS), "")
+        sync_tree(whole)
         # The old mark goes first: until the new one is there nobody may take this for a whole output.
         self._workspace.publish(_PUBLISHED, self._replaced)
 

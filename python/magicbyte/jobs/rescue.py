@@ -13,7 +13,7 @@ from magicbyte import _core
 from magicbyte.jobs.model import PartitionListing
 from magicbyte.jobs.output import Output
 from magicbyte.jobs.partitions import list_partitions
-from magicbyte.jobs.workspace import sync
+from magicbyte.jobs.workspace import sync_tree
 from magicbyte.rescue import Rescued, Suspect, rescue
 
 __all__ = ["RescueReport", "rescue_partitions"]
@@ -107,11 +107,7 @@ def _saved(found: Iterator[Rescued], out: str) -> Iterator[Rescued]:
             _repair(one.segment, os.path.join(out, "repaired", segment), one.start, one.repair.batch)
         yield one
     # Repairs came in any order: what lasts is said once, when all are there.
-    for directory, _, files in os.walk(out):
-        for name in files:
-            with open(os.path.join(directory, name), "rb") as file:
-                os.fsync(file.fileno())
-        sync(directory)
+    sync_tree(out)
 
 
 def _write(path: str, data: bytes) -> None:

@@ -33,7 +33,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["UNFINISHED", "Workspace", "check_apart", "is_unfinished", "sync", "write_text"]
+__all__ = ["UNFINISHED", "Workspace", "check_apart", "is_unfinished", "sync", "sync_tree", "write_text"]
 
 UNFINISHED = ".magicbyte-unfinished"
 _LOCK = "lock"
@@ -243,6 +243,15 @@ def write_text(path: str, text: str) -> None:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
+
+
+def sync_tree(top: str) -> None:
+    """Makes all files and names below a directory last."""
+    for directory, _, files in os.walk(top):
+        for name in files:
+            with open(os.path.join(directory, name), "rb") as file:
+                os.fsync(file.fileno())
+        sync(directory)
 
 
 def sync(directory: str) -> None:
