@@ -19,6 +19,9 @@ import magicbyte
 # What commands import when they run.
 import magicbyte.jobs.compact
 import magicbyte.jobs.ingest
+import magicbyte.jobs.redact
+import magicbyte.jobs.rescue
+import magicbyte.jobs.rewrite
 import pyarrow.dataset as ds
 from conftest import KAFKA
 from magicbyte.cli import main
