@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import shutil
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -311,3 +312,32 @@ def test_what_a_killed_job_left_is_taken_back(tmp_path: Path, *, is_there: bool)
         assert json.loads((out / "reconciliation.json").read_text()) == {"second": True}
         shutil.rmtree(out)
     assert calls == (3 if is_there else 1)
+
+
+def test_a_forged_journal_moves_nothing(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("theirs")
+    (out := tmp_path / "out").mkdir()
+    job = out / ".magicbyte-unfinished" / "magicbyte-0123456789ab"
+    (job / "whole").mkdir(parents=True)
+    (job / "replaced").mkdir()
+    (job / "whole" / "mark").touch()
+    (job / "publishing").write_text(json.dumps(["../victim", "mark"]))
+    with Output(str(out), []) as output:
+        output.commit({})
+    assert victim.read_text() == "theirs"
+    assert names(out) == {"reconciliation.json"}
+
+
+def test_a_file_system_that_cannot_sync_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fsync = os.fsync
+
+    def files_only(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        fsync(descriptor)
+
+    monkeypatch.setattr("os.fsync", files_only)
+    with Output(str(tmp_path / "out"), []) as output:
+        output.commit({})
+    assert names(tmp_path) == {"out"}

@@ -41,6 +41,8 @@ _JOB = re.compile(r"magicbyte-[0-9a-f]{12}")
 _JOURNAL = "publishing"
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL, errno.EBADF}
 
+_NO_SYNC = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EBADF, errno.EACCES}
+
 
 def is_unfinished(name: str) -> bool:
     """Whether a directory of this name holds what jobs have not finished: no partition is named so."""
@@ -150,7 +152,7 @@ def _claim(work: str, out: str) -> int | None:
                     f"{work} is where the output would be made, but {foreign[0]} in it is no job's: "
                     "move it away, or choose another output"
                 )
-            lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            lock = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
         except FileNotFoundError:
             continue  # a job ended in between
         try:
@@ -194,11 +196,7 @@ def _is_locked(lock: int) -> bool | None:
 def _take_back(job: str, out: str) -> None:
     """Undoes a publication that did not come to its end, and removes the job's directory."""
     whole, old = os.path.join(job, "whole"), os.path.join(job, "replaced")
-    try:
-        with open(os.path.join(job, _JOURNAL), encoding="utf-8") as file:
-            names: list[str] = json.load(file)
-    except (FileNotFoundError, ValueError):
-        names = []  # the journal was not whole: nothing had moved
+    names = _journal(job)
     if names and os.path.lexists(os.path.join(whole, names[-1])):
         for name in names:
             if not os.path.lexists(os.path.join(whole, name)) and os.path.lexists(os.path.join(out, name)):
@@ -207,6 +205,19 @@ def _take_back(job: str, out: str) -> None:
         for name in sorted(os.listdir(old), key=lambda name: name == names[-1]):
             os.rename(os.path.join(old, name), os.path.join(out, name))
     shutil.rmtree(job, ignore_errors=True)
+
+
+def _journal(job: str) -> list[str]:
+    """The names that were to move; none if it was not written to its end, or not by us."""
+    try:
+        with open(os.path.join(job, _JOURNAL), encoding="utf-8") as file:
+            names = json.load(file)
+    except (FileNotFoundError, ValueError):
+        return []
+    is_ours = isinstance(names, list) and all(
+        isinstance(one, str) and os.path.basename(one) == one for one in names
+    )
+    return names if is_ours else []
 
 
 def check_apart(path: str, sources: Sequence[str]) -> None:
@@ -255,10 +266,16 @@ def sync_tree(top: str) -> None:
 
 
 def sync(directory: str) -> None:
-    """Makes the names in a directory last."""
-    if os.name == "posix":
+    """Makes the names in a directory last, where that can be asked for."""
+    if os.name != "posix":
+        return
+    try:
         descriptor = os.open(directory, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+    except OSError as error:
+        # Some file systems sync files only, and a directory may be writable but not readable.
+        if error.errno not in _NO_SYNC:
+            raise
