@@ -163,8 +163,13 @@ def test_refusals(source: Path, tmp_path: Path) -> None:
     refused(tmp_path / "link", "inside each other")
     ours = tmp_path / "ours"
     ingest([str(source)], str(ours), LocalEngine(1), IngestOptions())
-    (ours / "notes.txt").write_text("mine")
-    refused(ours, "notes.txt")
+    for place in (ours / "notes.txt", ours / "records" / "notes.txt", ours / "problems" / "x" / "notes.txt"):
+        place.parent.mkdir(exist_ok=True)
+        place.write_text("mine")
+        refused(ours, "notes.txt")
+        place.unlink()
+    (ours / "reconciliation.json").write_text("{}")
+    refused(ours, "is not ours")
     file = tmp_path / "file"
     file.write_text("")
     refused(file, "not a directory")

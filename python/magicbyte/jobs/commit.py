@@ -32,6 +32,7 @@ __all__ = ["Output"]
 _RECONCILIATION = "reconciliation.json"
 _SUCCESS = "_SUCCESS"
 _TEMPORARY = "_temporary"
+_EMPTY = "part-empty.parquet"
 _PUBLISHED = (*TABLES, _RECONCILIATION, _SUCCESS)
 _NOT_COUNTED = {_TEMPORARY, "lost+found"}
 """Ours while we work, and what a volume has from the day it was formatted."""
@@ -77,7 +78,7 @@ class Output:
             if not os.path.exists(os.path.join(self._workspace.whole, table)):
                 schema = file_schema(table_schema(table, columns if table == "records" else None))
                 directory = os.path.join(self._workspace.whole, directory_of(table, topic, partition))
-                ParquetFile(os.path.join(directory, "part-empty.parquet"), schema, "none").close()
+                ParquetFile(os.path.join(directory, _EMPTY), schema, "none").close()
 
     def commit(self, reconciliation: Mapping[str, Any]) -> None:
         """Publishes the tables and the reconciliation, `_SUCCESS` last.
@@ -128,18 +129,28 @@ def _check_free(path: str, overwrite: bool) -> list[str]:
         return []
     if not overwrite:
         raise RefusedError(f"{path} exists and is not empty: choose another directory, or add --overwrite")
-    foreign = names - set(_PUBLISHED)
-    if foreign or not _is_output(path):
-        why = ", ".join(sorted(foreign)[:3]) or "no reconciliation.json"
+    foreign = next(iter(sorted(names - set(_PUBLISHED))), None) or _foreign_file(path)
+    if foreign is not None:
         raise RefusedError(
-            f"{path} is no output of magicbyte ({why}) and not overwritten: choose another directory"
+            f"{path} is no output of magicbyte ({foreign}) and not overwritten: choose another directory"
         )
     return [name for name in reversed(_PUBLISHED) if name in names]
 
 
-def _is_output(path: str) -> bool:
+def _foreign_file(path: str) -> str | None:
+    """A file that an output has and its manifest has not, or why there is no manifest."""
     try:
         with open(os.path.join(path, _RECONCILIATION), encoding="utf-8") as file:
-            return "magicbyte" in json.load(file)
-    except (OSError, ValueError):
-        return False
+            report = json.load(file)
+        ours = {one["path"] for one in report["files"]}
+    except FileNotFoundError:
+        return f"no {_RECONCILIATION}"
+    except (OSError, ValueError, TypeError, KeyError):
+        return f"{_RECONCILIATION} is not ours"
+    for table in TABLES:
+        for directory, _, files in os.walk(os.path.join(path, table)):
+            for name in files:
+                file_path = os.path.relpath(os.path.join(directory, name), path)
+                if name != _EMPTY and file_path not in ours:
+                    return file_path
+    return None

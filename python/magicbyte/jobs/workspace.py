@@ -24,7 +24,6 @@ import re
 import shutil
 import uuid
 from collections.abc import Sequence
-from types import TracebackType
 
 from magicbyte.jobs.failure import JobError, RefusedError
 
@@ -50,7 +49,7 @@ def is_unfinished(name: str) -> bool:
 
 
 class Workspace:
-    """A job's private directory; as a context it leaves nothing but what was published."""
+    """A job's private directory, until it is closed."""
 
     def __init__(self, work: str, out: str) -> None:
         """Claims `work` for outputs in `out`, and takes back what a killed job left there.
@@ -110,14 +109,6 @@ class Workspace:
             _take_back(self.directory, self._out)
         finally:
             self._release()
-
-    def __enter__(self) -> Workspace:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _release(self) -> None:
         # The lock goes before the directory: who holds it open already finds another one in its place.
