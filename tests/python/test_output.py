@@ -177,6 +177,14 @@ def test_what_is_no_empty_directory_is_refused(tmp_path: Path) -> None:
     refused(tmp_path / "logs" / "out", "inside each other", tmp_path / "link")
 
 
+@pytest.mark.parametrize("command", ["convert", "ingest"])
+def test_a_name_that_is_not_utf8_is_refused(command: str, tmp_path: Path, cli: Cli) -> None:
+    out = os.path.join(tmp_path, os.fsdecode(b"out-\xff"))
+    cli(command, "--engine", "local", KAFKA / "v2_none", out, code=2)
+    assert "is not UTF-8" in cli.error
+    assert names(tmp_path) == set()
+
+
 # --- other jobs ---------------------------------------------------------------------------------
 
 

@@ -55,9 +55,14 @@ class Workspace:
         """Claims `work` for outputs in `out`, and takes back what a killed job left there.
 
         Raises:
-            RefusedError: another job is at work there, or it is no directory of ours.
+            RefusedError: another job is at work there, it is no directory of ours, or its name is not UTF-8.
 
         """
+        try:
+            work.encode()
+        except UnicodeEncodeError:
+            # Tasks are told in JSON where they write.
+            raise RefusedError(f"{out!r} is not UTF-8: choose another output") from None
         self._work = work
         self._out = out
         self._lock = _claim(work, out)
