@@ -262,6 +262,20 @@ def test_a_source_that_is_named_as_the_workspace(writer: tuple[str, ...], tmp_pa
     assert names(tmp_path) == {source.name}
 
 
+@pytest.mark.parametrize("is_there", [False, True])
+def test_what_a_killed_job_left_may_be_a_source(tmp_path: Path, cli: Cli, *, is_there: bool) -> None:
+    left = tmp_path / ".out.magicbyte-unfinished"
+    copied("v2_none", left / "magicbyte-0123456789ab" / "0.orders-0")
+    (left / "lock").touch()
+    if is_there:
+        (tmp_path / "out").mkdir()
+    cli("convert", "--engine", "local", left, tmp_path / "out", code=2)
+    assert "inside each other" in cli.error
+    cli("convert", "--engine", "local", left, tmp_path / "elsewhere")
+    assert rows(tmp_path / "elsewhere" / "0.orders-0") == rows(KAFKA / "v2_none")
+    assert (left / "magicbyte-0123456789ab" / "0.orders-0").exists()
+
+
 def test_leftovers_below_a_source_are_named_and_not_read(
     tmp_path: Path, cli: Cli, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -25,7 +25,7 @@ from magicbyte.jobs.columns import TABLES
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.parquet import DataFile, ParquetFile, directory_of, file_schema
 from magicbyte.jobs.reading import table_schema
-from magicbyte.jobs.workspace import Workspace, check_apart, sync_tree, write_text
+from magicbyte.jobs.workspace import OF_VOLUMES, Workspace, check_apart, sync_tree, write_text
 
 __all__ = ["Output"]
 
@@ -34,8 +34,6 @@ _SUCCESS = "_SUCCESS"
 _TEMPORARY = "_temporary"
 _EMPTY = "part-empty.parquet"
 _PUBLISHED = (*TABLES, _RECONCILIATION, _SUCCESS)
-_NOT_COUNTED = {_TEMPORARY, "lost+found"}
-"""Ours while we work, and what a volume has from the day it was formatted."""
 
 
 class Output:
@@ -124,7 +122,7 @@ def _check_free(path: str, overwrite: bool) -> list[str]:
         return []
     if not os.path.isdir(path):
         raise RefusedError(f"{path} exists and is not a directory")
-    names = set(os.listdir(path)) - _NOT_COUNTED
+    names = set(os.listdir(path)) - {_TEMPORARY} - OF_VOLUMES
     if not names:
         return []
     if not overwrite:

@@ -17,13 +17,11 @@ from typing import Any, TypedDict
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.model import PartitionListing
 from magicbyte.jobs.partitions import is_segment_file
-from magicbyte.jobs.workspace import UNFINISHED, Workspace, check_apart, write_text
+from magicbyte.jobs.workspace import OF_VOLUMES, UNFINISHED, Workspace, check_apart, write_text
 
 __all__ = ["Counted", "Output"]
 
 _REPORT = "reconciliation.json"
-_OF_VOLUMES = {"lost+found"}
-"""What a volume has from the day it was formatted."""
 
 
 class Counted(TypedDict):
@@ -51,16 +49,15 @@ class Output:
         parent, name = os.path.split(self.path)
         beside, inside = os.path.join(parent, f".{name}{UNFINISHED}"), os.path.join(self.path, UNFINISHED)
         self._is_new = not os.path.lexists(self.path)
-        work = beside if self._is_new else inside
         check_apart(self.path, sources)
-        check_apart(work, sources)
+        check_apart(beside, sources)
         if not self._is_new:
             if os.path.isdir(beside) and os.path.exists(os.path.join(beside, "lock")):
                 # A killed job's: it had published, or the directory was made since.
                 Workspace(beside, self.path).close()
             if not os.path.isdir(inside):
                 _check_empty(self.path)
-        self._workspace = Workspace(work, self.path)
+        self._workspace = Workspace(beside if self._is_new else inside, self.path)
         try:
             if os.path.lexists(self.path):
                 _check_empty(self.path)
@@ -119,7 +116,7 @@ class Output:
 def _check_empty(path: str) -> None:
     if not os.path.isdir(path):
         raise RefusedError(f"{path} exists and is not a directory: choose another name")
-    if set(os.listdir(path)) - {UNFINISHED} - _OF_VOLUMES:
+    if set(os.listdir(path)) - {UNFINISHED} - OF_VOLUMES:
         raise RefusedError(f"{path} exists and is not empty: choose another directory")
 
 

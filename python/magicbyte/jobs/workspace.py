@@ -32,14 +32,24 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["UNFINISHED", "Workspace", "check_apart", "is_unfinished", "sync", "sync_tree", "write_text"]
+__all__ = [
+    "OF_VOLUMES",
+    "UNFINISHED",
+    "Workspace",
+    "check_apart",
+    "is_unfinished",
+    "sync",
+    "sync_tree",
+    "write_text",
+]
 
 UNFINISHED = ".magicbyte-unfinished"
+OF_VOLUMES = frozenset({"lost+found"})
+"""What a volume has from the day it was formatted: it is empty all the same."""
 _LOCK = "lock"
 _JOB = re.compile(r"magicbyte-[0-9a-f]{12}")
 _JOURNAL = "publishing"
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL, errno.EBADF}
-
 _NO_SYNC = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EBADF, errno.EACCES}
 
 
