@@ -17,6 +17,7 @@ import magicbyte
 import pyarrow.dataset as ds
 import pytest
 from conftest import KAFKA, Cli
+from magicbyte.jobs.commit import Output as TablesOutput
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.output import Output
@@ -195,8 +196,12 @@ def test_a_second_job_is_refused_while_the_first_is_alive(tmp_path: Path) -> Non
         with Output(str(out), []) as output:
             with pytest.raises(RefusedError, match="another job is writing"):
                 Output(str(out), [])
+            with pytest.raises(RefusedError, match=r"another job is writing|not empty"):
+                TablesOutput(str(out), [])
             output.commit({})
         assert names(out) == {"reconciliation.json"}
+    with TablesOutput(str(tmp_path / "tables"), []), pytest.raises(RefusedError, match="not empty"):
+        Output(str(tmp_path / "tables"), [])
     assert names(tmp_path) == {"new", "there"}
 
 

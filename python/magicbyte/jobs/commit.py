@@ -25,7 +25,7 @@ from magicbyte.jobs.columns import TABLES
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.parquet import DataFile, ParquetFile, directory_of, file_schema
 from magicbyte.jobs.reading import table_schema
-from magicbyte.jobs.workspace import OF_VOLUMES, Workspace, check_apart, sync_tree, write_text
+from magicbyte.jobs.workspace import OF_VOLUMES, Workspace, beside, check_apart, clear, sync_tree, write_text
 
 __all__ = ["Output"]
 
@@ -43,6 +43,9 @@ class Output:
         """Claims `path`, or raises `RefusedError` if something is there that would be lost."""
         self.path = os.path.abspath(path)
         check_apart(self.path, sources)
+        check_apart(beside(self.path), sources)
+        # A job that writes partitions may be about to give its output this name.
+        clear(beside(self.path), self.path)
         temporary = os.path.join(self.path, _TEMPORARY)
         if not os.path.isdir(temporary):
             _check_free(self.path, overwrite)

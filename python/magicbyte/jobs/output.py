@@ -17,7 +17,7 @@ from typing import Any, TypedDict
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.model import PartitionListing
 from magicbyte.jobs.partitions import is_segment_file
-from magicbyte.jobs.workspace import OF_VOLUMES, UNFINISHED, Workspace, check_apart, write_text
+from magicbyte.jobs.workspace import OF_VOLUMES, UNFINISHED, Workspace, beside, check_apart, clear, write_text
 
 __all__ = ["Counted", "Output"]
 
@@ -46,18 +46,16 @@ class Output:
 
         """
         self.path = os.path.abspath(path)
-        parent, name = os.path.split(self.path)
-        beside, inside = os.path.join(parent, f".{name}{UNFINISHED}"), os.path.join(self.path, UNFINISHED)
+        inside = os.path.join(self.path, UNFINISHED)
         self._is_new = not os.path.lexists(self.path)
         check_apart(self.path, sources)
-        check_apart(beside, sources)
+        check_apart(beside(self.path), sources)
         if not self._is_new:
-            if os.path.isdir(beside) and os.path.exists(os.path.join(beside, "lock")):
-                # A killed job's: it had published, or the directory was made since.
-                Workspace(beside, self.path).close()
+            # Of a job that had published when it was killed, or the directory was made since.
+            clear(beside(self.path), self.path)
             if not os.path.isdir(inside):
                 _check_empty(self.path)
-        self._workspace = Workspace(beside if self._is_new else inside, self.path)
+        self._workspace = Workspace(beside(self.path) if self._is_new else inside, self.path)
         try:
             if os.path.lexists(self.path):
                 _check_empty(self.path)

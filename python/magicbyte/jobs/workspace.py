@@ -36,7 +36,9 @@ __all__ = [
     "OF_VOLUMES",
     "UNFINISHED",
     "Workspace",
+    "beside",
     "check_apart",
+    "clear",
     "is_unfinished",
     "sync",
     "sync_tree",
@@ -56,6 +58,23 @@ _NO_SYNC = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.E
 def is_unfinished(name: str) -> bool:
     """Whether a directory of this name holds what jobs have not finished: no partition is named so."""
     return name.startswith(".") and name.endswith(UNFINISHED)
+
+
+def beside(out: str) -> str:
+    """The workspace of an output that is not there yet."""
+    parent, name = os.path.split(out)
+    return os.path.join(parent, f".{name}{UNFINISHED}")
+
+
+def clear(work: str, out: str) -> None:
+    """Takes back what a killed job left in `work`, if one did.
+
+    Raises:
+        RefusedError: a job is at work there.
+
+    """
+    if os.path.exists(os.path.join(work, _LOCK)):
+        Workspace(work, out).close()
 
 
 class Workspace:
