@@ -10,8 +10,8 @@ use std::path::Path;
 
 use common::{data, files, partitions, scratch};
 use magicbyte::log::{
-    LogError, PartitionWriter, RebuildOptions, SegmentSummary, WriteOptions, begin_partition,
-    compute_sidecars, finish_partition, list_partition,
+    CompactOptions, CompactRun, LogError, PartitionWriter, RebuildOptions, SegmentSummary, WriteOptions,
+    begin_partition, compact_partition, compute_sidecars, finish_partition, list_partition,
 };
 use magicbyte::{Batch, Batches};
 
@@ -116,7 +116,7 @@ fn tasks_for_each_segment_give_the_original_directory() {
 }
 
 #[test]
-fn an_interrupted_run_leaves_no_partition_and_is_cleared_away() {
+fn an_interrupted_run_leaves_no_partition_and_nobody_removes_what_may_be_at_work() {
     let (root, source) = (scratch("writer-interrupted"), data().join("v2_txn"));
     let (target, log) = (root.join("orders-0"), data().join("v2_txn/00000000000000000000.log"));
     let directory = begin_partition(&target).unwrap();
@@ -125,6 +125,10 @@ fn an_interrupted_run_leaves_no_partition_and_is_cleared_away() {
     drop(writer);
     assert!(!target.exists() && directory.exists());
     assert!(directory.file_name().unwrap().to_str().unwrap().starts_with('.'));
+    let LogError::Usage(why) = begin_partition(&target).unwrap_err() else { panic!() };
+    assert!(why.contains("another writer is at work"), "{why}");
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
+    fs::remove_dir_all(&directory).unwrap();
     rewrite(&source, &target, WriteOptions::default(), true);
     assert!(!directory.exists());
     let once = read_all(&target);
@@ -275,4 +279,24 @@ fn only_segments_that_belong_together_make_a_partition() {
             "partition.metadata",
         ]
     );
+}
+
+#[test]
+fn a_compaction_that_fails_leaves_nothing_and_takes_nothing() {
+    let root = scratch("writer-compaction");
+    let (source, target) = (root.join("source-0"), root.join("t-0"));
+    fs::create_dir(&source).unwrap();
+    let mut log = fs::read(data().join("v2_none/00000000000000000000.log")).unwrap();
+    log[100] ^= 1;
+    fs::write(source.join("00000000000000000000.log"), &log).unwrap();
+    let compact = |source: &Path| {
+        compact_partition(source, &target, &CompactOptions::default(), &CompactRun::default())
+    };
+    assert!(matches!(compact(&source), Err(LogError::Format { .. })));
+    assert_eq!(fs::read_dir(&root).unwrap().count(), 1);
+
+    let hidden = root.join(".t-0.magicbyte-unfinished");
+    fs::rename(&source, &hidden).unwrap();
+    assert!(matches!(compact(&hidden), Err(LogError::Usage(_))));
+    assert_eq!(fs::read(hidden.join("00000000000000000000.log")).unwrap(), log);
 }

@@ -85,6 +85,7 @@ def speeds(turns: list[tuple[Took, Took]], clock: str) -> Comparison:
 def write(log: Log) -> None:
     """The log in segments of 128 MiB; the last holds one record, as a broker that just rolled."""
     shutil.rmtree(log.path, ignore_errors=True)
+    shutil.rmtree(writer_directory(log), ignore_errors=True)
     writer = _core.PartitionWriter(_core.begin_partition(log.path), 0, segment_bytes=128 << 20)
     builder = RecordsBuilder(2, log.codec)
     for number, records in enumerate(batches(log)):

@@ -771,9 +771,11 @@ class ArrowSchema:
 def begin_partition(target: str | PathLike[str]) -> Path:
     """Makes the hidden directory in which the partition `target` is written, and gives its path.
 
-    What an interrupted run left there is removed: only one writer of a target may be at work.
+    Only one writer of a target can be at work.
 
     Raises:
+        ValueError: The directory is there, as of another writer or of one that was killed: nothing tells
+            which, so it is the caller's to remove.
         FileExistsError: The target is there already, and is not an empty directory.
     """
 

@@ -1,7 +1,7 @@
 //! Files that are there whole or not at all: written beside, synced, renamed.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use super::{LogError, LogResult};
@@ -27,18 +27,29 @@ pub(super) fn replace_file(path: &Path, data: &[u8]) -> LogResult<()> {
 /// Removes a file, if it is there.
 pub(super) fn remove_file(path: &Path) -> LogResult<()> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(LogError::io(path, error)),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(LogError::io(path, error)),
         _ => Ok(()),
     }
 }
 
-/// Makes renames, removals and new names in a directory last.
+/// Makes renames, removals and new names in a directory last, where that can be asked for.
 pub(super) fn sync_directory(path: &Path) -> LogResult<()> {
     // Elsewhere a directory cannot be opened, nor needs it.
-    if cfg!(unix) {
-        File::open(path).and_then(|directory| directory.sync_all()).map_err(|e| LogError::io(path, e))?;
+    if !cfg!(unix) {
+        return Ok(());
     }
-    Ok(())
+    match File::open(path).and_then(|directory| directory.sync_all()) {
+        // Some file systems sync files only, and a directory may be writable but not readable.
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::InvalidInput | ErrorKind::Unsupported | ErrorKind::PermissionDenied
+            ) =>
+        {
+            Ok(())
+        }
+        done => done.map_err(|e| LogError::io(path, e)),
+    }
 }
 
 /// The hidden name beside a path for what is not finished.

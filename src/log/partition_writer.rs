@@ -2,12 +2,13 @@
 //! (one a task, say), [`finish_partition`].
 //!
 //! All of it happens in a hidden directory beside the target, which gets its name last: an
-//! interrupted run leaves nothing that looks like a partition, and the next run clears it away.
+//! interrupted run leaves nothing that looks like a partition.
 
 use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::durable::{hidden_beside, remove_file, sync_directory, write_file};
 use super::partition_fold::{PartitionFold, SidecarFile, existing_epochs};
@@ -43,21 +44,27 @@ impl Default for WriteOptions {
     }
 }
 
-/// Makes the hidden directory in which the partition `target` is written, and gives its path. What
-/// an interrupted run left there is removed: only one writer of a target may be at work.
+/// Makes the hidden directory in which the partition `target` is written, and gives its path. Only
+/// one writer of a target can be at work.
 ///
 /// # Errors
-/// [`LogError::Io`]: the target is there already and not an empty directory, or the directory
-/// cannot be made.
+/// [`LogError::Usage`]: the directory is there, as of another writer or of one that was killed: nothing
+/// tells which, so it is the caller's to remove. [`LogError::Io`]: the target is there already and not
+/// an empty directory, or the directory cannot be made.
 pub fn begin_partition(target: &Path) -> LogResult<PathBuf> {
     refuse_existing(target)?;
     let directory = hidden_beside(target);
-    let io = |error| LogError::io(&directory, error);
-    if directory.exists() {
-        fs::remove_dir_all(&directory).map_err(io)?;
+    if let Some(parent) = directory.parent() {
+        fs::create_dir_all(parent).map_err(|e| LogError::io(parent, e))?;
     }
-    fs::create_dir_all(&directory).map_err(io)?;
-    Ok(directory)
+    match fs::create_dir(&directory) {
+        Ok(()) => Ok(directory),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(LogError::Usage(format!(
+            "{} is there: another writer is at work, or was killed; remove it if none is",
+            directory.display()
+        ))),
+        Err(error) => Err(LogError::io(&directory, error)),
+    }
 }
 
 /// Writes batches of one partition into segments with their `.index` and `.timeindex`; what spans
@@ -69,6 +76,7 @@ pub struct PartitionWriter {
     options: WriteOptions,
     segment: SegmentWriter,
     finished: Vec<SegmentSummary>,
+    modified: Option<SystemTime>,
     failed: bool,
 }
 
@@ -93,6 +101,7 @@ impl PartitionWriter {
             options,
             segment: SegmentWriter::create(directory, base_offset, &options)?,
             finished: Vec::new(),
+            modified: None,
             failed: false,
         })
     }
@@ -109,6 +118,13 @@ impl PartitionWriter {
         self.finished.len() + 1
     }
 
+    /// Batches from here on were written at this time: a segment's file gets that of its last batch, as
+    /// after a broker's cleaner. A broker goes by a segment's age where batches have no time (magic 0):
+    /// in retention, and for the largest timestamp in `LogSegment.largestTimestamp`.
+    pub fn set_modified(&mut self, modified: SystemTime) {
+        self.modified = Some(modified);
+    }
+
     /// Appends a batch as it stands, in the next segment if this one has no room for it. The CRC is
     /// checked; the first offset of a compressed magic 0 or 1 message is not, its last one is.
     ///
@@ -122,7 +138,7 @@ impl PartitionWriter {
             .map_err(|error| LogError::Format { path: self.segment.path().to_owned(), error })?;
         self.failed = true;
         self.roll_for(batch)?;
-        let appended = self.segment.append(batch);
+        let appended = self.segment.append(batch, self.modified);
         self.failed = matches!(appended, Err(LogError::Io { .. }));
         appended
     }

@@ -1,7 +1,9 @@
 //! Chunks of a log read, converted and written as segments: what `convert` and `recover` do in a task.
 
+use std::fs;
 use std::io;
 use std::path::Path;
+use std::time::SystemTime;
 
 use super::accounting::LISTED;
 use super::chunk_reader::{BatchCounts, ChunkReader};
@@ -83,6 +85,7 @@ pub fn rewrite_chunks(
         base_offset,
         options,
         writer: None,
+        modified: None,
         rewritten: Rewritten::default(),
     };
     chunks.iter().try_for_each(|chunk| rewriter.chunk(chunk))?;
@@ -143,6 +146,8 @@ struct Rewriter<'a> {
     options: &'a RewriteOptions,
     /// Created with the first batch.
     writer: Option<PartitionWriter>,
+    /// Of the segment at hand.
+    modified: Option<SystemTime>,
     rewritten: Rewritten,
 }
 
@@ -152,6 +157,8 @@ impl Rewriter<'_> {
         let mut reader =
             ChunkReader::open(chunk.clone(), true, self.options.max_decompressed_bytes).map_err(io)?;
         reader = reader.max_problems(LISTED);
+        // A segment that is gone is the reader's to report, and not every file system tells times.
+        self.modified = fs::metadata(&chunk.path).and_then(|file| file.modified()).ok();
         let mut out = Vec::new();
         while let Some((data, disposition)) = reader.next_batch().map_err(io)? {
             out.clear();
@@ -212,6 +219,9 @@ impl Rewriter<'_> {
                 none.insert(created)
             }
         };
+        if let Some(modified) = self.modified {
+            writer.set_modified(modified);
+        }
         let mut records = None;
         for batch in Batches::new(out).flatten() {
             writer.append(&batch)?;

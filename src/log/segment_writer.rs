@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::durable::write_file;
 use super::partition_writer::WriteOptions;
@@ -21,6 +22,8 @@ pub(super) struct SegmentWriter {
     fold: SegmentFold,
     /// Largest timestamp (ms) of the first batch: time counts from it.
     first_timestamp: Option<i64>,
+    /// What the file will say of its last modification; the clock's time, unless told.
+    modified: Option<SystemTime>,
 }
 
 impl SegmentWriter {
@@ -34,6 +37,7 @@ impl SegmentWriter {
             log: BufWriter::with_capacity(BUFFER, file),
             fold: SegmentFold::new(name, base_offset, options.index_interval_bytes),
             first_timestamp: None,
+            modified: None,
         })
     }
 
@@ -60,10 +64,11 @@ impl SegmentWriter {
             || relative > i32::MAX.into()
     }
 
-    /// Appends the batch; after an I/O error the segment is good for nothing.
-    pub(super) fn append(&mut self, batch: &Batch<'_>) -> LogResult<()> {
+    /// Appends the batch, which was written at this time; after an I/O error the segment is good for nothing.
+    pub(super) fn append(&mut self, batch: &Batch<'_>, modified: Option<SystemTime>) -> LogResult<()> {
         self.fold.add(batch).map_err(|error| LogError::Format { path: self.path.clone(), error })?;
         self.first_timestamp.get_or_insert(batch.max_timestamp());
+        self.modified = modified;
         self.log.write_all(batch.as_bytes()).map_err(|e| LogError::io(&self.path, e))
     }
 
@@ -71,6 +76,9 @@ impl SegmentWriter {
     pub(super) fn finish(self) -> LogResult<SegmentSummary> {
         let io = |error| LogError::io(&self.path, error);
         let file = self.log.into_inner().map_err(|e| io(e.into_error()))?;
+        if let Some(modified) = self.modified {
+            file.set_modified(modified).map_err(io)?;
+        }
         file.sync_all().map_err(io)?;
         let FoldedSegment { offset_index, time_index, summary } =
             self.fold.finish().map_err(|error| LogError::Format { path: self.path.clone(), error })?;

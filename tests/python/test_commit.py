@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from magicbyte.jobs.commit import Output
 from magicbyte.jobs.decode import Decoded, WriteOptions, decode_task
 from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.failure import RefusedError
+from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.ingest import IngestOptions, ingest
 from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import Task, plan_partitions, tasks_of
@@ -46,19 +48,56 @@ def test_only_named_files_are_published(source: Path, tmp_path: Path) -> None:
     assert names == {"records", "batches", "problems", "reconciliation.json", "_SUCCESS"}
 
 
-def test_a_dead_job_leaves_no_table(source: Path, tmp_path: Path) -> None:
+DEAD_JOB = """
+import os, sys
+from magicbyte.jobs.commit import Output
+
+output = Output(sys.argv[1], [])
+open(os.path.join(output.staging, "part.parquet"), "wb").close()
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_dead_job_leaves_no_table(source: Path, tmp_path: Path, *, overwrite: bool) -> None:
     out = tmp_path / "out"
-    output = Output(str(out), [str(source)])
-    decode(source, output)
-    output.add([])
+    subprocess.run([sys.executable, "-c", DEAD_JOB, out], check=True)
     assert visible(out) == []
     assert {path.name for path in out.iterdir()} == {"_temporary"}
-    # What it left is ours, so it can be written over; nothing else may be done with it by mistake.
-    with pytest.raises(RefusedError, match="not empty"):
-        Output(str(out), [str(source)])
-    ingest([str(source)], str(out), LocalEngine(1), IngestOptions(overwrite=True))
+    # What it left is ours, and nothing that could be lost.
+    ingest([str(source)], str(out), LocalEngine(1), IngestOptions(overwrite=overwrite))
     assert (out / "_SUCCESS").exists()
     assert not (out / "_temporary").exists()
+
+
+def test_a_living_job_has_its_output_for_itself(source: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with Output(str(out), [str(source)]) as output:
+        files = [file for one in decode(source, output) for file in one.files]
+        output.add(files)
+        for overwrite in (False, True):
+            with pytest.raises(RefusedError, match="another job is writing"):
+                Output(str(out), [str(source)], overwrite=overwrite)
+        output.add_empty_tables(["offset"], "v2_txn", 0)
+        output.commit(REPORT)
+    assert (out / "_SUCCESS").exists()
+    assert sorted(path.name for path in out.rglob("part-0*")) == sorted(file.name for file in files)
+
+
+@pytest.mark.parametrize("harm", ["gone", "changed"])
+def test_only_what_is_there_is_published(source: Path, tmp_path: Path, harm: str) -> None:
+    out = tmp_path / "out"
+    with Output(str(out), [str(source)]) as output:
+        output.add([file for one in decode(source, output) for file in one.files])
+        output.add_empty_tables(["offset"], "v2_txn", 0)
+        file = next(out.rglob("records/**/*.parquet"))
+        if harm == "gone":
+            file.unlink()
+        else:
+            file.write_bytes(b"short")
+        with pytest.raises(JobError, match="nothing is published"):
+            output.commit(REPORT)
+    assert not out.exists()
 
 
 def test_a_failed_job_cleans_up(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,8 +163,13 @@ def test_refusals(source: Path, tmp_path: Path) -> None:
     refused(tmp_path / "link", "inside each other")
     ours = tmp_path / "ours"
     ingest([str(source)], str(ours), LocalEngine(1), IngestOptions())
-    (ours / "notes.txt").write_text("mine")
-    refused(ours, "notes.txt")
+    for place in (ours / "notes.txt", ours / "records" / "notes.txt", ours / "problems" / "x" / "notes.txt"):
+        place.parent.mkdir(exist_ok=True)
+        place.write_text("mine")
+        refused(ours, "notes.txt")
+        place.unlink()
+    (ours / "reconciliation.json").write_text("{}")
+    refused(ours, "is not ours")
     file = tmp_path / "file"
     file.write_text("")
     refused(file, "not a directory")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from conftest import KAFKA
 from digest import digest, summary
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.ingest import IngestOptions, ingest
+from writers import ROUNDS, WRITERS, content_of, is_published, make_source, outcome, start
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,10 +65,6 @@ def are_exact(rows: Iterable[Mapping[str, Any]]) -> bool:
     ordered = sorted(rows, key=lambda row: (row["topic"], row["offset"]))
     by_topic = {topic: [row for row in ordered if row["topic"] == topic] for topic in TOPICS}
     return all(digest(rows) == summary(KAFKA / topic)["sha256"] for topic, rows in by_topic.items())
-
-
-def is_published(out: Path) -> bool:
-    return (out / "_SUCCESS").exists()
 
 
 @pytest.mark.parametrize("replaces", [False, True])
@@ -125,6 +123,39 @@ def test_killed_at_random(source: Path, tmp_path: Path) -> None:
     subprocess.run(command, check=True, capture_output=True)
     assert is_published(out)
     assert is_exact(out)
+
+
+@pytest.mark.parametrize("is_there", [False, True], ids=["new", "there"])
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_writer_killed_at_random(name: str, tmp_path: Path, *, is_there: bool) -> None:
+    source = make_source(tmp_path / "in", ("v2_none", "v1_gzip", "v0_gzip"), ("a", "b", ".c"))
+    expected = outcome(name, source, tmp_path)
+    (area := tmp_path / "area").mkdir()
+    out, errors = area / "out", tmp_path / "errors"
+    started = time.monotonic()
+    outcome(name, source, tmp_path)
+    whole = time.monotonic() - started
+    dice = random.Random(18)
+    for number in range(10 * ROUNDS):
+        if is_there:
+            out.mkdir(exist_ok=True)
+        process = start(name, source, out, errors)
+        time.sleep(dice.uniform(0, whole))
+        process.kill()
+        process.join()
+        if is_published(out):
+            assert content_of(out, with_workspace=True) == expected, number
+        elif not is_there and not name.startswith("ingest"):
+            assert not out.exists(), number
+        if dice.random() < 0.5:
+            continue  # it is killed again before it could clear up
+        again = start(name, source, out, errors)
+        again.join()
+        refused = again.exitcode == 2 and "not empty" in errors.read_text()
+        assert again.exitcode == 1 or refused, (number, errors.read_text())
+        assert content_of(out) == expected, number
+        assert {path.name for path in area.iterdir()} == {"out"}, number
+        shutil.rmtree(out)
 
 
 STREAM = """

@@ -16,6 +16,7 @@ import pyarrow.dataset as ds
 import pytest
 from magicbyte.jobs.decode import Decoded, WriteOptions, decode_task
 from magicbyte.jobs.engines import LocalEngine, SparkEngine
+from magicbyte.jobs.failure import JobError
 from magicbyte.jobs.ingest import IngestOptions, ingest
 from magicbyte.jobs.plan import Task
 
@@ -83,6 +84,15 @@ def test_spark_order_and_names(spark: SparkSession) -> None:
     for key in ("spark.job.description", "spark.jobGroup.id", "callSite.short"):
         assert spark.sparkContext.getLocalProperty(key) is None
     assert engine.map(work, [], name="nothing", sizes=[]) == []
+
+
+@pytest.mark.spark
+def test_a_full_disk_is_one_line_of_spark_too(spark: SparkSession) -> None:
+    def work(number: int) -> int:
+        raise OSError(28, "No space left on device", "part.parquet")
+
+    with pytest.raises(JobError, match=r"^\[Errno 28\] No space left on device: 'part.parquet'$"):
+        SparkEngine(spark).map(work, [1, 2], name="full", sizes=[1, 1])
 
 
 @pytest.mark.spark

@@ -244,3 +244,32 @@ def test_on_spark(cli: Cli, spark: SparkSession) -> None:
                 assert row[first + "".join(map(str.capitalize, others))] == value
     counts = Counter(one["outcome"] for one in local["transactions"])
     assert frame.where("outcome = 'aborted'").select("markerOffset").count() == counts["aborted"]
+
+
+def test_a_page_replaces_only_a_page(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def explain(file: Path, code: int = 0) -> None:
+        cli("explain", "--engine", "local", KAFKA / "v2_none", "--html", file, code=code)
+
+    foreign = tmp_path / f"{0:020}.log"
+    shutil.copyfile(KAFKA / "v2_none" / foreign.name, foreign)
+    explain(foreign, code=2)
+    assert "no page of magicbyte explain" in cli.error
+    assert foreign.read_bytes() == (KAFKA / "v2_none" / foreign.name).read_bytes()
+    page, link = tmp_path / "page.html", tmp_path / "link.html"
+    page.touch()
+    link.symlink_to(page)
+    explain(link)
+    explain(page)
+    first = page.read_bytes()
+    assert link.is_symlink()
+    (tmp_path / "umask").touch()
+    assert page.stat().st_mode == (tmp_path / "umask").stat().st_mode
+
+    # The old page stays when the new one cannot be written.
+    def full(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    explain(page, code=3)
+    assert page.read_bytes() == first
+    assert {path.name for path in tmp_path.iterdir()} == {foreign.name, "page.html", "link.html", "umask"}

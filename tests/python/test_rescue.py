@@ -71,8 +71,30 @@ def test_the_command_writes_what_it_saves(
     assert base64.b64decode(row["value"]) == by_offset[row["offset"]].value_bytes or row["start"] > 0
     repaired = magicbyte.PartitionLog(out / "orders-0/repaired" / LOG, skip_damage=True)
     assert batches[1].base_offset in {record.offset for record in repaired.records()}
+    assert json.loads((out / "rescue.json").read_text()) == report
     assert app.run(["rescue", str(source), "--out", str(out)]) == 2
     assert "is not empty" in capsys.readouterr().err
+
+
+def test_what_it_cannot_save_whole_it_does_not_save(
+    damaged: tuple[Path, list[magicbyte.RecordBatch]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source, _ = damaged
+    before = sorted(tmp_path.rglob("*"))
+    for out in (source, source / "saved", tmp_path):
+        assert app.run(["rescue", str(source), "--out", str(out)]) == 2
+        assert "inside each other" in capsys.readouterr().err
+
+    def full(*_arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("magicbyte.jobs.rescue._repair", full)
+    assert app.run(["rescue", str(source), "--out", str(tmp_path / "saved")]) == 3
+    assert "No space" in capsys.readouterr().err
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_nothing_is_damaged(capsys: pytest.CaptureFixture[str]) -> None:

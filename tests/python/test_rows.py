@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import magicbyte
 import pyarrow as pa
 import pytest
 from conftest import KAFKA
-from magicbyte.jobs.failure import RefusedError
+from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.jobs.partitions import find_partitions
 from magicbyte.jobs.rows import Part, RowsOptions, commit_rows, staging_in, write_rows
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -167,4 +169,40 @@ def test_rows_that_cannot_be_ordered_are_refused(tmp_path: Path) -> None:
         write_rows([batch_of(value=[b"x"])], staging, RowsOptions())
     with pytest.raises(ValueError, match="no topic and partition"):
         write_rows([batch_of(value=[b"x"])], staging, RowsOptions(topic="../up"))
+    assert not (tmp_path / "t-0").exists()
+
+
+@pytest.mark.parametrize("topic", [".orders", "_SUCCESS", ".x.magicbyte-unfinished", "t" * 249])
+def test_every_legal_topic_is_published(topic: str, tmp_path: Path) -> None:
+    staging = staging_in(str(tmp_path))
+    commit_rows(
+        str(tmp_path), staging, write_rows([batch_of(value=[b"x"])], staging, RowsOptions(topic=topic))
+    )
+    assert len(list(magicbyte.PartitionLog(tmp_path / f"{topic}-0").records())) == 1
+    assert len(os.listdir(tmp_path)) == 2
+
+
+def test_a_job_that_fails_publishes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = batch_of(topic=["a", "b", "c"], value=[b"1", b"2", b"3"])
+    staging = staging_in(str(tmp_path))
+    parts = write_rows([rows], staging, RowsOptions())
+    rename = os.rename
+
+    def another_is_faster(source: str, target: str) -> None:
+        rename(source, target)
+        if target == str(tmp_path / "a-0"):
+            (tmp_path / "b-0").mkdir()
+
+    monkeypatch.setattr("os.rename", another_is_faster)
+    with pytest.raises(RefusedError, match="b-0 came into being"):
+        commit_rows(str(tmp_path), staging, parts)
+    assert sorted(os.listdir(tmp_path)) == sorted([os.path.basename(staging), "b-0"])
+    assert find_partitions([str(tmp_path)]) == []
+
+
+def test_rows_that_are_not_found_again_are_not_published(tmp_path: Path) -> None:
+    staging = staging_in(str(tmp_path))
+    parts = write_rows([batch_of(value=[b"x", b"y"])], staging, RowsOptions(topic="t"))
+    with pytest.raises(JobError, match="nothing is published"):
+        commit_rows(str(tmp_path), staging, [replace(parts[0], rows=3)])
     assert not (tmp_path / "t-0").exists()

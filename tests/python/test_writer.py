@@ -37,6 +37,8 @@ def files(directory: Path) -> dict[str, bytes]:
 
 
 def write(source: Path, target: Path) -> None:
+    # No writer is at work: what one that failed left is removed by who knows that.
+    shutil.rmtree(target.with_name(f".{target.name}.magicbyte-unfinished"), ignore_errors=True)
     subprocess.run([sys.executable, "-c", WRITE, str(source), str(target), "0"], check=True)
 
 
@@ -79,6 +81,10 @@ def test_errors_say_what_and_where(kafka: Path, tmp_path: Path) -> None:
         _core.PartitionWriter(tmp_path / "a", 0)
     with pytest.raises(FileExistsError):
         _core.begin_partition(tmp_path / "a")
+    (_core.begin_partition(tmp_path / "twice") / "theirs").touch()
+    with pytest.raises(ValueError, match="another writer is at work, or was killed"):
+        _core.begin_partition(tmp_path / "twice")
+    assert (tmp_path / ".twice.magicbyte-unfinished" / "theirs").exists()
     with pytest.raises(ValueError, match="negative"):
         _core.PartitionWriter(tmp_path / "b", -1)
     with pytest.raises(ValueError, match="2\\^31"):
@@ -118,6 +124,7 @@ def test_a_writer_killed_anywhere_is_begun_again(kafka: Path, tmp_path: Path) ->
         if target.exists():
             assert files(target) == expected
             shutil.rmtree(target)
+        shutil.rmtree(tmp_path / ".killed-0.magicbyte-unfinished", ignore_errors=True)
     assert False in outcomes, "no writer was killed at work"
     write(source, target)
     assert files(target) == expected

@@ -20,7 +20,8 @@ __all__ = ["explain"]
     "--html",
     "page",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    help="Write the story as one HTML page with pictures to this file, too.",
+    help="Write the story as one HTML page with pictures to this file, too. It may replace an earlier page,"
+    " no other file.",
 )
 @click.option(
     "--now",
@@ -73,12 +74,14 @@ def explain(
     magicbyte explain --json /backup/kafka-logs | jq '.partitions[].transactions[] | select(.hanging)'
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import report
-    from magicbyte.cli.story_page import story_page
+    from magicbyte.cli.story_page import check_replaceable, write_page
     from magicbyte.cli.story_text import print_story
     from magicbyte.jobs.explain import explain as tell
     from magicbyte.jobs.explain import trouble_of
     from magicbyte.jobs.progress import terminal_progress
 
+    if page is not None:
+        check_replaceable(page)
     with engines.chosen(
         "magicbyte explain", where["engine"], where["master"], where["conf"], threads
     ) as engine:
@@ -91,7 +94,7 @@ def explain(
             progress=terminal_progress(),
         )
     if page is not None:
-        page.write_text(story_page(stories), encoding="utf-8")
+        write_page(page, stories)
     if as_json:
         report.print_json({"partitions": stories})
     else:

@@ -30,6 +30,7 @@ def rescue(sources: tuple[str, ...], out: str | None, max_decompressed_bytes: in
       saved/orders-0/raw/00000000000000000000.log.4096-8192.bin     the bytes as they are
       saved/orders-0/suspects.jsonl                                 key and value in base64
       saved/orders-0/repaired/00000000000000000000.log              a copy of the segment, repaired
+      saved/rescue.json                                             the report: all of it is there
 
     Exit codes: 0 nothing is damaged, 1 something is.
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import uuid
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from magicbyte.cli.report import time_text
 from magicbyte.cli.story_pictures import pictures
 from magicbyte.cli.story_text import by_interest, facts_of, plain, transactions_of
 from magicbyte.jobs.explain import Story
+from magicbyte.jobs.failure import RefusedError
+from magicbyte.jobs.workspace import UNFINISHED, sync, write_text
 
-__all__ = ["story_page"]
+__all__ = ["check_replaceable", "story_page", "write_page"]
+
+_HEAD = (
+    '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+    '<meta name="generator" content="magicbyte explain">\n'
+)
+"""How a page begins, and no file of anybody else."""
 
 _SHOWN = 50
 
@@ -64,7 +75,7 @@ def story_page(stories: Sequence[Story]) -> str:
     nav = "".join(f'<a href="#p{at}">{_text(name)}</a>' for at, name in enumerate(names))
     return "".join(
         (
-            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
+            _HEAD,
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
             f"<title>{_text(title)} - magicbyte explain</title>\n<style>{_STYLE}</style>\n</head>\n",
             "<body>\n<main>\n",
@@ -74,6 +85,40 @@ def story_page(stories: Sequence[Story]) -> str:
             "<code>magicbyte explain --json</code> has more of it.</footer>\n</main>\n</body>\n</html>\n",
         )
     )
+
+
+def check_replaceable(path: Path) -> None:
+    """Raises `RefusedError` if there is a file that is no page of ours."""
+    if path.is_file():
+        with path.open("rb") as file:
+            # An empty one has nothing to lose.
+            if file.read(len(_HEAD)) not in (_HEAD.encode(), b""):
+                raise RefusedError(f"{path} is there and no page of magicbyte explain: choose another name")
+
+
+def write_page(path: Path, stories: Sequence[Story]) -> None:
+    """Writes the page; a file has the whole of it or is as it was.
+
+    Raises:
+        RefusedError: there is a file that is no page of ours.
+
+    """
+    text = story_page(stories)
+    if path.exists() and not path.is_file():
+        # A pipe or a terminal: there is nothing to replace.
+        path.write_text(text, encoding="utf-8")
+        return
+    target = os.path.realpath(path)
+    directory = os.path.dirname(target)
+    beside = os.path.join(directory, f".{uuid.uuid4().hex[:12]}{UNFINISHED}")
+    try:
+        write_text(beside, text)
+        check_replaceable(path)
+        os.replace(beside, target)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise
+    sync(directory)
 
 
 def _text(text: str) -> str:

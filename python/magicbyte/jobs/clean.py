@@ -223,7 +223,7 @@ def clean(
     listings = list_partitions(sources, distinct=True)
     if fail_fast:
         refuse_unread(listings)
-    with Output(out, sources) as output:
+    with Output(out, [*sources, *(listing["path"] for listing in listings)]) as output:
         plans = plan_partitions(listings, engine, chunk_bytes=_WHOLE_SEGMENTS, progress=progress)
         compactions = [passes.plan(planned) for planned in plans]
         places = [str(_core.begin_partition(output.target(listing))) for listing in listings]

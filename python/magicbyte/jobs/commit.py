@@ -1,5 +1,6 @@
 """The commit protocol of an output directory.
 
+    OUT/_temporary/                     the workspace: one job at a time, see `jobs/workspace.py`
     OUT/_temporary/<job>/attempts/...   files of all attempts, lost ones included
     OUT/_temporary/<job>/whole/...      the files of successful attempts, moved here by the driver
     OUT/_temporary/<job>/replaced/...   the tables of an output that is overwritten
@@ -8,31 +9,32 @@
 
 All lies on one file system, so every step is a rename. Names that begin with `_` are not seen by
 Spark, pyarrow or Hive: before the last step there is no table, and without `_SUCCESS` no whole one.
+What a job did that was killed between these steps, the next one takes back.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
 from magicbyte.jobs.columns import TABLES
-from magicbyte.jobs.failure import RefusedError
+from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.parquet import DataFile, ParquetFile, directory_of, file_schema
 from magicbyte.jobs.partitions import refuse_other_encodings
 from magicbyte.jobs.reading import table_schema
+from magicbyte.jobs.workspace import OF_VOLUMES, Workspace, beside, check_apart, clear, sync_tree, write_text
 
-__all__ = ["Output", "check_apart"]
+__all__ = ["Output"]
 
 _RECONCILIATION = "reconciliation.json"
 _SUCCESS = "_SUCCESS"
 _TEMPORARY = "_temporary"
-_JOB_PREFIX = "magicbyte-"
-_OURS = {*TABLES, _RECONCILIATION, _SUCCESS, _TEMPORARY}
+_EMPTY = "part-empty.parquet"
+_PUBLISHED = (*TABLES, _RECONCILIATION, _SUCCESS)
 
 
 class Output:
@@ -41,45 +43,61 @@ class Output:
     def __init__(self, path: str, sources: Sequence[str], *, overwrite: bool = False) -> None:
         """Claims `path`, or raises `RefusedError` if something is there that would be lost."""
         self.path = os.path.abspath(path)
+        refuse_other_encodings(self.path)
         check_apart(self.path, sources)
-        self._overwrite = _check_free(self.path, overwrite)
+        check_apart(beside(self.path), sources)
+        # A job that writes partitions may be about to give its output this name.
+        clear(beside(self.path), self.path)
+        temporary = os.path.join(self.path, _TEMPORARY)
+        if not os.path.isdir(temporary):
+            _check_free(self.path, overwrite)
         self._created = not os.path.exists(self.path)
-        self._job = os.path.join(self.path, _TEMPORARY, _JOB_PREFIX + uuid.uuid4().hex[:12])
-        self.staging = os.path.join(self._job, "attempts")
-        self._whole = os.path.join(self._job, "whole")
-        os.makedirs(self.staging)
+        self._files: list[DataFile] = []
+        self._workspace = Workspace(temporary, self.path)
+        try:
+            # Once more: what a killed job had published is taken back.
+            self._replaced = _check_free(self.path, overwrite)
+            self.staging = os.path.join(self._workspace.directory, "attempts")
+            os.mkdir(self.staging)
+        except BaseException:
+            self._close()
+            raise
 
     def add(self, files: Iterable[DataFile]) -> None:
         """Takes the files of successful attempts, and no others, into the output."""
         for file in files:
-            directory = os.path.join(self._whole, directory_of(file.table, file.topic, file.partition))
+            directory = os.path.dirname(self._place(file))
             os.makedirs(directory, exist_ok=True)
-            os.rename(file.path, os.path.join(directory, file.name))
+            os.rename(file.path, self._place(file))
+            self._files.append(file)
+
+    def _place(self, file: DataFile) -> str:
+        directory = directory_of(file.table, file.topic, file.partition)
+        return os.path.join(self._workspace.whole, directory, file.name)
 
     def add_empty_tables(self, columns: Sequence[str], topic: str, partition: int) -> None:
         """Gives each table without rows one empty file, so that its schema can be read."""
         for table in TABLES:
-            if not os.path.exists(os.path.join(self._whole, table)):
+            if not os.path.exists(os.path.join(self._workspace.whole, table)):
                 schema = file_schema(table_schema(table, columns if table == "records" else None))
-                directory = os.path.join(self._whole, directory_of(table, topic, partition))
-                ParquetFile(os.path.join(directory, "part-empty.parquet"), schema, "none").close()
+                directory = os.path.join(self._workspace.whole, directory_of(table, topic, partition))
+                ParquetFile(os.path.join(directory, _EMPTY), schema, "none").close()
 
     def commit(self, reconciliation: Mapping[str, Any]) -> None:
-        """Publishes the tables and the reconciliation, `_SUCCESS` last."""
-        with open(os.path.join(self._whole, _RECONCILIATION), "w", encoding="utf-8") as file:
-            json.dump(reconciliation, file, indent=1)
-        if self._overwrite:
-            replaced = os.path.join(self._job, "replaced")
-            os.makedirs(replaced)
-            # The mark goes first: from here to its return nobody may take this for a whole output.
-            for name in (_SUCCESS, _RECONCILIATION, *TABLES):
-                if os.path.exists(os.path.join(self.path, name)):
-                    os.rename(os.path.join(self.path, name), os.path.join(replaced, name))
-        for name in (*TABLES, _RECONCILIATION):
-            os.rename(os.path.join(self._whole, name), os.path.join(self.path, name))
-        with open(os.path.join(self.path, _SUCCESS), "wb"):
-            pass
-        shutil.rmtree(os.path.join(self.path, _TEMPORARY))
+        """Publishes the tables and the reconciliation, `_SUCCESS` last.
+
+        Raises:
+            JobError: a file that was added is not there with its size.
+
+        """
+        for file in self._files:
+            _check_size(self._place(file), file.size)
+        whole = self._workspace.whole
+        write_text(os.path.join(whole, _RECONCILIATION), json.dumps(reconciliation, indent=1))
+        write_text(os.path.join(whole, _SUCCESS), "")
+        sync_tree(whole)
+        # The old mark goes first: until the new one is there nobody may take this for a whole output.
+        self._workspace.publish(_PUBLISHED, self._replaced)
 
     def __enter__(self) -> Output:
         return self
@@ -87,51 +105,55 @@ class Output:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        replaced = os.path.join(self._job, "replaced")
-        if error is None or os.path.exists(replaced):
-            # Failed in the middle of a swap: both outputs stay on disk, neither looks whole.
-            return
-        shutil.rmtree(self._job, ignore_errors=True)
-        for directory in (os.path.join(self.path, _TEMPORARY), self.path if self._created else None):
-            if directory is not None and not os.listdir(directory):
-                os.rmdir(directory)
+        self._close()
+
+    def _close(self) -> None:
+        self._workspace.close()
+        if self._created:
+            with suppress(OSError):  # it is no longer empty
+                os.rmdir(self.path)
 
 
-def check_apart(path: str, sources: Sequence[str]) -> None:
-    """Raises `RefusedError` if the output and a source lie inside each other."""
-    refuse_other_encodings(path)
-    out = os.path.realpath(path)
-    for source in map(os.path.realpath, sources):
-        if os.path.commonpath([out, source]) in (out, source):
-            raise RefusedError(f"{path} and the source {source} lie inside each other: choose another output")
+def _check_size(path: str, size: int) -> None:
+    found = os.path.getsize(path) if os.path.exists(path) else None
+    if found != size:
+        there = "is gone" if found is None else f"has {found:,} bytes now"
+        raise JobError(f"{path} was written with {size:,} bytes and {there}: nothing is published")
 
 
-def _check_free(path: str, overwrite: bool) -> bool:
-    """Returns whether there is an output to replace."""
+def _check_free(path: str, overwrite: bool) -> list[str]:
+    """Returns the names that the output replaces, the mark of a whole one first."""
     if not os.path.lexists(path):
-        return False
+        return []
     if not os.path.isdir(path):
         raise RefusedError(f"{path} exists and is not a directory")
-    names = set(os.listdir(path))
+    names = set(os.listdir(path)) - {_TEMPORARY} - OF_VOLUMES
     if not names:
-        return False
+        return []
     if not overwrite:
         raise RefusedError(f"{path} exists and is not empty: choose another directory, or add --overwrite")
-    if names - _OURS or not _is_output(path):
-        foreign = ", ".join(sorted(names - _OURS)[:3]) or "no reconciliation.json"
+    foreign = next(iter(sorted(names - set(_PUBLISHED))), None) or _foreign_file(path)
+    if foreign is not None:
         raise RefusedError(
             f"{path} is no output of magicbyte ({foreign}) and not overwritten: choose another directory"
         )
-    return True
+    return [name for name in reversed(_PUBLISHED) if name in names]
 
 
-def _is_output(path: str) -> bool:
-    """Whether a directory is an output of ours, whole or left behind by a job that died."""
-    temporary = os.path.join(path, _TEMPORARY)
-    if os.path.isdir(temporary) and all(name.startswith(_JOB_PREFIX) for name in os.listdir(temporary)):
-        return True
+def _foreign_file(path: str) -> str | None:
+    """A file that an output has and its manifest has not, or why there is no manifest."""
     try:
         with open(os.path.join(path, _RECONCILIATION), encoding="utf-8") as file:
-            return "magicbyte" in json.load(file)
-    except (OSError, ValueError):
-        return False
+            report = json.load(file)
+        ours = {one["path"] for one in report["files"]}
+    except FileNotFoundError:
+        return f"no {_RECONCILIATION}"
+    except (OSError, ValueError, TypeError, KeyError):
+        return f"{_RECONCILIATION} is not ours"
+    for table in TABLES:
+        for directory, _, files in os.walk(os.path.join(path, table)):
+            for name in files:
+                file_path = os.path.relpath(os.path.join(directory, name), path)
+                if name != _EMPTY and file_path not in ours:
+                    return file_path
+    return None

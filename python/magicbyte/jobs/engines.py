@@ -6,6 +6,7 @@ task twice (a retry, a speculative attempt): it hands back the result of one att
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import uuid
@@ -29,6 +30,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _POLL_SECONDS = 0.2
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 _STAGE_NAME = "callSite.short"
 
 
@@ -146,7 +148,10 @@ class _Failed:
 
 @dataclass(frozen=True)
 class _Answering(Generic[T, R]):
-    """Hands what the input is to blame for back as it is: Spark would try again, then make a text of it."""
+    """Hands back as it is what the input or a full disk is to blame for.
+
+    Spark would try again, then make a long text of it.
+    """
 
     function: Callable[[T], R]
 
@@ -155,6 +160,10 @@ class _Answering(Generic[T, R]):
             return self.function(item)
         except (Error, JobError) as error:
             return _Failed(error)
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            return _Failed(JobError(str(error)))
 
 
 @contextmanager

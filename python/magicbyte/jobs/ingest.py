@@ -97,7 +97,8 @@ def ingest(
     """
     check_column_limit("max_decompressed_bytes", options.max_decompressed_bytes)
     listings = list_partitions(sources, distinct=True)
-    with Output(out, sources, overwrite=options.overwrite) as output:
+    paths = [*sources, *(listing["path"] for listing in listings)]
+    with Output(out, paths, overwrite=options.overwrite) as output:
         plans = plan_partitions(listings, engine, isolation_level=options.isolation_level, progress=progress)
         read = ReadOptions(options.columns, True, options.max_decompressed_bytes)
         write = WriteOptions(read, output.staging, options.codec)

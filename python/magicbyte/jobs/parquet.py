@@ -13,6 +13,7 @@ __all__ = ["CODECS", "DataFile", "ParquetFile", "directory_of", "file_schema"]
 
 CODECS = ("snappy", "zstd", "lz4", "gzip", "none")
 
+_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 _ROW_GROUP_BYTES = 64 << 20
 _ROW_GROUP_ROWS = 1 << 20
 _MOST_WAITING = 256
@@ -66,8 +67,9 @@ class DataFile:
 
 def directory_of(table: str, topic: str, partition: int) -> str:
     """The directory of a partition's files, relative to the output, escaped as Spark does."""
-    # Kafka's topic names need no escaping, but a directory may have any name.
-    return os.path.join(table, f"topic={quote(topic, safe='')}", f"partition={partition}")
+    # Kafka's topic names need no escaping, but a directory may have any name; one legal name means null.
+    escaped = quote(topic, safe="") if topic != _HIVE_NULL else topic.replace("_", "%5F")
+    return os.path.join(table, f"topic={escaped}", f"partition={partition}")
 
 
 def file_schema(schema: pa.Schema) -> pa.Schema:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import cast
 
 from magicbyte import _core
 from magicbyte.errors import CorruptRecordError
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.model import PartitionListing, Problem
+from magicbyte.jobs.workspace import is_unfinished
 
 __all__ = [
     "find_partitions",
@@ -23,6 +26,7 @@ __all__ = [
     "unread_names",
 ]
 
+_LOGGER = logging.getLogger("magicbyte.jobs")
 _SEGMENT_FILE = re.compile(r"\d{20}\.log")
 _NOT_UTF8 = "the path is not UTF-8: rename it, or reach it through a link"
 
@@ -36,7 +40,8 @@ def find_partitions(sources: Sequence[str]) -> list[str]:
     """Returns the partition directories at and below `sources`: absolute, sorted, each once.
 
     Symbolic links are followed, but no directory is entered twice. What may be such a directory and cannot
-    be looked into is among them.
+    be looked into is among them. Below a source, what a job has not finished (or left behind when it was
+    killed) is not read; the log `magicbyte.jobs` names it.
     """
     return sorted(_find(sources))
 
@@ -82,7 +87,9 @@ def _walk(top: str, visited: set[str]) -> Iterator[tuple[str, str | None]]:
             yield directory, None if _shown(directory) == directory else _NOT_UTF8
         for entry in entries:
             is_directory, why = _examine(entry)
-            if is_directory:
+            if is_directory and is_unfinished(entry.name):
+                _tell_unfinished(entry.path)
+            elif is_directory:
                 waiting.append(entry.path)
             elif why is not None and not is_partition:  # the listing of a partition names these
                 yield entry.path, why
@@ -105,6 +112,11 @@ def _examine(entry: os.DirEntry[str]) -> tuple[bool, str | None]:
 def _shown(path: str) -> str:
     """A path as text; bytes that are not UTF-8 are escaped."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+@cache
+def _tell_unfinished(path: str) -> None:
+    _LOGGER.warning("%s is not read: a job has not finished it", _shown(path))
 
 
 def list_partitions(

@@ -10,12 +10,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypedDict
 
 from magicbyte import _core
-from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.model import Problem
+from magicbyte.jobs.model import PartitionListing, Problem
+from magicbyte.jobs.output import Output
 from magicbyte.jobs.partitions import list_partitions, unread_names
+from magicbyte.jobs.workspace import sync_tree
 from magicbyte.rescue import Rescued, Suspect, rescue
 
 __all__ = ["RescueReport", "rescue_partitions"]
+
+_REPORT = "rescue.json"
 
 
 class RescuedRange(TypedDict):
@@ -55,22 +58,34 @@ def rescue_partitions(
 
     Into `out`, a directory a partition: `raw/SEGMENT.START-END.bin` holds each range's bytes,
     `suspects.jsonl` the records before the damage (base64), `repaired/SEGMENT.log` a copy of each
-    segment that repairs make better, with the repaired batches in place. The sources are only read.
+    segment that repairs make better, with the repaired batches in place; `rescue.json` is the report,
+    and says that all is there. The sources are only read.
 
     Raises:
-        RefusedError: nothing to read, a partition found twice, or `out` is not empty.
+        RefusedError: nothing to read, a partition found twice, `out` is not empty, it and a source lie
+            inside each other, or another job is writing it.
 
     """
-    if out is not None and os.path.exists(out) and os.listdir(out):
-        raise RefusedError(f"{out} is not empty")
+    listings = list_partitions(sources, distinct=True)
+    if out is None:
+        return _rescue(listings, None, max_decompressed_bytes)
+    with Output(out, [*sources, *(listing["path"] for listing in listings)]) as output:
+        report = _rescue(listings, output, max_decompressed_bytes)
+        output.commit(report, name=_REPORT)
+    return report
+
+
+def _rescue(
+    listings: Sequence[PartitionListing], output: Output | None, max_decompressed_bytes: int
+) -> RescueReport:
     report = RescueReport(ranges=[], ranges_left_out=0, repairable=0, suspects=0, problems=[])
-    for listing in list_partitions(sources, distinct=True):
+    for listing in listings:
         report["problems"] += unread_names(listing)
         if not listing["segments"]:
             continue
         found = rescue(listing["path"], max_decompressed_bytes=max_decompressed_bytes)
-        if out is not None:
-            found = _saved(found, os.path.join(out, f"{listing['topic']}-{listing['partition']}"))
+        if output is not None:
+            found = _saved(found, output.target(listing))
         for one in found:
             report["repairable"] += one.repair is not None
             report["suspects"] += len(one.suspects)
@@ -102,6 +117,8 @@ def _saved(found: Iterator[Rescued], out: str) -> Iterator[Rescued]:
         if one.repair is not None:
             _repair(one.segment, os.path.join(out, "repaired", segment), one.start, one.repair.batch)
         yield one
+    # Repairs came in any order: what lasts is said once, when all are there.
+    sync_tree(out)
 
 
 def _write(path: str, data: bytes) -> None:

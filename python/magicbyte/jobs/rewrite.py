@@ -2,8 +2,8 @@
 
 list -> survey (tasks) -> fold (driver) -> read, convert, write segments (tasks) -> sidecars (driver)
 
-All is written in a hidden directory beside the output, which gets its name last: a job that is
-killed leaves nothing that looks whole, and the next one begins anew. The sources are only read.
+All is written in a private directory and published last (`jobs/output.py`): a job that is killed leaves
+nothing that looks whole, and the next one clears that away. The sources are only read.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def rewrite(
 
     """
     listings = list_partitions(sources, distinct=True)
-    with Output(out, sources) as directory:
+    with Output(out, [*sources, *(listing["path"] for listing in listings)]) as directory:
         plans = plan_partitions(listings, engine, chunk_bytes=options.segment_bytes, progress=progress)
         kept = [_cut(planned, cuts or {}) for planned in plans]
         staging = [_core.begin_partition(directory.target(listing)) for listing in listings]

@@ -19,13 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from magicbyte import _core
-from magicbyte.jobs.failure import RefusedError
+from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.jobs.workspace import UNFINISHED, sync, write_text
 
 __all__ = ["COLUMNS", "Part", "RowsOptions", "commit_rows", "staging_in", "write_rows"]
 
 COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
 """`value` is needed; the others are those of Spark's Kafka sink, and offset and timestamp."""
-_HIDDEN = ".magicbyte-unfinished-"
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,12 @@ class Part:
 
 
 def staging_in(path: str) -> str:
-    """Makes the hidden directory in which a job's tasks write."""
-    staging = os.path.join(os.path.abspath(path), f"{_HIDDEN}{uuid.uuid4().hex[:12]}")
+    """Makes the hidden directory in which a job's tasks write: its own, more may write into `path`.
+
+    If the job is killed it stays. Readers pass it over; nothing tells it from one that is written, as no
+    process lives from a job's begin to its end, so it is for the operator to remove.
+    """
+    staging = os.path.join(os.path.abspath(path), f".{uuid.uuid4().hex[:12]}{UNFINISHED}")
     os.makedirs(staging)
     return staging
 
@@ -133,14 +137,15 @@ def _is_topic(name: str) -> bool:
 
 
 def commit_rows(path: str, staging: str, parts: Sequence[Part]) -> None:
-    """Makes partitions of what the tasks wrote, below `path`; each is there whole or not at all.
+    """Makes partitions of what the tasks wrote, below `path`: all of them, or after a failure none.
 
     `reconciliation-JOB.json` beside them says how many rows came in, and how many records and bytes
-    a reader finds in the files.
+    a reader finds in the files. It comes last: where it is missing, the job was killed among its renames.
 
     Raises:
         RefusedError: a partition is there already; rows of one partition came from several tasks
             without saying their offsets, or with offsets that overlap.
+        JobError: a reader finds not what came in.
 
     """
     by_place: dict[tuple[str, int], list[Part]] = defaultdict(list)
@@ -150,8 +155,10 @@ def commit_rows(path: str, staging: str, parts: Sequence[Part]) -> None:
         _check(path, f"{topic}-{partition}", of_partition)
     done = os.path.join(staging, "done")
     os.makedirs(done)
-    for (topic, partition), of_partition in sorted(by_place.items()):
-        target = os.path.join(done, f"{topic}-{partition}")
+    places = []
+    for number, (place, of_partition) in enumerate(sorted(by_place.items())):
+        # A number: with what is put around it while it is written, a topic's name can be too long.
+        target = os.path.join(done, str(number))
         directory = _core.begin_partition(target)
         summaries = [
             json.dumps(_moved(json.loads(summary), str(directory)))
@@ -159,36 +166,62 @@ def commit_rows(path: str, staging: str, parts: Sequence[Part]) -> None:
             for summary in part.segments
         ]
         _core.finish_partition(target, summaries)
-    report = os.path.join(done, "reconciliation.json")
-    with open(report, "w", encoding="utf-8") as file:
-        json.dump(_reconciliation(by_place, done), file, indent=1)
-    for topic, partition in sorted(by_place):
-        name = f"{topic}-{partition}"
-        os.rename(os.path.join(done, name), os.path.join(path, name))
-    # A job's own name: more may be written into the same directory.
-    job = os.path.basename(staging).removeprefix(_HIDDEN)
-    os.rename(report, os.path.join(path, f"reconciliation-{job}.json"))
+        places.append(_Place(*place, target, sum(part.rows for part in of_partition)))
+    report = _reconciliation(places)
+    if not report["balanced"]:
+        raise JobError(f"not every row is found again, nothing is published: {json.dumps(report)}")
+    job = os.path.basename(staging).removeprefix(".").removesuffix(UNFINISHED)
+    reconciliation = os.path.join(staging, f"reconciliation-{job}.json")
+    write_text(reconciliation, json.dumps(report, indent=1))
+    moves = [(place.directory, os.path.join(path, f"{place.topic}-{place.partition}")) for place in places]
+    _move_all([*moves, (reconciliation, os.path.join(path, os.path.basename(reconciliation)))])
+    sync(path)
     shutil.rmtree(staging)
 
 
-def _reconciliation(by_place: dict[tuple[str, int], list[Part]], done: str) -> dict[str, object]:
+def _move_all(moves: Sequence[tuple[str, str]]) -> None:
+    """Renames all, or after a failure none."""
+    moved: list[tuple[str, str]] = []
+    try:
+        for source, target in moves:
+            if os.path.lexists(target):
+                raise RefusedError(f"{target} came into being while the job ran: nothing is published")
+            os.rename(source, target)
+            moved.append((source, target))
+    except BaseException:
+        for source, target in reversed(moved):
+            os.rename(target, source)
+        raise
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A partition that is written, and not yet published."""
+
+    topic: str
+    partition: int
+    directory: str
+    rows: int
+    """That came in."""
+
+
+def _reconciliation(places: Sequence[_Place]) -> dict[str, object]:
     """What came in, and what a reader finds in the files written."""
     partitions = []
-    for (topic, partition), parts in sorted(by_place.items()):
-        log = _core.PartitionLogCore(os.path.join(done, f"{topic}-{partition}"))
+    for place in places:
+        log = _core.PartitionLogCore(place.directory)
         found = json.loads(log.verify("read_uncommitted", _core.DEFAULT_MAX_DECOMPRESSED_BYTES))
-        rows = sum(part.rows for part in parts)
         partitions.append(
             {
-                "topic": topic,
-                "partition": partition,
-                "rows": rows,
+                "topic": place.topic,
+                "partition": place.partition,
+                "rows": place.rows,
                 "records": found["rows"],
                 "size": found["size"],
                 "segments": len(found["segments"]),
                 "first_offset": found["first_offset"],
                 "last_offset": found["last_offset"],
-                "balanced": found["balanced"] and found["rows"] == rows,
+                "balanced": found["balanced"] and found["rows"] == place.rows,
             }
         )
     balanced = all(one["balanced"] for one in partitions)

@@ -1,14 +1,15 @@
 //! All steps of a compaction in order, in one process.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::super::{
-    LogResult, OnError, PlanOptions, Survey, WriteOptions, begin_partition, finish_partition, list_partition,
-    plan_partition, survey_segment,
+    LogResult, OnError, PlanOptions, SegmentSummary, Survey, WriteOptions, begin_partition, finish_partition,
+    list_partition, plan_partition, survey_segment,
 };
 use super::{
-    CleanCounts, CleanOptions, CompactOptions, KeyMapOptions, LogFacts, Rule, clean_group, index_keys,
-    plan_compaction, reduce_keys,
+    CleanCounts, CleanOptions, CompactOptions, Compaction, KeyMapOptions, LogFacts, Rule, clean_group,
+    index_keys, plan_compaction, reduce_keys,
 };
 use crate::DEFAULT_MAX_DECOMPRESSED_BYTES;
 
@@ -39,8 +40,8 @@ impl Default for CompactRun {
 /// Compacts the partition in `source` into the new directory `target`.
 ///
 /// # Errors
-/// [`LogError::Io`]; with [`OnError::Fail`] [`LogError::Format`] at the first damage;
-/// [`LogError::Usage`] if the target is there already.
+/// [`LogError::Io`], also if the target is there already; with [`OnError::Fail`] [`LogError::Format`] at
+/// the first damage; [`LogError::Usage`] if another writer of the target is at work, or was killed.
 ///
 /// [`LogError::Io`]: super::super::LogError::Io
 /// [`LogError::Format`]: super::super::LogError::Format
@@ -51,7 +52,6 @@ pub fn compact_partition(
     options: &CompactOptions,
     run: &CompactRun,
 ) -> LogResult<CleanCounts> {
-    let &CompactRun { expired_until, memory, max_decompressed_bytes, on_error } = run;
     let listing = list_partition(source, false)?;
     if on_error == OnError::Fail {
         listing.check_segments()?;
@@ -61,10 +61,29 @@ pub fn compact_partition(
     let plan = plan_partition(&listing, &surveys, PlanOptions { chunk_bytes, ..PlanOptions::default() })?;
     let compaction = plan_compaction(&plan, &listing, options)?;
     let directory = begin_partition(target)?;
-    let scratch = directory.join("keys");
+    let size = plan.segments.iter().map(|one| one.segment.size).sum();
+    let compacted = write(&compaction, size, &directory, options, run).and_then(|(counts, segments)| {
+        finish_partition(target, &segments, None, Some(source))?;
+        Ok(counts)
+    });
+    if compacted.is_err() {
+        // The first error is what matters; what cannot be removed is no partition.
+        let _ = fs::remove_dir_all(&directory);
+    }
+    compacted
+}
 
+/// Both passes; the segments in `directory`.
+fn write(
+    compaction: &Compaction,
+    size: u64,
+    directory: &Path,
+    options: &CompactOptions,
+    run: &CompactRun,
+) -> LogResult<(CleanCounts, Vec<SegmentSummary>)> {
+    let &CompactRun { expired_until, memory, max_decompressed_bytes, on_error } = run;
+    let scratch = directory.join("keys");
     let chunks: Vec<_> = compaction.groups.iter().flat_map(|group| group.chunks.clone()).collect();
-    let size: u64 = plan.segments.iter().map(|one| one.segment.size).sum();
     let parts = if size <= memory as u64 { 1 } else { 16 };
     let keys = KeyMapOptions {
         seed: std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0),
@@ -90,10 +109,9 @@ pub fn compact_partition(
     for group in &compaction.groups {
         let (own, behind) = rest.split_at(group.chunks.len());
         rest = behind;
-        let cleaned = clean_group(group, own, &facts, &directory, &clean)?;
+        let cleaned = clean_group(group, own, &facts, directory, &clean)?;
         counts.add(&cleaned.counts);
         segments.extend(cleaned.segments);
     }
-    finish_partition(target, &segments, None, Some(source))?;
-    Ok(counts)
+    Ok((counts, segments))
 }

@@ -1,0 +1,60 @@
+"""A segment is as old as what is in it: a broker goes by that where batches have no time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from bisect import bisect_right
+from pathlib import Path
+
+import magicbyte
+import pytest
+from conftest import KAFKA, Cli
+
+FIRST = 1_400_000_000_123
+"""Milliseconds; each segment is an hour younger than the one before."""
+
+
+def aged(name: str, directory: Path) -> dict[int, int]:
+    """A copy with old segments; by base offset, when each was last modified (ns)."""
+    shutil.copytree(KAFKA / name, directory)
+    ages = {}
+    for number, log in enumerate(sorted(directory.glob("*.log"))):
+        log.chmod(0o644)
+        ages[int(log.stem)] = (FIRST + number * 3_600_000) * 1_000_000
+        os.utime(log, ns=(0, ages[int(log.stem)]))
+    return ages
+
+
+def check(directory: Path, ages: dict[int, int]) -> int:
+    """Each segment has the time of the one that its last offset was in; gives how many there are."""
+    bases = sorted(ages)
+    logs = sorted(directory.glob("*.log"))
+    for log in logs:
+        records = list(magicbyte.read_batches(log.read_bytes()))
+        last = records[-1].last_offset
+        assert log.stat().st_mtime_ns == ages[bases[bisect_right(bases, last) - 1]], log.name
+    return len(logs)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("convert",),
+        ("convert", "--segment-bytes", "2k"),
+        ("convert", "--compression", "zstd", "--rebatch"),
+        ("convert", "--magic", "1"),
+        ("recover",),
+        ("recover", "--mode", "truncate", "--segment-bytes", "2k"),
+        ("compact", "--all"),
+        ("redact", "--key", "nobody"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("name", ["v0_none", "v2_txn"])
+def test_a_segment_keeps_its_age(name: str, command: tuple[str, ...], tmp_path: Path, cli: Cli) -> None:
+    ages = aged(name, tmp_path / "in" / "t-0")
+    cli(command[0], "--engine", "local", *command[1:], tmp_path / "in", tmp_path / "out", code=None)
+    assert cli.code in (0, 1), cli.error
+    written = check(tmp_path / "out" / "t-0", ages)
+    assert written >= (len(ages) if "2k" in command else 1)

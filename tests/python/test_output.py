@@ -1,0 +1,370 @@
+"""Where jobs put what they write: any legal topic's name, any empty directory, nobody else's files."""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import magicbyte
+import pyarrow.dataset as ds
+import pytest
+from conftest import KAFKA, Cli
+from magicbyte.jobs.commit import Output as TablesOutput
+from magicbyte.jobs.engines import LocalEngine
+from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.jobs.output import Output
+from magicbyte.jobs.rewrite import RewriteOptions, rewrite
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WRITERS = (
+    ("convert",),
+    ("recover",),
+    ("compact", "--until-offset", "0"),
+    ("redact", "--key", "nobody"),
+)
+writers = pytest.mark.parametrize("writer", WRITERS, ids=lambda writer: writer[0])
+LONGEST = "t" * 249
+
+
+def copied(partition: str, directory: Path) -> Path:
+    """A copy that may be changed."""
+    shutil.copytree(KAFKA / partition, directory)
+    for path in (directory, *directory.iterdir()):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    return directory
+
+
+def rows(log: Path) -> int:
+    return sum(1 for _ in magicbyte.PartitionLog(log).records())
+
+
+def names(directory: Path) -> set[str]:
+    return {path.name for path in directory.iterdir()}
+
+
+# --- names of topics ----------------------------------------------------------------------------
+
+TOPICS = (
+    ".orders",
+    "..x",
+    "_SUCCESS",
+    "_temporary",
+    "reconciliation.json",
+    ".out.magicbyte-unfinished",
+    LONGEST,
+)
+
+
+@writers
+def test_every_legal_topic_is_published(writer: tuple[str, ...], tmp_path: Path, cli: Cli) -> None:
+    for topic in TOPICS:
+        copied("v2_none", tmp_path / "in" / f"{topic}-0")
+    command, *options = writer
+    report = cli.json(command, "--engine", "local", *options, tmp_path / "in", tmp_path / "out")
+    assert report["balanced"]
+    written = {path.name for path in (tmp_path / "out").iterdir() if path.is_dir()}
+    assert written == {f"{topic}-0" for topic in TOPICS}
+    assert {rows(tmp_path / "out" / name) for name in written} == {rows(KAFKA / "v2_none")}
+
+
+@pytest.fixture
+def tables(tmp_path: Path, cli: Cli) -> tuple[Path, dict[str | None, int]]:
+    """Parquet of topics with names that Hive or Spark could take for something else; and their rows."""
+    topics = (*TOPICS, "__HIVE_DEFAULT_PARTITION__")
+    for topic in topics:
+        copied("v2_none", tmp_path / "in" / f"{topic}-0")
+    assert cli.json("ingest", "--engine", "local", tmp_path / "in", tmp_path / "out")["balanced"]
+    return tmp_path / "out" / "records", dict.fromkeys(topics, rows(KAFKA / "v2_none"))
+
+
+def test_every_legal_topic_comes_back_from_parquet(tables: tuple[Path, dict[str | None, int]]) -> None:
+    records, expected = tables
+    table = ds.dataset(records, partitioning="hive").to_table()
+    counts = table.group_by("topic").aggregate([([], "count_all")]).to_pylist()
+    # This one means null to pyarrow, escaped or not, unless it is told another `null_fallback`.
+    expected[None] = expected.pop("__HIVE_DEFAULT_PARTITION__")
+    assert {row["topic"]: row["count_all"] for row in counts} == expected
+
+
+@pytest.mark.spark
+def test_every_legal_topic_comes_back_in_spark(
+    spark: SparkSession, tables: tuple[Path, dict[str | None, int]]
+) -> None:
+    records, expected = tables
+    counts = spark.read.parquet(str(records)).groupBy("topic").count().collect()
+    assert {row["topic"]: row["count"] for row in counts} == expected
+
+
+# --- the directory OUT --------------------------------------------------------------------------
+
+
+@writers
+@pytest.mark.parametrize("kind", ["empty", "link", "volume"])
+def test_a_directory_that_is_there_is_filled(
+    writer: tuple[str, ...], kind: str, tmp_path: Path, cli: Cli
+) -> None:
+    out = real = tmp_path / "real"
+    out.mkdir()
+    if kind == "link":
+        out = tmp_path / "link"
+        out.symlink_to(real)
+    elif kind == "volume":
+        (out / "lost+found").mkdir()
+    before = out.stat().st_ino, names(tmp_path)
+    command, *options = writer
+    cli(command, "--engine", "local", *options, KAFKA / "v2_none", out)
+    assert (out.stat().st_ino, names(tmp_path)) == before
+    assert names(real) - {"lost+found", "cleaner-offset-checkpoint"} == {"v2_none-0", "reconciliation.json"}
+    assert rows(real / "v2_none-0") == rows(KAFKA / "v2_none")
+
+
+def test_a_mount_point_is_filled(tmp_path: Path, cli: Cli) -> None:
+    (volume := tmp_path / "volume").mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", volume], check=False, capture_output=True
+    )
+    if mounted.returncode != 0:
+        pytest.skip("nobody may mount here")
+    try:
+        cli("convert", "--engine", "local", KAFKA / "v2_none", volume)
+        assert names(volume) == {"v2_none-0", "reconciliation.json"}
+        shutil.rmtree(volume / "v2_none-0")
+        (volume / "reconciliation.json").unlink()
+        # A full one is left as it was.
+        with open(volume / "ballast", "wb") as ballast:
+            os.posix_fallocate(ballast.fileno(), 0, shutil.disk_usage(volume).free - (64 << 10))
+        (volume / "out").mkdir()
+        cli("convert", "--engine", "local", KAFKA / "v2_large_batches", volume / "out", code=3)
+        assert cli.error.count("\n") == 1
+        assert "No space left" in cli.error
+        assert names(volume / "out") == set()
+        cli("ingest", "--engine", "local", KAFKA / "v2_large_batches", volume / "out", code=3)
+        assert "No space left" in cli.error
+        assert names(volume / "out") == set()
+    finally:
+        subprocess.run(["umount", volume], check=True)
+
+
+def test_what_is_no_empty_directory_is_refused(tmp_path: Path) -> None:
+    def refused(out: Path, match: str, source: Path = KAFKA / "v2_none") -> None:
+        before = sorted(tmp_path.rglob("*"))
+        with pytest.raises(RefusedError, match=match):
+            rewrite([str(source)], str(out), LocalEngine(1), RewriteOptions())
+        assert sorted(tmp_path.rglob("*")) == before
+
+    (tmp_path / "file").touch()
+    refused(tmp_path / "file", "not a directory")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    refused(tmp_path / "dangling", "not a directory")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / ".hidden").touch()
+    refused(tmp_path / "full", "not empty")
+    # OUT inside a partition that SRC reaches by a link, and SRC itself by a link.
+    copied("v2_none", tmp_path / "logs" / "a-0")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a-0").symlink_to(tmp_path / "logs" / "a-0")
+    refused(tmp_path / "logs" / "a-0" / "out", "inside each other", tmp_path / "in")
+    (tmp_path / "link").symlink_to(tmp_path / "logs")
+    refused(tmp_path / "logs" / "out", "inside each other", tmp_path / "link")
+
+
+@pytest.mark.parametrize("command", ["convert", "ingest"])
+def test_a_name_that_is_not_utf8_is_refused(command: str, tmp_path: Path, cli: Cli) -> None:
+    out = os.path.join(tmp_path, os.fsdecode(b"out-\xff"))
+    cli(command, "--engine", "local", KAFKA / "v2_none", out, code=2)
+    assert "is not UTF-8" in cli.error
+    assert names(tmp_path) == set()
+
+
+# --- other jobs ---------------------------------------------------------------------------------
+
+
+def test_a_second_job_is_refused_while_the_first_is_alive(tmp_path: Path) -> None:
+    for out in (tmp_path / "new", tmp_path / "there"):
+        if out.name == "there":
+            out.mkdir()
+        with Output(str(out), []) as output:
+            with pytest.raises(RefusedError, match="another job is writing"):
+                Output(str(out), [])
+            with pytest.raises(RefusedError, match=r"another job is writing|not empty"):
+                TablesOutput(str(out), [])
+            output.commit({})
+        assert names(out) == {"reconciliation.json"}
+    with TablesOutput(str(tmp_path / "tables"), []), pytest.raises(RefusedError, match="not empty"):
+        Output(str(tmp_path / "tables"), [])
+    assert names(tmp_path) == {"new", "there"}
+
+
+def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flock(*_arguments: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    out = tmp_path / "out"
+    with Output(str(out), []) as output:
+        with pytest.raises(RefusedError, match=r"no locks to tell.* remove .*\.out\.magicbyte-unfinished"):
+            Output(str(out), [])
+        output.commit({})
+    assert names(tmp_path) == {"out"}
+
+
+def test_only_what_was_counted_is_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = Output.commit
+
+    def harmed(output: Output, *arguments: object) -> None:
+        # What another machine could do that shares the file system, but not its locks.
+        next(tmp_path.glob(".out.magicbyte-unfinished/*/0.v2_none-0/*.log")).unlink()
+        commit(output, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Output, "commit", harmed)
+    with pytest.raises(JobError, match=r"v2_none-0: [0-9,]+ bytes .* nothing is published"):
+        rewrite([str(KAFKA / "v2_none")], str(tmp_path / "out"), LocalEngine(1), RewriteOptions())
+    assert names(tmp_path) == set()
+
+
+def test_an_output_that_came_into_being_meanwhile_stays(tmp_path: Path) -> None:
+    new, there = tmp_path / "new", tmp_path / "there"
+    there.mkdir()
+    with Output(str(new), []) as output:
+        new.mkdir()
+        (new / "theirs").touch()
+        with pytest.raises(JobError, match="came into being"):
+            output.commit({})
+    with Output(str(there), []) as output:
+        (there / "reconciliation.json").write_text("theirs")
+        with pytest.raises(JobError, match="came into being"):
+            output.commit({}, {"another": "file"})
+    assert names(new) == {"theirs"}
+    assert names(there) == {"reconciliation.json"}
+    assert (there / "reconciliation.json").read_text() == "theirs"
+
+
+# --- leftovers ----------------------------------------------------------------------------------
+
+
+@writers
+def test_a_source_that_is_named_as_the_workspace(writer: tuple[str, ...], tmp_path: Path, cli: Cli) -> None:
+    source = tmp_path / ".out.magicbyte-unfinished"
+    copied("v2_none", source / "orders-0")
+    before = sorted(source.rglob("*"))
+    command, *options = writer
+    cli(command, "--engine", "local", *options, source, tmp_path / "out", code=2)
+    assert "inside each other" in cli.error
+    # Nor is it removed for another source's sake.
+    cli(command, "--engine", "local", *options, KAFKA / "v2_none", tmp_path / "out", code=2)
+    assert "orders-0 in it is no job's" in cli.error
+    assert sorted(source.rglob("*")) == before
+    assert names(tmp_path) == {source.name}
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_what_a_killed_job_left_may_be_a_source(tmp_path: Path, cli: Cli, *, is_there: bool) -> None:
+    left = tmp_path / ".out.magicbyte-unfinished"
+    copied("v2_none", left / "magicbyte-0123456789ab" / "0.orders-0")
+    (left / "lock").touch()
+    if is_there:
+        (tmp_path / "out").mkdir()
+    cli("convert", "--engine", "local", left, tmp_path / "out", code=2)
+    assert "inside each other" in cli.error
+    cli("convert", "--engine", "local", left, tmp_path / "elsewhere")
+    assert rows(tmp_path / "elsewhere" / "0.orders-0") == rows(KAFKA / "v2_none")
+    assert (left / "magicbyte-0123456789ab" / "0.orders-0").exists()
+
+
+def test_leftovers_below_a_source_are_named_and_not_read(
+    tmp_path: Path, cli: Cli, caplog: pytest.LogCaptureFixture
+) -> None:
+    copied("v2_none", tmp_path / "orders-0")
+    left = tmp_path / ".out.magicbyte-unfinished"
+    copied("v2_none", left / "magicbyte-0123456789ab" / "0" / "attempt-0123456789ab")
+    with caplog.at_level(logging.WARNING, "magicbyte.jobs"):
+        report = cli.json("verify", tmp_path)
+    assert [one["topic"] for one in report["partitions"]] == ["orders"]
+    assert f"{left} is not read" in caplog.text
+    # A topic may have such a name.
+    copied("v2_none", tmp_path / ".out.magicbyte-unfinished-7")
+    assert [one["partition"] for one in cli.json("verify", tmp_path)["partitions"]] == [7, 0]
+
+
+KILLED_JOB = """
+import os, sys
+from magicbyte.jobs.output import Output
+
+output = Output(sys.argv[1], [])
+rename, calls = os.rename, int(sys.argv[2])
+
+def counted(*arguments):
+    global calls
+    calls -= 1
+    if calls < 0:
+        os._exit(7)
+    rename(*arguments)
+
+os.rename = counted
+output.commit({}, {"one": "1", "two": "2"})
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_what_a_killed_job_left_is_taken_back(tmp_path: Path, *, is_there: bool) -> None:
+    out = tmp_path / "out"
+    for calls in range(10):
+        if is_there:
+            out.mkdir()
+        killed = subprocess.run([sys.executable, "-c", KILLED_JOB, out, str(calls)], check=False)
+        is_whole = (out / "reconciliation.json").exists()
+        assert is_whole == (killed.returncode == 0)
+        if is_whole:
+            # It died before it could clear up: the next one does, and refuses what is there.
+            with pytest.raises(RefusedError, match="not empty"):
+                Output(str(out), [])
+            assert names(tmp_path) == {"out"}
+            assert names(out) == {"one", "two", "reconciliation.json"}
+            break
+        with Output(str(out), []) as output:
+            output.commit({"second": True})
+        assert names(tmp_path) == {"out"}
+        assert names(out) == {"reconciliation.json"}
+        assert json.loads((out / "reconciliation.json").read_text()) == {"second": True}
+        shutil.rmtree(out)
+    assert calls == (3 if is_there else 1)
+
+
+def test_a_forged_journal_moves_nothing(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("theirs")
+    (out := tmp_path / "out").mkdir()
+    job = out / ".magicbyte-unfinished" / "magicbyte-0123456789ab"
+    (job / "whole").mkdir(parents=True)
+    (job / "replaced").mkdir()
+    (job / "whole" / "mark").touch()
+    (job / "publishing").write_text(json.dumps(["../victim", "mark"]))
+    with Output(str(out), []) as output:
+        output.commit({})
+    assert victim.read_text() == "theirs"
+    assert names(out) == {"reconciliation.json"}
+
+
+def test_a_file_system_that_cannot_sync_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fsync = os.fsync
+
+    def files_only(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        fsync(descriptor)
+
+    monkeypatch.setattr("os.fsync", files_only)
+    with Output(str(tmp_path / "out"), []) as output:
+        output.commit({})
+    assert names(tmp_path) == {"out"}

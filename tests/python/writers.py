@@ -1,0 +1,127 @@
+"""Commands that write a directory, run in processes of their own, and what their outputs must hold."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+import magicbyte
+
+# What commands import when they run.
+import magicbyte.jobs.compact
+import magicbyte.jobs.ingest
+import magicbyte.jobs.redact
+import magicbyte.jobs.rescue
+import magicbyte.jobs.rewrite
+import pyarrow.dataset as ds
+from conftest import KAFKA
+from magicbyte.cli import main
+
+__all__ = ["ROUNDS", "WRITERS", "content_of", "is_published", "make_source", "outcome", "start"]
+
+ROUNDS = int(os.environ.get("MAGICBYTE_TEST_ROUNDS", "1"))
+"""The tests that roll dice run so many times as long."""
+
+WRITERS: dict[str, tuple[str, ...]] = {
+    "convert": ("convert", "--engine", "local", "--segment-bytes", "128k"),
+    "recover": ("recover", "--engine", "local"),
+    "compact": ("compact", "--engine", "local", "--all", "--now", "2026-01-01"),
+    "redact": ("redact", "--engine", "local", "--key", "nobody"),
+    "ingest": ("ingest", "--engine", "local"),
+    "ingest --overwrite": ("ingest", "--engine", "local", "--overwrite"),
+    "rescue": ("rescue",),
+}
+"""By name the command; SRC and OUT are missing."""
+
+# Processes that start at once: Python and its libraries are loaded in the one they are forked from, which
+# has to find this module.
+_SERVER = multiprocessing.get_context("forkserver")
+_SERVER.set_forkserver_preload([__name__])
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (*sys.path, os.environ.get("PYTHONPATH"))))
+
+
+def make_source(directory: Path, partitions: Sequence[str], topics: Sequence[str]) -> Path:
+    """Partitions under the names of these topics, each with a flipped bit: something to rescue."""
+    for partition, topic in zip(partitions, topics, strict=True):
+        target = directory / f"{topic}-0"
+        shutil.copytree(KAFKA / partition, target)
+        log = sorted(target.glob("*.log"))[0]
+        log.chmod(0o644)
+        data = bytearray(log.read_bytes())
+        batches = list(magicbyte.read_batches(bytes(data)))
+        broken = batches[len(batches) // 2]
+        data[broken.position + broken.size_in_bytes - 1] ^= 1
+        log.write_bytes(data)
+    return directory
+
+
+def start(name: str, source: Path, out: Path, errors: Path, pause: float = 0) -> BaseProcess:
+    """Runs a writer; what it says as error goes to the file `errors`."""
+    command = [*WRITERS[name], str(source), *(["--out"] if name == "rescue" else []), str(out)]
+    process = _SERVER.Process(target=_run, args=(command, errors, pause))
+    process.start()
+    return process
+
+
+def _run(command: list[str], errors: Path, pause: float) -> None:
+    with open(errors, "w", encoding="utf-8") as told, open(os.devnull, "w", encoding="utf-8") as nowhere:
+        sys.stderr, sys.stdout = told, nowhere
+        time.sleep(pause)
+        code = main(command)
+        told.flush()
+    os._exit(code)
+
+
+def is_published(out: Path) -> bool:
+    """Whether there is the mark of a whole output."""
+    if (out / "_SUCCESS").exists():
+        return True
+    is_table = (out / "_temporary").exists() or (out / "records").exists()
+    return not is_table and ((out / "reconciliation.json").exists() or (out / "rescue.json").exists())
+
+
+def content_of(out: Path, *, with_workspace: bool = False) -> Any:
+    """What is in a whole output, whichever run wrote it: bytes, or the rows of Parquet files.
+
+    A workspace is not allowed in it, unless a job may be at work there or was killed.
+    """
+    ours = {"_temporary", ".magicbyte-unfinished"} if with_workspace else set()
+    if not (out / "_SUCCESS").exists():
+        paths = {path.relative_to(out): path for path in sorted(out.rglob("*"))}
+        return {str(name): _told(path) for name, path in paths.items() if name.parts[0] not in ours}
+    report = json.loads((out / "reconciliation.json").read_text())
+    assert report["balanced"]
+    counted = {one["path"]: one["size"] for one in report["files"]}
+    paths = [path for path in out.glob("[!_]*/**/*.parquet") if not path.name.startswith("part-empty")]
+    files = {str(path.relative_to(out)): path.stat().st_size for path in paths}
+    assert files == counted
+    names = {path.name for path in out.iterdir()} - ours
+    assert names == {"_SUCCESS", "reconciliation.json", "records", "batches", "problems"}
+    table = ds.dataset(out / "records", partitioning="hive").to_table()
+    return sorted(map(repr, table.to_pylist()))
+
+
+def _told(path: Path) -> str:
+    return "directory" if path.is_dir() else hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def outcome(name: str, source: Path, directory: Path) -> Any:
+    """What the writer makes of the source when it is alone."""
+    out = directory / "alone"
+    errors = directory / "alone.errors"
+    process = start(name, source, out, errors)
+    process.join()
+    assert process.exitcode == 1, errors.read_text()
+    content = content_of(out)
+    shutil.rmtree(out)
+    errors.unlink()
+    return content
