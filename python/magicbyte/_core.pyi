@@ -35,6 +35,7 @@ __all__ = [
     "ChunkDecoder",
     "Converter",
     "DefaultRecordMetadata",
+    "InternalError",
     "KafkaPythonControlRecord",
     "KafkaPythonDefaultRecord",
     "KafkaPythonDefaultRecordBatch",
@@ -115,6 +116,13 @@ __all__ = [
 __version__: Final[str]
 DEFAULT_MAX_DECOMPRESSED_BYTES: Final[int]
 """The default cap on what one batch may decompress to: 256 MiB."""
+
+class InternalError(RuntimeError):
+    """A defect of magicbyte: its Rust code panicked. Please report it, with its message.
+
+    The objects concerned can be used on; a stream of Arrow batches has ended. Not a
+    `magicbyte.Error`: nothing is known about the bytes that were read.
+    """
 
 def crc32c(data: Buffer, value: int = 0) -> int:
     """CRC-32C (Castagnoli) of `data` in hardware, continuing the checksum `value`."""

@@ -253,8 +253,8 @@ impl PyRecordsBuilder {
     ) -> PyResult<usize> {
         let mut count = 0;
         let mut defaults = Defaults { offset, timestamp };
-        for batch in arrow::batches_of(data)? {
-            let batch = batch.map_err(arrow::failed)?;
+        let mut batches = arrow::batches_of(data)?;
+        while let Some(batch) = batches.next_batch()? {
             let appended = self.0.with_detached(py, |state| {
                 let rows = Rows::of(&batch)?;
                 rows.append_all(defaults, &mut state.builder)
