@@ -1456,6 +1456,12 @@ class KafkaPythonDefaultRecordBatchBuilder(_DefaultRecordBatchBuilder):
     NO_SEQUENCE: ClassVar[int]
     MAX_INT: ClassVar[int]
     MAX_RECORD_OVERHEAD: ClassVar[int]
+    @property
+    def _producer_id(self) -> int: ...
+    @property
+    def _producer_epoch(self) -> int: ...
+    @property
+    def _base_sequence(self) -> int: ...
     def __new__(
         cls,
         magic: int,

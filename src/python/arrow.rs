@@ -31,6 +31,7 @@ pub(super) fn failed(error: ArrowError) -> PyErr {
 }
 
 pub(super) fn schema_capsule<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyCapsule>> {
+    panics::here();
     let ffi = FFI_ArrowSchema::try_from(schema).map_err(failed)?;
     PyCapsule::new_with_value(py, ffi, SCHEMA)
 }
@@ -93,7 +94,6 @@ impl Exported {
     }
 
     fn next(&self) -> Result<FFI_ArrowArray, ArrowError> {
-        #[cfg(debug_assertions)]
         panics::here();
         let Ok(mut reader) = self.reader.lock() else {
             return Err(ArrowError::CDataInterface("the stream ended by a panic".into()));
@@ -105,7 +105,6 @@ impl Exported {
     }
 
     fn schema(&self) -> Result<FFI_ArrowSchema, ArrowError> {
-        #[cfg(debug_assertions)]
         panics::here();
         FFI_ArrowSchema::try_from(&*self.schema)
     }
@@ -340,6 +339,7 @@ pub(super) fn arrow_schema(
     table: &str,
     #[pyo3(from_py_with = optional_items)] columns: Option<Vec<String>>,
 ) -> PyResult<PyArrowSchema> {
+    panics::here();
     Ok(PyArrowSchema(match table.parse().map_err(|e: LogError| log_to_py(py, &e))? {
         Table::Records => {
             let columns = parse_columns(py, &columns.unwrap_or_default())?;

@@ -9,6 +9,7 @@ use pyo3::types::PyCapsule;
 
 use super::arrow::{parse_columns, requested, schema_capsule, stream_capsule};
 use super::jobs::to_json;
+use super::panics;
 use crate::columns::{
     BatchStream, Findings, Flavour, LogStream, RecordColumn, Selection, StreamOptions, records_schema,
 };
@@ -80,6 +81,7 @@ impl PyArrowStream {
 
     /// The stream's lock, held by the thread that asks it for a batch: waited for without the interpreter.
     fn findings<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Findings) -> T + Send) -> T {
+        panics::here();
         py.detach(|| work(&self.findings.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }
@@ -97,6 +99,7 @@ impl PyArrowStream {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
+        panics::here();
         let mut options = self.options.clone();
         if let Some((columns, flavour)) = requested(requested_schema.as_ref())?
             && (matches!(self.origin, Origin::Log { .. }) || columns.iter().all(|c| is_in_a_buffer(*c)))

@@ -12,7 +12,7 @@ use super::errors::to_py;
 use super::locked::{Detached, Locked, detached};
 use super::record::IndexedBatch;
 use super::view::{optional_items, to_bytes};
-use super::{arrow, facade, objects};
+use super::{arrow, facade, objects, panics};
 use crate::bytes::ahead::following;
 use crate::columns::{Selection, StreamOptions, batch_to_arrow, records_schema};
 use crate::{Batch, Batches, Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
@@ -56,6 +56,7 @@ pub(super) struct PyBatches {
 
 impl PyBatches {
     fn rest(&self) -> usize {
+        panics::here();
         self.at.load(Ordering::Relaxed) & !FAILED
     }
 
@@ -74,6 +75,7 @@ impl PyBatches {
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         // Each batch, and the error, goes to one of the threads that iterate.
+        panics::here();
         let (start, framed) = loop {
             let start = self.at.load(Ordering::Relaxed);
             if start & FAILED != 0 {
@@ -182,6 +184,7 @@ pub(super) fn new_batch(
 
 impl BatchBase {
     fn batch(&self, py: Python<'_>) -> PyResult<Batch<'_>> {
+        panics::here();
         Batch::from_frame(&self.data, self.position).map_err(|error| to_py(py, &error))
     }
 
@@ -297,6 +300,7 @@ impl BatchBase {
 
     /// Whether the checksum holds (for a wrapper: the outer one); never raises.
     fn is_valid(&self, py: Python<'_>) -> bool {
+        panics::here();
         py.detach(|| Batch::from_frame(&self.data, self.position).is_ok_and(|batch| batch.verify().is_ok()))
     }
 

@@ -6,6 +6,7 @@ use pyo3::types::PyBytes;
 
 use super::errors::{append_to_py, to_py};
 use super::locked::Locked;
+use super::panics;
 use super::view::content;
 use crate::broker::{
     Append, AppendConfig, AppendInfo, AppendOrigin, AppendValidator, TargetCompression,
@@ -31,6 +32,7 @@ pub(super) struct ConfigFields {
 
 impl ConfigFields {
     pub(super) fn config(self, py: Python<'_>) -> PyResult<AppendConfig> {
+        panics::here();
         let compression = match self.compression {
             None => TargetCompression::Producer,
             Some(id) => {

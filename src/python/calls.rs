@@ -49,7 +49,6 @@ impl<T: Send> GilCell<T> {
     #[inline]
     pub(super) fn with<R>(&self, py: Python<'_>, work: impl FnOnce(&mut T) -> R) -> R {
         let _used = self.enter(py, ATTACHED);
-        #[cfg(debug_assertions)]
         super::panics::here();
         // SAFETY: `enter` found the value free, and keeps others out until `_used` is dropped.
         work(unsafe { &mut *self.value.get() })
@@ -63,7 +62,6 @@ impl<T: Send> GilCell<T> {
             let _detached = self.detached.lock();
             // Freed first, so that who waits for the lock finds the value free.
             let _used = used;
-            #[cfg(debug_assertions)]
             super::panics::here();
             // SAFETY: as in `with`.
             work(unsafe { &mut *self.value.get() })

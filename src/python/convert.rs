@@ -6,6 +6,7 @@ use pyo3::types::PyBytes;
 use super::errors::to_py;
 use super::facade;
 use super::locked::Locked;
+use super::panics;
 use super::view::content;
 use crate::convert::{self, Converter, Losses, Rebatcher, each_batch};
 use crate::{
@@ -73,6 +74,7 @@ impl PyConverter {
         level: Option<i32>,
         max_decompressed_bytes: usize,
     ) -> PyResult<Self> {
+        panics::here();
         let converter = match compression.map(Compression::from_id).transpose() {
             Ok(Some(codec)) => Converter::to_codec(codec, level),
             Ok(None) if level.is_some() => {

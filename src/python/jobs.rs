@@ -10,17 +10,20 @@ use serde::de::DeserializeOwned;
 use super::arrow::{PyArrowBatch, parse_columns};
 use super::errors::{io_to_py, log_to_py};
 use super::locked::Locked;
+use super::panics;
 use super::view::items;
 use crate::DEFAULT_MAX_DECOMPRESSED_BYTES;
 use crate::columns::{ChunkDecoder, DecodeOptions, Flavour};
 use crate::log::{self, Chunk, DEFAULT_CHUNK_BYTES, LogError, PlanOptions};
 
 pub(super) fn parse<T: DeserializeOwned>(text: &str) -> PyResult<T> {
+    panics::here();
     serde_json::from_str(text)
         .map_err(|error| PyValueError::new_err(format!("not what this function takes: {error}")))
 }
 
 pub(super) fn to_json<T: Serialize>(value: &T) -> PyResult<String> {
+    panics::here();
     serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 

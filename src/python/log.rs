@@ -11,6 +11,7 @@ use super::batch::{Reading, new_batch};
 use super::errors::log_to_py;
 use super::jobs::to_json;
 use super::locked::Locked;
+use super::panics;
 use super::view::optional_items;
 use crate::columns::Selection;
 use crate::log::{Disposition, LogBatches, LogError, OnError, PartitionLog, PlanOptions, ReadOptions};
@@ -23,6 +24,7 @@ pub(super) struct PyPartitionLog(PartitionLog);
 impl PyPartitionLog {
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        panics::here();
         PartitionLog::open(&path).map(Self).map_err(|e| log_to_py(py, &e))
     }
 
@@ -40,6 +42,7 @@ impl PyPartitionLog {
 
     /// The first offset whose record has this timestamp (ms) or a later one.
     fn offset_for_timestamp(&self, py: Python<'_>, timestamp: i64) -> PyResult<Option<i64>> {
+        panics::here();
         py.detach(|| self.0.offset_for_timestamp(timestamp)).map_err(|e| log_to_py(py, &e))
     }
 
@@ -95,6 +98,7 @@ impl PyPartitionLog {
             isolation_level: isolation_level.parse().map_err(|e: LogError| log_to_py(py, &e))?,
             ..read_options(check_crcs, max_decompressed_bytes, skip_damage)
         };
+        panics::here();
         let batches = py.detach(|| self.0.batches(options)).map_err(|e| log_to_py(py, &e))?;
         Ok(PyLogBatches {
             batches: Locked::new(batches),

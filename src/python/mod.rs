@@ -85,6 +85,8 @@ mod _core {
         super::panics::add_internal_error(module)?;
         #[cfg(debug_assertions)]
         module.add_function(wrap_pyfunction!(super::panics::_panic_next, module)?)?;
+        // Now, so that errors have their classes whatever becomes of sys.modules.
+        super::facade::errors(module.py())?;
         super::objects::add_types(module)?;
         super::calls::add_append(&module.py().get_type::<super::builder::PyRecordsBuilder>())?;
         super::compat::add_types(module)?;
@@ -117,6 +119,7 @@ fn crc32c(py: Python<'_>, data: &Bound<'_, PyAny>, value: u32) -> PyResult<u32> 
 /// The zigzag varint of a 64-bit integer.
 #[pyfunction]
 fn encode_varint(n: i64) -> Vec<u8> {
+    panics::here();
     let mut out = Vec::with_capacity(10);
     crate::encode_varint(n, &mut out);
     out

@@ -29,6 +29,10 @@ pub(super) fn add_internal_error(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// The object that `work` makes, or null with its error, or its panic, as exception: for functions in CPython's C
 /// API, which PyO3 does not know.
 pub(super) fn guarded(py: Python<'_>, work: impl FnOnce() -> PyResult<Py<PyAny>>) -> *mut ffi::PyObject {
+    let work = || {
+        here();
+        work()
+    };
     let error = match catch(work) {
         Ok(Ok(object)) => return object.into_ptr(),
         Ok(Err(error)) => error,
@@ -48,7 +52,14 @@ fn text(panic: &(dyn Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic").to_owned()
 }
 
-/// Panics on purpose, for the tests: only in builds with debug assertions, which wheels are not.
+/// Where tests can have a panic, in what the entry points have in common. Only in builds with debug assertions, which
+/// wheels are not.
+#[inline(always)]
+pub(super) fn here() {
+    #[cfg(debug_assertions)]
+    on_purpose::here();
+}
+
 #[cfg(debug_assertions)]
 mod on_purpose {
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,15 +68,13 @@ mod on_purpose {
 
     static ARMED: AtomicBool = AtomicBool::new(false);
 
-    /// The next call that comes by here, in any thread, panics.
+    /// Whether the next call that comes by here, in any thread, panics; whether it was to.
     #[pyfunction]
     pub(in super::super) fn _panic_next(armed: bool) -> bool {
         ARMED.swap(armed, Ordering::SeqCst)
     }
 
-    /// Where tests can have a panic: in what the entry points have in common.
-    #[inline]
-    pub(in super::super) fn here() {
+    pub(super) fn here() {
         if ARMED.load(Ordering::Relaxed) && ARMED.swap(false, Ordering::SeqCst) {
             panic!("on purpose");
         }
@@ -73,4 +82,4 @@ mod on_purpose {
 }
 
 #[cfg(debug_assertions)]
-pub(super) use on_purpose::{_panic_next, here};
+pub(super) use on_purpose::_panic_next;

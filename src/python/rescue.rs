@@ -8,6 +8,7 @@ use pyo3::types::PyBytes;
 
 use super::errors::io_to_py;
 use super::locked::Locked;
+use super::panics;
 use crate::log::{Rescuer, Survey};
 use crate::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 
@@ -29,6 +30,7 @@ impl PyRescuer {
     #[new]
     #[pyo3(signature = (survey, *, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES))]
     fn new(survey: &str, max_decompressed_bytes: usize) -> PyResult<Self> {
+        panics::here();
         let survey: Survey = serde_json::from_str(survey)
             .map_err(|error| PyValueError::new_err(format!("no survey: {error}")))?;
         let path = PathBuf::from(&survey.segment.path);

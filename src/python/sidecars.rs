@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::errors::to_py;
+use super::panics;
 use super::view;
 use crate::log::{
     self, parse_leader_epoch_checkpoint, parse_offset_index, parse_partition_metadata,
@@ -12,6 +13,7 @@ use crate::log::{
 use crate::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
 
 fn or_raise<T>(py: Python<'_>, result: Result<T>) -> PyResult<T> {
+    panics::here();
     result.map_err(|error| to_py(py, &error))
 }
 

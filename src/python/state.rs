@@ -11,6 +11,7 @@ use super::batch::BatchBase;
 use super::errors::log_to_py;
 use super::jobs::{parse, to_json};
 use super::locked::Locked;
+use super::panics;
 use super::view::items;
 use crate::Batch;
 use crate::log::{self, ProducerStateManager, StoryOptions};
@@ -184,6 +185,7 @@ impl ProducerState {
     #[new]
     #[pyo3(signature = (snapshots = BTreeMap::new(), *, expiration_ms = 86_400_000))]
     fn new(snapshots: BTreeMap<i64, PyBackedBytes>, expiration_ms: i64) -> Self {
+        panics::here();
         let snapshots = snapshots.iter().map(|(&offset, bytes)| (offset, bytes.to_vec())).collect();
         Self { state: Locked::new(ProducerStateManager::new(snapshots, expiration_ms)) }
     }

@@ -10,9 +10,12 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyString};
 
+use super::panics;
+
 /// The object's bytes: shared with a `bytes` object, which cannot change; copied from any other
 /// (a bytearray, a memoryview or mmap may be written to behind our back).
 pub(super) fn to_bytes(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
+    panics::here();
     if let Ok(bytes) = object.cast::<PyBytes>() {
         return Ok(Bytes::from_owner(PyBackedBytes::from(bytes.clone())));
     }
@@ -22,6 +25,7 @@ pub(super) fn to_bytes(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
 /// The object's bytes for the length of a call: borrowed from a `bytes` object, copied from any
 /// other with the buffer protocol.
 pub(super) fn content<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
+    panics::here();
     match object.cast::<PyBytes>() {
         Ok(bytes) => Ok(Cow::Borrowed(bytes.as_bytes())),
         Err(_) => Ok(Cow::Owned(buffer(object)?.to_vec(object.py())?)),
@@ -43,6 +47,7 @@ fn buffer(object: &Bound<'_, PyAny>) -> PyResult<PyBuffer<u8>> {
 /// A sequence of any length, for `from_py_with`. A `Vec` as PyO3 extracts it reserves what `__len__` says, which need
 /// not be true.
 pub(super) fn items<'py, T: FromPyObjectOwned<'py>>(object: &Bound<'py, PyAny>) -> PyResult<Vec<T>> {
+    panics::here();
     if object.is_instance_of::<PyString>() {
         return Err(PyTypeError::new_err("expected a sequence of items, not a str"));
     }

@@ -9,6 +9,7 @@ use super::arrow;
 use super::errors::{log_to_py, to_py};
 use super::jobs::{parse, to_json};
 use super::locked::Locked;
+use super::panics;
 use super::view::{self, items};
 use crate::columns::{RowsOptions, RowsWriter};
 use crate::log::{
@@ -20,6 +21,7 @@ use crate::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES};
 /// Makes the hidden directory in which a partition is written.
 #[pyfunction]
 pub(super) fn begin_partition(py: Python<'_>, target: PathBuf) -> PyResult<PathBuf> {
+    panics::here();
     py.detach(|| log::begin_partition(&target)).map_err(|e| log_to_py(py, &e))
 }
 
@@ -94,6 +96,7 @@ impl PyPartitionWriter {
         index_interval_bytes: u32,
         segment_index_bytes: u32,
     ) -> PyResult<Self> {
+        panics::here();
         let options = WriteOptions { segment_bytes, segment_ms, index_interval_bytes, segment_index_bytes };
         let writer = py.detach(|| PartitionWriter::create(Path::new(&directory), base_offset, options));
         Ok(Self(Locked::new(Some(writer.map_err(|e| log_to_py(py, &e))?))))
@@ -186,6 +189,7 @@ impl PyRowsWriter {
         segment_bytes: u32,
     ) -> PyResult<Self> {
         let codec = Compression::from_id(compression).map_err(|e| to_py(py, &e))?;
+        panics::here();
         let write = WriteOptions { segment_bytes, ..WriteOptions::default() };
         let options = RowsOptions { compression: (codec, level), batch_bytes, timestamp, write };
         let writer = RowsWriter::new(&directory, options).map_err(|e| log_to_py(py, &e))?;

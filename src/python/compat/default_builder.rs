@@ -12,6 +12,7 @@ use super::{Client, integer, number};
 use crate::bytes::varint::Varint;
 use crate::python::builder::borrowed;
 use crate::python::calls::GilCell;
+use crate::python::panics;
 use crate::record::{
     BatchBuilder, BatchHeader, HeaderFields, RECORD_BATCH_OVERHEAD, RecordFields, TRANSACTIONAL,
 };
@@ -80,6 +81,7 @@ impl DefaultBuilder {
         base_sequence: i32,
         batch_size: i64,
     ) -> PyResult<Self> {
+        panics::here();
         if magic < 2 {
             return Err(PyAssertionError::new_err(()));
         }
@@ -412,6 +414,24 @@ impl KafkaPythonDefaultBuilder {
             (state.built, state.changed) = (None, true);
         });
         Ok(())
+    }
+
+    /// The original's own name for the producer's id.
+    #[getter(_producer_id)]
+    fn own_producer_id(slf: PyRef<'_, Self>) -> i64 {
+        slf.as_super().producer_id(slf.py())
+    }
+
+    /// The original's own name for the producer's epoch.
+    #[getter(_producer_epoch)]
+    fn own_producer_epoch(slf: PyRef<'_, Self>) -> i16 {
+        slf.as_super().producer_epoch(slf.py())
+    }
+
+    /// The original's own name for the first sequence number.
+    #[getter(_base_sequence)]
+    fn own_base_sequence(slf: PyRef<'_, Self>) -> i32 {
+        slf.as_super().base_sequence(slf.py())
     }
 
     /// Bytes of a batch without records: 61.

@@ -10,6 +10,7 @@ use super::{Client, number};
 use crate::bytes::cursor::be;
 use crate::legacy::{LOG_OVERHEAD, MessageSetBuilder, RECORD_OVERHEAD_V0};
 use crate::python::calls::GilCell;
+use crate::python::panics;
 use crate::{Compression, Error};
 
 /// Magic 1 has a timestamp besides.
@@ -39,6 +40,7 @@ struct State {
 
 impl LegacyBuilder {
     fn new(client: Client, magic: i8, codec: u8, batch_size: i64) -> Self {
+        panics::here();
         // A codec that legacy messages cannot have is refused when the set is built.
         let inner = Compression::from_id(codec).unwrap_or(Compression::None);
         let mut set = MessageSetBuilder::new(magic, inner);

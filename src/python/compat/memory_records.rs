@@ -9,6 +9,7 @@ use pyo3::types::PyBytes;
 
 use super::{Client, instead_of_type_error, not_bytes_like, with_decompressor};
 use crate::python::locked::detached;
+use crate::python::panics;
 use crate::python::record::{Failure, IndexedBatch};
 use crate::python::view::to_bytes;
 use crate::{Batch, Batches, Result};
@@ -59,6 +60,7 @@ impl MemoryRecords {
 
     /// Where the next batch begins, and its size; none at the end, or if the batch is cut.
     fn frame(&self) -> Option<(usize, Result<usize>)> {
+        panics::here();
         let start = self.position.load(Ordering::Relaxed);
         let frame = Batches::at_position(&self.data[start..], start as u64).next()?;
         Some((start, frame.map(|batch| batch.size_in_bytes())))
@@ -93,6 +95,7 @@ impl MemoryRecords {
 
     /// Bytes of the whole batches at the start of the buffer.
     fn valid_bytes(&self) -> usize {
+        panics::here();
         Batches::new(&self.data).map_while(Result::ok).map(|batch| batch.size_in_bytes()).sum()
     }
 

@@ -19,6 +19,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyInt, PyTuple, PyType};
 
 use crate::python::locked::Detached;
+use crate::python::panics;
 use crate::{Decompressor, Error, ErrorKind};
 
 /// The client whose classes are replaced.
@@ -150,6 +151,7 @@ fn not_bytes_like(object: &Bound<'_, PyAny>) -> PyErr {
 /// A 64-bit integer as Cython takes it, with its errors: whatever has `__int__`, so also a float.
 #[inline]
 fn integer(object: &Bound<'_, PyAny>) -> PyResult<i64> {
+    panics::here();
     object.extract().or_else(|error| integer_of_other(object, error))
 }
 
