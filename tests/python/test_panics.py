@@ -1,4 +1,4 @@
-"""Every entry point of the compiled core panics on purpose: an ordinary exception each time, and the object lives on.
+"""Every entry point of the compiled core panics on purpose: an ordinary exception, and the object lives on.
 
 The hook is in builds with debug assertions (Cargo's profile `ci`); a wheel has none, and skips this file.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -332,15 +332,10 @@ def panic() -> Iterator[None]:
 
 
 def panics(name: str, call: Callable[[], Any]) -> None:
-    try:
-        with panic():
-            result = call()
-    except InternalError as error:
-        assert str(error) == "on purpose", name
-        assert isinstance(error, RuntimeError)
-        assert not isinstance(error, magicbyte.Error)
-    else:
-        pytest.fail(f"{name} did not panic but gave {result!r}")
+    with panic(), pytest.raises(InternalError, match="on purpose") as raised:
+        call()
+    assert isinstance(raised.value, RuntimeError), name
+    assert not isinstance(raised.value, magicbyte.Error), name
 
 
 def members(cls: type) -> Iterator[str]:
@@ -394,27 +389,21 @@ def test_classes(segment: Segment) -> None:
             except AssertionError:
                 missed.append(f"{class_name}.{name}")
             # The object goes on.
-            try:
-                again = call()
-            except InternalError:
-                raise
-            except Exception as error:
-                assert "panic" not in str(error)
-            else:
-                del again
+            with suppress(ValueError, TypeError, StopIteration, AssertionError):
+                call()
     assert missed == []
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_arrow_callbacks(threads: int) -> None:
-    """In a callback of C a panic would end the process. The stream has failed, and says so to the next, too."""
+    """In a callback of C a panic would end the process."""
     reader = pa.RecordBatchReader.from_stream(magicbyte.read_batches(V2 * 50).to_arrow(threads=threads))
-    with panic(), pytest.raises(pa.ArrowInvalid, match="panicked.*on purpose"):
+    with panic(), pytest.raises(pa.ArrowInvalid, match=r"panicked.*on purpose"):
         reader.read_next_batch()
     # The hook is before the stream's lock: nothing of the stream was lost.
     assert sum(batch.num_rows for batch in reader) == 150
     stream = magicbyte.read_batches(V2).to_arrow().__arrow_c_stream__()
-    with panic(), pytest.raises(pa.ArrowInvalid, match="panicked.*on purpose"):
+    with panic(), pytest.raises(pa.ArrowInvalid, match=r"panicked.*on purpose"):
         pa.RecordBatchReader._import_from_c_capsule(stream)
 
 
