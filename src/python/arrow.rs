@@ -94,10 +94,10 @@ impl Exported {
     }
 
     fn next(&self) -> Result<FFI_ArrowArray, ArrowError> {
-        panics::here();
         let Ok(mut reader) = self.reader.lock() else {
             return Err(ArrowError::CDataInterface("the stream ended by a panic".into()));
         };
+        panics::here();
         Ok(match reader.next().transpose()? {
             Some(batch) => FFI_ArrowArray::new(&StructArray::from(batch).into_data()),
             None => FFI_ArrowArray::empty(),

@@ -2,8 +2,8 @@
 //! common tuple, a list of such tuples, and a cell that the GIL guards in place of a lock.
 //!
 //! Through PyO3's wrapper and a mutex, calling `append` would cost more than appending. **Attached** in the
-//! SAFETY comments: CPython calls in with the GIL held, and a `Python` token proves the same. The wheel is
-//! abi3, so there is no free-threaded build.
+//! SAFETY comments: CPython calls in with the GIL held, and a `Python` token proves the same. The module
+//! declares that it uses the GIL, so an interpreter without one takes it back.
 #![allow(unsafe_code, reason = "a method in CPython's C API")]
 
 use std::cell::UnsafeCell;

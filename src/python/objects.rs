@@ -5,8 +5,8 @@
 //!
 //! The invariants that the SAFETY comments below refer to:
 //!
-//! - **Attached**: CPython calls these functions with the GIL held. The wheel is abi3, so there is no
-//!   free-threaded build; the GIL guards the free lists and the iterator's index.
+//! - **Attached**: CPython calls these functions with the GIL held, and the module declares that it uses it; the
+//!   GIL guards the free lists and the iterator's index. There is one module a process.
 //! - **Layout**: an object of one of these types was made by [`allocate`] with that type, so it has
 //!   that type's `repr(C)` struct, whose fields were all written before the object was handed out.
 //! - **Holder**: `holder` is a strong reference to the [`IndexedBatch`] object; `batch`, `entry` and
