@@ -623,4 +623,5 @@ def test_one_module_a_process() -> None:
     code += "\nexcept magicbyte.Error: print('the first is sound')"
     lines = run_alone(code, PYTHONPATH=_path()).splitlines()
     assert [line.split(":")[0] for line in lines] == ["refused", "refused", "the first is sound"], lines
-    assert all("once a process" in line for line in lines[:2])
+    # To a second interpreter, Python 3.12 says so itself.
+    assert "once a process" in lines[1]
