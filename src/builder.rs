@@ -464,7 +464,7 @@ impl RecordsBuilder {
             return Err(ErrorKind::InvalidOptions("an empty batch needs magic 2").into());
         }
         let base_offset = self.options.base_offset.unwrap_or(last_offset);
-        offset_between(last_offset, base_offset, base_offset.saturating_sub(1))?;
+        offset_between(last_offset, base_offset, None)?;
         let header = BatchHeader {
             base_offset,
             last_offset_delta: last_offset.wrapping_sub(base_offset) as i32,

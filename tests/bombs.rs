@@ -230,3 +230,12 @@ fn control_payloads_reserve_nothing() {
     result.unwrap_err();
     assert!(peak <= 4 << 10, "{peak} bytes");
 }
+
+/// Positions of records in a batch have 32 bits: no caller's limit lets a larger batch in.
+#[test]
+fn no_limit_is_beyond_what_positions_can_say() {
+    for limit in [usize::MAX, 6 << 30, 1 << 32] {
+        assert_eq!(Decompressor::with_limit(limit).limit(), u32::MAX as usize);
+    }
+    assert_eq!(Decompressor::with_limit(3 << 30).limit(), 3 << 30);
+}

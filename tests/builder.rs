@@ -510,3 +510,16 @@ const SNAPSHOT_FOOTER: &str = "00000000000000090000003f0000000402a7ebcde00020000
 const KRAFT_VERSION: &str = "0000000000000001000000410000000402372f1ee100200000000000000000000007d000000000000007d0ffffffffffffffffffffffffffff000000011e00000008000000050a000000010000";
 const KRAFT_VOTERS: &str = "0000000000000002000000730000000402d67d98c100200000000000000000000007d000000000000007d0ffffffffffffffffffffffffffff00000001800100000008000000066c000002000000030102030405060708090a0b0c0d0e0f10020b434f4e54524f4c4c45520962726f6b65722d332385000000000100000000";
 const EMPTY: &str = "000000000000006400000031000000090231813839001800000014ffffffffffffffff00000000000015b3000000000000000700010000000500000000";
+
+/// The bounds that an error names are offsets that would do, at the ends of the range as well.
+#[test]
+fn bounds_of_offsets_do_not_wrap() {
+    for mut builder in [RecordsBuilder::v1(Compression::None), RecordsBuilder::v2(Compression::None)] {
+        builder = builder.base_offset(i64::MIN);
+        let error = builder.append(i64::MAX, 0, None, Some(b"value"), &[]).unwrap_err();
+        let max = i64::MIN + i64::from(i32::MAX);
+        let expected = ErrorKind::OffsetOutOfRange { found: i64::MAX, min: i64::MIN, max };
+        assert_eq!(error.kind(), &expected);
+        builder.append(i64::MIN, 0, None, Some(b"value"), &[]).unwrap();
+    }
+}

@@ -37,6 +37,7 @@ __all__ = [
     "ChunkDecoder",
     "Converter",
     "DefaultRecordMetadata",
+    "InternalError",
     "KafkaPythonControlRecord",
     "KafkaPythonDefaultRecord",
     "KafkaPythonDefaultRecordBatch",
@@ -123,6 +124,13 @@ MAX_COLUMN_PAYLOAD: Final[int]
 """Columns take batches that decompress to no more: 1 GiB. Arrow counts bytes in 32 bits."""
 LISTED: Final[int]
 """Reports list so many findings of a kind, 1000, and count all of them."""
+
+class InternalError(RuntimeError):
+    """A defect of magicbyte: its Rust code panicked. Please report it, with its message.
+
+    The objects concerned can be used on; a stream of Arrow batches has ended. Not a
+    `magicbyte.Error`: nothing is known about the bytes that were read.
+    """
 
 def crc32c(data: Buffer, value: int = 0) -> int:
     """CRC-32C (Castagnoli) of `data` in hardware, continuing the checksum `value`."""
@@ -1475,6 +1483,12 @@ class KafkaPythonDefaultRecordBatchBuilder(_DefaultRecordBatchBuilder):
     NO_SEQUENCE: ClassVar[int]
     MAX_INT: ClassVar[int]
     MAX_RECORD_OVERHEAD: ClassVar[int]
+    @property
+    def _producer_id(self) -> int: ...
+    @property
+    def _producer_epoch(self) -> int: ...
+    @property
+    def _base_sequence(self) -> int: ...
     def __new__(
         cls,
         magic: int,

@@ -1,6 +1,8 @@
 //! A partition in memory that takes produce payloads and serves fetches as a broker does, by a clock that is told
 //! the time: for tests of producers and consumers (`UnifiedLog`, `Partition`, one replica).
 
+use std::collections::BTreeMap;
+
 use super::AppendOrigin;
 use super::append_config::AppendConfig;
 use super::append_error::{AppendError, ErrorCode};
@@ -10,6 +12,7 @@ use crate::RecordsBuilder;
 use crate::batches::{Batch, Batches};
 use crate::compression::{Compression, Decompressor};
 use crate::error::Result as Outcome;
+use crate::log::ProducerStateManager;
 use crate::record::ControlRecord;
 use crate::state::{
     AppendTerms, BatchMetadata, CompletedTransaction, ProducerEvent, Producers, Refusal, Verdict,
@@ -45,7 +48,8 @@ const PRODUCER_ID_EXPIRATION_MS: i64 = 86_400_000;
 /// ```
 ///
 /// Transactions are not verified with a coordinator (`transaction.partition.verification.enable=false`).
-/// Producer state after [`truncate`](Self::truncate) is what a replay of the log gives.
+/// Producer state after [`truncate`](Self::truncate) is Kafka's: of the snapshot that the truncation before took, and
+/// a replay of the log from there.
 #[derive(Debug)]
 pub struct PartitionSimulator {
     validator: AppendValidator,
@@ -56,7 +60,7 @@ pub struct PartitionSimulator {
     pub(super) log_start_offset: i64,
     pub(super) log_end_offset: i64,
     pub(super) epochs: LeaderEpochs,
-    pub(super) producers: Producers,
+    pub(super) producers: ProducerStateManager,
     /// The transaction index: aborted ones in the order of their markers.
     pub(super) aborted: Vec<CompletedTransaction>,
 }
@@ -103,7 +107,7 @@ impl PartitionSimulator {
             log_start_offset: 0,
             log_end_offset: 0,
             epochs,
-            producers: Producers::default(),
+            producers: ProducerStateManager::new(BTreeMap::new(), PRODUCER_ID_EXPIRATION_MS),
             aborted: Vec::new(),
         })
     }
@@ -118,7 +122,7 @@ impl PartitionSimulator {
     /// batch.
     pub fn set_now(&mut self, now: i64) {
         self.now = now;
-        self.producers.expire(now.saturating_sub(PRODUCER_ID_EXPIRATION_MS));
+        self.producers.remove_expired_producers(now);
     }
 
     /// The first offset that consumers can see.
@@ -134,14 +138,15 @@ impl PartitionSimulator {
     }
 
     /// Where the first open transaction begins, else the log's end: how far `read_committed` reads. Of a
-    /// transaction that began before the log's start, where the batch with that offset begins.
+    /// transaction that began before the log's start, where the batch with that offset begins, or the log's end if
+    /// there is no batch.
     #[must_use]
     pub fn last_stable_offset(&self) -> i64 {
-        match self.producers.first_unstable_offset() {
+        match self.producers().first_unstable_offset() {
             None => self.log_end_offset,
             Some(offset) if offset >= self.log_start_offset => offset,
             Some(_) => {
-                self.log.find(self.log_start_offset).map_or(self.log_start_offset, |batch| batch.base_offset)
+                self.log.find(self.log_start_offset).map_or(self.log_end_offset, |batch| batch.base_offset)
             }
         }
     }
@@ -155,7 +160,7 @@ impl PartitionSimulator {
     /// What is known of producers.
     #[must_use]
     pub fn producers(&self) -> &Producers {
-        &self.producers
+        &self.producers.producers
     }
 
     /// A producer's request of this version: the checks of the request, then [`append`](Self::append).
@@ -231,9 +236,9 @@ impl PartitionSimulator {
     /// The batch that is in the log already, if the append is one.
     fn check_producers(&self, events: &[ProducerEvent], terms: AppendTerms) -> Result<Option<BatchMetadata>> {
         // A follower may take several batches of a producer at once.
-        let mut after = (events.len() > 1).then(|| self.producers.clone());
+        let mut after = (events.len() > 1).then(|| self.producers().clone());
         for event in events {
-            match after.as_ref().unwrap_or(&self.producers).check(event, terms) {
+            match after.as_ref().unwrap_or(self.producers()).check(event, terms) {
                 Verdict::Append => {}
                 Verdict::Duplicate(batch) => return Ok(Some(batch)),
                 Verdict::Refuse(refusal) => return Err(refused(event.producer_id(), refusal)),
@@ -247,10 +252,11 @@ impl PartitionSimulator {
 
     fn apply(&mut self, events: &[ProducerEvent]) {
         for event in events {
-            let ended = self.producers.apply(event);
+            let ended = self.producers.producers.apply(event);
             self.aborted.extend(ended.filter(|ended| !ended.committed));
         }
-        self.producers.set_high_watermark(self.log_end_offset);
+        self.producers.set_end_offset(self.log_end_offset);
+        self.producers.producers.set_high_watermark(self.log_end_offset);
     }
 
     /// Appends the marker that ends a transaction, as its coordinator does. A producer without an open
@@ -298,11 +304,23 @@ impl PartitionSimulator {
         self.epochs.truncate_from_end(offset);
         // The index ends with the first transaction that was still open there.
         let ended = self.aborted.iter().position(|ended| ended.last_offset >= offset);
-        let aborted: Vec<_> = self.aborted.drain(..).take(ended.unwrap_or(usize::MAX)).collect();
-        self.producers = Producers::default();
-        let events = producer_events(self.log.bytes_from(self.log_start_offset), &mut self.decompressor)?;
-        self.apply(&events);
-        self.aborted = aborted;
+        self.aborted.truncate(ended.unwrap_or(usize::MAX));
+        self.rebuild_producers()
+    }
+
+    /// `UnifiedLog.rebuildProducerState`.
+    fn rebuild_producers(&mut self) -> Result<()> {
+        let (state, end) = (&mut self.producers, self.log_end_offset);
+        let knew_nothing = state.producers.entries().is_empty() && state.end_offset() >= end;
+        state.truncate_and_reload(self.log_start_offset, end, self.now);
+        if end > state.end_offset() && !knew_nothing {
+            let known = state.end_offset().max(self.log_start_offset);
+            let events = producer_events(self.log.bytes_from(known), &mut self.decompressor)?;
+            state.producers.apply_together(&events);
+        }
+        state.set_end_offset(end);
+        state.take_snapshot();
+        state.producers.set_high_watermark(end);
         Ok(())
     }
 
@@ -323,6 +341,7 @@ impl PartitionSimulator {
         if offset > self.log_start_offset {
             self.log_start_offset = offset;
             self.epochs.truncate_from_start(offset);
+            self.producers.set_log_start_offset(offset);
         }
         Ok(self.log_start_offset)
     }

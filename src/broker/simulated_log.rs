@@ -120,11 +120,19 @@ impl SimulatedLog {
 
     /// The first record with the time of the first batch with the largest (`RecordBatch.offsetOfMaxTimestamp`).
     pub(super) fn find_max_timestamp(&self, decompressor: &mut Decompressor) -> Result<Option<Found>> {
-        let max = self.batches.iter().map(|batch| batch.max_timestamp).max().filter(|max| *max >= 0);
+        let max = self.batches.iter().map(|batch| batch.max_timestamp).max();
         match self.batches.iter().find(|batch| Some(batch.max_timestamp) == max) {
-            Some(batch) => self.find_in(batch, decompressor, |time, _| time == batch.max_timestamp),
-            None => Ok(None),
+            // Records without a time are found by it, unless in magic 0, which has none.
+            Some(batch) if self.batch(batch)?.magic() > 0 => {
+                self.find_in(batch, decompressor, |time, _| time == batch.max_timestamp)
+            }
+            _ => Ok(None),
         }
+    }
+
+    fn batch(&self, stored: &Stored) -> Result<Batch<'_>> {
+        let bytes = &self.bytes[stored.position..stored.position + stored.size];
+        Batch::from_frame(bytes, stored.position as u64)
     }
 
     /// The first record of the batch whose time and offset are taken.
@@ -134,8 +142,7 @@ impl SimulatedLog {
         decompressor: &mut Decompressor,
         takes: impl Fn(i64, i64) -> bool,
     ) -> Result<Option<Found>> {
-        let bytes = &self.bytes[stored.position..stored.position + stored.size];
-        let batch = Batch::from_frame(bytes, stored.position as u64)?;
+        let batch = self.batch(stored)?;
         let leader_epoch = match &batch {
             Batch::V2(v2) => v2.partition_leader_epoch(),
             Batch::Legacy(_) => -1,

@@ -86,6 +86,9 @@ impl Compression {
 /// A broker accepts 1 MiB batches unless told otherwise; this leaves room for 250 times that.
 pub const DEFAULT_MAX_DECOMPRESSED_BYTES: usize = 256 << 20;
 
+/// Positions of records in a batch, and of views into it, have 32 bits.
+const MAX_POSITION: usize = u32::MAX as usize;
+
 /// How much larger than its content a buffer may be that a batch is handed out in.
 const MAX_SLACK: usize = 4;
 const SMALL_BUFFER: usize = 64 << 10;
@@ -141,9 +144,11 @@ impl Decompressor {
         Self::with_limit(DEFAULT_MAX_DECOMPRESSED_BYTES)
     }
 
-    /// A decompressor that refuses to write more than `limit` bytes for one batch.
+    /// A decompressor that refuses to write more than `limit` bytes for one batch; at most 4 GiB - 1, whatever the
+    /// limit: positions in a batch have 32 bits.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
+        let limit = limit.min(MAX_POSITION);
         Self { limit, buffer: Arc::default(), previous: Arc::default(), contexts: Contexts::default() }
     }
 

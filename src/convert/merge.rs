@@ -29,8 +29,7 @@ impl Converter {
             before = Some(batch);
         }
         let base_offset = first.base_offset();
-        offset_between(last.last_offset(), base_offset, base_offset.saturating_sub(1))
-            .map_err(|e| last.place(e))?;
+        offset_between(last.last_offset(), base_offset, None).map_err(|e| last.place(e))?;
 
         let Self { decompressor, encoder: Encoder { codecs, section } } = self;
         section.start(base_offset, first.base_timestamp());

@@ -159,7 +159,7 @@ fn check_offsets(decoded: &Decoded<'_, '_>) -> Result<()> {
     let mut range: Option<(i64, i64)> = None;
     for (index, record) in decoded.records().enumerate() {
         let offset = record?.offset;
-        let (first, last) = range.unwrap_or((offset, offset.saturating_sub(1)));
+        let (first, last) = range.map_or((offset, None), |(first, last)| (first, Some(last)));
         offset_between(offset, first, last).map_err(|e| decoded.batch.place(e.at_record(index as u32)))?;
         range = Some((first, offset));
     }

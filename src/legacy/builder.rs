@@ -129,7 +129,7 @@ impl MessageSetBuilder {
 
     /// Whether a record with this offset can stand behind the last one.
     pub(crate) fn check_offset(&self, offset: i64) -> Result<()> {
-        offset_between(offset, self.base_offset, self.last_offset)
+        offset_between(offset, self.base_offset, (self.count > 0).then_some(self.last_offset))
     }
 
     fn time_attribute(&self) -> u8 {

@@ -1,17 +1,22 @@
 //! Arrow across the C data interface: PyCapsules that pyarrow, polars, duckdb and pandas read and give.
 #![allow(unsafe_code, reason = "the C data interface hands over pointers")]
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::sync::{Mutex, OnceLock};
 
-use ::arrow_schema::{ArrowError, Schema, SchemaRef};
-use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
-use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
-use arrow_array::{Array, RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray};
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use ::arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi_and_data_type};
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
 use super::errors::log_to_py;
+use super::panics;
+use super::view::optional_items;
 use crate::columns::{
     Flavour, RecordColumn, Table, batches_schema, columns_of, problems_schema, records_schema,
 };
@@ -26,6 +31,7 @@ pub(super) fn failed(error: ArrowError) -> PyErr {
 }
 
 pub(super) fn schema_capsule<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyCapsule>> {
+    panics::here();
     let ffi = FFI_ArrowSchema::try_from(schema).map_err(failed)?;
     PyCapsule::new_with_value(py, ffi, SCHEMA)
 }
@@ -40,51 +46,236 @@ pub(super) fn array_capsules<'py>(py: Python<'py>, batch: &RecordBatch) -> PyRes
 
 /// The columns and the flavour that a consumer wishes for by a schema; none if it does not, or if there are
 /// none of these names and types: by the interface a producer then gives what it has.
-pub(super) fn requested(schema: Option<&Bound<'_, PyAny>>) -> Option<(Vec<RecordColumn>, Flavour)> {
-    let capsule = schema?.cast::<PyCapsule>().ok()?;
-    let schema = capsule.pointer_checked(Some(SCHEMA)).ok()?.cast::<FFI_ArrowSchema>();
+pub(super) fn requested(schema: Option<&Bound<'_, PyAny>>) -> PyResult<Option<(Vec<RecordColumn>, Flavour)>> {
+    let Some(capsule) = schema.and_then(|schema| schema.cast::<PyCapsule>().ok()) else { return Ok(None) };
+    let schema = capsule.pointer_checked(Some(SCHEMA))?.cast::<FFI_ArrowSchema>();
     // SAFETY: the capsule's name says what it points to; the capsule owns that and outlives this borrow.
     let schema = unsafe { schema.as_ref() };
-    columns_of(&Schema::try_from(schema).ok()?)
+    if schema.release.is_none() {
+        return Err(used_up("schema"));
+    }
+    Ok(Schema::try_from(schema).ok().and_then(|schema| columns_of(&schema)))
+}
+
+/// Who takes what a capsule holds leaves it there marked as released: its pointers lead to freed memory.
+fn used_up(what: &str) -> PyErr {
+    PyValueError::new_err(format!("the capsule of an Arrow {what} was used up before: expected a new one"))
 }
 
 pub(super) fn stream_capsule<'py>(
     py: Python<'py>,
     reader: Box<dyn RecordBatchReader + Send>,
 ) -> PyResult<Bound<'py, PyCapsule>> {
-    PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), STREAM)
+    PyCapsule::new_with_value(py, Exported::stream(reader), STREAM)
+}
+
+/// What the callbacks of an exported stream share. A consumer may call them in any thread, and in several.
+struct Exported {
+    schema: SchemaRef,
+    /// Held while a batch is made, which runs no Python code. After a panic it stays poisoned.
+    reader: Mutex<Box<dyn RecordBatchReader + Send>>,
+    /// The first error. It is never replaced: one thread may read it while another asks for a batch.
+    error: OnceLock<CString>,
+}
+
+/// By Arrow's interface an errno: the argument is invalid. The text says what it is.
+const EINVAL: c_int = 22;
+
+impl Exported {
+    fn stream(reader: Box<dyn RecordBatchReader + Send>) -> FFI_ArrowArrayStream {
+        let exported = Self { schema: reader.schema(), reader: Mutex::new(reader), error: OnceLock::new() };
+        FFI_ArrowArrayStream {
+            get_schema: Some(get_schema),
+            get_next: Some(get_next),
+            get_last_error: Some(get_last_error),
+            release: Some(release),
+            private_data: Box::into_raw(Box::new(exported)).cast(),
+        }
+    }
+
+    fn next(&self) -> Result<FFI_ArrowArray, ArrowError> {
+        let Ok(mut reader) = self.reader.lock() else {
+            return Err(ArrowError::CDataInterface("the stream ended by a panic".into()));
+        };
+        panics::here();
+        Ok(match reader.next().transpose()? {
+            Some(batch) => FFI_ArrowArray::new(&StructArray::from(batch).into_data()),
+            None => FFI_ArrowArray::empty(),
+        })
+    }
+
+    fn schema(&self) -> Result<FFI_ArrowSchema, ArrowError> {
+        panics::here();
+        FFI_ArrowSchema::try_from(&*self.schema)
+    }
+
+    /// Writes what `work` makes to `out`, or keeps its error, or its panic, for `get_last_error`.
+    ///
+    /// # Safety
+    /// `out` may be written to.
+    unsafe fn give<T>(&self, out: *mut T, work: impl FnOnce(&Self) -> Result<T, ArrowError>) -> c_int {
+        let done = panics::catch(|| work(self));
+        let text = match done {
+            Ok(Ok(made)) => {
+                // SAFETY: the caller's promise. What is there is not dropped: by the interface it is not valid.
+                unsafe { ptr::write_unaligned(out, made) };
+                return 0;
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(panic) => format!("magicbyte panicked, please report this: {panic}"),
+        };
+        self.error.get_or_init(|| CString::new(text.replace('\0', "\\0")).unwrap_or_default());
+        EINVAL
+    }
+}
+
+/// # Safety
+/// As all callbacks of a stream are called: with a stream of [`Exported::stream`] that was not released.
+unsafe extern "C" fn get_schema(stream: *mut FFI_ArrowArrayStream, out: *mut FFI_ArrowSchema) -> c_int {
+    // SAFETY: the stream is one of ours, and only `release` drops its data; `out` is the consumer's.
+    unsafe {
+        let exported = &*(*stream).private_data.cast::<Exported>();
+        exported.give(out, Exported::schema)
+    }
+}
+
+/// # Safety
+/// As [`get_schema`].
+unsafe extern "C" fn get_next(stream: *mut FFI_ArrowArrayStream, out: *mut FFI_ArrowArray) -> c_int {
+    // SAFETY: as in `get_schema`. The data is shared, and what changes in it has a lock.
+    unsafe {
+        let exported = &*(*stream).private_data.cast::<Exported>();
+        exported.give(out, Exported::next)
+    }
+}
+
+/// # Safety
+/// As [`get_schema`].
+unsafe extern "C" fn get_last_error(stream: *mut FFI_ArrowArrayStream) -> *const c_char {
+    // SAFETY: as in `get_schema`. The text lives as long as the stream.
+    let exported = unsafe { &*(*stream).private_data.cast::<Exported>() };
+    exported.error.get().map_or(ptr::null(), |error| error.as_ptr())
+}
+
+/// # Safety
+/// As [`get_schema`], once, when no other callback runs.
+unsafe extern "C" fn release(stream: *mut FFI_ArrowArrayStream) {
+    // SAFETY: the stream is one of ours, not yet released; the data came out of a box.
+    let exported = unsafe {
+        let data = std::mem::replace(&mut (*stream).private_data, ptr::null_mut::<c_void>());
+        (*stream).release = None;
+        Box::from_raw(data.cast::<Exported>())
+    };
+    // Nobody can be told of a panic here; at worst memory is not given back.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(exported)));
 }
 
 /// The batches of an object that gives Arrow: a record batch, a table, a frame, a reader.
-pub(super) fn batches_of(object: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader>> {
+pub(super) fn batches_of(object: &Bound<'_, PyAny>) -> PyResult<Imported> {
     if let Some(array) = object.getattr_opt("__arrow_c_array__")? {
         let capsules = array.call0()?;
         let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = capsules.extract()?;
         let schema = schema.pointer_checked(Some(SCHEMA))?.cast::<FFI_ArrowSchema>();
         let array = array.pointer_checked(Some(ARRAY))?.cast::<FFI_ArrowArray>();
         // SAFETY: the capsules' names say what they point to, by the PyCapsule interface of Arrow; `from_raw`
-        // takes the structs over and marks those in the capsules as released. That array and schema
-        // belong together and describe valid memory is the interface's contract with their producer.
-        let data = unsafe {
-            let schema = FFI_ArrowSchema::from_raw(schema.as_ptr());
-            arrow_array::ffi::from_ffi(FFI_ArrowArray::from_raw(array.as_ptr()), &schema)
-        };
-        let data = data.map_err(failed)?;
-        if !matches!(data.data_type(), ::arrow_schema::DataType::Struct(_)) {
-            return Err(PyTypeError::new_err("expected an Arrow record batch, not a single column"));
+        // takes the structs over and marks those in the capsules as released.
+        let (schema, array) =
+            unsafe { (FFI_ArrowSchema::from_raw(schema.as_ptr()), FFI_ArrowArray::from_raw(array.as_ptr())) };
+        if schema.release.is_none() {
+            return Err(used_up("schema"));
         }
-        let batch = RecordBatch::from(StructArray::from(data));
-        let schema = batch.schema();
-        return Ok(Box::new(RecordBatchIterator::new([Ok(batch)], schema)));
+        if array.is_released() {
+            return Err(used_up("array"));
+        }
+        let data_type = DataType::try_from(&schema).map_err(failed)?;
+        return Ok(Imported { data_type: of_records(data_type)?, from: From::Array(Some(array)) });
     }
     if let Some(stream) = object.getattr_opt("__arrow_c_stream__")? {
         let capsule = stream.call0()?.cast_into::<PyCapsule>()?;
         let stream = capsule.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
         // SAFETY: as above, for a stream.
-        let stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr()) };
-        return Ok(Box::new(ArrowArrayStreamReader::try_new(stream).map_err(failed)?));
+        let mut stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr()) };
+        let (Some(_), Some(get_schema)) = (stream.release, stream.get_schema) else {
+            return Err(used_up("stream"));
+        };
+        let mut schema = FFI_ArrowSchema::empty();
+        // SAFETY: the stream's own callback, and it was not released.
+        let failure = unsafe { get_schema(&mut stream, &mut schema) };
+        if failure != 0 {
+            return Err(failed(last_error(&mut stream, failure)));
+        }
+        let data_type = DataType::try_from(&schema).map_err(failed)?;
+        return Ok(Imported { data_type: of_records(data_type)?, from: From::Stream(stream) });
     }
     Err(PyTypeError::new_err("expected Arrow data: an object with __arrow_c_array__ or __arrow_c_stream__"))
+}
+
+/// A batch travels as a struct array, as the interface has it.
+fn of_records(data_type: DataType) -> PyResult<DataType> {
+    match data_type {
+        DataType::Struct(_) => Ok(data_type),
+        _ => Err(PyTypeError::new_err("expected an Arrow record batch, not a single column")),
+    }
+}
+
+/// Batches that somebody else makes. arrow-rs's reader takes null rows for records, and panics where a stream gives
+/// no error text.
+pub(super) struct Imported {
+    data_type: DataType,
+    from: From,
+}
+
+enum From {
+    Array(Option<FFI_ArrowArray>),
+    Stream(FFI_ArrowArrayStream),
+}
+
+impl Imported {
+    /// The next batch. Runs code of the producer, which may be Python's: to be called with no lock held.
+    pub(super) fn next_batch(&mut self) -> PyResult<Option<RecordBatch>> {
+        let array = match &mut self.from {
+            From::Array(array) => array.take(),
+            From::Stream(stream) => next_array(stream)?,
+        };
+        array.map(|array| self.batch(array)).transpose()
+    }
+
+    fn batch(&self, array: FFI_ArrowArray) -> PyResult<RecordBatch> {
+        // SAFETY: the array was not released. That it is of the type of the schema that came with it and describes
+        // valid memory is the interface's contract with its producer.
+        let data = unsafe { from_ffi_and_data_type(array, self.data_type.clone()) }.map_err(failed)?;
+        let rows = StructArray::from(data);
+        let null = rows.nulls().and_then(|nulls| nulls.iter().position(|valid| !valid));
+        match null {
+            Some(row) => {
+                let why = format!("row {row} of the Arrow batch is null: expected a record");
+                Err(PyValueError::new_err(why))
+            }
+            None => Ok(RecordBatch::from(rows)),
+        }
+    }
+}
+
+/// The next array of a stream; none at its end.
+fn next_array(stream: &mut FFI_ArrowArrayStream) -> PyResult<Option<FFI_ArrowArray>> {
+    let Some(get_next) = stream.get_next else { return Err(used_up("stream")) };
+    let mut array = FFI_ArrowArray::empty();
+    // SAFETY: the stream's own callback; `batches_of` took the stream over, so nobody has released it.
+    match unsafe { get_next(stream, &mut array) } {
+        0 => Ok((!array.is_released()).then_some(array)),
+        failure => Err(failed(last_error(stream, failure))),
+    }
+}
+
+/// What a producer says about its failure.
+fn last_error(stream: &mut FFI_ArrowArrayStream, failure: c_int) -> ArrowError {
+    // SAFETY: the stream's own callback, and it was not released.
+    let text = stream.get_last_error.map(|get_last_error| unsafe { get_last_error(stream) });
+    let text = text.filter(|text| !text.is_null()).map(|text| {
+        // SAFETY: by the interface a string that lives until the stream is called again.
+        unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+    });
+    ArrowError::CDataInterface(text.unwrap_or_else(|| format!("the stream failed with errno {failure}")))
 }
 
 /// One Arrow record batch.
@@ -146,8 +337,9 @@ pub(super) fn parse_columns(py: Python<'_>, columns: &[String]) -> PyResult<Vec<
 pub(super) fn arrow_schema(
     py: Python<'_>,
     table: &str,
-    columns: Option<Vec<String>>,
+    #[pyo3(from_py_with = optional_items)] columns: Option<Vec<String>>,
 ) -> PyResult<PyArrowSchema> {
+    panics::here();
     Ok(PyArrowSchema(match table.parse().map_err(|e: LogError| log_to_py(py, &e))? {
         Table::Records => {
             let columns = parse_columns(py, &columns.unwrap_or_default())?;

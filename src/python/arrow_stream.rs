@@ -1,6 +1,6 @@
 //! `to_arrow` of logs and of batches in memory: an object that gives Arrow streams.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ::bytes::Bytes;
 use pyo3::exceptions::PyValueError;
@@ -9,6 +9,7 @@ use pyo3::types::PyCapsule;
 
 use super::arrow::{parse_columns, requested, schema_capsule, stream_capsule};
 use super::jobs::to_json;
+use super::panics;
 use crate::columns::{
     BatchStream, Findings, Flavour, LogStream, RecordColumn, Selection, StreamOptions, records_schema,
 };
@@ -78,8 +79,10 @@ impl PyArrowStream {
         Ok(Self { origin, options, findings: Arc::default() })
     }
 
-    fn findings(&self) -> MutexGuard<'_, Findings> {
-        self.findings.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The stream's lock, held by the thread that asks it for a batch: waited for without the interpreter.
+    fn findings<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Findings) -> T + Send) -> T {
+        panics::here();
+        py.detach(|| work(&self.findings.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 
@@ -96,8 +99,9 @@ impl PyArrowStream {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
+        panics::here();
         let mut options = self.options.clone();
-        if let Some((columns, flavour)) = requested(requested_schema.as_ref())
+        if let Some((columns, flavour)) = requested(requested_schema.as_ref())?
             && (matches!(self.origin, Origin::Log { .. }) || columns.iter().all(|c| is_in_a_buffer(*c)))
         {
             (options.columns, options.flavour) = (columns, flavour);
@@ -115,18 +119,18 @@ impl PyArrowStream {
     }
 
     /// What the last stream left out so far, as JSON.
-    fn problems(&self) -> PyResult<String> {
-        to_json(&self.findings().problems.listed)
+    fn problems(&self, py: Python<'_>) -> PyResult<String> {
+        self.findings(py, |findings| to_json(&findings.problems.listed))
     }
 
     /// How many more it left out.
-    fn problems_left_out(&self) -> u64 {
-        self.findings().problems.left_out
+    fn problems_left_out(&self, py: Python<'_>) -> u64 {
+        self.findings(py, |findings| findings.problems.left_out)
     }
 
     /// Nothing is read from this offset on: what was asked for, or the last stable offset.
     #[getter]
-    fn end_offset(&self) -> Option<i64> {
-        self.findings().end_offset
+    fn end_offset(&self, py: Python<'_>) -> Option<i64> {
+        self.findings(py, |findings| findings.end_offset)
     }
 }

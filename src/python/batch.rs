@@ -1,6 +1,7 @@
 //! `read_batches` and the batches it gives.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use ::bytes::Bytes;
 use pyo3::prelude::*;
@@ -8,28 +9,24 @@ use pyo3::types::{PyBytes, PyCapsule, PyList, PyTuple};
 
 use super::arrow_stream::{Asked, Origin, PyArrowStream, columns_of_a_buffer};
 use super::errors::to_py;
+use super::locked::{Detached, Locked, detached};
 use super::record::IndexedBatch;
-use super::view::to_bytes;
-use super::{arrow, facade, objects};
+use super::view::{optional_items, to_bytes};
+use super::{arrow, facade, objects, panics};
 use crate::bytes::ahead::following;
 use crate::columns::{Selection, StreamOptions, batch_to_arrow, records_schema};
 use crate::{Batch, Batches, Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
 
 /// What all batches of one reader share: a decompressor under a lock, and how to check.
 pub(super) struct Reading {
-    decompressor: Mutex<Decompressor>,
+    decompressor: Locked<Decompressor>,
     pub(super) check_crcs: bool,
     pub(super) limit: usize,
 }
 
 impl Reading {
     pub(super) fn new(check_crcs: bool, limit: usize) -> Arc<Self> {
-        Arc::new(Self { decompressor: Mutex::new(Decompressor::with_limit(limit)), check_crcs, limit })
-    }
-
-    fn with<T>(&self, work: impl FnOnce(&mut Decompressor) -> T) -> T {
-        // A decompressor is sound after any panic: its buffers are overwritten by the next call.
-        work(&mut self.decompressor.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::new(Self { decompressor: Locked::new(Decompressor::with_limit(limit)), check_crcs, limit })
     }
 }
 
@@ -42,30 +39,25 @@ pub(super) fn read_batches(
     max_decompressed_bytes: usize,
 ) -> PyResult<PyBatches> {
     let data = to_bytes(buffer)?;
-    Ok(PyBatches {
-        data,
-        at: Mutex::new(State::default()),
-        reading: Reading::new(check_crcs, max_decompressed_bytes),
-    })
+    Ok(PyBatches { data, at: AtomicUsize::new(0), reading: Reading::new(check_crcs, max_decompressed_bytes) })
 }
 
-#[derive(Default)]
-struct State {
-    position: usize,
-    failed: bool,
-}
+/// Set in a position: what is there is no batch. No buffer is so long.
+const FAILED: usize = 1 << (usize::BITS - 1);
 
 /// An iterator of the batches in a buffer.
 #[pyclass(frozen, name = "Batches", module = "magicbyte")]
 pub(super) struct PyBatches {
     data: Bytes,
-    at: Mutex<State>,
+    /// Where the next batch begins.
+    at: AtomicUsize,
     reading: Arc<Reading>,
 }
 
 impl PyBatches {
     fn rest(&self) -> usize {
-        self.at.lock().unwrap_or_else(PoisonError::into_inner).position
+        panics::here();
+        self.at.load(Ordering::Relaxed) & !FAILED
     }
 
     fn stream(&self, options: StreamOptions) -> PyResult<PyArrowStream> {
@@ -82,24 +74,23 @@ impl PyBatches {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        let (start, size) = {
-            let mut at = self.at.lock().unwrap_or_else(PoisonError::into_inner);
-            if at.failed {
+        // Each batch, and the error, goes to one of the threads that iterate.
+        panics::here();
+        let (start, framed) = loop {
+            let start = self.at.load(Ordering::Relaxed);
+            if start & FAILED != 0 {
                 return Ok(None);
             }
-            let start = at.position;
-            match Batches::at_position(&self.data[start..], start as u64).next() {
-                None => return Ok(None),
-                Some(Ok(batch)) => {
-                    at.position += batch.size_in_bytes();
-                    (start, batch.size_in_bytes())
-                }
-                Some(Err(error)) => {
-                    at.failed = true;
-                    return Err(to_py(py, &error));
-                }
+            let next = Batches::at_position(&self.data[start..], start as u64).next();
+            let Some(framed) = next.map(|batch| batch.map(|batch| batch.size_in_bytes())) else {
+                return Ok(None);
+            };
+            let after = framed.as_ref().map_or(start | FAILED, |size| start + size);
+            if self.at.compare_exchange(start, after, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                break (start, framed);
             }
         };
+        let size = framed.map_err(|error| to_py(py, &error))?;
         let data = self.data.slice(start..start + size);
         let following = self.data.slice(following(self.data.len(), start + size, size));
         new_batch(py, data, following, start as u64, Arc::clone(&self.reading)).map(Some)
@@ -126,7 +117,7 @@ impl PyBatches {
     fn to_arrow(
         &self,
         py: Python<'_>,
-        columns: Option<Vec<String>>,
+        #[pyo3(from_py_with = optional_items)] columns: Option<Vec<String>>,
         views: bool,
         start_offset: Option<i64>,
         end_offset: Option<i64>,
@@ -193,6 +184,7 @@ pub(super) fn new_batch(
 
 impl BatchBase {
     fn batch(&self, py: Python<'_>) -> PyResult<Batch<'_>> {
+        panics::here();
         Batch::from_frame(&self.data, self.position).map_err(|error| to_py(py, &error))
     }
 
@@ -200,20 +192,21 @@ impl BatchBase {
     pub(super) fn detached<T: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&Batch<'_>, &mut Decompressor) -> Result<T> + Send,
+        work: impl FnOnce(&Detached, &Batch<'_>, &mut Decompressor) -> Result<T> + Send,
     ) -> PyResult<T> {
-        let done = py.detach(|| {
+        let done = detached(py, |thread| {
             let batch = Batch::from_frame(&self.data, self.position)?;
-            self.reading.with(|decompressor| work(&batch, decompressor))
+            work(thread, &batch, &mut self.reading.decompressor.lock(thread))
         });
         done.map_err(|error| to_py(py, &error))
     }
 
     fn index(&self, py: Python<'_>) -> PyResult<IndexedBatch> {
         let check_crcs = self.reading.check_crcs;
-        let indexed = py.detach(|| {
+        let indexed = detached(py, |thread| {
             let batch = Batch::from_frame(&self.data, self.position)?.followed_by(&self.following);
-            self.reading.with(|decompressor| IndexedBatch::read(&batch, &self.data, decompressor, check_crcs))
+            let mut decompressor = self.reading.decompressor.lock(thread);
+            IndexedBatch::read(&batch, &self.data, &mut decompressor, check_crcs)
         });
         let indexed = indexed.map_err(|error| to_py(py, &error))?;
         self.count.get_or_init(|| indexed.entries.len());
@@ -222,10 +215,10 @@ impl BatchBase {
 
     fn arrow(&self, py: Python<'_>, options: &StreamOptions) -> PyResult<arrow_array::RecordBatch> {
         let (data, position, check_crcs) = (&self.data, self.position, self.reading.check_crcs);
-        let arrow = py.detach(|| {
-            self.reading
-                .with(|decompressor| batch_to_arrow(data, position, decompressor, options, check_crcs))
-        });
+        let arrow = self
+            .reading
+            .decompressor
+            .with(py, |decompressor| batch_to_arrow(data, position, decompressor, options, check_crcs));
         let arrow = arrow.map_err(|error| to_py(py, &error))?;
         self.count.get_or_init(|| arrow.num_rows());
         Ok(arrow)
@@ -238,7 +231,7 @@ impl BatchBase {
         schema: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<arrow_array::RecordBatch> {
         let mut options = StreamOptions::default();
-        if let Some((columns, flavour)) = arrow::requested(schema) {
+        if let Some((columns, flavour)) = arrow::requested(schema)? {
             (options.columns, options.flavour) = (columns, flavour);
         }
         self.arrow(py, &options)
@@ -271,7 +264,7 @@ impl BatchBase {
             Batch::Legacy(batch) if batch.compression().is_ok_and(|c| c == Compression::None) => {
                 Ok(batch.last_offset())
             }
-            Batch::Legacy(_) => self.detached(py, |batch, decompressor| batch.base_offset(decompressor)),
+            Batch::Legacy(_) => self.detached(py, |_, batch, decompressor| batch.base_offset(decompressor)),
         }
     }
 
@@ -307,6 +300,7 @@ impl BatchBase {
 
     /// Whether the checksum holds (for a wrapper: the outer one); never raises.
     fn is_valid(&self, py: Python<'_>) -> bool {
+        panics::here();
         py.detach(|| Batch::from_frame(&self.data, self.position).is_ok_and(|batch| batch.verify().is_ok()))
     }
 
@@ -422,7 +416,7 @@ impl BatchBase {
     fn to_arrow(
         &self,
         py: Python<'_>,
-        columns: Option<Vec<String>>,
+        #[pyo3(from_py_with = optional_items)] columns: Option<Vec<String>>,
         views: bool,
     ) -> PyResult<arrow::PyArrowBatch> {
         let options = Asked { columns, views, selection: Selection::default(), threads: 1 }.options(py)?;

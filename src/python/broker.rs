@@ -1,12 +1,12 @@
 //! Appends as a broker takes them.
 
-use std::sync::{Mutex, PoisonError};
-
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::errors::{append_to_py, to_py};
+use super::locked::Locked;
+use super::panics;
 use super::view::content;
 use crate::broker::{
     Append, AppendConfig, AppendInfo, AppendOrigin, AppendValidator, TargetCompression,
@@ -32,6 +32,7 @@ pub(super) struct ConfigFields {
 
 impl ConfigFields {
     pub(super) fn config(self, py: Python<'_>) -> PyResult<AppendConfig> {
+        panics::here();
         let compression = match self.compression {
             None => TargetCompression::Producer,
             Some(id) => {
@@ -85,14 +86,14 @@ pub(super) fn info_fields(info: &AppendInfo) -> InfoFields {
 
 /// Checks appends and makes of them what is stored.
 #[pyclass(frozen, name = "AppendValidatorCore", module = "magicbyte._core")]
-pub(super) struct PyAppendValidator(Mutex<AppendValidator>);
+pub(super) struct PyAppendValidator(Locked<AppendValidator>);
 
 #[pymethods]
 impl PyAppendValidator {
     #[new]
     fn new(py: Python<'_>, config: ConfigFields) -> PyResult<Self> {
         let validator = AppendValidator::new(config.config(py)?).map_err(|e| to_py(py, &e))?;
-        Ok(Self(Mutex::new(validator)))
+        Ok(Self(Locked::new(validator)))
     }
 
     /// The bytes to be stored and what became of them; None if there is no whole batch.
@@ -107,10 +108,7 @@ impl PyAppendValidator {
     ) -> PyResult<Option<(Bound<'py, PyBytes>, InfoFields)>> {
         let mut records = content(records)?.into_owned();
         let append = Append { origin: origin(origin_number)?, next_offset, leader_epoch, now };
-        let validated = py.detach(|| {
-            let mut validator = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            validator.validate(&mut records, &append)
-        });
+        let validated = self.0.with(py, |validator| validator.validate(&mut records, &append));
         let info = validated.map_err(|e| append_to_py(py, &e))?;
         Ok(info.map(|info| (PyBytes::new(py, &records), info_fields(&info))))
     }

@@ -9,7 +9,7 @@ use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use super::calls::{Argument, GilCell, append_rows, exact_fields};
 use super::errors::to_py;
 use super::view::content;
-use super::{arrow, objects};
+use super::{arrow, objects, panics};
 use crate::columns::{Defaults, Rows};
 use crate::{Compression, Error, ErrorKind, Header, RecordsBuilder, TimestampType};
 
@@ -186,6 +186,7 @@ impl PyRecordsBuilder {
         base_offset: Option<i64>,
         max_size_in_bytes: Option<usize>,
     ) -> PyResult<Self> {
+        panics::here();
         let codec = Compression::from_id(compression).map_err(|e| to_py(py, &e))?;
         let mut builder = match magic {
             0 => RecordsBuilder::v0(codec),
@@ -253,8 +254,8 @@ impl PyRecordsBuilder {
     ) -> PyResult<usize> {
         let mut count = 0;
         let mut defaults = Defaults { offset, timestamp };
-        for batch in arrow::batches_of(data)? {
-            let batch = batch.map_err(arrow::failed)?;
+        let mut batches = arrow::batches_of(data)?;
+        while let Some(batch) = batches.next_batch()? {
             let appended = self.0.with_detached(py, |state| {
                 let rows = Rows::of(&batch)?;
                 rows.append_all(defaults, &mut state.builder)

@@ -2,86 +2,96 @@
 //! common tuple, a list of such tuples, and a cell that the GIL guards in place of a lock.
 //!
 //! Through PyO3's wrapper and a mutex, calling `append` would cost more than appending. **Attached** in the
-//! SAFETY comments: CPython calls in with the GIL held, and a `Python` token proves the same. The wheel is
-//! abi3, so there is no free-threaded build.
+//! SAFETY comments: CPython calls in with the GIL held, and a `Python` token proves the same. The module
+//! declares that it uses the GIL, so an interpreter without one takes it back.
 #![allow(unsafe_code, reason = "a method in CPython's C API")]
 
-use std::cell::{Cell, UnsafeCell};
+use std::cell::UnsafeCell;
 use std::ffi::{CStr, CString, c_long};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::slice;
-use std::sync::{Mutex, TryLockError};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU8, Ordering};
 
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyInt, PyList, PyString, PyTuple, PyType};
 
 use super::builder::PyRecordsBuilder;
+use super::panics::guarded;
 use crate::{RecordsBuilder, Result};
 
 /// A value that whoever holds the GIL may use.
 pub(super) struct GilCell<T> {
     value: UnsafeCell<T>,
-    in_use: Cell<bool>,
+    /// [`FREE`], or who uses it: set with the GIL held only.
+    used: AtomicU8,
     /// Held by a thread that works on the value without the GIL.
     detached: Mutex<()>,
 }
 
-// SAFETY: `value` and `in_use` are touched in `enter`, `with` and `with_detached` only, with the GIL held (Attached);
-// `in_use` keeps everybody else out while a thread has a reference to the value.
+const FREE: u8 = 0;
+const ATTACHED: u8 = 1;
+const DETACHED: u8 = 2;
+
+// SAFETY: `value` is touched in `with` and `with_detached` only, by who found `used` free and set it, with the GIL held
+// (Attached), until they free it: an acquiring load that finds it free comes after all they did.
 unsafe impl<T: Send> Sync for GilCell<T> {}
 
 impl<T: Send> GilCell<T> {
     pub(super) fn new(value: T) -> Self {
-        Self { value: UnsafeCell::new(value), in_use: Cell::new(false), detached: Mutex::new(()) }
+        Self { value: UnsafeCell::new(value), used: AtomicU8::new(FREE), detached: Mutex::new(()) }
     }
 
     /// Works on the value. `work` runs no Python code, which could come back here: that panics.
     #[inline]
     pub(super) fn with<R>(&self, py: Python<'_>, work: impl FnOnce(&mut T) -> R) -> R {
-        let _entered = self.enter(py);
-        // SAFETY: `enter` found the value not in use, and keeps others out until it is dropped.
+        let _used = self.enter(py, ATTACHED);
+        super::panics::here();
+        // SAFETY: `enter` found the value free, and keeps others out until `_used` is dropped.
         work(unsafe { &mut *self.value.get() })
     }
 
-    /// As [`with`](Self::with), without the GIL; others that want the value wait.
+    /// As [`with`](Self::with), without the GIL; others that want the value wait. It is free before this thread takes
+    /// the GIL back, which runs finalizers that may want it.
     pub(super) fn with_detached<R: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut T) -> R + Send) -> R {
-        let _entered = self.enter(py);
-        // Let go of first, with the GIL held again.
-        let _detached = self.detached.lock();
-        // SAFETY: as in `with`.
-        let value = unsafe { &mut *self.value.get() };
-        py.detach(move || work(value))
+        let used = self.enter(py, DETACHED);
+        py.detach(move || {
+            let _detached = self.detached.lock();
+            // Freed first, so that who waits for the lock finds the value free.
+            let _used = used;
+            super::panics::here();
+            // SAFETY: as in `with`.
+            work(unsafe { &mut *self.value.get() })
+        })
     }
 
     #[inline]
-    fn enter(&self, py: Python<'_>) -> Entered<'_> {
-        while self.in_use.get() {
+    fn enter(&self, py: Python<'_>, by: u8) -> Used<'_> {
+        while self.used.load(Ordering::Acquire) != FREE {
             self.wait(py);
         }
-        self.in_use.set(true);
-        Entered(&self.in_use)
+        self.used.store(by, Ordering::Relaxed);
+        Used(&self.used)
     }
 
     #[cold]
     fn wait(&self, py: Python<'_>) {
-        match self.detached.try_lock() {
-            Err(TryLockError::WouldBlock) => py.detach(|| drop(self.detached.lock())),
-            _ => panic!("a value was asked for by who is using it"),
-        }
+        // Whoever is attached and uses it is this thread, since we have the GIL.
+        assert!(self.used.load(Ordering::Acquire) != ATTACHED, "a value was asked for by who is using it");
+        py.detach(|| drop(self.detached.lock()));
     }
 }
 
-/// Lets others in when dropped, which is with the GIL held.
-struct Entered<'a>(&'a Cell<bool>);
+/// Lets others in when dropped.
+struct Used<'a>(&'a AtomicU8);
 
-impl Drop for Entered<'_> {
+impl Drop for Used<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.0.set(false);
+        self.0.store(FREE, Ordering::Release);
     }
 }
 
@@ -233,14 +243,7 @@ unsafe extern "C" fn builder_append(
         let builder = Borrowed::from_ptr(py, slf).cast_unchecked::<PyRecordsBuilder>();
         (py, builder, arguments(py, args, count as usize, keywords))
     };
-    let work = AssertUnwindSafe(|| builder.get().append_arguments(py, arguments?));
-    let error = match catch_unwind(work) {
-        Ok(Ok(())) => return py.None().into_ptr(),
-        Ok(Err(error)) => error,
-        Err(_) => PyRuntimeError::new_err("magicbyte panicked: please report this"),
-    };
-    error.restore(py);
-    ptr::null_mut()
+    guarded(py, || builder.get().append_arguments(py, arguments?).map(|()| py.None()))
 }
 
 /// Gives `RecordsBuilder` its method `append`.

@@ -4,11 +4,12 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedStr;
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use serde::Serialize;
 
 use super::errors::log_to_py;
 use super::jobs::{parse, to_json};
+use super::view::items;
 use super::writer::{Told, Work};
 use crate::DEFAULT_MAX_DECOMPRESSED_BYTES;
 use crate::log::{
@@ -68,7 +69,7 @@ pub(super) fn plan_redaction(py: Python<'_>, plan: &str) -> PyResult<String> {
 #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
 pub(super) fn index_keys(
     py: Python<'_>,
-    chunks: Vec<String>,
+    #[pyo3(from_py_with = items)] chunks: Vec<String>,
     directory: Option<PathBuf>,
     seed: u64,
     memory: usize,
@@ -102,7 +103,7 @@ struct IndexedText {
 #[pyo3(signature = (files, directory, *, seed, memory = 64 << 20))]
 pub(super) fn reduce_keys(
     py: Python<'_>,
-    files: Vec<PathBuf>,
+    #[pyo3(from_py_with = items)] files: Vec<PathBuf>,
     directory: PathBuf,
     seed: u64,
     memory: usize,
@@ -115,8 +116,8 @@ pub(super) fn reduce_keys(
 #[pyfunction]
 #[pyo3(signature = (producers, groups, *, expired_until = None))]
 pub(super) fn log_facts(
-    producers: Vec<PyBackedStr>,
-    groups: Vec<(i64, i64)>,
+    #[pyo3(from_py_with = items)] producers: Vec<PyBackedStr>,
+    #[pyo3(from_py_with = items)] groups: Vec<(i64, i64)>,
     expired_until: Option<i64>,
 ) -> PyResult<Vec<String>> {
     let producers: PyResult<Vec<_>> = producers.iter().map(|events| parse(events)).collect();
@@ -135,10 +136,10 @@ pub(super) fn log_facts(
 pub(super) fn compact_group(
     py: Python<'_>,
     group: &str,
-    indexed: Vec<String>,
+    #[pyo3(from_py_with = items)] indexed: Vec<String>,
     facts: &str,
     directory: PathBuf,
-    lists: Vec<PathBuf>,
+    #[pyo3(from_py_with = items)] lists: Vec<PathBuf>,
     clean_until: i64,
     now: i64,
     delete_retention_ms: i64,
@@ -167,10 +168,10 @@ pub(super) fn compact_group(
 pub(super) fn redact_group(
     py: Python<'_>,
     group: &str,
-    indexed: Vec<String>,
+    #[pyo3(from_py_with = items)] indexed: Vec<String>,
     facts: &str,
     directory: PathBuf,
-    keys: Vec<Vec<u8>>,
+    #[pyo3(from_py_with = items)] keys: Vec<PyBackedBytes>,
     offsets: HashSet<i64>,
     tombstones: bool,
     clean_until: i64,
@@ -179,7 +180,11 @@ pub(super) fn redact_group(
     fail_fast: bool,
 ) -> PyResult<String> {
     let options = CleanOptions {
-        rule: Rule::Redact(Selection { keys: keys.into_iter().collect(), offsets, tombstones }),
+        rule: Rule::Redact(Selection {
+            keys: keys.iter().map(|key| key.to_vec()).collect(),
+            offsets,
+            tombstones,
+        }),
         clean_until,
         max_decompressed_bytes,
         on_error: on_error(fail_fast),

@@ -1,12 +1,12 @@
 //! `magicbyte.convert`: buffers of batches in, buffers of batches out.
 
-use std::sync::{Mutex, PoisonError};
-
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::errors::to_py;
 use super::facade;
+use super::locked::Locked;
+use super::panics;
 use super::view::content;
 use crate::convert::{self, Converter, Losses, Rebatcher, each_batch};
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
 
 /// Converts batches; codec contexts and buffers are kept between calls.
 #[pyclass(frozen, name = "Converter", module = "magicbyte.convert")]
-pub(super) struct PyConverter(Mutex<Converter>);
+pub(super) struct PyConverter(Locked<Converter>);
 
 impl PyConverter {
     /// Hands the converter every batch of `data`, without the GIL; what it appended, and what came of it.
@@ -26,11 +26,9 @@ impl PyConverter {
         work: impl FnOnce(&mut Converter, &[u8], &mut Vec<u8>) -> Result<T> + Send,
     ) -> PyResult<(Bound<'py, PyBytes>, T)> {
         let data = content(data)?;
-        let done = py.detach(|| {
-            // A converter is sound after any panic: it begins each batch anew.
-            let mut converter = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = self.0.with(py, |converter| {
             let mut out = Vec::new();
-            work(&mut converter, &data, &mut out).map(|result| (out, result))
+            work(converter, &data, &mut out).map(|result| (out, result))
         });
         let (out, result) = done.map_err(|e| to_py(py, &e))?;
         Ok((PyBytes::new(py, &out), result))
@@ -76,6 +74,7 @@ impl PyConverter {
         level: Option<i32>,
         max_decompressed_bytes: usize,
     ) -> PyResult<Self> {
+        panics::here();
         let converter = match compression.map(Compression::from_id).transpose() {
             Ok(Some(codec)) => Converter::to_codec(codec, level),
             Ok(None) if level.is_some() => {
@@ -85,7 +84,7 @@ impl PyConverter {
             Err(error) => Err(error),
         };
         let converter = converter.map_err(|e| to_py(py, &e))?;
-        Ok(Self(Mutex::new(converter.with_limit(max_decompressed_bytes))))
+        Ok(Self(Locked::new(converter.with_limit(max_decompressed_bytes))))
     }
 
     /// Every batch as magic 2.

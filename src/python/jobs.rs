@@ -1,7 +1,6 @@
 //! The job layer's steps: `list -> survey -> plan -> decode -> reconcile`, JSON in and out.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -11,16 +10,21 @@ use serde::de::DeserializeOwned;
 
 use super::arrow::{PyArrowBatch, parse_columns};
 use super::errors::{io_to_py, log_to_py};
+use super::locked::Locked;
+use super::panics;
+use super::view::items;
 use crate::DEFAULT_MAX_DECOMPRESSED_BYTES;
 use crate::columns::{ChunkDecoder, DecodeOptions, Flavour};
 use crate::log::{self, Chunk, DEFAULT_CHUNK_BYTES, LogError, PlanOptions};
 
 pub(super) fn parse<T: DeserializeOwned>(text: &str) -> PyResult<T> {
+    panics::here();
     serde_json::from_str(text)
         .map_err(|error| PyValueError::new_err(format!("not what this function takes: {error}")))
 }
 
 pub(super) fn to_json<T: Serialize>(value: &T) -> PyResult<String> {
+    panics::here();
     serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
@@ -55,7 +59,7 @@ pub(super) fn survey_segment(py: Python<'_>, segment: &str) -> PyResult<String> 
 pub(super) fn plan_partition(
     py: Python<'_>,
     listing: &str,
-    surveys: Vec<PyBackedStr>,
+    #[pyo3(from_py_with = items)] surveys: Vec<PyBackedStr>,
     isolation_level: &str,
     start_offset: Option<i64>,
     end_offset: Option<i64>,
@@ -78,7 +82,11 @@ pub(super) fn offset_for_timestamp(py: Python<'_>, plan: &str, timestamp: i64) -
 
 /// Joins the results of a plan's chunks.
 #[pyfunction]
-pub(super) fn reconcile(py: Python<'_>, plan: &str, results: Vec<PyBackedStr>) -> PyResult<String> {
+pub(super) fn reconcile(
+    py: Python<'_>,
+    plan: &str,
+    #[pyo3(from_py_with = items)] results: Vec<PyBackedStr>,
+) -> PyResult<String> {
     let plan = parse(plan)?;
     let results: PyResult<Vec<_>> = results.iter().map(|result| parse(result)).collect();
     to_json(&log::reconcile(&plan, &results?).map_err(|e| log_to_py(py, &e))?)
@@ -96,15 +104,9 @@ pub(super) fn trim_chunk(py: Python<'_>, chunk: &str) -> PyResult<Option<String>
 /// Decodes one chunk of a plan into Arrow batches.
 #[pyclass(frozen, name = "ChunkDecoder", module = "magicbyte._core")]
 pub(super) struct PyChunkDecoder {
-    decoder: Mutex<ChunkDecoder>,
+    decoder: Locked<ChunkDecoder>,
     path: String,
     fail_fast: bool,
-}
-
-impl PyChunkDecoder {
-    fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut ChunkDecoder) -> T + Send) -> T {
-        py.detach(|| work(&mut self.decoder.lock().unwrap_or_else(PoisonError::into_inner)))
-    }
 }
 
 #[pymethods]
@@ -119,7 +121,7 @@ impl PyChunkDecoder {
     fn new(
         py: Python<'_>,
         chunk: &str,
-        columns: Vec<String>,
+        #[pyo3(from_py_with = items)] columns: Vec<String>,
         max_batch_bytes: usize,
         max_batch_rows: usize,
         max_decompressed_bytes: usize,
@@ -142,13 +144,13 @@ impl PyChunkDecoder {
         let chunk: Chunk = parse(chunk)?;
         let path = chunk.path.clone();
         let decoder = ChunkDecoder::open(chunk, options).map_err(|e| io_to_py(Path::new(&path), &e))?;
-        Ok(Self { decoder: Mutex::new(decoder), path, fail_fast })
+        Ok(Self { decoder: Locked::new(decoder), path, fail_fast })
     }
 
     /// How far the chunk was read, in bytes.
     #[getter]
     fn bytes_read(&self, py: Python<'_>) -> u64 {
-        self.with(py, |decoder| decoder.bytes_read())
+        self.decoder.with(py, |decoder| decoder.bytes_read())
     }
 
     fn __iter__(slf: Py<Self>) -> Py<Self> {
@@ -157,7 +159,7 @@ impl PyChunkDecoder {
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<PyArrowBatch>> {
         let fail_fast = self.fail_fast;
-        let (next, error) = self.with(py, |decoder| {
+        let (next, error) = self.decoder.with(py, |decoder| {
             let next = decoder.next().transpose();
             (next, fail_fast.then(|| decoder.take_error()).flatten())
         });
@@ -170,16 +172,16 @@ impl PyChunkDecoder {
 
     /// Rows of the table `batches` since the last call, or None.
     fn take_batches(&self, py: Python<'_>) -> Option<PyArrowBatch> {
-        self.with(py, ChunkDecoder::take_batches).map(PyArrowBatch::new)
+        self.decoder.with(py, ChunkDecoder::take_batches).map(PyArrowBatch::new)
     }
 
     /// Rows of the table `problems` since the last call, or None.
     fn take_problems(&self, py: Python<'_>) -> Option<PyArrowBatch> {
-        self.with(py, ChunkDecoder::take_problems).map(PyArrowBatch::new)
+        self.decoder.with(py, ChunkDecoder::take_problems).map(PyArrowBatch::new)
     }
 
     /// The accounts of the chunk, complete once the iterator is at its end.
     fn result(&self, py: Python<'_>) -> PyResult<String> {
-        self.with(py, |decoder| to_json(decoder.result()))
+        self.decoder.with(py, |decoder| to_json(decoder.result()))
     }
 }

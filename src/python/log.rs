@@ -1,7 +1,7 @@
 //! `PartitionLog`, below the facade of `magicbyte.log`.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use ::bytes::Bytes;
 use pyo3::prelude::*;
@@ -10,6 +10,9 @@ use super::arrow_stream::{Asked, Origin, PyArrowStream};
 use super::batch::{Reading, new_batch};
 use super::errors::log_to_py;
 use super::jobs::to_json;
+use super::locked::Locked;
+use super::panics;
+use super::view::optional_items;
 use crate::columns::Selection;
 use crate::log::{Disposition, LogBatches, LogError, OnError, PartitionLog, PlanOptions, ReadOptions};
 
@@ -21,6 +24,7 @@ pub(super) struct PyPartitionLog(PartitionLog);
 impl PyPartitionLog {
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        panics::here();
         PartitionLog::open(&path).map(Self).map_err(|e| log_to_py(py, &e))
     }
 
@@ -44,6 +48,7 @@ impl PyPartitionLog {
 
     /// The first offset whose record has this timestamp (ms) or a later one.
     fn offset_for_timestamp(&self, py: Python<'_>, timestamp: i64) -> PyResult<Option<i64>> {
+        panics::here();
         py.detach(|| self.0.offset_for_timestamp(timestamp)).map_err(|e| log_to_py(py, &e))
     }
 
@@ -56,7 +61,7 @@ impl PyPartitionLog {
     fn to_arrow(
         &self,
         py: Python<'_>,
-        columns: Option<Vec<String>>,
+        #[pyo3(from_py_with = optional_items)] columns: Option<Vec<String>>,
         views: bool,
         start_offset: Option<i64>,
         end_offset: Option<i64>,
@@ -99,9 +104,10 @@ impl PyPartitionLog {
             isolation_level: isolation_level.parse().map_err(|e: LogError| log_to_py(py, &e))?,
             ..read_options(check_crcs, max_decompressed_bytes, skip_damage)
         };
+        panics::here();
         let batches = py.detach(|| self.0.batches(options)).map_err(|e| log_to_py(py, &e))?;
         Ok(PyLogBatches {
-            batches: Mutex::new(batches),
+            batches: Locked::new(batches),
             // The log's reader has checked the CRC of what it gives.
             reading: Reading::new(check_crcs, max_decompressed_bytes),
         })
@@ -116,7 +122,7 @@ fn read_options(check_crcs: bool, max_decompressed_bytes: usize, skip_damage: bo
 /// Iterates `(batch, segment, start_offset, end_offset, is_data)`.
 #[pyclass(frozen, name = "LogBatchesCore", module = "magicbyte._core")]
 pub(super) struct PyLogBatches {
-    batches: Mutex<LogBatches>,
+    batches: Locked<LogBatches>,
     reading: Arc<Reading>,
 }
 
@@ -129,7 +135,7 @@ impl PyLogBatches {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Item>> {
-        let next = py.detach(|| self.batches.lock().unwrap_or_else(PoisonError::into_inner).next());
+        let next = self.batches.with(py, |batches| batches.next());
         let Some(next) = next else { return Ok(None) };
         let next = next.map_err(|e| log_to_py(py, &e))?;
         let is_data = next.disposition == Disposition::Rows;
@@ -140,18 +146,18 @@ impl PyLogBatches {
     }
 
     /// What was left out so far, as JSON.
-    fn problems(&self) -> PyResult<String> {
-        to_json(&self.batches.lock().unwrap_or_else(PoisonError::into_inner).problems())
+    fn problems(&self, py: Python<'_>) -> PyResult<String> {
+        self.batches.with(py, |batches| to_json(&batches.problems()))
     }
 
     /// How many more were left out.
-    fn problems_left_out(&self) -> u64 {
-        self.batches.lock().unwrap_or_else(PoisonError::into_inner).problems_left_out()
+    fn problems_left_out(&self, py: Python<'_>) -> u64 {
+        self.batches.with(py, |batches| batches.problems_left_out())
     }
 
     /// Nothing is read from this offset on: what was asked for, or the last stable offset.
     #[getter]
-    fn end_offset(&self) -> i64 {
-        self.batches.lock().unwrap_or_else(PoisonError::into_inner).end_offset()
+    fn end_offset(&self, py: Python<'_>) -> i64 {
+        self.batches.with(py, |batches| batches.end_offset())
     }
 }

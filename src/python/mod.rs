@@ -12,8 +12,10 @@ mod convert;
 mod errors;
 mod facade;
 mod jobs;
+mod locked;
 mod log;
 mod objects;
+mod panics;
 mod record;
 mod rescue;
 mod sidecars;
@@ -22,10 +24,14 @@ mod state;
 mod view;
 mod writer;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 
-/// The module `magicbyte._core`.
-#[pymodule]
+/// The module `magicbyte._core`. Types, free lists and classes are kept in statics that the GIL guards: there is one
+/// module a process, and an interpreter without GIL gets it back for us.
+#[pymodule(gil_used = true)]
 mod _core {
     use pyo3::prelude::*;
 
@@ -75,6 +81,12 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::load_once()?;
+        super::panics::add_internal_error(module)?;
+        #[cfg(debug_assertions)]
+        module.add_function(wrap_pyfunction!(super::panics::_panic_next, module)?)?;
+        // Now, so that errors have their classes whatever becomes of sys.modules.
+        super::facade::errors(module.py())?;
         super::objects::add_types(module)?;
         super::calls::add_append(&module.py().get_type::<super::builder::PyRecordsBuilder>())?;
         super::compat::add_types(module)?;
@@ -83,6 +95,19 @@ mod _core {
         module.add("MAX_COLUMN_PAYLOAD", crate::columns::MAX_PAYLOAD)?;
         module.add("DEFAULT_MAX_DECOMPRESSED_BYTES", crate::DEFAULT_MAX_DECOMPRESSED_BYTES)
     }
+}
+
+/// Refuses a second interpreter, and a second import into one: objects and errors of the first would meet classes
+/// of the second.
+fn load_once() -> PyResult<()> {
+    static LOADED: AtomicBool = AtomicBool::new(false);
+    if LOADED.swap(true, Ordering::SeqCst) {
+        return Err(PyImportError::new_err(
+            "magicbyte can be loaded once a process: not in a second interpreter, and not again after its modules \
+             were removed from sys.modules. Expected one interpreter; use processes instead.",
+        ));
+    }
+    Ok(())
 }
 
 /// CRC-32C of `data`, continuing `value`.
@@ -96,6 +121,7 @@ fn crc32c(py: Python<'_>, data: &Bound<'_, PyAny>, value: u32) -> PyResult<u32> 
 /// The zigzag varint of a 64-bit integer.
 #[pyfunction]
 fn encode_varint(n: i64) -> Vec<u8> {
+    panics::here();
     let mut out = Vec::with_capacity(10);
     crate::encode_varint(n, &mut out);
     out

@@ -5,8 +5,8 @@
 //!
 //! The invariants that the SAFETY comments below refer to:
 //!
-//! - **Attached**: CPython calls these functions with the GIL held. The wheel is abi3, so there is no
-//!   free-threaded build; the GIL guards the free lists and the iterator's index.
+//! - **Attached**: CPython calls these functions with the GIL held, and the module declares that it uses it; the
+//!   GIL guards the free lists and the iterator's index. There is one module a process.
 //! - **Layout**: an object of one of these types was made by [`allocate`] with that type, so it has
 //!   that type's `repr(C)` struct, whose fields were all written before the object was handed out.
 //! - **Holder**: `holder` is a strong reference to the [`IndexedBatch`] object; `batch`, `entry` and
@@ -21,15 +21,14 @@ mod types;
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_int, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
+use super::panics::guarded;
 use super::record::{self, Entry, Failure, IndexedBatch, Slice};
 pub(super) use types::add_types;
 
@@ -448,17 +447,6 @@ unsafe fn safely(
         (py, holder.cast_into_unchecked::<IndexedBatch>(), parts(slf).1)
     };
     guarded(py, || work(&batch, entry))
-}
-
-/// The object that `work` makes, or null with its error, or the news of its panic, as exception.
-fn guarded(py: Python<'_>, work: impl FnOnce() -> PyResult<Py<PyAny>>) -> *mut ffi::PyObject {
-    let error = match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(Ok(object)) => return object.into_ptr(),
-        Ok(Err(error)) => error,
-        Err(_) => PyRuntimeError::new_err("magicbyte panicked: please report this"),
-    };
-    error.restore(py);
-    ptr::null_mut()
 }
 
 macro_rules! safe_getter {

@@ -1,13 +1,14 @@
 //! What can be saved of quarantined ranges, below the facade of `magicbyte.rescue`.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::errors::io_to_py;
+use super::locked::Locked;
+use super::panics;
 use crate::log::{Rescuer, Survey};
 use crate::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 
@@ -19,7 +20,7 @@ type Item = (u64, Py<PyBytes>, &'static str, String, Option<Repair>, Vec<Suspect
 /// Iterates `(position, data, kind, message, repair, suspects)` of a segment's quarantined ranges.
 #[pyclass(frozen, name = "RescuerCore", module = "magicbyte._core")]
 pub(super) struct PyRescuer {
-    rescuer: Mutex<Rescuer>,
+    rescuer: Locked<Rescuer>,
     path: PathBuf,
     max_decompressed_bytes: usize,
 }
@@ -29,11 +30,12 @@ impl PyRescuer {
     #[new]
     #[pyo3(signature = (survey, *, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES))]
     fn new(survey: &str, max_decompressed_bytes: usize) -> PyResult<Self> {
+        panics::here();
         let survey: Survey = serde_json::from_str(survey)
             .map_err(|error| PyValueError::new_err(format!("no survey: {error}")))?;
         let path = PathBuf::from(&survey.segment.path);
         let rescuer = Rescuer::open(&survey, max_decompressed_bytes).map_err(|e| io_to_py(&path, &e))?;
-        Ok(Self { rescuer: Mutex::new(rescuer), path, max_decompressed_bytes })
+        Ok(Self { rescuer: Locked::new(rescuer), path, max_decompressed_bytes })
     }
 
     fn __iter__(slf: Py<Self>) -> Py<Self> {
@@ -41,7 +43,7 @@ impl PyRescuer {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Item>> {
-        let next = py.detach(|| self.rescuer.lock().unwrap_or_else(PoisonError::into_inner).next());
+        let next = self.rescuer.with(py, |rescuer| rescuer.next());
         let Some(rescued) = next.transpose().map_err(|e| io_to_py(&self.path, &e))? else { return Ok(None) };
         let bytes = |data: &[u8]| PyBytes::new(py, data).unbind();
         let mut suspects = Vec::new();

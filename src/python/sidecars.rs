@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::errors::{io_to_py, to_py};
+use super::panics;
 use super::view;
 use crate::log::{
     self, parse_leader_epoch_checkpoint, parse_offset_index, parse_partition_metadata,
@@ -24,6 +25,7 @@ pub(super) fn read_sidecar(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, 
 }
 
 fn or_raise<T>(py: Python<'_>, result: Result<T>) -> PyResult<T> {
+    panics::here();
     result.map_err(|error| to_py(py, &error))
 }
 

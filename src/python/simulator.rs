@@ -1,13 +1,12 @@
 //! A partition in memory.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::broker::{ConfigFields, InfoFields, info_fields, origin};
 use super::errors::{append_to_py, to_py};
+use super::locked::Locked;
 use super::view::content;
 use crate::broker::{
     AbortedTransaction, AppendError, Appended, IsolationLevel, OffsetSpec, PartitionSimulator, TransactionEnd,
@@ -15,7 +14,7 @@ use crate::broker::{
 
 /// A partition that takes appends and serves fetches.
 #[pyclass(frozen, name = "PartitionSimulatorCore", module = "magicbyte._core")]
-pub(super) struct PySimulator(Mutex<PartitionSimulator>);
+pub(super) struct PySimulator(Locked<PartitionSimulator>);
 
 /// Records, high watermark, last stable offset, log start, aborted transactions: producer and first offset.
 type FetchedFields<'py> = (Bound<'py, PyBytes>, i64, i64, i64, Vec<(i64, i64)>);
@@ -23,16 +22,12 @@ type FetchedFields<'py> = (Bound<'py, PyBytes>, i64, i64, i64, Vec<(i64, i64)>);
 type ProducerFields = (i64, i16, i32, i64, i64, i32, Option<i64>);
 
 impl PySimulator {
-    fn lock(&self) -> MutexGuard<'_, PartitionSimulator> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn append_by(
         &self,
         py: Python<'_>,
         append: impl FnOnce(&mut PartitionSimulator) -> Result<Appended, AppendError> + Send,
     ) -> PyResult<(InfoFields, bool)> {
-        let appended = py.detach(|| append(&mut self.lock())).map_err(|e| append_to_py(py, &e))?;
+        let appended = self.0.with(py, append).map_err(|e| append_to_py(py, &e))?;
         Ok((info_fields(&appended.info), appended.duplicate))
     }
 }
@@ -52,7 +47,7 @@ impl PySimulator {
     #[new]
     fn new(py: Python<'_>, config: ConfigFields) -> PyResult<Self> {
         let simulator = PartitionSimulator::new(config.config(py)?).map_err(|e| to_py(py, &e))?;
-        Ok(Self(Mutex::new(simulator)))
+        Ok(Self(Locked::new(simulator)))
     }
 
     /// A producer's request.
@@ -100,7 +95,8 @@ impl PySimulator {
         max_bytes: usize,
         isolation_level: &str,
     ) -> PyResult<FetchedFields<'py>> {
-        let fetched = self.lock().fetch(offset, max_bytes, isolation(isolation_level)?);
+        let isolation = isolation(isolation_level)?;
+        let fetched = self.0.with(py, |partition| partition.fetch(offset, max_bytes, isolation));
         let fetched = fetched.map_err(|e| append_to_py(py, &e))?;
         let fields = |one: &AbortedTransaction| (one.producer_id, one.first_offset);
         let aborted = fetched.aborted_transactions.iter().map(fields).collect();
@@ -122,61 +118,61 @@ impl PySimulator {
             0.. => OffsetSpec::Timestamp(timestamp),
             _ => return Err(PyValueError::new_err(format!("there is no timestamp {timestamp} to list"))),
         };
-        let listed = self.lock().list_offset(spec, isolation(isolation_level)?);
+        let isolation = isolation(isolation_level)?;
+        let listed = self.0.with(py, |partition| partition.list_offset(spec, isolation));
         let listed = listed.map_err(|e| append_to_py(py, &e))?;
         Ok(listed.map(|listed| (listed.timestamp, listed.offset, listed.leader_epoch)))
     }
 
-    fn elect_leader(&self) -> i32 {
-        self.lock().elect_leader()
+    fn elect_leader(&self, py: Python<'_>) -> i32 {
+        self.0.with(py, |partition| partition.elect_leader())
     }
 
     fn truncate(&self, py: Python<'_>, offset: i64) -> PyResult<()> {
-        self.lock().truncate(offset).map_err(|e| append_to_py(py, &e))
+        self.0.with(py, |partition| partition.truncate(offset)).map_err(|e| append_to_py(py, &e))
     }
 
     fn delete_records(&self, py: Python<'_>, before_offset: i64) -> PyResult<i64> {
-        self.lock().delete_records(before_offset).map_err(|e| append_to_py(py, &e))
+        self.0.with(py, |partition| partition.delete_records(before_offset)).map_err(|e| append_to_py(py, &e))
     }
 
     /// What is known of each producer.
-    fn producers(&self) -> Vec<ProducerFields> {
-        let partition = self.lock();
+    fn producers(&self, py: Python<'_>) -> Vec<ProducerFields> {
         let fields = |one: &crate::state::ProducerStateEntry| {
             let (sequence, offset) = (one.last_sequence(), one.last_offset());
             let (time, coordinator_epoch) = (one.last_timestamp, one.coordinator_epoch);
             let open = one.current_txn_first_offset;
             (one.producer_id, one.producer_epoch, sequence, offset, time, coordinator_epoch, open)
         };
-        partition.producers().entries().iter().map(fields).collect()
+        self.0.with(py, |partition| partition.producers().entries().iter().map(fields).collect())
     }
 
     #[getter]
-    fn now(&self) -> i64 {
-        self.lock().now()
+    fn now(&self, py: Python<'_>) -> i64 {
+        self.0.with(py, |partition| partition.now())
     }
 
-    fn set_now(&self, now: i64) {
-        self.lock().set_now(now);
-    }
-
-    #[getter]
-    fn leader_epoch(&self) -> i32 {
-        self.lock().leader_epoch()
+    fn set_now(&self, py: Python<'_>, now: i64) {
+        self.0.with(py, |partition| partition.set_now(now));
     }
 
     #[getter]
-    fn log_start_offset(&self) -> i64 {
-        self.lock().log_start_offset()
+    fn leader_epoch(&self, py: Python<'_>) -> i32 {
+        self.0.with(py, |partition| partition.leader_epoch())
     }
 
     #[getter]
-    fn last_stable_offset(&self) -> i64 {
-        self.lock().last_stable_offset()
+    fn log_start_offset(&self, py: Python<'_>) -> i64 {
+        self.0.with(py, |partition| partition.log_start_offset())
     }
 
     #[getter]
-    fn log_end_offset(&self) -> i64 {
-        self.lock().log_end_offset()
+    fn last_stable_offset(&self, py: Python<'_>) -> i64 {
+        self.0.with(py, |partition| partition.last_stable_offset())
+    }
+
+    #[getter]
+    fn log_end_offset(&self, py: Python<'_>) -> i64 {
+        self.0.with(py, |partition| partition.log_end_offset())
     }
 }

@@ -1,26 +1,23 @@
 //! Producer state, leader epochs, the consumer's filter, and a partition's story.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedStr;
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::PyBytes;
 
 use super::batch::BatchBase;
 use super::errors::log_to_py;
 use super::jobs::{parse, to_json};
+use super::locked::Locked;
+use super::panics;
+use super::view::items;
 use crate::Batch;
 use crate::log::{self, ProducerStateManager, StoryOptions};
 use crate::state::{
     self, Admission, AppendOrigin, AppendTerms, EpochEntry, ProducerEvent, Verdict, VerificationGuard,
 };
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Each change is one call that does not panic half way.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Scans the batch headers of a segment for its survey and its part of the story.
 #[pyfunction]
@@ -36,7 +33,7 @@ pub(super) fn tell_segment(py: Python<'_>, segment: &str) -> PyResult<String> {
 pub(super) fn tell_story(
     py: Python<'_>,
     listing: &str,
-    stories: Vec<PyBackedStr>,
+    #[pyo3(from_py_with = items)] stories: Vec<PyBackedStr>,
     now: i64,
     max_transaction_timeout_ms: i64,
     bins: usize,
@@ -53,20 +50,20 @@ pub(super) fn tell_story(
 /// The consumer's filter for `read_committed`.
 #[pyclass(frozen, module = "magicbyte._core")]
 pub(super) struct AbortedFilter {
-    filter: Mutex<state::AbortedFilter>,
+    filter: Locked<state::AbortedFilter>,
 }
 
 #[pymethods]
 impl AbortedFilter {
     #[new]
-    fn new(aborted: Vec<(i64, i64)>) -> Self {
-        Self { filter: Mutex::new(state::AbortedFilter::new(aborted)) }
+    fn new(#[pyo3(from_py_with = items)] aborted: Vec<(i64, i64)>) -> Self {
+        Self { filter: Locked::new(state::AbortedFilter::new(aborted)) }
     }
 
     /// `deliver`, `aborted` or `control`.
     fn admit(&self, py: Python<'_>, batch: &BatchBase) -> PyResult<&'static str> {
-        let admission = batch.detached(py, |batch, decompressor| {
-            self.filter.lock().unwrap_or_else(PoisonError::into_inner).admit(batch, decompressor)
+        let admission = batch.detached(py, |thread, batch, decompressor| {
+            self.filter.lock(thread).admit(batch, decompressor)
         })?;
         Ok(match admission {
             Admission::Deliver => "deliver",
@@ -79,7 +76,7 @@ impl AbortedFilter {
 /// The epochs of a log.
 #[pyclass(frozen, module = "magicbyte._core")]
 pub(super) struct LeaderEpochs {
-    epochs: Mutex<state::LeaderEpochs>,
+    epochs: Locked<state::LeaderEpochs>,
 }
 
 type Entry = (i32, i64);
@@ -92,59 +89,60 @@ fn entry_of(entry: EpochEntry) -> Entry {
 impl LeaderEpochs {
     #[new]
     #[pyo3(signature = (entries = Vec::new()))]
-    fn new(entries: Vec<Entry>) -> Self {
+    fn new(#[pyo3(from_py_with = items)] entries: Vec<Entry>) -> Self {
         let entries = entries.into_iter().map(|(epoch, start_offset)| EpochEntry { epoch, start_offset });
         let epochs = state::LeaderEpochs::from_entries(&entries.collect::<Vec<_>>());
-        Self { epochs: Mutex::new(epochs) }
+        Self { epochs: Locked::new(epochs) }
     }
 
     #[getter]
-    fn entries(&self) -> Vec<Entry> {
-        lock(&self.epochs).entries().iter().copied().map(entry_of).collect()
+    fn entries(&self, py: Python<'_>) -> Vec<Entry> {
+        self.epochs.with(py, |epochs| epochs.entries().iter().copied().map(entry_of).collect())
     }
 
-    fn assign(&self, epoch: i32, start_offset: i64) -> PyResult<()> {
+    fn assign(&self, py: Python<'_>, epoch: i32, start_offset: i64) -> PyResult<()> {
         if epoch < 0 || start_offset < 0 {
             return Err(PyValueError::new_err("an epoch and its start offset are at least 0"));
         }
-        lock(&self.epochs).assign(EpochEntry { epoch, start_offset });
+        self.epochs.with(py, |epochs| epochs.assign(EpochEntry { epoch, start_offset }));
         Ok(())
     }
 
-    fn truncate_from_start(&self, start_offset: i64) {
-        lock(&self.epochs).truncate_from_start(start_offset);
+    fn truncate_from_start(&self, py: Python<'_>, start_offset: i64) {
+        self.epochs.with(py, |epochs| epochs.truncate_from_start(start_offset));
     }
 
-    fn truncate_from_end(&self, end_offset: i64) {
-        lock(&self.epochs).truncate_from_end(end_offset);
+    fn truncate_from_end(&self, py: Python<'_>, end_offset: i64) {
+        self.epochs.with(py, |epochs| epochs.truncate_from_end(end_offset));
     }
 
-    fn epoch_for_offset(&self, offset: i64) -> Option<i32> {
-        lock(&self.epochs).epoch_for_offset(offset)
+    fn epoch_for_offset(&self, py: Python<'_>, offset: i64) -> Option<i32> {
+        self.epochs.with(py, |epochs| epochs.epoch_for_offset(offset))
     }
 
-    fn previous_epoch(&self, epoch: i32) -> Option<i32> {
-        lock(&self.epochs).previous(epoch).map(|entry| entry.epoch)
+    fn previous_epoch(&self, py: Python<'_>, epoch: i32) -> Option<i32> {
+        self.epochs.with(py, |epochs| epochs.previous(epoch).map(|entry| entry.epoch))
     }
 
-    fn next_epoch(&self, epoch: i32) -> Option<i32> {
-        lock(&self.epochs).next(epoch).map(|entry| entry.epoch)
+    fn next_epoch(&self, py: Python<'_>, epoch: i32) -> Option<i32> {
+        self.epochs.with(py, |epochs| epochs.next(epoch).map(|entry| entry.epoch))
     }
 
-    fn end_offset_for_epoch(&self, epoch: i32, log_end_offset: i64) -> Option<Entry> {
-        lock(&self.epochs).end_offset_for_epoch(epoch, log_end_offset)
+    fn end_offset_for_epoch(&self, py: Python<'_>, epoch: i32, log_end_offset: i64) -> Option<Entry> {
+        self.epochs.with(py, |epochs| epochs.end_offset_for_epoch(epoch, log_end_offset))
     }
 
     /// Where a follower with these epochs cuts its log, and what it asked.
     #[allow(clippy::type_complexity, reason = "a tuple that Python takes apart at once")]
     fn truncation(
         &self,
+        py: Python<'_>,
         log_end_offset: i64,
         leader: &Self,
         leader_end_offset: i64,
     ) -> (Option<i64>, Vec<(i32, Option<Entry>)>) {
-        let follower = lock(&self.epochs).clone();
-        let leader = lock(&leader.epochs).clone();
+        let follower = self.epochs.with(py, |epochs| epochs.clone());
+        let leader = leader.epochs.with(py, |epochs| epochs.clone());
         let found = state::truncation(&follower, log_end_offset, &leader, leader_end_offset);
         (found.offset, found.questions)
     }
@@ -170,12 +168,12 @@ type ProducerFacts = (i64, i16, i32, i64, Option<i64>, Vec<BatchFacts>);
 /// Producer state with its snapshots.
 #[pyclass(frozen, module = "magicbyte._core")]
 pub(super) struct ProducerState {
-    state: Mutex<ProducerStateManager>,
+    state: Locked<ProducerStateManager>,
 }
 
 impl ProducerState {
     fn event(py: Python<'_>, batch: &BatchBase) -> PyResult<Option<ProducerEvent>> {
-        batch.detached(py, |batch, decompressor| match batch {
+        batch.detached(py, |_, batch, decompressor| match batch {
             Batch::V2(batch) => ProducerEvent::of(batch, decompressor),
             Batch::Legacy(_) => Ok(None),
         })
@@ -186,8 +184,10 @@ impl ProducerState {
 impl ProducerState {
     #[new]
     #[pyo3(signature = (snapshots = BTreeMap::new(), *, expiration_ms = 86_400_000))]
-    fn new(snapshots: BTreeMap<i64, Vec<u8>>, expiration_ms: i64) -> Self {
-        Self { state: Mutex::new(ProducerStateManager::new(snapshots, expiration_ms)) }
+    fn new(snapshots: BTreeMap<i64, PyBackedBytes>, expiration_ms: i64) -> Self {
+        panics::here();
+        let snapshots = snapshots.iter().map(|(&offset, bytes)| (offset, bytes.to_vec())).collect();
+        Self { state: Locked::new(ProducerStateManager::new(snapshots, expiration_ms)) }
     }
 
     /// (verdict or Kafka's error, message, the batch that came before).
@@ -203,7 +203,7 @@ impl ProducerState {
         let verification = guard.map(|guard| guard.0);
         let terms = AppendTerms { origin: origin_of(origin)?, transaction_version, verification };
         let Some(event) = Self::event(py, batch)? else { return Ok(("append", String::new(), None)) };
-        Ok(match lock(&self.state).producers.check(&event, terms) {
+        Ok(match self.state.with(py, |state| state.producers.check(&event, terms)) {
             Verdict::Append => ("append", String::new(), None),
             Verdict::Duplicate(batch) => ("duplicate", String::new(), Some(batch_of(&batch))),
             Verdict::Refuse(refusal) => (refusal.name(), refusal.to_string(), None),
@@ -213,15 +213,19 @@ impl ProducerState {
     /// Takes the batch; gives the transaction it ends.
     fn apply(&self, py: Python<'_>, batch: &BatchBase) -> PyResult<Option<Ended>> {
         let Some(event) = Self::event(py, batch)? else { return Ok(None) };
-        let ended = lock(&self.state).producers.apply(&event);
+        let ended = self.state.with(py, |state| state.producers.apply(&event));
         Ok(ended.map(|e| (e.producer_id, e.first_offset, e.last_offset, e.committed, e.last_stable_offset)))
     }
 
     /// Takes batches that come together.
-    fn apply_together(&self, py: Python<'_>, batches: Vec<PyRef<'_, BatchBase>>) -> PyResult<Vec<Ended>> {
+    fn apply_together(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = items)] batches: Vec<PyRef<'_, BatchBase>>,
+    ) -> PyResult<Vec<Ended>> {
         let events: PyResult<Vec<_>> = batches.iter().map(|batch| Self::event(py, batch)).collect();
         let events: Vec<_> = events?.into_iter().flatten().collect();
-        let ended = lock(&self.state).producers.apply_together(&events);
+        let ended = self.state.with(py, |state| state.producers.apply_together(&events));
         let facts = |e: state::CompletedTransaction| {
             (e.producer_id, e.first_offset, e.last_offset, e.committed, e.last_stable_offset)
         };
@@ -230,22 +234,22 @@ impl ProducerState {
 
     fn start_verification(
         &self,
+        py: Python<'_>,
         producer_id: i64,
         sequence: i32,
         epoch: i16,
         supports_epoch_bump: bool,
         now: i64,
     ) -> PyResult<Guard> {
-        let mut state = lock(&self.state);
-        let guard =
-            state.producers.start_verification(producer_id, sequence, epoch, supports_epoch_bump, now);
+        let guard = self.state.with(py, |state| {
+            state.producers.start_verification(producer_id, sequence, epoch, supports_epoch_bump, now)
+        });
         guard.map(Guard).map_err(|refusal| PyValueError::new_err(format!("{}: {refusal}", refusal.name())))
     }
 
     /// (id, epoch, coordinator epoch, last timestamp, open transaction's first offset, batches) of
     /// each producer, in the order in which they appeared.
-    fn producers(&self) -> Vec<ProducerFacts> {
-        let state = lock(&self.state);
+    fn producers(&self, py: Python<'_>) -> Vec<ProducerFacts> {
         let facts = |entry: &state::ProducerStateEntry| {
             (
                 entry.producer_id,
@@ -256,68 +260,73 @@ impl ProducerState {
                 entry.batches().iter().map(batch_of).collect(),
             )
         };
-        state.producers.entries().iter().map(facts).collect()
+        self.state.with(py, |state| state.producers.entries().iter().map(facts).collect())
     }
 
     #[getter]
-    fn first_unstable_offset(&self) -> Option<i64> {
-        lock(&self.state).producers.first_unstable_offset()
+    fn first_unstable_offset(&self, py: Python<'_>) -> Option<i64> {
+        self.state.with(py, |state| state.producers.first_unstable_offset())
     }
 
     #[getter]
-    fn first_undecided_offset(&self) -> Option<i64> {
-        lock(&self.state).producers.first_undecided_offset()
+    fn first_undecided_offset(&self, py: Python<'_>) -> Option<i64> {
+        self.state.with(py, |state| state.producers.first_undecided_offset())
     }
 
     #[getter]
-    fn oldest_transaction_timestamp(&self) -> Option<i64> {
-        lock(&self.state).producers.oldest_transaction_timestamp()
+    fn oldest_transaction_timestamp(&self, py: Python<'_>) -> Option<i64> {
+        self.state.with(py, |state| state.producers.oldest_transaction_timestamp())
     }
 
-    fn set_high_watermark(&self, offset: i64) {
-        lock(&self.state).producers.set_high_watermark(offset);
+    fn set_high_watermark(&self, py: Python<'_>, offset: i64) {
+        self.state.with(py, |state| state.producers.set_high_watermark(offset));
     }
 
     #[getter]
-    fn end_offset(&self) -> i64 {
-        lock(&self.state).end_offset()
+    fn end_offset(&self, py: Python<'_>) -> i64 {
+        self.state.with(py, |state| state.end_offset())
     }
 
-    fn set_end_offset(&self, offset: i64) {
-        lock(&self.state).set_end_offset(offset);
+    fn set_end_offset(&self, py: Python<'_>, offset: i64) {
+        self.state.with(py, |state| state.set_end_offset(offset));
     }
 
-    fn take_snapshot(&self) -> Option<i64> {
-        lock(&self.state).take_snapshot()
+    fn take_snapshot(&self, py: Python<'_>) -> Option<i64> {
+        self.state.with(py, |state| state.take_snapshot())
     }
 
     fn snapshots<'py>(&self, py: Python<'py>) -> BTreeMap<i64, Bound<'py, PyBytes>> {
-        let state = lock(&self.state);
-        state.snapshots().iter().map(|(&offset, bytes)| (offset, PyBytes::new(py, bytes))).collect()
+        let snapshots = self.state.with(py, |state| state.snapshots().clone());
+        snapshots.iter().map(|(&offset, bytes)| (offset, PyBytes::new(py, bytes))).collect()
     }
 
-    fn truncate_and_reload(&self, log_start_offset: i64, log_end_offset: i64, now: i64) {
-        lock(&self.state).truncate_and_reload(log_start_offset, log_end_offset, now);
+    fn truncate_and_reload(&self, py: Python<'_>, log_start_offset: i64, log_end_offset: i64, now: i64) {
+        self.state.with(py, |state| state.truncate_and_reload(log_start_offset, log_end_offset, now));
     }
 
-    fn set_log_start_offset(&self, offset: i64) {
-        lock(&self.state).set_log_start_offset(offset);
+    fn set_log_start_offset(&self, py: Python<'_>, offset: i64) {
+        self.state.with(py, |state| state.set_log_start_offset(offset));
     }
 
-    fn truncate_fully_and_start_at(&self, offset: i64) {
-        lock(&self.state).truncate_fully_and_start_at(offset);
+    fn truncate_fully_and_start_at(&self, py: Python<'_>, offset: i64) {
+        self.state.with(py, |state| state.truncate_fully_and_start_at(offset));
     }
 
-    fn remove_expired_producers(&self, now: i64) {
-        lock(&self.state).remove_expired_producers(now);
+    fn remove_expired_producers(&self, py: Python<'_>, now: i64) {
+        self.state.with(py, |state| state.remove_expired_producers(now));
     }
 
-    fn delete_snapshots_before(&self, offset: i64) {
-        lock(&self.state).delete_snapshots_before(offset);
+    fn delete_snapshots_before(&self, py: Python<'_>, offset: i64) {
+        self.state.with(py, |state| state.delete_snapshots_before(offset));
     }
 
-    fn remove_stray_snapshots(&self, segment_base_offsets: Vec<i64>) {
-        lock(&self.state).remove_stray_snapshots(&segment_base_offsets.into_iter().collect());
+    fn remove_stray_snapshots(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = items)] segment_base_offsets: Vec<i64>,
+    ) {
+        self.state
+            .with(py, |state| state.remove_stray_snapshots(&segment_base_offsets.into_iter().collect()));
     }
 }
 

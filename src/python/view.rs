@@ -3,15 +3,19 @@
 use std::borrow::Cow;
 
 use ::bytes::Bytes;
-use pyo3::buffer::PyBuffer;
+use pyo3::buffer::{PyBuffer, PyUntypedBuffer};
+use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyString};
+
+use super::panics;
 
 /// The object's bytes: shared with a `bytes` object, which cannot change; copied from any other
 /// (a bytearray, a memoryview or mmap may be written to behind our back).
 pub(super) fn to_bytes(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
+    panics::here();
     if let Ok(bytes) = object.cast::<PyBytes>() {
         return Ok(Bytes::from_owner(PyBackedBytes::from(bytes.clone())));
     }
@@ -21,13 +25,42 @@ pub(super) fn to_bytes(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
 /// The object's bytes for the length of a call: borrowed from a `bytes` object, copied from any
 /// other with the buffer protocol.
 pub(super) fn content<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
+    panics::here();
     match object.cast::<PyBytes>() {
         Ok(bytes) => Ok(Cow::Borrowed(bytes.as_bytes())),
         Err(_) => Ok(Cow::Owned(buffer(object)?.to_vec(object.py())?)),
     }
 }
 
+/// An error of the object's own code goes on as it is: it may be a KeyboardInterrupt.
 fn buffer(object: &Bound<'_, PyAny>) -> PyResult<PyBuffer<u8>> {
-    PyBuffer::get(object)
-        .map_err(|_| PyTypeError::new_err("expected an object with the buffer protocol over bytes"))
+    let not_bytes = || PyTypeError::new_err("expected an object with the buffer protocol over bytes");
+    let py = object.py();
+    let buffer =
+        PyUntypedBuffer::get(object).map_err(|error| match error.is_instance_of::<PyTypeError>(py) {
+            true => not_bytes(),
+            false => error,
+        })?;
+    buffer.into_typed().map_err(|_| not_bytes())
+}
+
+/// A sequence of any length, for `from_py_with`. A `Vec` as PyO3 extracts it reserves what `__len__` says, which need
+/// not be true.
+pub(super) fn items<'py, T: FromPyObjectOwned<'py>>(object: &Bound<'py, PyAny>) -> PyResult<Vec<T>> {
+    panics::here();
+    if object.is_instance_of::<PyString>() {
+        return Err(PyTypeError::new_err("expected a sequence of items, not a str"));
+    }
+    let mut items = Vec::new();
+    for item in object.try_iter()? {
+        items.push(item?.extract().map_err(Into::into)?);
+    }
+    Ok(items)
+}
+
+/// As [`items`], or None.
+pub(super) fn optional_items<'py, T: FromPyObjectOwned<'py>>(
+    object: &Bound<'py, PyAny>,
+) -> PyResult<Option<Vec<T>>> {
+    if object.is_none() { Ok(None) } else { items(object).map(Some) }
 }

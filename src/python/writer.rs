@@ -1,7 +1,6 @@
 //! Writing: partitions anew, and sidecars rebuilt. Summaries and reports are JSON.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -11,7 +10,9 @@ use serde::Serialize;
 use super::arrow;
 use super::errors::{log_to_py, to_py};
 use super::jobs::{parse, to_json};
-use super::view;
+use super::locked::Locked;
+use super::panics;
+use super::view::{self, items};
 use crate::columns::{RowsOptions, RowsWriter};
 use crate::convert::Losses;
 use crate::log::{
@@ -66,6 +67,7 @@ struct RewrittenToo {
 /// Makes the hidden directory in which a partition is written.
 #[pyfunction]
 pub(super) fn begin_partition(py: Python<'_>, target: PathBuf) -> PyResult<PathBuf> {
+    panics::here();
     py.detach(|| log::begin_partition(&target)).map_err(|e| log_to_py(py, &e))
 }
 
@@ -75,7 +77,7 @@ pub(super) fn begin_partition(py: Python<'_>, target: PathBuf) -> PyResult<PathB
 pub(super) fn finish_partition(
     py: Python<'_>,
     target: PathBuf,
-    summaries: Vec<PyBackedStr>,
+    #[pyo3(from_py_with = items)] summaries: Vec<PyBackedStr>,
     topic_id: Option<&str>,
     epochs_of: Option<PathBuf>,
 ) -> PyResult<()> {
@@ -104,19 +106,15 @@ pub(super) fn rebuild_sidecars(
 
 /// Writes batches into segments.
 #[pyclass(frozen, name = "PartitionWriter", module = "magicbyte._core")]
-pub(super) struct PyPartitionWriter(Mutex<Option<PartitionWriter>>);
+pub(super) struct PyPartitionWriter(Locked<Option<PartitionWriter>>);
 
 impl PyPartitionWriter {
-    fn lock(&self) -> MutexGuard<'_, Option<PartitionWriter>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn with<T: Send>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&mut PartitionWriter) -> LogResult<T> + Send,
     ) -> PyResult<T> {
-        match py.detach(|| self.lock().as_mut().map(work)) {
+        match self.0.with(py, |writer| writer.as_mut().map(work)) {
             Some(done) => done.map_err(|e| log_to_py(py, &e)),
             None => Err(finished()),
         }
@@ -144,9 +142,10 @@ impl PyPartitionWriter {
         index_interval_bytes: u32,
         segment_index_bytes: u32,
     ) -> PyResult<Self> {
+        panics::here();
         let options = WriteOptions { segment_bytes, segment_ms, index_interval_bytes, segment_index_bytes };
         let writer = py.detach(|| PartitionWriter::create(Path::new(&directory), base_offset, options));
-        Ok(Self(Mutex::new(Some(writer.map_err(|e| log_to_py(py, &e))?))))
+        Ok(Self(Locked::new(Some(writer.map_err(|e| log_to_py(py, &e))?))))
     }
 
     /// The smallest offset the next batch can have.
@@ -163,7 +162,7 @@ impl PyPartitionWriter {
 
     /// Closes the last segment; the summaries of all.
     fn finish(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        let writer = self.lock().take().ok_or_else(finished)?;
+        let writer = self.0.with(py, Option::take).ok_or_else(finished)?;
         let summaries = py.detach(|| writer.finish()).map_err(|e| log_to_py(py, &e))?;
         summaries.iter().map(to_json).collect()
     }
@@ -186,7 +185,7 @@ pub(super) fn set_aside(chunk: &str, reason: &str) -> PyResult<String> {
 #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
 pub(super) fn rewrite_chunks(
     py: Python<'_>,
-    chunks: Vec<String>,
+    #[pyo3(from_py_with = items)] chunks: Vec<String>,
     directory: PathBuf,
     base_offset: i64,
     magic: Option<i8>,
@@ -219,7 +218,7 @@ pub(super) fn rewrite_chunks(
 
 /// Writes the rows of one partition as segments.
 #[pyclass(frozen, name = "RowsWriter", module = "magicbyte._core")]
-pub(super) struct PyRowsWriter(Mutex<Option<RowsWriter>>);
+pub(super) struct PyRowsWriter(Locked<Option<RowsWriter>>);
 
 #[pymethods]
 impl PyRowsWriter {
@@ -238,20 +237,18 @@ impl PyRowsWriter {
         segment_bytes: u32,
     ) -> PyResult<Self> {
         let codec = Compression::from_id(compression).map_err(|e| to_py(py, &e))?;
+        panics::here();
         let write = WriteOptions { segment_bytes, ..WriteOptions::default() };
         let options = RowsOptions { compression: (codec, level), batch_bytes, timestamp, write };
         let writer = RowsWriter::new(&directory, options).map_err(|e| log_to_py(py, &e))?;
-        Ok(Self(Mutex::new(Some(writer))))
+        Ok(Self(Locked::new(Some(writer))))
     }
 
     /// Appends the rows of Arrow data.
     fn append(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        for batch in arrow::batches_of(data)? {
-            let batch = batch.map_err(arrow::failed)?;
-            let appended = py.detach(|| {
-                let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-                writer.as_mut().map(|writer| writer.append(&batch))
-            });
+        let mut batches = arrow::batches_of(data)?;
+        while let Some(batch) = batches.next_batch()? {
+            let appended = self.0.with(py, |writer| writer.as_mut().map(|writer| writer.append(&batch)));
             appended.ok_or_else(finished)?.map_err(|e| log_to_py(py, &e))?;
         }
         Ok(())
@@ -259,7 +256,7 @@ impl PyRowsWriter {
 
     /// Closes the last segment: the summaries of all, rows, first offset, and the offset behind the last.
     fn finish(&self, py: Python<'_>) -> PyResult<(Vec<String>, u64, Option<i64>, i64)> {
-        let writer = self.0.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or_else(finished)?;
+        let writer = self.0.with(py, Option::take).ok_or_else(finished)?;
         let (rows, first, next) = (writer.rows(), writer.first_offset(), writer.next_offset());
         let summaries = py.detach(|| writer.finish()).map_err(|e| log_to_py(py, &e))?;
         let summaries: PyResult<_> = summaries.iter().map(to_json).collect();

@@ -56,7 +56,7 @@ impl BatchBuilder {
     /// distance from the base is an int32.
     #[inline]
     pub(crate) fn check_offset(&self, offset: i64) -> Result<()> {
-        offset_between(offset, self.base_offset, self.last_offset)
+        offset_between(offset, self.base_offset, (self.count > 0).then_some(self.last_offset))
     }
 
     /// A record with these fields at this place; its offset was checked.
@@ -153,11 +153,13 @@ pub(crate) fn append_batch(header: &BatchHeader, payload: &[u8], out: &mut Vec<u
     Ok(())
 }
 
-/// Whether `offset` can follow `last` in a batch that begins at `base`.
+/// Whether `offset` can follow `last`, if there is one, in a batch that begins at `base`.
 #[inline]
-pub(crate) fn offset_between(offset: i64, base: i64, last: i64) -> Result<()> {
-    if offset <= last || offset.wrapping_sub(base) as u64 > i32::MAX as u64 {
-        return Err(out_of_range(offset, last.saturating_add(1), base.saturating_add(i32::MAX.into())));
+pub(crate) fn offset_between(offset: i64, base: i64, last: Option<i64>) -> Result<()> {
+    let is_low = last.map_or(offset < base, |last| offset <= last);
+    if is_low || offset.wrapping_sub(base) as u64 > i32::MAX as u64 {
+        let min = last.map_or(base, |last| last.saturating_add(1));
+        return Err(out_of_range(offset, min, base.saturating_add(i32::MAX.into())));
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from append_oracle import NOW, AppendOracle, topic
 from magicbyte import Compression, RecordsBuilder, TimestampType
-from magicbyte.broker import AppendConfig, AppendError, AppendOrigin, PartitionSimulator
+from magicbyte.broker import AppendConfig, AppendError, AppendOrigin, PartitionSimulator, ProducerState
 
 pytestmark = pytest.mark.interop
 
@@ -165,6 +165,13 @@ def answered(act: Callable[[], Any]) -> dict[str, Any]:
     return answer if isinstance(answer, dict) else {}
 
 
+def known(producer: ProducerState) -> list[int]:
+    """As `DescribeProducers` tells it."""
+    start = producer.current_txn_first_offset
+    numbers = (producer.last_sequence, producer.last_timestamp, producer.coordinator_epoch)
+    return [producer.producer_id, producer.producer_epoch, *numbers, -1 if start is None else start]
+
+
 def play(log: AppendOracle, make: Callable[[Play], None], seed: int, steps: int) -> Counter[str]:
     """Plays and compares each step, the ends of the log included. The answers met."""
     rng = random.Random(seed)
@@ -186,6 +193,8 @@ def play(log: AppendOracle, make: Callable[[Play], None], seed: int, steps: int)
         ends = {"start": one.partition.log_start_offset, "end": one.partition.log_end_offset}
         ends["stable"] = one.partition.last_stable_offset
         assert {name: kafka[name] for name in ends} == ends, (seed, request, kafka, ends)
+        producers = sorted(map(known, one.partition.producers))
+        assert kafka["producers"] == producers, (seed, request, kafka, producers)
     return met
 
 
@@ -215,13 +224,46 @@ def test_deletion(log: AppendOracle) -> None:
 
 
 def test_truncation(log: AppendOracle) -> None:
-    """Once: at the second time Kafka goes on from the snapshot it took at the first, which forgot batches."""
+    """Each time Kafka goes on from the snapshot it took at the last, which forgot batches."""
 
     def make(one: Play) -> None:
-        if len(one.steps) == 60:
+        if len(one.steps) in (30, 60, 80):
             one.truncate()
         kinds = [Play.produce] * 8 + [Play.end] * 3 + [Play.fetch] * 4 + [Play.list]
         one.rng.choice(kinds)(one)
 
     for seed in range(10):
         play(log, make, seed, 100)
+
+
+def test_truncation_after_deletion(log: AppendOracle) -> None:
+    """The snapshot knows producers whose batches are before the log's start."""
+
+    def make(one: Play) -> None:
+        if len(one.steps) in (20, 34):
+            one.truncate()
+        if len(one.steps) == 30:
+            one.delete()
+        kinds = [Play.produce] * 8 + [Play.end] * 3 + [Play.fetch] * 4 + [Play.list] * 2 + [Play.elect]
+        one.rng.choice(kinds)(one)
+
+    for seed in range(40):
+        play(log, make, seed, 50)
+
+
+def test_records_without_a_time(log: AppendOracle) -> None:
+    def produce(one: Play) -> None:
+        builder = RecordsBuilder()
+        for offset in range(2):
+            builder.append(offset, one.rng.choice([-1, -1, -1, 0, NOW]), b"k", b"v")
+        records = builder.build()
+        one._ask(
+            one._append(records, AppendOrigin.CLIENT),
+            lambda: answered(lambda: one.partition.append(records, produce_version=None)),
+        )
+
+    def make(one: Play) -> None:
+        one.rng.choice([produce, Play.list])(one)
+
+    for seed in range(20):
+        play(log, make, seed, 8)

@@ -405,6 +405,11 @@ def test_memory_records_builders_producer() -> None:
     builder.set_producer_state(7, 1, 0, True)
     builder.close()
     assert (builder.producer_id, builder.producer_epoch, builder.base_sequence) == (7, 1, 0)
+    # Not public, and looked at all the same.
+    assert (builder._producer_id, builder._producer_epoch, builder._base_sequence) == (7, 1, 0)
+    assert kafka_python.MemoryRecordsBuilder(1, 0, 999)._producer_id is None
+    inner = kafka_python.DefaultRecordBatchBuilder(2, 0, False, 7, 1, 0, 999)
+    assert (inner._producer_id, inner._producer_epoch, inner._base_sequence) == (7, 1, 0)
     batch = builder.records().next_batch()
     assert (batch.producer_id, batch.is_transactional) == (7, True)
     with pytest.raises(kafka_python.IllegalStateError):

@@ -100,13 +100,15 @@ class MemoryRecordsBuilder:
     """
 
     __slots__ = (
+        "_base_sequence",
         "_batch_size",
         "_buffer",
         "_builder",
         "_bytes_written",
         "_magic",
         "_next_offset",
-        "_producer",
+        "_producer_epoch",
+        "_producer_id",
     )
 
     def __init__(
@@ -123,7 +125,10 @@ class MemoryRecordsBuilder:
         _require(magic in (0, 1, 2), "Not supported magic")
         _require(compression_type in (0, 1, 2, 3, 4), "Not valid compression type")
         self._builder: DefaultRecordBatchBuilder | LegacyRecordBatchBuilder
-        self._producer: tuple[int, int, int] | tuple[None, None, None]
+        # Under the original's names, which its users look at.
+        self._producer_id: int | None = None
+        self._producer_epoch: int | None = None
+        self._base_sequence: int | None = None
         if magic == 2:
             has_producer = producer_id != -1
             _require(
@@ -132,16 +137,16 @@ class MemoryRecordsBuilder:
             )
             _require(producer_epoch != -1 or not has_producer, "Invalid negative producer epoch")
             _require(base_sequence != -1 or not has_producer, "Invalid negative sequence number used")
-            self._producer = (producer_id, producer_epoch, base_sequence)
+            self._set_producer(producer_id, producer_epoch, base_sequence)
+            producer = (producer_id, producer_epoch, base_sequence)
             self._builder = DefaultRecordBatchBuilder(
-                magic, compression_type, transactional, *self._producer, batch_size
+                magic, compression_type, transactional, *producer, batch_size
             )
         else:
             _require(
                 not transactional and producer_id == -1,
                 f"Idempotent messages are not supported for magic {magic}",
             )
-            self._producer = (None, None, None)
             self._builder = LegacyRecordBatchBuilder(magic, compression_type, batch_size)
         self._magic = magic
         self._batch_size = batch_size
@@ -187,22 +192,27 @@ class MemoryRecordsBuilder:
                 "Trying to set producer state of an already closed batch. This indicates a bug on the client."
             )
         self._builder.set_producer_state(producer_id, producer_epoch, base_sequence, is_transactional)
-        self._producer = (producer_id, producer_epoch, base_sequence)
+        self._set_producer(producer_id, producer_epoch, base_sequence)
+
+    def _set_producer(self, producer_id: int, producer_epoch: int, base_sequence: int) -> None:
+        self._producer_id = producer_id
+        self._producer_epoch = producer_epoch
+        self._base_sequence = base_sequence
 
     @property
     def producer_id(self) -> int | None:
         """The producer's id, -1 for none; None before magic 2."""
-        return self._producer[0]
+        return self._producer_id
 
     @property
     def producer_epoch(self) -> int | None:
         """The producer's epoch, -1 for none; None before magic 2."""
-        return self._producer[1]
+        return self._producer_epoch
 
     @property
     def base_sequence(self) -> int | None:
         """The first record's sequence number, -1 for none; None before magic 2."""
-        return self._producer[2]
+        return self._base_sequence
 
     def records(self) -> MemoryRecords:
         """The closed batch, to be read."""

@@ -53,7 +53,7 @@ pub fn compact_partition(
     run: &CompactRun,
 ) -> LogResult<CleanCounts> {
     let listing = list_partition(source, false)?;
-    if on_error == OnError::Fail {
+    if run.on_error == OnError::Fail {
         listing.check_segments()?;
     }
     let surveys: Vec<Survey> = listing.segments.iter().map(survey_segment).collect::<LogResult<_>>()?;

@@ -7,9 +7,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString, PyTuple};
+use pyo3::types::{PyByteArray, PyList, PyString, PyTuple};
 
-use super::{Client, bind, integer, not_bytes_like, number};
+use super::{Client, bind, instead_of_type_error, integer, not_bytes_like, number};
 use crate::compression::{Compression, Compressor};
 use crate::python::builder::{self, Content};
 use crate::python::objects::Kind;
@@ -114,13 +114,14 @@ pub(super) fn nullable<'a>(
     field: &str,
     object: &'a Bound<'_, PyAny>,
 ) -> PyResult<Content<'a>> {
-    builder::optional(Some(object)).map_err(|_| match client {
+    let expected = || match client {
         Client::Aiokafka => not_bytes_like(object),
         Client::KafkaPython => {
             let class = object.get_type();
             PyTypeError::new_err(format!("Not supported type for {field}: {class}"))
         }
-    })
+    };
+    builder::optional(Some(object)).map_err(|error| instead_of_type_error(object.py(), error, expected))
 }
 
 /// Keys and values of headers that were checked to be some.
@@ -172,10 +173,12 @@ pub(super) fn header_content<'a>(
             _ => PyAttributeError::new_err(format!("'{found}' object has no attribute 'encode'")),
         });
     }
-    let value = builder::optional(Some(value)).map_err(|_| {
+    let expected = || {
         let found = value.get_type().name().map_or_else(|_| "object".into(), |name| name.to_string());
         PyTypeError::new_err(format!("Expected bytes, got {found}"))
-    })?;
+    };
+    let value =
+        builder::optional(Some(value)).map_err(|error| instead_of_type_error(value.py(), error, expected))?;
     Ok((builder::header_key(key)?, value))
 }
 
@@ -185,32 +188,40 @@ pub(super) fn refused(error: &Error) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
+/// A finished set or batch, in the memory of the last one.
+pub(super) struct Finished(Vec<u8>);
+
 thread_local! {
     /// One a codec, and the memory of the last batch: a builder lives for a batch.
     static COMPRESSORS: RefCell<([Option<Compressor>; 5], Vec<u8>)> =
         const { RefCell::new(([const { None }; 5], Vec::new())) };
 }
 
-/// Lets `finish` write a batch with the codec's compressor, without the GIL, and gives it to `make`.
-pub(super) fn compressed<T>(
-    py: Python<'_>,
+/// Lets `finish` write a batch with the codec's compressor. No Python code runs meanwhile, which could come back for
+/// the compressor.
+pub(super) fn compressed(
     codec: Compression,
-    finish: impl FnOnce(&mut Compressor, &mut Vec<u8>) -> Result<()> + Send,
-    make: impl FnOnce(&[u8]) -> T,
-) -> PyResult<T> {
-    COMPRESSORS.with_borrow_mut(|(compressors, out)| {
+    finish: impl FnOnce(&mut Compressor, &mut Vec<u8>) -> Result<()>,
+) -> Result<Finished> {
+    COMPRESSORS.with_borrow_mut(|(compressors, memory)| {
         let slot = &mut compressors[codec as usize];
-        out.clear();
-        let finished = py.detach(|| {
-            let compressor = match slot {
-                Some(compressor) => compressor,
-                none => none.insert(Compressor::new(codec)?),
-            };
-            finish(compressor, out)
-        });
-        finished.map_err(|error| refused(&error))?;
-        Ok(make(out))
+        let compressor = match slot {
+            Some(compressor) => compressor,
+            none => none.insert(Compressor::new(codec)?),
+        };
+        memory.clear();
+        finish(compressor, memory)?;
+        Ok(Finished(std::mem::take(memory)))
     })
+}
+
+impl Finished {
+    /// As Python's; the memory goes back.
+    pub(super) fn into_bytearray(self, py: Python<'_>) -> Py<PyByteArray> {
+        let made = PyByteArray::new(py, &self.0).unbind();
+        COMPRESSORS.with_borrow_mut(|(_, memory)| *memory = self.0);
+        made
+    }
 }
 
 pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -10,6 +10,7 @@ use pyo3::sync::PyOnceLock;
 use super::Client;
 use super::records::{AIOKAFKA_RECORD, KAFKA_PYTHON_CONTROL_RECORD, KAFKA_PYTHON_RECORD};
 use crate::python::objects::{self, Kind};
+use crate::python::panics;
 use crate::python::record::IndexedBatch;
 use crate::record::{CONTROL, RECORD_BATCH_OVERHEAD};
 use crate::{Batch, Error, ErrorKind, RecordBatch};
@@ -55,6 +56,7 @@ impl DefaultBatch {
     }
 
     fn header(&self, py: Python<'_>) -> PyResult<RecordBatch<'_>> {
+        panics::here();
         RecordBatch::from_frame(&self.data, 0).map_err(|error| self.client.corrupt(py, &error))
     }
 
@@ -72,6 +74,7 @@ impl DefaultBatch {
 
     #[inline]
     fn indexed<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, IndexedBatch>> {
+        panics::here();
         Ok(self.indexed.get_or_try_init(py, || self.index(py))?.bind(py))
     }
 }
@@ -186,6 +189,7 @@ impl DefaultBatch {
         if self.iterated.load(Ordering::Relaxed) {
             return Err(PyAssertionError::new_err("Validate should be called before iteration"));
         }
+        panics::here();
         Ok(py.detach(|| Batch::from_frame(&self.data, 0).is_ok_and(|batch| batch.verify().is_ok())))
     }
 

@@ -1,10 +1,7 @@
 //! The clients' `DefaultRecordBatchBuilder`: batches of magic 2 that are built.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use pyo3::exceptions::PyAssertionError;
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 use pyo3::types::PyByteArray;
 
 use super::builders::{
@@ -12,12 +9,14 @@ use super::builders::{
 };
 use super::default_batch::{CONSTANTS, STRUCTS};
 use super::{Client, integer, number};
-use crate::Compression;
 use crate::bytes::varint::Varint;
 use crate::python::builder::borrowed;
+use crate::python::calls::GilCell;
+use crate::python::panics;
 use crate::record::{
     BatchBuilder, BatchHeader, HeaderFields, RECORD_BATCH_OVERHEAD, RecordFields, TRANSACTIONAL,
 };
+use crate::{Compression, Error};
 
 /// Length, attributes, timestamp and offset deltas at their largest (`DefaultRecord.MAX_RECORD_OVERHEAD`).
 const MAX_RECORD_OVERHEAD: usize = 21;
@@ -28,7 +27,7 @@ pub(super) struct DefaultBuilder {
     client: Client,
     codec: u8,
     batch_size: i64,
-    state: Mutex<State>,
+    state: GilCell<State>,
 }
 
 struct State {
@@ -38,7 +37,10 @@ struct State {
     producer_epoch: i16,
     base_sequence: i32,
     transactional: bool,
+    /// The finished batch, until something is appended or set. Letting go of it runs no Python code.
     built: Option<Py<PyByteArray>>,
+    /// Since `build` began.
+    changed: bool,
 }
 
 impl State {
@@ -79,6 +81,7 @@ impl DefaultBuilder {
         base_sequence: i32,
         batch_size: i64,
     ) -> PyResult<Self> {
+        panics::here();
         if magic < 2 {
             return Err(PyAssertionError::new_err(()));
         }
@@ -90,21 +93,18 @@ impl DefaultBuilder {
             base_sequence,
             transactional,
             built: None,
+            changed: false,
         };
-        Ok(Self { client, codec: compression_type as u8 & 7, batch_size, state: Mutex::new(state) })
-    }
-
-    /// Whoever waits lets go of the GIL: a batch is compressed under the lock.
-    fn lock<'a>(&'a self, py: Python<'_>) -> MutexGuard<'a, State> {
-        self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+        Ok(Self { client, codec: compression_type as u8 & 7, batch_size, state: GilCell::new(state) })
     }
 
     fn set_producer(&self, py: Python<'_>, producer_id: i64, producer_epoch: i16, base_sequence: i32) {
-        let mut state = self.lock(py);
-        state.producer_id = producer_id;
-        state.producer_epoch = producer_epoch;
-        state.base_sequence = base_sequence;
-        state.built = None;
+        self.state.with(py, |state| {
+            state.producer_id = producer_id;
+            state.producer_epoch = producer_epoch;
+            state.base_sequence = base_sequence;
+            (state.built, state.changed) = (None, true);
+        });
     }
 
     /// Whether a record of this size may be appended: as each client has it.
@@ -123,20 +123,23 @@ impl DefaultBuilder {
         content: (Option<&[u8]>, Option<&[u8]>),
         headers: HeaderFields<'_>,
     ) -> PyResult<Option<Py<PyAny>>> {
-        let mut state = self.lock(py);
-        if state.batch.count() == 0 {
-            state.batch.start(0, timestamp);
-            state.max_timestamp = timestamp;
-        }
-        let record = state.batch.fields((offset, timestamp), 0, content, headers);
-        let size = record.size();
-        if !self.has_room(&state, offset, size) {
-            return Ok(None);
-        }
-        crate::record::representable(offset, state.size() + size).map_err(|error| refused(&error))?;
-        state.batch.append(&record);
-        state.max_timestamp = state.max_timestamp.max(timestamp);
-        state.built = None;
+        let appended = self.state.with(py, |state| {
+            if state.batch.count() == 0 {
+                state.batch.start(0, timestamp);
+                state.max_timestamp = timestamp;
+            }
+            let record = state.batch.fields((offset, timestamp), 0, content, headers);
+            let size = record.size();
+            if !self.has_room(state, offset, size) {
+                return Ok(None);
+            }
+            crate::record::representable(offset, state.size() + size)?;
+            state.batch.append(&record);
+            state.max_timestamp = state.max_timestamp.max(timestamp);
+            (state.built, state.changed) = (None, true);
+            Ok(Some(size))
+        });
+        let Some(size) = appended.map_err(|error: Error| refused(&error))? else { return Ok(None) };
         DefaultMetadata::make(py, offset, size, timestamp).map(Some)
     }
 }
@@ -146,19 +149,19 @@ impl DefaultBuilder {
     /// The producer's id, -1 for none.
     #[getter]
     fn producer_id(&self, py: Python<'_>) -> i64 {
-        self.lock(py).producer_id
+        self.state.with(py, |state| state.producer_id)
     }
 
     /// The producer's epoch, -1 for none.
     #[getter]
     fn producer_epoch(&self, py: Python<'_>) -> i16 {
-        self.lock(py).producer_epoch
+        self.state.with(py, |state| state.producer_epoch)
     }
 
     /// The first record's sequence number, -1 for none.
     #[getter]
     fn base_sequence(&self, py: Python<'_>) -> i32 {
-        self.lock(py).base_sequence
+        self.state.with(py, |state| state.base_sequence)
     }
 
     /// Appends a record; its metadata, or None if the batch is full. The timestamp is in ms, None for now.
@@ -184,32 +187,49 @@ impl DefaultBuilder {
 
     /// Bytes of the batch: before it is built, uncompressed.
     fn size(&self, py: Python<'_>) -> usize {
-        let state = self.lock(py);
-        state.built.as_ref().map_or_else(|| state.size(), |built| built.bind(py).len())
+        self.state
+            .with(py, |state| state.built.as_ref().map_or_else(|| state.size(), |built| built.bind(py).len()))
     }
 
     /// The finished batch; the same object until something is appended or set.
     fn build(&self, py: Python<'_>) -> PyResult<Py<PyByteArray>> {
-        if let Some(built) = &self.lock(py).built {
-            return Ok(built.clone_ref(py));
+        let built = |state: &mut State| state.built.as_ref().map(|built| built.clone_ref(py));
+        if let Some(built) = self.state.with(py, built) {
+            return Ok(built);
         }
         self.client.check_codec(py, self.codec, 2)?;
         let codec = Compression::from_id(self.codec).map_err(|error| refused(&error))?;
-        let mut state = self.lock(py);
-        let header = state.header();
-        let count = header.record_count;
-        // Without records there is nothing to compress, and Kafka writes no codec.
-        let built = if codec == Compression::None || count == 0 {
-            let batch = state.batch.finish_stored(header).map_err(|error| refused(&error))?;
-            PyByteArray::new(py, batch).unbind()
-        } else {
-            let batch = &state.batch;
-            let finish = |compressor: &mut _, out: &mut _| batch.finish(header, compressor, out).map(drop);
-            compressed(py, codec, finish, |batch| PyByteArray::new(py, batch).unbind())?
+        let stored = |state: &mut State| {
+            state.changed = false;
+            let header = state.header();
+            let count = header.record_count;
+            // Without records there is nothing to compress, and Kafka writes no codec.
+            if codec != Compression::None && count != 0 {
+                return Ok(None);
+            }
+            let batch = PyByteArray::new(py, state.batch.finish_stored(header)?).unbind();
+            Ok(Some((count, batch)))
         };
-        state.built = Some(built.clone_ref(py));
+        let (count, made) = match self.state.with(py, stored).map_err(|error: Error| refused(&error))? {
+            Some(stored) => stored,
+            None => {
+                let finished = self.state.with_detached(py, |state| {
+                    state.changed = false;
+                    let (header, batch) = (state.header(), &state.batch);
+                    let count = header.record_count;
+                    let finish =
+                        |compressor: &mut _, out: &mut _| batch.finish(header, compressor, out).map(drop);
+                    Ok((count, compressed(codec, finish)?))
+                });
+                let (count, finished) = finished.map_err(|error: Error| refused(&error))?;
+                (count, finished.into_bytearray(py))
+            }
+        };
         self.client.counts().built(count);
-        Ok(built)
+        Ok(self.state.with(py, |state| match state.changed {
+            true => made,
+            false => state.built.get_or_insert(made).clone_ref(py),
+        }))
     }
 }
 
@@ -300,8 +320,10 @@ impl AiokafkaDefaultBuilder {
     ) -> PyResult<usize> {
         let (offset, timestamp) = (integer(offset)?, integer(timestamp)?);
         let content = content_size(Client::Aiokafka, key, value, headers)?;
-        let state = slf.as_super().lock(slf.py());
-        let first = if state.batch.count() == 0 { timestamp } else { state.batch.header().base_timestamp };
+        let first = slf.as_super().state.with(slf.py(), |state| match state.batch.count() {
+            0 => timestamp,
+            _ => state.batch.header().base_timestamp,
+        });
         Ok(record_size(offset, timestamp.wrapping_sub(first), content))
     }
 
@@ -387,8 +409,29 @@ impl KafkaPythonDefaultBuilder {
             _ => {}
         }
         slf.as_super().set_producer(slf.py(), producer_id, producer_epoch, base_sequence);
-        slf.as_super().lock(slf.py()).transactional = transactional;
+        slf.as_super().state.with(slf.py(), |state| {
+            state.transactional = transactional;
+            (state.built, state.changed) = (None, true);
+        });
         Ok(())
+    }
+
+    /// The original's own name for the producer's id.
+    #[getter(_producer_id)]
+    fn own_producer_id(slf: PyRef<'_, Self>) -> i64 {
+        slf.as_super().producer_id(slf.py())
+    }
+
+    /// The original's own name for the producer's epoch.
+    #[getter(_producer_epoch)]
+    fn own_producer_epoch(slf: PyRef<'_, Self>) -> i16 {
+        slf.as_super().producer_epoch(slf.py())
+    }
+
+    /// The original's own name for the first sequence number.
+    #[getter(_base_sequence)]
+    fn own_base_sequence(slf: PyRef<'_, Self>) -> i32 {
+        slf.as_super().base_sequence(slf.py())
     }
 
     /// Bytes of a batch without records: 61.
@@ -432,7 +475,7 @@ impl KafkaPythonDefaultBuilder {
 
     fn __str__(slf: PyRef<'_, Self>) -> String {
         let builder = slf.as_super();
-        let header = builder.lock(slf.py()).header();
+        let header = builder.state.with(slf.py(), |state| state.header());
         format!(
             "DefaultRecordBatchBuilder(magic=2, base_offset=0, last_offset_delta={}, first_timestamp={}, \
              max_timestamp={}, is_transactional={}, producer_id={}, producer_epoch={}, base_sequence={}, \

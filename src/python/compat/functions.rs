@@ -3,10 +3,9 @@
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use super::{integer, not_bytes_like};
+use super::{integer, memory_records};
 use crate::ErrorKind;
 use crate::bytes::varint::{self, Varint};
-use crate::python::view::to_bytes;
 
 /// `decode_varint_cython(buffer, pos=0)`: the value and the position behind it.
 #[pyfunction]
@@ -23,7 +22,7 @@ fn kafka_python_decode_varint(buffer: &Bound<'_, PyAny>, pos: isize) -> PyResult
 }
 
 fn decode_varint(buffer: &Bound<'_, PyAny>, pos: isize, too_long: &'static str) -> PyResult<(i64, usize)> {
-    let data = to_bytes(buffer).map_err(|_| not_bytes_like(buffer))?;
+    let data = memory_records::buffer(buffer)?;
     match varint::decode_varint(&data, usize::try_from(pos).unwrap_or(usize::MAX)) {
         Ok(decoded) => Ok(decoded),
         Err(error) if *error.kind() == ErrorKind::InvalidVarint => Err(PyValueError::new_err(too_long)),
@@ -86,7 +85,7 @@ fn kafka_python_crc32c(memview: &Bound<'_, PyAny>) -> PyResult<u32> {
 }
 
 fn crc32c(data: &Bound<'_, PyAny>) -> PyResult<u32> {
-    let bytes = to_bytes(data).map_err(|_| not_bytes_like(data))?;
+    let bytes = memory_records::buffer(data)?;
     Ok(data.py().detach(|| crate::crc32c(&bytes, 0)))
 }
 

@@ -10,7 +10,7 @@ use super::Client;
 use super::records::{AIOKAFKA_LEGACY_RECORD, KAFKA_PYTHON_LEGACY_RECORD};
 use crate::bytes::cursor::be;
 use crate::legacy::{LOG_OVERHEAD, RECORD_OVERHEAD_V0};
-use crate::python::objects;
+use crate::python::{objects, panics};
 use crate::{Batch, LegacyBatch};
 
 impl Client {
@@ -57,6 +57,7 @@ impl LegacyMessage {
     }
 
     fn message(&self) -> LegacyBatch<'_> {
+        panics::here();
         LegacyBatch::from_frame(&self.data, 0)
     }
 }

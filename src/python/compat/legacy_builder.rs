@@ -1,18 +1,17 @@
 //! The clients' `LegacyRecordBatchBuilder`: messages of magic 0 and 1, alone or behind a wrapper.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use pyo3::exceptions::{PyAssertionError, PyOverflowError};
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 use pyo3::types::PyByteArray;
 
 use super::builders::{LegacyMetadata, compressed, nullable, refused, timestamp_or_now};
 use super::legacy_batch::{CONSTANTS, STRUCTS};
 use super::{Client, number};
-use crate::Compression;
 use crate::bytes::cursor::be;
 use crate::legacy::{LOG_OVERHEAD, MessageSetBuilder, RECORD_OVERHEAD_V0};
+use crate::python::calls::GilCell;
+use crate::python::panics;
+use crate::{Compression, Error};
 
 /// Magic 1 has a timestamp besides.
 const RECORD_OVERHEAD_V1: usize = RECORD_OVERHEAD_V0 + 8;
@@ -28,26 +27,31 @@ pub(super) struct LegacyBuilder {
     magic: i8,
     codec: u8,
     batch_size: i64,
-    state: Mutex<State>,
+    state: GilCell<State>,
 }
 
 struct State {
     set: MessageSetBuilder,
+    /// The finished set, until something is appended. Letting go of it runs no Python code.
     built: Option<Py<PyByteArray>>,
+    /// Since `build` began.
+    changed: bool,
 }
 
 impl LegacyBuilder {
     fn new(client: Client, magic: i8, codec: u8, batch_size: i64) -> Self {
+        panics::here();
         // A codec that legacy messages cannot have is refused when the set is built.
         let inner = Compression::from_id(codec).unwrap_or(Compression::None);
         let mut set = MessageSetBuilder::new(magic, inner);
         set.start(0, None);
-        Self { client, magic, codec, batch_size, state: Mutex::new(State { set, built: None }) }
-    }
-
-    /// Whoever waits lets go of the GIL: a set is compressed under the lock.
-    fn lock<'a>(&'a self, py: Python<'_>) -> MutexGuard<'a, State> {
-        self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+        Self {
+            client,
+            magic,
+            codec,
+            batch_size,
+            state: GilCell::new(State { set, built: None, changed: false }),
+        }
     }
 
     /// Bytes of a message with offset and size.
@@ -91,45 +95,62 @@ impl LegacyBuilder {
         let (py, offset) = (offset.py(), number(self.client, offset)?);
         let timestamp = if self.magic == 0 { -1 } else { timestamp_or_now(self.client, timestamp)? };
         let (key, value) = (nullable(self.client, "key", key)?, nullable(self.client, "value", value)?);
-        let mut state = self.lock(py);
-        let message = state.set.fields((offset, timestamp), (key.as_deref(), value.as_deref()));
-        let size = message.size();
-        if offset != 0 && (state.set.messages_size() + size) as i64 >= self.batch_size {
-            return Ok(None);
-        }
-        crate::record::representable(offset, state.set.messages_size() + size).map_err(|e| refused(&e))?;
-        let start = state.set.messages_size();
-        state.set.append(offset, &message).map_err(|error| refused(&error))?;
-        state.built = None;
-        let crc = be!(&state.set.messages()[start..], LOG_OVERHEAD, u32);
+        let appended = self.state.with(py, |state| {
+            let message = state.set.fields((offset, timestamp), (key.as_deref(), value.as_deref()));
+            let size = message.size();
+            if offset != 0 && (state.set.messages_size() + size) as i64 >= self.batch_size {
+                return Ok(None);
+            }
+            crate::record::representable(offset, state.set.messages_size() + size)?;
+            let start = state.set.messages_size();
+            state.set.append(offset, &message)?;
+            (state.built, state.changed) = (None, true);
+            Ok(Some((be!(&state.set.messages()[start..], LOG_OVERHEAD, u32), size)))
+        });
+        let Some((crc, size)) = appended.map_err(|error: Error| refused(&error))? else { return Ok(None) };
         LegacyMetadata::make(py, offset, crc, size, timestamp).map(Some)
     }
 
     /// Bytes of the set: before it is built, uncompressed.
     fn size(&self, py: Python<'_>) -> usize {
-        let state = self.lock(py);
-        state.built.as_ref().map_or_else(|| state.set.messages_size(), |built| built.bind(py).len())
+        self.state.with(py, |state| {
+            state.built.as_ref().map_or_else(|| state.set.messages_size(), |built| built.bind(py).len())
+        })
     }
 
     /// The finished set; the same object until something is appended.
     fn build(&self, py: Python<'_>) -> PyResult<Py<PyByteArray>> {
-        if let Some(built) = &self.lock(py).built {
-            return Ok(built.clone_ref(py));
+        let built = |state: &mut State| state.built.as_ref().map(|built| built.clone_ref(py));
+        if let Some(built) = self.state.with(py, built) {
+            return Ok(built);
         }
         self.client.check_codec(py, self.codec, self.magic)?;
         let codec = Compression::from_id(self.codec).map_err(|error| refused(&error))?;
-        let mut state = self.lock(py);
-        let count = state.set.count();
-        let built = if codec == Compression::None || count == 0 {
-            PyByteArray::new(py, state.set.messages()).unbind()
-        } else {
-            let set = &state.set;
-            let finish = |compressor: &mut _, out: &mut _| set.finish(compressor, out).map(drop);
-            compressed(py, codec, finish, |set| PyByteArray::new(py, set).unbind())?
+        let stored = |state: &mut State| {
+            state.changed = false;
+            let count = state.set.count();
+            let is_stored = codec == Compression::None || count == 0;
+            (count, is_stored.then(|| PyByteArray::new(py, state.set.messages()).unbind()))
         };
-        state.built = Some(built.clone_ref(py));
+        let (count, made) = match self.state.with(py, stored) {
+            (count, Some(stored)) => (count, stored),
+            (_, None) => {
+                let finished = self.state.with_detached(py, |state| {
+                    state.changed = false;
+                    let set = &state.set;
+                    let finished =
+                        compressed(codec, |compressor, out| set.finish(compressor, out).map(drop))?;
+                    Ok((set.count(), finished))
+                });
+                let (count, finished) = finished.map_err(|error: Error| refused(&error))?;
+                (count, finished.into_bytearray(py))
+            }
+        };
         self.client.counts().built(count);
-        Ok(built)
+        Ok(self.state.with(py, |state| match state.changed {
+            true => made,
+            false => state.built.get_or_insert(made).clone_ref(py),
+        }))
     }
 }
 

@@ -7,7 +7,9 @@ use pyo3::exceptions::{PyStopIteration, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::{Client, DECOMPRESSOR, not_bytes_like};
+use super::{Client, instead_of_type_error, not_bytes_like, with_decompressor};
+use crate::python::locked::detached;
+use crate::python::panics;
 use crate::python::record::{Failure, IndexedBatch};
 use crate::python::view::to_bytes;
 use crate::{Batch, Batches, Result};
@@ -20,8 +22,8 @@ impl Client {
         data: &Bytes,
         check_inner_crcs: bool,
     ) -> PyResult<IndexedBatch> {
-        let read = py.detach(|| {
-            DECOMPRESSOR.with_borrow_mut(|decompressor| {
+        let read = detached(py, |thread| {
+            with_decompressor(thread, |decompressor| {
                 IndexedBatch::read_until_error(
                     &Batch::from_frame(data, 0)?,
                     data,
@@ -39,7 +41,7 @@ impl Client {
 
 /// The bytes of a buffer, or the error that CPython gives for what is none.
 pub(super) fn buffer(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
-    to_bytes(object).map_err(|_| not_bytes_like(object))
+    to_bytes(object).map_err(|error| instead_of_type_error(object.py(), error, || not_bytes_like(object)))
 }
 
 /// The batches of a fetched buffer.
@@ -58,6 +60,7 @@ impl MemoryRecords {
 
     /// Where the next batch begins, and its size; none at the end, or if the batch is cut.
     fn frame(&self) -> Option<(usize, Result<usize>)> {
+        panics::here();
         let start = self.position.load(Ordering::Relaxed);
         let frame = Batches::at_position(&self.data[start..], start as u64).next()?;
         Some((start, frame.map(|batch| batch.size_in_bytes())))
@@ -80,17 +83,19 @@ impl MemoryRecords {
     fn next_batch(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         let Some((start, size)) = self.frame() else { return Ok(None) };
         let size = size.map_err(|error| self.client.corrupt(py, &error))?;
+        // Before Python code can run, so that no other thread gets the batch as well.
+        self.position.store(start + size, Ordering::Relaxed);
         let data = self.data.slice(start..start + size);
         let batch = match data[16] {
             2 => self.client.default_batch(py, data)?,
             _ => self.client.legacy_batch(py, data)?,
         };
-        self.position.store(start + size, Ordering::Relaxed);
         Ok(Some(batch))
     }
 
     /// Bytes of the whole batches at the start of the buffer.
     fn valid_bytes(&self) -> usize {
+        panics::here();
         Batches::new(&self.data).map_while(Result::ok).map(|batch| batch.size_in_bytes()).sum()
     }
 

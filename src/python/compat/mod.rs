@@ -18,6 +18,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyInt, PyTuple, PyType};
 
+use crate::python::locked::Detached;
+use crate::python::panics;
 use crate::{Decompressor, Error, ErrorKind};
 
 /// The client whose classes are replaced.
@@ -108,9 +110,13 @@ impl Client {
     }
 }
 
-thread_local! {
-    /// Batches come and go one by one: codec contexts and buffers stay.
-    static DECOMPRESSOR: RefCell<Decompressor> = RefCell::new(Decompressor::new());
+/// Works with this thread's decompressor: batches come and go one by one, codec contexts and buffers stay. No Python
+/// code runs meanwhile, which could come back for it.
+fn with_decompressor<R>(_: &Detached, work: impl FnOnce(&mut Decompressor) -> R) -> R {
+    thread_local! {
+        static DECOMPRESSOR: RefCell<Decompressor> = RefCell::new(Decompressor::new());
+    }
+    DECOMPRESSOR.with_borrow_mut(work)
 }
 
 /// Batches and records read, batches and records built by a client's classes, since the process began.
@@ -130,6 +136,12 @@ pub(super) fn compat_counts(client: &str) -> PyResult<(u64, u64, u64, u64)> {
     ))
 }
 
+/// The client's own error for an object of the wrong type; what else the object's code raised goes on as it is.
+#[cold]
+fn instead_of_type_error(py: Python<'_>, error: PyErr, expected: impl FnOnce() -> PyErr) -> PyErr {
+    if error.is_instance_of::<PyTypeError>(py) { expected() } else { error }
+}
+
 #[cold]
 fn not_bytes_like(object: &Bound<'_, PyAny>) -> PyErr {
     let name = object.get_type().name().map_or_else(|_| "object".into(), |name| name.to_string());
@@ -139,14 +151,18 @@ fn not_bytes_like(object: &Bound<'_, PyAny>) -> PyErr {
 /// A 64-bit integer as Cython takes it, with its errors: whatever has `__int__`, so also a float.
 #[inline]
 fn integer(object: &Bound<'_, PyAny>) -> PyResult<i64> {
-    object.extract().or_else(|error| integer_of_other(object, &error))
+    panics::here();
+    object.extract().or_else(|error| integer_of_other(object, error))
 }
 
 #[cold]
-fn integer_of_other(object: &Bound<'_, PyAny>, error: &PyErr) -> PyResult<i64> {
+fn integer_of_other(object: &Bound<'_, PyAny>, error: PyErr) -> PyResult<i64> {
     let too_large = || PyOverflowError::new_err("Python int too large to convert to C long");
     if error.is_instance_of::<PyOverflowError>(object.py()) {
         return Err(too_large());
+    }
+    if !error.is_instance_of::<PyTypeError>(object.py()) {
+        return Err(error);
     }
     // `int` also reads texts, Cython does not.
     if !object.get_type().hasattr("__int__")? {

@@ -7,11 +7,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
 use super::builders::{any_pairs, header_content};
-use super::{Client, DECOMPRESSOR, bind, integer, not_bytes_like};
+use super::{Client, bind, integer, not_bytes_like, with_decompressor};
 use crate::bytes::checksum::crc32;
 use crate::bytes::cursor::be;
 use crate::legacy::{LOG_OVERHEAD, MessageFields, RECORD_OVERHEAD_V0, at};
 use crate::python::builder::{borrowed, optional};
+use crate::python::locked::detached;
 use crate::python::objects::dropins::{self, Field, Get, Getter, RecordType};
 use crate::python::objects::{self, Kind};
 use crate::python::record::{Entry, IndexedBatch, header_text};
@@ -430,8 +431,10 @@ fn legacy_record(
 /// The record in this frame, whose checksum is not asked for.
 fn only_record(py: Python<'_>, client: Client, frame: &[u8], kind: &'static Kind) -> Made {
     let data = Bytes::copy_from_slice(frame);
-    let read = DECOMPRESSOR.with_borrow_mut(|decompressor| {
-        IndexedBatch::read_until_error(&Batch::from_frame(&data, 0)?, &data, decompressor, false)
+    let read = detached(py, |thread| {
+        with_decompressor(thread, |decompressor| {
+            IndexedBatch::read_until_error(&Batch::from_frame(&data, 0)?, &data, decompressor, false)
+        })
     });
     let (indexed, _) = read.map_err(|error| client.corrupt(py, &error))?;
     let batch = Bound::new(py, indexed)?;

@@ -10,6 +10,7 @@ import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
@@ -23,6 +24,7 @@ import org.apache.kafka.common.errors.InvalidProducerEpochException;
 import org.apache.kafka.common.errors.InvalidTxnStateException;
 import org.apache.kafka.common.errors.OutOfOrderSequenceException;
 import org.apache.kafka.common.errors.TransactionCoordinatorFencedException;
+import org.apache.kafka.common.message.DescribeProducersResponseData.ProducerState;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.record.internal.FileRecords;
 import org.apache.kafka.common.record.internal.MemoryRecords;
@@ -88,6 +90,10 @@ public final class Append {
                 refuse(e, answer);
             }
             answer.put("start", log.logStartOffset()).put("stable", log.lastStableOffset()).put("end", log.logEndOffset());
+            ArrayNode producers = answer.putArray("producers");
+            log.activeProducers().stream().sorted(Comparator.comparing(ProducerState::producerId)).forEach(
+                it -> producers.addArray().add(it.producerId()).add(it.producerEpoch()).add(it.lastSequence())
+                    .add(it.lastTimestamp()).add(it.coordinatorEpoch()).add(it.currentTxnStartOffset()));
             System.out.println(answer);
         }
         Utils.delete(directory.getParentFile());

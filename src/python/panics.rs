@@ -1,0 +1,85 @@
+//! What becomes of a panic: an ordinary exception, whatever was called.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::ffi;
+use pyo3::panic::PanicException;
+use pyo3::prelude::*;
+
+const DOC: &str = "A defect of magicbyte: its Rust code panicked. Please report it, with its message.\n\n\
+    The objects concerned can be used on; a stream of Arrow batches has ended. Not a `magicbyte.Error`:\n\
+    nothing is known about the bytes that were read.";
+
+/// PyO3 catches panics in every function and slot it generates and raises its `PanicException`. As a
+/// `BaseException` that would pass all handlers and end worker processes: it becomes `magicbyte.InternalError`, a
+/// `RuntimeError`.
+pub(super) fn add_internal_error(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let class = module.py().get_type::<PanicException>();
+    class.setattr("__bases__", (module.py().get_type::<PyRuntimeError>(),))?;
+    class.setattr("__name__", "InternalError")?;
+    class.setattr("__qualname__", "InternalError")?;
+    class.setattr("__module__", "magicbyte")?;
+    class.setattr("__doc__", DOC)?;
+    module.add("InternalError", class)
+}
+
+/// The object that `work` makes, or null with its error, or its panic, as exception: for functions in CPython's C
+/// API, which PyO3 does not know.
+pub(super) fn guarded(py: Python<'_>, work: impl FnOnce() -> PyResult<Py<PyAny>>) -> *mut ffi::PyObject {
+    let work = || {
+        here();
+        work()
+    };
+    let error = match catch(work) {
+        Ok(Ok(object)) => return object.into_ptr(),
+        Ok(Err(error)) => error,
+        Err(message) => PanicException::new_err(message),
+    };
+    error.restore(py);
+    ptr::null_mut()
+}
+
+/// What `work` gives, or what it panicked with.
+pub(super) fn catch<R>(work: impl FnOnce() -> R) -> Result<R, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| text(&*panic))
+}
+
+fn text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic").to_owned()
+}
+
+/// Where tests can have a panic, in what the entry points have in common. Only in builds with debug assertions, which
+/// wheels are not.
+#[inline(always)]
+pub(super) fn here() {
+    #[cfg(debug_assertions)]
+    on_purpose::here();
+}
+
+#[cfg(debug_assertions)]
+mod on_purpose {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use pyo3::prelude::*;
+
+    static ARMED: AtomicBool = AtomicBool::new(false);
+
+    /// Whether the next call that comes by here, in any thread, panics; whether it was to.
+    #[pyfunction]
+    pub(in super::super) fn _panic_next(armed: bool) -> bool {
+        ARMED.swap(armed, Ordering::SeqCst)
+    }
+
+    pub(super) fn here() {
+        if ARMED.load(Ordering::Relaxed) && ARMED.swap(false, Ordering::SeqCst) {
+            panic!("on purpose");
+        }
+    }
+}
+
+#[cfg(debug_assertions)]
+pub(super) use on_purpose::_panic_next;
