@@ -5,8 +5,8 @@ use super::{Decoded, Encoder, fields};
 use crate::batches::Batch;
 use crate::error::Result;
 use crate::record::{
-    BatchHeader, CONTROL, DELETE_HORIZON, Headers, LOG_APPEND_TIME, Record, RecordBatch, TRANSACTIONAL,
-    TimestampType, append_batch,
+    BatchHeader, CONTROL, ControlType, DELETE_HORIZON, Headers, LOG_APPEND_TIME, Record, RecordBatch,
+    TRANSACTIONAL, TimestampType, append_batch,
 };
 
 /// What becomes of a record.
@@ -16,8 +16,28 @@ pub(crate) enum Fate {
     Keep,
     /// Its key stays, as a tombstone: no value, no headers.
     Null,
+    /// A control record: what Kafka reads of it stays, see [`is_bare`].
+    Bare,
     /// It goes.
     Drop,
+}
+
+/// Bytes of a control record's key, and of the value of a transaction's marker
+/// (`ControlRecordType.CURRENT_CONTROL_RECORD_KEY_SIZE`, `EndTransactionMarker`).
+const CONTROL_KEY: usize = 4;
+const MARKER: usize = 6;
+
+/// Whether a control record is no more than Kafka reads of it: its type and what a marker says, no headers.
+/// What other types say is not looked into.
+pub(crate) fn is_bare(record: &Record<'_>) -> bool {
+    bare(*record) == *record
+}
+
+fn bare(record: Record<'_>) -> Record<'_> {
+    let key = record.key.map(|key| &key[..key.len().min(CONTROL_KEY)]);
+    let is_marker = matches!(key.map(ControlType::parse), Some(Ok(ControlType::Abort | ControlType::Commit)));
+    let value = record.value.map(|value| if is_marker { &value[..value.len().min(MARKER)] } else { value });
+    Record { key, value, headers: Headers::default(), ..record }
 }
 
 impl Encoder {
@@ -41,6 +61,7 @@ impl Encoder {
             let record = match fate {
                 Fate::Keep => record?,
                 Fate::Null => Record { value: None, headers: Headers::default(), ..record? },
+                Fate::Bare => bare(record?),
                 Fate::Drop => continue,
             };
             if std::mem::take(&mut first) {

@@ -11,8 +11,12 @@ use super::plan::{Chunk, Problem};
 use super::segment_reader::{Piece, SegmentBatch, SegmentReader};
 use super::{LogError, LogResult};
 use crate::batches::Batch;
+use crate::bytes::checksum::crc32c;
 use crate::error::{Error, ErrorKind, Result};
 use crate::state::AbortedRange;
+
+/// Bytes of a batch of magic 2 from the offset to its CRC, inclusive.
+const CHECKSUMMED: usize = 21;
 
 /// What a reader gets of a batch's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +73,7 @@ pub struct ChunkReader {
     /// The smallest offset the next good batch can have.
     next_offset: i64,
     first_error: Option<Error>,
+    checksum: u32,
     /// The chunk's aborted transactions, by producer, in offset order.
     aborted: HashMap<i64, Vec<AbortedRange>>,
 }
@@ -105,6 +110,7 @@ impl ChunkReader {
             damage: (None, None),
             next_offset,
             first_error: None,
+            checksum: 0,
             aborted,
         })
     }
@@ -129,6 +135,10 @@ impl ChunkReader {
         while let Some(piece) = self.pieces.next().transpose()? {
             match piece {
                 Piece::Batch(batch) => {
+                    // Up to the CRC of magic 2: what that, or that of magic 0 and 1, does not cover.
+                    let head = &batch.data()[..batch.data().len().min(CHECKSUMMED)];
+                    self.checksum = crc32c(&batch.position().to_be_bytes(), self.checksum);
+                    self.checksum = crc32c(head, self.checksum);
                     let disposition = batch.batch().map_or(Disposition::Rows, |view| self.disposition(&view));
                     return Ok(Some((batch, disposition)));
                 }
@@ -284,6 +294,13 @@ impl ChunkReader {
             }
             _ => Ok(()),
         }
+    }
+
+    /// A checksum of the batches that [`next_batch`](Self::next_batch) gave, their places, offsets and own
+    /// checksums: who reads the chunk again knows by it whether the file is still the same.
+    #[must_use]
+    pub fn checksum(&self) -> u32 {
+        self.checksum
     }
 
     /// The accounts: complete once [`next_batch`](Self::next_batch) gave none.

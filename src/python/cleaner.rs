@@ -1,16 +1,17 @@
 //! Compaction and redaction, a step a function; everything between them is JSON.
 
-use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use pyo3::prelude::*;
 
 use super::errors::log_to_py;
 use super::jobs::{parse, to_json};
+use super::view;
 use crate::DEFAULT_MAX_DECOMPRESSED_BYTES;
 use crate::log::{
     self, CleanOptions, CleanerChunk, CompactOptions, DEFAULT_INDEX_INTERVAL_BYTES, IndexedChunk,
-    KeyMapOptions, LogFacts, OnError, Rule, SegmentGroup, Selection, WriteOptions,
+    KeyMapOptions, KeySet, LogFacts, OnError, Rule, SegmentGroup, Selection, WriteOptions,
 };
 
 /// Decides what is cleaned of a log, and into which segments.
@@ -142,7 +143,7 @@ pub(super) fn compact_group(
 /// The second pass over a group of segments: selected records go.
 #[pyfunction]
 #[pyo3(signature = (
-    group, indexed, facts, directory, *, keys, offsets, tombstones, clean_until,
+    group, indexed, facts, directory, *, keys, tombstones, clean_until,
     max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES,
     index_interval_bytes = DEFAULT_INDEX_INTERVAL_BYTES, fail_fast = false
 ))]
@@ -153,8 +154,7 @@ pub(super) fn redact_group(
     indexed: Vec<String>,
     facts: &str,
     directory: PathBuf,
-    keys: Vec<Vec<u8>>,
-    offsets: HashSet<i64>,
+    keys: &PyKeySet,
     tombstones: bool,
     clean_until: i64,
     max_decompressed_bytes: usize,
@@ -162,13 +162,45 @@ pub(super) fn redact_group(
     fail_fast: bool,
 ) -> PyResult<String> {
     let options = CleanOptions {
-        rule: Rule::Redact(Selection { keys: keys.into_iter().collect(), offsets, tombstones }),
+        rule: Rule::Redact(Selection { keys: Arc::clone(&keys.0), tombstones }),
         clean_until,
         max_decompressed_bytes,
         on_error: on_error(fail_fast),
         write: WriteOptions { index_interval_bytes, ..WriteOptions::default() },
     };
     clean_group(py, group, &indexed, facts, directory, &options)
+}
+
+/// Keys to be forgotten.
+#[pyclass(frozen, name = "KeySet", module = "magicbyte._core")]
+pub(super) struct PyKeySet(Arc<KeySet>);
+
+#[pymethods]
+impl PyKeySet {
+    #[new]
+    fn new(py: Python<'_>, keys: Vec<Vec<u8>>) -> Self {
+        Self(Arc::new(py.detach(|| KeySet::new(keys))))
+    }
+
+    /// Where one of the keys that are searched for first stands.
+    fn find(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
+        let data = view::to_bytes(data)?;
+        Ok(py.detach(|| self.0.find(&data)).map(|found| found.start))
+    }
+}
+
+/// Reads a segment that a redaction wrote.
+#[pyfunction]
+#[pyo3(signature = (path, keys, *, tombstones, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES))]
+pub(super) fn check_segment(
+    py: Python<'_>,
+    path: PathBuf,
+    keys: &PyKeySet,
+    tombstones: bool,
+    max_decompressed_bytes: usize,
+) -> PyResult<String> {
+    let checked = py.detach(|| log::check_segment(&path, &keys.0, tombstones, max_decompressed_bytes));
+    to_json(&checked.map_err(|e| log_to_py(py, &e))?)
 }
 
 fn clean_group(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable
-from typing import TextIO
+from typing import BinaryIO
 
 import click
 
 from magicbyte.cli import engines, options
+from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.key_file import read_keys
 
 __all__ = ["redact"]
 
@@ -18,6 +20,8 @@ _FORMATS: dict[str, Callable[[str], bytes]] = {
     "hex": bytes.fromhex,
     "base64": lambda text: base64.b64decode(text, validate=True),
 }
+
+_SHOWN = 20
 
 
 @click.command(short_help="Take out records that must be forgotten.")
@@ -28,9 +32,9 @@ _FORMATS: dict[str, Callable[[str], bytes]] = {
 )
 @click.option(
     "--key-file",
-    type=click.File("r", encoding="utf-8"),
+    type=click.File("rb"),
     metavar="FILE",
-    help="Records with one of the keys in this file, a key a line.",
+    help="Records with one of the keys in this file: UTF-8, a key a line. Empty lines are no keys.",
 )
 @click.option(
     "--key-format",
@@ -45,6 +49,12 @@ _FORMATS: dict[str, Callable[[str], bytes]] = {
     is_flag=True,
     help="Keep key, offset and timestamp, drop value and headers, instead of the whole record.",
 )
+@click.option(
+    "--check/--no-check",
+    default=True,
+    show_default=True,
+    help="Read OUT again before it gets its name: it must hold none of the keys.",
+)
 @options.mode
 @options.topic_ids
 @engines.options
@@ -55,10 +65,11 @@ def redact(
     source: str,
     out: str,
     keys: tuple[str, ...],
-    key_file: TextIO | None,
+    key_file: BinaryIO | None,
     key_format: str,
     where: str | None,
     tombstones: bool,
+    check: bool,
     mode: str,
     topic_ids: dict[str, str],
     engine: str,
@@ -72,12 +83,14 @@ def redact(
 
     Their bytes are nowhere in OUT; all else stays as it is: offsets, sequences, transactions, and every
     batch without such a record byte for byte. reconciliation.json says which offsets were redacted in
-    which segments, but neither keys nor EXPR. SRC is only read.
+    which segments, but neither keys nor EXPR. SRC is only read, and must not change meanwhile.
+
+    A key that no record has is told by its place, not by itself, and makes the exit code 1.
 
     EXPR is SQLite's SQL over offset, timestamp (ms), key, value and headers. Keys and values in UTF-8 are
     text, others and those with zero bytes blobs (X'0aff'), absent ones NULL; headers is a JSON array of
     [name, value] pairs, and header(headers, 'name') the last value of that name. LIKE and GLOB look into
-    blobs, too; LIKE takes upper and lower case alike.
+    blobs, too; LIKE takes upper and lower case alike. EXPR sees one record, so it has no SELECT in it.
 
     \b
     magicbyte redact --key user-4711 /backup/kafka-logs out/
@@ -91,18 +104,29 @@ def redact(
     from magicbyte.jobs.redact import RedactOptions
     from magicbyte.jobs.redact import redact as run
 
-    lines = [line.rstrip("\r\n") for line in key_file] if key_file else []
+    def parse(key: str) -> bytes:
+        return _parse(key, key_format)
+
+    lines = read_keys(key_file, parse) if key_file else []
     asked = RedactOptions(
-        keys=frozenset(_parse(key, key_format) for key in (*keys, *lines)),
+        keys=[*map(parse, keys), *(key for _, key in lines)],
         where=where,
         tombstones=tombstones,
+        check=check,
         max_decompressed_bytes=max_decompressed_bytes,
         fail_fast=mode == "FAILFAST",
         topic_ids=topic_ids,
     )
     with engines.chosen(f"magicbyte redact {source}", engine, master, conf, threads) as runner:
         found = run([source], out, runner, asked, terminal_progress())
-    return report.written(found, out, report.print_clean, as_json=as_json)
+    code = report.written(found, out, report.print_clean, as_json=as_json)
+    names = [f"--key number {number}" for number in range(1, len(keys) + 1)]
+    names += [f"line {number} of {key_file.name if key_file else ''}" for number, _ in lines]
+    unmatched = [name for first, last in found["unmatched_keys"] for name in names[first : last + 1]]
+    if unmatched and not as_json:
+        shown = ", ".join([*unmatched[:_SHOWN], *(["..."] if len(unmatched) > _SHOWN else [])])
+        click.echo(f"{len(unmatched):,} of the keys in no record: {shown}")
+    return PROBLEMS if unmatched and code == CLEAN else code
 
 
 def _parse(key: str, key_format: str) -> bytes:

@@ -128,10 +128,21 @@ def print_clean(found: CleanReport, out: str) -> None:
             click.echo(
                 f"{place} redacted: {redacted['records']:,} records, offsets {_ranges(redacted['ranges'])}"
             )
+    if check := found["check"]:
+        click.echo(f"checked: {check['files']:,} files, {check['records']:,} records, none of the keys left")
+        for name, where in _ELSEWHERE.items():
+            if count := check[name]:  # type: ignore[literal-required]
+                click.echo(f"keys also stand in {where}: {count:,}")
     for problem in found["problems"][:_PROBLEMS_SHOWN]:
         click.echo(f"{problem['kind']}  {problem['topic']}-{problem['partition']}: {problem['message']}")
 
 
+_ELSEWHERE = {
+    "in_keys": "longer keys of other records",
+    "in_values": "values of other records",
+    "in_headers": "headers of other records",
+    "in_names": "names of topics and directories",
+}
 _FATES = {
     "kept": "kept",
     "superseded": "superseded",

@@ -28,7 +28,17 @@ from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import Planned, count_of, plan_partitions, target_bytes
 from magicbyte.jobs.progress import Progress, format_bytes
 
-__all__ = ["CleanReport", "CleanedPartition", "Counts", "Group", "PassOne", "Passes", "Redacted", "clean"]
+__all__ = [
+    "Checked",
+    "CleanReport",
+    "CleanedPartition",
+    "Counts",
+    "Group",
+    "PassOne",
+    "Passes",
+    "Redacted",
+    "clean",
+]
 
 _WHOLE_SEGMENTS = 1 << 62
 """Chunks of this size: a segment each."""
@@ -82,6 +92,25 @@ class CleanedPartition(TypedDict):
     segments: int
 
 
+class Checked(TypedDict):
+    """What a redaction found when it read again what it had written: no leak, and where else the keys are.
+
+    Searched for are keys with at least eight bytes that are not zero.
+    """
+
+    files: int
+    bytes: int
+    records: int
+    in_keys: int
+    """Records kept whose own, longer key holds one of the keys."""
+    in_values: int
+    """Records kept whose value does."""
+    in_headers: int
+    """Records kept of which a header does."""
+    in_names: int
+    """Names of topics and directories that do."""
+
+
 class CleanReport(TypedDict):
     """The content of `reconciliation.json`."""
 
@@ -94,6 +123,10 @@ class CleanReport(TypedDict):
     counts: Counts
     partitions: list[PartitionReconciliation]
     written: list[CleanedPartition]
+    unmatched_keys: list[tuple[int, int]]
+    """First and last place (from 0) of each run of keys that no record has, among the keys given."""
+    check: Checked | None
+    """None if nothing was checked: in a compaction, or where that was turned off."""
     problems: list[Problem]
 
 
@@ -131,6 +164,8 @@ class IndexedKeys(TypedDict):
 class _Cleaned(Answer):
     counts: Counts
     redacted: list[Redacted]
+    matched: list[int]
+    """The keys that were found, a bit each, 64 in a number."""
 
 
 @dataclass(frozen=True)
@@ -182,6 +217,14 @@ class Passes(Protocol):
     @property
     def expired_until(self) -> int | None:
         """Producers last heard of at this time (ms) or before are forgotten."""
+
+    def unmatched(self, matched: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+        """For the report: which keys nobody has, after what the second pass found."""
+
+    def check(
+        self, directories: Sequence[str], report: CleanReport, engine: Engine, progress: Progress
+    ) -> Checked | None:
+        """Looks at what is about to get its name: the partitions in `directories`, and the report."""
 
 
 @dataclass(frozen=True)
@@ -245,8 +288,12 @@ def clean(
             counts=_sum([one["counts"] for one in written]),
             partitions=partitions,
             written=written,
+            unmatched_keys=passes.unmatched([one["matched"] for of_log in cleaned for one in of_log]),
+            check=None,
             problems=problems_of(plans, cleaned),
         )
+        targets = [output.target(listing) for listing in listings]
+        report["check"] = passes.check(targets, report, engine, progress)
         output.commit(report, files(report))
     return report
 

@@ -206,6 +206,14 @@ class _Compact:
     def expired_until(self) -> int | None:
         return self.options.now - self.options.producer_id_expiration_ms
 
+    def unmatched(self, _matched: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+        return []
+
+    def check(
+        self, _directories: Sequence[str], _report: CleanReport, _engine: Engine, _progress: Progress
+    ) -> None:
+        return None
+
 
 def _reduce(task: _Reduction, seed: int, memory: int) -> list[str]:
     directory = os.path.join(task.directory, f"places-{uuid.uuid4().hex[:12]}")

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from functools import cached_property
+from typing import Any, cast
 
 from magicbyte import _core
-from magicbyte.jobs.clean import CleanReport, Compaction, IndexedKeys, PassOne, PassTwo, clean
+from magicbyte.jobs.clean import (
+    Checked,
+    CleanReport,
+    Compaction,
+    IndexedKeys,
+    PassOne,
+    PassTwo,
+    clean,
+)
 from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.plan import Planned
-from magicbyte.jobs.progress import NO_PROGRESS, Progress
-from magicbyte.jobs.where import Where
+from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.jobs.plan import Planned, count_of
+from magicbyte.jobs.progress import NO_PROGRESS, Progress, format_bytes
+from magicbyte.jobs.where import MAX_DECOMPRESSED_BYTES, Where
 
 __all__ = ["RedactOptions", "redact"]
 
@@ -22,12 +32,14 @@ __all__ = ["RedactOptions", "redact"]
 class RedactOptions:
     """Which records are redacted, and how."""
 
-    keys: frozenset[bytes] = frozenset()
+    keys: Collection[bytes] = field(default=(), repr=False)
     """Records with one of these keys."""
-    where: str | None = None
+    where: str | None = field(default=None, repr=False)
     """Records for which this expression is true: see `jobs/where.py`."""
     tombstones: bool = False
     """They stay as tombstones: key, offset and timestamp, but no value and no headers."""
+    check: bool = True
+    """What was written is read again before it gets its name, and must hold none of the keys."""
     index_interval_bytes: int = 4096
     """Bytes of log between two index entries."""
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES
@@ -48,23 +60,25 @@ def redact(
     """Writes every partition at and below `sources` into `out` without the selected records.
 
     The report says which offsets, but neither keys nor the expression: they may be what is to be
-    forgotten.
+    forgotten. Keys that no record has are told by their place among `options.keys`.
 
     Raises:
         RefusedError: nothing selected or to read, a bad expression, a partition found twice, or `out`
             is there already.
+        JobError: a source changed while it was read, what was written holds one of the keys, or the
+            expression cannot be answered for a record. Nothing has been written then.
         Error: with `fail_fast`, the first bad batch.
 
     """
     if not options.keys and options.where is None:
         raise RefusedError("nothing is selected: give keys, or an expression")
-    where = None if options.where is None else Where(options.where)
-    told = {"keys": len(options.keys), "where": options.where is not None, "tombstones": options.tombstones}
+    passes = _Redact(options, None if options.where is None else Where(options.where))
+    told = {"keys": len(passes.places), "where": options.where is not None, "tombstones": options.tombstones}
     return clean(
         sources,
         out,
         engine,
-        _Redact(options, where),
+        passes,
         progress,
         options=told,
         topic_ids=options.topic_ids,
@@ -76,23 +90,47 @@ class _Redact:
     options: RedactOptions
     where: Where | None
 
+    @cached_property
+    def places(self) -> dict[bytes, int]:
+        """Each key, and where it first stands among those that were given."""
+        places: dict[bytes, int] = {}
+        for place, key in enumerate(self.options.keys):
+            places.setdefault(key, place)
+        return places
+
+    @cached_property
+    def key_set(self) -> _core.KeySet:
+        return _core.KeySet(list(self.places))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """On the way to a task: what is made of the keys is made there again."""
+        return {"options": self.options, "where": self.where}
+
+    @property
+    def max_decompressed_bytes(self) -> int:
+        """An expression must see every batch that may be written."""
+        limit = self.options.max_decompressed_bytes
+        return limit if self.where is None else min(limit, MAX_DECOMPRESSED_BYTES)
+
     def plan(self, planned: Planned) -> Compaction:
         return cast(Compaction, json.loads(_core.plan_redaction(planned.text)))
 
     def index(self, task: PassOne) -> str:
+        chunks = [json.loads(text)["chunk"] for text in task.chunks]
+        files = [_state_of(chunk["path"]) for chunk in chunks]
         indexed = json.loads(
             _core.index_keys(
                 list(task.chunks),
-                max_decompressed_bytes=self.options.max_decompressed_bytes,
+                max_decompressed_bytes=self.max_decompressed_bytes,
                 fail_fast=self.options.fail_fast,
             )
         )
-        if self.where is not None:
-            limit = self.options.max_decompressed_bytes
-            for text, chunk in zip(task.chunks, indexed["chunks"], strict=True):
+        for chunk, found, file in zip(chunks, indexed["chunks"], files, strict=True):
+            found["file"] = file
+            if self.where is not None:
                 # Aborted records are redacted as all others are.
-                everything = {**json.loads(text)["chunk"], "aborted": []}
-                chunk["offsets"] = self.where.offsets(json.dumps(everything), chunk["result"], limit)
+                everything = json.dumps({**chunk, "aborted": []})
+                found["selected"] = self.where.selected(everything, found, self.max_decompressed_bytes)
         return json.dumps(indexed)
 
     def between(
@@ -104,21 +142,137 @@ class _Redact:
         return [None for _ in logs]
 
     def clean(self, task: PassTwo, directory: str) -> str:
-        offsets = {offset for text in task.indexed for offset in json.loads(text).get("offsets", ())}
-        return _core.redact_group(
+        cleaned = _core.redact_group(
             task.group,
             list(task.indexed),
             task.facts,
             directory,
-            keys=list(self.options.keys),
-            offsets=offsets,
+            keys=self.key_set,
             tombstones=self.options.tombstones,
             clean_until=task.clean_until,
-            max_decompressed_bytes=self.options.max_decompressed_bytes,
+            max_decompressed_bytes=self.max_decompressed_bytes,
             index_interval_bytes=self.options.index_interval_bytes,
             fail_fast=self.options.fail_fast,
         )
+        # The batches were the same: so were those that were not looked at, if nobody touched the file.
+        for indexed in map(json.loads, task.indexed):
+            path = indexed["result"]["path"]
+            if _state_of(path) != indexed["file"]:
+                raise JobError(f"{path}: changed while it was read")
+        return cleaned
 
     @property
     def expired_until(self) -> int | None:
         return None
+
+    def unmatched(self, matched: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+        places = list(self.places.values())
+        seen = bytearray(len(places))
+        for bits in matched:
+            for word, number in _words(bits):
+                for bit in range(64):
+                    if word >> bit & 1:
+                        seen[number + bit] = 1
+        runs: list[tuple[int, int]] = []
+        for place, is_seen in zip(places, seen, strict=True):
+            if not is_seen:
+                if runs and runs[-1][1] == place - 1:
+                    runs[-1] = (runs[-1][0], place)
+                else:
+                    runs.append((place, place))
+        return runs
+
+    def check(
+        self, directories: Sequence[str], report: CleanReport, engine: Engine, progress: Progress
+    ) -> Checked | None:
+        if not self.options.check:
+            return None
+        files = [os.path.join(directory, file) for directory in directories for file in _files_in(directory)]
+        sizes = [os.path.getsize(file) for file in files]
+        found = engine.map(
+            self.check_file,
+            files,
+            name=f"magicbyte check: {count_of(len(files), 'task')}, {format_bytes(sum(sizes))}",
+            sizes=sizes,
+            progress=progress,
+        )
+        in_names = self._check_report(report)
+        return Checked(
+            files=len(files),
+            bytes=sum(sizes),
+            records=sum(one["records"] for one in found),
+            in_keys=sum(one["in_keys"] for one in found),
+            in_values=sum(one["in_values"] for one in found),
+            in_headers=sum(one["in_headers"] for one in found),
+            in_names=in_names,
+        )
+
+    def check_file(self, path: str) -> dict[str, int]:
+        """Runs in a task: how many records have one of the keys where nobody asked to remove it."""
+        name = os.path.join(os.path.basename(os.path.dirname(path)), os.path.basename(path))
+        if not path.endswith(".log"):
+            with open(path, "rb") as file:
+                found = self.key_set.find(file.read())
+            if found is not None:
+                raise JobError(f"{name}: one of the keys is at byte {found}; nothing was written")
+            return dict.fromkeys(("records", "in_keys", "in_values", "in_headers"), 0)
+        checked = json.loads(
+            _core.check_segment(
+                path,
+                self.key_set,
+                tombstones=self.options.tombstones,
+                max_decompressed_bytes=self.max_decompressed_bytes,
+            )
+        )
+        if leaks := checked.pop("leaks"):
+            first = checked["first_leaks"][0]
+            offset = "" if first["offset"] is None else f", offset {first['offset']}"
+            more = f", and {count_of(leaks - 1, 'other place')}" if leaks > 1 else ""
+            place = f"batch at byte {first['position']}{offset}"
+            raise JobError(f"{name}: {first['what']} ({place}){more}; nothing was written")
+        return cast(dict[str, int], checked)
+
+    def _check_report(self, report: CleanReport) -> int:
+        """How many names of topics and directories hold one of the keys; nothing else in the report does."""
+        names = {*report["sources"]}
+        for partition in report["partitions"]:
+            names |= {partition["topic"], partition["path"]}
+            for ignored in partition["ignored"]:
+                if self._holds_key(ignored["file"]):
+                    ignored["file"] = "(a name that holds one of the keys)"
+        for text in _strings_in(report):
+            for name in sorted(names, key=len, reverse=True):
+                text = text.replace(name, "")
+            if self._holds_key(text):
+                raise JobError("reconciliation.json: it would hold one of the keys; nothing was written")
+        return sum(map(self._holds_key, names))
+
+    def _holds_key(self, text: str) -> bool:
+        return self.key_set.find(os.fsencode(text)) is not None
+
+
+def _state_of(path: str) -> list[int]:
+    """What changes when somebody replaces a file, or writes to it."""
+    state = os.stat(path)
+    return [state.st_ino, state.st_size, state.st_mtime_ns]
+
+
+def _words(bits: Sequence[int]) -> Iterator[tuple[int, int]]:
+    return ((word, number) for number, word in zip(range(0, 64 * len(bits), 64), bits, strict=True) if word)
+
+
+def _files_in(directory: str) -> list[str]:
+    return sorted(os.listdir(directory)) if os.path.isdir(directory) else []
+
+
+def _strings_in(value: object) -> Iterator[str]:
+    """Every text in a report."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            yield name
+            yield from _strings_in(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _strings_in(part)
