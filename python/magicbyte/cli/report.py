@@ -128,6 +128,8 @@ def print_clean(found: CleanReport, out: str) -> None:
             click.echo(
                 f"{place} redacted: {redacted['records']:,} records, offsets {_ranges(redacted['ranges'])}"
             )
+    if stripped := found["counts"]["stripped_batches"]:
+        click.echo(f"stripped of bytes that no reader shows: {stripped:,} batches")
     if check := found["check"]:
         click.echo(f"checked: {check['files']:,} files, {check['records']:,} records, none of the keys left")
         for name, where in _ELSEWHERE.items():

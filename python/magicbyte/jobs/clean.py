@@ -63,6 +63,8 @@ class Counts(TypedDict):
     """Redacted to tombstones; they are among the kept."""
     copied_batches: int
     rewritten_batches: int
+    stripped_batches: int
+    """Those of which bytes that no reader shows are gone, and no record; the others count them, too."""
     emptied_batches: int
     """Of these only the header is left, for what it says about a producer or the log's end."""
     dropped_batches: int

@@ -31,7 +31,7 @@ MAX_DECOMPRESSED_BYTES = (1 << 30) - 1
 arrays hold."""
 SECONDS = 60.0
 """How long one record may take."""
-_STEPS = 10_000
+_STEPS = 10
 """Instructions of SQLite's machine between two looks at the clock."""
 _TABLE = "CREATE TABLE records (offset INTEGER, timestamp INTEGER, key, value, headers TEXT)"
 _COLUMNS = ["offset", "timestampMillis", "key", "value", "headers"]

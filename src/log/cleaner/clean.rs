@@ -88,6 +88,8 @@ pub struct CleanCounts {
     pub copied_batches: u64,
     /// Batches written anew.
     pub rewritten_batches: u64,
+    /// Batches of which bytes that no reader shows are gone, and no record (they are among those above).
+    pub stripped_batches: u64,
     /// Batches of which only the header is left.
     pub emptied_batches: u64,
     /// Batches that are gone.
@@ -463,6 +465,7 @@ impl Cleaner<'_> {
         if keeps_all && !sound.decoded.has_unread_bytes()? {
             return Ok(None);
         }
+        sums.stripped_batches += u64::from(dropped + nulled == 0);
         if dropped == fates.len() as u64 {
             return Ok(Some(Stays::Nothing));
         }
@@ -534,6 +537,7 @@ impl CleanCounts {
             nulled,
             copied_batches,
             rewritten_batches,
+            stripped_batches,
             emptied_batches,
             dropped_batches,
         } = other;
@@ -547,6 +551,7 @@ impl CleanCounts {
         self.nulled += nulled;
         self.copied_batches += copied_batches;
         self.rewritten_batches += rewritten_batches;
+        self.stripped_batches += stripped_batches;
         self.emptied_batches += emptied_batches;
         self.dropped_batches += dropped_batches;
     }
