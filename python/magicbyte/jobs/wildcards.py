@@ -84,17 +84,17 @@ def _matches(pieces: Sequence[_Piece], value: str) -> bool:
 def _of_like(pattern: str, escape: str) -> tuple[_Piece, ...] | None:
     """None if nothing can match it."""
     _check_length(pattern)
+    ascii_only = pattern.isascii()
     elements: list[str | None] = []
-    characters = iter(_folded(pattern, ascii_only=pattern.isascii()))
-    escape = _folded(escape, ascii_only=pattern.isascii())
+    characters = iter(pattern)
     for one in characters:
-        if one == escape:
-            escaped = next(characters, None)
-            if escaped is None:
-                return None
-            elements.append(re.escape(escaped))
-        else:
-            elements.append({"%": _ANY_TEXT, "_": _ANY_CHARACTER}.get(one, re.escape(one)))
+        if one != escape and one in "%_":
+            elements.append(_ANY_TEXT if one == "%" else _ANY_CHARACTER)
+            continue
+        literal = next(characters, None) if one == escape else one
+        if literal is None:
+            return None
+        elements.append(re.escape(_folded(literal, ascii_only=ascii_only)))
     return _pieces(elements)
 
 
