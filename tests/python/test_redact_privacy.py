@@ -398,3 +398,156 @@ def test_a_log_changed_between_the_passes_is_not_compacted(
     monkeypatch.setattr(compacting._Compact, "between", and_change)
     with pytest.raises(JobError, match="changed while it was read"):
         magicbyte.compact(source, tmp_path / "out", all=True)
+
+
+# --- all of it at once --------------------------------------------------------------------------
+
+
+class Hider:
+    """Writes logs with the secret in every place that a hostile writer has."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.offset = 0
+        self.expected: list[tuple[int, bytes | None]] = []
+        """Offset and key of the records that stay, where nothing is damaged."""
+
+    def some(self, data: bytes, chance: float = 0.3) -> bytes:
+        return data if self.rng.random() < chance else b""
+
+    def pairs(self) -> list[tuple[bytes | None, bytes | None]]:
+        """Some of the secret's owner, whose values may hold anything, and some of others."""
+        found: list[tuple[bytes | None, bytes | None]] = []
+        for _ in range(self.rng.randrange(1, 5)):
+            if self.rng.random() < 0.4:
+                hidden = batch([record(0, SECRET, SECRET)], base_offset=self.offset)
+                found.append((SECRET, self.rng.choice([SECRET, None, hidden, hidden * 2, SECRET * 50])))
+            else:
+                key = self.rng.choice([None, b"", b"user-4711", b"other", SECRET[:-1]])
+                found.append((key, self.rng.randbytes(self.rng.choice([0, 9, 200]))))
+        return found
+
+    def headers(self, key: bytes | None) -> list[tuple[bytes, bytes | None]]:
+        return [(SECRET, SECRET), (b"h", None)] if key == SECRET else self.rng.choice([[], [(b"h", b"v")]])
+
+    def data_batch(self) -> bytes:
+        codec, pairs = self.rng.randrange(5), self.pairs()
+        producer = self.rng.choice(
+            [{}, {"producer_id": 7, "producer_epoch": 0, "base_sequence": self.offset}]
+        )
+        builder = RecordsBuilder(2, codec, **producer)
+        for number, (key, value) in enumerate(pairs):
+            builder.append(self.offset + number, NOW, key, value, self.headers(key))
+        raw = builder.build()
+        change = {
+            1: lambda s: self.some(EMPTY_MEMBER) + s + self.some(SECRET),
+            3: lambda s: s + self.some(SECRET),
+        }
+        change[4] = lambda s: self.some(skippable()) + s + self.some(skippable())
+        payload = change.get(codec, lambda s: s)(raw[61:])
+        raw = sealed(raw[:8] + struct.pack(">i", 49 + len(payload)) + raw[12:61] + payload)
+        return self.kept(raw, pairs)
+
+    def old_batch(self) -> bytes:
+        magic, pairs = self.rng.randrange(2), self.pairs()
+        if self.rng.random() < 0.4:
+            raw = b"".join(
+                message(self.offset + number, magic, *pair, tail=self.some(SECRET))
+                for number, pair in enumerate(pairs)
+            )
+            return self.kept(raw, pairs)
+        first = 0 if magic else self.offset
+        inside = b"".join(
+            message(first + n, magic, *pair, tail=self.some(SECRET, 0.1)) for n, pair in enumerate(pairs)
+        )
+        inside += self.some(message(first + len(pairs), magic, SECRET, SECRET)[:-5])
+        stream = self.some(EMPTY_MEMBER) + gzip.compress(inside, mtime=0) + self.some(SECRET)
+        last, key = self.offset + len(pairs) - 1, self.some(SECRET) or None
+        return self.kept(message(last, magic, key, stream, attributes=1, tail=self.some(SECRET)), pairs)
+
+    def kept(self, raw: bytes, pairs: list[tuple[bytes | None, bytes | None]]) -> bytes:
+        for key, _ in pairs:
+            if key != SECRET:
+                self.expected.append((self.offset, key))
+            self.offset += 1
+        return raw
+
+    def transaction(self) -> bytes:
+        """Aborted or committed; its marker says more than it should."""
+        producer = {"producer_id": 9, "producer_epoch": 0}
+        data = batch(
+            [record(0, SECRET, SECRET, self.headers(SECRET)), record(1, b"other", b"v")],
+            base_offset=self.offset,
+            attributes=0x10 | self.rng.choice([0, 0x400]),
+            base_sequence=self.offset,
+            **producer,
+        )
+        kind = struct.pack(">hh", 0, self.rng.randrange(2)) + self.some(SECRET)
+        ends = record(0, kind, struct.pack(">hi", 0, 5) + self.some(SECRET), self.headers(SECRET)[:1])
+        more = [record(1, SECRET, SECRET)] if self.rng.random() < 0.3 else []
+        control = batch([ends, *more], base_offset=self.offset + 2, attributes=0x30, **producer)
+        self.expected.append((self.offset + 1, b"other"))
+        self.offset += 3 + len(more)
+        return data + control
+
+    def empty_batch(self) -> bytes:
+        self.offset += 1
+        return batch([self.some(SECRET, 0.7)], base_offset=self.offset - 1, count=0, last_offset_delta=0)
+
+    def unordered_batch(self) -> bytes:
+        """Cannot be written again once a record of it has to go."""
+        self.offset += 3
+        records = [record(0, b"a", b"1"), record(2, SECRET, SECRET), record(1, b"c", b"1")]
+        return batch(records, base_offset=self.offset - 3, last_offset_delta=2)
+
+    def segment(self, *, damage: bool) -> bytes:
+        out = b""
+        makers = [self.data_batch, self.old_batch, self.transaction, self.empty_batch]
+        for _ in range(self.rng.randrange(2, 8)):
+            raw = bytearray(self.rng.choice([*makers, self.unordered_batch] if damage else makers)())
+            if damage and self.rng.random() < 0.2:
+                raw[self.rng.randrange(16, len(raw))] ^= 1 << self.rng.randrange(8)
+            out += bytes(raw)
+            if damage:
+                out += self.some(self.rng.choice([SECRET * 9, bytes(40), SECRET + bytes(30)]), 0.1)
+        if damage:
+            out += self.some(batch([record(0, SECRET, SECRET)], base_offset=self.offset)[:-1], 0.3)
+            out += self.some(SECRET * 3, 0.2)
+        return out
+
+    def write(self, directory: Path, *, damage: bool) -> None:
+        directory.mkdir(parents=True)
+        for _ in range(self.rng.randrange(1, 4)):
+            base = self.offset
+            (directory / f"{base:020}.log").write_bytes(self.segment(damage=damage))
+            for ending in ("index", "timeindex", "txnindex", "snapshot"):
+                if self.rng.random() < 0.5:
+                    (directory / f"{base:020}.{ending}").write_bytes(SECRET * 4)
+        (directory / "notes.log").write_bytes(SECRET)
+        (directory / "leader-epoch-checkpoint").write_bytes(self.some(b"0\n1\n" + SECRET))
+
+
+@pytest.mark.parametrize("damage", [False, True])
+@pytest.mark.parametrize("block", range(4))
+def test_a_plain_search_finds_nothing(block: int, damage: bool, tmp_path: Path) -> None:
+    """In no byte of any file, compressed or not, nor in any name; and others' records are all there."""
+    ways: list[dict[str, Any]] = [
+        {"keys": [SECRET]},
+        {"keys": [], "where": f"key = '{SECRET.decode()}'"},
+        {"keys": [b"nobody", SECRET], "where": "offset = -1"},
+    ]
+    hidden = 0
+    for seed in range(block * 25, block * 25 + 25):
+        source, out, hider = tmp_path / f"in-{seed}", tmp_path / f"out-{seed}", Hider(seed)
+        hider.write(source / "t-0", damage=damage)
+        hidden += any(SECRET in path.read_bytes() for path in source.rglob("0*.log"))
+        if ways[seed % 3]["keys"]:
+            # An expression names no key to look for in names.
+            (source / "t-0" / f"{SECRET.decode()}.log").write_bytes(SECRET)
+        report = redacted(source, out, **ways[seed % 3])
+        assert report["balanced"], seed
+        assert is_in(SECRET, out) == [], seed
+        if not damage:
+            assert report["total"]["quarantined_bytes"] == 0, seed
+            assert [(offset, key) for offset, key, _ in kept(out)] == hider.expected, seed
+    assert hidden > 10
