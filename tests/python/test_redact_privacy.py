@@ -145,6 +145,9 @@ HIDDEN = {
     "the key of an unknown control record": control(
         record(0, struct.pack(">hh", 0, 77) + SECRET, b"x"), producer_id=-1
     ),
+    "a control record without a type": control(
+        record(0, struct.pack(">hh", 0, 2), b"x"), record(1, None, SECRET), producer_id=-1
+    ),
     "after the header of a batch without records": batch(
         [SECRET], base_offset=0, count=0, last_offset_delta=0
     ),
@@ -251,6 +254,23 @@ def test_small_numbers_as_keys_are_no_leak(tmp_path: Path) -> None:
     report = redacted(source, tmp_path / "out", keys=[key])
     assert report["counts"]["redacted"] == 1
     assert [offset for offset, _, _ in kept(tmp_path / "out")] == [1001]
+
+
+def test_words_and_numbers_of_the_report_are_no_leak(tmp_path: Path, cli: Cli) -> None:
+    """Keys that are also names of its fields, offsets, or the name of a segment."""
+    builder = RecordsBuilder(2, 0, partition_leader_epoch=3)
+    for number, key in enumerate((b"partition", b"12345678", b"kept", b"balanced", b"magicbyte")):
+        builder.append(12345678 + number, NOW, key, b"v")
+    path = tmp_path / "in" / "t-0" / f"{12345678:020}.log"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(builder.build() + b"garbage")
+    (path.parent / "leader-epoch-checkpoint").write_text("0\n1\n3 12345678\n")
+    keys = [b"partition", b"12345678", b"balanced", b"magicbyte", b"the file ends inside a batch"]
+    report = magicbyte.redact(tmp_path / "in", tmp_path / "out", keys=keys)
+    assert (report["counts"]["redacted"], report["unmatched_keys"]) == (4, [(4, 4)])
+    assert "12345678" in (tmp_path / "out" / "t-0" / "leader-epoch-checkpoint").read_text()
+    (problem,) = report["problems"]
+    assert problem["message"] == "(withheld: it holds one of the keys)"
 
 
 def test_lengths_that_complete_a_key_are_no_leak(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ use super::sound::SoundBatch;
 use crate::batches::{Batch, Batches};
 use crate::convert::{Encoder, Fate, empty_of, is_bare};
 use crate::error::{ErrorKind, Result};
+use crate::record::Record;
 use crate::state::ProducerEvent;
 use crate::{ControlType, Decompressor};
 
@@ -493,18 +494,22 @@ impl Cleaner<'_> {
     }
 
     /// Control records are not selected, but no more stays of them than Kafka reads: of a producer's batch
-    /// the first, and of that what a marker says.
+    /// the first, and of that what a marker says; of others those that have a type.
     fn bare(&mut self, sound: &SoundBatch<'_, '_>) -> Result<()> {
         let is_producers = matches!(sound.decoded.batch, Batch::V2(batch) if batch.producer_id() >= 0);
         for (number, record) in sound.decoded.records().enumerate() {
             self.fates.push(match record? {
-                _ if is_producers && number > 0 => Fate::Drop,
+                record if number > 0 && (is_producers || !has_type(&record)) => Fate::Drop,
                 record if is_bare(&record) => Fate::Keep,
                 _ => Fate::Bare,
             });
         }
         Ok(())
     }
+}
+
+fn has_type(record: &Record<'_>) -> bool {
+    record.key.is_some_and(|key| ControlType::parse(key).is_ok())
 }
 
 impl RedactedOffsets {
