@@ -1818,9 +1818,9 @@ def redact_group(
 ) -> str:
     """As `compact_group`, without the records that have one of these keys, or that `indexed` selects.
 
-    A chunk's `selected` are pairs of a batch's position and the numbers of records in it, in order. With
-    `tombstones` they stay without value and headers. Besides, `matched` says which keys were found: a bit
-    a key, 64 in a number.
+    A chunk's `selected` are pairs of a batch's position and runs of records in it, first and last number,
+    in order. With `tombstones` they stay without value and headers. Besides, `matched` says which keys
+    were found: a bit a key, 64 in a number.
     """
 
 def check_segment(

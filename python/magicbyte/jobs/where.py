@@ -38,8 +38,9 @@ _COLUMNS = ["offset", "timestampMillis", "key", "value", "headers"]
 _ROOM = 1 << 20
 """Bytes that a string may have besides twice those of the largest field."""
 
-Selected = list[tuple[int, list[int]]]
-"""Of each batch with such records the position, and their numbers in it, counted from 0; both in order."""
+Selected = list[tuple[int, list[tuple[int, int]]]]
+"""Of each batch with such records the position, and the first and last number in it, from 0, of each run of
+them; both in order."""
 _Row = tuple[int, int, str | bytes | None, str | bytes | None, str]
 
 
@@ -84,7 +85,11 @@ class Where:
                 if row in hits:
                     if not found or found[-1][0] != position:
                         found.append((position, []))
-                    found[-1][1].append(number)
+                    runs = found[-1][1]
+                    if runs and runs[-1][1] == number - 1:
+                        runs[-1] = (runs[-1][0], number)
+                    else:
+                        runs.append((number, number))
         seen = json.loads(decoder.result())
         if decoder.checksum != indexed["checksum"] or any(
             seen[name] < result[name] for name in ("good_bytes", "announced")

@@ -189,8 +189,8 @@ struct Cleaner<'a> {
     last: LastRecords,
     /// Number of the next record of the chunk.
     record: u64,
-    /// Numbers of the records of the batch at hand that somebody selected.
-    selected: Vec<u32>,
+    /// Runs of records of the batch at hand that somebody selected.
+    selected: Vec<(u32, u32)>,
     /// By segment written: what the batches said that went into it.
     said: Vec<Said>,
     cleaned: Cleaned,
@@ -222,9 +222,9 @@ impl Cleaner<'_> {
         while let Some((data, disposition)) = reader.next_batch().map_err(io)? {
             out.clear();
             self.selected.clear();
-            while let Some((position, records)) = selected.next_if(|(at, _)| *at <= data.position()) {
+            while let Some((position, runs)) = selected.next_if(|(at, _)| *at <= data.position()) {
                 if *position == data.position() {
-                    self.selected.extend_from_slice(records);
+                    self.selected.extend_from_slice(runs);
                 }
             }
             let next_offset = reader.next_offset();
@@ -488,7 +488,9 @@ impl Cleaner<'_> {
                 matched.resize(matched.len().max(word + 1), 0);
                 matched[word] |= 1 << bit;
             }
-            let is_selected = key.is_some() || self.selected.binary_search(&number).is_ok();
+            let run = self.selected.partition_point(|&(_, last)| last < number);
+            let is_selected =
+                key.is_some() || self.selected.get(run).is_some_and(|&(first, _)| first <= number);
             self.fates.push(if is_selected { fate } else { Fate::Keep });
         }
     }

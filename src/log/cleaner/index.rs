@@ -26,10 +26,10 @@ pub struct IndexedChunk {
     pub result: ChunkResult,
     /// [`ChunkReader::checksum`], which it must find, too.
     pub checksum: u32,
-    /// What somebody selected to be redacted: where each batch begins, and the numbers of its records,
-    /// counted from 0; both in order.
+    /// What somebody selected to be redacted: where each batch begins, and the first and last number, from 0,
+    /// of each run of its records; both in order.
     #[cfg_attr(feature = "serde", serde(default))]
-    pub selected: Vec<(u64, Vec<u32>)>,
+    pub selected: Vec<(u64, Vec<(u32, u32)>)>,
 }
 
 /// What the first pass learned of a run of chunks.
