@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol, TypedDict, cast
@@ -224,9 +224,9 @@ class Passes(Protocol):
         """For the report: which keys nobody has, after what the second pass found."""
 
     def check(
-        self, directories: Sequence[str], report: CleanReport, engine: Engine, progress: Progress
+        self, directories: Mapping[str, str], report: CleanReport, engine: Engine, progress: Progress
     ) -> Checked | None:
-        """Looks at what is about to get its name: the partitions in `directories`, and the report."""
+        """Looks at what is about to get its name: each partition, where it is now, and the report."""
 
 
 @dataclass(frozen=True)
@@ -294,7 +294,7 @@ def clean(
             check=None,
             problems=problems_of(plans, cleaned),
         )
-        targets = [output.target(listing) for listing in listings]
+        targets = {f"{one['topic']}-{one['partition']}": output.target(one) for one in listings}
         report["check"] = passes.check(targets, report, engine, progress)
         output.commit(report, files(report))
     return report

@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import cast
@@ -210,7 +210,7 @@ class _Compact:
         return []
 
     def check(
-        self, _directories: Sequence[str], _report: CleanReport, _engine: Engine, _progress: Progress
+        self, _directories: Mapping[str, str], _report: CleanReport, _engine: Engine, _progress: Progress
     ) -> None:
         return None
 

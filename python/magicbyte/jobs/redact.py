@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
@@ -172,15 +172,13 @@ class _Redact:
 
     def unmatched(self, matched: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
         places = list(self.places.values())
-        seen = bytearray(len(places))
+        seen = [0] * (len(places) // 64 + 1)
         for bits in matched:
-            for word, number in _words(bits):
-                for bit in range(64):
-                    if word >> bit & 1:
-                        seen[number + bit] = 1
+            for number, word in enumerate(bits):
+                seen[number] |= word
         runs: list[tuple[int, int]] = []
-        for place, is_seen in zip(places, seen, strict=True):
-            if not is_seen:
+        for number, place in enumerate(places):
+            if not seen[number // 64] >> number % 64 & 1:
                 if runs and runs[-1][1] == place - 1:
                     runs[-1] = (runs[-1][0], place)
                 else:
@@ -188,12 +186,17 @@ class _Redact:
         return runs
 
     def check(
-        self, directories: Sequence[str], report: CleanReport, engine: Engine, progress: Progress
+        self, directories: Mapping[str, str], report: CleanReport, engine: Engine, progress: Progress
     ) -> Checked | None:
+        in_names = self._withhold(report)
         if not self.options.check:
             return None
-        files = [os.path.join(directory, file) for directory in directories for file in _files_in(directory)]
-        sizes = [os.path.getsize(file) for file in files]
+        files = [
+            (f"{partition}/{file}", os.path.join(directory, file))
+            for partition, directory in directories.items()
+            for file in _files_in(directory)
+        ]
+        sizes = [os.path.getsize(path) for _, path in files]
         found = engine.map(
             self.check_file,
             files,
@@ -209,17 +212,17 @@ class _Redact:
             in_keys=sums["in_keys"],
             in_values=sums["in_values"],
             in_headers=sums["in_headers"],
-            in_names=self._withhold(report),
+            in_names=in_names,
         )
 
-    def check_file(self, path: str) -> dict[str, int]:
+    def check_file(self, file: tuple[str, str]) -> dict[str, int]:
         """Runs in a task: how many records have one of the keys where nobody asked to remove it."""
-        name = os.path.join(os.path.basename(os.path.dirname(path)), os.path.basename(path))
+        name, path = file
         if os.path.basename(path) in _TEXTS:
             return dict.fromkeys(_SUMS, 0)
         if not path.endswith(".log"):
-            with open(path, "rb") as file:
-                found = self.key_set.find(file.read())
+            with open(path, "rb") as sidecar:
+                found = self.key_set.find(sidecar.read())
             if found is not None:
                 raise JobError(f"{name}: one of the keys is at byte {found}; nothing was written")
             return dict.fromkeys(_SUMS, 0)
@@ -264,10 +267,6 @@ def _state_of(path: str) -> list[int]:
     """What changes when somebody replaces a file, or writes to it."""
     state = os.stat(path)
     return [state.st_ino, state.st_size, state.st_mtime_ns]
-
-
-def _words(bits: Sequence[int]) -> Iterator[tuple[int, int]]:
-    return ((word, number) for number, word in zip(range(0, 64 * len(bits), 64), bits, strict=True) if word)
 
 
 def _files_in(directory: str) -> list[str]:
