@@ -135,10 +135,7 @@ impl ChunkReader {
         while let Some(piece) = self.pieces.next().transpose()? {
             match piece {
                 Piece::Batch(batch) => {
-                    // Up to the CRC of magic 2: what that, or that of magic 0 and 1, does not cover.
-                    let head = &batch.data()[..batch.data().len().min(CHECKSUMMED)];
-                    self.checksum = crc32c(&batch.position().to_be_bytes(), self.checksum);
-                    self.checksum = crc32c(head, self.checksum);
+                    self.add_to_checksum(&batch);
                     let disposition = batch.batch().map_or(Disposition::Rows, |view| self.disposition(&view));
                     return Ok(Some((batch, disposition)));
                 }
@@ -159,6 +156,15 @@ impl ChunkReader {
         let next_offset = self.chunk.next_offset;
         self.end_damage(next_offset);
         Ok(None)
+    }
+
+    /// Its place, and what stands before the bytes that its own CRC covers, with that CRC.
+    fn add_to_checksum(&mut self, batch: &SegmentBatch) {
+        let mut facts = [0; 8 + CHECKSUMMED];
+        facts[..8].copy_from_slice(&batch.position().to_be_bytes());
+        let head = &batch.data()[..batch.data().len().min(CHECKSUMMED)];
+        facts[8..8 + head.len()].copy_from_slice(head);
+        self.checksum = crc32c(&facts, self.checksum);
     }
 
     /// As `CompletedFetch` decides it: only transactional batches of the producer are skipped.
