@@ -557,7 +557,7 @@ def test_a_plain_search_finds_nothing(block: int, damage: bool, tmp_path: Path) 
         {"keys": [b"nobody", SECRET], "where": "offset = -1"},
     ]
     hidden = 0
-    for seed in range(block * 25, block * 25 + 25):
+    for seed in range(block * 15, block * 15 + 15):
         source, out, hider = tmp_path / f"in-{seed}", tmp_path / f"out-{seed}", Hider(seed)
         hider.write(source / "t-0", damage=damage)
         hidden += any(SECRET in path.read_bytes() for path in source.rglob("0*.log"))
@@ -570,4 +570,4 @@ def test_a_plain_search_finds_nothing(block: int, damage: bool, tmp_path: Path) 
         if not damage:
             assert report["total"]["quarantined_bytes"] == 0, seed
             assert [(offset, key) for offset, key, _ in kept(out)] == hider.expected, seed
-    assert hidden > 10
+    assert hidden > 5

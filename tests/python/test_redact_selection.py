@@ -4,16 +4,17 @@ and what an expression may cost."""
 from __future__ import annotations
 
 import json
+import pickle
 import random
 import sqlite3
 import time
 from pathlib import Path
-from typing import Any
 
 import magicbyte
 import pytest
 from conftest import Cli
 from magicbyte import RecordsBuilder, _core
+from magicbyte.jobs import redact as job
 from magicbyte.jobs import where as where_job
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.failure import JobError, RefusedError
@@ -152,6 +153,15 @@ def test_the_options_do_not_show_the_keys() -> None:
     asked = RedactOptions(keys=[b"user-4711"], where="key = 'user-4711'")
     assert "4711" not in repr(asked)
     assert "4711" not in repr(_core.KeySet([b"user-4711"]))
+
+
+def test_tasks_get_the_keys_and_not_what_is_made_of_them(tmp_path: Path) -> None:
+    """As a cluster does it: a task has only what was pickled."""
+    passes = job._Redact(RedactOptions(keys=[b"user-4711"]), job.Where("offset = 1"))
+    assert passes.key_set.find(b"a user-4711") == 2
+    again = pickle.loads(pickle.dumps(passes))
+    assert again.key_set.find(b"a user-4711") == 2
+    assert "offset = 1" in again.where._query
 
 
 # --- by place -----------------------------------------------------------------------------------
@@ -295,8 +305,14 @@ def test_an_expression_sees_one_record(expression: str, tmp_path: Path) -> None:
         magicbyte.redact(source, tmp_path / "out", where=expression)
 
 
-def test_larger_batches_than_an_expression_can_see_are_left_out(tmp_path: Path) -> None:
-    """A cap above what the expression's reader takes is not the writer's either."""
-    asked: Any = RedactOptions(where="key = 'x'", max_decompressed_bytes=1 << 40)
+def test_larger_batches_than_an_expression_can_see_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it has not seen must not be written, whatever cap was asked for."""
     source = partition(tmp_path / "in", users())
-    assert redact([str(source)], str(tmp_path / "out"), LocalEngine(1), asked)["counts"]["kept"] == len(KEYS)
+    monkeypatch.setattr(job, "MAX_DECOMPRESSED_BYTES", 100)
+    asked = {"max_decompressed_bytes": 1 << 40}
+    report = magicbyte.redact(source, tmp_path / "where", where="0", **asked)
+    assert (report["counts"]["kept"], report["problems"][0]["kind"]) == (0, "limit_exceeded")
+    report = magicbyte.redact(source, tmp_path / "keys", keys=[b"x"], **asked)
+    assert report["counts"]["kept"] == len(KEYS)

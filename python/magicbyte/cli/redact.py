@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable
+from itertools import chain, islice
 from typing import BinaryIO
 
 import click
@@ -120,13 +121,21 @@ def redact(
     with engines.chosen(f"magicbyte redact {source}", engine, master, conf, threads) as runner:
         found = run([source], out, runner, asked, terminal_progress())
     code = report.written(found, out, report.print_clean, as_json=as_json)
-    names = [f"--key number {number}" for number in range(1, len(keys) + 1)]
-    names += [f"line {number} of {key_file.name if key_file else ''}" for number, _ in lines]
-    unmatched = [name for first, last in found["unmatched_keys"] for name in names[first : last + 1]]
-    if unmatched and not as_json:
-        shown = ", ".join([*unmatched[:_SHOWN], *(["..."] if len(unmatched) > _SHOWN else [])])
-        click.echo(f"{len(unmatched):,} of the keys in no record: {shown}")
-    return PROBLEMS if unmatched and code == CLEAN else code
+    unmatched = [range(first, last + 1) for first, last in found["unmatched_keys"]]
+    if not unmatched:
+        return code
+    if not as_json:
+        count = sum(map(len, unmatched))
+        names = [
+            f"--key number {place + 1}"
+            if place < len(keys)
+            else f"line {lines[place - len(keys)][0]} of {key_file.name if key_file else ''}"
+            for place in islice(chain.from_iterable(unmatched), _SHOWN)
+        ]
+        click.echo(
+            f"{count:,} of the keys in no record: {', '.join(names)}{', ...' if count > _SHOWN else ''}"
+        )
+    return PROBLEMS if code == CLEAN else code
 
 
 def _parse(key: str, key_format: str) -> bytes:

@@ -131,7 +131,8 @@ def print_clean(found: CleanReport, out: str) -> None:
     if stripped := found["counts"]["stripped_batches"]:
         click.echo(f"stripped of bytes that no reader shows: {stripped:,} batches")
     if check := found["check"]:
-        click.echo(f"checked: {check['files']:,} files, {check['records']:,} records, none of the keys left")
+        none_left = ", none of the keys left" if found["options"].get("keys") else ""
+        click.echo(f"checked: {check['files']:,} files, {check['records']:,} records{none_left}")
         for name, where in _ELSEWHERE.items():
             if count := check[name]:  # type: ignore[literal-required]
                 click.echo(f"keys also stand in {where}: {count:,}")
