@@ -22,7 +22,7 @@ _FORMATS: dict[str, Callable[[str], bytes]] = {
     "base64": lambda text: base64.b64decode(text, validate=True),
 }
 
-_SHOWN = 20
+_SHOWN = 5
 
 
 @click.command(short_help="Take out records that must be forgotten.")
