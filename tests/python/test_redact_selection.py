@@ -316,3 +316,19 @@ def test_larger_batches_than_an_expression_can_see_are_left_out(
     assert (report["counts"]["kept"], report["problems"][0]["kind"]) == (0, "limit_exceeded")
     report = magicbyte.redact(source, tmp_path / "keys", keys=[b"x"], **asked)
     assert report["counts"]["kept"] == len(KEYS)
+
+
+def test_a_record_before_its_segments_beginning_is_seen(tmp_path: Path) -> None:
+    """A segment that repeats offsets is read from where the one before ends; a delta can lead behind that."""
+    one = batch([record(n, b"a%d" % n) for n in range(6)], base_offset=0)
+    repeated = batch([record(n, b"a%d" % (n + 3)) for n in range(3)], base_offset=3)
+    two = batch([record(-1, b"bob"), record(0, b"b"), record(1, b"c")], base_offset=6, last_offset_delta=1)
+    three = batch([record(0, b"d"), record(1, b"bob"), record(2, b"e")], base_offset=8)
+    path = partition(tmp_path / "in", one) / "t-0" / f"{3:020}.log"
+    path.write_bytes(repeated + two + three)
+    for name, asked in (("keys", {"keys": [b"bob"]}), ("where", {"where": "key = 'bob'"})):
+        magicbyte.redact(tmp_path / "in", tmp_path / name, **asked)  # type: ignore[arg-type]
+        found = magicbyte.PartitionLog(tmp_path / name / "t-0", skip_damage=True).records()
+        keys = [r.key_bytes for r in found]
+        assert b"bob" not in keys
+        assert keys[-2:] == [b"d", b"e"]

@@ -133,8 +133,8 @@ class _Redact:
         for chunk, found, file in zip(chunks, indexed["chunks"], files, strict=True):
             found["file"] = file
             if self.where is not None:
-                # Aborted records are redacted as all others are.
-                everything = json.dumps({**chunk, "aborted": []})
+                # Aborted records are redacted as all others are, and each record of a batch counts.
+                everything = json.dumps({**chunk, "aborted": [], "start_offset": None, "end_offset": None})
                 found["selected"] = self.where.selected(everything, found, self.max_decompressed_bytes)
         return json.dumps(indexed)
 
