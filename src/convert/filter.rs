@@ -5,7 +5,7 @@ use super::{Decoded, Encoder, fields};
 use crate::batches::Batch;
 use crate::error::Result;
 use crate::record::{
-    BatchHeader, CONTROL, ControlType, DELETE_HORIZON, Headers, LOG_APPEND_TIME, Record, RecordBatch,
+    BatchHeader, CONTROL, ControlRecord, DELETE_HORIZON, Headers, LOG_APPEND_TIME, Record, RecordBatch,
     TRANSACTIONAL, TimestampType, append_batch,
 };
 
@@ -16,27 +16,31 @@ pub(crate) enum Fate {
     Keep,
     /// Its key stays, as a tombstone: no value, no headers.
     Null,
-    /// A control record: what Kafka reads of it stays, see [`is_bare`].
+    /// A control record: what it says stays, see [`is_bare`].
     Bare,
     /// It goes.
     Drop,
 }
 
-/// Bytes of a control record's key, and of the value of a transaction's marker
-/// (`ControlRecordType.CURRENT_CONTROL_RECORD_KEY_SIZE`, `EndTransactionMarker`).
+/// Bytes of a control record's key (`ControlRecordType.CURRENT_CONTROL_RECORD_KEY_SIZE`).
 const CONTROL_KEY: usize = 4;
-const MARKER: usize = 6;
 
-/// Whether a control record is no more than Kafka reads of it: its type and what a marker says, no headers.
-/// What other types say is not looked into.
+/// Whether a control record is no more than what it says: its type, and the value of a type that is known, with
+/// nothing after it. No headers.
 pub(crate) fn is_bare(record: &Record<'_>) -> bool {
     bare(*record) == *record
 }
 
 fn bare(record: Record<'_>) -> Record<'_> {
     let key = record.key.map(|key| &key[..key.len().min(CONTROL_KEY)]);
-    let is_marker = matches!(key.map(ControlType::parse), Some(Ok(ControlType::Abort | ControlType::Commit)));
-    let value = record.value.map(|value| if is_marker { &value[..value.len().min(MARKER)] } else { value });
+    let value = record.value.and_then(|value| match ControlRecord::parse(key, Some(value)) {
+        Ok(ControlRecord::Unknown { .. }) | Err(_) => None,
+        // Where it goes on with fields of a later version it differs before its end: then all of it stays.
+        Ok(control) => match control.to_key_and_value() {
+            Ok((_, known)) if value.starts_with(&known) => Some(&value[..known.len()]),
+            _ => Some(value),
+        },
+    });
     Record { key, value, headers: Headers::default(), ..record }
 }
 

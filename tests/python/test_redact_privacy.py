@@ -145,6 +145,20 @@ HIDDEN = {
     "the key of an unknown control record": control(
         record(0, struct.pack(">hh", 0, 77) + SECRET, b"x"), producer_id=-1
     ),
+    "the value of an unknown control record": control(
+        record(0, struct.pack(">hh", 0, 77), SECRET), producer_id=-1
+    ),
+    "a record that only looks like a control record": batch(
+        [record(0, SECRET, SECRET)], base_offset=0, attributes=0x20
+    ),
+    "after the value of a control record": control(
+        record(0, struct.pack(">hh", 0, 2), struct.pack(">hi", 0, 5) + b"\x01\x01\0" + SECRET), producer_id=-1
+    ),
+    "a control record's value that says nothing": control(
+        record(0, struct.pack(">hh", 0, 4), SECRET[:1]),
+        record(1, struct.pack(">hh", 0, 6), SECRET),
+        producer_id=-1,
+    ),
     "a control record without a type": control(
         record(0, struct.pack(">hh", 0, 2), b"x"), record(1, None, SECRET), producer_id=-1
     ),
@@ -218,10 +232,11 @@ def test_what_writers_write_is_copied(magic: int, codec: int, tmp_path: Path) ->
 
 
 def test_what_stays_in_a_control_record_stops_it(tmp_path: Path, cli: Cli) -> None:
-    """What records of unknown types say is not for us to cut: no output, but a message that says where."""
-    unknown = control(record(0, struct.pack(">hh", 0, 77), SECRET), producer_id=-1)
+    """Fields of a later version are not for us to cut: no output, but a message that says where."""
+    later = struct.pack(">hi", 0, 5) + b"\x01\x01" + b"\x01\x07" + bytes([len(SECRET)]) + SECRET
+    leader = control(record(0, struct.pack(">hh", 0, 2), later), producer_id=-1)
     source = partition(
-        tmp_path / "in", batch(RECORDS, base_offset=0) + sealed(struct.pack(">q", 2) + unknown[8:])
+        tmp_path / "in", batch(RECORDS, base_offset=0) + sealed(struct.pack(">q", 2) + leader[8:])
     )
     with pytest.raises(JobError, match=r"t-0/0{20}\.log: one of the keys in a control record .*offset 2"):
         redacted(source, tmp_path / "out")

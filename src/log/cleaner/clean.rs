@@ -495,8 +495,8 @@ impl Cleaner<'_> {
         }
     }
 
-    /// Control records are not selected, but no more stays of them than Kafka reads: of a producer's batch
-    /// the first, and of that what a marker says; of others those that have a type.
+    /// Control records are not selected, but no more stays of them than what they say: of a producer's batch
+    /// the first, of others those that have a type.
     fn bare(&mut self, sound: &SoundBatch<'_, '_>) -> Result<()> {
         let is_producers = matches!(sound.decoded.batch, Batch::V2(batch) if batch.producer_id() >= 0);
         for (number, record) in sound.decoded.records().enumerate() {
