@@ -1801,7 +1801,7 @@ class KeySet:
 
     def __new__(cls, keys: list[bytes]) -> Self: ...
     def find(self, data: Buffer) -> int | None:
-        """Where one of the keys first stands in `data`; looks for those of eight bytes that are not zero."""
+        """Where one of the keys first occurs in `data`; looks for those of eight bytes that are not zero."""
 
 def redact_group(
     group: str,

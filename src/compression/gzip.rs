@@ -159,7 +159,7 @@ pub(super) fn is_plain(payload: &[u8], content: &[u8]) -> bool {
     let mut trailer = [0; TRAILER];
     trailer[..4].copy_from_slice(&crc32(content).to_le_bytes());
     trailer[4..].copy_from_slice(&(content.len() as u32).to_le_bytes());
-    // Where this first stands the member ends: a member before it can only be an empty one, which ends
+    // The member ends where this first occurs: a member before it can only be an empty one, which ends
     // with zeros.
     let empty_before = memmem::find_iter(rest, &MEMBER).any(|at| rest[..at].ends_with(&[0; TRAILER]));
     !empty_before && memmem::find(rest, &trailer).is_some_and(|at| at + TRAILER == rest.len())

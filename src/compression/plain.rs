@@ -1,5 +1,5 @@
 //! Whether a stream holds nothing but its content. Every codec's format has room for bytes that no reader
-//! shows: behind the stream's end, in frames to be skipped, in fields that nobody checks. No producer
+//! shows: after the stream's end, in frames to be skipped, in fields that nobody checks. No producer
 //! writes any.
 
 use super::Compression;

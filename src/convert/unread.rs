@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::legacy::{LegacyBatch, split_message};
 
 impl Decoded<'_, '_> {
-    /// Whether there are any: behind the header of a batch without records, a wrapper's key, behind a
+    /// Whether there are any: after the header of a batch without records, a wrapper's key, after a
     /// message's value, a message cut at a wrapper's end, or beside the content of a compressed stream.
     ///
     /// # Errors

@@ -158,7 +158,7 @@ impl ChunkReader {
         Ok(None)
     }
 
-    /// Its place, and what stands before the bytes that its own CRC covers, with that CRC.
+    /// Its place, and what precedes the bytes that its own CRC covers, with that CRC.
     fn add_to_checksum(&mut self, batch: &SegmentBatch) {
         let mut facts = [0; 8 + CHECKSUMMED];
         facts[..8].copy_from_slice(&batch.position().to_be_bytes());
@@ -303,7 +303,7 @@ impl ChunkReader {
     }
 
     /// A checksum of the batches that [`next_batch`](Self::next_batch) gave, their places, offsets and own
-    /// checksums: who reads the chunk again knows by it whether the file is still the same.
+    /// checksums: another reader of the chunk knows by it whether the file is still the same.
     #[must_use]
     pub fn checksum(&self) -> u32 {
         self.checksum

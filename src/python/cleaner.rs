@@ -182,7 +182,7 @@ impl PyKeySet {
         Self(Arc::new(py.detach(|| KeySet::new(keys))))
     }
 
-    /// Where one of the keys that are searched for first stands.
+    /// Where one of the keys that are searched for first occurs.
     fn find(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
         let data = view::to_bytes(data)?;
         Ok(py.detach(|| self.0.find(&data)).map(|found| found.start))

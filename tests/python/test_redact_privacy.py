@@ -1,4 +1,4 @@
-"""What redact promises: nothing of a redacted record is in the output, wherever it stood."""
+"""What redact promises: nothing of a redacted record is in the output, wherever it was."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def test_numbers_that_spell_a_key_stop_it(tmp_path: Path) -> None:
 
 
 def test_small_numbers_as_keys_are_no_leak(tmp_path: Path) -> None:
-    """A serializer's eight bytes for 1000 stand in headers and indexes, too."""
+    """A serializer's eight bytes for 1000 occur in headers and indexes, too."""
     key = struct.pack(">q", 1000)
     builder = RecordsBuilder(2, 0)
     builder.append(1000, 1000, key, b"v")
@@ -311,7 +311,7 @@ def test_what_other_records_say_is_told(tmp_path: Path, cli: Cli) -> None:
     assert ".txt" not in json.dumps(report)
     printed = cli(*arguments, tmp_path / "again")
     assert "none of the keys left" in printed
-    assert "keys also stand in values of other records: 2" in printed
+    assert "keys also occur in values of other records: 2" in printed
 
 
 def test_the_check_finds_what_a_redaction_leaves_out(tmp_path: Path) -> None:
@@ -336,7 +336,7 @@ def test_the_check_finds_what_a_redaction_leaves_out(tmp_path: Path) -> None:
 
 
 def test_damage_is_not_in_the_output(tmp_path: Path) -> None:
-    """Quarantined bytes, a tail, sidecars and files beside: what nobody can read stays behind."""
+    """Quarantined bytes, a tail, sidecars and files beside: what nobody can read is not copied."""
     bad = bytearray(batch([record(0, SECRET, SECRET)], base_offset=2))
     bad[30] ^= 1
     after = batch([record(0, b"z", b"1")], base_offset=3)

@@ -130,7 +130,7 @@ def test_keys_that_no_record_has_are_told_by_their_place(tmp_path: Path, cli: Cl
 
 
 def test_many_keys(tmp_path: Path) -> None:
-    """Which of them matched is a bit a key, and each is found whatever stands before it in the list."""
+    """Which of them matched is a bit a key, and each is found whatever comes before it in the list."""
     builder = RecordsBuilder(2, 4)
     for offset in range(1000):
         builder.append(offset, NOW, b"customer-%08d" % (offset * 97), b"of customer-%08d" % offset)
@@ -319,7 +319,7 @@ def test_larger_batches_than_an_expression_can_see_are_left_out(
 
 
 def test_a_record_before_its_segments_beginning_is_seen(tmp_path: Path) -> None:
-    """A segment that repeats offsets is read from where the one before ends; a delta can lead behind that."""
+    """A segment that repeats offsets is read from where the one before ends; a delta can lead before that."""
     one = batch([record(n, b"a%d" % n) for n in range(6)], base_offset=0)
     repeated = batch([record(n, b"a%d" % (n + 3)) for n in range(3)], base_offset=3)
     two = batch([record(-1, b"bob"), record(0, b"b"), record(1, b"c")], base_offset=6, last_offset_delta=1)

@@ -135,7 +135,7 @@ def print_clean(found: CleanReport, out: str) -> None:
         click.echo(f"checked: {check['files']:,} files, {check['records']:,} records{none_left}")
         for name, where in _ELSEWHERE.items():
             if count := check[name]:  # type: ignore[literal-required]
-                click.echo(f"keys also stand in {where}: {count:,}")
+                click.echo(f"keys also occur in {where}: {count:,}")
     for problem in found["problems"][:_PROBLEMS_SHOWN]:
         click.echo(f"{problem['kind']}  {problem['topic']}-{problem['partition']}: {problem['message']}")
 

@@ -97,7 +97,7 @@ class _Redact:
 
     @cached_property
     def places(self) -> dict[bytes, int]:
-        """Each key, and where it first stands among those that were given."""
+        """Each key, and its first place among those that were given."""
         places: dict[bytes, int] = {}
         for place, key in enumerate(self.options.keys):
             places.setdefault(key, place)

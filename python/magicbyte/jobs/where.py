@@ -64,7 +64,7 @@ class Where:
             raise RefusedError(f"--where: {error}") from None
 
     def selected(self, chunk: str, indexed: dict[str, Any], max_decompressed_bytes: int) -> Selected:
-        """Where a chunk's records stand for which the expression is true.
+        """The places of a chunk's records for which the expression is true.
 
         `indexed` is what the pass found that decides what is written: nothing may be written that was not
         seen here. More may be seen: a marker that no broker could replay is not written.

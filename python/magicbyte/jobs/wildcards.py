@@ -1,6 +1,6 @@
 """SQLite's LIKE and GLOB for any bytes: through blobs, past zero bytes, in time that grows with the value.
 
-A pattern is pieces of a fixed length between wildcards for any text. The first piece stands at the value's
+A pattern is pieces of a fixed length between wildcards for any text. The first piece is at the value's
 beginning, the last at its end, each of the others at the first place after the one before: there is
 nothing to go back to, however the value is made.
 """
@@ -58,7 +58,7 @@ class _Piece:
         return self.expression.match(value, at) is not None
 
     def find(self, value: str, start: int, end: int) -> int:
-        """Where it first stands between the two, or -1."""
+        """Where it first occurs between the two, or -1."""
         if self.literal is not None:
             return value.find(self.literal, start, end)
         found = self.expression.search(value, start, end)

@@ -122,7 +122,7 @@ impl Check<'_> {
     }
 }
 
-/// Of a batch whose payload does not hold it: what stands before that.
+/// Of a batch whose payload does not hold it: what precedes that.
 fn header_of<'a>(batch: &Batch<'a>) -> &'a [u8] {
     match batch {
         Batch::V2(batch) => &batch.as_bytes()[..RECORD_BATCH_OVERHEAD],
@@ -188,7 +188,7 @@ fn parts_of<'r>(record: &Record<'r>) -> [&'r [u8]; 3] {
     [record.key.unwrap_or_default(), record.value.unwrap_or_default(), record.headers.parts().0]
 }
 
-/// Where a part of `payload` stands in it.
+/// The place of a part of `payload` in it.
 fn range_in(payload: &[u8], part: &[u8]) -> Range<usize> {
     if part.is_empty() {
         return 0..0;

@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Range;
 
 /// Bytes other than zero from which on a key is searched for in any bytes: shorter ones, and the small numbers
-/// that serializers write in eight bytes, stand everywhere.
+/// that serializers write in eight bytes, are everywhere.
 const DISTINCTIVE: usize = 8;
 const WINDOW: usize = 8;
 /// Bits of the filter for each key: one window in sixteen of foreign text is looked up.
@@ -53,13 +53,13 @@ impl KeySet {
         self.numbers.get(key).copied()
     }
 
-    /// Where one of the keys that are searched for first stands in `data`.
+    /// Where one of the keys that are searched for first occurs in `data`.
     #[must_use]
     pub fn find(&self, data: &[u8]) -> Option<Range<usize>> {
         self.find_iter(data).next()
     }
 
-    /// Where they stand, from left to right; none begins inside the one before.
+    /// Where they occur, from left to right; none begins inside the one before.
     pub(super) fn find_iter<'k>(&'k self, data: &'k [u8]) -> impl Iterator<Item = Range<usize>> + use<'k> {
         let mut from = if self.lengths.is_empty() { data.len() } else { 0 };
         std::iter::from_fn(move || {
