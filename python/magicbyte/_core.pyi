@@ -46,6 +46,7 @@ __all__ = [
     "KafkaPythonLegacyRecordBatch",
     "KafkaPythonLegacyRecordBatchBuilder",
     "KafkaPythonMemoryRecords",
+    "KeySet",
     "LeaderEpochs",
     "LegacyBatch",
     "LegacyRecordMetadata",
@@ -75,6 +76,7 @@ __all__ = [
     "arrow_schema",
     "begin_partition",
     "check_produce_request",
+    "check_segment",
     "collect_aborted_transactions",
     "compact_group",
     "compat_counts",
@@ -764,6 +766,9 @@ class ChunkDecoder:
         """Rows of the table `batches` since the last call, or None."""
     def take_problems(self) -> ArrowBatch | None:
         """Rows of the table `problems` since the last call, or None."""
+    @property
+    def checksum(self) -> int:
+        """A checksum of the batches so far: another reader of the same file has it, too."""
     def result(self) -> str:
         """The accounts of the chunk, complete once the iterator is at its end."""
 
@@ -1831,21 +1836,42 @@ def compact_group(
         OSError: A file could not be read or written.
     """
 
+@final
+class KeySet:
+    """Keys to be forgotten: about a hundred bytes of memory a key, besides the keys."""
+
+    def __new__(cls, keys: list[bytes]) -> Self: ...
+    def find(self, data: Buffer) -> int | None:
+        """Where one of the keys first occurs in `data`; looks for those of eight bytes that are not zero."""
+
 def redact_group(
     group: str,
     indexed: list[str],
     facts: str,
     directory: str | PathLike[str],
     *,
-    keys: list[bytes],
-    offsets: set[int],
+    keys: KeySet,
     tombstones: bool,
     clean_until: int,
     max_decompressed_bytes: int = ...,
     index_interval_bytes: int = ...,
     fail_fast: bool = False,
 ) -> str:
-    """As `compact_group`, without the records that have one of these keys or offsets.
+    """As `compact_group`, without the records that have one of these keys, or that `indexed` selects.
 
-    With `tombstones` they stay without value and headers.
+    A chunk's `selected` are pairs of a batch's position and runs of records in it, first and last number,
+    in order. With `tombstones` they stay without value and headers. Besides, `matched` says which keys
+    were found: a bit a key, 64 in a number.
+    """
+
+def check_segment(
+    path: str | PathLike[str], keys: KeySet, *, tombstones: bool, max_decompressed_bytes: int = ...
+) -> str:
+    """Reads a segment that `redact_group` wrote: what is there that should not be.
+
+    Returns JSON: `leaks`, how many places hold one of the keys or bytes that no reader shows, with
+    `first_leaks`; `in_keys`, `in_values` and `in_headers`, how many records hold one of the keys elsewhere.
+
+    Raises:
+        OSError: The file could not be read.
     """

@@ -122,6 +122,7 @@ def redact(
     keys: Iterable[bytes] = (),
     where: str | None = None,
     tombstones: bool = False,
+    check: bool = True,
     mode: Mode = "PERMISSIVE",
     topic_ids: Mapping[str, str] | None = None,
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
@@ -135,10 +136,11 @@ def redact(
     Args:
         source: a partition's directory, or any with such directories below it.
         out: a directory that is not there yet, or is empty.
-        keys: records with one of these keys.
+        keys: records with one of these keys. Those that no record has are in the report, by their place.
         where: records for which this SQL expression over `offset`, `timestamp` (ms), `key`, `value` and
             `headers` is true; `magicbyte redact --help` has examples. Needs pyarrow.
         tombstones: keep key, offset and timestamp, drop value and headers, instead of the whole record.
+        check: read what was written again before `out` gets its name: it must hold none of the keys.
         mode: what damage does.
         topic_ids: by topic its id, for `partition.metadata`; without it a broker writes that file.
         max_decompressed_bytes: the cap on one batch, stored or decompressed; larger ones are damage.
@@ -151,6 +153,8 @@ def redact(
     Raises:
         RefusedError: nothing selected or to read, a bad expression, a partition found twice, or `out` is not
             empty.
+        JobError: a source changed while it was read, the check found something, or the expression cannot
+            be answered for a record; nothing is in `out` then.
         Error: with FAILFAST, at the first bad batch.
         OSError: a file could not be read or written.
 
@@ -159,9 +163,10 @@ def redact(
     from magicbyte.jobs.engines import LocalEngine
 
     options = job.RedactOptions(
-        keys=frozenset(keys),
+        keys=tuple(keys),
         where=where,
         tombstones=tombstones,
+        check=check,
         max_decompressed_bytes=max_decompressed_bytes,
         fail_fast=_fails_fast(mode),
         topic_ids=dict(topic_ids or {}),

@@ -112,6 +112,12 @@ impl ChunkDecoder {
         self.error.take()
     }
 
+    /// As [`ChunkReader::checksum`].
+    #[must_use]
+    pub fn checksum(&self) -> u32 {
+        self.reader.checksum()
+    }
+
     /// The accounts, complete once the iterator is at its end.
     #[must_use]
     pub fn result(&self) -> &ChunkResult {

@@ -149,6 +149,22 @@ fn skip_header(member: &[u8]) -> Result<&[u8]> {
     Ok(&member[cursor.position()..])
 }
 
+/// See [`super::is_plain`]: one member, without header fields, to the end.
+pub(super) fn is_plain(payload: &[u8], content: &[u8]) -> bool {
+    const FLAGS: usize = 3;
+    let Some((header, rest)) = payload.split_at_checked(HEADER.len()) else { return false };
+    if header[..FLAGS] != MEMBER || header[FLAGS] != 0 {
+        return false;
+    }
+    let mut trailer = [0; TRAILER];
+    trailer[..4].copy_from_slice(&crc32(content).to_le_bytes());
+    trailer[4..].copy_from_slice(&(content.len() as u32).to_le_bytes());
+    // The member ends where this first occurs: a member before it can only be an empty one, which ends
+    // with zeros.
+    let empty_before = memmem::find_iter(rest, &MEMBER).any(|at| rest[..at].ends_with(&[0; TRAILER]));
+    !empty_before && memmem::find(rest, &trailer).is_some_and(|at| at + TRAILER == rest.len())
+}
+
 /// DEFLATE, no flags, no time, no extra flags, unknown system: what a JDK from 16 on writes.
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 

@@ -62,10 +62,35 @@ pub(super) fn decompress(frame: &[u8], checksum: HeaderChecksum, out: &mut Outpu
     }
 }
 
+/// See [`super::is_plain`]: content size and checksum are right, where there are any, and nothing follows.
+pub(super) fn is_plain(frame: &[u8], content: &[u8]) -> bool {
+    let mut input = Input(frame);
+    // Its checksum was judged when the content was read.
+    let Ok(header) = Header::read(&mut input, HeaderChecksum::Wrong) else { return false };
+    if header.content_size.is_some_and(|size| size != content.len() as u64) {
+        return false;
+    }
+    let mut next_block = || -> Result<bool> {
+        let size = (input.u32("block size")? & !UNCOMPRESSED) as usize;
+        if size == 0 {
+            return Ok(false);
+        }
+        input.take(size, "block")?;
+        if header.block_checksum {
+            input.u32("block checksum")?;
+        }
+        Ok(true)
+    };
+    while next_block().unwrap_or(false) {}
+    let is_right = |stored: Result<u32>| stored.is_ok_and(|stored| stored == xxh32(content));
+    (!header.content_checksum || is_right(input.u32("content checksum"))) && input.0.is_empty()
+}
+
 struct Header {
     max_block: usize,
     block_checksum: bool,
     content_checksum: bool,
+    content_size: Option<u64>,
 }
 
 impl Header {
@@ -89,10 +114,10 @@ impl Header {
         if size_code < 4 {
             return Err(refuse("lz4: block size code is below 4"));
         }
-        let content_size = flg & 0b1000 != 0;
-        if content_size {
-            input.take(8, "content size")?;
-        }
+        let content_size = match flg & 0b1000 {
+            0 => None,
+            _ => Some(u64::from(input.u32("content size")?) | u64::from(input.u32("content size")?) << 32),
+        };
         let length = descriptor.len() - input.0.len();
         let expected = (xxh32(&descriptor[..length]) >> 8) as u8;
         let stored = input.take(1, "header checksum")?[0];
@@ -103,6 +128,7 @@ impl Header {
             max_block: 1 << (8 + 2 * u32::from(size_code)),
             block_checksum: flg & 0b1_0000 != 0,
             content_checksum: flg & 0b100 != 0,
+            content_size,
         })
     }
 }

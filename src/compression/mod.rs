@@ -8,6 +8,7 @@ mod compressor;
 mod gzip;
 #[cfg(feature = "lz4")]
 mod lz4;
+mod plain;
 #[cfg(feature = "snappy")]
 mod snappy;
 #[cfg(feature = "snappy")]
@@ -20,6 +21,7 @@ use std::sync::Arc;
 
 use ::bytes::Bytes;
 pub use compressor::Compressor;
+pub(crate) use plain::is_plain;
 
 use crate::error::{Error, ErrorKind, Result};
 

@@ -76,10 +76,31 @@ impl Context {
     }
 }
 
+/// See [`super::is_plain`]: one header with versions that somebody writes, chunks to the end.
+pub(super) fn is_plain(payload: &[u8]) -> bool {
+    if payload.len() < HEADER || !payload.starts_with(&MAGIC) {
+        // A raw block was read whole.
+        return true;
+    }
+    let (header, mut rest) = payload.split_at(HEADER);
+    if header[VERSION..] != VERSIONS && header[VERSION..] != REDPANDA_VERSIONS {
+        return false;
+    }
+    while let Some((size, behind)) = rest.split_first_chunk() {
+        // Another header has a size that no chunk has.
+        let Ok(size) = usize::try_from(i32::from_be_bytes(*size)) else { return false };
+        let Some(behind) = behind.get(size..) else { return false };
+        rest = behind;
+    }
+    rest.is_empty()
+}
+
 /// Bytes of input in a chunk.
 const CHUNK: usize = 32 << 10;
 /// Version and the smallest compatible one, big-endian.
 const VERSIONS: [u8; 8] = [0, 0, 0, 1, 0, 0, 0, 1];
+/// The same, little-endian.
+const REDPANDA_VERSIONS: [u8; 8] = [1, 0, 0, 0, 1, 0, 0, 0];
 
 pub(super) struct Encoder {
     snap: snap::raw::Encoder,

@@ -49,6 +49,47 @@ impl Context {
     }
 }
 
+/// See [`super::is_plain`]: frames of blocks, none to be skipped and none of a dictionary, to the end. What a
+/// frame says of its size and checksum was checked when the content was read.
+pub(super) fn is_plain(payload: &[u8]) -> bool {
+    let mut rest = payload;
+    while !rest.is_empty() {
+        match behind_frame(rest) {
+            Some(behind) => rest = behind,
+            None => return false,
+        }
+    }
+    true
+}
+
+/// What follows a frame (RFC 8878, 3.1.1).
+fn behind_frame(data: &[u8]) -> Option<&[u8]> {
+    const MAGIC: [u8; 4] = 0xfd2f_b528_u32.to_le_bytes();
+    const RLE: u32 = 1;
+    let (&descriptor, mut rest) = data.strip_prefix(&MAGIC)?.split_first()?;
+    let is_single_segment = descriptor & 0b10_0000 != 0;
+    if descriptor & 0b11 != 0 {
+        return None;
+    }
+    let size_field = match descriptor >> 6 {
+        0 => usize::from(is_single_segment),
+        code => 1 << code,
+    };
+    rest = rest.get(size_field + usize::from(!is_single_segment)..)?;
+    loop {
+        let (&[a, b, c], behind) = rest.split_first_chunk()?;
+        let block = u32::from_le_bytes([a, b, c, 0]);
+        let (kind, size) = (block >> 1 & 0b11, (block >> 3) as usize);
+        if kind == RLE && size == 0 {
+            return None;
+        }
+        rest = behind.get(if kind == RLE { 1 } else { size }..)?;
+        if block & 1 != 0 {
+            return rest.get(if descriptor & 0b100 != 0 { 4 } else { 0 }..);
+        }
+    }
+}
+
 const DEFAULT_LEVEL: i32 = 3;
 /// What level 3 means for input of unknown size. Kafka streams, so that zstd does not know the size;
 /// told the size of a batch, zstd takes smaller tables, and the output may be 7 % larger.

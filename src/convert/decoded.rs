@@ -47,8 +47,13 @@ impl<'b, 'a> Decoded<'b, 'a> {
         Ok(Self { batch, payload, records: records.without_crc_check(), count, first_offset, last_offset })
     }
 
+    /// What the records are read from.
+    pub(crate) fn payload(&self) -> &'b [u8] {
+        self.payload
+    }
+
     /// The records, which are all good.
-    pub(super) fn records(&self) -> Records<'b> {
+    pub(crate) fn records(&self) -> Records<'b> {
         self.records.clone()
     }
 }

@@ -5,8 +5,8 @@ use super::{Decoded, Encoder, fields};
 use crate::batches::Batch;
 use crate::error::Result;
 use crate::record::{
-    BatchHeader, CONTROL, DELETE_HORIZON, Headers, LOG_APPEND_TIME, Record, RecordBatch, TRANSACTIONAL,
-    TimestampType, append_batch,
+    BatchHeader, CONTROL, ControlRecord, DELETE_HORIZON, Headers, LOG_APPEND_TIME, Record, RecordBatch,
+    TRANSACTIONAL, TimestampType, append_batch,
 };
 
 /// What becomes of a record.
@@ -16,8 +16,32 @@ pub(crate) enum Fate {
     Keep,
     /// Its key stays, as a tombstone: no value, no headers.
     Null,
+    /// A control record: what it says stays, see [`is_bare`].
+    Bare,
     /// It goes.
     Drop,
+}
+
+/// Bytes of a control record's key (`ControlRecordType.CURRENT_CONTROL_RECORD_KEY_SIZE`).
+const CONTROL_KEY: usize = 4;
+
+/// Whether a control record is no more than what it says: its type, and the value of a type that is known, with
+/// nothing after it. No headers.
+pub(crate) fn is_bare(record: &Record<'_>) -> bool {
+    bare(*record) == *record
+}
+
+fn bare(record: Record<'_>) -> Record<'_> {
+    let key = record.key.map(|key| &key[..key.len().min(CONTROL_KEY)]);
+    let value = record.value.and_then(|value| match ControlRecord::parse(key, Some(value)) {
+        Ok(ControlRecord::Unknown { .. }) | Err(_) => None,
+        // Where it goes on with fields of a later version it differs before its end: then all of it stays.
+        Ok(control) => match control.to_key_and_value() {
+            Ok((_, known)) if value.starts_with(&known) => Some(&value[..known.len()]),
+            _ => Some(value),
+        },
+    });
+    Record { key, value, headers: Headers::default(), ..record }
 }
 
 impl Encoder {
@@ -41,6 +65,7 @@ impl Encoder {
             let record = match fate {
                 Fate::Keep => record?,
                 Fate::Null => Record { value: None, headers: Headers::default(), ..record? },
+                Fate::Bare => bare(record?),
                 Fate::Drop => continue,
             };
             if std::mem::take(&mut first) {

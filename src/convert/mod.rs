@@ -10,6 +10,7 @@ mod in_place;
 mod merge;
 mod rebatch;
 mod recompress;
+mod unread;
 mod up;
 
 pub use down::Losses;
@@ -17,7 +18,7 @@ pub use in_place::{set_last_offset, set_max_timestamp, set_partition_leader_epoc
 pub use rebatch::Rebatcher;
 
 pub(crate) use decoded::Decoded;
-pub(crate) use filter::{Fate, empty_of};
+pub(crate) use filter::{Fate, empty_of, is_bare};
 pub(crate) use in_place::each_batch;
 pub(crate) use rebatch::Packer;
 

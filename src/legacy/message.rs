@@ -82,6 +82,14 @@ impl<'a> Message<'a> {
         }
     }
 
+    /// Whether bytes follow the value, which nobody reads.
+    pub(crate) fn has_rest(&self) -> Result<bool> {
+        let (key, value) = self.key_and_value()?;
+        let time = if self.magic() == 0 { 0 } else { 8 };
+        let fields = key.map_or(0, <[u8]>::len) + value.map_or(0, <[u8]>::len);
+        Ok(RECORD_OVERHEAD_V0 + time + fields != self.data.len())
+    }
+
     /// Key and value; any negative size is null. Bytes behind the value are tolerated, as in Kafka.
     #[inline(always)]
     pub(crate) fn key_and_value(&self) -> Result<(Nullable<'a>, Nullable<'a>)> {

@@ -13,8 +13,12 @@ use super::wrapper::{check_offset, inner_offsets};
 use super::{LogError, LogResult};
 use crate::Decompressor;
 use crate::batches::Batch;
+use crate::bytes::checksum::crc32c;
 use crate::error::{Error, ErrorKind, Result};
 use crate::state::AbortedRange;
+
+/// Bytes of a batch of magic 2 from the offset to its CRC, inclusive.
+const CHECKSUMMED: usize = 21;
 
 /// What a reader gets of a batch's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +72,7 @@ pub struct ChunkReader {
     /// The smallest offset the next good batch can have.
     next_offset: i64,
     first_error: Option<Error>,
+    checksum: u32,
     /// The chunk's aborted transactions, by producer, in offset order.
     aborted: HashMap<i64, Vec<AbortedRange>>,
     /// For wrappers, whose offsets only their messages can tell.
@@ -108,6 +113,7 @@ impl ChunkReader {
             damage: (None, None),
             next_offset,
             first_error: None,
+            checksum: 0,
             aborted,
             decompressor: Decompressor::with_limit(max_batch_size),
         })
@@ -163,6 +169,7 @@ impl ChunkReader {
         match piece {
             Piece::Batch(batch) => match self.check_wrapper(&batch)? {
                 Ok(()) => {
+                    self.add_to_checksum(&batch);
                     let disposition = batch.batch().map_or(Disposition::Rows, |view| self.disposition(&view));
                     return Ok(Step::Batch(batch, disposition));
                 }
@@ -208,6 +215,15 @@ impl ChunkReader {
             return Ok(Err(batch.place(kind.into())));
         }
         Ok(Ok(()))
+    }
+
+    /// Its place, and what precedes the bytes that its own CRC covers, with that CRC.
+    fn add_to_checksum(&mut self, batch: &SegmentBatch) {
+        let mut facts = [0; 8 + CHECKSUMMED];
+        facts[..8].copy_from_slice(&batch.position().to_be_bytes());
+        let head = &batch.data()[..batch.data().len().min(CHECKSUMMED)];
+        facts[8..8 + head.len()].copy_from_slice(head);
+        self.checksum = crc32c(&facts, self.checksum);
     }
 
     /// As `CompletedFetch` decides it: only transactional batches of the producer are skipped.
@@ -366,6 +382,13 @@ impl ChunkReader {
             }
             _ => Ok(()),
         }
+    }
+
+    /// A checksum of the batches that [`next_batch`](Self::next_batch) gave, their places, offsets and own
+    /// checksums: another reader of the chunk knows by it whether the file is still the same.
+    #[must_use]
+    pub fn checksum(&self) -> u32 {
+        self.checksum
     }
 
     /// The accounts: complete once [`next_batch`](Self::next_batch) gave none.

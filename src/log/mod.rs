@@ -46,9 +46,10 @@ pub use accounting::{
 };
 pub use chunk_reader::{BatchCounts, ChunkReader, Disposition};
 pub use cleaner::{
-    CleanCounts, CleanOptions, Cleaned, CleanerChunk, CompactOptions, CompactRun, Compaction, IndexedChunk,
-    IndexedKeys, KeyMapOptions, LogFacts, RedactedOffsets, Rule, SegmentGroup, Selection, clean_group,
-    compact_partition, index_keys, plan_compaction, plan_redaction, reduce_keys,
+    CheckedSegment, CleanCounts, CleanOptions, Cleaned, CleanerChunk, CompactOptions, CompactRun, Compaction,
+    IndexedChunk, IndexedKeys, KeyMapOptions, KeySet, Leak, LogFacts, RedactedOffsets, Rule, SegmentGroup,
+    Selection, check_segment, clean_group, compact_partition, index_keys, plan_compaction, plan_redaction,
+    reduce_keys,
 };
 pub use directory::{IgnoredFile, Listing, Segment, Sidecar, list_partition};
 pub use leader_epoch_checkpoint::{parse_leader_epoch_checkpoint, write_leader_epoch_checkpoint};

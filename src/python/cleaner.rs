@@ -1,7 +1,7 @@
 //! Compaction and redaction, a step a function; everything between them is JSON.
 
-use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
@@ -9,12 +9,13 @@ use serde::Serialize;
 
 use super::errors::log_to_py;
 use super::jobs::{parse, to_json};
-use super::view::items;
+use super::panics;
+use super::view::{self, items};
 use super::writer::{Told, Work};
 use crate::DEFAULT_MAX_DECOMPRESSED_BYTES;
 use crate::log::{
     self, CleanCounts, CleanOptions, Cleaned, CleanerChunk, CompactOptions, DEFAULT_INDEX_INTERVAL_BYTES,
-    IndexedChunk, KeyMapOptions, LogFacts, OnError, RedactedOffsets, Rule, SegmentGroup, Selection,
+    IndexedChunk, KeyMapOptions, KeySet, LogFacts, OnError, RedactedOffsets, Rule, SegmentGroup, Selection,
     WriteOptions,
 };
 
@@ -160,7 +161,7 @@ pub(super) fn compact_group(
 /// The second pass over a group of segments: selected records go.
 #[pyfunction]
 #[pyo3(signature = (
-    group, indexed, facts, directory, *, keys, offsets, tombstones, clean_until,
+    group, indexed, facts, directory, *, keys, tombstones, clean_until,
     max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES,
     index_interval_bytes = DEFAULT_INDEX_INTERVAL_BYTES, fail_fast = false
 ))]
@@ -171,8 +172,7 @@ pub(super) fn redact_group(
     #[pyo3(from_py_with = items)] indexed: Vec<String>,
     facts: &str,
     directory: PathBuf,
-    #[pyo3(from_py_with = items)] keys: Vec<PyBackedBytes>,
-    offsets: HashSet<i64>,
+    keys: &PyKeySet,
     tombstones: bool,
     clean_until: i64,
     max_decompressed_bytes: usize,
@@ -180,17 +180,49 @@ pub(super) fn redact_group(
     fail_fast: bool,
 ) -> PyResult<String> {
     let options = CleanOptions {
-        rule: Rule::Redact(Selection {
-            keys: keys.iter().map(|key| key.to_vec()).collect(),
-            offsets,
-            tombstones,
-        }),
+        rule: Rule::Redact(Selection { keys: Arc::clone(&keys.0), tombstones }),
         clean_until,
         max_decompressed_bytes,
         on_error: on_error(fail_fast),
         write: WriteOptions { index_interval_bytes, ..WriteOptions::default() },
     };
     clean_group(py, group, &indexed, facts, directory, &options)
+}
+
+/// Keys to be forgotten.
+#[pyclass(frozen, name = "KeySet", module = "magicbyte._core")]
+pub(super) struct PyKeySet(Arc<KeySet>);
+
+#[pymethods]
+impl PyKeySet {
+    #[new]
+    fn new(py: Python<'_>, #[pyo3(from_py_with = items)] keys: Vec<PyBackedBytes>) -> Self {
+        panics::here();
+        let keys = keys.iter().map(|key| key.to_vec()).collect();
+        Self(Arc::new(py.detach(|| KeySet::new(keys))))
+    }
+
+    /// Where one of the keys that are searched for first occurs.
+    fn find(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
+        panics::here();
+        let data = view::to_bytes(data)?;
+        Ok(py.detach(|| self.0.find(&data)).map(|found| found.start))
+    }
+}
+
+/// Reads a segment that a redaction wrote.
+#[pyfunction]
+#[pyo3(signature = (path, keys, *, tombstones, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES))]
+pub(super) fn check_segment(
+    py: Python<'_>,
+    path: PathBuf,
+    keys: &PyKeySet,
+    tombstones: bool,
+    max_decompressed_bytes: usize,
+) -> PyResult<String> {
+    panics::here();
+    let checked = py.detach(|| log::check_segment(&path, &keys.0, tombstones, max_decompressed_bytes));
+    to_json(&checked.map_err(|e| log_to_py(py, &e))?)
 }
 
 fn clean_group(
@@ -205,14 +237,17 @@ fn clean_group(
     let indexed: PyResult<Vec<IndexedChunk>> = indexed.iter().map(|chunk| parse(chunk)).collect();
     let (indexed, facts) = (indexed?, parse(facts)?);
     let cleaned = py.detach(|| log::clean_group(&group, &indexed, &facts, &directory, options));
-    let Cleaned { results, problems, segments, counts, redacted } = cleaned.map_err(|e| log_to_py(py, &e))?;
-    to_json(&Told { work: Work::of(&results, problems, &segments)?, also: CleanedToo { counts, redacted } })
+    let cleaned = cleaned.map_err(|e| log_to_py(py, &e))?;
+    let Cleaned { results, problems, segments, counts, redacted, matched } = cleaned;
+    let also = CleanedToo { counts, redacted, matched };
+    to_json(&Told { work: Work::of(&results, problems, &segments)?, also })
 }
 
 #[derive(Serialize)]
 struct CleanedToo {
     counts: CleanCounts,
     redacted: Vec<RedactedOffsets>,
+    matched: Vec<u64>,
 }
 
 fn on_error(fail_fast: bool) -> OnError {

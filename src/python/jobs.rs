@@ -180,6 +180,12 @@ impl PyChunkDecoder {
         self.decoder.with(py, ChunkDecoder::take_problems).map(PyArrowBatch::new)
     }
 
+    /// A checksum of the batches so far.
+    #[getter]
+    fn checksum(&self, py: Python<'_>) -> u32 {
+        self.decoder.with(py, |decoder| decoder.checksum())
+    }
+
     /// The accounts of the chunk, complete once the iterator is at its end.
     fn result(&self, py: Python<'_>) -> PyResult<String> {
         self.decoder.with(py, |decoder| to_json(decoder.result()))

@@ -47,7 +47,8 @@ mod _core {
     use super::builder::PyRecordsBuilder;
     #[pymodule_export]
     use super::cleaner::{
-        compact_group, index_keys, log_facts, plan_compaction, plan_redaction, redact_group, reduce_keys,
+        PyKeySet, check_segment, compact_group, index_keys, log_facts, plan_compaction, plan_redaction,
+        redact_group, reduce_keys,
     };
     #[pymodule_export]
     use super::compat::compat_counts;

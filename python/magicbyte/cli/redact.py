@@ -5,11 +5,14 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable
-from typing import TextIO
+from itertools import chain, islice
+from typing import BinaryIO
 
 import click
 
 from magicbyte.cli import engines, options
+from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.key_file import read_keys
 
 __all__ = ["redact"]
 
@@ -18,6 +21,8 @@ _FORMATS: dict[str, Callable[[str], bytes]] = {
     "hex": bytes.fromhex,
     "base64": lambda text: base64.b64decode(text, validate=True),
 }
+
+_SHOWN = 5
 
 
 @click.command(short_help="Take out records that must be forgotten.")
@@ -28,9 +33,9 @@ _FORMATS: dict[str, Callable[[str], bytes]] = {
 )
 @click.option(
     "--key-file",
-    type=click.File("r", encoding="utf-8"),
+    type=click.File("rb"),
     metavar="FILE",
-    help="Records with one of the keys in this file, a key a line.",
+    help="Records with one of the keys in this file: UTF-8, a key a line. Empty lines are no keys.",
 )
 @click.option(
     "--key-format",
@@ -45,6 +50,12 @@ _FORMATS: dict[str, Callable[[str], bytes]] = {
     is_flag=True,
     help="Keep key, offset and timestamp, drop value and headers, instead of the whole record.",
 )
+@click.option(
+    "--check/--no-check",
+    default=True,
+    show_default=True,
+    help="Read OUT again before it gets its name: it must hold none of the keys.",
+)
 @options.mode
 @options.topic_ids
 @engines.options
@@ -55,10 +66,11 @@ def redact(
     source: str,
     out: str,
     keys: tuple[str, ...],
-    key_file: TextIO | None,
+    key_file: BinaryIO | None,
     key_format: str,
     where: str | None,
     tombstones: bool,
+    check: bool,
     mode: str,
     topic_ids: dict[str, str],
     engine: str,
@@ -72,12 +84,14 @@ def redact(
 
     Their bytes are nowhere in OUT; all else stays as it is: offsets, sequences, transactions, and every
     batch without such a record byte for byte. reconciliation.json says which offsets were redacted in
-    which segments, but neither keys nor EXPR. SRC is only read.
+    which segments, but neither keys nor EXPR. SRC is only read, and must not change meanwhile.
+
+    A key that no record has is told by its place, not by itself, and makes the exit code 1.
 
     EXPR is SQLite's SQL over offset, timestamp (ms), key, value and headers. Keys and values in UTF-8 are
     text, others and those with zero bytes blobs (X'0aff'), absent ones NULL; headers is a JSON array of
     [name, value] pairs, and header(headers, 'name') the last value of that name. LIKE and GLOB look into
-    blobs, too; LIKE takes upper and lower case alike.
+    blobs, too; LIKE takes upper and lower case alike. EXPR sees one record, so it has no SELECT in it.
 
     \b
     magicbyte redact --key user-4711 /backup/kafka-logs out/
@@ -91,18 +105,37 @@ def redact(
     from magicbyte.jobs.redact import RedactOptions
     from magicbyte.jobs.redact import redact as run
 
-    lines = [line.rstrip("\r\n") for line in key_file] if key_file else []
+    def parse(key: str) -> bytes:
+        return _parse(key, key_format)
+
+    lines = read_keys(key_file, parse) if key_file else []
     asked = RedactOptions(
-        keys=frozenset(_parse(key, key_format) for key in (*keys, *lines)),
+        keys=[*map(parse, keys), *(key for _, key in lines)],
         where=where,
         tombstones=tombstones,
+        check=check,
         max_decompressed_bytes=max_decompressed_bytes,
         fail_fast=mode == "FAILFAST",
         topic_ids=topic_ids,
     )
     with engines.chosen(f"magicbyte redact {source}", engine, master, conf, threads) as runner:
         found = run([source], out, runner, asked, terminal_progress())
-    return report.written(found, out, report.print_clean, as_json=as_json)
+    code = report.written(found, out, report.print_clean, as_json=as_json)
+    unmatched = [range(first, last + 1) for first, last in found["unmatched_keys"]]
+    if not unmatched:
+        return code
+    if not as_json:
+        count = sum(map(len, unmatched))
+        names = [
+            f"--key number {place + 1}"
+            if place < len(keys)
+            else f"line {lines[place - len(keys)][0]} of {key_file.name if key_file else ''}"
+            for place in islice(chain.from_iterable(unmatched), _SHOWN)
+        ]
+        click.echo(
+            f"{count:,} of the keys in no record: {', '.join(names)}{', ...' if count > _SHOWN else ''}"
+        )
+    return PROBLEMS if code == CLEAN else code
 
 
 def _parse(key: str, key_format: str) -> bytes:

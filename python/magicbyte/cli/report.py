@@ -128,10 +128,24 @@ def print_clean(found: CleanReport, out: str) -> None:
             click.echo(
                 f"{place} redacted: {redacted['records']:,} records, offsets {_ranges(redacted['ranges'])}"
             )
+    if stripped := found["counts"]["stripped_batches"]:
+        click.echo(f"stripped of bytes that no reader shows: {stripped:,} batches")
+    if check := found["check"]:
+        none_left = ", none of the keys left" if found["options"].get("keys") else ""
+        click.echo(f"checked: {check['files']:,} files, {check['records']:,} records{none_left}")
+        for name, where in _ELSEWHERE.items():
+            if count := check[name]:  # type: ignore[literal-required]
+                click.echo(f"keys also occur in {where}: {count:,}")
     for problem in found["problems"][:_PROBLEMS_SHOWN]:
         click.echo(f"{problem['kind']}  {problem['topic']}-{problem['partition']}: {problem['message']}")
 
 
+_ELSEWHERE = {
+    "in_keys": "longer keys of other records",
+    "in_values": "values of other records",
+    "in_headers": "headers of other records",
+    "in_names": "names of topics and directories",
+}
 _FATES = {
     "kept": "kept",
     "superseded": "superseded",

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol, TypedDict, cast
@@ -28,7 +28,17 @@ from magicbyte.jobs.partitions import list_partitions, refuse_unread
 from magicbyte.jobs.plan import Planned, count_of, plan_partitions, target_bytes
 from magicbyte.jobs.progress import Progress, format_bytes
 
-__all__ = ["CleanReport", "CleanedPartition", "Counts", "Group", "PassOne", "Passes", "Redacted", "clean"]
+__all__ = [
+    "Checked",
+    "CleanReport",
+    "CleanedPartition",
+    "Counts",
+    "Group",
+    "PassOne",
+    "Passes",
+    "Redacted",
+    "clean",
+]
 
 _WHOLE_SEGMENTS = 1 << 62
 """Chunks of this size: a segment each."""
@@ -53,6 +63,8 @@ class Counts(TypedDict):
     """Redacted to tombstones; they are among the kept."""
     copied_batches: int
     rewritten_batches: int
+    stripped_batches: int
+    """Those of which bytes that no reader shows are gone, and no record; the others count them, too."""
     emptied_batches: int
     """Of these only the header is left, for what it says about a producer or the log's end."""
     dropped_batches: int
@@ -84,6 +96,25 @@ class CleanedPartition(TypedDict):
     segments: int
 
 
+class Checked(TypedDict):
+    """What a redaction found when it read again what it had written: no leak, and where else the keys are.
+
+    Searched for are keys with at least eight bytes that are not zero.
+    """
+
+    files: int
+    bytes: int
+    records: int
+    in_keys: int
+    """Records kept whose own, longer key holds one of the keys."""
+    in_values: int
+    """Records kept whose value does."""
+    in_headers: int
+    """Records kept of which a header does."""
+    in_names: int
+    """Names of topics and directories that do."""
+
+
 class CleanReport(TypedDict):
     """The content of `reconciliation.json`."""
 
@@ -96,6 +127,10 @@ class CleanReport(TypedDict):
     counts: Counts
     partitions: list[PartitionReconciliation]
     written: list[CleanedPartition]
+    unmatched_keys: list[tuple[int, int]]
+    """First and last place (from 0) of each run of keys that no record has, among the keys given."""
+    check: Checked | None
+    """None if nothing was checked: in a compaction, or where that was turned off."""
     problems: list[Problem]
     """The first `LISTED`."""
     problems_left_out: int
@@ -136,6 +171,8 @@ class IndexedKeys(TypedDict):
 class _Cleaned(Answer):
     counts: Counts
     redacted: list[Redacted]
+    matched: list[int]
+    """The keys that were found, a bit each, 64 in a number."""
 
 
 @dataclass(frozen=True)
@@ -187,6 +224,14 @@ class Passes(Protocol):
     @property
     def expired_until(self) -> int | None:
         """Producers last heard of at this time (ms) or before are forgotten."""
+
+    def unmatched(self, matched: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+        """For the report: which keys nobody has, after what the second pass found."""
+
+    def check(
+        self, directories: Mapping[str, str], report: CleanReport, engine: Engine, progress: Progress
+    ) -> Checked | None:
+        """Looks at what is about to get its name: each partition, where it is now, and the report."""
 
 
 @dataclass(frozen=True)
@@ -250,8 +295,12 @@ def clean(
             counts=_sum([one["counts"] for one in written]),
             partitions=partitions,
             written=written,
+            unmatched_keys=passes.unmatched([one["matched"] for of_log in cleaned for one in of_log]),
+            check=None,
             **problems_of(plans, cleaned),
         )
+        targets = {f"{one['topic']}-{one['partition']}": output.target(one) for one in listings}
+        report["check"] = passes.check(targets, report, engine, progress)
         output.commit(report, files(report))
     return report
 

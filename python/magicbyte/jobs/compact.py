@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import cast
@@ -207,6 +207,14 @@ class _Compact:
     @property
     def expired_until(self) -> int | None:
         return self.options.now - self.options.producer_id_expiration_ms
+
+    def unmatched(self, _matched: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+        return []
+
+    def check(
+        self, _directories: Mapping[str, str], _report: CleanReport, _engine: Engine, _progress: Progress
+    ) -> None:
+        return None
 
 
 def _reduce(task: _Reduction, seed: int, memory: int) -> list[str]:

@@ -3,27 +3,45 @@
 A record is a row of `offset`, `timestamp` (ms; -1 for none), `key`, `value` and `headers`. Keys and values
 that are UTF-8 without zero bytes are text, others blobs, absent ones NULL. `headers` is a JSON array of
 [name, value] pairs; `header(headers, name)` is the value of the last header of that name. LIKE and GLOB
-look through blobs and behind zero bytes, where SQLite's own would stop. The expression sees nothing else:
-no files, no other table, no setting can be reached from it.
+look through blobs and past zero bytes, where SQLite's own would stop (`jobs/wildcards.py`). The expression
+sees nothing else: no other record, no file, no other table, no setting can be reached from it.
+
+What it takes is bounded: no string may be larger than a few times the record, and a record that needs
+more than `SECONDS` ends the job with an error that names it. Between two calls of functions, that is: one
+call, of `replace` or `instr` perhaps, is not interrupted.
 """
 
 from __future__ import annotations
 
-import fnmatch
 import json
-import re
 import sqlite3
-from collections.abc import Iterator
-from functools import lru_cache
+import time
+from contextlib import closing
+from itertools import count
 from typing import Any
 
 from magicbyte import _core
 from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.jobs.wildcards import glob, like
 
-__all__ = ["Where"]
+__all__ = ["MAX_DECOMPRESSED_BYTES", "Selected", "Where"]
 
+MAX_DECOMPRESSED_BYTES = (1 << 30) - 1
+"""The largest cap on a batch with which every record can be shown to an expression: half of what Arrow's
+arrays hold."""
+SECONDS = 60.0
+"""How long one record may take."""
+_STEPS = 10
+"""Instructions of SQLite's machine between two looks at the clock."""
 _TABLE = "CREATE TABLE records (offset INTEGER, timestamp INTEGER, key, value, headers TEXT)"
 _COLUMNS = ["offset", "timestampMillis", "key", "value", "headers"]
+_ROOM = 1 << 20
+"""Bytes that a string may have besides twice those of the largest field."""
+
+Selected = list[tuple[int, list[tuple[int, int]]]]
+"""Of each batch with such records the position, and the first and last number in it, from 0, of each run of
+them; both in order."""
+_Row = tuple[int, int, str | bytes | None, str | bytes | None, str]
 
 
 class Where:
@@ -35,71 +53,123 @@ class Where:
     """
 
     def __init__(self, expression: str) -> None:
-        self._query = f"SELECT offset FROM records WHERE ({expression}\n)"
+        self._query = f"SELECT rowid FROM records WHERE ({expression}\n)"
+        # One that closes this parenthesis itself does not fit between two.
+        between_two = f"SELECT rowid FROM records WHERE (({expression}\n))"
         try:
-            _guard(_database()).execute(self._query)
-        except sqlite3.Error as error:
+            for query in (self._query, between_two):
+                with closing(_database([])) as database:
+                    database.execute(query)
+        except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
             raise RefusedError(f"--where: {error}") from None
 
-    def offsets(self, chunk: str, result: dict[str, Any], max_decompressed_bytes: int) -> list[int]:
-        """The offsets of a chunk's records for which the expression is true.
+    def selected(self, chunk: str, indexed: dict[str, Any], max_decompressed_bytes: int) -> Selected:
+        """The places of a chunk's records for which the expression is true.
 
-        `result` is what the pass found that decides what is written: nothing may be written that was not
+        `indexed` is what the pass found that decides what is written: nothing may be written that was not
         seen here. More may be seen: a marker that no broker could replay is not written.
         """
         decoder = _core.ChunkDecoder(
             chunk,
-            columns=_COLUMNS,
+            columns=[*_COLUMNS, "position"],
             batches_table=False,
             max_decompressed_bytes=max_decompressed_bytes,
         )
-        found: list[int] = []
+        found: Selected = []
+        result, position, number = indexed["result"], -1, 0
         for batch in decoder:
-            database = _database()
-            database.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?)", _rows(batch))
-            try:
-                found += [offset for (offset,) in _guard(database).execute(self._query)]
-            except sqlite3.Error as error:
-                raise JobError(f"--where: {error}") from None
-            finally:
-                database.close()
+            rows, positions = _rows(batch)
+            hits = self._hits(rows, result["path"])
+            for row, at in enumerate(positions):
+                position, number = at, number + 1 if at == position else 0
+                if row in hits:
+                    if not found or found[-1][0] != position:
+                        found.append((position, []))
+                    runs = found[-1][1]
+                    if runs and runs[-1][1] == number - 1:
+                        runs[-1] = (runs[-1][0], number)
+                    else:
+                        runs.append((number, number))
         seen = json.loads(decoder.result())
-        for name in ("good_bytes", "announced"):
-            if seen[name] < result[name]:
-                raise JobError(f"{result['path']}: changed while it was read")
+        if decoder.checksum != indexed["checksum"] or any(
+            seen[name] < result[name] for name in ("good_bytes", "announced")
+        ):
+            raise JobError(f"{result['path']}: changed while it was read")
         return found
 
+    def _hits(self, rows: list[_Row], path: str) -> set[int]:
+        """The numbers of the rows for which it is true."""
+        try:
+            return self._query_all(rows)
+        except (sqlite3.Error, OverflowError):
+            # Somewhere in there: alone, each may take its time, and the one that fails has a name.
+            return {number for number, row in enumerate(rows) if self._is_hit(row, path)}
 
-def _database() -> sqlite3.Connection:
+    def _is_hit(self, row: _Row, path: str) -> bool:
+        try:
+            return bool(self._query_all([row]))
+        except (sqlite3.Error, OverflowError) as error:
+            why = f"took longer than {SECONDS:.0f} s" if str(error) == "interrupted" else str(error)
+            raise JobError(f"--where: {path}, the record with offset {row[0]}: {why}") from None
+
+    def _query_all(self, rows: list[_Row]) -> set[int]:
+        with closing(_database(rows)) as database:
+            return {rowid - 1 for (rowid,) in database.execute(self._query)}
+
+
+def _database(rows: list[_Row]) -> sqlite3.Connection:
+    """A database of these rows, from which nothing else is reached."""
     database = sqlite3.connect(":memory:")
-    database.execute(_TABLE)
-    database.create_function("header", 2, _header, deterministic=True)
-    database.create_function("like", 2, _like, deterministic=True)
-    database.create_function("like", 3, _like, deterministic=True)
-    database.create_function("glob", 2, _glob, deterministic=True)
+    try:
+        database.execute(_TABLE)
+        database.create_function("header", 2, _header, deterministic=True)
+        database.create_function("like", 2, like, deterministic=True)
+        database.create_function("like", 3, like, deterministic=True)
+        database.create_function("glob", 2, glob, deterministic=True)
+        database.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?)", rows)
+        largest = max((_size(field) for row in rows for field in row[2:]), default=0)
+        limit = min(2 * largest + _ROOM, database.getlimit(sqlite3.SQLITE_LIMIT_LENGTH))
+        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limit)
+        _guard(database)
+    except BaseException:
+        database.close()
+        raise
     return database
 
 
-def _guard(database: sqlite3.Connection) -> sqlite3.Connection:
+def _size(field: str | bytes | int | None) -> int:
+    """Bytes at most."""
+    if isinstance(field, str):
+        return len(field) if field.isascii() else 4 * len(field)
+    return len(field) if isinstance(field, bytes) else 0
+
+
+def _guard(database: sqlite3.Connection) -> None:
     def authorize(action: int, *names: str | None) -> int:
+        # The first is the query itself.
         harmless = (
-            action == sqlite3.SQLITE_SELECT
+            (action == sqlite3.SQLITE_SELECT and next(selects) == 0)
             or (action == sqlite3.SQLITE_READ and names[0] == "records")
             or (action == sqlite3.SQLITE_FUNCTION and names[1] != "load_extension")
         )
         return sqlite3.SQLITE_OK if harmless else sqlite3.SQLITE_DENY
 
+    selects = count()
+    deadline = time.monotonic() + SECONDS
     database.set_authorizer(authorize)
-    return database
+    database.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS)
 
 
-def _rows(batch: object) -> Iterator[tuple[int, int, str | bytes | None, str | bytes | None, str]]:
+def _rows(batch: object) -> tuple[list[_Row], list[int]]:
+    """The records as rows, and where the batch of each begins."""
     import pyarrow as pa
 
     columns = pa.record_batch(batch).to_pydict()
+    rows = []
     for offset, timestamp, key, value, headers in zip(*(columns[name] for name in _COLUMNS), strict=True):
         pairs = [[header["key"], _shown(header["value"])] for header in headers or ()]
-        yield offset, timestamp, _text(key), _text(value), json.dumps(pairs, ensure_ascii=False)
+        rows.append((offset, timestamp, _text(key), _text(value), json.dumps(pairs, ensure_ascii=False)))
+    return rows, columns["position"]
 
 
 def _text(data: bytes | None) -> str | bytes | None:
@@ -110,41 +180,6 @@ def _text(data: bytes | None) -> str | bytes | None:
         return data.decode()
     except UnicodeDecodeError:
         return data
-
-
-def _like(pattern: Any, value: Any, escape: str | None = None) -> bool | None:
-    if pattern is None or value is None:
-        return None
-    return _of_like(_searched(pattern), escape).fullmatch(_searched(value)) is not None
-
-
-def _glob(pattern: Any, value: Any) -> bool | None:
-    if pattern is None or value is None:
-        return None
-    return _of_glob(_searched(pattern)).fullmatch(_searched(value)) is not None
-
-
-@lru_cache
-def _of_like(pattern: str, escape: str | None) -> re.Pattern[str]:
-    """`%` is any text, `_` a character; ASCII letters in upper and lower case are the same."""
-    out, characters = "", iter(pattern)
-    for one in characters:
-        if one == escape:
-            out += re.escape(next(characters, ""))
-        else:
-            out += {"%": ".*", "_": "."}.get(one) or re.escape(one)
-    return re.compile(out, re.DOTALL | re.IGNORECASE | (re.ASCII if pattern.isascii() else re.NOFLAG))
-
-
-@lru_cache
-def _of_glob(pattern: str) -> re.Pattern[str]:
-    # SQLite negates a set by ^, the shell by !.
-    return re.compile(fnmatch.translate(pattern.replace("[^", "[!")))
-
-
-def _searched(value: Any) -> str:
-    """As text in which any bytes can be found."""
-    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
 
 
 def _shown(data: bytes | None) -> str | None:

@@ -1,10 +1,10 @@
 //! The second pass: a group of segments written as one, without what is superseded, expired or to be
 //! forgotten (`Cleaner.cleanInto`, `MemoryRecords.filterTo`).
 
-use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::super::{
@@ -14,14 +14,16 @@ use super::super::{
 use super::compaction::{CleanerChunk, SegmentGroup};
 use super::facts::LogFacts;
 use super::index::{IndexedChunk, numbered};
+use super::key_set::KeySet;
 use super::places::LastRecords;
 use super::said::Said;
 use super::sound::SoundBatch;
 use crate::batches::{Batch, Batches};
-use crate::convert::{Encoder, Fate, empty_of};
+use crate::convert::{Encoder, Fate, empty_of, is_bare};
 use crate::error::{ErrorKind, Result};
+use crate::record::Record;
 use crate::state::ProducerEvent;
-use crate::{ControlType, Decompressor, RECORD_BATCH_OVERHEAD};
+use crate::{ControlType, Decompressor};
 
 /// Which records go.
 #[derive(Clone, Debug)]
@@ -39,13 +41,11 @@ pub enum Rule {
     Redact(Selection),
 }
 
-/// Records to be forgotten: by key, by offset.
-#[derive(Clone, Debug, Default)]
+/// Records to be forgotten, besides those that [`IndexedChunk::selected`] names.
+#[derive(Clone, Debug)]
 pub struct Selection {
     /// Records with one of these keys.
-    pub keys: HashSet<Vec<u8>>,
-    /// Records with one of these offsets.
-    pub offsets: HashSet<i64>,
+    pub keys: Arc<KeySet>,
     /// They stay as tombstones: key, offset and timestamp, but no value and no headers.
     pub tombstones: bool,
 }
@@ -89,6 +89,8 @@ pub struct CleanCounts {
     pub copied_batches: u64,
     /// Batches written anew.
     pub rewritten_batches: u64,
+    /// Batches of which bytes that no reader shows are gone, and no record (they are among those above).
+    pub stripped_batches: u64,
     /// Batches of which only the header is left.
     pub emptied_batches: u64,
     /// Batches that are gone.
@@ -124,13 +126,15 @@ pub struct Cleaned {
     pub counts: CleanCounts,
     /// Where redacted records stood.
     pub redacted: Vec<RedactedOffsets>,
+    /// Which of the keys redacted records had: a bit a number of the [`KeySet`]; as long as it needs to be.
+    pub matched: Vec<u64>,
 }
 
 /// Writes a group of segments as one in `directory`, which is there even if nothing is left.
 /// `indexed` is what the first pass learned of the group's chunks.
 ///
 /// # Errors
-/// [`LogError::Io`]; [`LogError::Usage`] if the files are not what they were in the first pass; with
+/// [`LogError::Io`]; [`LogError::Usage`] if the batches are not what they were in the first pass; with
 /// [`OnError::Fail`] [`LogError::Format`] at the first damage, which else is no error.
 pub fn clean_group(
     group: &SegmentGroup,
@@ -149,6 +153,7 @@ pub fn clean_group(
         fates: Vec::new(),
         last: LastRecords::default(),
         record: 0,
+        selected: Vec::new(),
         said: vec![Said::default()],
         cleaned: Cleaned::default(),
     };
@@ -187,6 +192,8 @@ struct Cleaner<'a> {
     last: LastRecords,
     /// Number of the next record of the chunk.
     record: u64,
+    /// Runs of records of the batch at hand that somebody selected.
+    selected: Vec<(u32, u32)>,
     /// By segment written: what the batches said that went into it.
     said: Vec<Said>,
     cleaned: Cleaned,
@@ -215,8 +222,15 @@ impl Cleaner<'_> {
         }
         self.cleaned.redacted.push(RedactedOffsets { segment: chunk.segment.clone(), ..Default::default() });
         let mut out = Vec::new();
+        let mut selected = indexed.selected.iter().peekable();
         while let Some((data, disposition)) = reader.next_batch().map_err(io)? {
             out.clear();
+            self.selected.clear();
+            while let Some((position, runs)) = selected.next_if(|(at, _)| *at <= data.position()) {
+                if *position == data.position() {
+                    self.selected.extend_from_slice(runs);
+                }
+            }
             let next_offset = reader.next_offset();
             let outcome = data
                 .batch()
@@ -249,12 +263,9 @@ impl Cleaner<'_> {
         reader.check_damage(self.options.on_error)?;
         self.cleaned.problems.gather(&mut reader);
         // Redaction may have to give up a batch that the first pass, which does not know whom it looks for,
-        // took for good.
-        let is_same = match self.options.rule {
-            Rule::Compact { .. } => reader.result() == &indexed.result,
-            Rule::Redact(_) => reader.result().good_batches <= indexed.result.good_batches,
-        };
-        if !is_same {
+        // took for good: then the accounts differ, though the batches are the same.
+        let is_compact = matches!(self.options.rule, Rule::Compact { .. });
+        if reader.checksum() != indexed.checksum || is_compact && reader.result() != &indexed.result {
             return Err(LogError::Usage(format!("{}: changed while it was read", chunk.path)));
         }
         self.cleaned.results.push(reader.result().clone());
@@ -310,10 +321,7 @@ impl Cleaner<'_> {
         let batch = sound.decoded.batch;
         let stays = match &self.options.rule {
             _ if !cleaner.cleaned => None,
-            Rule::Redact(selection) => {
-                let redacted = self.cleaned.redacted.last_mut();
-                redact(sound, selection, disposition, &mut self.fates, redacted, &mut outcome.sums)
-            }
+            Rule::Redact(selection) => self.redact(sound, selection, disposition, &mut outcome.sums)?,
             Rule::Compact { .. } if !sound.rises => {
                 outcome.unordered = true;
                 None
@@ -429,6 +437,96 @@ impl Cleaner<'_> {
         let new = sets_horizon.then(|| now.saturating_add(delete_retention_ms));
         Stays::Anew { delete_horizon_ms: new.or(horizon) }
     }
+
+    /// None: nothing of the batch has to go, and it holds nothing that nobody has seen.
+    fn redact(
+        &mut self,
+        sound: &SoundBatch<'_, '_>,
+        selection: &Selection,
+        disposition: Disposition,
+        sums: &mut CleanCounts,
+    ) -> Result<Option<Stays>> {
+        let batch = sound.decoded.batch;
+        self.fates.clear();
+        if disposition == Disposition::Control {
+            self.bare(sound)?;
+        } else {
+            self.select(sound, selection);
+        }
+        let fates = &self.fates;
+        let count_of = |wanted: Fate| fates.iter().filter(|&&fate| fate == wanted).count() as u64;
+        let (dropped, nulled) = (count_of(Fate::Drop), count_of(Fate::Null));
+        sums.redacted += dropped;
+        sums.nulled += nulled;
+        if let Some(redacted) = self.cleaned.redacted.last_mut() {
+            redacted.records += dropped + nulled;
+            for (record, fate) in sound.records.iter().zip(fates) {
+                if matches!(fate, Fate::Drop | Fate::Null) {
+                    redacted.add(record.offset);
+                }
+            }
+        }
+        let keeps_all = fates.iter().all(|&fate| fate == Fate::Keep);
+        if keeps_all && !sound.decoded.has_unread_bytes()? {
+            return Ok(None);
+        }
+        sums.stripped_batches += u64::from(dropped + nulled == 0);
+        if dropped == fates.len() as u64 {
+            return Ok(Some(Stays::Nothing));
+        }
+        let delete_horizon_ms = match batch {
+            Batch::V2(batch) => batch.delete_horizon_ms(),
+            Batch::Legacy(_) => None,
+        };
+        Ok(Some(Stays::Anew { delete_horizon_ms }))
+    }
+
+    /// The records' fates by key and by place.
+    fn select(&mut self, sound: &SoundBatch<'_, '_>, selection: &Selection) {
+        let fate = if selection.tombstones { Fate::Null } else { Fate::Drop };
+        for (number, record) in (0..).zip(&sound.records) {
+            let key = record.key.and_then(|key| selection.keys.number_of(key));
+            if let Some(key) = key {
+                let (word, bit) = (key as usize / 64, key % 64);
+                let matched = &mut self.cleaned.matched;
+                matched.resize(matched.len().max(word + 1), 0);
+                matched[word] |= 1 << bit;
+            }
+            let run = self.selected.partition_point(|&(_, last)| last < number);
+            let is_selected =
+                key.is_some() || self.selected.get(run).is_some_and(|&(first, _)| first <= number);
+            self.fates.push(if is_selected { fate } else { Fate::Keep });
+        }
+    }
+
+    /// Control records are not selected, but no more stays of them than what they say: of a producer's batch
+    /// the first, of others those that have a type.
+    fn bare(&mut self, sound: &SoundBatch<'_, '_>) -> Result<()> {
+        let is_producers = matches!(sound.decoded.batch, Batch::V2(batch) if batch.producer_id() >= 0);
+        for (number, record) in sound.decoded.records().enumerate() {
+            self.fates.push(match record? {
+                record if number > 0 && (is_producers || !has_type(&record)) => Fate::Drop,
+                record if is_bare(&record) => Fate::Keep,
+                _ => Fate::Bare,
+            });
+        }
+        Ok(())
+    }
+}
+
+fn has_type(record: &Record<'_>) -> bool {
+    record.key.is_some_and(|key| ControlType::parse(key).is_ok())
+}
+
+impl RedactedOffsets {
+    fn add(&mut self, offset: i64) {
+        let is_full = self.ranges.len() >= LISTED;
+        match self.ranges.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(offset) => *last = offset,
+            _ if is_full => self.records_left_out += 1,
+            _ => self.ranges.push((offset, offset)),
+        }
+    }
 }
 
 /// What stays of a batch, by its records' fates.
@@ -436,56 +534,6 @@ enum Stays {
     Whole,
     Anew { delete_horizon_ms: Option<i64> },
     Nothing,
-}
-
-/// None: the batch has nothing to do with the selection.
-fn redact(
-    sound: &SoundBatch<'_, '_>,
-    selection: &Selection,
-    disposition: Disposition,
-    fates: &mut Vec<Fate>,
-    redacted: Option<&mut RedactedOffsets>,
-    sums: &mut CleanCounts,
-) -> Option<Stays> {
-    let batch = sound.decoded.batch;
-    if sound.records.is_empty() {
-        // Nobody reads what may stand behind the header of a batch without records.
-        return (batch.size_in_bytes() > RECORD_BATCH_OVERHEAD).then_some(Stays::Nothing);
-    }
-    if disposition == Disposition::Control {
-        return None;
-    }
-    let selected = if selection.tombstones { Fate::Null } else { Fate::Drop };
-    fates.clear();
-    fates.extend(sound.records.iter().map(|record| {
-        let is_selected = selection.offsets.contains(&record.offset)
-            || record.key.is_some_and(|key| selection.keys.contains(key));
-        if is_selected { selected } else { Fate::Keep }
-    }));
-    let count = fates.iter().filter(|&&fate| fate != Fate::Keep).count() as u64;
-    if count == 0 {
-        return None;
-    }
-    *(if selection.tombstones { &mut sums.nulled } else { &mut sums.redacted }) += count;
-    if let Some(redacted) = redacted {
-        redacted.records += count;
-        for (record, _) in sound.records.iter().zip(&*fates).filter(|(_, fate)| **fate != Fate::Keep) {
-            let is_full = redacted.ranges.len() >= LISTED;
-            match redacted.ranges.last_mut() {
-                Some((_, last)) if last.checked_add(1) == Some(record.offset) => *last = record.offset,
-                _ if is_full => redacted.records_left_out += 1,
-                _ => redacted.ranges.push((record.offset, record.offset)),
-            }
-        }
-    }
-    if fates.iter().all(|&fate| fate == Fate::Drop) {
-        return Some(Stays::Nothing);
-    }
-    let delete_horizon_ms = match batch {
-        Batch::V2(batch) => batch.delete_horizon_ms(),
-        Batch::Legacy(_) => None,
-    };
-    Some(Stays::Anew { delete_horizon_ms })
 }
 
 impl CleanCounts {
@@ -502,6 +550,7 @@ impl CleanCounts {
             nulled,
             copied_batches,
             rewritten_batches,
+            stripped_batches,
             emptied_batches,
             dropped_batches,
         } = other;
@@ -515,6 +564,7 @@ impl CleanCounts {
         self.nulled += nulled;
         self.copied_batches += copied_batches;
         self.rewritten_batches += rewritten_batches;
+        self.stripped_batches += stripped_batches;
         self.emptied_batches += emptied_batches;
         self.dropped_batches += dropped_batches;
     }

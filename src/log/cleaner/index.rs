@@ -24,6 +24,12 @@ pub struct IndexedChunk {
     pub records: u64,
     /// The accounts, which the second pass must find again.
     pub result: ChunkResult,
+    /// [`ChunkReader::checksum`], which it must find, too.
+    pub checksum: u32,
+    /// What somebody selected to be redacted: where each batch begins, and the first and last number, from 0,
+    /// of each run of its records; both in order.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub selected: Vec<(u64, Vec<(u32, u32)>)>,
 }
 
 /// What the first pass learned of a run of chunks.
@@ -99,7 +105,8 @@ impl Indexer {
             }
         }
         reader.check_damage(self.on_error)?;
-        Ok(IndexedChunk { number: cleaner.number, records, result: reader.result().clone() })
+        let (result, checksum) = (reader.result().clone(), reader.checksum());
+        Ok(IndexedChunk { number: cleaner.number, records, result, checksum, selected: Vec::new() })
     }
 
     /// Nothing of a bad batch counts; a map that cannot spill is another error.
