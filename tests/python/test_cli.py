@@ -305,15 +305,28 @@ def test_closed_pipe() -> None:
     assert (code, done.stderr) == ("0", "")
 
 
-def test_click_missing(tmp_path: Path) -> None:
-    (tmp_path / "click.py").write_text("raise ModuleNotFoundError(\"No module named 'click'\", name='click')")
+@pytest.mark.parametrize(
+    ("module", "command", "remedy"),
+    [
+        ("click", "--help", "pip install 'magicbyte[cli]'"),
+        ("pyarrow", "verify", "pip install 'magicbyte[cli]'"),
+        ("pyarrow", "dump", "pip install 'magicbyte[cli]'"),
+        ("pyspark", "convert", "pip install 'magicbyte[spark]', or give --engine local"),
+        ("pyspark", "explain", "pip install 'magicbyte[spark]', or give --engine local"),
+    ],
+)
+def test_an_extra_is_missing(tmp_path: Path, module: str, command: str, remedy: str) -> None:
+    (tmp_path / f"{module}.py").write_text(
+        f"raise ModuleNotFoundError(\"No module named '{module}'\", name='{module}')"
+    )
     path = os.pathsep.join([str(tmp_path), *sys.path])
+    out = [tmp_path / "out"] if command == "convert" else []
     done = subprocess.run(
-        [sys.executable, "-m", "magicbyte", "verify", "."],
+        [sys.executable, "-m", "magicbyte", command, KAFKA / "v2_none", *out],
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 2
-    assert done.stderr == "click is missing: pip install 'magicbyte[cli]'\n"
+    assert done.stderr == f"{module} is missing: {remedy}\n"

@@ -34,6 +34,7 @@ def rescue(sources: tuple[str, ...], out: str | None, max_decompressed_bytes: in
     Exit codes: 0 nothing is damaged, 1 something is.
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import report
+    from magicbyte.cli.terminal import print_line
     from magicbyte.jobs.rescue import rescue_partitions
 
     found = rescue_partitions(sources, out, max_decompressed_bytes=max_decompressed_bytes)
@@ -44,8 +45,8 @@ def rescue(sources: tuple[str, ...], out: str | None, max_decompressed_bytes: in
             saved = f"{one['suspects']:,} suspect records"
             if one["repair"] is not None:
                 saved = f"repaired by changing {one['repair']}"
-            click.echo(f"{one['segment']} bytes {one['start']:,}-{one['end']:,}: {one['kind']}; {saved}")
-        click.echo(
+            print_line(f"{one['segment']} bytes {one['start']:,}-{one['end']:,}: {one['kind']}; {saved}")
+        print_line(
             f"{len(found['ranges']):,} damaged ranges, {found['repairable']:,} repairable,"
             f" {found['suspects']:,} suspect records"
         )

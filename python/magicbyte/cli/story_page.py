@@ -8,7 +8,8 @@ from typing import Any
 
 from magicbyte.cli.report import time_text
 from magicbyte.cli.story_pictures import pictures
-from magicbyte.cli.story_text import by_interest, facts_of, plain
+from magicbyte.cli.story_text import by_interest, facts_of
+from magicbyte.cli.terminal import plain
 from magicbyte.jobs.explain import Story
 
 __all__ = ["story_page"]
