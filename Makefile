@@ -10,13 +10,14 @@ CARGO_TEST := cargo test --quiet --profile $(PROFILE)
 export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help run browser test test-rust test-python test-spark test-interop corpus lint format fuzz bench bench-spark wheel docs clean
+.PHONY: help run browser test test-rust test-python test-spark test-interop corpus licenses lint format fuzz bench bench-spark wheel docs clean
 
 help:
 	@echo "make run      build, install into $(VENV), ingest samples/ on embedded Spark, print the result"
 	@echo "make test     everything CI runs: lint, Rust, Python, Spark, then Kafka's own classes and a real broker"
 	@echo "make browser  install Chromium, which a test opens pages in, if it is missing (Debian, as root)"
 	@echo "make corpus   tests/corpus anew, with Kafka's verdicts"
+	@echo "make licenses THIRD-PARTY-LICENSES of what Cargo.lock says, for the wheel"
 	@echo "make lint     rustfmt, clippy, rustdoc, ruff, mypy, stubtest"
 	@echo "make format   rustfmt and ruff, in place"
 	@echo "make fuzz     each fuzz target for SECONDS=60, or one: make fuzz TARGET=salvage SECONDS=600"
@@ -109,7 +110,11 @@ test-interop: $(VENV)/built $(INTEROP)/built $(BROKER)/stamp
 corpus: $(VENV)/built $(INTEROP)/built
 	$(BIN)/python tests/interop/make_corpus.py
 
+licenses:
+	$(PYTHON) scripts/licenses.py
+
 lint: $(VENV)/built
+	$(BIN)/python scripts/licenses.py --check
 	cargo fmt --check
 	cargo fmt --check --manifest-path benches/peers/rust/Cargo.toml
 	cargo clippy --quiet --profile $(PROFILE) --all-targets --features arrow,serde -- -D warnings
