@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -29,7 +29,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
-class _Bytes(click.ParamType[int]):
+if TYPE_CHECKING:
+    _Int = click.ParamType[int]
+else:
+    # Generic since 8.4 only.
+    _Int = click.ParamType
+
+
+class _Bytes(_Int):
     """A size: `1048576`, `512k`, `64MiB`, `1g`."""
 
     name = "size"
@@ -41,7 +48,7 @@ class _Bytes(click.ParamType[int]):
         return int(match[1]) * _UNITS[match[2]]
 
 
-class _Time(click.ParamType[int]):
+class _Time(_Int):
     """A time in milliseconds since 1970, or in ISO 8601 (UTC unless it says otherwise)."""
 
     name = "time"
