@@ -81,7 +81,7 @@ def recover(
                 for (topic, partition), (segment, position) in cuts.items():
                     print_line(f"a broker would cut {topic}-{partition} at {segment} byte {position:,}")
                 print_line("nothing was written: give OUT to recover")
-            return PROBLEMS if seen["total"]["problems"] else CLEAN
+            return PROBLEMS if seen["total"]["problems"] or cuts else CLEAN
         asked = RewriteOptions(
             leader_epoch=leader_epoch,
             max_decompressed_bytes=max_decompressed_bytes,
