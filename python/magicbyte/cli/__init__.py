@@ -23,6 +23,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         message = missing_extra(error)
         if message is None:
             raise
-        print(message, file=sys.stderr)
+        print(message, file=sys.stderr)  # noqa: T201 (a name of ours, and nothing else is loaded)
         return USAGE
     return run(arguments)
