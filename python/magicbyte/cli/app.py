@@ -98,7 +98,7 @@ def _run(arguments: list[str]) -> int:
         return done.exit_code
     except click.ClickException as error:
         error.show(shown := StringIO())
-        for line in shown.getvalue().splitlines():
+        for line in shown.getvalue().expandtabs().splitlines():
             print_problem(line)
         return USAGE
     except (click.Abort, KeyboardInterrupt):

@@ -44,16 +44,14 @@ _VALUE_FORMAT = click.Choice(["utf-8", "hex", "base64"])
     show_default=True,
     help="jsonl: how values and header values are written; utf-8 shows other bytes as U+FFFD.",
 )
-@click.option("--start-offset", type=click.IntRange(min=0), metavar="OFFSET", help="First offset.")
-@click.option(
-    "--end-offset", type=click.IntRange(min=0), metavar="OFFSET", help="The offset behind the last one."
-)
+@click.option("--start-offset", type=options.OFFSET, metavar="OFFSET", help="First offset.")
+@click.option("--end-offset", type=options.OFFSET, metavar="OFFSET", help="The offset behind the last one.")
 @click.option(
     "--start-timestamp", type=options.TIME, help="First time: ISO 8601, or milliseconds since 1970."
 )
 @click.option("--end-timestamp", type=options.TIME, help="The time behind the last one.")
 @click.option(
-    "--max-records", type=click.IntRange(min=0), metavar="N", help="Stop after so many records (or batches)."
+    "--max-records", type=options.COUNT, metavar="N", help="Stop after so many records (or batches)."
 )
 @click.option("--no-records", is_flag=True, help="Print batches only.")
 @click.option(
@@ -71,13 +69,13 @@ _VALUE_FORMAT = click.Choice(["utf-8", "hex", "base64"])
 @click.option("--annotate", is_flag=True, help="Print the bytes of batches, each field with its meaning.")
 @click.option(
     "--offset",
-    type=click.IntRange(min=0),
+    type=options.OFFSET,
     metavar="OFFSET",
     help="annotate: begin with the batch that holds this offset.",
 )
 @click.option(
     "--limit",
-    type=click.IntRange(min=0),
+    type=options.COUNT,
     show_default="1 with --offset, else all",
     metavar="N",
     help="annotate: so many batches.",
