@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -184,3 +185,14 @@ def test_a_report_that_nobody_reads_keeps_its_exit_code(hostile: Path) -> None:
     line = 'set -o pipefail; "$0" -m magicbyte verify "$1" | true'
     done = subprocess.run(["bash", "-c", line, sys.executable, hostile], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (1, b"")
+
+
+def test_an_interrupt_is_no_success() -> None:
+    command = [sys.executable, "-m", "magicbyte", "dump", *[str(KAFKA / "v2_large_batches")] * 50]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as job:
+        assert job.stdout is not None
+        # It runs, and waits for somebody to read on.
+        assert job.stdout.readline().startswith(b"Dumping")
+        job.send_signal(signal.SIGINT)
+        _, error = job.communicate(timeout=60)
+    assert (job.returncode, error) == (3, b"magicbyte: interrupted\n")

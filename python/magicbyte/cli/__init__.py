@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from magicbyte.cli.exits import USAGE
+from magicbyte.cli.exits import FAILED, USAGE
 from magicbyte.cli.extras import missing_extra
 
 __all__ = ["main"]
@@ -25,4 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         print(message, file=sys.stderr)  # noqa: T201 (a name of ours, and nothing else is loaded)
         return USAGE
+    except KeyboardInterrupt:
+        print("magicbyte: interrupted", file=sys.stderr)  # noqa: T201 (as above)
+        return FAILED
     return run(arguments)

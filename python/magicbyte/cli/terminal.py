@@ -54,8 +54,8 @@ def json_line(document: Any) -> str:
 def print_line(line: str = "") -> None:
     """Prints one line for people. If nobody reads, the command goes on, and its exit code stays true."""
     try:
-        print(plain(line))
-    except BrokenPipeError:
+        _write(f"{plain(line)}\n")
+    except ReaderGoneError:
         drop_output()
 
 
@@ -67,15 +67,21 @@ def print_data(*lines: str) -> None:
 
     """
     shown = map(plain, lines) if sys.stdout.isatty() else lines
+    _write("".join(f"{line}\n" for line in shown))
+
+
+def _write(text: str) -> None:
     try:
-        sys.stdout.write("".join(f"{line}\n" for line in shown))
+        sys.stdout.write(text)
     except BrokenPipeError:
         raise ReaderGoneError from None
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, "standard output") from None
 
 
 def print_problem(message: str) -> None:
-    """Prints one line on standard error; if nobody reads it, there is nobody to tell."""
-    with suppress(BrokenPipeError):
+    """Prints one line on standard error; if that fails, there is nobody to tell."""
+    with suppress(OSError):
         print(plain(message), file=sys.stderr, flush=True)
 
 
