@@ -223,6 +223,25 @@ def test_java_missing(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert cli.error.count("\n") == 1
 
 
+def test_java_that_does_not_start(tmp_path: Path) -> None:
+    java = tmp_path / "bin/java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho no room for the heap >&2\nexit 1\n")
+    java.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-m", "magicbyte", "ingest", KAFKA / "v2_none", tmp_path / "out"],
+        env={**os.environ, "JAVA_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    # Java's and Spark's own lines, then ours.
+    assert done.stderr.startswith("no room for the heap\n")
+    assert done.stderr.splitlines()[-1].startswith("magicbyte: Spark did not start: ")
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.spark
 def test_ingest_on_spark(tmp_path: Path) -> None:
     # A process of its own: it stops its session at the end, and would stop that of other tests.
