@@ -10,13 +10,15 @@ CARGO_TEST := cargo test --quiet --profile $(PROFILE)
 export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help run browser test test-rust test-python test-spark test-interop corpus lint format fuzz bench bench-spark wheel docs clean
+.PHONY: help run browser test test-rust test-python test-spark test-wheel test-interop corpus licenses lint format fuzz bench bench-spark wheel docs clean
 
 help:
 	@echo "make run      build, install into $(VENV), ingest samples/ on embedded Spark, print the result"
 	@echo "make test     everything CI runs: lint, Rust, Python, Spark, then Kafka's own classes and a real broker"
+	@echo "make test-wheel  a part of it: the wheel in bare environments, each extra, oldest and newest versions"
 	@echo "make browser  install Chromium, which a test opens pages in, if it is missing (Debian, as root)"
 	@echo "make corpus   tests/corpus anew, with Kafka's verdicts"
+	@echo "make licenses THIRD-PARTY-LICENSES of what Cargo.lock says, for the wheel"
 	@echo "make lint     rustfmt, clippy, rustdoc, ruff, mypy, stubtest"
 	@echo "make format   rustfmt and ruff, in place"
 	@echo "make fuzz     each fuzz target for SECONDS=60, or one: make fuzz TARGET=salvage SECONDS=600"
@@ -55,7 +57,7 @@ run: $(VENV)/built
 browser:
 	@scripts/browser
 
-test: lint test-rust test-python test-spark test-interop
+test: lint test-rust test-python test-spark test-wheel test-interop
 
 test-rust:
 	@scripts/prerequisites "$(PYTHON)"
@@ -70,6 +72,12 @@ test-python: $(VENV)/built browser
 
 test-spark: $(VENV)/built
 	$(BIN)/python -m pytest -q -m spark
+
+# What the tests above share one environment for, in those that users have. The build is that of `run`.
+test-wheel: $(VENV)/built
+	rm -rf target/wheel
+	. $(BIN)/activate && maturin build --quiet --profile $(PROFILE) --out target/wheel
+	$(BIN)/python scripts/test_wheel.py target/wheel/*.whl target/wheel/environments
 
 # A whole broker with its tools, our client of it, and programs over its classes.
 BROKER := target/kafka-broker
@@ -109,22 +117,26 @@ test-interop: $(VENV)/built $(INTEROP)/built $(BROKER)/stamp
 corpus: $(VENV)/built $(INTEROP)/built
 	$(BIN)/python tests/interop/make_corpus.py
 
+licenses:
+	$(PYTHON) scripts/licenses.py
+
 lint: $(VENV)/built
+	$(BIN)/python scripts/licenses.py --check
 	cargo fmt --check
 	cargo fmt --check --manifest-path benches/peers/rust/Cargo.toml
 	cargo clippy --quiet --profile $(PROFILE) --all-targets --features arrow,serde -- -D warnings
 	cargo clippy --quiet --profile $(PROFILE) --features python -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --features arrow,serde
-	$(BIN)/ruff check python tests/python tests/interop benches examples
-	$(BIN)/ruff format --check python tests/python tests/interop benches examples
+	$(BIN)/ruff check python tests/python tests/interop benches examples scripts
+	$(BIN)/ruff format --check python tests/python tests/interop benches examples scripts
 	$(BIN)/mypy --strict python
 	$(BIN)/python -m mypy.stubtest magicbyte._core
 
 format:
 	cargo fmt
 	cargo fmt --manifest-path benches/peers/rust/Cargo.toml
-	$(BIN)/ruff check --fix --quiet python tests/python tests/interop benches examples
-	$(BIN)/ruff format python tests/python tests/interop benches examples
+	$(BIN)/ruff check --fix --quiet python tests/python tests/interop benches examples scripts
+	$(BIN)/ruff format python tests/python tests/interop benches examples scripts
 
 # --- fuzzing: on stable Rust, so without sanitizers -----------------------------------------------
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 def resolve(extras: dict[str, list[str]], name: str) -> set[str]:
     """The requirements of an extra; `magicbyte[a,b]` stands for those of a and b."""
-    found = set()
+    found: set[str] = set()
     for requirement in extras[name]:
         own = re.fullmatch(r"magicbyte\[(.+)\]", requirement)
         if own:

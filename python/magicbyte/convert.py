@@ -16,13 +16,14 @@ bad, raises, since it would get a CRC that holds. Errors name the byte, the batc
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from typing_extensions import Buffer
+from typing import TYPE_CHECKING, NamedTuple
 
 from magicbyte import _core
 from magicbyte._core import Converter
 from magicbyte.enums import TimestampType
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 __all__ = [
     "Converted",

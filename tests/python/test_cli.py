@@ -223,6 +223,25 @@ def test_java_missing(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert cli.error.count("\n") == 1
 
 
+def test_java_that_does_not_start(tmp_path: Path) -> None:
+    java = tmp_path / "bin/java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho no room for the heap >&2\nexit 1\n")
+    java.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-m", "magicbyte", "ingest", KAFKA / "v2_none", tmp_path / "out"],
+        env={**os.environ, "JAVA_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    # Java's and Spark's own lines, then ours.
+    assert done.stderr.startswith("no room for the heap\n")
+    assert done.stderr.splitlines()[-1].startswith("magicbyte: Spark did not start: ")
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.spark
 def test_ingest_on_spark(tmp_path: Path) -> None:
     # A process of its own: it stops its session at the end, and would stop that of other tests.
@@ -305,15 +324,28 @@ def test_closed_pipe() -> None:
     assert (code, done.stderr) == ("0", "")
 
 
-def test_click_missing(tmp_path: Path) -> None:
-    (tmp_path / "click.py").write_text("raise ModuleNotFoundError(\"No module named 'click'\", name='click')")
+@pytest.mark.parametrize(
+    ("module", "command", "remedy"),
+    [
+        ("click", "--help", "pip install 'magicbyte[cli]'"),
+        ("pyarrow", "verify", "pip install 'magicbyte[cli]'"),
+        ("pyarrow", "dump", "pip install 'magicbyte[cli]'"),
+        ("pyspark", "convert", "pip install 'magicbyte[spark]', or give --engine local"),
+        ("pyspark", "explain", "pip install 'magicbyte[spark]', or give --engine local"),
+    ],
+)
+def test_an_extra_is_missing(tmp_path: Path, module: str, command: str, remedy: str) -> None:
+    (tmp_path / f"{module}.py").write_text(
+        f"raise ModuleNotFoundError(\"No module named '{module}'\", name='{module}')"
+    )
     path = os.pathsep.join([str(tmp_path), *sys.path])
+    out = [tmp_path / "out"] if command == "convert" else []
     done = subprocess.run(
-        [sys.executable, "-m", "magicbyte", "verify", "."],
+        [sys.executable, "-m", "magicbyte", command, KAFKA / "v2_none", *out],
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 2
-    assert done.stderr == "click is missing: pip install 'magicbyte[cli]'\n"
+    assert done.stderr == f"{module} is missing: {remedy}\n"

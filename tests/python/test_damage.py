@@ -6,9 +6,8 @@ Values of the bad batches hold whole batches (a mirror's or a backup's topic): n
 import random
 from pathlib import Path
 
-import pytest
-
 import magicbyte
+import pytest
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.verify import verify
 

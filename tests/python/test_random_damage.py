@@ -12,9 +12,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 import magicbyte
+import pytest
 
 BASE = 100
 PHANTOM = b"PHANTOM"
@@ -173,7 +172,9 @@ def test_random_damage(tmp_path: Path, kind: str) -> None:
 
 def measure(seconds: float) -> None:
     """Prints a row a kind of damage: of how many logs something sound was lost, or something was invented."""
-    sums: dict[tuple[str, bool, bool], collections.Counter[str]] = collections.defaultdict(collections.Counter)
+    sums: dict[tuple[str, bool, bool], collections.Counter[str]] = collections.defaultdict(
+        collections.Counter
+    )
     end, seed = time.monotonic() + seconds, 1_000_000
     with tempfile.TemporaryDirectory() as root:
         while time.monotonic() < end:

@@ -193,6 +193,45 @@ def test_recover_truncates_as_a_broker(damaged: Path, tmp_path: Path) -> None:
     assert report["total"]["size"] == sum(log.stat().st_size for log in damaged.glob("*.log"))
 
 
+@pytest.mark.parametrize(
+    ("end", "kept"),
+    [("torn", [0]), ("zeros", [0]), ("preallocated", [0]), ("all zeros", [0]), ("empty", [0, 20])],
+)
+def test_recover_truncates_at_the_end_of_a_middle_segment(tmp_path: Path, end: str, kept: list[int]) -> None:
+    # What LogLoader.recoverLog does: where a byte had to go, all later segments go.
+    segments = {}
+    for base in (0, 10, 20):
+        batches = []
+        for offset in range(base, base + 10):
+            builder = magicbyte.RecordsBuilder()
+            builder.append(offset, 1000 + offset, b"key", b"value")
+            batches.append(builder.build())
+        segments[base] = batches
+    half = b"".join(segments[10][:5])
+    middle = {
+        "torn": half + segments[10][5][:-3],
+        "zeros": half + bytes(len(half)),
+        "preallocated": half + bytes(1 << 20),
+        "all zeros": bytes(1000),
+        "empty": b"",
+    }[end]
+    source = tmp_path / "in/topic-0"
+    source.mkdir(parents=True)
+    for base, batches in segments.items():
+        data = middle if base == 10 else b"".join(batches)
+        (source / f"{base:020}.log").write_bytes(data)
+    report = recover([str(source)], str(tmp_path / "out"), LocalEngine(2), RewriteOptions(), "truncate")
+    assert report["balanced"]
+    before = 5 if middle.startswith(half) else 0
+    expected = [offset for base in kept for offset in range(base, base + 10)] + [*range(10, 10 + before)]
+    assert [row[0] for row in rows(tmp_path / "out/topic-0")] == expected
+    size = sum(log.stat().st_size for log in source.glob("*.log"))
+    sums = report["total"]
+    assert sums["size"] == size == sums["good_bytes"] + sums["quarantined_bytes"] + sums["tail_bytes"]
+    left_out = [one for two in report["partitions"][0]["segments"] for one in two["quarantined"]]
+    assert {one["reason"] for one in left_out} == (set() if end == "empty" else {"truncated"})
+
+
 def test_recover_alone_writes_nothing(
     damaged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

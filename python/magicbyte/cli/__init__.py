@@ -9,21 +9,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-__all__ = ["main"]
+from magicbyte.cli.exits import FAILED, USAGE
+from magicbyte.cli.extras import missing_extra
 
-# The base install needs no other package: what a command needs beyond it is named when it is missing.
-_EXTRAS = {"click": "cli", "rich": "cli", "pyarrow": "cli", "pyspark": "spark"}
+__all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line (by default with this process's arguments); returns the exit code."""
     try:
         from magicbyte.cli.app import run
-
-        return run(arguments)
     except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
-        if missing not in _EXTRAS:
+        message = missing_extra(error)
+        if message is None:
             raise
-        print(f"{missing} is missing: pip install 'magicbyte[{_EXTRAS[missing]}]'", file=sys.stderr)
-        return 2
+        print(message, file=sys.stderr)  # noqa: T201 (a name of ours, and nothing else is loaded)
+        return USAGE
+    except KeyboardInterrupt:
+        print("magicbyte: interrupted", file=sys.stderr)  # noqa: T201 (as above)
+        return FAILED
+    return run(arguments)

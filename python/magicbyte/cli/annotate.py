@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import struct
-import sys
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.segment_file import open_segment
+from magicbyte.cli.terminal import print_data, print_problem
 from magicbyte.cli.trace import Section, Span, trace_batch
 from magicbyte.errors import Error
 
@@ -36,7 +36,7 @@ def annotate(
                 problems += not _print_batch(path, position, data, max_decompressed_bytes)
         except Error as error:
             problems += 1
-            print(f"magicbyte: {error}", file=sys.stderr)
+            print_problem(f"magicbyte: {error}")
     return PROBLEMS if problems else CLEAN
 
 
@@ -72,27 +72,27 @@ def _bounds(file: BinaryIO, position: int) -> tuple[int | None, int | None]:
 
 def _print_batch(path: str, position: int, data: bytes, max_decompressed_bytes: int) -> bool:
     """Prints as far as the bytes make sense, then what is wrong; returns whether nothing is."""
-    print(f"{path}: batch at byte {position}, {len(data)} bytes")
-    print(f"{'offset':>8}  {'bytes':<{3 * _LINE - 1}}  {'field':<26}  meaning")
+    print_data(f"{path}: batch at byte {position}, {len(data)} bytes")
+    print_data(f"{'offset':>8}  {'bytes':<{3 * _LINE - 1}}  {'field':<26}  meaning")
     try:
         for part in trace_batch(data, max_decompressed_bytes):
             _print_part(part)
     except Error as error:
-        print(f"error: {error}\n")
-        print(f"magicbyte: {path}, batch at byte {position}: {error}", file=sys.stderr)
+        print_data(f"error: {error}", "")
+        print_problem(f"magicbyte: {path}, batch at byte {position}: {error}")
         return False
-    print()
+    print_data("")
     return True
 
 
 def _print_part(part: Span | Section) -> None:
     if isinstance(part, Section):
-        print(f"--- {part.title}")
+        print_data(f"--- {part.title}")
         return
     shown = part.data[:_SHOWN]
     lines = [shown[start : start + _LINE].hex(" ") for start in range(0, len(shown), _LINE)] or [""]
-    print(f"{part.start:>8}  {lines[0]:<{3 * _LINE - 1}}  {part.name:<26}  {part.meaning}".rstrip())
+    print_data(f"{part.start:>8}  {lines[0]:<{3 * _LINE - 1}}  {part.name:<26}  {part.meaning}".rstrip())
     for number, line in enumerate(lines[1:], 1):
-        print(f"{part.start + number * _LINE:>8}  {line}")
+        print_data(f"{part.start + number * _LINE:>8}  {line}")
     if len(part.data) > _SHOWN:
-        print(f"{'':>8}  ... {len(part.data) - _SHOWN} more bytes")
+        print_data(f"{'':>8}  ... {len(part.data) - _SHOWN} more bytes")

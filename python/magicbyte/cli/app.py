@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from io import StringIO
 
 import click
 from click.shell_completion import shell_complete
@@ -17,11 +18,13 @@ from magicbyte.cli.convert import convert
 from magicbyte.cli.dump import dump
 from magicbyte.cli.exits import CLEAN, FAILED, USAGE
 from magicbyte.cli.explain import explain
+from magicbyte.cli.extras import missing_extra
 from magicbyte.cli.ingest import ingest
 from magicbyte.cli.recover import recover
 from magicbyte.cli.redact import redact
 from magicbyte.cli.rescue import rescue
 from magicbyte.cli.stats import stats
+from magicbyte.cli.terminal import ReaderGoneError, drop_output, prepare, print_problem
 from magicbyte.cli.verify import verify
 from magicbyte.errors import Error
 from magicbyte.jobs.failure import JobError, RefusedError
@@ -70,35 +73,59 @@ app.add_command(completion)
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code and raises nothing."""
+    prepare()
+    if sys.stdout is None:
+        return _failed("standard output is closed: give it /dev/null if nobody is to read it")
+    code = _run(list(sys.argv[1:] if arguments is None else arguments))
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        drop_output()
+    except OSError as error:
+        drop_output()
+        return _failed(f"standard output: {error}")
+    return code
+
+
+def _run(arguments: list[str]) -> int:
     try:
         if instruction := os.environ.get(COMPLETE_VARIABLE):
             return shell_complete(app, {}, "magicbyte", COMPLETE_VARIABLE, instruction)
         # Not `app.main`: it makes exit codes of its own, 1 for a closed pipe among them.
-        with app.make_context("magicbyte", list(sys.argv[1:] if arguments is None else arguments)) as context:
-            code = app.invoke(context)
-        sys.stdout.flush()
-        return int(code or CLEAN)
+        with app.make_context("magicbyte", arguments) as context:
+            return int(app.invoke(context) or CLEAN)
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.ClickException as error:
-        error.show()
+        error.show(shown := StringIO())
+        for line in shown.getvalue().expandtabs().splitlines():
+            print_problem(line)
         return USAGE
     except (click.Abort, KeyboardInterrupt):
         return _failed("interrupted")
-    except BrokenPipeError:
-        # The reader, `head` perhaps, has all it wanted. Python would complain again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except ReaderGoneError:
         return CLEAN
     except RefusedError as error:
-        print(f"magicbyte: {error}", file=sys.stderr)
+        print_problem(f"magicbyte: {error}")
         return USAGE
     except (JobError, Error, OSError) as error:
         return _failed(str(error))
-    except Exception:
-        traceback.print_exc()
-        return _failed("this should not have happened; the message above says where")
+    except ModuleNotFoundError as error:
+        if message := missing_extra(error):
+            print_problem(message)
+            return USAGE
+        return _bug()
+    except BaseException:
+        # A panic of the compiled part is no Exception, and it is no exit code 1 either.
+        return _bug()
+
+
+def _bug() -> int:
+    for line in traceback.format_exc().splitlines():
+        print_problem(line)
+    return _failed("this should not have happened; the message above says where")
 
 
 def _failed(message: str) -> int:
-    print(f"magicbyte: {message}", file=sys.stderr)
+    print_problem(f"magicbyte: {message}")
     return FAILED

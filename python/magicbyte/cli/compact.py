@@ -19,13 +19,13 @@ __all__ = ["compact"]
 )
 @click.option(
     "--until-offset",
-    type=click.IntRange(min=0),
+    type=options.OFFSET,
     metavar="OFFSET",
     help="Clean nothing from the segment with this offset on.",
 )
 @click.option(
     "--min-compaction-lag-ms",
-    type=click.IntRange(min=0),
+    type=options.MILLIS,
     default=0,
     show_default=True,
     metavar="MS",
@@ -33,7 +33,7 @@ __all__ = ["compact"]
 )
 @click.option(
     "--delete-retention-ms",
-    type=click.IntRange(min=0),
+    type=options.MILLIS,
     default=86_400_000,
     show_default=True,
     metavar="MS",
@@ -42,7 +42,7 @@ __all__ = ["compact"]
 @click.option("--now", type=options.TIME, show_default="the clock's", help="The time it is.")
 @click.option(
     "--producer-id-expiration-ms",
-    type=click.IntRange(min=1),
+    type=options.Number(1),
     default=86_400_000,
     show_default=True,
     metavar="MS",
@@ -56,7 +56,7 @@ __all__ = ["compact"]
 )
 @click.option(
     "--segment-bytes",
-    type=options.BYTES,
+    type=options.SEGMENT_BYTES,
     default="1GiB",
     show_default=True,
     help="Neighbouring segments that are not larger together become one.",

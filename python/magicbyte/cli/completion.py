@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from magicbyte.cli.terminal import print_data
+
 __all__ = ["completion"]
 
 
@@ -21,7 +23,7 @@ def completion(context: click.Context, shell: str) -> None:
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     made = get_completion_class(shell)
     assert made is not None, f"click completes {shell}"
-    click.echo(made(context.find_root().command, {}, "magicbyte", COMPLETE_VARIABLE).source())
+    print_data(made(context.find_root().command, {}, "magicbyte", COMPLETE_VARIABLE).source())
 
 
 COMPLETE_VARIABLE = "_MAGICBYTE_COMPLETE"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from magicbyte import RecordsBuilder
 from magicbyte.cli import engines, options
 from magicbyte.enums import Compression
 
@@ -30,7 +31,7 @@ _CODECS = {codec.name.lower(): codec.value for codec in Compression}
 )
 @click.option(
     "--level",
-    type=int,
+    type=options.Number(-(1 << 31), (1 << 31) - 1),
     show_default="Kafka's",
     metavar="LEVEL",
     help="The codec's: gzip 1 to 9, lz4 1 to 17, zstd -131072 to 22.",
@@ -89,6 +90,11 @@ def convert(
 
     if level is not None and compression is None:
         raise click.UsageError("--level belongs to --compression")
+    if compression is not None:
+        try:
+            RecordsBuilder(2 if magic == "keep" else int(magic), _CODECS[compression], level)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
     if rebatch and magic not in ("2", "keep"):
         raise click.UsageError("--rebatch packs batches of magic 2")
     asked = RewriteOptions(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ import click
 from magicbyte.cli import options
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.selection import Selection
+from magicbyte.cli.terminal import print_problem
 
 if TYPE_CHECKING:
     from magicbyte.jobs.model import PartitionListing
@@ -46,16 +46,14 @@ _VALUE_FORMAT = click.Choice(["utf-8", "hex", "base64"])
     show_default=True,
     help="jsonl: how values and header values are written; utf-8 shows other bytes as U+FFFD.",
 )
-@click.option("--start-offset", type=click.IntRange(min=0), metavar="OFFSET", help="First offset.")
-@click.option(
-    "--end-offset", type=click.IntRange(min=0), metavar="OFFSET", help="The offset behind the last one."
-)
+@click.option("--start-offset", type=options.OFFSET, metavar="OFFSET", help="First offset.")
+@click.option("--end-offset", type=options.OFFSET, metavar="OFFSET", help="The offset behind the last one.")
 @click.option(
     "--start-timestamp", type=options.TIME, help="First time: ISO 8601, or milliseconds since 1970."
 )
 @click.option("--end-timestamp", type=options.TIME, help="The time behind the last one.")
 @click.option(
-    "--max-records", type=click.IntRange(min=0), metavar="N", help="Stop after so many records (or batches)."
+    "--max-records", type=options.COUNT, metavar="N", help="Stop after so many records (or batches)."
 )
 @click.option("--no-records", is_flag=True, help="Print batches only.")
 @click.option(
@@ -73,13 +71,13 @@ _VALUE_FORMAT = click.Choice(["utf-8", "hex", "base64"])
 @click.option("--annotate", is_flag=True, help="Print the bytes of batches, each field with its meaning.")
 @click.option(
     "--offset",
-    type=click.IntRange(min=0),
+    type=options.OFFSET,
     metavar="OFFSET",
     help="annotate: begin with the batch that holds this offset.",
 )
 @click.option(
     "--limit",
-    type=click.IntRange(min=0),
+    type=options.COUNT,
     show_default="1 with --offset, else all",
     metavar="N",
     help="annotate: so many batches.",
@@ -206,14 +204,14 @@ def _listings(sources: Sequence[str]) -> tuple[list[PartitionListing], int]:
             found = list_partitions([source]) if os.path.isdir(source) else [list_segment_file(source)]
         except OSError as error:
             code = PROBLEMS
-            print(f"magicbyte: {error}", file=sys.stderr)
+            print_problem(f"magicbyte: {error}")
             continue
         listings += found
         for listing in found:
             for problem in unread_names(listing):
                 code = PROBLEMS
                 path = os.path.join(listing["path"], problem["segment"] or "")
-                print(f"magicbyte: {path}: {problem['message']}", file=sys.stderr)
+                print_problem(f"magicbyte: {path}: {problem['message']}")
     return listings, code
 
 

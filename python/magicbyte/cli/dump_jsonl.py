@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -16,6 +14,7 @@ from magicbyte.cli.decode import decoder_for
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.selection import Selection
 from magicbyte.cli.sidecars import read_sidecar
+from magicbyte.cli.terminal import json_line, print_data, print_problem
 from magicbyte.errors import Error
 from magicbyte.jobs.columns import RECORDS_WITH_METADATA
 from magicbyte.jobs.engines import LocalEngine
@@ -68,7 +67,7 @@ def dump_jsonl(
     )
     rows = lines.batches() if no_records else lines.records()
     for row in islice(rows, selection.max_records):
-        _print(row)
+        print_data(json_line(row))
     return PROBLEMS if lines.problems else CLEAN
 
 
@@ -78,16 +77,12 @@ def dump_sidecars_jsonl(files: Sequence[str]) -> int:
     for path in files:
         entries, error = read_sidecar(path)
         for entry in entries:
-            _print({"file": os.path.basename(path), **entry})
+            print_data(json_line({"file": os.path.basename(path), **entry}))
         if error is not None:
             problems += 1
             place = "" if isinstance(error, OSError) else f"{path}: "
-            print(f"magicbyte: {place}{error}", file=sys.stderr)
+            print_problem(f"magicbyte: {place}{error}")
     return PROBLEMS if problems else CLEAN
-
-
-def _print(row: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
 @dataclass
@@ -112,7 +107,7 @@ class _Lines:
                 elif item.table == "problems":
                     for row in item.batch.to_pylist():
                         self.problems += 1
-                        print(f"{row['segment']} at {row['start']}: {row['message']}", file=sys.stderr)
+                        print_problem(f"{row['segment']} at {row['start']}: {row['message']}")
 
     def records(self) -> Iterator[dict[str, Any]]:
         for row in self._rows("records"):
@@ -153,7 +148,7 @@ class _Lines:
             return {"recordType": str(unknown)}
         except Error as error:
             self.problems += 1
-            print(f"record at offset {row['offset']}: {error}", file=sys.stderr)
+            print_problem(f"record at offset {row['offset']}: {error}")
             return {"error": str(error)}
         value = None if row["value"] is None else decoded.value
         return {"recordType": decoded.name, "key": decoded.key, "value": value}

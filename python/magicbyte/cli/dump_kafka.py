@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import os
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from itertools import chain, repeat
 from typing import Any
@@ -19,6 +18,7 @@ from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.segment_file import Batch, batches, size_of
 from magicbyte.cli.selection import Selection
 from magicbyte.cli.sidecars import base_offset, is_sidecar, read_sidecar, sidecar_lines
+from magicbyte.cli.terminal import print_data, print_problem
 from magicbyte.cli.trace import inner_checksums
 from magicbyte.enums import Compression, TimestampType
 from magicbyte.errors import Error
@@ -66,7 +66,7 @@ class _Printer:
         return self._left == 0
 
     def file(self, path: str) -> None:
-        _print(f"Dumping {path}", _first_line(os.path.basename(path)))
+        print_data(f"Dumping {path}", _first_line(os.path.basename(path)))
         self._decoder = decoder_for(self._decode, topic_of_file(path))
         end = 0
         try:
@@ -81,7 +81,7 @@ class _Printer:
             if error.kind == "file_unreadable":
                 return
         if size > end:
-            _print(f"Found {size - end} invalid bytes at the end of {os.path.basename(path)}")
+            print_data(f"Found {size - end} invalid bytes at the end of {os.path.basename(path)}")
             self.problems += 1
 
     def sidecar(self, path: str) -> None:
@@ -89,7 +89,7 @@ class _Printer:
         if isinstance(error, OSError):
             self._problem(error)
             return
-        _print(f"Dumping {path}", *sidecar_lines(path, entries))
+        print_data(f"Dumping {path}", *sidecar_lines(path, entries))
         if error is not None:
             self._problem(f"{path}: {error}")
 
@@ -101,7 +101,7 @@ class _Printer:
             self.problems += not batch.is_valid()
             if self._no_records:
                 self._count(1)
-                _print(_batch_line(position, batch))
+                print_data(_batch_line(position, batch))
                 return
             checksums = chain(_legacy_checksums(batch, self._max_decompressed_bytes), repeat(""))
             for record, checksum in zip(batch, checksums, strict=False):
@@ -111,7 +111,7 @@ class _Printer:
         except Error as error:
             self._problem(error)
         if lines or not self._selection.limited:
-            _print(_batch_line(position, batch), *lines)
+            print_data(_batch_line(position, batch), *lines)
 
     def _in_range(self, batch: Batch) -> bool:
         # Asked only if it matters: the base offset of a legacy wrapper is known by decompressing it.
@@ -137,11 +137,7 @@ class _Printer:
 
     def _problem(self, error: Exception | str) -> None:
         self.problems += 1
-        print(f"magicbyte: {error}", file=sys.stderr)
-
-
-def _print(*lines: str) -> None:
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
+        print_problem(f"magicbyte: {error}")
 
 
 def _first_line(name: str) -> str:

@@ -31,7 +31,7 @@ __all__ = ["explain"]
 )
 @click.option(
     "--max-transaction-timeout",
-    type=click.IntRange(min=0),
+    type=options.Number(0, 1 << 40),
     default=15,
     show_default=True,
     metavar="MINUTES",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from magicbyte.cli import engines, options
+from magicbyte.cli.terminal import print_line
 
 if TYPE_CHECKING:
     from magicbyte.jobs.ingest import IngestReport
@@ -90,12 +91,12 @@ def _print(found: IngestReport, out: str) -> None:
     from magicbyte.jobs.progress import format_bytes
 
     report.print_reconciliation(found["partitions"], found["total"])
-    click.echo()
+    print_line()
     for table, sums in found["tables"].items():
         rows, files = count_of(sums["rows"], "row"), count_of(sums["files"], "file")
-        click.echo(f"{out}/{table}: {rows} in {files}, {format_bytes(sums['size'])}")
+        print_line(f"{out}/{table}: {rows} in {files}, {format_bytes(sums['size'])}")
     if found["total"]["null_timestamps"]:
-        click.echo(
+        print_line(
             f"{found['total']['null_timestamps']:,} timestamps are null: microseconds cannot hold them;"
             " --include-batch-metadata keeps them as timestampMillis"
         )

@@ -9,6 +9,8 @@ from typing import BinaryIO
 
 import click
 
+from magicbyte.cli.terminal import print_problem
+
 __all__ = ["read_keys"]
 
 _OTHER_ENCODINGS = {
@@ -73,4 +75,4 @@ def _lines(numbers: list[int]) -> str:
 
 
 def _tell(message: str) -> None:
-    click.echo(f"magicbyte: {message}", err=True)
+    print_problem(f"magicbyte: {message}")

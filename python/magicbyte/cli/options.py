@@ -5,15 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from magicbyte import _core
+from magicbyte.errors import Error
 
 __all__ = [
     "BYTES",
+    "COUNT",
+    "MILLIS",
+    "OFFSET",
+    "SEGMENT_BYTES",
     "TIME",
+    "Number",
     "as_json",
     "isolation_level",
     "leader_epoch",
@@ -26,28 +32,56 @@ __all__ = [
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+# Sums of two stay within 64 bits.
+_MOST = 1 << 62
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
-class _Bytes(click.ParamType[int]):
+if TYPE_CHECKING:
+    _Int = click.ParamType[int]
+else:
+    # Generic since 8.4 only.
+    _Int = click.ParamType
+
+
+class Number(_Int):
+    """A whole number from `least` to `most`; what does not fit is a usage error, not one of the job."""
+
+    name = "integer"
+
+    def __init__(self, least: int, most: int = _MOST) -> None:
+        self._least = least
+        self._most = most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """See `click.ParamType.convert`."""
+        text = str(value).strip()
+        if re.fullmatch(r"[+-]?\d{1,20}", text) is None:
+            self.fail(f"{value!r} is not a whole number of at most 20 digits", param, ctx)
+        if not self._least <= int(text) <= self._most:
+            self.fail(f"{text} is not in the range from {self._least:,} to {self._most:,}", param, ctx)
+        return int(text)
+
+
+class _Bytes(_Int):
     """A size: `1048576`, `512k`, `64MiB`, `1g`."""
 
     name = "size"
 
-    def __init__(self, most: int | None = None) -> None:
+    def __init__(self, most: int = _MOST) -> None:
         self._most = most
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        match = re.fullmatch(r"(\d+)([kmg]?)(i?b)?", str(value).strip().lower())
+        match = re.fullmatch(r"(\d{1,20})([kmg]?)(i?b)?", str(value).strip().lower())
         if match is None:
             self.fail(f"{value!r} is no size such as 1048576, 512k, 64MiB or 1g", param, ctx)
         size = int(match[1]) * _UNITS[match[2]]
-        if self._most is not None and size > self._most:
-            self.fail(f"{value!r} is more than {self._most} bytes", param, ctx)
+        if size > self._most:
+            self.fail(f"{value} is more than {self._most:,} bytes", param, ctx)
         return size
 
 
-class _Time(click.ParamType[int]):
+class _Time(_Int):
     """A time in milliseconds since 1970, or in ISO 8601 (UTC unless it says otherwise)."""
 
     name = "time"
@@ -55,7 +89,7 @@ class _Time(click.ParamType[int]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         text = str(value).strip()
         if re.fullmatch(r"-?\d{5,}", text):
-            return int(text)
+            return Number(-_MOST, (1 << 63) - 1).convert(text, param, ctx)
         try:
             time = datetime.fromisoformat(text)
         except ValueError:
@@ -68,7 +102,11 @@ class _Time(click.ParamType[int]):
 BYTES = _Bytes()
 _LARGEST_BATCH = (1 << 32) - 1
 """Places in a batch's records are counted in 32 bits."""
+SEGMENT_BYTES = _Bytes((1 << 31) - 1)
 TIME = _Time()
+OFFSET = Number(0, (1 << 63) - 1)
+MILLIS = Number(0)
+COUNT = Number(0)
 
 
 def as_json(command: F) -> F:
@@ -127,7 +165,7 @@ def segment_bytes(command: F) -> F:
     """`--segment-bytes`"""
     return click.option(
         "--segment-bytes",
-        type=BYTES,
+        type=SEGMENT_BYTES,
         default="128MiB",
         show_default=True,
         help="Size at which the next segment begins; a task writes at least one.",
@@ -138,7 +176,7 @@ def leader_epoch(command: F) -> F:
     """`--leader-epoch`"""
     return click.option(
         "--leader-epoch",
-        type=click.IntRange(min=-1),
+        type=Number(-1, (1 << 31) - 1),
         show_default="each batch's own",
         metavar="EPOCH",
         help="The leader epoch of every batch written. A broker warns of epochs above"
@@ -153,6 +191,14 @@ def topic_ids(command: F) -> F:
         pairs = [value.partition("=") for value in values]
         if not all(topic and topic_id for topic, _, topic_id in pairs):
             raise click.BadParameter("expected TOPIC=ID")
+        for _, _, topic_id in pairs:
+            # Not after all the work, when the file is written.
+            try:
+                _core.partition_metadata(f"version: 0\ntopic_id: {topic_id}\n")
+            except Error:
+                raise click.BadParameter(
+                    f"{topic_id!r} is no topic id: 22 characters of URL-safe base64"
+                ) from None
         return {topic: topic_id for topic, _, topic_id in pairs}
 
     return click.option(

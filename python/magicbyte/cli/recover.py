@@ -56,6 +56,7 @@ def recover(
     magicbyte recover --mode truncate /backup/kafka-logs cut/     cut as a broker would
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import report
+    from magicbyte.cli.terminal import print_line
     from magicbyte.jobs.progress import terminal_progress
     from magicbyte.jobs.recover import cuts_of, diagnose
     from magicbyte.jobs.recover import recover as recover_job
@@ -78,9 +79,9 @@ def recover(
                 report.print_reconciliation(seen["partitions"], seen["total"])
                 report.print_problems(seen["problems"], seen["problems_left_out"])
                 for (topic, partition), (segment, position) in cuts.items():
-                    click.echo(f"a broker would cut {topic}-{partition} at {segment} byte {position:,}")
-                click.echo("nothing was written: give OUT to recover")
-            return PROBLEMS if seen["total"]["problems"] else CLEAN
+                    print_line(f"a broker would cut {topic}-{partition} at {segment} byte {position:,}")
+                print_line("nothing was written: give OUT to recover")
+            return PROBLEMS if seen["total"]["problems"] or cuts else CLEAN
         asked = RewriteOptions(
             leader_epoch=leader_epoch,
             max_decompressed_bytes=max_decompressed_bytes,

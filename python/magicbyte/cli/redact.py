@@ -13,6 +13,7 @@ import click
 from magicbyte.cli import engines, options
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.key_file import read_keys
+from magicbyte.cli.terminal import print_line
 
 __all__ = ["redact"]
 
@@ -132,7 +133,7 @@ def redact(
             else f"line {lines[place - len(keys)][0]} of {key_file.name if key_file else ''}"
             for place in islice(chain.from_iterable(unmatched), _SHOWN)
         ]
-        click.echo(
+        print_line(
             f"{count:,} of the keys in no record: {', '.join(names)}{', ...' if count > _SHOWN else ''}"
         )
     return PROBLEMS if code == CLEAN else code

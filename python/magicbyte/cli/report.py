@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-import click
-
 from magicbyte.cli.exits import CLEAN, FAILED, PROBLEMS
+from magicbyte.cli.terminal import plain, print_line
 from magicbyte.jobs.accounting import Totals
 from magicbyte.jobs.clean import CleanReport
 from magicbyte.jobs.model import PartitionReconciliation
@@ -49,11 +48,13 @@ def written(found: WriteReport, out: str, show: Callable[[WriteReport, str], Non
 
 def print_json(document: Any) -> None:
     """Prints one JSON document."""
-    click.echo(json.dumps(document, indent=1))
+    for line in json.dumps(document, indent=1).splitlines():
+        print_line(line)
 
 
 def print_table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Prints aligned columns: the first to the left, numbers to the right."""
+    names = [plain(name) for name in names]
     cells = [[_cell(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
     for row in (names, *cells):
@@ -61,13 +62,13 @@ def print_table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
             cell.ljust(width) if column == 0 else cell.rjust(width)
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
-        click.echo("  ".join((first, *others)).rstrip())
+        print_line("  ".join((first, *others)).rstrip())
 
 
 def _cell(value: Any) -> str:
     if value is None:
         return "-"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) else plain(str(value))
 
 
 def print_reconciliation(partitions: Sequence[PartitionReconciliation], total: Totals) -> None:
@@ -75,12 +76,12 @@ def print_reconciliation(partitions: Sequence[PartitionReconciliation], total: T
     rows = [[f"{one['topic']}-{one['partition']}", len(one["segments"]), *_sums(one)] for one in partitions]
     rows.append(["total", total["segments"], *_sums(total)])
     print_table(["partition", "segments", *_SUMS.values()], rows)
-    click.echo()
+    print_line()
     parts = total["good_bytes"], total["quarantined_bytes"], total["tail_bytes"]
-    click.echo(
+    print_line(
         f"bytes    {total['size']:,} = {parts[0]:,} good + {parts[1]:,} quarantined + {parts[2]:,} tail"
     )
-    click.echo(
+    print_line(
         f"records  {total['announced']:,} = {total['rows']:,} rows + {total['control']:,} control"
         f" + {total['aborted']:,} aborted + {total['outside']:,} outside the asked range"
     )
@@ -89,7 +90,7 @@ def print_reconciliation(partitions: Sequence[PartitionReconciliation], total: T
 def print_rewrite(found: RewriteReport, out: str) -> None:
     """Prints what was read, and what was written of it."""
     print_reconciliation(found["partitions"], found["total"])
-    click.echo()
+    print_line()
     rows = [
         [f"{one['topic']}-{one['partition']}", one["segments"], one["size"], one["batches"], one["records"]]
         for one in found["written"]
@@ -99,15 +100,15 @@ def print_rewrite(found: RewriteReport, out: str) -> None:
     for one in found["written"]:
         lost = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in one["losses"].items())
         if lost:
-            click.echo(f"{one['topic']}-{one['partition']} lost: {lost}")
+            print_line(f"{one['topic']}-{one['partition']} lost: {lost}")
     for problem in found["problems"][:_PROBLEMS_SHOWN]:
-        click.echo(f"{problem['kind']}  {problem['topic']}-{problem['partition']}: {problem['message']}")
+        print_line(f"{problem['kind']}  {problem['topic']}-{problem['partition']}: {problem['message']}")
 
 
 def print_clean(found: CleanReport, out: str) -> None:
     """Prints what was read, what was written of it, and what became of the other records."""
     print_reconciliation(found["partitions"], found["total"])
-    click.echo()
+    print_line()
     rows = [
         [
             f"{one['topic']}-{one['partition']}",
@@ -125,19 +126,19 @@ def print_clean(found: CleanReport, out: str) -> None:
     for one in found["written"]:
         for redacted in one["redacted"]:
             place = f"{one['topic']}-{one['partition']}/{redacted['segment']}"
-            click.echo(
+            print_line(
                 f"{place} redacted: {redacted['records']:,} records, offsets {_ranges(redacted['ranges'])}"
             )
     if stripped := found["counts"]["stripped_batches"]:
-        click.echo(f"stripped of bytes that no reader shows: {stripped:,} batches")
+        print_line(f"stripped of bytes that no reader shows: {stripped:,} batches")
     if check := found["check"]:
         none_left = ", none of the keys left" if found["options"].get("keys") else ""
-        click.echo(f"checked: {check['files']:,} files, {check['records']:,} records{none_left}")
+        print_line(f"checked: {check['files']:,} files, {check['records']:,} records{none_left}")
         for name, where in _ELSEWHERE.items():
             if count := check[name]:  # type: ignore[literal-required]
-                click.echo(f"keys also occur in {where}: {count:,}")
+                print_line(f"keys also occur in {where}: {count:,}")
     for problem in found["problems"][:_PROBLEMS_SHOWN]:
-        click.echo(f"{problem['kind']}  {problem['topic']}-{problem['partition']}: {problem['message']}")
+        print_line(f"{problem['kind']}  {problem['topic']}-{problem['partition']}: {problem['message']}")
 
 
 _ELSEWHERE = {
@@ -194,11 +195,11 @@ def print_problems(problems: Sequence[Mapping[str, Any]], left_out: int) -> None
             place += f"/{one['segment']}"
         if one["start"] is not None:
             place += f" bytes {one['start']:,}-{'' if one['end'] is None else format(one['end'], ',')}"
-        click.echo(f"{one['kind']}  {place}: {one['message']}{_lost(one)}")
+        print_line(f"{one['kind']}  {place}: {one['message']}{_lost(one)}")
     more = len(problems[_PROBLEMS_SHOWN:]) + left_out
     if more:
         where = "ingest makes a table of all" if left_out else "--json has all"
-        click.echo(f"... and {more:,} more problems ({where})")
+        print_line(f"... and {more:,} more problems ({where})")
 
 
 def _lost(problem: Mapping[str, Any]) -> str:

@@ -35,6 +35,7 @@ def rescue(sources: tuple[str, ...], out: str | None, max_decompressed_bytes: in
     Exit codes: 0 nothing is damaged, 1 something is.
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import report
+    from magicbyte.cli.terminal import print_line
     from magicbyte.jobs.rescue import rescue_partitions
 
     found = rescue_partitions(sources, out, max_decompressed_bytes=max_decompressed_bytes)
@@ -45,14 +46,14 @@ def rescue(sources: tuple[str, ...], out: str | None, max_decompressed_bytes: in
             saved = f"{one['suspects']:,} suspect records"
             if one["repair"] is not None:
                 saved = f"repaired by changing {one['repair']}"
-            click.echo(f"{one['segment']} bytes {one['start']:,}-{one['end']:,}: {one['kind']}; {saved}")
+            print_line(f"{one['segment']} bytes {one['start']:,}-{one['end']:,}: {one['kind']}; {saved}")
         if found["ranges_left_out"]:
-            click.echo(f"... and {found['ranges_left_out']:,} more")
+            print_line(f"... and {found['ranges_left_out']:,} more")
         for problem in found["problems"]:
             place = f"{problem['topic']}-{problem['partition']}/{problem['segment'] or ''}"
-            click.echo(f"{place}: {problem['kind']}; {problem['message']}")
+            print_line(f"{place}: {problem['kind']}; {problem['message']}")
         count = len(found["ranges"]) + found["ranges_left_out"]
-        click.echo(
+        print_line(
             f"{count:,} damaged ranges, {found['repairable']:,} repairable,"
             f" {found['suspects']:,} suspect records"
         )

@@ -51,7 +51,12 @@ def spark_session(name: str, master: str | None, conf: Sequence[str]) -> Iterato
         settings[key] = value
     for key, value in settings.items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    try:
+        session = builder.getOrCreate()
+    except Exception as error:
+        # PySpark's own, py4j's or the system's. The JVM has said more on standard error.
+        reason = " ".join(str(error).partition("\n\tat ")[0].split())
+        raise JobError(f"Spark did not start: {reason}") from None
     try:
         yield session
     finally:

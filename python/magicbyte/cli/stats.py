@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from magicbyte.cli import options
+from magicbyte.cli.terminal import print_line
 
 if TYPE_CHECKING:
     from magicbyte.jobs.stats import Group, Stats
@@ -122,7 +123,7 @@ def _print_groups(title: str, groups: dict[str, Group]) -> None:
         for name, one in groups.items()
         if name in shown
     ]
-    click.echo()
+    print_line()
     print_table([title, "batches", "records", "bytes", "uncompressed", "ratio", "part of bytes"], rows)
     if len(groups) > len(shown):
-        click.echo(f"... and {len(groups) - len(shown):,} more (--json has all)")
+        print_line(f"... and {len(groups) - len(shown):,} more (--json has all)")

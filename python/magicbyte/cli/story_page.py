@@ -11,7 +11,8 @@ from typing import Any
 
 from magicbyte.cli.report import time_text
 from magicbyte.cli.story_pictures import pictures
-from magicbyte.cli.story_text import by_interest, facts_of, plain, transactions_of
+from magicbyte.cli.story_text import by_interest, facts_of, transactions_of
+from magicbyte.cli.terminal import plain
 from magicbyte.jobs.explain import Story
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.workspace import UNFINISHED, sync, write_text

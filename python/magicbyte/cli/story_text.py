@@ -6,20 +6,14 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import click
-
 from magicbyte.cli.report import print_table, time_text
+from magicbyte.cli.terminal import plain, print_line
 from magicbyte.jobs.explain import Story, TransactionStory
 from magicbyte.jobs.progress import format_bytes
 
-__all__ = ["by_interest", "facts_of", "plain", "print_story", "transactions_of"]
+__all__ = ["by_interest", "facts_of", "print_story", "transactions_of"]
 
 _SHOWN = 20
-
-
-def plain(text: str) -> str:
-    """The text without characters that would act on a terminal."""
-    return "".join(one if one.isprintable() else f"\\x{ord(one):02x}" for one in text)
 
 
 def facts_of(story: Story) -> list[tuple[str, str, str]]:
@@ -64,12 +58,12 @@ def transactions_of(story: Story) -> int:
 
 def print_story(story: Story) -> None:
     """Prints the story of a partition."""
-    click.echo(f"{plain(story['topic'])}-{story['partition']}  {plain(story['path'])}")
+    print_line(f"{story['topic']}-{story['partition']}  {story['path']}")
     for _, title, figure in facts_of(story):
         if figure != "0":
-            click.echo(f"  {title:<20}{figure:>20}")
+            print_line(f"  {title:<20}{figure:>20}")
     if story["last_stable_offset"] != story["next_offset"]:
-        click.echo(f"  {'last stable offset':<20}{story['last_stable_offset']:>20,}")
+        print_line(f"  {'last stable offset':<20}{story['last_stable_offset']:>20,}")
     _counts("codecs", story["codecs"])
     _counts("magics", story["magics"])
     _counts("control batches", {one["kind"]: one["batches"] for one in story["controls"]})
@@ -183,29 +177,27 @@ def print_story(story: Story) -> None:
         [[one["segment"], one["kind"], one["message"]] for one in story["problems"]],
         story["problem_count"],
     )
-    click.echo()
+    print_line()
 
 
 def _counts(title: str, counts: dict[str, int]) -> None:
     if counts:
-        click.echo(
-            f"  {title:<20}" + ", ".join(f"{plain(name)} {number:,}" for name, number in counts.items())
-        )
+        print_line(f"  {title:<20}" + ", ".join(f"{name} {number:,}" for name, number in counts.items()))
 
 
 def _print_rows(title: str, names: list[str], rows: list[list[Any]], total: int | None = None) -> None:
     if not rows:
         return
-    click.echo()
+    print_line()
     shown = [[plain(cell) if isinstance(cell, str) else cell for cell in row] for row in rows[:_SHOWN]]
     if sys.stdout.isatty():
         _print_rich(title, names, shown)
     else:
-        click.echo(title)
+        print_line(title)
         print_table(names, shown)
     total = len(rows) if total is None else total
     if total > len(shown):
-        click.echo(f"... and {total - len(shown):,} more")
+        print_line(f"... and {total - len(shown):,} more")
 
 
 def _print_rich(title: str, names: list[str], rows: list[list[Any]]) -> None:

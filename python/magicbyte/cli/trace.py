@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from magicbyte import _core
 from magicbyte.cli.report import time_text
+from magicbyte.cli.terminal import plain
 from magicbyte.enums import Compression
 from magicbyte.errors import InvalidRecordError
 
@@ -289,5 +290,4 @@ def _control_key(key: bytes) -> str | None:
 
 def _quoted(data: bytes) -> str:
     text = data[:_QUOTED].decode(errors="replace")
-    shown = "".join(one if one.isprintable() else "\ufffd" for one in text)
-    return f'"{shown}"{"..." if len(data) > _QUOTED else ""}'
+    return f'"{plain(text)}"{"..." if len(data) > _QUOTED else ""}'

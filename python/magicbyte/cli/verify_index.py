@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -14,6 +13,7 @@ from magicbyte import _core
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.segment_file import batches
 from magicbyte.cli.sidecars import Entry, is_sidecar, read_sidecar
+from magicbyte.cli.terminal import json_line, print_data
 from magicbyte.errors import Error
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.partitions import list_directory
@@ -38,12 +38,12 @@ def verify_indexes(files: Sequence[str], *, as_json: bool, max_decompressed_byte
         for mismatch in _mismatches(index, max_decompressed_bytes):
             found += 1
             if as_json:
-                sys.stdout.write(json.dumps({"file": index, **mismatch}) + "\n")
+                print_data(json_line({"file": index, **mismatch}))
             else:
                 facts = " ".join(f"{name}: {value}" for name, value in mismatch.items())
-                print(f"{index} {facts}")
+                print_data(f"{index} {facts}")
     if not as_json:
-        print(f"{len(indexes):,} indexes compared, {found:,} differences")
+        print_data(f"{len(indexes):,} indexes compared, {found:,} differences")
     return PROBLEMS if found else CLEAN
 
 

@@ -16,8 +16,7 @@ from typing import Any, TypedDict
 
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.model import PartitionListing
-from magicbyte.jobs.partitions import is_segment_file
-from magicbyte.jobs.partitions import refuse_other_encodings
+from magicbyte.jobs.partitions import is_segment_file, refuse_other_encodings
 from magicbyte.jobs.workspace import OF_VOLUMES, UNFINISHED, Workspace, beside, check_apart, clear, write_text
 
 __all__ = ["Counted", "Output"]

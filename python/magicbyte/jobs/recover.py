@@ -17,7 +17,15 @@ __all__ = ["Mode", "cuts_of", "diagnose", "recover"]
 Mode: TypeAlias = Literal["keep", "truncate"]
 """`keep` every good batch; or `truncate` the log at the first damage, as a broker does."""
 
-_NOTICED = {"crc_mismatch", "invalid_size", "unsupported_magic", "zeros", "garbage", "file_truncated"}
+_NOTICED = {
+    "crc_mismatch",
+    "invalid_size",
+    "unsupported_magic",
+    "zeros",
+    "garbage",
+    "partial_batch",
+    "file_truncated",
+}
 """What a broker that recovers looks at: sizes and checksums, not offsets, nor into records."""
 
 
@@ -35,12 +43,16 @@ def diagnose(
 def cuts_of(partitions: Sequence[PartitionReconciliation]) -> Cuts:
     """Where a broker would cut each damaged partition: segment and position.
 
-    Everything behind goes, later segments too.
+    Everything after it goes, later segments too: LogLoader.recoverLog deletes those after the first of
+    which LogSegment.recover took any byte away. That may be a mere tail, torn or zeros, which only the
+    last segment has by right. An empty segment loses nothing, so the log goes on after it.
     """
     cuts: Cuts = {}
     for partition in partitions:
-        for segment in partition["segments"]:
+        for number, segment in enumerate(partition["segments"], 1):
             noticed = [one["start"] for one in segment["quarantined"] if one["reason"] in _NOTICED]
+            if segment["tail"] is not None and number < len(partition["segments"]):
+                noticed.append(segment["tail"]["start"])
             if noticed:
                 cuts[partition["topic"], partition["partition"]] = segment["file"], min(noticed)
                 break

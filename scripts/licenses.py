@@ -1,0 +1,127 @@
+"""Writes THIRD-PARTY-LICENSES: what the wheel's compiled part is made of, and under which terms.
+
+With --check it writes nothing, and fails if the file is not that of Cargo.lock.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+FILE = ROOT / "THIRD-PARTY-LICENSES"
+FEATURE = "python"
+# Where wheels are made for: the file is the same on whichever of them it is written.
+PLATFORMS = (
+    "aarch64-apple-darwin",
+    "aarch64-unknown-linux-gnu",
+    "x86_64-apple-darwin",
+    "x86_64-pc-windows-msvc",
+    "x86_64-unknown-linux-gnu",
+)
+NAMES = re.compile(r"(?i)(un)?licen[cs]e|copying|notice")
+# Libraries in C that a crate brings along, each with terms of its own.
+LIBRARIES = {
+    "libdeflate-sys": "libdeflate/COPYING",
+    "lz4-sys": "liblz4/lib/LICENSE",
+    "zstd-sys": "zstd/LICENSE",
+}
+# For a crate that names these terms and comes without their text.
+MIT = """\
+MIT License
+
+Copyright (c) {authors}
+
+Permission is hereby granted, free of charge, to any person obtaining a copy of this software and
+associated documentation files (the "Software"), to deal in the Software without restriction,
+including without limitation the rights to use, copy, modify, merge, publish, distribute,
+sublicense, and/or sell copies of the Software, and to permit persons to whom the Software is
+furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in all copies or substantial
+portions of the Software.
+
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT
+NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND
+NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES
+OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN
+CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE."""
+HEAD = """\
+The compiled part of the Python package magicbyte contains the crates below, and with libdeflate-sys, lz4-sys
+and zstd-sys the C libraries libdeflate, LZ4 and Zstandard. magicbyte's own terms are in the file LICENSE.
+Written by `make licenses`.
+"""
+
+
+def main() -> int:
+    """Writes or checks the file; returns the exit code."""
+    text = written(crates())
+    if "--check" not in sys.argv[1:]:
+        FILE.write_text(text, encoding="utf-8")
+    elif not FILE.exists() or FILE.read_text(encoding="utf-8") != text:
+        print(f"{FILE.name} is not that of Cargo.lock: make licenses", file=sys.stderr)
+        return 1
+    return 0
+
+
+def crates() -> list[dict[str, Any]]:
+    """The crates that are linked into the wheel on any platform; not those that only build it."""
+    found: dict[str, dict[str, Any]] = {}
+    for platform in PLATFORMS:
+        command = ["cargo", "metadata", "--quiet", "--locked", "--format-version=1"]
+        command += ["--features", FEATURE, "--filter-platform", platform]
+        metadata = json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)
+        packages = {package["id"]: package for package in metadata["packages"]}
+        nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
+        todo, seen = [metadata["resolve"]["root"]], set()
+        while todo:
+            one = todo.pop()
+            if one in seen or any("proc-macro" in target["kind"] for target in packages[one]["targets"]):
+                continue
+            seen.add(one)
+            for dependency in nodes[one]["deps"]:
+                if any(kind["kind"] is None for kind in dependency["dep_kinds"]):
+                    todo.append(dependency["pkg"])
+        found |= {one: packages[one] for one in seen - {metadata["resolve"]["root"]}}
+    return sorted(found.values(), key=lambda one: (one["name"], one["version"]))
+
+
+def written(packages: list[dict[str, Any]]) -> str:
+    """A line a crate, then each text once, with the crates it is of."""
+    lines = [f"{one['name']} {one['version']}: {one['license']}" for one in packages]
+    users: dict[str, list[str]] = defaultdict(list)
+    # However the lines are broken, it is the same text.
+    first: dict[str, str] = {}
+    for package in packages:
+        for text in texts(package):
+            users[first.setdefault(" ".join(text.split()), text)].append(package["name"])
+    parts = [f"{'=' * 100}\n{', '.join(names)}\n{'=' * 100}\n\n{text}\n" for text, names in users.items()]
+    return "\n".join((HEAD, *lines, "", *parts))
+
+
+def texts(package: dict[str, Any]) -> list[str]:
+    """The terms of a crate, and of the library it brings along."""
+    directory = Path(package["manifest_path"]).parent
+    paths = sorted(path for path in directory.iterdir() if NAMES.match(path.name) and path.is_file())
+    if library := LIBRARIES.get(package["name"]):
+        paths.append(directory / library)
+    elif any(directory.rglob("*.c")):
+        raise SystemExit(f"{package['name']} has C sources: name the file with their terms in {__file__}")
+    if not paths and package["license"] == "MIT":
+        return [MIT.format(authors=", ".join(package["authors"]))]
+    if not paths:
+        raise SystemExit(f"{package['name']} {package['version']} comes without its terms")
+    return [_trimmed(path.read_text(encoding="utf-8")) for path in paths]
+
+
+def _trimmed(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

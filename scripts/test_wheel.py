@@ -1,0 +1,214 @@
+"""Installs a wheel into bare environments and asks of each what its extra promises.
+
+usage: scripts/test_wheel.py WHEEL DIRECTORY -- the environments are made in DIRECTORY.
+
+The oldest versions are those of pyproject.toml's lower bounds, the newest what pip finds. PySpark is large:
+its oldest version is installed here, `make test-spark` runs the newest.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+import zipfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from requirements import resolve
+
+ROOT = Path(__file__).parents[1]
+SAMPLES = ROOT / "samples"
+# What an extra adds; all else is there without any.
+ROOMS = {"": (), "arrow": ("jobs",), "cli": ("jobs", "cli"), "spark": ("jobs", "spark")}
+# Streams need more than the oldest Spark: the source says so when one is asked for.
+SINCE_SPARK_4_2 = "magicbyte.spark.stream"
+COMMANDS: dict[str, Sequence[str]] = {
+    "compact": ("--engine", "local", "{samples}", "{out}"),
+    "completion": ("bash",),
+    "convert": ("--engine", "local", "{samples}", "{out}"),
+    "dump": ("--max-records", "5", "{samples}"),
+    "explain": ("--engine", "local", "--html", "{out}.html", "{samples}"),
+    "ingest": ("--engine", "local", "{samples}", "{out}"),
+    "recover": ("--engine", "local", "{samples}", "{out}"),
+    "redact": ("--engine", "local", "--key", "bob", "{samples}", "{out}"),
+    "rescue": ("{samples}",),
+    "stats": ("{samples}",),
+    "verify": ("{samples}",),
+}
+# A transaction of the samples hangs.
+EXIT_CODES = {"explain": 1}
+_SHOWN = 4000
+IMPORTS = """
+import importlib, pkgutil, sys, magicbyte
+absent = tuple(sys.argv[1:])
+names = [one.name for one in pkgutil.walk_packages(magicbyte.__path__, "magicbyte.", onerror=print)]
+names = [name for name in names if not name.startswith(absent)]
+if "magicbyte.spark" not in absent:
+    names.append("pyspark_magicbyte")
+for name in names:
+    importlib.import_module(name)
+assert len(names) > 20, names
+"""
+RECORDS = """
+import sys, magicbyte
+print(sum(sum(1 for _ in magicbyte.PartitionLog(one).records()) for one in sys.argv[1:]))
+"""
+ARROW = """
+import sys, magicbyte, pyarrow as pa
+tables = [pa.table(magicbyte.PartitionLog(one).to_arrow()) for one in sys.argv[1:]]
+print(sum(table.num_rows for table in tables))
+"""
+TERMINAL = """
+import os, pty, sys
+sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))
+"""
+SPARK = """
+import sys
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+print(sum(spark.read.format("magicbyte").load(one).count() for one in sys.argv[1:]))
+"""
+
+
+class Environment:
+    """One virtual environment with the wheel, one extra of it, and nothing else."""
+
+    def __init__(self, wheel: Path, directory: Path, extra: str, *, oldest: bool) -> None:
+        self.name = f"{extra or 'bare'}{'-oldest' if oldest else ''}"
+        self._extra = extra
+        self._oldest = oldest
+        self._wheel = wheel
+        self._home = directory / self.name
+
+    def check(self) -> None:
+        """Makes the environment and asks everything of it."""
+        start = time.monotonic()
+        shutil.rmtree(self._home, ignore_errors=True)
+        command = [sys.executable, "-m", "venv", "--without-pip", str(self._home / "venv")]
+        subprocess.run(command, check=True)
+        self._install(self._extra)
+        self._check_package()
+        if self._extra == "cli":
+            self._check_commands()
+            self._run("convert", str(SAMPLES), "unused", code=2, says="pip install 'magicbyte[spark]'")
+        else:
+            self._run("verify", str(SAMPLES), code=2, says="pip install 'magicbyte[cli]'")
+        if self._extra == "spark":
+            self._install("cli")
+            self._check_commands()
+            self._run("ingest", str(SAMPLES), str(self._home / "tables"))
+        print(f"{self.name}: {self._versions()}; {time.monotonic() - start:.0f} s", flush=True)
+        shutil.rmtree(self._home)
+
+    def _check_package(self) -> None:
+        absent = {room for rooms in ROOMS.values() for room in rooms} - set(ROOMS[self._extra])
+        self._python(IMPORTS, SINCE_SPARK_4_2, *(f"magicbyte.{room}" for room in absent))
+        partitions = sorted(str(path) for path in SAMPLES.iterdir())
+        records = self._python(RECORDS, *partitions)
+        if int(records) < 500:
+            raise Failure(f"{self.name}: {records} records in {SAMPLES}")
+        for extra, code in (("arrow", ARROW), ("spark", SPARK)):
+            if extra == self._extra and (found := self._python(code, *partitions)) != records:
+                raise Failure(f"{self.name}: {found} rows, expected {records}")
+
+    def _check_commands(self) -> None:
+        listed = self._run("--help").partition("\nCommands:\n")[2]
+        if set(re.findall(r"^  (\w+)", listed, re.MULTILINE)) != COMMANDS.keys():
+            raise Failure(f"{self.name}: the commands are not those of {__file__}: {listed}")
+        places = {"samples": str(SAMPLES)}
+        for command, arguments in COMMANDS.items():
+            self._run(command, "--help", says="Usage: magicbyte")
+            out = str(self._home / f"{command}.out")
+            code = EXIT_CODES.get(command, 0)
+            self._run(command, *(one.format(out=out, **places) for one in arguments), code=code)
+        # Tables and bars of rich are for terminals only.
+        program = [self._program, "explain", "--engine", "local", str(SAMPLES)]
+        self._complete([sys.executable, "-c", TERMINAL, *program], EXIT_CODES["explain"], "transactions")
+
+    def _install(self, extra: str) -> None:
+        pip = ["-m", "pip", "--python", str(self._python_path), "install", "--quiet"]
+        pip += ["--disable-pip-version-check", f"{self._wheel}[{extra}]" if extra else str(self._wheel)]
+        if self._oldest:
+            project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+            wanted = resolve(project["optional-dependencies"], extra)
+            pip += [re.sub(r">=([^,]+).*", r"==\1", one) for one in sorted(wanted)]
+        self._complete([sys.executable, *pip], 0, "")
+
+    @property
+    def _python_path(self) -> Path:
+        return self._home / "venv" / "bin" / "python"
+
+    @property
+    def _program(self) -> str:
+        return str(self._home / "venv" / "bin" / "magicbyte")
+
+    def _python(self, code: str, *arguments: str) -> str:
+        return self._complete([str(self._python_path), "-I", "-c", code, *arguments], 0, "").strip()
+
+    def _run(self, *arguments: str, code: int = 0, says: str = "") -> str:
+        return self._complete([self._program, *arguments], code, says)
+
+    def _complete(self, command: list[str], code: int, says: str) -> str:
+        # Not in the checkout, whose package would come first.
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")}
+        if command[0] == str(self._python_path):
+            # As a program of Spark's users would; the commands do it themselves.
+            environment["PYSPARK_PYTHON"] = command[0]
+        done = subprocess.run(
+            command,
+            cwd=self._home,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        output = done.stdout + done.stderr
+        if done.returncode != code or says not in output or "Traceback" in output:
+            wanted = f"exit code {code}" + (f" and {says!r}" if says else "")
+            found = f"exit code {done.returncode}, expected {wanted}\n{output[:_SHOWN]}"
+            raise Failure(f"{self.name}: {' '.join(command)}\n{found}")
+        return done.stdout
+
+    def _versions(self) -> str:
+        pip = [sys.executable, "-m", "pip", "--python", str(self._python_path), "freeze", "--quiet"]
+        listed = self._complete([*pip, "--disable-pip-version-check"], 0, "").split()
+        return " ".join(one for one in listed if "==" in one) or "nothing else"
+
+
+class Failure(Exception):
+    """Something that the wheel promises is not so."""
+
+
+def check_terms(wheel: Path) -> None:
+    """The wheel comes with its own terms and with those of what it is made of."""
+    names = zipfile.ZipFile(wheel).namelist()
+    for term in ("LICENSE", "THIRD-PARTY-LICENSES"):
+        if not any(name.endswith(f".dist-info/licenses/{term}") for name in names):
+            raise Failure(f"{wheel.name} has no {term}")
+
+
+def main() -> int:
+    """Checks all environments, two at a time; returns the exit code."""
+    wheel, directory = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+    check_terms(wheel)
+    # The largest first.
+    kinds = [("spark", True), ("cli", True), ("cli", False), ("arrow", True), ("arrow", False), ("", False)]
+    environments = [Environment(wheel, directory, extra, oldest=oldest) for extra, oldest in kinds]
+    with ThreadPoolExecutor(2) as pool:
+        checks = [pool.submit(one.check) for one in environments]
+    failures = [check.exception() for check in checks if check.exception() is not None]
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    print(f"the wheel in bare environments: {len(checks) - len(failures)} passed, {len(failures)} failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
