@@ -66,7 +66,7 @@ pub struct Survey {
     pub borders: Vec<Border>,
     /// What the segment says about transactions.
     pub transactions: Vec<TransactionEvent>,
-    /// Position and producer of transactional data, each producer once behind each border: whose
+    /// Position and producer of transactional data, each producer once after each border: whose
     /// aborted transactions matter where.
     pub transactional: Vec<(u64, i64)>,
     /// Where leader epochs begin, by the batches.
@@ -212,7 +212,7 @@ struct Scan<'a> {
     /// Damage before it was judged: the scan does not go back behind it.
     judged: u64,
     transactions: Transactions,
-    /// The producers with transactional data behind the last border.
+    /// The producers with transactional data since the last border.
     since_border: HashSet<i64>,
     decompressor: Decompressor,
     /// The last batches, each with what was known before it.

@@ -304,6 +304,15 @@ def test_a_stored_batch_above_the_cap_is_not_read(tmp_path: Path, cli: Any) -> N
     assert problem["kind"] == "limit_exceeded"
 
 
+def test_entries_that_are_dumped(tmp_path: Path) -> None:
+    count = 30_000
+    index = tmp_path / "00000000000000000000.index"
+    index.write_bytes(struct.pack(">ii", 1, 0))
+    before = peak("dump", index)
+    index.write_bytes(b"".join(struct.pack(">ii", at + 1, at * 69) for at in range(count)))
+    assert peak("dump", index) - before < 800 * count
+
+
 def gigantic(size: int) -> bytes:
     """A gzip batch with one value of so many zeros, made without them in memory."""
 

@@ -28,7 +28,7 @@ def build(magic: int, offset: int, values: list[bytes], codec: int = 0) -> bytes
 
 
 class Log:
-    """Forty batches; with `inner` a third of them hold batches in their values, with `gaps` offsets are missing."""
+    """Forty batches; with `inner` a third hold batches in their values, with `gaps` offsets are missing."""
 
     def __init__(self, chance: random.Random, magic: int, codec: int, inner: bool, gaps: bool) -> None:
         self.batches: list[bytes] = []
@@ -180,7 +180,7 @@ def measure(seconds: float) -> None:
         while time.monotonic() < end:
             seed += 1
             one = case(Path(root), seed)
-            of = sums[one.kind, one.inner, one.gaps]
+            of = sums.setdefault((one.kind, one.inner, one.gaps), collections.Counter())
             of.update(logs=1, lost=one.lost > 0, phantoms=one.phantoms > 0, twice=one.twice > 0)
     for (kind, inner, gaps), of in sorted(sums.items()):
         print(f"{kind:16} inner={inner!s:5} gaps={gaps!s:5} {dict(of)}")

@@ -78,7 +78,7 @@ class Redacted(TypedDict):
     ranges: list[tuple[int, int]]
     """First and last offset of each of the first `LISTED` runs."""
     records_left_out: int
-    """How many of the records are in runs behind these."""
+    """How many of the records are in the runs after these."""
 
 
 class CleanedPartition(TypedDict):

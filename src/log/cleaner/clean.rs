@@ -107,7 +107,7 @@ pub struct RedactedOffsets {
     pub records: u64,
     /// First and last offset of each of the first [`LISTED`] runs.
     pub ranges: Vec<(i64, i64)>,
-    /// How many of the records are in runs behind these.
+    /// How many of the records are in the runs after these.
     pub records_left_out: u64,
 }
 
