@@ -162,7 +162,7 @@ impl PartitionLog {
     }
 
     /// What the plan says is missing between segments: nothing, in a log that was compacted.
-    fn missing_segments(&self) -> LogResult<Vec<Problem>> {
+    fn missing_segments(&self) -> LogResult<Vec<(i64, Problem)>> {
         let mut surveys = Vec::new();
         for segment in &self.listing.segments {
             surveys.push(survey_segment(segment)?);
@@ -172,7 +172,7 @@ impl PartitionLog {
             }
         }
         let plan = plan_partition(&self.listing, &surveys, PlanOptions::default())?;
-        Ok(missing_segments(&plan, i64::MIN, i64::MAX).map(|(_, problem)| problem).collect())
+        Ok(missing_segments(&plan, i64::MIN, i64::MAX).collect())
     }
 
     /// The first offset whose record has this timestamp (ms) or a later one.
@@ -283,9 +283,10 @@ pub struct LogBatch {
 pub struct LogBatches {
     log: PartitionLog,
     steps: std::vec::IntoIter<Step>,
-    /// What is missing between segments; asked for where there may be something.
-    missing: Option<Vec<Problem>>,
-    /// One behind the last offset that was read, asked for or not.
+    /// What is missing between segments and was not told yet, by its first offset; asked for where there
+    /// may be something.
+    missing: Option<Vec<(i64, Problem)>>,
+    /// The offset after the last one that was read, asked for or not.
     next_offset: Option<i64>,
     reader: Option<ChunkReader>,
     /// Rises as batches are delivered, so that overlapping segments give no record twice.
@@ -368,8 +369,8 @@ impl LogBatches {
         }
     }
 
-    /// Where a segment does not begin behind the one before it, offsets were compacted away, or a segment
-    /// is missing: the plan can tell.
+    /// Where a segment does not begin right after the one before it, offsets were compacted away, or a
+    /// segment is missing: the plan can tell.
     fn check_missing(&mut self, segment: &Segment) -> LogResult<()> {
         let Some(next) = self.next_offset else { return Ok(()) };
         if segment.base_offset <= next || next >= self.end_offset {
@@ -378,9 +379,15 @@ impl LogBatches {
         if self.missing.is_none() {
             self.missing = Some(self.log.missing_segments()?);
         }
-        let mut missing = self.missing.iter().flatten();
-        match missing.find(|problem| problem.segment.as_ref() == Some(&segment.file)).cloned() {
-            Some(problem) => self.lose(problem),
+        let missing = self.missing.get_or_insert_default();
+        let is_between = |(first, problem): &(i64, Problem)| {
+            *first < segment.base_offset && problem.last_lost_offset.is_some_and(|last| last >= next)
+        };
+        match missing.iter().position(is_between) {
+            Some(index) => {
+                let (_, problem) = missing.remove(index);
+                self.lose(problem)
+            }
             None => Ok(()),
         }
     }
