@@ -84,8 +84,9 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::load_once()?;
         super::panics::add_internal_error(module)?;
+        // Not by `add`, which would name it in `__all__`.
         #[cfg(debug_assertions)]
-        module.add_function(wrap_pyfunction!(super::panics::_panic_next, module)?)?;
+        module.setattr("_panic_next", wrap_pyfunction!(super::panics::_panic_next, module)?)?;
         // Now, so that errors have their classes whatever becomes of sys.modules.
         super::facade::errors(module.py())?;
         super::objects::add_types(module)?;
