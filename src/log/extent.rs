@@ -102,7 +102,7 @@ impl Walk<'_> {
             return Err(Stop::Contradiction);
         }
         self.end = end;
-        let _attributes = self.skip(1)?;
+        self.skip(1)?; // attributes
         let _timestamp_delta = self.number(varint::read_i64)?;
         let _offset_delta = self.number(varint::read_i32)?;
         self.nullable()?;
