@@ -98,8 +98,10 @@ pub fn list_partition(path: &Path, include_checkpoints: bool) -> LogResult<Listi
     let directory = if found.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
     let mut listing = Listing::empty(path, directory)?;
     if found.is_dir() {
-        for entry in fs::read_dir(path).map_err(io)? {
-            listing.add(&entry.map_err(io)?.path(), include_checkpoints)?;
+        // All names before the first size: a segment with a name after it is closed, and has its last size.
+        let entries: Vec<_> = fs::read_dir(path).and_then(Iterator::collect).map_err(io)?;
+        for entry in entries {
+            listing.add(&entry.path(), include_checkpoints)?;
         }
         listing.check_sidecars(directory);
     } else {

@@ -402,7 +402,7 @@ impl Plan {
             Some(last) if before.sound_end == before.segment.size => {
                 (last.saturating_add(1), "ends before them")
             }
-            None if before.segment.size == 0 => (before.segment.base_offset, "is empty"),
+            None if before.emptied => (before.segment.base_offset, "is empty"),
             _ => return,
         };
         let segment = &survey.segment;

@@ -73,6 +73,9 @@ pub struct Survey {
     pub leader_epochs: LeaderEpochs,
     /// What the segment's `.txnindex` says.
     pub transaction_index: Vec<AbortedTransaction>,
+    /// Whether the file is empty and was not always: Kafka's cleaner leaves an empty index beside a segment of
+    /// which nothing stays.
+    pub emptied: bool,
     /// Sidecars that cannot be read, break their format or point past the segment.
     pub problems: Vec<Problem>,
     /// Why the file could not be read to its end, if that is so.
@@ -102,10 +105,12 @@ impl Survey {
     /// them all the same.
     fn check_sidecars(&mut self) {
         let base = self.segment.base_offset;
+        self.emptied = self.segment.size == 0 && !self.segment.is_checkpoint;
         if let Some(data) = self.read_sidecar("index") {
             match parse_offset_index(&data, base) {
                 Err(error) => self.add_problem("index", error.kind().name(), error.to_string()),
                 Ok(entries) => {
+                    self.emptied &= !entries.is_empty();
                     let beyond =
                         entries.iter().filter(|e| u64::from(e.position) >= self.chain_end.max(1)).count();
                     if beyond > 0 {
@@ -189,6 +194,7 @@ pub(super) fn survey_and_tell(segment: &Segment, teller: Option<&mut Teller>) ->
             transactional: Vec::new(),
             leader_epochs: LeaderEpochs::default(),
             transaction_index: Vec::new(),
+            emptied: false,
             problems: Vec::new(),
             unreadable: None,
         },

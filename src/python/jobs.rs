@@ -39,6 +39,7 @@ pub(super) fn list_partition(py: Python<'_>, path: PathBuf, include_checkpoints:
 /// The listing of a directory that cannot be listed: the problem, and nothing to read.
 #[pyfunction]
 pub(super) fn unreadable_directory(py: Python<'_>, path: PathBuf, why: &str) -> PyResult<String> {
+    super::panics::here();
     to_json(&log::Listing::unreadable(&path, why).map_err(|e| log_to_py(py, &e))?)
 }
 

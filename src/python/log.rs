@@ -40,6 +40,7 @@ impl PyPartitionLog {
         isolation_level: &str,
         max_decompressed_bytes: usize,
     ) -> PyResult<String> {
+        panics::here();
         let isolation_level = isolation_level.parse().map_err(|e: LogError| log_to_py(py, &e))?;
         let options = PlanOptions { isolation_level, ..PlanOptions::default() };
         let verified = py.detach(|| self.0.verify_limited(options, max_decompressed_bytes));

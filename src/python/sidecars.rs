@@ -18,6 +18,7 @@ use crate::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
 /// The content of an index, snapshot or checkpoint file.
 #[pyfunction]
 pub(super) fn read_sidecar(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBytes>> {
+    panics::here();
     let data = py.detach(|| log::read_sidecar(&path)).map_err(|error| io_to_py(&path, &error))?;
     let data =
         data.ok_or_else(|| PyFileNotFoundError::new_err(format!("{}: no such file", path.display())))?;

@@ -329,7 +329,6 @@ def test_closed_pipe() -> None:
     [
         ("click", "--help", "pip install 'magicbyte[cli]'"),
         ("pyarrow", "verify", "pip install 'magicbyte[cli]'"),
-        ("pyarrow", "dump", "pip install 'magicbyte[cli]'"),
         ("pyspark", "convert", "pip install 'magicbyte[spark]', or give --engine local"),
         ("pyspark", "explain", "pip install 'magicbyte[spark]', or give --engine local"),
     ],

@@ -63,8 +63,8 @@ def test_numbers_out_of_range(
 
 LARGEST = {
     ("dump", "--json"): {"--start-offset": (1 << 63) - 1, "--start-timestamp": (1 << 63) - 1},
-    ("dump", "--no-records"): {"--max-records": 1 << 62, "--max-decompressed-bytes": 1 << 62},
-    ("verify",): {"--max-decompressed-bytes": 1 << 62},
+    ("dump", "--no-records"): {"--max-records": 1 << 62, "--max-decompressed-bytes": (1 << 32) - 1},
+    ("verify",): {"--max-decompressed-bytes": (1 << 32) - 1},
     ("explain", "--engine", "local"): {"--now": (1 << 63) - 1, "--max-transaction-timeout": 1 << 40},
     ("compact", "--engine", "local"): {
         "--until-offset": (1 << 63) - 1,

@@ -30,7 +30,7 @@ WRITERS = (
     ("convert",),
     ("recover",),
     ("compact", "--until-offset", "0"),
-    ("redact", "--key", "nobody"),
+    ("redact", "--where", "key = 'nobody'"),
 )
 writers = pytest.mark.parametrize("writer", WRITERS, ids=lambda writer: writer[0])
 LONGEST = "t" * 249

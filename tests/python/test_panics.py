@@ -79,6 +79,11 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "aiokafka_encode_varint": lambda: c.aiokafka_encode_varint(1, lambda byte: None),
         "aiokafka_size_of_varint": lambda: c.aiokafka_size_of_varint(1),
         "arrow_schema": lambda: c.arrow_schema("records", ["offset"]),
+        "check_segment": lambda: c.check_segment(
+            one.path / "00000000000000000000.log", c.KeySet([b"x"]), tombstones=False
+        ),
+        "read_sidecar": lambda: c.read_sidecar(one.path / "00000000000000000000.log"),
+        "unreadable_directory": lambda: c.unreadable_directory("topic-0", "no such directory"),
         "begin_partition": lambda: c.begin_partition(one.new / "topic-1"),
         "check_produce_request": lambda: c.check_produce_request(V2, 12),
         "collect_aborted_transactions": lambda: c.collect_aborted_transactions(b"", 0, 1),
@@ -109,7 +114,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "rebuild_sidecars": lambda: c.rebuild_sidecars(one.path, dry_run=True),
         "reconcile": lambda: c.reconcile(one.plan, []),
         "redact_group": lambda: c.redact_group(
-            text, [], text, one.new, keys=[], offsets=set(), tombstones=False, clean_until=0
+            text, [], text, one.new, keys=c.KeySet([]), tombstones=False, clean_until=0
         ),
         "reduce_keys": lambda: c.reduce_keys([], one.new, seed=0),
         "rewrite_chunks": lambda: c.rewrite_chunks([], one.new, 0),
@@ -200,6 +205,7 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
         "ArrowSchema": (lambda: c.arrow_schema("batches"), {}),
         "ArrowStream": (lambda: magicbyte.read_batches(V2).to_arrow(), {}),
         "Batches": (lambda: magicbyte.read_batches(V2), {"to_arrow": (["offset"],)}),
+        "KeySet": (lambda: c.KeySet([b"x"]), {"find": (b"x",)}),
         "ChunkDecoder": (lambda: c.ChunkDecoder(one.chunk, columns=["value"]), {}),
         "Converter": (
             converter,
@@ -264,7 +270,7 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
         "PartitionLogCore": (
             lambda: c.PartitionLogCore(one.path),
             {
-                "verify": ("read_uncommitted",),
+                "verify": ("read_uncommitted", 1 << 20),
                 "to_arrow": (["offset"], stream),
                 "batches": (asked,),
                 "offset_for_timestamp": (1,),

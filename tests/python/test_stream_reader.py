@@ -88,6 +88,7 @@ def appended(name: str, partition: Path, step: int) -> Iterator[None]:
     partition.mkdir(exist_ok=True)
     for source in sorted((KAFKA / name).glob("*.log")):
         data = source.read_bytes()
+        (partition / source.with_suffix(".index").name).touch()  # the cleaner leaves empty segments with one
         with (partition / source.name).open("wb", buffering=0) as file:
             yield
             for start in range(0, len(data), step):

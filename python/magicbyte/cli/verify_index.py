@@ -144,7 +144,7 @@ def _transaction_mismatches(log: str, entries: list[Entry]) -> Iterator[Mismatch
         for event in surveys[os.path.basename(log)]["transactions"]
         if event["event"] == "end" and not event["committed"]
     }
-    known = {(one["producer_id"], one["last_offset"]): one["first_offset"] for one in aborted}
+    known = {(producer_id, last): first for producer_id, first, last in aborted}
     listed = set()
     for entry in entries:
         place = entry["producerId"], entry["lastOffset"]
@@ -172,8 +172,10 @@ def _transaction_mismatches(log: str, entries: list[Entry]) -> Iterator[Mismatch
 
 
 @lru_cache(maxsize=1)
-def _transactions(directory: str) -> tuple[dict[str, dict[str, Any]], list[dict[str, Any]]]:
-    """What each segment of a partition says, by its file, and the partition's aborted transactions."""
+def _transactions(directory: str) -> tuple[dict[str, dict[str, Any]], list[tuple[int, int, int]]]:
+    """What each segment of a partition says, by its file, and producer, first and last offset of each aborted
+    transaction of the partition.
+    """
     (planned,) = plan_partitions([list_directory(directory)], LocalEngine())
     surveys = map(json.loads, planned.surveys)
     return {one["segment"]["file"]: one for one in surveys}, json.loads(planned.text)["aborted"]
