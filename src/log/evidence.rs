@@ -270,6 +270,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn many_small_files_cost_no_more_than_a_large_one() {
+        let start = |bytes: u64| Evidence::new(0, bytes).left(0);
+        assert_eq!(start(100), LEAST_TO_START_WITH);
+        assert_eq!(start(1 << 40), MOST_TO_START_WITH);
+        for bytes in [1 << 14, 1 << 20, 1 << 22, 1 << 30] {
+            assert!(start(bytes) <= TO_START_WITH_PER_BYTE * bytes, "{bytes}");
+        }
+    }
+
+    #[test]
     fn any_range_of_a_file_has_the_checksum_of_its_bytes() -> io::Result<()> {
         const START: u64 = 100;
         let data: Vec<u8> = (0..300_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 11) as u8).collect();

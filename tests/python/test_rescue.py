@@ -61,6 +61,7 @@ def test_the_command_writes_what_it_saves(
     assert app.run(["rescue", str(source), "--out", str(out), "--json"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert [one["repair"] for one in report["ranges"]] == ["bit 4 of byte 70", None]
+    assert [one["repair_is_proven"] for one in report["ranges"]] == [True, None]
     raw = sorted(path.name for path in (out / "orders-0/raw").iterdir())
     places = [f"{LOG}.{one['start']}-{one['end']}.bin" for one in report["ranges"]]
     assert raw == sorted(places)

@@ -21,8 +21,9 @@ def rescue(sources: tuple[str, ...], out: str | None, max_decompressed_bytes: in
     """Look at what is damaged in SRC, and save what can be saved. The sources are only read.
 
     For each quarantined range: its bytes; a repair, if one flipped bit, a wrong length or a wrong
-    magic explains the damage and the CRC then holds; and the records before the damage of an
-    uncompressed batch, which are suspects: they may be changed, too.
+    magic explains the damage and the CRC then holds (above 64 KiB that is a guess, and kept
+    apart); and the records before the damage of an uncompressed batch, which are suspects: they may
+    be changed, too.
 
     \b
     magicbyte rescue /backup/kafka-logs/orders-0             what could be saved?
@@ -30,6 +31,7 @@ def rescue(sources: tuple[str, ...], out: str | None, max_decompressed_bytes: in
       saved/orders-0/raw/00000000000000000000.log.4096-8192.bin     the bytes as they are
       saved/orders-0/suspects.jsonl                                 key and value in base64
       saved/orders-0/repaired/00000000000000000000.log              a copy of the segment, repaired
+      saved/orders-0/guesses/00000000000000000000.log.9000-99000.bin    a batch whose repair is a guess
       saved/rescue.json                                             the report: all of it is there
 
     Exit codes: 0 nothing is damaged, 1 something is.
@@ -45,7 +47,8 @@ def rescue(sources: tuple[str, ...], out: str | None, max_decompressed_bytes: in
         for one in found["ranges"]:
             saved = f"{one['suspects']:,} suspect records"
             if one["repair"] is not None:
-                saved = f"repaired by changing {one['repair']}"
+                how = "repaired" if one["repair_is_proven"] else "may be repaired"
+                saved = f"{how} by changing {one['repair']}"
             print_line(f"{one['segment']} bytes {one['start']:,}-{one['end']:,}: {one['kind']}; {saved}")
         if found["ranges_left_out"]:
             print_line(f"... and {found['ranges_left_out']:,} more")
@@ -55,6 +58,6 @@ def rescue(sources: tuple[str, ...], out: str | None, max_decompressed_bytes: in
         count = len(found["ranges"]) + found["ranges_left_out"]
         print_line(
             f"{count:,} damaged ranges, {found['repairable']:,} repairable,"
-            f" {found['suspects']:,} suspect records"
+            f" {found['guesses']:,} with a guess, {found['suspects']:,} suspect records"
         )
     return PROBLEMS if found["ranges"] or found["problems"] else CLEAN

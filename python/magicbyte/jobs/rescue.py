@@ -31,6 +31,8 @@ class RescuedRange(TypedDict):
     message: str
     repair: str | None
     """What a sound copy changes."""
+    repair_is_proven: bool | None
+    """Whether it is more than a guess (see `magicbyte.rescue.Repair`); None without a repair."""
     suspects: int
     """Records before the damage."""
 
@@ -43,6 +45,9 @@ class RescueReport(TypedDict):
     ranges_left_out: int
     """How many more there are."""
     repairable: int
+    """Proven repairs."""
+    guesses: int
+    """Repairs of batches so large that other damage may look the same."""
     suspects: int
     problems: list[Problem]
     """What cannot be listed or read at all."""
@@ -58,8 +63,9 @@ def rescue_partitions(
 
     Into `out`, a directory a partition: `raw/SEGMENT.START-END.bin` holds each range's bytes,
     `suspects.jsonl` the records before the damage (base64), `repaired/SEGMENT.log` a copy of each
-    segment that repairs make better, with the repaired batches in place; `rescue.json` is the report,
-    and says that all is there. The sources are only read.
+    segment that proven repairs make better, with the repaired batches in place;
+    `guesses/SEGMENT.START-END.bin` a batch whose repair is a guess; `rescue.json` is the report, and says
+    that all is there. The sources are only read.
 
     Raises:
         RefusedError: nothing to read, a partition found twice, `out` is not empty, it and a source lie
@@ -78,7 +84,9 @@ def rescue_partitions(
 def _rescue(
     listings: Sequence[PartitionListing], output: Output | None, max_decompressed_bytes: int
 ) -> RescueReport:
-    report = RescueReport(ranges=[], ranges_left_out=0, repairable=0, suspects=0, problems=[])
+    report = RescueReport(
+        ranges=[], ranges_left_out=0, repairable=0, guesses=0, suspects=0, problems=[]
+    )
     for listing in listings:
         report["problems"] += unread_names(listing)
         if not listing["segments"]:
@@ -87,7 +95,8 @@ def _rescue(
         if output is not None:
             found = _saved(found, output.target(listing))
         for one in found:
-            report["repairable"] += one.repair is not None
+            if one.repair is not None:
+                report["repairable" if one.repair.is_proven else "guesses"] += 1
             report["suspects"] += len(one.suspects)
             if len(report["ranges"]) == _core.LISTED:
                 report["ranges_left_out"] += 1
@@ -100,6 +109,7 @@ def _rescue(
                     kind=one.kind,
                     message=one.message,
                     repair=None if one.repair is None else one.repair.change,
+                    repair_is_proven=None if one.repair is None else one.repair.is_proven,
                     suspects=len(one.suspects),
                 )
             )
@@ -114,7 +124,9 @@ def _saved(found: Iterator[Rescued], out: str) -> Iterator[Rescued]:
         if one.suspects:
             with open(os.path.join(out, "suspects.jsonl"), "a", encoding="utf-8") as lines:
                 lines.writelines(f"{json.dumps(_row(segment, one, row))}\n" for row in one.suspects)
-        if one.repair is not None:
+        if one.repair is not None and not one.repair.is_proven:
+            _write(os.path.join(out, "guesses", f"{segment}.{one.start}-{one.end}.bin"), one.repair.batch)
+        elif one.repair is not None:
             _repair(one.segment, os.path.join(out, "repaired", segment), one.start, one.repair.batch)
         yield one
     # Repairs came in any order: what lasts is said once, when all are there.
