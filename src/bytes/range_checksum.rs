@@ -79,6 +79,32 @@ impl Algorithm {
         product
     }
 
+    /// How many bytes of `data` have this checksum together with what precedes them, whose checksum is `before`: the
+    /// fewest, from `least` on. Beside them the checksum of all. Cost: a look into a table a byte.
+    pub(crate) fn prefix_with(
+        self,
+        checksum: u32,
+        before: u32,
+        data: &[u8],
+        least: usize,
+    ) -> (Option<usize>, u32) {
+        static CASTAGNOLI: LazyLock<[u32; 256]> = LazyLock::new(|| bytewise(Algorithm::Castagnoli));
+        static IEEE: LazyLock<[u32; 256]> = LazyLock::new(|| bytewise(Algorithm::Ieee));
+        let table: &[u32; 256] = match self {
+            Self::Castagnoli => &CASTAGNOLI,
+            Self::Ieee => &IEEE,
+        };
+        let mut state = !before;
+        for (index, &byte) in data.iter().enumerate() {
+            if index >= least && !state == checksum {
+                return (Some(index), checksum);
+            }
+            state = table[usize::from(state as u8 ^ byte)] ^ (state >> 8);
+        }
+        let found = (data.len() >= least && !state == checksum).then_some(data.len());
+        (found, !state)
+    }
+
     /// The one bit whose flip turns the checksum of `length` bytes into one that differs by
     /// `syndrome` (stored XOR computed): its index from the first byte's lowest bit on, byte by byte.
     /// None: no single bit does. Cost: a step a bit, up to the one found.
@@ -112,6 +138,13 @@ fn powers(algorithm: Algorithm) -> Powers {
         step = algorithm.multiply(row[255], step);
     }
     powers
+}
+
+/// What each byte does to a checksum, without what was before.
+fn bytewise(algorithm: Algorithm) -> [u32; 256] {
+    std::array::from_fn(|byte| {
+        (0..8).fold(byte as u32, |crc, _bit| (crc >> 1) ^ (algorithm.polynomial() & (crc & 1).wrapping_neg()))
+    })
 }
 
 /// Checksums of ranges of one buffer. Prefixes are computed as far as they are needed, once.
@@ -165,6 +198,27 @@ mod tests {
                 [(0, 9000), (1, 8999), (5, 5), (1023, 4097), (1024, 8192), (700, 2749), (3, 6000), (2, 771)]
             {
                 assert_eq!(ranges.of(start, end), algorithm.checksum(&data[start..end]), "{start}..{end}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_shortest_prefix_with_a_checksum() {
+        let data = bytes(500);
+        for algorithm in [Algorithm::Castagnoli, Algorithm::Ieee] {
+            for length in 0..=500 {
+                let stored = algorithm.checksum(&data[..length]);
+                assert_eq!(algorithm.prefix_with(stored, 0, &data, 0).0, Some(length));
+                let (before, rest) = data.split_at(length / 2);
+                let before = algorithm.checksum(before);
+                assert_eq!(
+                    algorithm.prefix_with(stored, before, rest, 1).0,
+                    Some(length - length / 2).filter(|n| *n > 0)
+                );
+                assert_eq!(
+                    algorithm.prefix_with(!stored, before, rest, 0),
+                    (None, algorithm.checksum(&data))
+                );
             }
         }
     }

@@ -71,6 +71,35 @@ impl OwnChecksum {
         Ok(self.covered - from)
     }
 
+    /// The position where the batch at `damage` ends, if it has between `least` and `most` bytes and only its
+    /// length is wrong; and how many bytes that took. By chance one fits once in 2^32 for each byte.
+    pub(super) fn end(
+        mut self,
+        blocks: &mut Blocks,
+        damage: u64,
+        least: u64,
+        most: u64,
+    ) -> io::Result<(Option<u64>, u64)> {
+        let start = self.covered;
+        while self.covered < most {
+            let length = (most - self.covered).min(PIECE) as usize;
+            let piece = blocks.peek(damage + self.covered, length)?;
+            let least = least.saturating_sub(self.covered) as usize;
+            let (found, checksum) = self.algorithm.prefix_with(self.stored, self.computed, &piece, least);
+            if let Some(length) = found {
+                return Ok((
+                    Some(damage + self.covered + length as u64),
+                    self.covered + length as u64 - start,
+                ));
+            }
+            if piece.len() < length {
+                break;
+            }
+            (self.computed, self.covered) = (checksum, self.covered + piece.len() as u64);
+        }
+        Ok((None, self.covered - start))
+    }
+
     pub(super) fn add(&mut self, checksum: u32, length: u64) {
         self.computed = self.algorithm.join(self.computed, checksum, length);
         self.covered += length;

@@ -19,23 +19,26 @@ pub(super) enum Extent {
     Ends(u64),
     /// The file, or what was ever written to it, ends before the batch does.
     Torn,
-    /// They contradict each other, or are compressed.
+    /// They are compressed.
+    Hidden,
+    /// They contradict each other.
     Unknown,
 }
 
 /// The extent of the batch at `position`, by its `header` and at most `most` of its bytes; and how many
-/// bytes were walked.
+/// bytes were walked. With `is_exact` what the file's end cuts has to end there.
 pub(super) fn extent(
     blocks: &mut Blocks,
     position: u64,
     header: &[u8],
     most: u64,
+    is_exact: bool,
 ) -> io::Result<(Extent, u64)> {
     let Ok(batch) = Batch::from_header(header, position) else { return Ok((Extent::Unknown, 0)) };
     if matches!(batch, Batch::V2(_)) && batch.compression() != Ok(Compression::None) {
-        return Ok((Extent::Unknown, 0));
+        return Ok((Extent::Hidden, 0));
     }
-    let mut walk = Walk { blocks, at: position, end: position.saturating_add(most) };
+    let mut walk = Walk { blocks, at: position, end: position.saturating_add(most), is_exact };
     let walked = match batch {
         Batch::V2(batch) => walk.records(batch.record_count()),
         Batch::Legacy(_) => walk.message(header[HEADER_SIZE_UP_TO_MAGIC - 1]),
@@ -77,6 +80,7 @@ struct Walk<'a> {
     at: u64,
     /// Not to be passed.
     end: u64,
+    is_exact: bool,
 }
 
 impl Walk<'_> {
@@ -86,15 +90,15 @@ impl Walk<'_> {
             return Err(Stop::Contradiction);
         }
         self.at += RECORD_BATCH_OVERHEAD as u64;
-        for _ in 0..count {
+        for left in (0..count).rev() {
             // A record that cannot be is left at its start.
             let start = self.at;
-            self.record().inspect_err(|_| self.at = start)?;
+            self.record(left == 0).inspect_err(|_| self.at = start)?;
         }
         Ok(())
     }
 
-    fn record(&mut self) -> std::result::Result<(), Stop> {
+    fn record(&mut self, is_last: bool) -> std::result::Result<(), Stop> {
         let length = self.number(varint::read_i32)?;
         let outside = self.end;
         let end = self.at + u64::from(length.unsigned_abs());
@@ -102,6 +106,19 @@ impl Walk<'_> {
             return Err(Stop::Contradiction);
         }
         self.end = end;
+        match self.fields() {
+            // The last record ends where the batch does, and no other.
+            Err(Stop::Cut) if self.is_exact && is_last != (end == outside) => Err(Stop::Contradiction),
+            Ok(()) if self.at != end => Err(Stop::Contradiction),
+            walked => {
+                self.end = outside;
+                walked
+            }
+        }
+    }
+
+    /// What a record has after its length.
+    fn fields(&mut self) -> std::result::Result<(), Stop> {
         self.skip(1)?; // attributes
         let _timestamp_delta = self.number(varint::read_i64)?;
         let _offset_delta = self.number(varint::read_i32)?;
@@ -111,10 +128,6 @@ impl Walk<'_> {
             self.nullable()?;
             self.nullable()?;
         }
-        if self.at != end {
-            return Err(Stop::Contradiction);
-        }
-        self.end = outside;
         Ok(())
     }
 
@@ -127,10 +140,14 @@ impl Walk<'_> {
     /// A `LegacyRecord`: its key and its value.
     fn message(&mut self, magic: u8) -> std::result::Result<(), Stop> {
         self.at += key_at(magic) as u64;
-        for _key_and_value in 0..2 {
+        for is_value in [false, true] {
             let bytes = self.blocks.peek(self.at, 4)?;
             let Ok(size) = <[u8; 4]>::try_from(&*bytes) else { return Err(Stop::Cut) };
             let size = u64::try_from(i32::from_be_bytes(size)).unwrap_or(0);
+            let end = self.at + 4 + size;
+            if self.is_exact && is_value && end > self.blocks.size() && end != self.end {
+                return Err(Stop::Contradiction);
+            }
             self.skip(4 + size)?;
         }
         Ok(())

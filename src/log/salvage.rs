@@ -28,7 +28,9 @@ use super::salvage_scan::{Candidate, Scan, as_written, choose};
 use super::wrapper::inner_offsets;
 use crate::batches::{Batch, Frame, HEADER_SIZE_UP_TO_MAGIC, LOG_OVERHEAD};
 use crate::bytes::cursor::be;
+use crate::bytes::range_checksum::Algorithm;
 use crate::error::{Error, ErrorKind};
+use crate::legacy::RECORD_OVERHEAD_V0;
 use crate::record::RECORD_BATCH_OVERHEAD;
 use crate::{Compression, Decompressor};
 
@@ -226,11 +228,11 @@ impl Salvage {
         {
             return Ok(Sizes::End(declared_end));
         }
-        if let Some(end) = self.by_another_length(blocks, damage, header, length)? {
+        if let Some(end) = self.by_checksum(blocks, damage, header)? {
             return Ok(Sizes::End(end));
         }
         let most = left.min(if fits_the_file { limits.max_batch_size as u64 } else { length });
-        let (extent, walked) = extent(blocks, damage, header, most)?;
+        let (extent, walked) = extent(blocks, damage, header, most, !fits_the_file)?;
         self.evidence.spend(walked);
         Ok(match extent {
             Extent::Ends(end) if self.ends_at(blocks, damage, header, end, limits)? => Sizes::End(end),
@@ -243,32 +245,22 @@ impl Salvage {
                 Sizes::Unknown
             }
             Extent::Torn if claims || as_written(blocks, header, damage, declared_end)? => Sizes::Torn,
-            Extent::Unknown if claims && as_written(blocks, header, damage, declared_end)? => Sizes::Claimed,
+            Extent::Hidden if claims && as_written(blocks, header, damage, declared_end)? => Sizes::Claimed,
             _ => Sizes::Unknown,
         })
     }
 
-    /// Where the batch ends if one bit of its `length` was flipped: its checksum, which covers all else, tells.
-    fn by_another_length(
-        &mut self,
-        blocks: &mut Blocks,
-        damage: u64,
-        header: &[u8],
-        length: u64,
-    ) -> io::Result<Option<u64>> {
-        let Some(mut own) = OwnChecksum::read(header) else { return Ok(None) };
+    /// Where the batch ends if nothing but its length is wrong: its checksum, which covers all else, tells.
+    fn by_checksum(&mut self, blocks: &mut Blocks, damage: u64, header: &[u8]) -> io::Result<Option<u64>> {
+        let Some(own) = OwnChecksum::read(header) else { return Ok(None) };
+        let least = match own.algorithm {
+            Algorithm::Castagnoli => RECORD_BATCH_OVERHEAD,
+            Algorithm::Ieee => LOG_OVERHEAD + RECORD_OVERHEAD_V0,
+        };
         let most = self.evidence.reach(damage).min(BLOCK as u64).min(blocks.size() - damage);
-        let flipped = |bit: u32| LOG_OVERHEAD as u64 + ((length - LOG_OVERHEAD as u64) ^ (1 << bit));
-        let mut lengths: Vec<u64> = (0..31).map(flipped).filter(|&length| length <= most).collect();
-        lengths.sort_unstable();
-        for length in lengths {
-            let looked_at = own.extend(blocks, damage, damage + length)?;
-            self.evidence.spend(looked_at);
-            if own.covered == length && own.holds() {
-                return Ok(Some(damage + length));
-            }
-        }
-        Ok(None)
+        let (end, looked_at) = own.end(blocks, damage, least as u64, most)?;
+        self.evidence.spend(looked_at);
+        Ok(end)
     }
 
     /// Whether the batch at `damage`, whose sizes say that it ends at `end`, does: by its own checksum, since the
@@ -459,7 +451,7 @@ impl Salvage {
     }
 
     /// Looks at every byte after the damage for the first batch that goes on with the log. After what is
-    /// `torn` by its header only the very next offset does.
+    /// `torn` by its header only one does that leaves no more offsets out than bytes.
     fn by_scan(
         &mut self,
         blocks: &mut Blocks,
@@ -471,7 +463,8 @@ impl Salvage {
         let rest = blocks.size() - damage;
         let possible = first_offset_after(header, rest, limits)..=limits.max_offset;
         let goes_on = |found: &[Candidate], start: u64| {
-            !torn || found.iter().any(|batch| batch.start == start && batch.first == *possible.start())
+            let lost = |batch: &Candidate| batch.first.abs_diff(*possible.start());
+            !torn || found.iter().any(|batch| batch.start == start && lost(batch) <= start - damage)
         };
         let reach = self.evidence.reach(damage);
         let mut scan = Scan::new(damage, header, limits);

@@ -263,9 +263,7 @@ pub(super) fn choose(found: &[Candidate], possible: &RangeInclusive<i64>) -> Opt
             .lengths_before()
             .filter_map(|length| joined.iter().position(|batch| batch.end - first.start == length))
             .max();
-        let end = joined[links].end;
-        if after.first().is_some_and(|next| next.start - end < SMALLEST_BATCH) {
-            // No batch of the log has room between the two, so these are in its value.
+        if after.first().is_some_and(|next| is_in_value_before(joined, next, *possible.start())) {
             continue;
         }
         let fits = |batch: &&Candidate| batch.first >= *possible.start() && batch.last <= *possible.end();
@@ -296,6 +294,14 @@ pub(super) fn choose(found: &[Candidate], possible: &RangeInclusive<i64>) -> Opt
         }
     }
     heaviest_chain(&islands)
+}
+
+/// Whether batches end to end are in the value of a bad one that ends where `next` begins: no batch of the log has
+/// room between the two, and offsets are missing before or after them.
+fn is_in_value_before(joined: &[Candidate], next: &Candidate, expected: i64) -> bool {
+    let (Some(first), Some(last)) = (joined.first(), joined.last()) else { return false };
+    let goes_on = first.first == expected && last.last.checked_add(1) == Some(next.first);
+    next.start - last.end < SMALLEST_BATCH && !goes_on
 }
 
 /// Islands that contradict each other's offsets cannot all be the log's: those that together have

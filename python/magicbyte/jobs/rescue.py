@@ -84,9 +84,7 @@ def rescue_partitions(
 def _rescue(
     listings: Sequence[PartitionListing], output: Output | None, max_decompressed_bytes: int
 ) -> RescueReport:
-    report = RescueReport(
-        ranges=[], ranges_left_out=0, repairable=0, guesses=0, suspects=0, problems=[]
-    )
+    report = RescueReport(ranges=[], ranges_left_out=0, repairable=0, guesses=0, suspects=0, problems=[])
     for listing in listings:
         report["problems"] += unread_names(listing)
         if not listing["segments"]:
