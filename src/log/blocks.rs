@@ -107,6 +107,19 @@ impl Blocks {
         Ok(self.aside.1.slice(..wanted.min(self.aside.1.len())))
     }
 
+    /// How many zero bytes there are from `position` on.
+    pub(super) fn zeros_from(&mut self, position: u64) -> io::Result<u64> {
+        let mut at = position;
+        loop {
+            let block = self.at(at, self.block_size)?;
+            let zeros = block.iter().take_while(|&&byte| byte == 0).count();
+            at += zeros as u64;
+            if zeros < block.len() || block.is_empty() {
+                return Ok(at - position);
+            }
+        }
+    }
+
     fn load(&mut self, position: u64, wanted: usize) -> io::Result<()> {
         self.block = Bytes::new();
         let Some(file) = &self.file else { return Ok(()) };

@@ -5,7 +5,6 @@
 use std::io;
 
 use super::blocks::Blocks;
-use super::salvage::zeros_from;
 use crate::batches::{Batch, HEADER_SIZE_UP_TO_MAGIC};
 use crate::bytes::varint;
 use crate::legacy::{LOG_OVERHEAD, at};
@@ -50,7 +49,7 @@ pub(super) fn extent(
         Err(Stop::Io(error)) => return Err(error),
         // What a crash left unwritten of a file that has its full size are zeros.
         Err(Stop::Contradiction)
-            if zeros_from(blocks, position + steps)? == blocks.size() - position - steps =>
+            if blocks.zeros_from(position + steps)? == blocks.size() - position - steps =>
         {
             Extent::Torn
         }

@@ -273,7 +273,7 @@ impl Salvage {
         end: u64,
         limits: &Limits,
     ) -> io::Result<bool> {
-        if zeros_from(blocks, end)? == blocks.size() - end {
+        if blocks.zeros_from(end)? == blocks.size() - end {
             return Ok(true);
         }
         if let Some(own) = OwnChecksum::read(header) {
@@ -362,7 +362,7 @@ impl Salvage {
                 if self.evidence.left(damage) == 0 {
                     return Ok(refused);
                 }
-                let zeros = zeros_from(blocks, at)?;
+                let zeros = blocks.zeros_from(at)?;
                 self.evidence.spend(zeros);
                 // Records end in zeros: a few of them say nothing about a length.
                 let is_tail = next.len() >= HEADER_SIZE_UP_TO_MAGIC;
@@ -518,19 +518,6 @@ fn follows(blocks: &mut Blocks, place: Range<u64>, limits: &Limits) -> io::Resul
     Ok(inner.is_some_and(|inner| inner.0 == limits.expected && inner.1 == batch.last_offset()))
 }
 
-/// How many zero bytes stand from `position` on.
-pub(super) fn zeros_from(blocks: &mut Blocks, position: u64) -> io::Result<u64> {
-    let mut at = position;
-    loop {
-        let block = blocks.at(at, BLOCK)?;
-        let zeros = block.iter().take_while(|&&byte| byte == 0).count();
-        at += zeros as u64;
-        if zeros < block.len() || block.is_empty() {
-            return Ok(at - position);
-        }
-    }
-}
-
 /// The smallest offset that can follow a bad batch: its header may claim offsets for itself.
 fn first_offset_after(header: &[u8], rest: u64, limits: &Limits) -> i64 {
     match Batch::from_header(header, 0) {
@@ -569,10 +556,10 @@ fn sizes_agree(header: &[u8]) -> bool {
     at as u64 == length
 }
 
-/// The whole size that a header declares, if that is a size at all.
+/// The whole size that a header declares, if a batch can have it.
 fn declared_length(header: &[u8]) -> Option<u64> {
-    let length = u64::try_from(be!(header.get(..LOG_OVERHEAD)?, 8, i32)).ok()?;
-    Some(LOG_OVERHEAD as u64 + length)
+    let length = usize::try_from(be!(header.get(..LOG_OVERHEAD)?, 8, i32)).ok()?;
+    (length >= RECORD_OVERHEAD_V0).then_some((LOG_OVERHEAD + length) as u64)
 }
 
 /// How many records a batch can have by its length, of which no more than `rest` are in the file.

@@ -35,10 +35,12 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// What a length written right before the batch would be: a varint of magic 2, or a legacy size.
-    fn lengths_before(&self) -> impl Iterator<Item = u64> {
+    /// What a length written right before the batch would be: a varint of magic 2, or a legacy size. Many a byte
+    /// looks like a `short` one, of a single byte.
+    fn lengths_before(&self, short: bool) -> impl Iterator<Item = u64> {
         let before = self.before;
-        let varint = (1..=5).filter_map(move |size| {
+        let shortest = if short { 1 } else { 2 };
+        let varint = (shortest..=5).filter_map(move |size| {
             // Only the shortest form: a longer one ends in a zero byte, as most records do.
             let bytes = &before[5 - size..];
             if size > 1 && bytes[size - 1] == 0 {
@@ -258,9 +260,10 @@ pub(super) fn choose(found: &[Candidate], possible: &RangeInclusive<i64>) -> Opt
         let links = rest.windows(2).take_while(|pair| pair[0].end == pair[1].start).count();
         let (joined, after) = rest.split_at(links + 1);
         rest = after;
-        // What a length in front spans is a value: batches that were sent as data.
+        // What a length in front spans is a value: batches that were sent as data. After so short a one
+        // there is more of its record, not a batch.
         let in_value = first
-            .lengths_before()
+            .lengths_before(links == 0)
             .filter_map(|length| joined.iter().position(|batch| batch.end - first.start == length))
             .max();
         if after.first().is_some_and(|next| is_in_value_before(joined, next, *possible.start())) {

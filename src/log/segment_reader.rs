@@ -7,7 +7,7 @@ use std::path::Path;
 use ::bytes::Bytes;
 
 use super::blocks::Blocks;
-use super::salvage::{Limits, Salvage, zeros_from};
+use super::salvage::{Limits, Salvage};
 use crate::batches::{Batch, Frame, HEADER_SIZE_UP_TO_MAGIC};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -174,7 +174,7 @@ impl SegmentReader {
         }
         // Zeros are no batch of length 0: they are a preallocated file's tail, or damage.
         if header.iter().all(|&byte| byte == 0) {
-            let range = self.position..self.position + zeros_from(&mut self.blocks, self.position)?;
+            let range = self.position..self.position + self.blocks.zeros_from(self.position)?;
             if range.end == self.blocks.size() {
                 return Ok(Piece::Tail { range, kind: TailKind::Zeros });
             }

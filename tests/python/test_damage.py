@@ -206,3 +206,14 @@ def test_a_segment_in_the_middle_that_lost_records_names_them(
     (problem,) = report["problems"]
     assert problem["kind"] == kind
     assert (problem["firstLostOffset"], problem["lastLostOffset"]) == lost
+
+
+def test_a_byte_that_looks_like_a_length_hides_no_log(tmp_path: Path) -> None:
+    """After damage: the byte before the next message is its size as a varint."""
+    parts = [build(0, BASE + i, [b"v"]) for i in range(20)]
+    size = len(parts[0])
+    for way in range(2):
+        data = bytearray(b"".join(parts))
+        data[5 * size : 6 * size] = bytes([0xEE]) * size if way else random.Random(3).randbytes(size)
+        data[6 * size - 1] = 2 * size  # zigzag
+        assert Read(tmp_path, bytes(data)).offsets == [o for o in range(BASE, BASE + 20) if o != BASE + 5]
