@@ -98,19 +98,38 @@ impl Salvage {
         if last > limits.max_offset || last < first {
             return Ok(Some(last));
         }
-        if first > limits.expected {
-            // A gap before it may be compaction, or the next batch may show that this one's
-            // offset is too high.
-            let next = blocks.peek(end, RECORD_BATCH_OVERHEAD)?;
-            if next.len() >= HEADER_SIZE_UP_TO_MAGIC
-                && (limits.expected..=last).contains(&be!(&next, 0, i64))
-                && self.evidence.is_sound(blocks, &next, end, limits.max_batch_size, end)?
-                && !follows(blocks, place, limits)?
-            {
-                return Ok(Some(first));
+        // A gap before it may be compaction, or those that follow may show that this one's offset is too high.
+        let is_too_high = first > limits.expected
+            && self.is_contradicted(blocks, limits, last, end)?
+            && !follows(blocks, place, limits)?;
+        Ok(is_too_high.then_some(first))
+    }
+
+    /// Whether a sound batch with an offset that is expected, and not beyond `last`, follows at `position`; damaged
+    /// ones may lie between.
+    fn is_contradicted(
+        &mut self,
+        blocks: &mut Blocks,
+        limits: &Limits,
+        last: i64,
+        position: u64,
+    ) -> io::Result<bool> {
+        const HEADERS: usize = 16;
+        let mut at = position;
+        for _ in 0..HEADERS {
+            let next = blocks.peek(at, RECORD_BATCH_OVERHEAD)?;
+            if next.len() < HEADER_SIZE_UP_TO_MAGIC || be!(&next, 0, i64) > last {
+                break;
             }
+            let (Ok(_), Some(length)) = (Frame::read(&next), declared_length(&next)) else { break };
+            if be!(&next, 0, i64) >= limits.expected
+                && self.evidence.is_sound(blocks, &next, at, limits.max_batch_size, position)?
+            {
+                return Ok(true);
+            }
+            at = at.saturating_add(length);
         }
-        Ok(None)
+        Ok(false)
     }
 
     /// Headers that claim long ranges one after the other must not cost these ranges each time: whether a
@@ -235,7 +254,14 @@ impl Salvage {
         let (extent, walked) = extent(blocks, damage, header, most, !fits_the_file)?;
         self.evidence.spend(walked);
         Ok(match extent {
-            Extent::Ends(end) if self.ends_at(blocks, damage, header, end, limits)? => Sizes::End(end),
+            Extent::Ends(end)
+                if (end == declared_end
+                    || !fits_the_file
+                    || !self.ends_at(blocks, damage, header, declared_end, limits)?)
+                    && self.ends_at(blocks, damage, header, end, limits)? =>
+            {
+                Sizes::End(end)
+            }
             Extent::Ends(end)
                 if end == declared_end && !self.is_straddled(blocks, damage, header, end, limits)? =>
             {
@@ -462,9 +488,9 @@ impl Salvage {
     ) -> io::Result<Option<u64>> {
         let rest = blocks.size() - damage;
         let possible = first_offset_after(header, rest, limits)..=limits.max_offset;
-        let goes_on = |found: &[Candidate], start: u64| {
+        let goes_on = |found: &[Candidate], start: &u64| {
             let lost = |batch: &Candidate| batch.first.abs_diff(*possible.start());
-            !torn || found.iter().any(|batch| batch.start == start && lost(batch) <= start - damage)
+            !torn || found.iter().any(|batch| batch.start == *start && lost(batch) <= start - damage)
         };
         let reach = self.evidence.reach(damage);
         let mut scan = Scan::new(damage, header, limits);
@@ -480,11 +506,13 @@ impl Salvage {
             at += starts as u64;
             if is_last {
                 let whole = at == blocks.size() && scan.proves_what_it_passed();
-                let chosen = choose(&scan.found, &possible).filter(|&start| goes_on(&scan.found, start));
-                return Ok(if whole { Some(at) } else { chosen });
+                if whole {
+                    return Ok(Some(at));
+                }
+                return Ok(choose(&scan.found, &possible).filter(|start| goes_on(&scan.found, start)));
             }
             if scan.found.first().is_some_and(|first| at >= first.start + reach / 2) {
-                let chosen = choose(&scan.found, &possible).filter(|&start| goes_on(&scan.found, start));
+                let chosen = choose(&scan.found, &possible).filter(|start| goes_on(&scan.found, start));
                 if chosen.is_some() {
                     return Ok(chosen);
                 }

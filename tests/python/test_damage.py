@@ -217,3 +217,16 @@ def test_a_byte_that_looks_like_a_length_hides_no_log(tmp_path: Path) -> None:
         data[5 * size : 6 * size] = bytes([0xEE]) * size if way else random.Random(3).randbytes(size)
         data[6 * size - 1] = 2 * size  # zigzag
         assert Read(tmp_path, bytes(data)).offsets == [o for o in range(BASE, BASE + 20) if o != BASE + 5]
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+def test_a_damaged_offset_before_a_damaged_batch(tmp_path: Path, magic: int) -> None:
+    """The neighbour that would contradict the offset is damaged, too: those after it do."""
+    parts = plain(magic, 60)
+    starts = [sum(map(len, parts[:i])) for i in range(61)]
+    for bit in range(7, 30, 4):
+        data = bytearray(b"".join(parts))
+        data[starts[20] + 7 - bit // 8] ^= 1 << bit % 8
+        data[starts[22] - 5] ^= 3
+        read = Read(tmp_path, bytes(data))
+        assert read.offsets == [o for o in range(BASE, BASE + 60) if o not in (BASE + 20, BASE + 21)], bit
