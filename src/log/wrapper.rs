@@ -21,7 +21,7 @@ pub(super) fn inner_offsets(batch: &Batch<'_>, decompressor: &mut Decompressor) 
 }
 
 /// Checks a wrapper's offset by those `inner` to it. In magic 0 these are absolute: a broker writes that of the
-/// last message. In magic 1 they count from the wrapper's. None may be before `expected`.
+/// last message. In magic 1 they count from the wrapper's: none may be before `expected`.
 ///
 /// # Errors
 /// [`ErrorKind::OffsetOutOfOrder`].
@@ -29,7 +29,7 @@ pub(super) fn check_offset(batch: &Batch<'_>, inner: (i64, i64), expected: i64) 
     let (first, last) = inner;
     let (found, expected) = match batch.magic() {
         0 if batch.last_offset() != last => (batch.last_offset(), last),
-        _ if first < expected => (first, expected),
+        1 if first < expected => (first, expected),
         _ => return Ok(()),
     };
     Err(batch.place(ErrorKind::OffsetOutOfOrder { found, expected }.into()))
