@@ -36,7 +36,7 @@ COMMANDS: dict[str, Sequence[str]] = {
     "explain": ("--engine", "local", "--html", "{out}.html", "{samples}"),
     "ingest": ("--engine", "local", "{samples}", "{out}"),
     "recover": ("--engine", "local", "{samples}", "{out}"),
-    "redact": ("--engine", "local", "--key", "bob", "{samples}", "{out}"),
+    "redact": ("--engine", "local", "--where", "key = 'bob'", "{samples}", "{out}"),
     "rescue": ("{samples}",),
     "stats": ("{samples}",),
     "verify": ("{samples}",),
