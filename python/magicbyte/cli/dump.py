@@ -47,7 +47,7 @@ _VALUE_FORMAT = click.Choice(["utf-8", "hex", "base64"])
     help="jsonl: how values and header values are written; utf-8 shows other bytes as U+FFFD.",
 )
 @click.option("--start-offset", type=options.OFFSET, metavar="OFFSET", help="First offset.")
-@click.option("--end-offset", type=options.OFFSET, metavar="OFFSET", help="The offset behind the last one.")
+@click.option("--end-offset", type=options.OFFSET, metavar="OFFSET", help="The offset after the last one.")
 @click.option(
     "--start-timestamp", type=options.TIME, help="First time: ISO 8601, or milliseconds since 1970."
 )
