@@ -2,19 +2,21 @@
 
 mod options;
 
-use crate::batches::Batch;
-use crate::bytes::ahead::fetch_behind;
-use crate::compression::{Compression, Compressor};
+use crate::batch::Batch;
+use crate::builder::options::{NONE, Options};
+use crate::bytes::prefetch::fetch_behind;
+use crate::compression::codec::Compression;
+use crate::compression::compressor::Compressor;
 use crate::error::{Error, ErrorKind, Result};
-use crate::legacy::{MessageSetBuilder, set_overhead};
-use crate::record::{
-    BatchBuilder, BatchHeader, ControlRecord, ControlType, DELETE_HORIZON, Header, HeaderFields,
-    RECORD_BATCH_OVERHEAD, Record, offset_between, sequence_of,
-};
-use options::Options;
+use crate::legacy::builder::{MessageSetBuilder, set_overhead};
+use crate::record::Record;
+use crate::record::batch_header::{BatchHeader, DELETE_HORIZON, RECORD_BATCH_OVERHEAD};
+use crate::record::builder::{BatchBuilder, offset_between};
+use crate::record::control::{ControlRecord, ControlType};
+use crate::record::encode::HeaderFields;
+use crate::record::header::Header;
+use crate::record::iter::sequence_of;
 
-/// No producer id, epoch, sequence or leader epoch; no timestamp.
-const NONE: i8 = -1;
 /// Kafka's margin on the estimated size of compressed records.
 const COMPRESSION_RATE_ESTIMATION_FACTOR: f32 = 1.05;
 /// How fast the estimated ratio gets better and worse (`CompressionRatioEstimator`).
@@ -149,6 +151,75 @@ impl RecordsBuilder {
         count as u32
     }
 
+    /// The codec's level, of [`Compression::levels`]; Kafka's default unless set.
+    #[must_use]
+    pub fn level(mut self, level: i32) -> Self {
+        self.level = Some(level);
+        self
+    }
+
+    /// Offset of the next batch, if it begins before its first record.
+    #[must_use]
+    pub fn base_offset(mut self, offset: i64) -> Self {
+        self.options.base_offset = Some(offset);
+        self
+    }
+
+    /// An idempotent producer's id, epoch and the sequence number of the next batch's first record
+    /// (-1 in control batches). Magic 2 only.
+    #[must_use]
+    pub fn producer(mut self, id: i64, epoch: i16, base_sequence: i32) -> Self {
+        self.options.producer_id = id;
+        self.options.producer_epoch = epoch;
+        self.options.base_sequence = base_sequence;
+        self
+    }
+
+    /// The batch belongs to a transaction of its producer. Magic 2 only.
+    #[must_use]
+    pub fn transactional(mut self) -> Self {
+        self.options.transactional = true;
+        self
+    }
+
+    /// The batch holds control records: see [`append_control`](Self::append_control). Magic 2 only.
+    #[must_use]
+    pub fn control(mut self) -> Self {
+        self.options.control = true;
+        self
+    }
+
+    /// Epoch of the leader that appends the batch. Magic 2 only: the others have no such field, and
+    /// leave it out.
+    #[must_use]
+    pub fn partition_leader_epoch(mut self, epoch: i32) -> Self {
+        self.options.partition_leader_epoch = epoch;
+        self
+    }
+
+    /// When (ms) the cleaner may drop tombstones or the marker; becomes the base timestamp. Magic 2 only.
+    #[must_use]
+    pub fn delete_horizon_ms(mut self, time: i64) -> Self {
+        self.options.delete_horizon_ms = Some(time);
+        self
+    }
+
+    /// The broker's time (ms) stands for every record's own (`LogAppendTime`). Magic 2 keeps the records' own
+    /// beneath it; magic 0 has no timestamps.
+    #[must_use]
+    pub fn log_append_time(mut self, time: i64) -> Self {
+        self.options.append_time = Some(time);
+        self
+    }
+
+    /// The most bytes a batch may have, 2^31-1 unless set. A compressed one is judged by the
+    /// estimate, which a hard-to-compress last record can pass.
+    #[must_use]
+    pub fn max_size_in_bytes(mut self, size: usize) -> Self {
+        self.options.max_size = size.min(i32::MAX as usize);
+        self
+    }
+
     /// Appends one record. Offsets rise from one to the next; gaps are kept. A timestamp of -1 is
     /// none; magic 0 drops it.
     ///
@@ -281,7 +352,7 @@ impl RecordsBuilder {
 
     /// Begins a batch with its first record's offset and timestamp.
     fn start(&mut self, offset: i64, timestamp: i64) -> Result<()> {
-        self.check_options()?;
+        self.options.check(self.magic, self.codec)?;
         let base_offset = self.options.base_offset.unwrap_or(offset);
         if self.magic == 1 && self.codec != Compression::None && base_offset < 0 {
             // The wrapper's offset would be below the last relative one inside: nobody can read that.
@@ -304,7 +375,7 @@ impl RecordsBuilder {
     /// [`ErrorKind::InvalidOptions`], [`ErrorKind::UnsupportedCompression`],
     /// [`ErrorKind::UnsupportedLevel`].
     pub fn validate(&mut self) -> Result<()> {
-        self.check_options()?;
+        self.options.check(self.magic, self.codec)?;
         made(&mut self.compressor, self.codec, self.level).map(drop)
     }
 
@@ -388,7 +459,7 @@ impl RecordsBuilder {
     /// for any other, which needs a place of its own: [`build_into`](Self::build_into).
     #[cfg(feature = "python")]
     pub(crate) fn build_stored<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
-        self.check_options()?;
+        self.options.check(self.magic, self.codec)?;
         let taken = match &mut self.records {
             Growing::V2(batch) if self.codec == Compression::None && batch.count() > 0 => {
                 let header = self.options.header(batch);
@@ -405,7 +476,7 @@ impl RecordsBuilder {
     /// # Errors
     /// As [`build`](Self::build); `out` is then as it was.
     pub fn build_into(&mut self, out: &mut Vec<u8>) -> Result<()> {
-        self.check_options()?;
+        self.options.check(self.magic, self.codec)?;
         if self.record_count() == 0 {
             return Ok(());
         }
@@ -459,7 +530,7 @@ impl RecordsBuilder {
     /// [`ErrorKind::InvalidOptions`], [`ErrorKind::OffsetOutOfRange`] for a last offset below the
     /// base or more than 2^31-1 above.
     pub fn empty_batch(&self, last_offset: i64, max_timestamp: i64) -> Result<Vec<u8>> {
-        self.check_options()?;
+        self.options.check(self.magic, self.codec)?;
         if self.magic < 2 {
             return Err(ErrorKind::InvalidOptions("an empty batch needs magic 2").into());
         }

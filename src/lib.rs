@@ -2,6 +2,7 @@
 #![cfg_attr(not(feature = "python"), forbid(unsafe_code))]
 #![deny(unsafe_code)]
 
+mod batch;
 mod batches;
 pub mod broker;
 mod builder;
@@ -11,15 +12,18 @@ pub mod columns;
 mod compression;
 pub mod convert;
 mod error;
+mod frame;
 mod legacy;
 pub mod log;
 mod parallel;
 #[cfg(feature = "python")]
 mod python;
 mod record;
+pub mod sidecar;
 pub mod state;
 
-pub use batches::{Batch, Batches, Records};
+pub use batch::{Batch, Records};
+pub use batches::Batches;
 pub use builder::RecordsBuilder;
 pub use bytes::checksum::crc32c;
 pub use bytes::varint::{decode_varint, encode_varint};

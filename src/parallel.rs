@@ -5,8 +5,9 @@ use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
-use crate::batches::{Batch, Batches};
-use crate::compression::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
+use crate::batch::Batch;
+use crate::batches::Batches;
+use crate::compression::decompressor::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 use crate::error::{Error, Result};
 
 /// Batches go to the threads in chunks of this many bytes, so that handing over costs nothing even

@@ -1,12 +1,13 @@
 //! The checks of an append before its records are looked at (`UnifiedLog.analyzeAndValidateRecords`,
 //! `ProduceRequest.validateRecords`).
 
-use super::AppendOrigin;
-use super::append_config::AppendConfig;
-use super::append_error::{AppendError, ErrorCode};
-use super::append_validator::Append;
-use crate::batches::{Batch, Batches};
-use crate::compression::Compression;
+use crate::batch::Batch;
+use crate::batches::Batches;
+use crate::broker::append::Append;
+use crate::broker::append_config::AppendConfig;
+use crate::broker::append_error::{AppendError, ErrorCode};
+use crate::compression::codec::Compression;
+use crate::state::producer_check::AppendOrigin;
 
 /// What the headers of an append say.
 #[derive(Clone, Copy, Debug)]

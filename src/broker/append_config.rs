@@ -1,8 +1,9 @@
 //! What a topic's configuration says about appends, and who appends.
 
-use crate::compression::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES};
-use crate::record::TimestampType;
-use crate::state::AppendOrigin;
+use crate::compression::codec::Compression;
+use crate::compression::decompressor::DEFAULT_MAX_DECOMPRESSED_BYTES;
+use crate::record::timestamp_type::TimestampType;
+use crate::state::producer_check::AppendOrigin;
 
 /// The settings of a topic that its leader's checks look at; the defaults are Kafka's (`LogConfig`).
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,18 +1,23 @@
 //! A leader gives an append its offsets, epoch and timestamps: in place, or written anew where the topic's
 //! codec or magic is another (`LogValidator`).
 
-use super::AppendOrigin;
-use super::append_config::AppendConfig;
-use super::append_error::{AppendError, ErrorCode};
-use super::append_validator::{Append, ConversionStats};
-use super::record_checks::{Walked, payload_of, walk};
-use super::rewriting::Rewriter;
-use crate::batches::{Batch, Batches, Frame};
-use crate::compression::{Compression, Decompressor};
-use crate::convert::{set_last_offset, set_max_timestamp, set_partition_leader_epoch};
+use crate::batch::Batch;
+use crate::batches::Batches;
+use crate::broker::append::{Append, ConversionStats};
+use crate::broker::append_config::AppendConfig;
+use crate::broker::append_error::{AppendError, ErrorCode};
+use crate::broker::record_checks::{Walked, payload_of, walk};
+use crate::broker::rewriting::Rewriter;
+use crate::compression::codec::Compression;
+use crate::compression::decompressor::Decompressor;
+use crate::convert::in_place::{set_last_offset, set_max_timestamp, set_partition_leader_epoch};
 use crate::error::{ErrorKind, Result as Outcome};
-use crate::legacy::set_overhead;
-use crate::record::{RECORD_BATCH_OVERHEAD, RecordBatch, TimestampType};
+use crate::frame::Frame;
+use crate::legacy::builder::set_overhead;
+use crate::record::batch::RecordBatch;
+use crate::record::batch_header::RECORD_BATCH_OVERHEAD;
+use crate::record::timestamp_type::TimestampType;
+use crate::state::producer_check::AppendOrigin;
 
 type Result<T> = std::result::Result<T, AppendError>;
 
@@ -94,7 +99,7 @@ impl Assigner {
         }
         if append.next_offset.checked_add(record_count).is_none() {
             let kind = ErrorKind::OffsetOutOfRange { found: append.next_offset, min: 0, max: i64::MAX };
-            return Err(crate::Error::new(kind).in_field("offset").into());
+            return Err(crate::error::Error::new(kind).in_field("offset").into());
         }
 
         let batches = if in_place {

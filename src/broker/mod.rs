@@ -1,20 +1,22 @@
 //! What a broker does with batches that are sent to it: the checks and changes of an append
 //! (`LogValidator`, `UnifiedLog`), and a partition in memory to test producers and consumers with.
 
-mod analysis;
-mod append_config;
-mod append_error;
-mod append_validator;
-mod assignment;
-mod partition_fetch;
-mod partition_simulator;
-mod record_checks;
-mod rewriting;
-mod simulated_log;
+pub(crate) mod analysis;
+pub(crate) mod append;
+pub(crate) mod append_config;
+pub(crate) mod append_error;
+pub(crate) mod append_validator;
+pub(crate) mod assignment;
+pub(crate) mod partition_fetch;
+pub(crate) mod partition_simulator;
+pub(crate) mod record_checks;
+pub(crate) mod rewriting;
+pub(crate) mod simulated_log;
 
-pub use crate::state::AppendOrigin;
+pub use analysis::check_produce_request;
+pub use append::{Append, AppendInfo, ConversionStats};
 pub use append_config::{AppendConfig, TargetCompression};
 pub use append_error::{AppendError, ErrorCode, MAX_RECORD_ERRORS, RecordError, RecordErrorKind};
-pub use append_validator::{Append, AppendInfo, AppendValidator, ConversionStats, check_produce_request};
-pub use partition_fetch::{AbortedTransaction, Fetched, IsolationLevel, ListedOffset, OffsetSpec};
+pub use append_validator::AppendValidator;
+pub use partition_fetch::{Fetched, ListedOffset, OffsetSpec};
 pub use partition_simulator::{Appended, PartitionSimulator, TransactionEnd};

@@ -1,19 +1,12 @@
 //! What consumers ask of a simulated partition: fetches and offsets (`LocalLog.read`,
 //! `UnifiedLog.fetchOffsetByTimestamp`).
 
-use super::append_error::AppendError;
-use super::partition_simulator::{PartitionSimulator, out_of_range};
-use super::simulated_log::Found;
-
-/// How far a consumer reads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum IsolationLevel {
-    /// Up to the high watermark.
-    #[default]
-    ReadUncommitted,
-    /// Up to the last stable offset, with a list of the transactions that were aborted.
-    ReadCommitted,
-}
+use crate::broker::append_error::AppendError;
+use crate::broker::partition_simulator::{PartitionSimulator, out_of_range};
+use crate::broker::simulated_log::Found;
+use crate::sidecar::transaction_index::{TransactionIndexEntry, collect_aborted_transactions};
+use crate::state::isolation::AbortedTransaction;
+use crate::state::isolation::IsolationLevel;
 
 /// A partition's part of a fetch response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,15 +21,6 @@ pub struct Fetched {
     pub log_start_offset: i64,
     /// For `read_committed`: aborted transactions that may have records here, in the order of their markers.
     pub aborted_transactions: Vec<AbortedTransaction>,
-}
-
-/// An aborted transaction, as a fetch response names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AbortedTransaction {
-    /// The producer.
-    pub producer_id: i64,
-    /// Offset of the transaction's first record.
-    pub first_offset: i64,
 }
 
 /// Which offset is asked for.
@@ -100,19 +84,9 @@ impl PartitionSimulator {
         Ok(fetched)
     }
 
-    /// `TransactionIndex.collectAbortedTxns`.
     fn aborted_between(&self, offset: i64, upper_bound: i64) -> Vec<AbortedTransaction> {
-        let mut found = Vec::new();
-        for ended in &self.aborted {
-            if ended.last_offset >= offset && ended.first_offset < upper_bound {
-                let (producer_id, first_offset) = (ended.producer_id, ended.first_offset);
-                found.push(AbortedTransaction { producer_id, first_offset });
-            }
-            if ended.last_stable_offset >= upper_bound {
-                break;
-            }
-        }
-        found
+        let (entries, _) = collect_aborted_transactions(&self.transaction_index, offset, upper_bound);
+        entries.iter().map(TransactionIndexEntry::transaction).collect()
     }
 
     /// The offset asked for; `None` if no record has such a timestamp, or none that can be read yet.

@@ -1,23 +1,30 @@
 //! A partition in memory that takes produce payloads and serves fetches as a broker does, by a clock that is told
 //! the time: for tests of producers and consumers (`UnifiedLog`, `Partition`, one replica).
 
+use crate::broker::append::AppendInfo;
+use crate::sidecar::transaction_index::TransactionIndexEntry;
+use crate::state::isolation::last_stable_offset;
 use std::collections::BTreeMap;
 
-use super::AppendOrigin;
-use super::append_config::AppendConfig;
-use super::append_error::{AppendError, ErrorCode};
-use super::append_validator::{Append, AppendInfo, AppendValidator, ConversionStats, check_produce_request};
-use super::simulated_log::SimulatedLog;
-use crate::RecordsBuilder;
-use crate::batches::{Batch, Batches};
-use crate::compression::{Compression, Decompressor};
+use crate::batch::Batch;
+use crate::batches::Batches;
+use crate::broker::analysis::check_produce_request;
+use crate::broker::append::{Append, ConversionStats};
+use crate::broker::append_config::AppendConfig;
+use crate::broker::append_error::{AppendError, ErrorCode};
+use crate::broker::append_validator::AppendValidator;
+use crate::broker::simulated_log::SimulatedLog;
+use crate::builder::RecordsBuilder;
+use crate::compression::codec::Compression;
+use crate::compression::decompressor::Decompressor;
 use crate::error::Result as Outcome;
-use crate::log::ProducerStateManager;
-use crate::record::ControlRecord;
-use crate::state::{
-    AppendTerms, BatchMetadata, CompletedTransaction, ProducerEvent, Producers, Refusal, Verdict,
-};
-use crate::state::{EpochEntry, LeaderEpochs};
+use crate::record::control::ControlRecord;
+use crate::sidecar::producer_state_manager::ProducerStateManager;
+use crate::state::leader_epochs::{EpochEntry, LeaderEpochs};
+use crate::state::producer_check::{AppendOrigin, AppendTerms, Refusal, Verdict};
+use crate::state::producer_entry::BatchMetadata;
+use crate::state::producer_event::ProducerEvent;
+use crate::state::producers::Producers;
 
 type Result<T> = std::result::Result<T, AppendError>;
 
@@ -61,8 +68,8 @@ pub struct PartitionSimulator {
     pub(super) log_end_offset: i64,
     pub(super) epochs: LeaderEpochs,
     pub(super) producers: ProducerStateManager,
-    /// The transaction index: aborted ones in the order of their markers.
-    pub(super) aborted: Vec<CompletedTransaction>,
+    /// In the order of the markers.
+    pub(super) transaction_index: Vec<TransactionIndexEntry>,
 }
 
 /// An append that was taken.
@@ -108,7 +115,7 @@ impl PartitionSimulator {
             log_end_offset: 0,
             epochs,
             producers: ProducerStateManager::new(BTreeMap::new(), PRODUCER_ID_EXPIRATION_MS),
-            aborted: Vec::new(),
+            transaction_index: Vec::new(),
         })
     }
 
@@ -142,13 +149,13 @@ impl PartitionSimulator {
     /// there is no batch.
     #[must_use]
     pub fn last_stable_offset(&self) -> i64 {
-        match self.producers().first_unstable_offset() {
-            None => self.log_end_offset,
-            Some(offset) if offset >= self.log_start_offset => offset,
-            Some(_) => {
-                self.log.find(self.log_start_offset).map_or(self.log_end_offset, |batch| batch.base_offset)
+        let first_unstable_offset = self.producers().first_unstable_offset().map(|first| {
+            if first >= self.log_start_offset {
+                return first;
             }
-        }
+            self.log.find(self.log_start_offset).map_or(self.log_end_offset, |batch| batch.base_offset)
+        });
+        last_stable_offset(first_unstable_offset, self.log_end_offset)
     }
 
     /// The leader's epoch.
@@ -253,7 +260,8 @@ impl PartitionSimulator {
     fn apply(&mut self, events: &[ProducerEvent]) {
         for event in events {
             let ended = self.producers.producers.apply(event);
-            self.aborted.extend(ended.filter(|ended| !ended.committed));
+            self.transaction_index
+                .extend(ended.filter(|ended| !ended.committed).map(TransactionIndexEntry::of));
         }
         self.producers.set_end_offset(self.log_end_offset);
         self.producers.producers.set_high_watermark(self.log_end_offset);
@@ -303,8 +311,8 @@ impl PartitionSimulator {
         self.log_start_offset = self.log_start_offset.min(offset);
         self.epochs.truncate_from_end(offset);
         // The index ends with the first transaction that was still open there.
-        let ended = self.aborted.iter().position(|ended| ended.last_offset >= offset);
-        self.aborted.truncate(ended.unwrap_or(usize::MAX));
+        let ended = self.transaction_index.iter().position(|ended| ended.last_offset >= offset);
+        self.transaction_index.truncate(ended.unwrap_or(usize::MAX));
         self.rebuild_producers()
     }
 

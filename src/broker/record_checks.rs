@@ -1,11 +1,14 @@
 //! The checks of single records, and what the walk over them finds (`LogValidator.validateRecord`).
 
-use super::append_config::AppendConfig;
-use super::append_error::{AppendError, ErrorCode, RecordErrorKind, RecordErrors};
-use crate::batches::{Batch, Records};
-use crate::compression::{Compression, Decompressor};
-use crate::legacy::{LegacyBatch, MessageIter};
-use crate::record::{Record, TimestampType};
+use crate::batch::{Batch, Records};
+use crate::broker::append_config::AppendConfig;
+use crate::broker::append_error::{AppendError, ErrorCode, RecordErrorKind, RecordErrors};
+use crate::compression::codec::Compression;
+use crate::compression::decompressor::Decompressor;
+use crate::legacy::batch::LegacyBatch;
+use crate::legacy::iter::MessageIter;
+use crate::record::Record;
+use crate::record::timestamp_type::TimestampType;
 
 /// What a topic demands of the records of one batch.
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +102,7 @@ pub(super) fn walk(
 #[inline]
 fn walk_records<'r>(
     rules: Rules,
-    records: impl Iterator<Item = crate::Result<Record<'r>>>,
+    records: impl Iterator<Item = crate::error::Result<Record<'r>>>,
     payload: &[u8],
     first: i64,
 ) -> Result<Walked, AppendError> {

@@ -1,12 +1,13 @@
 //! The records of an append written anew, with the leader's offsets (`LogValidator.buildRecordsAndAssignOffsets`).
 
-use super::append_config::AppendConfig;
-use super::append_validator::{Append, ConversionStats};
-use crate::batches::Batch;
+use crate::batch::Batch;
+use crate::broker::append::{Append, ConversionStats};
+use crate::broker::append_config::AppendConfig;
 use crate::builder::RecordsBuilder;
-use crate::compression::{Compression, Compressor};
+use crate::compression::codec::Compression;
+use crate::compression::compressor::Compressor;
 use crate::error::Result;
-use crate::record::TimestampType;
+use crate::record::timestamp_type::TimestampType;
 
 /// Writes with one codec at a time; keeps a builder for each that was needed.
 #[derive(Debug)]

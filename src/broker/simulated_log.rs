@@ -1,7 +1,8 @@
 //! The bytes of a partition in memory: one segment, found by offset and time (`LogSegment`).
 
-use crate::batches::{Batch, Batches};
-use crate::compression::Decompressor;
+use crate::batch::Batch;
+use crate::batches::Batches;
+use crate::compression::decompressor::Decompressor;
 use crate::error::Result;
 
 /// `index.interval.bytes`: how dense the offset index is, which bounds what a fetch is told of aborted

@@ -1,6 +1,6 @@
 //! A cursor over borrowed bytes: one checked method for each primitive, no over-read possible.
 
-use super::varint;
+use crate::bytes::varint;
 use crate::error::{ErrorKind, Result};
 
 /// Reads Kafka's primitives from a slice; what it hands out borrows the slice.

@@ -1,9 +1,9 @@
 //! Bytes and primitives: a checked cursor, a writer, varints, checksums. Knows nothing of records.
 
-pub(crate) mod ahead;
 pub(crate) mod checksum;
 pub(crate) mod cursor;
+pub(crate) mod output_buffer;
+pub(crate) mod prefetch;
 pub(crate) mod range_checksum;
-pub(crate) mod room;
 pub(crate) mod varint;
 pub(crate) mod writer;

@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-use super::checksum::{crc32, crc32c};
+use crate::bytes::checksum::{crc32, crc32c};
 
 /// Prefixes are kept this far apart.
 const STRIDE: usize = 1 << 8;

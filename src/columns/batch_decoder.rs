@@ -6,13 +6,14 @@ use std::sync::Arc;
 use ::bytes::Bytes;
 use arrow_array::RecordBatch;
 
-use super::record_columns::RecordColumns;
-use super::selection::Selection;
-use super::view_column::VIEW_FROM;
-use crate::batches::{Batch, Records};
+use crate::batch::{Batch, Records};
+use crate::columns::record_columns::RecordColumns;
+use crate::columns::selection::Selection;
+use crate::columns::view_column::VIEW_FROM;
+use crate::compression::codec::Compression;
+use crate::compression::decompressor::Decompressor;
 use crate::error::{ErrorKind, Result};
 use crate::record::{Record, SMALLEST_RECORD};
-use crate::{Compression, Decompressor};
 
 /// An Arrow batch is cut when it has this many bytes: it stays in cache between the copy and its reader.
 const MAX_BYTES: usize = 1 << 20;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow_array::builder::{BooleanBuilder, Int32Builder, Int64Builder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch};
 
-use super::schema::batches_schema;
-use crate::batches::Batch;
-use crate::log::Chunk;
+use crate::batch::Batch;
+use crate::columns::schema::batches_schema;
+use crate::log::chunk::Chunk;
 
 /// Rows of the table, column by column, in the order of its schema.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use arrow_array::{BinaryArray, StringArray};
 use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 
-use super::recycled::Recycled;
+use crate::columns::recycled::Recycled;
 
 /// Its size stays below 2 GiB because an Arrow batch is cut long before (see [`super::DecodeOptions`]).
 #[derive(Debug)]

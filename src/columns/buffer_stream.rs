@@ -6,14 +6,15 @@ use ::bytes::Bytes;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
-use super::batch_decoder::{BatchDecoder, Checks, Framed};
-use super::record_columns::RecordColumns;
-use super::schema::records_schema;
-use super::selection::Selection;
-use super::stream::{Failure, Source, Stream, StreamOptions};
-use crate::Decompressor;
 use crate::batches::Batches;
-use crate::bytes::ahead::following;
+use crate::bytes::prefetch::following;
+use crate::columns::batch_decoder::{BatchDecoder, Checks, Framed};
+use crate::columns::record_columns::RecordColumns;
+use crate::columns::schema::records_schema;
+use crate::columns::selection::Selection;
+use crate::columns::source::{Failure, Source};
+use crate::columns::stream::{Stream, StreamOptions};
+use crate::compression::decompressor::Decompressor;
 use crate::error::{Error, Result};
 
 fn decoder<D: BorrowMut<Decompressor>>(

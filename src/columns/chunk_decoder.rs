@@ -6,17 +6,20 @@ use std::io;
 
 use arrow_array::RecordBatch;
 
-use super::batch_decoder::MAX_PAYLOAD;
-use super::batch_table::{BatchTable, Decoded};
-use super::problem_table::problems_to_arrow;
-use super::record_columns::RecordColumns;
-use super::schema::{Flavour, RecordColumn};
-use crate::batches::Batch;
+use crate::batch::Batch;
+use crate::columns::batch_decoder::MAX_PAYLOAD;
+use crate::columns::batch_table::{BatchTable, Decoded};
+use crate::columns::problem_table::problems_to_arrow;
+use crate::columns::record_columns::RecordColumns;
+use crate::columns::schema::{Flavour, RecordColumn};
+use crate::compression::decompressor::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 use crate::error::{Error, Result};
-use crate::log::chunk_reader::Step;
-use crate::log::{BatchCounts, Chunk, ChunkReader, ChunkResult, Disposition, LISTED, SegmentBatch};
-use crate::record::ControlType;
-use crate::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
+use crate::log::chunk::Chunk;
+use crate::log::problem::LISTED;
+use crate::log::read::accounting::ChunkResult;
+use crate::log::read::chunk_reader::{BatchCounts, ChunkReader, Disposition, Step};
+use crate::log::segment::reader::SegmentBatch;
+use crate::record::control::ControlType;
 
 /// How a chunk is decoded.
 #[derive(Clone, Debug)]
@@ -167,7 +170,7 @@ impl ChunkDecoder {
     }
 
     fn decode(&mut self, data: &SegmentBatch, disposition: Disposition) {
-        let Ok(batch) = data.batch() else { return };
+        let batch = data.batch();
         let mark = self.columns.mark();
         let mut decoded = Decoded::default();
         let counts = self.read_records(&batch, disposition, &mut decoded);

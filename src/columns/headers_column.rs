@@ -6,9 +6,9 @@ use arrow_array::{ListArray, StructArray};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field};
 
-use super::binary_column::{BinaryColumn, Offsets, renew};
-use super::schema::header_fields;
-use crate::record::Headers;
+use crate::columns::binary_column::{BinaryColumn, Offsets, renew};
+use crate::columns::schema::header_fields;
+use crate::record::header::Headers;
 
 /// Null where a record has no headers, as Spark's Kafka source has it. Most records have none, so their rows
 /// are made up for later.

@@ -6,18 +6,24 @@ use ::bytes::Bytes;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
-use super::batch_decoder::{BatchDecoder, Checks, Framed};
-use super::record_columns::RecordColumns;
-use super::schema::records_schema;
-use super::selection::Selection;
-use super::stream::{Failure, Source, Stream, StreamOptions};
-use crate::log::{Disposition, LogBatches, LogError, OnError, PartitionLog, Problem, Problems, ReadOptions};
-use crate::{Decompressor, Error};
+use crate::columns::batch_decoder::{BatchDecoder, Checks, Framed};
+use crate::columns::record_columns::RecordColumns;
+use crate::columns::schema::records_schema;
+use crate::columns::selection::Selection;
+use crate::columns::source::{Failure, Source};
+use crate::columns::stream::{Stream, StreamOptions};
+use crate::compression::decompressor::Decompressor;
+use crate::error::Error;
+use crate::log::error::LogError;
+use crate::log::problem::{Problem, Problems};
+use crate::log::read::chunk_reader::Disposition;
+use crate::log::read::options::{DamageMode, ReadOptions};
+use crate::log::read::partition_log::{LogBatches, PartitionLog};
 
 /// What a stream over a log found beside records; it begins anew with the first batch.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// What was left out so far ([`OnError::Skip`]), torn tails included.
+    /// What was left out so far ([`DamageMode::Permissive`]), torn tails included.
     pub problems: Problems,
     /// Nothing from this offset on: what was asked for, or the last stable offset. None before the start.
     pub end_offset: Option<i64>,
@@ -102,7 +108,7 @@ impl Source for Log {
 
     fn bad(&mut self, framed: &Framed, error: Error) -> Result<(), Failure> {
         let segment = framed.segment.as_deref().unwrap_or_default();
-        if self.read.on_error == OnError::Fail {
+        if self.read.mode == DamageMode::FailFast {
             return Err(LogError::Format { path: segment.into(), error }.into());
         }
         // The whole batch is damage: none of its records counts.

@@ -1,23 +1,24 @@
 //! Batches to Arrow arrays, one pass from bytes to columns with no object a record; and rows to batches.
 
-mod batch_decoder;
-mod batch_table;
-mod binary_column;
-mod buffer_stream;
-mod chunk_decoder;
-mod headers_column;
-mod log_stream;
-mod pipeline;
-mod problem_table;
-mod record_columns;
-mod recycled;
-mod rows;
-mod rows_writer;
-mod run_column;
-mod schema;
-mod selection;
-mod stream;
-mod view_column;
+pub(crate) mod batch_decoder;
+pub(crate) mod batch_table;
+pub(crate) mod binary_column;
+pub(crate) mod buffer_stream;
+pub(crate) mod chunk_decoder;
+pub(crate) mod headers_column;
+pub(crate) mod log_stream;
+pub(crate) mod pipeline;
+pub(crate) mod problem_table;
+pub(crate) mod record_columns;
+pub(crate) mod recycled;
+pub(crate) mod rows;
+pub(crate) mod rows_writer;
+pub(crate) mod run_column;
+pub(crate) mod schema;
+pub(crate) mod selection;
+pub(crate) mod source;
+pub(crate) mod stream;
+pub(crate) mod view_column;
 
 pub use batch_decoder::MAX_PAYLOAD;
 pub use buffer_stream::{BatchStream, batch_to_arrow};

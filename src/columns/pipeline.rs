@@ -9,9 +9,9 @@ use std::vec;
 
 use arrow_array::RecordBatch;
 
-use super::batch_decoder::{BatchDecoder, Framed};
-use super::stream::{Failure, Source};
-use crate::Error;
+use crate::columns::batch_decoder::{BatchDecoder, Framed};
+use crate::columns::source::{Failure, Source};
+use crate::error::Error;
 
 /// A job ends when its batches have this many bytes, as they are stored. Of 128 KiB to 1 MiB the best over all
 /// codecs in two threads: less makes too many Arrow batches, more too much fresh memory.

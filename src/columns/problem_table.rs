@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 
-use super::schema::problems_schema;
-use crate::log::Problem;
+use crate::columns::schema::problems_schema;
+use crate::log::problem::Problem;
 
 /// The problems as an Arrow batch; none if there are none.
 pub(super) fn problems_to_arrow(problems: &[Problem]) -> Option<RecordBatch> {

@@ -12,12 +12,12 @@ use arrow_array::{
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::SchemaRef;
 
-use super::binary_column::{BinaryColumn, renew};
-use super::headers_column::{HeadersColumn, HeadersMark};
-use super::run_column::RunColumn;
-use super::schema::{Flavour, RecordColumn, records_schema};
-use super::view_column::{ViewColumn, ViewMark};
-use crate::batches::Batch;
+use crate::batch::Batch;
+use crate::columns::binary_column::{BinaryColumn, renew};
+use crate::columns::headers_column::{HeadersColumn, HeadersMark};
+use crate::columns::run_column::RunColumn;
+use crate::columns::schema::{Flavour, RecordColumn, records_schema};
+use crate::columns::view_column::{ViewColumn, ViewMark};
 use crate::record::Record;
 
 /// Collects records into the asked columns; what nobody asked for is not built.

@@ -12,8 +12,9 @@ use arrow_array::{
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, TimeUnit};
 
+use crate::builder::RecordsBuilder;
 use crate::error::{Error, ErrorKind, Result};
-use crate::{Header, RecordsBuilder};
+use crate::record::header::Header;
 
 /// The columns of a record batch that a record has: `value`, and where they are there `key`,
 /// `offset`, `timestamp` and `headers`, found by name. A view; other columns are not looked at.

@@ -4,9 +4,14 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 
-use super::rows::{Defaults, Rows};
-use crate::log::{LogError, LogResult, PartitionWriter, SegmentSummary, WriteOptions};
-use crate::{Compression, RecordsBuilder, Result};
+use crate::builder::RecordsBuilder;
+use crate::columns::rows::{Defaults, Rows};
+use crate::compression::codec::Compression;
+use crate::error::Result;
+use crate::log::error::{LogError, LogResult};
+use crate::log::write::options::WriteOptions;
+use crate::log::write::partition_writer::PartitionWriter;
+use crate::log::write::segment_fold::SegmentSummary;
 
 /// How rows become batches.
 #[derive(Clone, Copy, Debug)]

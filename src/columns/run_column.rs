@@ -1,6 +1,6 @@
 //! A column of runs: numbers that seldom change from row to row.
 
-use super::binary_column::renew;
+use crate::columns::binary_column::renew;
 
 /// A row costs a comparison; the rows of a run are written at its end.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 
-use crate::log::LogError;
+use crate::log::error::LogError;
 
 /// A column of the table `records`, named as in Spark's Kafka source where that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,9 @@
 //! Which records a stream of columns gives: ranges of offsets and of timestamps.
 
-use crate::batches::Batch;
-use crate::record::{Record, RecordBatch, TimestampType};
+use crate::batch::Batch;
+use crate::record::Record;
+use crate::record::batch::RecordBatch;
+use crate::record::timestamp_type::TimestampType;
 
 /// Records whose offset and timestamp lie in these ranges; `None` leaves a side open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,19 +1,16 @@
 //! Streams of Arrow batches: what frames batches, and what makes columns of them, on the caller's thread or
 //! on several.
 
-use std::error::Error as StdError;
+use crate::columns::source::{Failure, Source};
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
-use super::batch_decoder::{BatchDecoder, Framed};
-use super::pipeline::Pipeline;
-use super::schema::{Flavour, RecordColumn};
-use super::selection::Selection;
-use crate::Error;
-
-pub(super) type Failure = Box<dyn StdError + Send + Sync>;
+use crate::columns::batch_decoder::BatchDecoder;
+use crate::columns::pipeline::Pipeline;
+use crate::columns::schema::{Flavour, RecordColumn};
+use crate::columns::selection::Selection;
 
 /// What of the records becomes columns, how, and by whom.
 #[derive(Clone, Debug)]
@@ -40,15 +37,6 @@ impl Default for StreamOptions {
             threads: 1,
         }
     }
-}
-
-/// Where batches come from.
-pub(super) trait Source: Send {
-    /// The next batch to decode.
-    fn next(&mut self) -> std::result::Result<Option<Framed>, Failure>;
-
-    /// This batch does not decode: an error, or it is left out.
-    fn bad(&mut self, framed: &Framed, error: Error) -> std::result::Result<(), Failure>;
 }
 
 /// A stream over a source. Nothing happens before the first batch is asked for.

@@ -5,8 +5,8 @@ use arrow_array::BinaryViewArray;
 use arrow_array::builder::make_view;
 use arrow_buffer::{Buffer, NullBufferBuilder};
 
-use super::binary_column::renew;
-use super::recycled::Recycled;
+use crate::columns::binary_column::renew;
+use crate::columns::recycled::Recycled;
 
 /// Values of at least this many bytes are worth a view into the batch they came in; copying smaller ones
 /// is quicker (docs/benchmarks.md). Twelve bytes and less stand in the view itself.

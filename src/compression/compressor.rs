@@ -1,14 +1,14 @@
 //! Compression with levels and reused contexts, the other direction of `Decompressor`.
 
-use super::Compression;
+use crate::compression::codec::Compression;
 #[cfg(feature = "gzip")]
-use super::gzip;
+use crate::compression::gzip;
 #[cfg(feature = "lz4")]
-use super::lz4;
+use crate::compression::lz4;
 #[cfg(feature = "snappy")]
-use super::snappy;
+use crate::compression::snappy;
 #[cfg(feature = "zstd")]
-use super::zstd;
+use crate::compression::zstd;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Compresses the record sections of batches with one codec and level, in the formats Kafka writes;
@@ -147,20 +147,4 @@ fn unsupported_level(codec: Compression, level: i32) -> Error {
         Compression::Zstd => "-131072 to 22",
     };
     ErrorKind::UnsupportedLevel { codec: codec.name(), level, supported }.into()
-}
-
-/// Room for `size` bytes from the start of `output`.
-#[cfg(any(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
-pub(super) fn room(output: &mut Vec<u8>, size: usize) -> &mut [u8] {
-    if output.len() < size {
-        output.resize(size, 0);
-    }
-    output
-}
-
-/// The codec's own words.
-#[cfg(any(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
-#[cold]
-pub(super) fn failed(why: impl Into<String>) -> Error {
-    ErrorKind::Compression(why.into()).into()
 }

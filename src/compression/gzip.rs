@@ -9,10 +9,10 @@ use flate2::{Decompress, FlushDecompress, Status};
 use libdeflater::{CompressionLvl, Compressor};
 use memchr::memmem;
 
-use super::compressor::{failed, room};
-use super::{Output, refuse};
 use crate::bytes::checksum::crc32;
 use crate::bytes::cursor::Cursor;
+use crate::compression::output::{Output, decompression_failed};
+use crate::compression::output::{at_least, compression_failed};
 use crate::error::{Error, Result};
 
 const TRAILER: usize = 8;
@@ -66,18 +66,18 @@ impl Context {
 
     /// Any number of members.
     fn members(&mut self, payload: &[u8], out: &mut Output<'_>) -> Result<()> {
-        let mut rest = skip_header(payload).map_err(|_| refuse("gzip: not a gzip header"))?;
+        let mut rest = skip_header(payload).map_err(|_| decompression_failed("gzip: not a gzip header"))?;
         loop {
             let start = out.filled;
             rest = self.inflate(rest, out)?;
             let Some((trailer, behind)) = rest.split_at_checked(TRAILER) else {
-                return Err(refuse("gzip: the trailer is cut"));
+                return Err(decompression_failed("gzip: the trailer is cut"));
             };
             let written = &out.buffer[start..out.filled];
             let crc = u32::from_le_bytes([trailer[0], trailer[1], trailer[2], trailer[3]]);
             let size = u32::from_le_bytes([trailer[4], trailer[5], trailer[6], trailer[7]]);
             if crc != crc32(written) || size != written.len() as u32 {
-                return Err(refuse("gzip: CRC or size in the trailer is wrong"));
+                return Err(decompression_failed("gzip: CRC or size in the trailer is wrong"));
             }
             if behind.len() <= JAVA_IGNORES_UP_TO {
                 return Ok(());
@@ -103,7 +103,7 @@ impl Context {
             // The backend's own words depend on how much room it had.
             let status = stream
                 .decompress(&input[consumed..], spare, FlushDecompress::None)
-                .map_err(|_| refuse("gzip: the compressed data is invalid"))?;
+                .map_err(|_| decompression_failed("gzip: the compressed data is invalid"))?;
             let written = (stream.total_out() - before) as usize;
             let room = written < spare.len();
             out.advance(written)?;
@@ -111,7 +111,7 @@ impl Context {
                 Status::StreamEnd => return Ok(&input[stream.total_in() as usize..]),
                 Status::Ok | Status::BufError if !room => {}
                 Status::Ok if stream.total_in() as usize > consumed || written > 0 => {}
-                _ => return Err(refuse("gzip: the stream is cut")),
+                _ => return Err(decompression_failed("gzip: the stream is cut")),
             }
         }
     }
@@ -123,7 +123,7 @@ fn skip_header(member: &[u8]) -> Result<&[u8]> {
     const FEXTRA: u8 = 4;
     const FNAME: u8 = 8;
     const FCOMMENT: u8 = 16;
-    let invalid = || -> Error { refuse("gzip: not a gzip header") };
+    let invalid = || -> Error { decompression_failed("gzip: not a gzip header") };
     let mut cursor = Cursor::new(member);
     let fixed = cursor.take(10)?;
     if fixed[..3] != MEMBER {
@@ -183,12 +183,12 @@ impl Encoder {
 
     pub(super) fn compress(&mut self, data: &[u8], output: &mut Vec<u8>) -> Result<usize> {
         let bound = self.0.deflate_compress_bound(data.len());
-        let out = room(output, HEADER.len() + bound + TRAILER);
+        let out = at_least(output, HEADER.len() + bound + TRAILER);
         out[..HEADER.len()].copy_from_slice(&HEADER);
         let written = self
             .0
             .deflate_compress(data, &mut out[HEADER.len()..])
-            .map_err(|error| failed(format!("gzip: {error}")))?;
+            .map_err(|error| compression_failed(format!("gzip: {error}")))?;
         let end = HEADER.len() + written;
         out[end..end + 4].copy_from_slice(&crc32(data).to_le_bytes());
         out[end + 4..end + TRAILER].copy_from_slice(&(data.len() as u32).to_le_bytes());

@@ -6,8 +6,8 @@
 use lz4_flex::block::{self, CompressTable};
 use twox_hash::XxHash32;
 
-use super::compressor::{failed, room};
-use super::{Output, refuse};
+use crate::compression::output::{Output, decompression_failed};
+use crate::compression::output::{at_least, compression_failed};
 use crate::error::Result;
 
 const MAGIC: [u8; 4] = 0x184d_2204_u32.to_le_bytes();
@@ -45,18 +45,23 @@ pub(super) fn decompress(frame: &[u8], checksum: HeaderChecksum, out: &mut Outpu
             return Ok(());
         }
         if size > header.max_block {
-            return Err(refuse(format!("lz4: block of {size} bytes exceeds {}", header.max_block)));
+            return Err(decompression_failed(format!(
+                "lz4: block of {size} bytes exceeds {}",
+                header.max_block
+            )));
         }
         let data = input.take(size, "block")?;
         if header.block_checksum && input.u32("block checksum")? != xxh32(data) {
-            return Err(refuse("lz4: block checksum mismatch"));
+            return Err(decompression_failed("lz4: block checksum mismatch"));
         }
         if word & UNCOMPRESSED != 0 {
             out.extend(data)?;
         } else {
             let room = header.max_block.min(size.saturating_mul(MAX_RATIO));
             let written = ::lz4::block::decompress_to_buffer(data, Some(room as i32), out.spare(room))
-                .map_err(|_| refuse("lz4: a block is damaged, or larger than its frame allows"))?;
+                .map_err(|_| {
+                    decompression_failed("lz4: a block is damaged, or larger than its frame allows")
+                })?;
             out.advance(written)?;
         }
     }
@@ -96,23 +101,23 @@ struct Header {
 impl Header {
     fn read(input: &mut Input<'_>, checksum: HeaderChecksum) -> Result<Self> {
         if input.take(4, "magic")? != MAGIC {
-            return Err(refuse("lz4: not a frame (wrong magic)"));
+            return Err(decompression_failed("lz4: not a frame (wrong magic)"));
         }
         let descriptor = input.0;
         let flags = input.take(2, "frame descriptor")?;
         let (flg, bd) = (flags[0], flags[1]);
         if flg >> 6 != 1 {
-            return Err(refuse("lz4: frame version is not 1"));
+            return Err(decompression_failed("lz4: frame version is not 1"));
         }
         if flg & 0b11 != 0 || bd & 0b1000_1111 != 0 {
-            return Err(refuse("lz4: a reserved bit is set (dictionaries are not supported)"));
+            return Err(decompression_failed("lz4: a reserved bit is set (dictionaries are not supported)"));
         }
         if flg & 0b10_0000 == 0 {
-            return Err(refuse("lz4: dependent blocks are not supported"));
+            return Err(decompression_failed("lz4: dependent blocks are not supported"));
         }
         let size_code = bd >> 4;
         if size_code < 4 {
-            return Err(refuse("lz4: block size code is below 4"));
+            return Err(decompression_failed("lz4: block size code is below 4"));
         }
         let content_size = match flg & 0b1000 {
             0 => None,
@@ -122,7 +127,7 @@ impl Header {
         let expected = (xxh32(&descriptor[..length]) >> 8) as u8;
         let stored = input.take(1, "header checksum")?[0];
         if checksum == HeaderChecksum::Right && stored != expected {
-            return Err(refuse("lz4: frame header checksum mismatch"));
+            return Err(decompression_failed("lz4: frame header checksum mismatch"));
         }
         Ok(Self {
             max_block: 1 << (8 + 2 * u32::from(size_code)),
@@ -139,7 +144,7 @@ struct Input<'a>(&'a [u8]);
 impl<'a> Input<'a> {
     fn take(&mut self, size: usize, what: &str) -> Result<&'a [u8]> {
         let Some((taken, rest)) = self.0.split_at_checked(size) else {
-            return Err(refuse(format!("lz4: the frame is cut in its {what}")));
+            return Err(decompression_failed(format!("lz4: the frame is cut in its {what}")));
         };
         self.0 = rest;
         Ok(taken)
@@ -190,7 +195,7 @@ impl Encoder {
     ) -> Result<usize> {
         let blocks = data.len().div_ceil(BLOCK);
         let bound = block::get_maximum_output_size(data.len().min(BLOCK));
-        let out = room(output, HEADER + blocks * (4 + bound) + END_MARK.len());
+        let out = at_least(output, HEADER + blocks * (4 + bound) + END_MARK.len());
         out[..4].copy_from_slice(&MAGIC);
         (out[4], out[5]) = (FLG, BD);
         let hashed = match checksum {
@@ -221,12 +226,12 @@ impl Encoder {
             Self::Fast { small, large } => {
                 let table = if block.len() < usize::from(u16::MAX) { small } else { large };
                 block::compress_into_with_table(block, out, table)
-                    .map_err(|error| failed(format!("lz4: {error}")))
+                    .map_err(|error| compression_failed(format!("lz4: {error}")))
             }
             Self::High(level) => {
                 let mode = ::lz4::block::CompressionMode::HIGHCOMPRESSION(*level);
                 ::lz4::block::compress_to_buffer(block, Some(mode), false, out)
-                    .map_err(|error| failed(format!("lz4: {error}")))
+                    .map_err(|error| compression_failed(format!("lz4: {error}")))
             }
         }
     }

@@ -3,10 +3,11 @@
 
 use snap::raw::{Decoder, decompress_len, max_compress_len};
 
-use super::compressor::{failed, room};
-use super::snappy_block::{self, MAX_SMALL_BLOCK};
-use super::{Output, refuse};
 use crate::bytes::cursor::be;
+use crate::compression::output::{Output, decompression_failed};
+use crate::compression::output::{at_least, compression_failed};
+use crate::compression::snappy_block;
+use crate::compression::snappy_block::MAX_SMALL_BLOCK;
 use crate::error::Result;
 
 /// Magic, then two version ints. The versions of the first header are not looked at (Redpanda
@@ -33,23 +34,25 @@ impl Context {
             let length = be!(rest, 0, i32);
             if length == MAGIC_HEAD {
                 let Some((header, behind)) = rest.split_at_checked(HEADER) else {
-                    return Err(refuse("snappy: a concatenated header is cut"));
+                    return Err(decompression_failed("snappy: a concatenated header is cut"));
                 };
                 // Java drops a header with another magic, and what is lost then depends on its
                 // buffers: better an error.
                 if !header.starts_with(&MAGIC) {
-                    return Err(refuse("snappy: damaged concatenated header"));
+                    return Err(decompression_failed("snappy: damaged concatenated header"));
                 }
                 if be!(header, VERSION, i32) < MIN_COMPATIBLE_VERSION {
-                    return Err(refuse("snappy: incompatible version in a concatenated header"));
+                    return Err(decompression_failed(
+                        "snappy: incompatible version in a concatenated header",
+                    ));
                 }
                 rest = behind;
                 continue;
             }
             let length = usize::try_from(length).ok().filter(|&length| length <= MAX_CHUNK);
-            let Some(length) = length else { return Err(refuse("snappy: invalid chunk size")) };
+            let Some(length) = length else { return Err(decompression_failed("snappy: invalid chunk size")) };
             let Some((chunk, behind)) = rest[4..].split_at_checked(length) else {
-                return Err(refuse("snappy: a chunk is cut"));
+                return Err(decompression_failed("snappy: a chunk is cut"));
             };
             self.block(chunk, out)?;
             rest = behind;
@@ -59,11 +62,12 @@ impl Context {
 
     fn block(&mut self, block: &[u8], out: &mut Output<'_>) -> Result<()> {
         if block.is_empty() {
-            return Err(refuse("snappy: empty input"));
+            return Err(decompression_failed("snappy: empty input"));
         }
-        let length = decompress_len(block).map_err(|error| refuse(format!("snappy: {error}")))?;
+        let length =
+            decompress_len(block).map_err(|error| decompression_failed(format!("snappy: {error}")))?;
         if length / MAX_RATIO > block.len() {
-            return Err(refuse("snappy: the block declares more than it can hold"));
+            return Err(decompression_failed("snappy: the block declares more than it can hold"));
         }
         if length > out.allowance() {
             return Err(out.limit_exceeded());
@@ -71,7 +75,7 @@ impl Context {
         let written = self
             .0
             .decompress(block, &mut out.spare(length)[..length])
-            .map_err(|error| refuse(format!("snappy: {error}")))?;
+            .map_err(|error| decompression_failed(format!("snappy: {error}")))?;
         out.advance(written)
     }
 }
@@ -114,7 +118,7 @@ impl Encoder {
 
     pub(super) fn compress(&mut self, data: &[u8], output: &mut Vec<u8>) -> Result<usize> {
         let chunks = data.len().div_ceil(CHUNK);
-        let out = room(output, HEADER + chunks * (4 + max_compress_len(data.len().min(CHUNK))));
+        let out = at_least(output, HEADER + chunks * (4 + max_compress_len(data.len().min(CHUNK))));
         out[..VERSION].copy_from_slice(&MAGIC);
         out[VERSION..HEADER].copy_from_slice(&VERSIONS);
         let mut end = HEADER;
@@ -124,7 +128,7 @@ impl Encoder {
                 snappy_block::compress(chunk, &mut self.table, &mut out[start..])
             } else {
                 let written = self.snap.compress(chunk, &mut out[start..]);
-                written.map_err(|error| failed(format!("snappy: {error}")))?
+                written.map_err(|error| compression_failed(format!("snappy: {error}")))?
             };
             out[end..start].copy_from_slice(&(written as u32).to_be_bytes());
             end = start + written;

@@ -3,8 +3,8 @@
 
 use zstd_safe::{CCtx, CParameter, DCtx, Strategy};
 
-use super::compressor::{failed, room};
-use super::{Output, refuse};
+use crate::compression::output::{Output, decompression_failed};
+use crate::compression::output::{at_least, compression_failed};
 use crate::error::{Error, Result};
 
 const FIRST_GUESS: usize = 16 << 10;
@@ -43,7 +43,9 @@ impl Context {
                 }
                 Err(TOO_SMALL) if room >= out.limit => return Err(out.limit_exceeded()),
                 Err(TOO_SMALL) => size = room.saturating_mul(4).min(out.limit),
-                Err(code) => return Err(refuse(format!("zstd: {}", zstd_safe::get_error_name(code)))),
+                Err(code) => {
+                    return Err(decompression_failed(format!("zstd: {}", zstd_safe::get_error_name(code))));
+                }
             }
         }
     }
@@ -117,12 +119,12 @@ impl Encoder {
     }
 
     pub(super) fn compress(&mut self, data: &[u8], output: &mut Vec<u8>) -> Result<usize> {
-        let out = room(output, zstd_safe::compress_bound(data.len()));
+        let out = at_least(output, zstd_safe::compress_bound(data.len()));
         self.0.compress2(out, data).map_err(refused)
     }
 }
 
 #[cold]
 fn refused(code: usize) -> Error {
-    failed(format!("zstd: {}", zstd_safe::get_error_name(code)))
+    compression_failed(format!("zstd: {}", zstd_safe::get_error_name(code)))
 }

@@ -1,7 +1,7 @@
 //! A batch on its way to another form: decompressed once, its records read once.
 
-use crate::batches::{Batch, Records};
-use crate::compression::Decompressor;
+use crate::batch::{Batch, Records};
+use crate::compression::decompressor::Decompressor;
 use crate::error::Result;
 use crate::record::Record;
 

@@ -3,11 +3,12 @@
 
 use std::ops::AddAssign;
 
-use super::{Converter, Decoded, Encoder, all_or_nothing, append_time};
-use crate::batches::Batch;
-use crate::compression::Compression;
+use crate::batch::Batch;
+use crate::compression::codec::Compression;
+use crate::convert::decoded::Decoded;
+use crate::convert::{Converter, Encoder, all_or_nothing, append_time};
 use crate::error::{Error, ErrorKind, Result};
-use crate::legacy::MessageSetBuilder;
+use crate::legacy::builder::MessageSetBuilder;
 use crate::record::Record;
 
 /// What a down-conversion could not carry over. Sums of several batches are added.

@@ -1,13 +1,17 @@
 //! A batch with some of its records (`MemoryRecords.filterTo`, `buildRetainedRecordsInto`): always magic 2,
 //! the codec kept, at Kafka's default level.
 
-use super::{Decoded, Encoder, fields};
-use crate::batches::Batch;
+use crate::batch::Batch;
+use crate::convert::decoded::Decoded;
+use crate::convert::{Encoder, fields};
 use crate::error::Result;
-use crate::record::{
-    BatchHeader, CONTROL, ControlRecord, DELETE_HORIZON, Headers, LOG_APPEND_TIME, Record, RecordBatch,
-    TRANSACTIONAL, TimestampType, append_batch,
-};
+use crate::record::Record;
+use crate::record::batch::RecordBatch;
+use crate::record::batch_header::{BatchHeader, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL};
+use crate::record::builder::append_batch;
+use crate::record::control::ControlRecord;
+use crate::record::header::Headers;
+use crate::record::timestamp_type::TimestampType;
 
 /// What becomes of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +132,6 @@ pub(crate) fn empty_of(decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<(
 
 /// Of a batch's header what outlives its records: offsets, producer, epochs, and the two flags.
 fn kept_of(batch: &RecordBatch<'_>) -> BatchHeader {
-    let attributes = BatchHeader::of(batch).attributes & i16::from(TRANSACTIONAL | CONTROL);
-    BatchHeader { attributes, ..BatchHeader::of(batch) }
+    let attributes = batch.header().attributes & i16::from(TRANSACTIONAL | CONTROL);
+    BatchHeader { attributes, ..batch.header() }
 }

@@ -1,12 +1,14 @@
 //! What a broker changes in a batch without decoding it (`MutableRecordBatch`).
 
-use crate::batches::{Batch, Frame};
-use crate::compression::Compression;
+use crate::batch::Batch;
+use crate::compression::codec::Compression;
 use crate::error::{Error, ErrorKind, Result};
-use crate::legacy;
-use crate::record::{
-    self, BatchHeader, COMPRESSION, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL, TimestampType,
+use crate::frame::Frame;
+use crate::record::batch_header::{
+    BatchHeader, COMPRESSION, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL,
 };
+use crate::record::timestamp_type::TimestampType;
+use crate::{legacy, record};
 
 /// Moves a batch so that its last record has this offset: all offsets of a magic 2 batch or a magic 1
 /// wrapper follow. The CRC does not cover the offset and stays.
@@ -79,7 +81,7 @@ pub fn set_max_timestamp(batch: &mut [u8], timestamp_type: TimestampType, max_ti
     let append_time = if timestamp_type == TimestampType::LogAppendTime { LOG_APPEND_TIME } else { 0 };
     match old {
         Batch::V2(v2) => {
-            let header = BatchHeader::of(&v2);
+            let header = v2.header();
             let known = COMPRESSION | TRANSACTIONAL | CONTROL | DELETE_HORIZON;
             let attributes = header.attributes & i16::from(known) | i16::from(append_time);
             BatchHeader { attributes, max_timestamp, ..header }.write(batch);

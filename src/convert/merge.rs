@@ -1,12 +1,13 @@
 //! Several magic 2 batches to one, and one to several: only when asked for, since a log shows the difference.
 
-use super::{Converter, Encoder, all_or_nothing, append, append_time, size_of};
-use crate::batches::Batch;
-use crate::compression::Compressor;
+use crate::batch::Batch;
+use crate::compression::compressor::Compressor;
+use crate::convert::{Converter, Encoder, all_or_nothing, append, append_time, size_of};
 use crate::error::{Error, ErrorKind, Result};
-use crate::record::{
-    BatchBuilder, BatchHeader, COMPRESSION, RECORD_BATCH_OVERHEAD, RecordBatch, offset_between, sequence_of,
-};
+use crate::record::batch::RecordBatch;
+use crate::record::batch_header::{BatchHeader, COMPRESSION, RECORD_BATCH_OVERHEAD};
+use crate::record::builder::{BatchBuilder, offset_between};
+use crate::record::iter::sequence_of;
 
 impl Converter {
     /// Writes consecutive batches as one, with the codec of the first or the target's; nothing for none.
@@ -136,7 +137,7 @@ fn write_part(
 
 /// The header of `batch` around the records of `section`, which begin in it.
 fn with_records_of(section: &BatchBuilder, batch: &RecordBatch<'_>) -> BatchHeader {
-    let (whole, records) = (BatchHeader::of(batch), section.header());
+    let (whole, records) = (batch.header(), section.header());
     let delta = records.base_offset.wrapping_sub(whole.base_offset) as i32;
     BatchHeader {
         partition_leader_epoch: whole.partition_leader_epoch,

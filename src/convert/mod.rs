@@ -3,28 +3,28 @@
 //! Nothing here writes over damage: a batch whose CRC does not hold, or of whose records one is bad, is
 //! refused, since it would get a CRC that holds.
 
-mod decoded;
-mod down;
-mod filter;
-mod in_place;
-mod merge;
-mod rebatch;
-mod recompress;
-mod unread;
-mod up;
+pub(crate) mod decoded;
+pub(crate) mod down;
+pub(crate) mod filter;
+pub(crate) mod in_place;
+pub(crate) mod merge;
+pub(crate) mod rebatch;
+pub(crate) mod recompress;
+pub(crate) mod unread;
+pub(crate) mod up;
 
 pub use down::Losses;
 pub use in_place::{set_last_offset, set_max_timestamp, set_partition_leader_epoch};
 pub use rebatch::Rebatcher;
 
-pub(crate) use decoded::Decoded;
-pub(crate) use filter::{Fate, empty_of, is_bare};
-pub(crate) use in_place::each_batch;
-pub(crate) use rebatch::Packer;
-
-use crate::compression::{Compression, Compressor, Decompressor};
+use crate::compression::codec::Compression;
+use crate::compression::compressor::Compressor;
+use crate::compression::decompressor::Decompressor;
 use crate::error::{Error, Result};
-use crate::record::{BatchBuilder, HeaderFields, Record, RecordFields, TimestampType};
+use crate::record::Record;
+use crate::record::builder::BatchBuilder;
+use crate::record::encode::{HeaderFields, RecordFields};
+use crate::record::timestamp_type::TimestampType;
 
 /// Converts batches one at a time, with codec contexts and buffers kept between them. Output is
 /// appended to a vector; after an error the vector is as it was.

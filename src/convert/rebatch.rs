@@ -1,10 +1,13 @@
 //! Records of consecutive batches packed tightly into magic 2 batches.
 
-use super::{Converter, Decoded, Encoder, append, append_time, size_of, up};
-use crate::batches::Batch;
-use crate::compression::{Compression, Decompressor};
+use crate::batch::Batch;
+use crate::compression::codec::Compression;
+use crate::compression::decompressor::Decompressor;
+use crate::convert::decoded::Decoded;
+use crate::convert::{Converter, Encoder, append, append_time, size_of, up};
 use crate::error::Result;
-use crate::record::{BatchBuilder, BatchHeader, RECORD_BATCH_OVERHEAD, offset_between};
+use crate::record::batch_header::{BatchHeader, RECORD_BATCH_OVERHEAD};
+use crate::record::builder::{BatchBuilder, offset_between};
 
 /// Packs the records of a log's batches into magic 2 batches of up to a size. Many small messages
 /// compress far better together.

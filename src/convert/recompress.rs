@@ -1,11 +1,18 @@
 //! A batch with another codec or level: its records are compressed anew as bytes, not encoded anew.
 
-use super::{Converter, Decoded, Encoder, all_or_nothing};
-use crate::batches::Batch;
-use crate::compression::Compression;
+use crate::batch::Batch;
+use crate::compression::codec::Compression;
+use crate::convert::decoded::Decoded;
+use crate::convert::{Converter, Encoder, all_or_nothing};
 use crate::error::{Error, ErrorKind, Result};
-use crate::legacy::{self, LegacyBatch, MessageFields, split_message};
-use crate::record::{BatchHeader, COMPRESSION, RecordBatch, TimestampType, append_batch};
+use crate::legacy;
+use crate::legacy::batch::LegacyBatch;
+use crate::legacy::builder::MessageFields;
+use crate::legacy::iter::split_message;
+use crate::record::batch::RecordBatch;
+use crate::record::batch_header::{BatchHeader, COMPRESSION};
+use crate::record::builder::append_batch;
+use crate::record::timestamp_type::TimestampType;
 
 impl Converter {
     /// Writes the batch with the converter's codec. All else of it stays: offsets, timestamps, attributes,
@@ -104,7 +111,7 @@ impl Encoder {
 
     fn recompress_v2(&mut self, batch: &RecordBatch<'_>, records: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let compressor = self.codecs.compressor_of(batch.compression()?)?;
-        let header = BatchHeader::of(batch);
+        let header = batch.header();
         let attributes = header.attributes & !i16::from(COMPRESSION) | compressor.codec() as i16;
         append_batch(&BatchHeader { attributes, ..header }, compressor.compress(2, records)?, out)
     }

@@ -1,10 +1,12 @@
 //! Bytes of a batch that no reader shows, and that a copy would keep: what may be in them nobody has seen.
 
-use super::Decoded;
-use crate::batches::Batch;
-use crate::compression::{Compression, is_plain};
+use crate::batch::Batch;
+use crate::compression::codec::Compression;
+use crate::compression::plain::is_plain;
+use crate::convert::decoded::Decoded;
 use crate::error::Result;
-use crate::legacy::{LegacyBatch, split_message};
+use crate::legacy::batch::LegacyBatch;
+use crate::legacy::iter::split_message;
 
 impl Decoded<'_, '_> {
     /// Whether there are any: after the header of a batch without records, a wrapper's key, after a

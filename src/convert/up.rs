@@ -1,10 +1,12 @@
 //! Magic 0 and 1 to magic 2, by the rules of Kafka 4's cleaner
 //! (`MemoryRecords.buildRetainedRecordsInto`), but nothing is dropped.
 
-use super::{Converter, Decoded, Encoder, append, append_time};
-use crate::batches::Batch;
+use crate::batch::Batch;
+use crate::convert::decoded::Decoded;
+use crate::convert::{Converter, Encoder, append, append_time};
 use crate::error::Result;
-use crate::record::{BatchBuilder, BatchHeader, LOG_APPEND_TIME};
+use crate::record::batch_header::{BatchHeader, LOG_APPEND_TIME};
+use crate::record::builder::BatchBuilder;
 
 impl Converter {
     /// Writes the batch as magic 2: a compressed wrapper becomes one batch, its gaps kept, as does

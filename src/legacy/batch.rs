@@ -1,11 +1,12 @@
 //! The outermost message of a magic 0 or 1 message set, with what is inside.
 
-use super::iter::MessageIter;
-use super::message::{LOG_OVERHEAD, Message};
 use crate::bytes::cursor::be;
-use crate::compression::{Compression, Decompressor};
+use crate::compression::codec::Compression;
+use crate::compression::decompressor::Decompressor;
 use crate::error::{Error, ErrorKind, Result};
-use crate::record::TimestampType;
+use crate::legacy::iter::{MessageIter, Outer, Wrapper};
+use crate::legacy::message::{LOG_OVERHEAD, Message};
+use crate::record::timestamp_type::TimestampType;
 
 /// One outermost message of magic 0 or 1, borrowed: a record, or a wrapper around compressed ones.
 ///
@@ -152,11 +153,25 @@ impl<'a> LegacyBatch<'a> {
     {
         let codec = self.compression()?;
         if codec == Compression::None {
-            return Ok(MessageIter::single(self));
+            return self.records_in(self.data);
         }
         let payload = self.wrapped(codec)?;
         let messages = decompressor.decompress(codec, self.magic(), payload).map_err(|e| self.place(e))?;
-        MessageIter::wrapped(self, messages)
+        self.records_in(messages)
+    }
+
+    /// The records in `payload`: the message itself, or what a wrapper's value decompressed to.
+    #[inline(always)]
+    pub(crate) fn records_in<'r>(&self, payload: &'r [u8]) -> Result<MessageIter<'r>>
+    where
+        'a: 'r,
+    {
+        let outer = Outer { position: self.position, offset: self.last_offset() };
+        if self.compression()? == Compression::None {
+            return Ok(MessageIter::single(self.data, outer));
+        }
+        let wrapper = Wrapper { timestamp: self.max_timestamp(), timestamp_type: self.timestamp_type() };
+        MessageIter::wrapped(payload, self.magic(), outer, wrapper)
     }
 
     #[cold]

@@ -1,12 +1,13 @@
 //! Messages of magic 0 and 1, alone or behind a compressed wrapper (the legacy half of
 //! `MemoryRecordsBuilder`; `LegacyRecord.write`).
 
-use super::message::{LOG_APPEND_TIME, LOG_OVERHEAD, RECORD_OVERHEAD_V0, at};
 use crate::bytes::checksum::crc32;
 use crate::bytes::writer::Writer;
-use crate::compression::{Compression, Compressor};
+use crate::compression::codec::Compression;
+use crate::compression::compressor::Compressor;
 use crate::error::{ErrorKind, Result};
-use crate::record::offset_between;
+use crate::legacy::message::{LOG_APPEND_TIME, LOG_OVERHEAD, RECORD_OVERHEAD_V0, at};
+use crate::record::builder::offset_between;
 
 const TIMESTAMP_SIZE: usize = 8;
 

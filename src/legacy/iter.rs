@@ -1,14 +1,14 @@
 //! The messages inside a wrapper (`AbstractLegacyRecordBatch.DeepRecordsIterator`).
 
-use super::LegacyBatch;
-use super::message::{LOG_OVERHEAD, Message, RECORD_OVERHEAD_V0};
 use crate::bytes::cursor::be;
-use crate::compression::Compression;
+use crate::compression::codec::Compression;
 use crate::error::{Error, ErrorKind, Result};
-use crate::record::TimestampType;
-use crate::record::{Headers, Record};
+use crate::legacy::message::{LOG_OVERHEAD, Message, RECORD_OVERHEAD_V0};
+use crate::record::Record;
+use crate::record::header::Headers;
+use crate::record::timestamp_type::TimestampType;
 
-/// The records of a [`LegacyBatch`], lazily; allocates nothing, ends after the first error.
+/// The records of a [`LegacyBatch`](super::LegacyBatch), lazily; allocates nothing, ends after the first error.
 #[derive(Clone, Debug)]
 pub struct MessageIter<'r> {
     /// Offset, size and message, again and again; walked once before, so the sizes are right.
@@ -26,54 +26,61 @@ pub struct MessageIter<'r> {
 
 /// What an inner message takes from its wrapper.
 #[derive(Clone, Copy, Debug)]
-struct Wrapper {
-    timestamp: i64,
-    timestamp_type: TimestampType,
+pub(crate) struct Wrapper {
+    pub(crate) timestamp: i64,
+    pub(crate) timestamp_type: TimestampType,
+}
+
+/// Where the outermost message is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outer {
+    /// Byte position in the input.
+    pub(crate) position: u64,
+    /// The offset it is stored with.
+    pub(crate) offset: i64,
 }
 
 impl<'r> MessageIter<'r> {
+    /// One message, which is its own batch.
     #[inline(always)]
-    pub(crate) fn single(batch: &LegacyBatch<'r>) -> Self {
+    pub(crate) fn single(message: &'r [u8], outer: Outer) -> Self {
         Self {
-            rest: batch.as_bytes(),
+            rest: message,
             left: 1,
             count: 1,
             base_offset: 0,
             wrapper: None,
             // The outer CRC is `verify`'s.
             check_crcs: false,
-            position: batch.position(),
-            outer_offset: batch.last_offset(),
+            position: outer.position,
+            outer_offset: outer.offset,
         }
     }
 
     /// Over `messages`, what the wrapper's value decompressed to.
-    pub(crate) fn wrapped(batch: &LegacyBatch<'_>, messages: &'r [u8]) -> Result<Self> {
-        let outer_offset = batch.last_offset();
+    pub(crate) fn wrapped(messages: &'r [u8], magic: i8, outer: Outer, wrapper: Wrapper) -> Result<Self> {
+        let place = |error: Error| error.in_batch(outer.position, outer.offset);
         // Relative offsets end at the wrapper's: the last one must be known before the first.
         let mut count = 0;
         let mut last_inner = 0;
         let mut rest = messages;
-        while let Some((offset, _, behind)) =
-            split_message(rest).map_err(|e| batch.place(e.at_record(count)))?
-        {
-            (last_inner, rest) = (offset, behind);
+        while let Some((offset, _, next)) = split_message(rest).map_err(|e| place(e.at_record(count)))? {
+            (last_inner, rest) = (offset, next);
             count += 1;
         }
-        let invalid = |why| batch.place(Error::new(ErrorKind::InvalidRecord(why)).in_field("offset"));
+        let invalid = |why| place(Error::new(ErrorKind::InvalidRecord(why)).in_field("offset"));
         if count == 0 {
             return Err(invalid("a compressed message set has no messages inside"));
         }
-        let base_offset = match batch.magic() {
-            // Data of old librdkafka producers: wrapper offset 0 whatever is inside.
-            1 if outer_offset == 0 => 0,
-            1 if outer_offset < last_inner => {
+        let base_offset = match magic {
+            // Old librdkafka producers write wrapper offset 0 whatever is inside.
+            1 if outer.offset == 0 => 0,
+            1 if outer.offset < last_inner => {
                 return Err(invalid("the wrapper's offset is smaller than the last relative offset inside"));
             }
-            1 => outer_offset.wrapping_sub(last_inner),
+            1 => outer.offset.wrapping_sub(last_inner),
             _ => 0,
         };
-        let wrapper = Wrapper { timestamp: batch.max_timestamp(), timestamp_type: batch.timestamp_type() };
         Ok(Self {
             rest: messages,
             left: count,
@@ -81,8 +88,8 @@ impl<'r> MessageIter<'r> {
             base_offset,
             wrapper: Some(wrapper),
             check_crcs: true,
-            position: batch.position(),
-            outer_offset,
+            position: outer.position,
+            outer_offset: outer.offset,
         })
     }
 

@@ -2,9 +2,9 @@
 
 use crate::bytes::checksum::crc32;
 use crate::bytes::cursor::be;
-use crate::compression::Compression;
+use crate::compression::codec::Compression;
 use crate::error::{Error, ErrorKind, Result};
-use crate::record::TimestampType;
+use crate::record::timestamp_type::TimestampType;
 
 /// Offset and size in front of every message.
 pub(crate) const LOG_OVERHEAD: usize = 12;

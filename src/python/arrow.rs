@@ -14,13 +14,13 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
-use super::errors::log_to_py;
-use super::panics;
-use super::view::optional_items;
-use crate::columns::{
+use crate::columns::schema::{
     Flavour, RecordColumn, Table, batches_schema, columns_of, problems_schema, records_schema,
 };
-use crate::log::LogError;
+use crate::log::error::LogError;
+use crate::python::errors::log_to_py;
+use crate::python::panics;
+use crate::python::view::optional_items;
 
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";

@@ -7,13 +7,16 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use super::arrow::{parse_columns, requested, schema_capsule, stream_capsule};
-use super::jobs::to_json;
-use super::panics;
-use crate::columns::{
-    BatchStream, Findings, Flavour, LogStream, RecordColumn, Selection, StreamOptions, records_schema,
-};
-use crate::log::{PartitionLog, ReadOptions};
+use crate::columns::buffer_stream::BatchStream;
+use crate::columns::log_stream::{Findings, LogStream};
+use crate::columns::schema::{Flavour, RecordColumn, records_schema};
+use crate::columns::selection::Selection;
+use crate::columns::stream::StreamOptions;
+use crate::log::read::options::ReadOptions;
+use crate::log::read::partition_log::PartitionLog;
+use crate::python::arrow::{parse_columns, requested, schema_capsule, stream_capsule};
+use crate::python::jobs::to_json;
+use crate::python::panics;
 
 /// More threads than this are a mistake.
 const MAX_THREADS: usize = 256;

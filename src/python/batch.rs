@@ -7,15 +7,23 @@ use ::bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyList, PyTuple};
 
-use super::arrow_stream::{Asked, Origin, PyArrowStream, columns_of_a_buffer};
-use super::errors::to_py;
-use super::locked::{Detached, Locked, detached};
-use super::record::IndexedBatch;
-use super::view::{optional_items, to_bytes};
-use super::{arrow, facade, objects, panics};
-use crate::bytes::ahead::following;
-use crate::columns::{Selection, StreamOptions, batch_to_arrow, records_schema};
-use crate::{Batch, Batches, Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
+use crate::batch::Batch;
+use crate::batches::Batches;
+use crate::bytes::prefetch::following;
+use crate::columns::buffer_stream::batch_to_arrow;
+use crate::columns::schema::records_schema;
+use crate::columns::selection::Selection;
+use crate::columns::stream::StreamOptions;
+use crate::compression::codec::Compression;
+use crate::compression::decompressor::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
+use crate::error::Result;
+use crate::python::arrow_stream::{Asked, Origin, PyArrowStream, columns_of_a_buffer};
+use crate::python::classes;
+use crate::python::errors::to_py;
+use crate::python::locked::{Detached, Locked, detached};
+use crate::python::record::IndexedBatch;
+use crate::python::view::{optional_items, to_bytes};
+use crate::python::{arrow, objects, panics};
 
 /// What all batches of one reader share: a decompressor under a lock, and how to check.
 pub(super) struct Reading {
@@ -308,13 +316,13 @@ impl BatchBase {
     #[getter]
     fn compression(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let codec = self.batch(py)?.compression().map_err(|error| to_py(py, &error))?;
-        facade::compression(py, codec)
+        classes::compression(py, codec)
     }
 
     /// Whose clock the timestamps are.
     #[getter]
     fn timestamp_type(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        facade::timestamp_type(py, self.batch(py)?.timestamp_type())
+        classes::timestamp_type(py, self.batch(py)?.timestamp_type())
     }
 
     /// Timestamp (ms) the records' deltas count from.
@@ -398,7 +406,7 @@ impl BatchBase {
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let indexed = self.index(py)?;
         let bytes = |value: Option<&[u8]>| value.map(|v| PyBytes::new(py, v));
-        facade::columns_class(py)?.call1((
+        classes::columns_class(py)?.call1((
             PyList::new(py, indexed.entries.iter().map(|e| e.offset))?,
             PyList::new(py, indexed.entries.iter().map(|e| e.timestamp))?,
             PyList::new(py, indexed.entries.iter().map(|e| bytes(indexed.key(e))))?,

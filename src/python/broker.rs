@@ -1,18 +1,21 @@
 //! Appends as a broker takes them.
 
+use crate::broker::append::AppendInfo;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::errors::{append_to_py, to_py};
-use super::locked::Locked;
-use super::panics;
-use super::view::content;
-use crate::broker::{
-    Append, AppendConfig, AppendInfo, AppendOrigin, AppendValidator, TargetCompression,
-    check_produce_request as check,
-};
-use crate::{Compression, TimestampType};
+use crate::broker::analysis::check_produce_request as check;
+use crate::broker::append::Append;
+use crate::broker::append_config::{AppendConfig, TargetCompression};
+use crate::broker::append_validator::AppendValidator;
+use crate::compression::codec::Compression;
+use crate::python::errors::{append_to_py, to_py};
+use crate::python::locked::Locked;
+use crate::python::panics;
+use crate::python::view::content;
+use crate::record::timestamp_type::TimestampType;
+use crate::state::producer_check::AppendOrigin;
 
 /// The topic's configuration, by Kafka's defaults where left out.
 #[derive(FromPyObject)]

@@ -6,12 +6,16 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
-use super::calls::{Argument, GilCell, append_rows, exact_fields};
-use super::errors::to_py;
-use super::view::content;
-use super::{arrow, objects, panics};
-use crate::columns::{Defaults, Rows};
-use crate::{Compression, Error, ErrorKind, Header, RecordsBuilder, TimestampType};
+use crate::builder::RecordsBuilder;
+use crate::columns::rows::{Defaults, Rows};
+use crate::compression::codec::Compression;
+use crate::error::{Error, ErrorKind};
+use crate::python::append::{Argument, GilCell, append_rows, exact_fields};
+use crate::python::errors::to_py;
+use crate::python::view::content;
+use crate::python::{arrow, objects, panics};
+use crate::record::header::Header;
+use crate::record::timestamp_type::TimestampType;
 
 /// Builds batches of any magic.
 #[pyclass(frozen, name = "RecordsBuilder", module = "magicbyte")]

@@ -1,5 +1,6 @@
 //! Compaction and redaction, a step a function; everything between them is JSON.
 
+use crate::python::view::parse_name;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -7,17 +8,25 @@ use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use serde::Serialize;
 
-use super::errors::log_to_py;
-use super::jobs::{parse, to_json};
-use super::panics;
-use super::view::{self, items};
-use super::writer::{Told, Work};
-use crate::DEFAULT_MAX_DECOMPRESSED_BYTES;
-use crate::log::{
-    self, CleanCounts, CleanOptions, Cleaned, CleanerChunk, CompactOptions, DEFAULT_INDEX_INTERVAL_BYTES,
-    IndexedChunk, KeyMapOptions, KeySet, LogFacts, OnError, RedactedOffsets, Rule, SegmentGroup, Selection,
-    WriteOptions,
-};
+use crate::compression::decompressor::DEFAULT_MAX_DECOMPRESSED_BYTES;
+use crate::log::cleaner;
+use crate::log::cleaner::check;
+use crate::log::cleaner::clean;
+use crate::log::cleaner::clean::{CleanCounts, CleanOptions, Cleaned, RedactedOffsets, Rule, Selection};
+use crate::log::cleaner::index_keys::IndexedChunk;
+use crate::log::cleaner::key_map::KeyMapOptions;
+use crate::log::cleaner::key_set::KeySet;
+use crate::log::cleaner::last_records;
+use crate::log::cleaner::plan;
+use crate::log::cleaner::plan::{CleanerChunk, CompactOptions, SegmentGroup};
+use crate::log::cleaner::transaction_metadata::LogFacts;
+use crate::log::write::options::WriteOptions;
+use crate::log::write::segment_fold::DEFAULT_INDEX_INTERVAL_BYTES;
+use crate::python::errors::log_to_py;
+use crate::python::jobs::{parse, to_json};
+use crate::python::view::items;
+use crate::python::writer::{Told, Work};
+use crate::python::{panics, view};
 
 /// Decides what is cleaned of a log, and into which segments.
 #[pyfunction]
@@ -51,21 +60,21 @@ pub(super) fn plan_compaction(
         segment_bytes,
         segment_index_bytes,
     };
-    let compaction = log::plan_compaction(&parse(plan)?, &parse(listing)?, &options);
+    let compaction = plan::plan_compaction(&parse(plan)?, &parse(listing)?, &options);
     to_json(&compaction.map_err(|e| log_to_py(py, &e))?)
 }
 
 /// Every segment of a log by itself.
 #[pyfunction]
 pub(super) fn plan_redaction(py: Python<'_>, plan: &str) -> PyResult<String> {
-    to_json(&log::plan_redaction(&parse(plan)?).map_err(|e| log_to_py(py, &e))?)
+    to_json(&plan::plan_redaction(&parse(plan)?).map_err(|e| log_to_py(py, &e))?)
 }
 
 /// The first pass over a run of chunks.
 #[pyfunction]
 #[pyo3(signature = (
     chunks, directory = None, *, seed = 0, memory = 64 << 20, parts = 16,
-    max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES, fail_fast = false
+    max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES, mode = "PERMISSIVE"
 ))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
 pub(super) fn index_keys(
@@ -76,13 +85,14 @@ pub(super) fn index_keys(
     memory: usize,
     parts: usize,
     max_decompressed_bytes: usize,
-    fail_fast: bool,
+    mode: &str,
 ) -> PyResult<String> {
     let chunks: PyResult<Vec<CleanerChunk>> = chunks.iter().map(|chunk| parse(chunk)).collect();
     let chunks = chunks?;
     let options = KeyMapOptions { seed, memory, parts };
     let keys = directory.as_deref().map(|directory| (directory, options));
-    let indexed = py.detach(|| log::index_keys(&chunks, keys, max_decompressed_bytes, on_error(fail_fast)));
+    let mode = parse_name(mode)?;
+    let indexed = py.detach(|| cleaner::index_keys::index_keys(&chunks, keys, max_decompressed_bytes, mode));
     let indexed = indexed.map_err(|e| log_to_py(py, &e))?;
     to_json(&IndexedText {
         chunks: indexed.chunks,
@@ -110,7 +120,7 @@ pub(super) fn reduce_keys(
     memory: usize,
 ) -> PyResult<Vec<PathBuf>> {
     let options = KeyMapOptions { seed, memory, parts: 16 };
-    py.detach(|| log::reduce_keys(&files, &directory, options)).map_err(|e| log_to_py(py, &e))
+    py.detach(|| last_records::reduce_keys(&files, &directory, options)).map_err(|e| log_to_py(py, &e))
 }
 
 /// What a log says about producers and transactions, for each group.
@@ -131,7 +141,7 @@ pub(super) fn log_facts(
 #[pyo3(signature = (
     group, indexed, facts, directory, *, lists, clean_until, now, delete_retention_ms,
     max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES,
-    index_interval_bytes = DEFAULT_INDEX_INTERVAL_BYTES, fail_fast = false
+    index_interval_bytes = DEFAULT_INDEX_INTERVAL_BYTES, mode = "PERMISSIVE"
 ))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
 pub(super) fn compact_group(
@@ -146,13 +156,13 @@ pub(super) fn compact_group(
     delete_retention_ms: i64,
     max_decompressed_bytes: usize,
     index_interval_bytes: u32,
-    fail_fast: bool,
+    mode: &str,
 ) -> PyResult<String> {
     let options = CleanOptions {
         rule: Rule::Compact { now, delete_retention_ms, lists },
         clean_until,
         max_decompressed_bytes,
-        on_error: on_error(fail_fast),
+        mode: parse_name(mode)?,
         write: WriteOptions { index_interval_bytes, ..WriteOptions::default() },
     };
     clean_group(py, group, &indexed, facts, directory, &options)
@@ -163,7 +173,7 @@ pub(super) fn compact_group(
 #[pyo3(signature = (
     group, indexed, facts, directory, *, keys, tombstones, clean_until,
     max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES,
-    index_interval_bytes = DEFAULT_INDEX_INTERVAL_BYTES, fail_fast = false
+    index_interval_bytes = DEFAULT_INDEX_INTERVAL_BYTES, mode = "PERMISSIVE"
 ))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
 pub(super) fn redact_group(
@@ -177,13 +187,13 @@ pub(super) fn redact_group(
     clean_until: i64,
     max_decompressed_bytes: usize,
     index_interval_bytes: u32,
-    fail_fast: bool,
+    mode: &str,
 ) -> PyResult<String> {
     let options = CleanOptions {
         rule: Rule::Redact(Selection { keys: Arc::clone(&keys.0), tombstones }),
         clean_until,
         max_decompressed_bytes,
-        on_error: on_error(fail_fast),
+        mode: parse_name(mode)?,
         write: WriteOptions { index_interval_bytes, ..WriteOptions::default() },
     };
     clean_group(py, group, &indexed, facts, directory, &options)
@@ -221,7 +231,7 @@ pub(super) fn check_segment(
     max_decompressed_bytes: usize,
 ) -> PyResult<String> {
     panics::here();
-    let checked = py.detach(|| log::check_segment(&path, &keys.0, tombstones, max_decompressed_bytes));
+    let checked = py.detach(|| check::check_segment(&path, &keys.0, tombstones, max_decompressed_bytes));
     to_json(&checked.map_err(|e| log_to_py(py, &e))?)
 }
 
@@ -236,7 +246,7 @@ fn clean_group(
     let group: SegmentGroup = parse(group)?;
     let indexed: PyResult<Vec<IndexedChunk>> = indexed.iter().map(|chunk| parse(chunk)).collect();
     let (indexed, facts) = (indexed?, parse(facts)?);
-    let cleaned = py.detach(|| log::clean_group(&group, &indexed, &facts, &directory, options));
+    let cleaned = py.detach(|| clean::clean_group(&group, &indexed, &facts, &directory, options));
     let cleaned = cleaned.map_err(|e| log_to_py(py, &e))?;
     let Cleaned { results, problems, segments, counts, redacted, matched } = cleaned;
     let also = CleanedToo { counts, redacted, matched };
@@ -248,8 +258,4 @@ struct CleanedToo {
     counts: CleanCounts,
     redacted: Vec<RedactedOffsets>,
     matched: Vec<u64>,
-}
-
-fn on_error(fail_fast: bool) -> OnError {
-    if fail_fast { OnError::Fail } else { OnError::Skip }
 }

@@ -3,15 +3,22 @@
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::errors::to_py;
-use super::facade;
-use super::locked::Locked;
-use super::panics;
-use super::view::content;
-use crate::convert::{self, Converter, Losses, Rebatcher, each_batch};
-use crate::{
-    Batch, Batches, Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Error, ErrorKind, Result, TimestampType,
-};
+use crate::batch::Batch;
+use crate::batches::Batches;
+use crate::compression::codec::Compression;
+use crate::compression::decompressor::DEFAULT_MAX_DECOMPRESSED_BYTES;
+use crate::convert::Converter;
+use crate::convert::down::Losses;
+use crate::convert::in_place;
+use crate::convert::in_place::each_batch;
+use crate::convert::rebatch::Rebatcher;
+use crate::error::{Error, ErrorKind, Result};
+use crate::python::classes;
+use crate::python::errors::to_py;
+use crate::python::locked::Locked;
+use crate::python::panics;
+use crate::python::view::content;
+use crate::record::timestamp_type::TimestampType;
 
 /// Converts batches; codec contexts and buffers are kept between calls.
 #[pyclass(frozen, name = "Converter", module = "magicbyte.convert")]
@@ -107,7 +114,7 @@ impl PyConverter {
             })?;
             Ok(losses)
         })?;
-        Ok((out, facade::losses(py, &losses)?))
+        Ok((out, classes::losses(py, &losses)?))
     }
 
     /// Every batch with the converter's codec.
@@ -197,7 +204,7 @@ pub(super) fn set_last_offset<'py>(
     batch: &Bound<'_, PyAny>,
     last_offset: i64,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    changed(py, batch, |batch| convert::set_last_offset(batch, last_offset))
+    changed(py, batch, |batch| in_place::set_last_offset(batch, last_offset))
 }
 
 /// The batches with another leader epoch.
@@ -207,7 +214,7 @@ pub(super) fn set_partition_leader_epoch<'py>(
     data: &Bound<'_, PyAny>,
     epoch: i32,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    changed(py, data, |data| each_batch(data, |batch| convert::set_partition_leader_epoch(batch, epoch)))
+    changed(py, data, |data| each_batch(data, |batch| in_place::set_partition_leader_epoch(batch, epoch)))
 }
 
 /// The batches with another timestamp type and largest timestamp.
@@ -224,6 +231,6 @@ pub(super) fn set_max_timestamp<'py>(
         _ => TimestampType::NoTimestampType,
     };
     changed(py, data, |data| {
-        each_batch(data, |batch| convert::set_max_timestamp(batch, timestamp_type, max_timestamp))
+        each_batch(data, |batch| in_place::set_max_timestamp(batch, timestamp_type, max_timestamp))
     })
 }

@@ -3,10 +3,10 @@
 use pyo3::exceptions::{PyFileExistsError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
-use super::facade;
-use crate::broker::AppendError;
-use crate::log::LogError;
-use crate::{Error, ErrorKind};
+use crate::broker::append_error::AppendError;
+use crate::error::{Error, ErrorKind};
+use crate::log::error::LogError;
+use crate::python::classes;
 
 fn class_of(error: &Error) -> &'static str {
     match error.kind() {
@@ -48,7 +48,7 @@ fn with_message(py: Python<'_>, error: &Error, message: String) -> PyErr {
         error.record_index(),
         error.field(),
     );
-    let raised = facade::errors(py).and_then(|module| module.getattr(class_of(error))?.call1(arguments));
+    let raised = classes::errors(py).and_then(|module| module.getattr(class_of(error))?.call1(arguments));
     match raised {
         Ok(exception) => PyErr::from_value(exception),
         Err(failed) => failed,
@@ -71,7 +71,7 @@ pub(super) fn append_to_py(py: Python<'_>, error: &AppendError) -> PyErr {
         cause.and_then(Error::record_index),
         cause.and_then(Error::field),
     );
-    let raised = facade::errors(py).and_then(|module| module.getattr("AppendError")?.call1(arguments));
+    let raised = classes::errors(py).and_then(|module| module.getattr("AppendError")?.call1(arguments));
     match raised {
         Ok(exception) => PyErr::from_value(exception),
         Err(failed) => failed,

@@ -1,5 +1,7 @@
 //! The job layer's steps: `list -> survey -> plan -> decode -> reconcile`, JSON in and out.
 
+use crate::log::read::options::DamageMode;
+use crate::python::view::parse_name;
 use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::PyValueError;
@@ -8,14 +10,24 @@ use pyo3::pybacked::PyBackedStr;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::arrow::{PyArrowBatch, parse_columns};
-use super::errors::{io_to_py, log_to_py};
-use super::locked::Locked;
-use super::panics;
-use super::view::items;
-use crate::DEFAULT_MAX_DECOMPRESSED_BYTES;
-use crate::columns::{ChunkDecoder, DecodeOptions, Flavour};
-use crate::log::{self, Chunk, DEFAULT_CHUNK_BYTES, LogError, PlanOptions};
+use crate::columns::chunk_decoder::{ChunkDecoder, DecodeOptions};
+use crate::columns::schema::Flavour;
+use crate::compression::decompressor::DEFAULT_MAX_DECOMPRESSED_BYTES;
+use crate::log::chunk::{Chunk, DEFAULT_CHUNK_BYTES};
+use crate::log::error::LogError;
+use crate::log::listing;
+use crate::log::listing::Listing;
+use crate::log::read::accounting;
+use crate::log::read::options::PlanOptions;
+use crate::log::read::plan;
+use crate::log::read::seek;
+use crate::log::read::survey;
+use crate::log::read::trim;
+use crate::python::arrow::{PyArrowBatch, parse_columns};
+use crate::python::errors::{io_to_py, log_to_py};
+use crate::python::locked::Locked;
+use crate::python::panics;
+use crate::python::view::items;
 
 pub(super) fn parse<T: DeserializeOwned>(text: &str) -> PyResult<T> {
     panics::here();
@@ -32,22 +44,22 @@ pub(super) fn to_json<T: Serialize>(value: &T) -> PyResult<String> {
 #[pyfunction]
 #[pyo3(signature = (path, *, include_checkpoints = false))]
 pub(super) fn list_partition(py: Python<'_>, path: PathBuf, include_checkpoints: bool) -> PyResult<String> {
-    let listing = py.detach(|| log::list_partition(&path, include_checkpoints));
+    let listing = py.detach(|| listing::list_partition(&path, include_checkpoints));
     to_json(&listing.map_err(|e| log_to_py(py, &e))?)
 }
 
 /// The listing of a directory that cannot be listed: the problem, and nothing to read.
 #[pyfunction]
 pub(super) fn unreadable_directory(py: Python<'_>, path: PathBuf, why: &str) -> PyResult<String> {
-    super::panics::here();
-    to_json(&log::Listing::unreadable(&path, why).map_err(|e| log_to_py(py, &e))?)
+    crate::python::panics::here();
+    to_json(&Listing::unreadable(&path, why).map_err(|e| log_to_py(py, &e))?)
 }
 
 /// Scans the batch headers of a segment.
 #[pyfunction]
 pub(super) fn survey_segment(py: Python<'_>, segment: &str) -> PyResult<String> {
     let segment = parse(segment)?;
-    let survey = py.detach(|| log::survey_segment(&segment));
+    let survey = py.detach(|| survey::survey_segment(&segment));
     to_json(&survey.map_err(|e| log_to_py(py, &e))?)
 }
 
@@ -66,11 +78,11 @@ pub(super) fn plan_partition(
     end_offset: Option<i64>,
     chunk_bytes: u64,
 ) -> PyResult<String> {
-    let isolation_level = isolation_level.parse().map_err(|e: LogError| log_to_py(py, &e))?;
+    let isolation_level = parse_name(isolation_level)?;
     let listing = parse(listing)?;
     let surveys: PyResult<Vec<_>> = surveys.iter().map(|survey| parse(survey)).collect();
     let options = PlanOptions { isolation_level, start_offset, end_offset, chunk_bytes };
-    let plan = log::plan_partition(&listing, &surveys?, options);
+    let plan = plan::plan_partition(&listing, &surveys?, options);
     to_json(&plan.map_err(|e| log_to_py(py, &e))?)
 }
 
@@ -78,7 +90,7 @@ pub(super) fn plan_partition(
 #[pyfunction]
 pub(super) fn offset_for_timestamp(py: Python<'_>, plan: &str, timestamp: i64) -> PyResult<Option<i64>> {
     let plan = parse(plan)?;
-    py.detach(|| log::offset_for_timestamp(&plan, timestamp)).map_err(|e| log_to_py(py, &e))
+    py.detach(|| seek::offset_for_timestamp(&plan, timestamp)).map_err(|e| log_to_py(py, &e))
 }
 
 /// Joins the results of a plan's chunks.
@@ -90,7 +102,7 @@ pub(super) fn reconcile(
 ) -> PyResult<String> {
     let plan = parse(plan)?;
     let results: PyResult<Vec<_>> = results.iter().map(|result| parse(result)).collect();
-    to_json(&log::reconcile(&plan, &results?).map_err(|e| log_to_py(py, &e))?)
+    to_json(&accounting::reconcile(&plan, &results?).map_err(|e| log_to_py(py, &e))?)
 }
 
 /// Narrows a chunk to the bytes that hold the offsets asked for.
@@ -98,7 +110,7 @@ pub(super) fn reconcile(
 pub(super) fn trim_chunk(py: Python<'_>, chunk: &str) -> PyResult<Option<String>> {
     let chunk: Chunk = parse(chunk)?;
     let path = chunk.path.clone();
-    let trimmed = py.detach(|| log::trim_chunk(chunk)).map_err(|e| io_to_py(Path::new(&path), &e))?;
+    let trimmed = py.detach(|| trim::trim_chunk(chunk)).map_err(|e| io_to_py(Path::new(&path), &e))?;
     trimmed.map(|chunk| to_json(&chunk)).transpose()
 }
 
@@ -107,7 +119,7 @@ pub(super) fn trim_chunk(py: Python<'_>, chunk: &str) -> PyResult<Option<String>
 pub(super) struct PyChunkDecoder {
     decoder: Locked<ChunkDecoder>,
     path: String,
-    fail_fast: bool,
+    mode: DamageMode,
 }
 
 #[pymethods]
@@ -116,7 +128,7 @@ impl PyChunkDecoder {
     #[pyo3(signature = (
         chunk, *, columns, max_batch_bytes = 2 << 20, max_batch_rows = 64 << 10,
         max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES, batches_table = true, check_crcs = true,
-        fail_fast = false
+        mode = "PERMISSIVE"
     ))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python constructor")]
     fn new(
@@ -128,7 +140,7 @@ impl PyChunkDecoder {
         max_decompressed_bytes: usize,
         batches_table: bool,
         check_crcs: bool,
-        fail_fast: bool,
+        mode: &str,
     ) -> PyResult<Self> {
         if max_batch_bytes == 0 || max_batch_rows == 0 {
             return Err(PyValueError::new_err("max_batch_bytes and max_batch_rows must be at least 1"));
@@ -145,7 +157,7 @@ impl PyChunkDecoder {
         let chunk: Chunk = parse(chunk)?;
         let path = chunk.path.clone();
         let decoder = ChunkDecoder::open(chunk, options).map_err(|e| io_to_py(Path::new(&path), &e))?;
-        Ok(Self { decoder: Locked::new(decoder), path, fail_fast })
+        Ok(Self { decoder: Locked::new(decoder), path, mode: parse_name(mode)? })
     }
 
     /// How far the chunk was read, in bytes.
@@ -159,7 +171,7 @@ impl PyChunkDecoder {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<PyArrowBatch>> {
-        let fail_fast = self.fail_fast;
+        let fail_fast = self.mode == DamageMode::FailFast;
         let (next, error) = self.decoder.with(py, |decoder| {
             let next = decoder.next().transpose();
             (next, fail_fast.then(|| decoder.take_error()).flatten())

@@ -29,7 +29,7 @@ impl<T> Locked<T> {
     /// Waits for the value. All values here are sound after a panic: a call changes them at its end, or they begin
     /// with the next call.
     pub(super) fn lock<'a>(&'a self, _: &'a Detached) -> MutexGuard<'a, T> {
-        super::panics::here();
+        crate::python::panics::here();
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

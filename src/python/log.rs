@@ -1,20 +1,23 @@
 //! `PartitionLog`, below the facade of `magicbyte.log`.
 
+use crate::python::view::parse_name;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use ::bytes::Bytes;
 use pyo3::prelude::*;
 
-use super::arrow_stream::{Asked, Origin, PyArrowStream};
-use super::batch::{Reading, new_batch};
-use super::errors::log_to_py;
-use super::jobs::to_json;
-use super::locked::Locked;
-use super::panics;
-use super::view::optional_items;
-use crate::columns::Selection;
-use crate::log::{Disposition, LogBatches, LogError, OnError, PartitionLog, PlanOptions, ReadOptions};
+use crate::columns::selection::Selection;
+use crate::log::read::chunk_reader::Disposition;
+use crate::log::read::options::{PlanOptions, ReadOptions};
+use crate::log::read::partition_log::{LogBatches, PartitionLog};
+use crate::python::arrow_stream::{Asked, Origin, PyArrowStream};
+use crate::python::batch::{Reading, new_batch};
+use crate::python::errors::log_to_py;
+use crate::python::jobs::to_json;
+use crate::python::locked::Locked;
+use crate::python::panics;
+use crate::python::view::optional_items;
 
 /// A partition's directory.
 #[pyclass(frozen, name = "PartitionLogCore", module = "magicbyte._core")]
@@ -41,7 +44,7 @@ impl PyPartitionLog {
         max_decompressed_bytes: usize,
     ) -> PyResult<String> {
         panics::here();
-        let isolation_level = isolation_level.parse().map_err(|e: LogError| log_to_py(py, &e))?;
+        let isolation_level = parse_name(isolation_level)?;
         let options = PlanOptions { isolation_level, ..PlanOptions::default() };
         let verified = py.detach(|| self.0.verify_limited(options, max_decompressed_bytes));
         to_json(&verified.map_err(|e| log_to_py(py, &e))?)
@@ -56,7 +59,7 @@ impl PyPartitionLog {
     /// The data records that are asked for as columns.
     #[pyo3(signature = (
         columns, *, views, start_offset, end_offset, start_timestamp, end_timestamp, threads,
-        isolation_level, check_crcs, max_decompressed_bytes, skip_damage
+        isolation_level, check_crcs, max_decompressed_bytes, mode
     ))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python method")]
     fn to_arrow(
@@ -72,19 +75,18 @@ impl PyPartitionLog {
         isolation_level: &str,
         check_crcs: bool,
         max_decompressed_bytes: usize,
-        skip_damage: bool,
+        mode: &str,
     ) -> PyResult<PyArrowStream> {
         let selection = Selection { start_offset, end_offset, start_timestamp, end_timestamp };
         let options = Asked { columns, views, selection, threads }.options(py)?;
-        let isolation_level = isolation_level.parse().map_err(|e: LogError| log_to_py(py, &e))?;
-        let read =
-            ReadOptions { isolation_level, ..read_options(check_crcs, max_decompressed_bytes, skip_damage) };
+        let isolation_level = parse_name(isolation_level)?;
+        let read = ReadOptions { isolation_level, ..read_options(check_crcs, max_decompressed_bytes, mode)? };
         PyArrowStream::new(Origin::Log { log: self.0.clone(), read }, options)
     }
 
     /// The batches that hold what is asked for.
     #[pyo3(signature = (
-        *, start_offset, end_offset, start_timestamp, isolation_level, check_crcs, max_decompressed_bytes, skip_damage
+        *, start_offset, end_offset, start_timestamp, isolation_level, check_crcs, max_decompressed_bytes, mode
     ))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python method")]
     fn batches(
@@ -96,14 +98,14 @@ impl PyPartitionLog {
         isolation_level: &str,
         check_crcs: bool,
         max_decompressed_bytes: usize,
-        skip_damage: bool,
+        mode: &str,
     ) -> PyResult<PyLogBatches> {
         let options = ReadOptions {
             start_offset,
             end_offset,
             start_timestamp,
-            isolation_level: isolation_level.parse().map_err(|e: LogError| log_to_py(py, &e))?,
-            ..read_options(check_crcs, max_decompressed_bytes, skip_damage)
+            isolation_level: parse_name(isolation_level)?,
+            ..read_options(check_crcs, max_decompressed_bytes, mode)?
         };
         panics::here();
         let batches = py.detach(|| self.0.batches(options)).map_err(|e| log_to_py(py, &e))?;
@@ -115,9 +117,9 @@ impl PyPartitionLog {
     }
 }
 
-fn read_options(check_crcs: bool, max_decompressed_bytes: usize, skip_damage: bool) -> ReadOptions {
-    let on_error = if skip_damage { OnError::Skip } else { OnError::Fail };
-    ReadOptions { check_crcs, max_decompressed_bytes, on_error, ..ReadOptions::default() }
+fn read_options(check_crcs: bool, max_decompressed_bytes: usize, mode: &str) -> PyResult<ReadOptions> {
+    let mode = parse_name(mode)?;
+    Ok(ReadOptions { check_crcs, max_decompressed_bytes, mode, ..ReadOptions::default() })
 }
 
 /// Iterates `(batch, segment, start_offset, end_offset, is_data)`.

@@ -1,16 +1,16 @@
 //! The Python bindings: arguments, the GIL, errors, buffers. No rule of the format lives here.
 
+mod append;
 mod arrow;
 mod arrow_stream;
 mod batch;
 mod broker;
 mod builder;
-mod calls;
+mod classes;
 mod cleaner;
 mod compat;
 mod convert;
 mod errors;
-mod facade;
 mod jobs;
 mod locked;
 mod log;
@@ -71,7 +71,9 @@ mod _core {
     #[pymodule_export]
     use super::simulator::PySimulator;
     #[pymodule_export]
-    use super::state::{AbortedFilter, Guard, LeaderEpochs, ProducerState, tell_segment, tell_story};
+    use super::state::{
+        AbortedFilter, Guard, LeaderEpochs, ProducerState, partition_history, segment_history,
+    };
     #[pymodule_export]
     use super::writer::{
         PyPartitionWriter, PyRowsWriter, begin_partition, finish_partition, rebuild_sidecars, rewrite_chunks,
@@ -88,9 +90,9 @@ mod _core {
         #[cfg(debug_assertions)]
         module.setattr("_panic_next", wrap_pyfunction!(super::panics::_panic_next, module)?)?;
         // Now, so that errors have their classes whatever becomes of sys.modules.
-        super::facade::errors(module.py())?;
+        super::classes::errors(module.py())?;
         super::objects::add_types(module)?;
-        super::calls::add_append(&module.py().get_type::<super::builder::PyRecordsBuilder>())?;
+        super::append::add_append(&module.py().get_type::<super::builder::PyRecordsBuilder>())?;
         super::compat::add_types(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("LISTED", crate::log::LISTED)?;

@@ -28,9 +28,10 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use super::panics::guarded;
-use super::record::{self, Entry, Failure, IndexedBatch, Slice};
-pub(super) use types::add_types;
+pub(super) use crate::python::objects::types::add_types;
+use crate::python::panics::guarded;
+use crate::python::record;
+use crate::python::record::{Entry, Failure, IndexedBatch, Slice};
 
 #[repr(C)]
 struct RecordObject {
@@ -348,7 +349,7 @@ pub(super) fn memoryview(batch: &Bound<'_, IndexedBatch>, slice: Slice) -> PyRes
 }
 
 /// The record that a `Record` object stands for; none if it is another object.
-pub(super) fn record_of<'a>(object: &'a Bound<'_, PyAny>) -> Option<crate::Record<'a>> {
+pub(super) fn record_of<'a>(object: &'a Bound<'_, PyAny>) -> Option<crate::record::Record<'a>> {
     let is_record = ptr::eq(object.get_type_ptr(), RECORD.type_object.load(Ordering::Acquire));
     is_record.then(|| {
         // SAFETY: the type was compared, and cannot be subclassed; the references live no longer than

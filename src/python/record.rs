@@ -7,13 +7,19 @@ use ::bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
-use super::builder::header_key;
-use super::errors::to_py;
-use super::{facade, objects};
+use crate::batch::Batch;
 use crate::bytes::cursor::be;
 use crate::bytes::varint;
-use crate::record::{ControlRecord, ControlType, Header, Headers, SMALLEST_RECORD, Voter};
-use crate::{Batch, Decompressor, Error, Record, Result, TimestampType};
+use crate::compression::decompressor::Decompressor;
+use crate::error::{Error, Result};
+use crate::python::builder::header_key;
+use crate::python::classes;
+use crate::python::errors::to_py;
+use crate::python::objects;
+use crate::record::control::{ControlRecord, ControlType, Voter};
+use crate::record::header::{Header, Headers};
+use crate::record::timestamp_type::TimestampType;
+use crate::record::{Record, SMALLEST_RECORD};
 
 /// A batch's bytes (decompressed) and where its records stand in them.
 #[pyclass(frozen, name = "_IndexedBatch", module = "magicbyte._core")]
@@ -182,7 +188,7 @@ impl IndexedBatch {
 }
 
 pub(super) fn timestamp_type(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
-    facade::timestamp_type(batch.py(), entry.timestamp_type)
+    classes::timestamp_type(batch.py(), entry.timestamp_type)
 }
 
 /// Bytes that are not UTF-8 come as surrogate escapes.

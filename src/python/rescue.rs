@@ -6,11 +6,12 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::errors::io_to_py;
-use super::locked::Locked;
-use super::panics;
-use crate::log::{Rescuer, Survey};
-use crate::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
+use crate::compression::decompressor::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
+use crate::log::read::rescue::Rescuer;
+use crate::log::read::survey::Survey;
+use crate::python::errors::io_to_py;
+use crate::python::locked::Locked;
+use crate::python::panics;
 
 type Header = (String, Option<Py<PyBytes>>);
 type Suspect = (i64, i64, Option<Py<PyBytes>>, Option<Py<PyBytes>>, Vec<Header>);

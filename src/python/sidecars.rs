@@ -6,20 +6,29 @@ use pyo3::exceptions::PyFileNotFoundError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::errors::{io_to_py, to_py};
-use super::panics;
-use super::view;
-use crate::log::{
-    self, parse_leader_epoch_checkpoint, parse_offset_index, parse_partition_metadata,
-    parse_producer_snapshot, parse_time_index, parse_transaction_index,
-};
-use crate::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, Result};
+use crate::compression::codec::Compression;
+use crate::compression::decompressor::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
+use crate::error::Result;
+use crate::log::storage;
+use crate::python::errors::{io_to_py, to_py};
+use crate::python::{panics, view};
+use crate::sidecar;
+use crate::sidecar::leader_epoch_checkpoint::parse_leader_epoch_checkpoint;
+use crate::sidecar::offset_index::offset_index_entries;
+use crate::sidecar::offset_index::parse_offset_index;
+use crate::sidecar::partition_metadata::parse_partition_metadata;
+use crate::sidecar::producer_snapshot::parse_producer_snapshot;
+use crate::sidecar::time_index::parse_time_index;
+use crate::sidecar::time_index::time_index_entries;
+use crate::sidecar::transaction_index::TransactionIndexEntry;
+use crate::sidecar::transaction_index::parse_transaction_index;
+use crate::state::producer_entry::ProducerStateEntry;
 
 /// The content of an index, snapshot or checkpoint file.
 #[pyfunction]
 pub(super) fn read_sidecar(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBytes>> {
     panics::here();
-    let data = py.detach(|| log::read_sidecar(&path)).map_err(|error| io_to_py(&path, &error))?;
+    let data = py.detach(|| storage::read_sidecar(&path)).map_err(|error| io_to_py(&path, &error))?;
     let data =
         data.ok_or_else(|| PyFileNotFoundError::new_err(format!("{}: no such file", path.display())))?;
     Ok(PyBytes::new(py, &data))
@@ -42,7 +51,7 @@ pub(super) fn offset_index(
     if check {
         or_raise(py, parse_offset_index(data, base_offset))?;
     }
-    Ok(log::offset_index_entries(data, base_offset).map(|e| (e.offset, e.position)).collect())
+    Ok(offset_index_entries(data, base_offset).map(|e| (e.offset, e.position)).collect())
 }
 
 /// (timestamp, offset) of each entry; with `check` they have to be in order.
@@ -57,7 +66,7 @@ pub(super) fn time_index(
     if check {
         or_raise(py, parse_time_index(data, base_offset))?;
     }
-    Ok(log::time_index_entries(data, base_offset).map(|e| (e.timestamp, e.offset)).collect())
+    Ok(time_index_entries(data, base_offset).map(|e| (e.timestamp, e.offset)).collect())
 }
 
 type Aborted = (i16, i64, i64, i64, i64);
@@ -77,13 +86,12 @@ pub(super) fn collect_aborted_transactions(
     end: i64,
 ) -> PyResult<(Vec<Aborted>, bool)> {
     let entries = or_raise(py, parse_transaction_index(data))?;
-    let (found, is_complete) = log::collect_aborted_transactions(&entries, start, end);
+    let (found, is_complete) = sidecar::transaction_index::collect_aborted_transactions(&entries, start, end);
     Ok((found.into_iter().map(aborted).collect(), is_complete))
 }
 
-fn aborted(entry: log::AbortedTransaction) -> Aborted {
-    let log::AbortedTransaction { version, producer_id, first_offset, last_offset, last_stable_offset } =
-        entry;
+fn aborted(entry: TransactionIndexEntry) -> Aborted {
+    let TransactionIndexEntry { version, producer_id, first_offset, last_offset, last_stable_offset } = entry;
     (version, producer_id, first_offset, last_offset, last_stable_offset)
 }
 
@@ -94,7 +102,7 @@ type Producer = (i64, i16, i32, i64, i32, i64, i32, Option<i64>);
 #[pyfunction]
 pub(super) fn producer_snapshot(py: Python<'_>, data: &[u8]) -> PyResult<Vec<Producer>> {
     let entries = or_raise(py, parse_producer_snapshot(data))?.into_iter();
-    let facts = |e: log::ProducerStateEntry| {
+    let facts = |e: ProducerStateEntry| {
         (
             e.producer_id,
             e.producer_epoch,

@@ -1,23 +1,24 @@
 //! A partition in memory.
 
+use crate::python::view::parse_name;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::broker::{ConfigFields, InfoFields, info_fields, origin};
-use super::errors::{append_to_py, to_py};
-use super::locked::Locked;
-use super::view::content;
-use crate::broker::{
-    AbortedTransaction, AppendError, Appended, IsolationLevel, OffsetSpec, PartitionSimulator, TransactionEnd,
-};
+use crate::broker::append_error::AppendError;
+use crate::broker::partition_fetch::OffsetSpec;
+use crate::broker::partition_simulator::{Appended, PartitionSimulator, TransactionEnd};
+use crate::python::broker::{ConfigFields, InfoFields, info_fields, origin};
+use crate::python::errors::{append_to_py, to_py};
+use crate::python::locked::Locked;
+use crate::python::view::content;
 
 /// A partition that takes appends and serves fetches.
 #[pyclass(frozen, name = "PartitionSimulatorCore", module = "magicbyte._core")]
 pub(super) struct PySimulator(Locked<PartitionSimulator>);
 
 /// Records, high watermark, last stable offset, log start, aborted transactions: producer and first offset.
-type FetchedFields<'py> = (Bound<'py, PyBytes>, i64, i64, i64, Vec<(i64, i64)>);
+type FetchedFields<'py> = (Bound<'py, PyBytes>, i64, i64, i64, Vec<(i64, i64, i64)>);
 /// Producer, epoch, last sequence, last offset, timestamp, coordinator epoch, open transaction's first offset.
 type ProducerFields = (i64, i16, i32, i64, i64, i32, Option<i64>);
 
@@ -29,16 +30,6 @@ impl PySimulator {
     ) -> PyResult<(InfoFields, bool)> {
         let appended = self.0.with(py, append).map_err(|e| append_to_py(py, &e))?;
         Ok((info_fields(&appended.info), appended.duplicate))
-    }
-}
-
-fn isolation(level: &str) -> PyResult<IsolationLevel> {
-    match level {
-        "read_uncommitted" => Ok(IsolationLevel::ReadUncommitted),
-        "read_committed" => Ok(IsolationLevel::ReadCommitted),
-        _ => Err(PyValueError::new_err(format!(
-            "isolation_level is \"read_uncommitted\" or \"read_committed\", not {level:?}"
-        ))),
     }
 }
 
@@ -95,11 +86,10 @@ impl PySimulator {
         max_bytes: usize,
         isolation_level: &str,
     ) -> PyResult<FetchedFields<'py>> {
-        let isolation = isolation(isolation_level)?;
+        let isolation = parse_name(isolation_level)?;
         let fetched = self.0.with(py, |partition| partition.fetch(offset, max_bytes, isolation));
         let fetched = fetched.map_err(|e| append_to_py(py, &e))?;
-        let fields = |one: &AbortedTransaction| (one.producer_id, one.first_offset);
-        let aborted = fetched.aborted_transactions.iter().map(fields).collect();
+        let aborted = fetched.aborted_transactions.into_iter().map(Into::into).collect();
         let records = PyBytes::new(py, &fetched.records);
         Ok((records, fetched.high_watermark, fetched.last_stable_offset, fetched.log_start_offset, aborted))
     }
@@ -118,7 +108,7 @@ impl PySimulator {
             0.. => OffsetSpec::Timestamp(timestamp),
             _ => return Err(PyValueError::new_err(format!("there is no timestamp {timestamp} to list"))),
         };
-        let isolation = isolation(isolation_level)?;
+        let isolation = parse_name(isolation_level)?;
         let listed = self.0.with(py, |partition| partition.list_offset(spec, isolation));
         let listed = listed.map_err(|e| append_to_py(py, &e))?;
         Ok(listed.map(|listed| (listed.timestamp, listed.offset, listed.leader_epoch)))
@@ -138,7 +128,7 @@ impl PySimulator {
 
     /// What is known of each producer.
     fn producers(&self, py: Python<'_>) -> Vec<ProducerFields> {
-        let fields = |one: &crate::state::ProducerStateEntry| {
+        let fields = |one: &crate::state::producer_entry::ProducerStateEntry| {
             let (sequence, offset) = (one.last_sequence(), one.last_offset());
             let (time, coordinator_epoch) = (one.last_timestamp, one.coordinator_epoch);
             let open = one.current_txn_first_offset;

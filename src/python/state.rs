@@ -7,30 +7,39 @@ use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::PyBytes;
 
-use super::batch::BatchBase;
-use super::errors::log_to_py;
-use super::jobs::{parse, to_json};
-use super::locked::Locked;
-use super::panics;
-use super::view::items;
-use crate::Batch;
-use crate::log::{self, ProducerStateManager, StoryOptions};
-use crate::state::{
-    self, Admission, AppendOrigin, AppendTerms, EpochEntry, ProducerEvent, Verdict, VerificationGuard,
-};
+use crate::batch::Batch;
+use crate::log::history;
+use crate::log::history::model::HistoryOptions;
+use crate::python::batch::BatchBase;
+use crate::python::errors::log_to_py;
+use crate::python::jobs::{parse, to_json};
+use crate::python::locked::Locked;
+use crate::python::panics;
+use crate::python::view::items;
+use crate::sidecar::producer_state_manager::ProducerStateManager;
+use crate::state::leader_epochs;
+use crate::state::leader_epochs::EpochEntry;
+use crate::state::producer_check::{AppendOrigin, AppendTerms, Verdict};
+use crate::state::producer_entry::BatchMetadata;
+use crate::state::producer_entry::ProducerStateEntry;
+use crate::state::producer_event::ProducerEvent;
+use crate::state::producers::CompletedTransaction;
+use crate::state::transactions;
+use crate::state::transactions::Admission;
+use crate::state::verification::VerificationGuard;
 
 /// Scans the batch headers of a segment for its survey and its part of the story.
 #[pyfunction]
-pub(super) fn tell_segment(py: Python<'_>, segment: &str) -> PyResult<String> {
+pub(super) fn segment_history(py: Python<'_>, segment: &str) -> PyResult<String> {
     let segment = parse(segment)?;
-    let story = py.detach(|| log::tell_segment(&segment));
+    let story = py.detach(|| history::segment_history::segment_history(&segment));
     to_json(&story.map_err(|e| log_to_py(py, &e))?)
 }
 
 /// Folds the stories of a listing's segments.
 #[pyfunction]
 #[pyo3(signature = (listing, stories, *, now, max_transaction_timeout_ms, bins, listed))]
-pub(super) fn tell_story(
+pub(super) fn partition_history(
     py: Python<'_>,
     listing: &str,
     #[pyo3(from_py_with = items)] stories: Vec<PyBackedStr>,
@@ -42,22 +51,22 @@ pub(super) fn tell_story(
     let listing = parse(listing)?;
     let stories: PyResult<Vec<_>> = stories.iter().map(|story| parse(story)).collect();
     let stories = stories?;
-    let options = StoryOptions { now, max_transaction_timeout_ms, bins, listed };
-    let story = py.detach(|| log::tell_story(&listing, &stories, options));
+    let options = HistoryOptions { now, max_transaction_timeout_ms, bins, listed };
+    let story = py.detach(|| history::partition_history::partition_history(&listing, &stories, options));
     to_json(&story.map_err(|e| log_to_py(py, &e))?)
 }
 
 /// The consumer's filter for `read_committed`.
 #[pyclass(frozen, module = "magicbyte._core")]
 pub(super) struct AbortedFilter {
-    filter: Locked<state::AbortedFilter>,
+    filter: Locked<transactions::AbortedFilter>,
 }
 
 #[pymethods]
 impl AbortedFilter {
     #[new]
     fn new(#[pyo3(from_py_with = items)] aborted: Vec<(i64, i64)>) -> Self {
-        Self { filter: Locked::new(state::AbortedFilter::new(aborted)) }
+        Self { filter: Locked::new(transactions::AbortedFilter::new(aborted)) }
     }
 
     /// `deliver`, `aborted` or `control`.
@@ -76,7 +85,7 @@ impl AbortedFilter {
 /// The epochs of a log.
 #[pyclass(frozen, module = "magicbyte._core")]
 pub(super) struct LeaderEpochs {
-    epochs: Locked<state::LeaderEpochs>,
+    epochs: Locked<leader_epochs::LeaderEpochs>,
 }
 
 type Entry = (i32, i64);
@@ -91,7 +100,7 @@ impl LeaderEpochs {
     #[pyo3(signature = (entries = Vec::new()))]
     fn new(#[pyo3(from_py_with = items)] entries: Vec<Entry>) -> Self {
         let entries = entries.into_iter().map(|(epoch, start_offset)| EpochEntry { epoch, start_offset });
-        let epochs = state::LeaderEpochs::from_entries(&entries.collect::<Vec<_>>());
+        let epochs = leader_epochs::LeaderEpochs::from_entries(&entries.collect::<Vec<_>>());
         Self { epochs: Locked::new(epochs) }
     }
 
@@ -143,7 +152,7 @@ impl LeaderEpochs {
     ) -> (Option<i64>, Vec<(i32, Option<Entry>)>) {
         let follower = self.epochs.with(py, |epochs| epochs.clone());
         let leader = leader.epochs.with(py, |epochs| epochs.clone());
-        let found = state::truncation(&follower, log_end_offset, &leader, leader_end_offset);
+        let found = leader_epochs::truncation(&follower, log_end_offset, &leader, leader_end_offset);
         (found.offset, found.questions)
     }
 }
@@ -226,7 +235,7 @@ impl ProducerState {
         let events: PyResult<Vec<_>> = batches.iter().map(|batch| Self::event(py, batch)).collect();
         let events: Vec<_> = events?.into_iter().flatten().collect();
         let ended = self.state.with(py, |state| state.producers.apply_together(&events));
-        let facts = |e: state::CompletedTransaction| {
+        let facts = |e: CompletedTransaction| {
             (e.producer_id, e.first_offset, e.last_offset, e.committed, e.last_stable_offset)
         };
         Ok(ended.into_iter().map(facts).collect())
@@ -250,7 +259,7 @@ impl ProducerState {
     /// (id, epoch, coordinator epoch, last timestamp, open transaction's first offset, batches) of
     /// each producer, in the order in which they appeared.
     fn producers(&self, py: Python<'_>) -> Vec<ProducerFacts> {
-        let facts = |entry: &state::ProducerStateEntry| {
+        let facts = |entry: &ProducerStateEntry| {
             (
                 entry.producer_id,
                 entry.producer_epoch,
@@ -330,7 +339,7 @@ impl ProducerState {
     }
 }
 
-fn batch_of(batch: &state::BatchMetadata) -> BatchFacts {
+fn batch_of(batch: &BatchMetadata) -> BatchFacts {
     (batch.first_sequence(), batch.first_offset(), batch.last_sequence, batch.last_offset, batch.timestamp)
 }
 

@@ -1,16 +1,24 @@
 //! Bytes from Python: zero-copy from `bytes`, copied from anything else with the buffer protocol.
 
 use std::borrow::Cow;
+use std::fmt::Display;
+use std::str::FromStr;
 
 use ::bytes::Bytes;
 use pyo3::buffer::{PyBuffer, PyUntypedBuffer};
 use pyo3::conversion::FromPyObjectOwned;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyString};
 
-use super::panics;
+use crate::python::panics;
+
+/// An argument that is one of a few names.
+pub(super) fn parse_name<T: FromStr<Err: Display>>(name: &str) -> PyResult<T> {
+    panics::here();
+    name.parse().map_err(|error: T::Err| PyValueError::new_err(error.to_string()))
+}
 
 /// The object's bytes: shared with a `bytes` object, which cannot change; copied from any other
 /// (a bytearray, a memoryview or mmap may be written to behind our back).

@@ -7,19 +7,26 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use serde::Serialize;
 
-use super::arrow;
-use super::errors::{log_to_py, to_py};
-use super::jobs::{parse, to_json};
-use super::locked::Locked;
-use super::panics;
-use super::view::{self, items};
-use crate::columns::{RowsOptions, RowsWriter};
-use crate::convert::Losses;
-use crate::log::{
-    self, ChunkResult, DEFAULT_INDEX_INTERVAL_BYTES, LogResult, PartitionWriter, Problems, RebuildOptions,
-    RewriteOptions, Rewritten, SegmentSummary, WriteOptions,
-};
-use crate::{Compression, DEFAULT_MAX_DECOMPRESSED_BYTES};
+use crate::columns::rows_writer::{RowsOptions, RowsWriter};
+use crate::compression::codec::Compression;
+use crate::compression::decompressor::DEFAULT_MAX_DECOMPRESSED_BYTES;
+use crate::convert::down::Losses;
+use crate::log::error::LogResult;
+use crate::log::problem::Problems;
+use crate::log::read::accounting::ChunkResult;
+use crate::log::write::options::WriteOptions;
+use crate::log::write::partition_writer;
+use crate::log::write::partition_writer::PartitionWriter;
+use crate::log::write::rebuild;
+use crate::log::write::rebuild::RebuildOptions;
+use crate::log::write::rewriter;
+use crate::log::write::rewriter::{RewriteOptions, Rewritten};
+use crate::log::write::segment_fold::{DEFAULT_INDEX_INTERVAL_BYTES, SegmentSummary};
+use crate::python::errors::{log_to_py, to_py};
+use crate::python::jobs::{parse, to_json};
+use crate::python::locked::Locked;
+use crate::python::view::items;
+use crate::python::{arrow, panics, view};
 
 /// What a task that writes segments answers. Accounts and summaries are texts in it, for who hands them on
 /// without a look: as Python's objects they would outweigh the log.
@@ -68,7 +75,7 @@ struct RewrittenToo {
 #[pyfunction]
 pub(super) fn begin_partition(py: Python<'_>, target: PathBuf) -> PyResult<PathBuf> {
     panics::here();
-    py.detach(|| log::begin_partition(&target)).map_err(|e| log_to_py(py, &e))
+    py.detach(|| partition_writer::begin_partition(&target)).map_err(|e| log_to_py(py, &e))
 }
 
 /// Gives the partition its sidecars and its name.
@@ -83,7 +90,7 @@ pub(super) fn finish_partition(
 ) -> PyResult<()> {
     let summaries: PyResult<Vec<SegmentSummary>> = summaries.iter().map(|text| parse(text)).collect();
     let summaries = summaries?;
-    py.detach(|| log::finish_partition(&target, &summaries, topic_id, epochs_of.as_deref()))
+    py.detach(|| partition_writer::finish_partition(&target, &summaries, topic_id, epochs_of.as_deref()))
         .map_err(|e| log_to_py(py, &e))
 }
 
@@ -100,7 +107,7 @@ pub(super) fn rebuild_sidecars(
     dry_run: bool,
 ) -> PyResult<String> {
     let options = RebuildOptions { index_interval_bytes, expired_until };
-    let report = py.detach(|| log::rebuild_sidecars(&directory, options, dry_run));
+    let report = py.detach(|| rebuild::rebuild_sidecars(&directory, options, dry_run));
     to_json(&report.map_err(|e| log_to_py(py, &e))?)
 }
 
@@ -210,7 +217,7 @@ pub(super) fn rewrite_chunks(
         max_decompressed_bytes,
         write,
     };
-    let rewritten = py.detach(|| log::rewrite_chunks(&chunks, &directory, base_offset, &options));
+    let rewritten = py.detach(|| rewriter::rewrite_chunks(&chunks, &directory, base_offset, &options));
     let Rewritten { results, problems, segments, records, losses } =
         rewritten.map_err(|e| log_to_py(py, &e))?;
     to_json(&Told { work: Work::of(&results, problems, &segments)?, also: RewrittenToo { records, losses } })

@@ -1,15 +1,17 @@
 //! The header of a magic 2 batch, as a view over its 61 bytes (`DefaultRecordBatch`).
 
-use super::TimestampType;
-use super::batch_header::{
-    COMPRESSION, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, RECORD_BATCH_OVERHEAD, TRANSACTIONAL, at,
-};
-use super::iter::{RecordIter, increment_sequence};
-use crate::bytes::ahead::Ahead;
 use crate::bytes::checksum::crc32c;
-use crate::bytes::cursor::be;
-use crate::compression::{Compression, Decompressor};
+use crate::bytes::cursor::{Cursor, be};
+use crate::bytes::prefetch::Ahead;
+use crate::compression::codec::Compression;
+use crate::compression::decompressor::Decompressor;
 use crate::error::{Error, ErrorKind, Result};
+use crate::record::batch_header::{
+    BatchHeader, COMPRESSION, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, RECORD_BATCH_OVERHEAD, TRANSACTIONAL,
+    at,
+};
+use crate::record::iter::{RecordIter, increment_sequence};
+use crate::record::timestamp_type::TimestampType;
 
 /// A batch of magic 2, borrowed. Header facts cost a load each and never decompress.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +35,13 @@ impl<'a> RecordBatch<'a> {
             let base_offset = be!(data, at::BASE_OFFSET, i64);
             return Err(Error::new(invalid).in_field("batchLength").in_batch(position, base_offset));
         }
-        Ok(Self { data, position, following: Ahead::default() })
+        Ok(Self::of_frame(data, position))
+    }
+
+    /// `data` is one whole frame that [`from_frame`](Self::from_frame) has taken before.
+    #[inline(always)]
+    pub(crate) fn of_frame(data: &'a [u8], position: u64) -> Self {
+        Self { data, position, following: Ahead::default() }
     }
 
     /// Says what is read next: it is fetched while this batch's records are walked.
@@ -41,8 +49,20 @@ impl<'a> RecordBatch<'a> {
         Self { following: Ahead::new(following), ..self }
     }
 
-    pub(super) fn following(&self) -> Ahead<'a> {
-        self.following
+    /// The header's fields by value.
+    pub(crate) fn header(&self) -> BatchHeader {
+        BatchHeader {
+            base_offset: self.base_offset(),
+            partition_leader_epoch: self.partition_leader_epoch(),
+            attributes: self.attributes(),
+            last_offset_delta: self.last_offset_delta(),
+            base_timestamp: self.base_timestamp(),
+            max_timestamp: self.max_timestamp(),
+            producer_id: self.producer_id(),
+            producer_epoch: self.producer_epoch(),
+            base_sequence: self.base_sequence(),
+            record_count: self.record_count(),
+        }
     }
 
     /// The batch as it stands, header included. A view.
@@ -226,7 +246,27 @@ impl<'a> RecordBatch<'a> {
         } else {
             decompressor.decompress(codec, 2, self.payload()).map_err(|e| self.place(e))?
         };
-        RecordIter::new(self, records)
+        self.records_in(records)
+    }
+
+    /// The records in `records`, this batch's record section, decompressed.
+    pub(crate) fn records_in<'r>(&self, records: &'r [u8]) -> Result<RecordIter<'r>>
+    where
+        'a: 'r,
+    {
+        let count = self.count()?;
+        let append_time = self.timestamp_type() == TimestampType::LogAppendTime;
+        Ok(RecordIter {
+            cursor: Cursor::new(records),
+            left: count,
+            count,
+            base_offset: self.base_offset(),
+            base_timestamp: self.base_timestamp(),
+            append_time: append_time.then(|| self.max_timestamp()),
+            base_sequence: self.base_sequence(),
+            position: self.position,
+            ahead: self.following,
+        })
     }
 
     /// Whether the payload is read as it stands. Without records it is not looked at: a batch

@@ -1,7 +1,6 @@
 //! The 61 bytes in front of a magic 2 batch's records: where each field stands, and writing them
 //! (`DefaultRecordBatch.writeHeader`).
 
-use super::RecordBatch;
 use crate::bytes::checksum::crc32c;
 use crate::bytes::writer::Writer;
 
@@ -52,21 +51,6 @@ pub(crate) struct BatchHeader {
 }
 
 impl BatchHeader {
-    pub(crate) fn of(batch: &RecordBatch<'_>) -> Self {
-        Self {
-            base_offset: batch.base_offset(),
-            partition_leader_epoch: batch.partition_leader_epoch(),
-            attributes: batch.attributes(),
-            last_offset_delta: batch.last_offset_delta(),
-            base_timestamp: batch.base_timestamp(),
-            max_timestamp: batch.max_timestamp(),
-            producer_id: batch.producer_id(),
-            producer_epoch: batch.producer_epoch(),
-            base_sequence: batch.base_sequence(),
-            record_count: batch.record_count(),
-        }
-    }
-
     /// Writes the header in front of the records that stand in `batch` from byte 61 on.
     /// The batch is at most 2^31-1 bytes behind its length field.
     pub(crate) fn write(&self, batch: &mut [u8]) {

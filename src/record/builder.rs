@@ -1,12 +1,11 @@
 //! The record section of a magic 2 batch while it grows, and the finished batch
 //! (the magic 2 half of `MemoryRecordsBuilder`).
 
-use super::batch_header::COMPRESSION;
-use super::encode::RecordFields;
-use super::{BatchHeader, HeaderFields, RECORD_BATCH_OVERHEAD};
-use crate::bytes::room::Room;
-use crate::compression::Compressor;
+use crate::bytes::output_buffer::Room;
+use crate::compression::compressor::Compressor;
 use crate::error::{Error, ErrorKind, Result};
+use crate::record::batch_header::{BatchHeader, COMPRESSION, RECORD_BATCH_OVERHEAD};
+use crate::record::encode::{HeaderFields, RecordFields};
 
 /// Collects records behind a base offset and timestamp. Writes what it is told: what Kafka forbids
 /// is for the caller to refuse.

@@ -1,8 +1,9 @@
 //! Writing one magic 2 record (`DefaultRecord.writeTo`).
 
-use super::{Header, Headers};
-use crate::bytes::room::Room;
-use crate::bytes::varint::{self, Varint};
+use crate::bytes::output_buffer::Room;
+use crate::bytes::varint;
+use crate::bytes::varint::Varint;
+use crate::record::header::{Header, Headers};
 
 const NULL: i64 = -1;
 

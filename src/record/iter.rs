@@ -1,47 +1,31 @@
 //! The walk over the records of one magic 2 batch (`DefaultRecord.readFrom`).
 
-use super::TimestampType;
-use super::{Headers, Record, RecordBatch};
-use crate::bytes::ahead::Ahead;
 use crate::bytes::cursor::Cursor;
+use crate::bytes::prefetch::Ahead;
 use crate::error::{Error, ErrorKind, Result};
+use crate::record::Record;
+use crate::record::header::Headers;
+use crate::record::timestamp_type::TimestampType;
 
-/// The records of a [`RecordBatch`], lazily: each step checks one record and allocates nothing.
+/// The records of a [`RecordBatch`](super::RecordBatch), lazily: each step checks one record and allocates nothing.
 /// Ends after the first error.
 #[derive(Clone, Debug)]
 pub struct RecordIter<'r> {
-    cursor: Cursor<'r>,
+    pub(super) cursor: Cursor<'r>,
     /// Records not read yet, of `count`.
-    left: u32,
-    count: u32,
-    base_offset: i64,
-    base_timestamp: i64,
+    pub(super) left: u32,
+    pub(super) count: u32,
+    pub(super) base_offset: i64,
+    pub(super) base_timestamp: i64,
     /// The batch's maximum timestamp where the broker's clock replaces the producer's.
-    append_time: Option<i64>,
-    base_sequence: i32,
-    position: u64,
+    pub(super) append_time: Option<i64>,
+    pub(super) base_sequence: i32,
+    pub(super) position: u64,
     /// What is read behind this batch: as many bytes of it are asked for as are walked.
-    ahead: Ahead<'r>,
+    pub(super) ahead: Ahead<'r>,
 }
 
 impl<'r> RecordIter<'r> {
-    /// Over `records`, the decompressed record section of `batch`.
-    pub(crate) fn new<'b: 'r>(batch: &RecordBatch<'b>, records: &'r [u8]) -> Result<Self> {
-        let count = batch.count()?;
-        let append_time = batch.timestamp_type() == TimestampType::LogAppendTime;
-        Ok(Self {
-            cursor: Cursor::new(records),
-            left: count,
-            count,
-            base_offset: batch.base_offset(),
-            base_timestamp: batch.base_timestamp(),
-            append_time: append_time.then(|| batch.max_timestamp()),
-            base_sequence: batch.base_sequence(),
-            position: batch.position(),
-            ahead: batch.following(),
-        })
-    }
-
     /// Bytes of the record section.
     #[must_use]
     pub fn payload_size(&self) -> usize {

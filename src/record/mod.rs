@@ -1,28 +1,21 @@
 //! Magic 2: the batch header, the records behind it, their headers, control records
 //! (Kafka's `DefaultRecordBatch` and `DefaultRecord`).
 
-mod batch;
-mod batch_header;
-mod builder;
-mod control;
-mod encode;
-mod header;
-mod iter;
-mod timestamp_type;
+pub(crate) mod batch;
+pub(crate) mod batch_header;
+pub(crate) mod builder;
+pub(crate) mod control;
+pub(crate) mod encode;
+pub(crate) mod header;
+pub(crate) mod iter;
+pub(crate) mod timestamp_type;
 
 pub use batch::RecordBatch;
 pub use batch_header::RECORD_BATCH_OVERHEAD;
-pub(crate) use batch_header::{
-    BatchHeader, COMPRESSION, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL, at,
-};
-#[cfg(feature = "python")]
-pub(crate) use builder::representable;
-pub(crate) use builder::{BatchBuilder, append_batch, offset_between};
+pub(crate) use batch_header::at;
 pub use control::{ControlRecord, ControlType, Endpoint, Voter};
-pub(crate) use encode::{HeaderFields, RecordFields};
 pub use header::{Header, Headers};
 pub use iter::RecordIter;
-pub(crate) use iter::sequence_of;
 pub use timestamp_type::TimestampType;
 
 /// Bytes of the smallest record of any magic: size, attributes, timestamp and offset deltas, key and value

@@ -4,9 +4,9 @@
 
 use std::fmt;
 
-use super::producer_entry::{BatchMetadata, ProducerStateEntry, is_in_sequence};
-use super::producer_event::ProducerEvent;
-use super::verification::{VerificationGuard, VerificationState};
+use crate::state::producer_entry::{BatchMetadata, ProducerStateEntry, is_in_sequence};
+use crate::state::producer_event::ProducerEvent;
+use crate::state::verification::{VerificationGuard, VerificationState};
 
 /// Who appends (`AppendOrigin`): what is checked differs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::compression::Decompressor;
+use crate::compression::decompressor::Decompressor;
 use crate::error::{ErrorKind, Result};
-use crate::record::{ControlRecord, RecordBatch};
+use crate::record::batch::RecordBatch;
+use crate::record::control::ControlRecord;
 
 /// What a batch of a producer says to the broker's state; or, joined, what several data batches say
 /// that follow each other without anything of the same producer between them.

@@ -1,11 +1,12 @@
 //! Producers as a fold over batches: what a broker knows of each (`ProducerStateManager`).
 
+use crate::state::isolation::last_stable_offset;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::producer_check::{AppendTerms, Refusal, Verdict, check};
-use super::producer_entry::{BatchMetadata, ProducerStateEntry};
-use super::producer_event::ProducerEvent;
-use super::verification::{VerificationGuard, VerificationState};
+use crate::state::producer_check::{AppendTerms, Refusal, Verdict, check};
+use crate::state::producer_entry::{BatchMetadata, ProducerStateEntry};
+use crate::state::producer_event::ProducerEvent;
+use crate::state::verification::{VerificationGuard, VerificationState};
 
 /// A transaction that a marker ended (`CompletedTxn`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +112,7 @@ impl Producers {
                     first_offset,
                     last_offset: offset,
                     committed,
-                    last_stable_offset: next.unwrap_or(offset.saturating_add(1)),
+                    last_stable_offset: last_stable_offset(next, offset.saturating_add(1)),
                 })
             }
             ProducerEvent::EmptyMarker { .. } => None,
@@ -356,7 +357,9 @@ mod tests {
         let ends: Vec<_> = events.iter().filter_map(|event| one.apply(event)).collect();
         let same: Vec<_> = joined.iter().filter_map(|event| other.apply(event)).collect();
         assert_eq!(ends, same);
-        let bytes = |producers: &Producers| crate::log::write_producer_snapshot(&producers.snapshot());
+        let bytes = |producers: &Producers| {
+            crate::sidecar::producer_snapshot::write_producer_snapshot(&producers.snapshot())
+        };
         assert_eq!(bytes(&one), bytes(&other), "a snapshot has the last batch only");
     }
 

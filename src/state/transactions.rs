@@ -1,12 +1,14 @@
 //! Transactions as a fold over batch headers and markers: which were aborted, which are open.
 //! Markers are the authority; `.txnindex` files are only compared.
 
+use crate::state::isolation::AbortedTransaction;
 use std::collections::{HashMap, HashSet};
 
-use crate::Batch;
-use crate::compression::Decompressor;
+use crate::batch::Batch;
+use crate::compression::decompressor::Decompressor;
 use crate::error::Result;
-use crate::record::{ControlType, RecordBatch};
+use crate::record::batch::RecordBatch;
+use crate::record::control::ControlType;
 
 /// What a log says about transactions, in offset order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,38 +33,11 @@ pub enum TransactionEvent {
     },
 }
 
-/// An aborted transaction: batches of the producer between the two offsets are not for
-/// `read_committed` readers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(into = "(i64, i64, i64)", from = "(i64, i64, i64)"))]
-pub struct AbortedRange {
-    /// The producer.
-    pub producer_id: i64,
-    /// Offset of the transaction's first batch (inclusive).
-    pub first_offset: i64,
-    /// Offset of its abort marker (inclusive).
-    pub last_offset: i64,
-}
-
-/// As numbers: there can be one for every two batches.
-impl From<AbortedRange> for (i64, i64, i64) {
-    fn from(range: AbortedRange) -> Self {
-        (range.producer_id, range.first_offset, range.last_offset)
-    }
-}
-
-impl From<(i64, i64, i64)> for AbortedRange {
-    fn from((producer_id, first_offset, last_offset): (i64, i64, i64)) -> Self {
-        Self { producer_id, first_offset, last_offset }
-    }
-}
-
 /// The fold: feed it events in offset order.
 #[derive(Clone, Debug, Default)]
 pub struct Transactions {
     open: HashMap<i64, i64>,
-    aborted: Vec<AbortedRange>,
+    aborted: Vec<AbortedTransaction>,
 }
 
 impl Transactions {
@@ -83,7 +58,7 @@ impl Transactions {
                 if let Some(first_offset) = self.open.remove(&producer_id)
                     && !committed
                 {
-                    self.aborted.push(AbortedRange { producer_id, first_offset, last_offset: offset });
+                    self.aborted.push(AbortedTransaction { producer_id, first_offset, last_offset: offset });
                 }
             }
         }
@@ -97,7 +72,7 @@ impl Transactions {
 
     /// The aborted transactions, in the order of their markers.
     #[must_use]
-    pub fn aborted(&self) -> &[AbortedRange] {
+    pub fn aborted(&self) -> &[AbortedTransaction] {
         &self.aborted
     }
 }

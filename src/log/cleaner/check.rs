@@ -5,15 +5,19 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
-use super::super::{LogError, LogResult, Piece, SegmentReader};
-use super::key_set::KeySet;
-use crate::Decompressor;
-use crate::batches::{Batch, LOG_OVERHEAD};
-use crate::compression::Compression;
-use crate::convert::{Decoded, is_bare};
+use crate::batch::Batch;
+use crate::compression::codec::Compression;
+use crate::compression::decompressor::Decompressor;
+use crate::convert::decoded::Decoded;
+use crate::convert::filter::is_bare;
 use crate::error::Result;
-use crate::legacy::RECORD_OVERHEAD_V0;
-use crate::record::{RECORD_BATCH_OVERHEAD, Record};
+use crate::frame::LOG_OVERHEAD;
+use crate::legacy::message::RECORD_OVERHEAD_V0;
+use crate::log::cleaner::key_set::KeySet;
+use crate::log::error::{LogError, LogResult};
+use crate::log::segment::reader::{Piece, SegmentReader};
+use crate::record::Record;
+use crate::record::batch_header::RECORD_BATCH_OVERHEAD;
 
 /// Leaks of one segment that are told in full: one is too many.
 const LEAKS_TOLD: usize = 20;
@@ -72,7 +76,7 @@ pub fn check_segment(
     for piece in pieces.max_batch_size(max_decompressed_bytes) {
         match piece.map_err(io)? {
             Piece::Batch(data) => {
-                let checked = data.batch().and_then(|batch| check.batch(&batch));
+                let checked = check.batch(&data.batch());
                 if let Err(error) = checked {
                     check.found.leak(data.position(), None, format!("a batch that does not decode: {error}"));
                 }

@@ -7,23 +7,31 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use super::super::{
-    BatchCounts, ChunkReader, ChunkResult, Disposition, LISTED, LogError, LogResult, OnError,
-    PartitionWriter, Problem, Problems, SegmentBatch, SegmentSummary, WriteOptions,
-};
-use super::compaction::{CleanerChunk, SegmentGroup};
-use super::facts::LogFacts;
-use super::index::{IndexedChunk, numbered};
-use super::key_set::KeySet;
-use super::places::LastRecords;
-use super::said::Said;
-use super::sound::SoundBatch;
-use crate::batches::{Batch, Batches};
-use crate::convert::{Encoder, Fate, empty_of, is_bare};
+use crate::batch::Batch;
+use crate::batches::Batches;
+use crate::compression::decompressor::Decompressor;
+use crate::convert::Encoder;
+use crate::convert::filter::{Fate, empty_of, is_bare};
 use crate::error::{ErrorKind, Result};
+use crate::log::cleaner::decodable::SoundBatch;
+use crate::log::cleaner::index_keys::{IndexedChunk, numbered};
+use crate::log::cleaner::key_set::KeySet;
+use crate::log::cleaner::last_records::LastRecords;
+use crate::log::cleaner::plan::{CleanerChunk, SegmentGroup};
+use crate::log::cleaner::prior_state::Said;
+use crate::log::cleaner::transaction_metadata::LogFacts;
+use crate::log::error::{LogError, LogResult};
+use crate::log::problem::{LISTED, Problem, Problems};
+use crate::log::read::accounting::ChunkResult;
+use crate::log::read::chunk_reader::{BatchCounts, ChunkReader, Disposition};
+use crate::log::read::options::DamageMode;
+use crate::log::segment::reader::SegmentBatch;
+use crate::log::write::options::WriteOptions;
+use crate::log::write::partition_writer::PartitionWriter;
+use crate::log::write::segment_fold::SegmentSummary;
 use crate::record::Record;
-use crate::state::ProducerEvent;
-use crate::{ControlType, Decompressor};
+use crate::record::control::ControlType;
+use crate::state::producer_event::ProducerEvent;
 
 /// Which records go.
 #[derive(Clone, Debug)]
@@ -60,7 +68,7 @@ pub struct CleanOptions {
     /// The cap on one batch, stored or decompressed.
     pub max_decompressed_bytes: usize,
     /// What damage does, and a batch that could only be copied.
-    pub on_error: OnError,
+    pub mode: DamageMode,
     /// How segments are indexed. A group is one segment, unless offsets or positions say no.
     pub write: WriteOptions,
 }
@@ -135,7 +143,7 @@ pub struct Cleaned {
 ///
 /// # Errors
 /// [`LogError::Io`]; [`LogError::Usage`] if the batches are not what they were in the first pass; with
-/// [`OnError::Fail`] [`LogError::Format`] at the first damage, which else is no error.
+/// [`DamageMode::FailFast`] [`LogError::Format`] at the first damage, which else is no error.
 pub fn clean_group(
     group: &SegmentGroup,
     indexed: &[IndexedChunk],
@@ -232,10 +240,8 @@ impl Cleaner<'_> {
                 }
             }
             let next_offset = reader.next_offset();
-            let outcome = data
-                .batch()
-                .and_then(|batch| self.batch(&batch, disposition, cleaner, next_offset, &mut out));
-            match outcome {
+            let batch = data.batch();
+            match self.batch(&batch, disposition, cleaner, next_offset, &mut out) {
                 Ok(outcome) => {
                     if numbered(disposition) && outcome.counts.outside == 0 {
                         self.record += outcome.counts.announced;
@@ -244,24 +250,21 @@ impl Cleaner<'_> {
                         self.note_unordered(cleaner, &data)?;
                     }
                     self.cleaned.counts.add(&outcome.sums);
-                    let last_offset = data.batch().map_or(0, |batch| batch.last_offset());
-                    reader.good(&data, last_offset, disposition, outcome.counts);
+                    reader.good(&data, batch.last_offset(), disposition, outcome.counts);
                     for batch in Batches::new(&out).flatten() {
                         self.writer.append(&batch)?;
                     }
                     self.said.resize_with(self.writer.segments(), Said::default);
-                    if let (Ok(batch), false, Some(said)) =
-                        (data.batch(), outcome.is_outside, self.said.last_mut())
-                    {
+                    if let (false, Some(said)) = (outcome.is_outside, self.said.last_mut()) {
                         said.add(&batch, outcome.event);
                     }
                 }
                 Err(error) => reader.bad(&data, &error),
             }
-            reader.check_damage(self.options.on_error)?;
+            reader.check_damage(self.options.mode)?;
         }
-        reader.check_damage(self.options.on_error)?;
-        self.cleaned.problems.gather(&mut reader);
+        reader.check_damage(self.options.mode)?;
+        reader.move_problems(&mut self.cleaned.problems);
         // Redaction may have to give up a batch that the first pass, which does not know whom it looks for,
         // took for good: then the accounts differ, though the batches are the same.
         let is_compact = matches!(self.options.rule, Rule::Compact { .. });
@@ -277,11 +280,11 @@ impl Cleaner<'_> {
 
     fn note_unordered(&mut self, cleaner: &CleanerChunk, data: &SegmentBatch) -> LogResult<()> {
         let (start, size) = (data.position(), data.data().len() as u64);
-        let Ok(batch) = data.batch() else { return Ok(()) };
+        let batch = data.batch();
         let error = batch.place(
             ErrorKind::InvalidRecord("the records' offsets do not rise: copied as it is, not cleaned").into(),
         );
-        if self.options.on_error == OnError::Fail {
+        if self.options.mode == DamageMode::FailFast {
             return Err(LogError::Format { path: cleaner.chunk.path.clone().into(), error });
         }
         self.cleaned.problems.note(Problem::of_range(&cleaner.chunk, start, start + size, &error));

@@ -3,15 +3,21 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::super::{
-    LogResult, OnError, PlanOptions, SegmentSummary, Survey, WriteOptions, begin_partition, finish_partition,
-    list_partition, plan_partition, survey_segment,
-};
-use super::{
-    CleanCounts, CleanOptions, CompactOptions, Compaction, KeyMapOptions, LogFacts, Rule, clean_group,
-    index_keys, plan_compaction, reduce_keys,
-};
-use crate::DEFAULT_MAX_DECOMPRESSED_BYTES;
+use crate::compression::decompressor::DEFAULT_MAX_DECOMPRESSED_BYTES;
+use crate::log::cleaner::clean::{CleanCounts, CleanOptions, Rule, clean_group};
+use crate::log::cleaner::index_keys::index_keys;
+use crate::log::cleaner::key_map::KeyMapOptions;
+use crate::log::cleaner::last_records::reduce_keys;
+use crate::log::cleaner::plan::{CompactOptions, Compaction, plan_compaction};
+use crate::log::cleaner::transaction_metadata::LogFacts;
+use crate::log::error::LogResult;
+use crate::log::listing::list_partition;
+use crate::log::read::options::{DamageMode, PlanOptions};
+use crate::log::read::plan::plan_partition;
+use crate::log::read::survey::{Survey, survey_segment};
+use crate::log::write::options::WriteOptions;
+use crate::log::write::partition_writer::{begin_partition, finish_partition};
+use crate::log::write::segment_fold::SegmentSummary;
 
 /// What a compaction in one process may take, and what damage does.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +29,7 @@ pub struct CompactRun {
     /// The cap on one batch, stored or decompressed.
     pub max_decompressed_bytes: usize,
     /// Damage ends it, or is left out: a job reports it.
-    pub on_error: OnError,
+    pub mode: DamageMode,
 }
 
 impl Default for CompactRun {
@@ -32,7 +38,7 @@ impl Default for CompactRun {
             expired_until: None,
             memory: 128 << 20,
             max_decompressed_bytes: DEFAULT_MAX_DECOMPRESSED_BYTES,
-            on_error: OnError::Fail,
+            mode: DamageMode::FailFast,
         }
     }
 }
@@ -40,7 +46,7 @@ impl Default for CompactRun {
 /// Compacts the partition in `source` into the new directory `target`.
 ///
 /// # Errors
-/// [`LogError::Io`], also if the target is there already; with [`OnError::Fail`] [`LogError::Format`] at
+/// [`LogError::Io`], also if the target is there already; with [`DamageMode::FailFast`] [`LogError::Format`] at
 /// the first damage; [`LogError::Usage`] if another writer of the target is at work, or was killed.
 ///
 /// [`LogError::Io`]: super::super::LogError::Io
@@ -53,7 +59,7 @@ pub fn compact_partition(
     run: &CompactRun,
 ) -> LogResult<CleanCounts> {
     let listing = list_partition(source, false)?;
-    if run.on_error == OnError::Fail {
+    if run.mode == DamageMode::FailFast {
         listing.check_segments()?;
     }
     let surveys: Vec<Survey> = listing.segments.iter().map(survey_segment).collect::<LogResult<_>>()?;
@@ -81,7 +87,7 @@ fn write(
     options: &CompactOptions,
     run: &CompactRun,
 ) -> LogResult<(CleanCounts, Vec<SegmentSummary>)> {
-    let &CompactRun { expired_until, memory, max_decompressed_bytes, on_error } = run;
+    let &CompactRun { expired_until, memory, max_decompressed_bytes, mode } = run;
     let scratch = directory.join("keys");
     let chunks: Vec<_> = compaction.groups.iter().flat_map(|group| group.chunks.clone()).collect();
     let parts = if size <= memory as u64 { 1 } else { 16 };
@@ -90,7 +96,7 @@ fn write(
         memory,
         parts,
     };
-    let indexed = index_keys(&chunks, Some((&scratch, keys)), max_decompressed_bytes, on_error)?;
+    let indexed = index_keys(&chunks, Some((&scratch, keys)), max_decompressed_bytes, mode)?;
     let mut lists: Vec<PathBuf> = Vec::new();
     for (part, file) in indexed.files.into_iter().enumerate() {
         if let Some(file) = file {
@@ -102,7 +108,7 @@ fn write(
         rule: Rule::Compact { now: options.now, delete_retention_ms: options.delete_retention_ms, lists },
         clean_until: compaction.clean_until,
         max_decompressed_bytes,
-        on_error,
+        mode,
         write: WriteOptions::default(),
     };
     let (mut counts, mut segments, mut rest) = (CleanCounts::default(), Vec::new(), &*indexed.chunks);

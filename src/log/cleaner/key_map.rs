@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use super::super::{LogError, LogResult};
+use crate::log::error::{LogError, LogResult};
 
 /// Files a map spills into, at most.
 const FANOUT: usize = 16;
@@ -41,7 +41,7 @@ fn seeded(seed: u64, key: &[u8]) -> u64 {
 }
 
 /// Keys and the places of their last records.
-pub(super) struct KeyMap {
+pub(crate) struct KeyMap {
     options: KeyMapOptions,
     depth: u32,
     hash: Hash,
@@ -56,7 +56,7 @@ pub(super) struct KeyMap {
 
 impl KeyMap {
     /// A map that spills into files in `directory`.
-    pub(super) fn new(directory: &Path, options: KeyMapOptions, depth: u32) -> Self {
+    pub(crate) fn new(directory: &Path, options: KeyMapOptions, depth: u32) -> Self {
         let parts = if depth == 0 { options.parts.clamp(1, FANOUT) } else { FANOUT };
         Self {
             options,
@@ -72,7 +72,7 @@ impl KeyMap {
     }
 
     /// Notes that the key has a record at this place; the largest place counts.
-    pub(super) fn put(&mut self, key: &[u8], place: u64) -> LogResult<()> {
+    pub(crate) fn put(&mut self, key: &[u8], place: u64) -> LogResult<()> {
         let tag = (self.hash)(self.options.seed, key) as u32;
         let mut at = self.find(tag, key);
         if self.slots[at] != 0 {
@@ -99,18 +99,18 @@ impl KeyMap {
     }
 
     /// Whether all keys are still in memory.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.spill.files.iter().all(Option::is_none)
     }
 
     /// The places of a map that is whole.
-    pub(super) fn into_places(mut self) -> Vec<u64> {
+    pub(crate) fn into_places(mut self) -> Vec<u64> {
         self.slots = Vec::new();
         entries(&self.entries).map(|(place, _)| place).collect()
     }
 
     /// Writes what is in memory; the files, by part of the hash.
-    pub(super) fn into_files(mut self) -> LogResult<Vec<Option<PathBuf>>> {
+    pub(crate) fn into_files(mut self) -> LogResult<Vec<Option<PathBuf>>> {
         self.flush()?;
         self.spill.finish()
     }
@@ -169,7 +169,7 @@ impl KeyMap {
 }
 
 /// Reads the entries of a spilled file into the map.
-pub(super) fn put_file(map: &mut KeyMap, path: &Path) -> LogResult<()> {
+pub(crate) fn put_file(map: &mut KeyMap, path: &Path) -> LogResult<()> {
     let io = |error| LogError::io(path, error);
     let mut file = BufReader::with_capacity(FILE_BUFFER, File::open(path).map_err(io)?);
     let mut head = [0; ENTRY];
@@ -249,8 +249,8 @@ fn entries(mut rest: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
 mod tests {
     use std::collections::HashMap;
 
-    use super::super::places::reduce_keys;
     use super::*;
+    use crate::log::cleaner::last_records::reduce_keys;
 
     struct Scratch(PathBuf);
 

@@ -60,7 +60,7 @@ impl KeySet {
     }
 
     /// Where they occur, from left to right; none begins inside the one before.
-    pub(super) fn find_iter<'k>(&'k self, data: &'k [u8]) -> impl Iterator<Item = Range<usize>> + use<'k> {
+    pub(crate) fn find_iter<'k>(&'k self, data: &'k [u8]) -> impl Iterator<Item = Range<usize>> + use<'k> {
         let mut from = if self.lengths.is_empty() { data.len() } else { 0 };
         std::iter::from_fn(move || {
             let (at, length) = data[from..].windows(WINDOW).enumerate().find_map(|(at, window)| {

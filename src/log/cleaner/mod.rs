@@ -10,26 +10,14 @@
 //! Steps over plain data, as reading is: threads or a cluster can do them. [`compact_partition`] does
 //! them in order in one process.
 
-mod check;
-mod clean;
-mod compact;
-mod compaction;
-mod facts;
-mod index;
-mod key_map;
-mod key_set;
-mod places;
-mod said;
-mod sound;
-
-pub use check::{CheckedSegment, Leak, check_segment};
-pub use clean::{CleanCounts, CleanOptions, Cleaned, RedactedOffsets, Rule, Selection, clean_group};
-pub use compact::{CompactRun, compact_partition};
-pub use compaction::{
-    CleanerChunk, CompactOptions, Compaction, SegmentGroup, plan_compaction, plan_redaction,
-};
-pub use facts::LogFacts;
-pub use index::{IndexedChunk, IndexedKeys, index_keys};
-pub use key_map::KeyMapOptions;
-pub use key_set::KeySet;
-pub use places::reduce_keys;
+pub(crate) mod check;
+pub(crate) mod clean;
+pub(crate) mod compact;
+pub(crate) mod decodable;
+pub(crate) mod index_keys;
+pub(crate) mod key_map;
+pub(crate) mod key_set;
+pub(crate) mod last_records;
+pub(crate) mod plan;
+pub(crate) mod prior_state;
+pub(crate) mod transaction_metadata;

@@ -9,12 +9,14 @@ use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyList, PyString, PyTuple};
 
-use super::{Client, bind, instead_of_type_error, integer, not_bytes_like, number};
-use crate::compression::{Compression, Compressor};
-use crate::python::builder::{self, Content};
-use crate::python::objects::Kind;
-use crate::python::objects::dropins::{self, Constructor, ReceiptType};
-use crate::{Error, Result};
+use crate::compression::codec::Compression;
+use crate::compression::compressor::Compressor;
+use crate::error::{Error, Result};
+use crate::python::builder;
+use crate::python::builder::Content;
+use crate::python::compat::{Client, bind, instead_of_type_error, integer, not_bytes_like, number};
+use crate::python::objects::dropins::{Constructor, ReceiptType};
+use crate::python::objects::{Kind, dropins};
 
 /// What `append` gives for a record of magic 2.
 pub(super) struct DefaultMetadata;
@@ -228,6 +230,6 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("DefaultRecordMetadata", dropins::receipt_type::<DefaultMetadata>(py)?)?;
     module.add("LegacyRecordMetadata", dropins::receipt_type::<LegacyMetadata>(py)?)?;
-    super::default_builder::add_types(module)?;
-    super::legacy_builder::add_types(module)
+    crate::python::compat::default_builder::add_types(module)?;
+    crate::python::compat::legacy_builder::add_types(module)
 }

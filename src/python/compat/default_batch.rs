@@ -7,13 +7,15 @@ use pyo3::exceptions::{PyAssertionError, PyStopIteration};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use super::Client;
-use super::records::{AIOKAFKA_RECORD, KAFKA_PYTHON_CONTROL_RECORD, KAFKA_PYTHON_RECORD};
-use crate::python::objects::{self, Kind};
-use crate::python::panics;
+use crate::batch::Batch;
+use crate::error::{Error, ErrorKind};
+use crate::python::compat::Client;
+use crate::python::compat::records::{AIOKAFKA_RECORD, KAFKA_PYTHON_CONTROL_RECORD, KAFKA_PYTHON_RECORD};
+use crate::python::objects::Kind;
 use crate::python::record::IndexedBatch;
-use crate::record::{CONTROL, RECORD_BATCH_OVERHEAD};
-use crate::{Batch, Error, ErrorKind, RecordBatch};
+use crate::python::{objects, panics};
+use crate::record::batch::RecordBatch;
+use crate::record::batch_header::{CONTROL, RECORD_BATCH_OVERHEAD};
 
 impl Client {
     pub(super) fn default_batch(self, py: Python<'_>, data: Bytes) -> PyResult<Py<PyAny>> {
@@ -230,7 +232,7 @@ impl AiokafkaDefaultBatch {
         Ok(PyClassInitializer::from(DefaultBatch::new(
             buffer.py(),
             Client::Aiokafka,
-            super::memory_records::buffer(buffer)?,
+            crate::python::compat::memory_records::buffer(buffer)?,
         )?)
         .add_subclass(Self))
     }
@@ -269,7 +271,7 @@ impl KafkaPythonDefaultBatch {
         Ok(PyClassInitializer::from(DefaultBatch::new(
             buffer.py(),
             Client::KafkaPython,
-            super::memory_records::buffer(buffer)?,
+            crate::python::compat::memory_records::buffer(buffer)?,
         )?)
         .add_subclass(Self))
     }
@@ -345,6 +347,6 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("_DefaultRecordBatch", py.get_type::<DefaultBatch>())?;
     module.add("AiokafkaDefaultRecordBatch", py.get_type::<AiokafkaDefaultBatch>())?;
     let of_kafka_python = py.get_type::<KafkaPythonDefaultBatch>();
-    super::set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
+    crate::python::compat::set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
     module.add("KafkaPythonDefaultRecordBatch", of_kafka_python)
 }

@@ -4,19 +4,20 @@ use pyo3::exceptions::PyAssertionError;
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
 
-use super::builders::{
+use crate::bytes::varint::Varint;
+use crate::compression::codec::Compression;
+use crate::error::Error;
+use crate::python::append::GilCell;
+use crate::python::builder::borrowed;
+use crate::python::compat::builders::{
     DefaultMetadata, compressed, header_content, header_pairs, nullable, refused, timestamp_or_now,
 };
-use super::default_batch::{CONSTANTS, STRUCTS};
-use super::{Client, integer, number};
-use crate::bytes::varint::Varint;
-use crate::python::builder::borrowed;
-use crate::python::calls::GilCell;
+use crate::python::compat::default_batch::{CONSTANTS, STRUCTS};
+use crate::python::compat::{Client, integer, number};
 use crate::python::panics;
-use crate::record::{
-    BatchBuilder, BatchHeader, HeaderFields, RECORD_BATCH_OVERHEAD, RecordFields, TRANSACTIONAL,
-};
-use crate::{Compression, Error};
+use crate::record::batch_header::{BatchHeader, RECORD_BATCH_OVERHEAD, TRANSACTIONAL};
+use crate::record::builder::BatchBuilder;
+use crate::record::encode::{HeaderFields, RecordFields};
 
 /// Length, attributes, timestamp and offset deltas at their largest (`DefaultRecord.MAX_RECORD_OVERHEAD`).
 const MAX_RECORD_OVERHEAD: usize = 21;
@@ -133,7 +134,7 @@ impl DefaultBuilder {
             if !self.has_room(state, offset, size) {
                 return Ok(None);
             }
-            crate::record::representable(offset, state.size() + size)?;
+            crate::record::builder::representable(offset, state.size() + size)?;
             state.batch.append(&record);
             state.max_timestamp = state.max_timestamp.max(timestamp);
             (state.built, state.changed) = (None, true);
@@ -497,6 +498,6 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("_DefaultRecordBatchBuilder", py.get_type::<DefaultBuilder>())?;
     module.add("AiokafkaDefaultRecordBatchBuilder", py.get_type::<AiokafkaDefaultBuilder>())?;
     let of_kafka_python = py.get_type::<KafkaPythonDefaultBuilder>();
-    super::set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
+    crate::python::compat::set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
     module.add("KafkaPythonDefaultRecordBatchBuilder", of_kafka_python)
 }

@@ -3,9 +3,10 @@
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use super::{integer, memory_records};
-use crate::ErrorKind;
-use crate::bytes::varint::{self, Varint};
+use crate::bytes::varint;
+use crate::bytes::varint::Varint;
+use crate::error::ErrorKind;
+use crate::python::compat::{integer, memory_records};
 
 /// `decode_varint_cython(buffer, pos=0)`: the value and the position behind it.
 #[pyfunction]
@@ -86,7 +87,7 @@ fn kafka_python_crc32c(memview: &Bound<'_, PyAny>) -> PyResult<u32> {
 
 fn crc32c(data: &Bound<'_, PyAny>) -> PyResult<u32> {
     let bytes = memory_records::buffer(data)?;
-    Ok(data.py().detach(|| crate::crc32c(&bytes, 0)))
+    Ok(data.py().detach(|| crate::bytes::checksum::crc32c(&bytes, 0)))
 }
 
 pub(super) fn add_functions(module: &Bound<'_, PyModule>) -> PyResult<()> {

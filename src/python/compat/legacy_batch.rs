@@ -6,12 +6,13 @@ use ::bytes::Bytes;
 use pyo3::exceptions::PyAssertionError;
 use pyo3::prelude::*;
 
-use super::Client;
-use super::records::{AIOKAFKA_LEGACY_RECORD, KAFKA_PYTHON_LEGACY_RECORD};
+use crate::batch::Batch;
 use crate::bytes::cursor::be;
-use crate::legacy::{LOG_OVERHEAD, RECORD_OVERHEAD_V0};
+use crate::legacy::batch::LegacyBatch;
+use crate::legacy::message::{LOG_OVERHEAD, RECORD_OVERHEAD_V0};
+use crate::python::compat::Client;
+use crate::python::compat::records::{AIOKAFKA_LEGACY_RECORD, KAFKA_PYTHON_LEGACY_RECORD};
 use crate::python::{objects, panics};
-use crate::{Batch, LegacyBatch};
 
 impl Client {
     pub(super) fn legacy_batch(self, py: Python<'_>, data: Bytes) -> PyResult<Py<PyAny>> {
@@ -123,7 +124,7 @@ impl AiokafkaLegacyBatch {
         Ok(PyClassInitializer::from(LegacyMessage::new(
             buffer.py(),
             Client::Aiokafka,
-            super::memory_records::buffer(buffer)?,
+            crate::python::compat::memory_records::buffer(buffer)?,
             magic,
         )?)
         .add_subclass(Self))
@@ -161,7 +162,7 @@ impl KafkaPythonLegacyBatch {
         Ok(PyClassInitializer::from(LegacyMessage::new(
             buffer.py(),
             Client::KafkaPython,
-            super::memory_records::buffer(buffer)?,
+            crate::python::compat::memory_records::buffer(buffer)?,
             magic,
         )?)
         .add_subclass(Self))
@@ -204,6 +205,6 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("_LegacyRecordBatch", py.get_type::<LegacyMessage>())?;
     module.add("AiokafkaLegacyRecordBatch", py.get_type::<AiokafkaLegacyBatch>())?;
     let of_kafka_python = py.get_type::<KafkaPythonLegacyBatch>();
-    super::set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
+    crate::python::compat::set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
     module.add("KafkaPythonLegacyRecordBatch", of_kafka_python)
 }

@@ -4,14 +4,16 @@ use pyo3::exceptions::{PyAssertionError, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
 
-use super::builders::{LegacyMetadata, compressed, nullable, refused, timestamp_or_now};
-use super::legacy_batch::{CONSTANTS, STRUCTS};
-use super::{Client, number};
 use crate::bytes::cursor::be;
-use crate::legacy::{LOG_OVERHEAD, MessageSetBuilder, RECORD_OVERHEAD_V0};
-use crate::python::calls::GilCell;
+use crate::compression::codec::Compression;
+use crate::error::Error;
+use crate::legacy::builder::MessageSetBuilder;
+use crate::legacy::message::{LOG_OVERHEAD, RECORD_OVERHEAD_V0};
+use crate::python::append::GilCell;
+use crate::python::compat::builders::{LegacyMetadata, compressed, nullable, refused, timestamp_or_now};
+use crate::python::compat::legacy_batch::{CONSTANTS, STRUCTS};
+use crate::python::compat::{Client, number};
 use crate::python::panics;
-use crate::{Compression, Error};
 
 /// Magic 1 has a timestamp besides.
 const RECORD_OVERHEAD_V1: usize = RECORD_OVERHEAD_V0 + 8;
@@ -101,7 +103,7 @@ impl LegacyBuilder {
             if offset != 0 && (state.set.messages_size() + size) as i64 >= self.batch_size {
                 return Ok(None);
             }
-            crate::record::representable(offset, state.set.messages_size() + size)?;
+            crate::record::builder::representable(offset, state.set.messages_size() + size)?;
             let start = state.set.messages_size();
             state.set.append(offset, &message)?;
             (state.built, state.changed) = (None, true);
@@ -281,6 +283,6 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("_LegacyRecordBatchBuilder", py.get_type::<LegacyBuilder>())?;
     module.add("AiokafkaLegacyRecordBatchBuilder", py.get_type::<AiokafkaLegacyBuilder>())?;
     let of_kafka_python = py.get_type::<KafkaPythonLegacyBuilder>();
-    super::set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
+    crate::python::compat::set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
     module.add("KafkaPythonLegacyRecordBatchBuilder", of_kafka_python)
 }

@@ -7,12 +7,14 @@ use pyo3::exceptions::{PyStopIteration, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::{Client, instead_of_type_error, not_bytes_like, with_decompressor};
+use crate::batch::Batch;
+use crate::batches::Batches;
+use crate::error::Result;
+use crate::python::compat::{Client, instead_of_type_error, not_bytes_like, with_decompressor};
 use crate::python::locked::detached;
 use crate::python::panics;
 use crate::python::record::{Failure, IndexedBatch};
 use crate::python::view::to_bytes;
-use crate::{Batch, Batches, Result};
 
 impl Client {
     /// Decodes a frame up to its first bad record, and keeps that error for behind the others.
@@ -151,6 +153,6 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("AiokafkaMemoryRecords", py.get_type::<AiokafkaMemoryRecords>())?;
     let of_kafka_python = py.get_type::<KafkaPythonMemoryRecords>();
     let constants = [("LENGTH_OFFSET", 8), ("LOG_OVERHEAD", 12), ("MAGIC_OFFSET", 16), ("MIN_SLICE", 26)];
-    super::set_constants(&of_kafka_python, &constants, &[])?;
+    crate::python::compat::set_constants(&of_kafka_python, &constants, &[])?;
     module.add("KafkaPythonMemoryRecords", of_kafka_python)
 }

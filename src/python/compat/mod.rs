@@ -18,9 +18,10 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyInt, PyTuple, PyType};
 
+use crate::compression::decompressor::Decompressor;
+use crate::error::{Error, ErrorKind};
 use crate::python::locked::Detached;
 use crate::python::panics;
-use crate::{Decompressor, Error, ErrorKind};
 
 /// The client whose classes are replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,18 +6,23 @@ use ::bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
-use super::builders::{any_pairs, header_content};
-use super::{Client, bind, integer, not_bytes_like, with_decompressor};
+use crate::batch::Batch;
 use crate::bytes::checksum::crc32;
 use crate::bytes::cursor::be;
-use crate::legacy::{LOG_OVERHEAD, MessageFields, RECORD_OVERHEAD_V0, at};
+use crate::legacy::builder::MessageFields;
+use crate::legacy::message::{LOG_OVERHEAD, RECORD_OVERHEAD_V0, at};
 use crate::python::builder::{borrowed, optional};
+use crate::python::compat::builders::{any_pairs, header_content};
+use crate::python::compat::{Client, bind, integer, not_bytes_like, with_decompressor};
 use crate::python::locked::detached;
-use crate::python::objects::dropins::{self, Field, Get, Getter, RecordType};
-use crate::python::objects::{self, Kind};
+use crate::python::objects;
+use crate::python::objects::dropins::{Field, Get, Getter, RecordType};
+use crate::python::objects::{Kind, dropins};
 use crate::python::record::{Entry, IndexedBatch, header_text};
-use crate::record::{BatchBuilder, HeaderFields};
-use crate::{Batch, Header, TimestampType};
+use crate::record::builder::BatchBuilder;
+use crate::record::encode::HeaderFields;
+use crate::record::header::Header;
+use crate::record::timestamp_type::TimestampType;
 
 pub(super) static AIOKAFKA_RECORD: Kind = Kind::of_records();
 pub(super) static AIOKAFKA_LEGACY_RECORD: Kind = Kind::of_records();
@@ -299,8 +304,8 @@ fn control(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<(i16, i16
     match batch.get().key(entry) {
         Some(key) if key.len() >= 4 => Ok((be!(key, 0, i16), be!(key, 2, i16))),
         _ => {
-            let short = crate::ErrorKind::InvalidRecord("a control record's key has at least 4 bytes");
-            Err(Client::KafkaPython.corrupt(batch.py(), &crate::Error::new(short).in_field("key")))
+            let short = crate::error::ErrorKind::InvalidRecord("a control record's key has at least 4 bytes");
+            Err(Client::KafkaPython.corrupt(batch.py(), &crate::error::Error::new(short).in_field("key")))
         }
     }
 }
@@ -383,7 +388,7 @@ fn default_record(
     batch.append(&record);
     let mut header = batch.header();
     header.max_timestamp = timestamp;
-    header.attributes = if append_time { crate::record::LOG_APPEND_TIME.into() } else { 0 };
+    header.attributes = if append_time { crate::record::batch_header::LOG_APPEND_TIME.into() } else { 0 };
     let frame = batch.finish_stored(header).map_err(|error| client.corrupt(key.py(), &error))?;
     only_record(key.py(), client, frame, kind)
 }
@@ -392,7 +397,7 @@ fn new_legacy_record(arguments: &Bound<'_, PyTuple>, keywords: Option<&Bound<'_,
     let names = ["offset", "timestamp", "attributes", "key", "value", "crc"];
     let [offset, timestamp, attributes, key, value, crc] = bind("LegacyRecord", names, arguments, keywords)?;
     // A record is no wrapper: its codec says nothing.
-    let attributes = attributes.extract::<i8>()? as u8 & crate::legacy::LOG_APPEND_TIME;
+    let attributes = attributes.extract::<i8>()? as u8 & crate::legacy::message::LOG_APPEND_TIME;
     let place = (integer(&offset)?, integer(&timestamp)?);
     legacy_record(Client::Aiokafka, &AIOKAFKA_LEGACY_RECORD, (1, attributes), place, [&key, &value, &crc])
 }
@@ -402,10 +407,10 @@ fn new_legacy_of_kafka_python(arguments: &Bound<'_, PyTuple>, keywords: Option<&
     let names = ["magic", "offset", "timestamp", "timestamp_type", "key", "value", "crc", "crc_bytes"];
     let [magic, offset, timestamp, timestamp_type, key, value, crc, _] =
         bind("LegacyRecord", names, arguments, keywords)?;
-    let magic = super::legacy_builder::supported(integer(&magic)?)?;
+    let magic = crate::python::compat::legacy_builder::supported(integer(&magic)?)?;
     let or_none = |object: &Bound<'_, PyAny>, none| if object.is_none() { Ok(none) } else { integer(object) };
     let append_time = or_none(&timestamp_type, 0)? == TimestampType::LogAppendTime as i64;
-    let attributes = if append_time { crate::legacy::LOG_APPEND_TIME } else { 0 };
+    let attributes = if append_time { crate::legacy::message::LOG_APPEND_TIME } else { 0 };
     let place = (integer(&offset)?, or_none(&timestamp, -1)?);
     let kind = &KAFKA_PYTHON_LEGACY_RECORD;
     legacy_record(Client::KafkaPython, kind, (magic, attributes), place, [&key, &value, &crc])

@@ -8,11 +8,13 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
-use super::super::record::{Entry, IndexedBatch};
-use super::{
+use crate::python::objects::types::slot;
+use crate::python::objects::{
     Kind, RecordObject, Shortcut, allocate, get_attribute, get_key_bytes, get_offset, get_timestamp,
-    get_value_bytes, give_up, guarded, none, release, safely, shortcut, types::slot,
+    get_value_bytes, give_up, none, release, safely, shortcut,
 };
+use crate::python::panics::guarded;
+use crate::python::record::{Entry, IndexedBatch};
 
 impl Kind {
     /// For a type of records.

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use super::{
+use crate::python::objects::{
     EXPORTER, ITERATOR, RECORD, SHORTCUTS, dropins, exporter_dealloc, exporter_getbuffer, get_attributes,
     get_control, get_headers, get_headers_raw, get_key, get_key_bytes, get_offset, get_sequence,
     get_timestamp, get_timestamp_type, get_value, get_value_bytes, headers_for, iterator_dealloc,

@@ -1,0 +1,68 @@
+//! A byte range of a segment: what one task reads.
+
+use crate::log::listing::Segment;
+use crate::state::isolation::AbortedTransaction;
+
+/// How far apart the survey puts borders, and the default size of a chunk: 4 MiB.
+pub const DEFAULT_CHUNK_BYTES: u64 = 4 << 20;
+
+/// A byte range of a segment, cut at borders, with all that decoding it takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Chunk {
+    /// The segment's path.
+    pub path: String,
+    /// The segment's file name.
+    pub segment: String,
+    /// The topic.
+    pub topic: String,
+    /// The partition.
+    pub partition: i32,
+    /// The segment's size when it was listed.
+    pub size: u64,
+    /// First byte.
+    pub start: u64,
+    /// One behind the last byte.
+    pub end: u64,
+    /// The smallest offset the first batch can have.
+    pub expected_offset: i64,
+    /// The largest offset the segment can hold.
+    pub max_offset: i64,
+    /// The smallest offset that can follow the chunk, where something does.
+    pub next_offset: Option<i64>,
+    /// Records before it are outside what was asked for.
+    pub start_offset: Option<i64>,
+    /// Records from it on are outside what was asked for.
+    pub end_offset: Option<i64>,
+    /// The aborted transactions that reach into the chunk; empty unless `read_committed`.
+    pub aborted: Vec<AbortedTransaction>,
+}
+
+impl Chunk {
+    /// A byte range of a segment whose offsets begin at `base`, with no filter. A range that does
+    /// not start the segment needs its own `expected_offset` only where it is known better.
+    pub(crate) fn of(segment: &Segment, base: i64, range: std::ops::Range<u64>) -> Self {
+        Self {
+            path: segment.path.clone(),
+            segment: segment.file.clone(),
+            topic: segment.topic.clone(),
+            partition: segment.partition,
+            size: segment.size,
+            start: range.start,
+            end: range.end,
+            expected_offset: base,
+            max_offset: largest_offset(segment, base),
+            next_offset: None,
+            start_offset: None,
+            end_offset: None,
+            aborted: Vec::new(),
+        }
+    }
+}
+
+/// The largest offset that a segment whose offsets begin at `base` can hold: Kafka's index counts them in 31
+/// bits. There is no offset after the largest number, so none can have that.
+pub(crate) fn largest_offset(segment: &Segment, base: i64) -> i64 {
+    let most = if segment.is_checkpoint { i64::MAX } else { base.saturating_add(i32::MAX.into()) };
+    most.min(i64::MAX - 1)
+}

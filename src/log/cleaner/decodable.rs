@@ -1,0 +1,81 @@
+//! A batch that every pass over a log takes for good, or none does.
+
+use crate::batch::Batch;
+use crate::compression::decompressor::Decompressor;
+use crate::convert::decoded::Decoded;
+use crate::error::{ErrorKind, Result};
+use crate::log::read::chunk_reader::BatchCounts;
+use crate::record::control::ControlType;
+use crate::state::producer_event::ProducerEvent;
+
+/// What a pass looks at of a record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RecordFacts<'b> {
+    pub(crate) offset: i64,
+    pub(crate) key: Option<&'b [u8]>,
+    pub(crate) has_value: bool,
+}
+
+/// A batch that decodes in full.
+pub(crate) struct SoundBatch<'b, 'a> {
+    pub(crate) decoded: Decoded<'b, 'a>,
+    pub(crate) records: Vec<RecordFacts<'b>>,
+    pub(crate) counts: BatchCounts,
+    /// Its offsets are in an earlier segment: it is not part of the log.
+    pub(crate) is_outside: bool,
+    /// Whether the records' offsets rise, from what came before on: else the batch can be copied, but not
+    /// written anew.
+    pub(crate) rises: bool,
+    /// Whether its first record's offset was there before, as only a wrapper can hide it.
+    pub(crate) overlaps: bool,
+    pub(crate) event: Option<ProducerEvent>,
+    /// What a control batch's first record is: only that counts, as in Kafka.
+    pub(crate) control: Option<ControlType>,
+}
+
+impl<'b, 'a> SoundBatch<'b, 'a> {
+    /// Reads all records; those before `start` are in an earlier segment. Offsets before `next_offset` are
+    /// taken.
+    pub(crate) fn read(
+        batch: &'b Batch<'a>,
+        decompressor: &'b mut Decompressor,
+        start: Option<i64>,
+        next_offset: i64,
+    ) -> Result<Self> {
+        let event = match batch {
+            Batch::V2(batch) => ProducerEvent::of(batch, decompressor)?,
+            Batch::Legacy(_) => None,
+        };
+        let mut records: Vec<RecordFacts<'b>> = Vec::new();
+        let mut rises = true;
+        let decoded = Decoded::visiting(batch, decompressor, |record| {
+            let offset = record.offset();
+            rises &= records.last().is_none_or(|last| last.offset < offset);
+            records.push(RecordFacts { offset, key: record.key(), has_value: record.value().is_some() });
+        })?;
+        let Decoded { count, first_offset, last_offset, .. } = decoded;
+        let overlaps = first_offset.is_some_and(|first| first < next_offset);
+        rises &= !overlaps;
+        let mut counts = BatchCounts { announced: count.into(), outside: 0, first_offset, last_offset };
+        let begins = match batch {
+            Batch::V2(batch) => batch.base_offset(),
+            Batch::Legacy(_) => first_offset.unwrap_or(batch.stored_offset()),
+        };
+        if begins < 0 {
+            // No segment can have its name.
+            return Err(batch.place(ErrorKind::OffsetOutOfOrder { found: begins, expected: 0 }.into()));
+        }
+        let is_outside = start.is_some_and(|start| begins < start);
+        if let Some(start) = start.filter(|_| is_outside) {
+            if batch.last_offset() >= start {
+                let found = batch.stored_offset();
+                return Err(batch.place(ErrorKind::OffsetOutOfOrder { found, expected: start }.into()));
+            }
+            counts.outside = counts.announced;
+        }
+        let first = records.first().filter(|_| batch.is_control());
+        let control = first.and_then(|first| first.key).map(ControlType::parse).transpose();
+        let control = control.map_err(|e| batch.place(e))?;
+        Ok(Self { decoded, records, counts, is_outside, rises, overlaps, event, control })
+    }
+}

@@ -1,0 +1,139 @@
+//! The first pass: the keys of a run of chunks, and what these say about producers.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::batch::Batch;
+use crate::compression::decompressor::Decompressor;
+use crate::error::Result;
+use crate::log::cleaner::decodable::SoundBatch;
+use crate::log::cleaner::key_map::{KeyMap, KeyMapOptions};
+use crate::log::cleaner::last_records::place;
+use crate::log::cleaner::plan::CleanerChunk;
+use crate::log::error::{LogError, LogResult};
+use crate::log::read::accounting::ChunkResult;
+use crate::log::read::chunk_reader::{BatchCounts, ChunkReader, Disposition};
+use crate::log::read::options::DamageMode;
+use crate::state::producer_event::{ProducerEvent, ProducerEvents};
+
+/// What the first pass learned of one chunk.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct IndexedChunk {
+    /// [`CleanerChunk::number`].
+    pub number: u32,
+    /// Records of the chunk that have a number.
+    pub records: u64,
+    /// The accounts, which the second pass must find again.
+    pub result: ChunkResult,
+    /// [`ChunkReader::checksum`], which it must find, too.
+    pub checksum: u32,
+    /// What somebody selected to be redacted: where each batch begins, and the first and last number, from 0,
+    /// of each run of its records; both in order.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub selected: Vec<(u64, Vec<(u32, u32)>)>,
+}
+
+/// What the first pass learned of a run of chunks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct IndexedKeys {
+    /// Each chunk.
+    pub chunks: Vec<IndexedChunk>,
+    /// What they say about producers, in offset order.
+    pub producers: Vec<ProducerEvent>,
+    /// The spilled keys, by part of the hash.
+    pub files: Vec<Option<PathBuf>>,
+}
+
+/// Reads neighbouring chunks of one log. With `keys`, spills the keys of those that are cleaned into files
+/// in `directory`, for [`super::reduce_keys`].
+///
+/// # Errors
+/// [`LogError::Io`]; with [`DamageMode::FailFast`] [`LogError::Format`] at the first damage, which else is no error:
+/// the second pass tells.
+pub fn index_keys(
+    chunks: &[CleanerChunk],
+    keys: Option<(&Path, KeyMapOptions)>,
+    max_decompressed_bytes: usize,
+    mode: DamageMode,
+) -> LogResult<IndexedKeys> {
+    let mut indexer = Indexer {
+        map: keys.map(|(directory, options)| KeyMap::new(directory, options, 0)),
+        producers: ProducerEvents::default(),
+        decompressor: Decompressor::with_limit(max_decompressed_bytes),
+        max_decompressed_bytes,
+        mode,
+    };
+    let indexed = chunks.iter().map(|chunk| indexer.chunk(chunk)).collect::<LogResult<_>>()?;
+    Ok(IndexedKeys {
+        chunks: indexed,
+        producers: indexer.producers.into_events(),
+        files: indexer.map.map_or(Ok(Vec::new()), KeyMap::into_files)?,
+    })
+}
+
+struct Indexer {
+    map: Option<KeyMap>,
+    producers: ProducerEvents,
+    decompressor: Decompressor,
+    max_decompressed_bytes: usize,
+    mode: DamageMode,
+}
+
+impl Indexer {
+    fn chunk(&mut self, cleaner: &CleanerChunk) -> LogResult<IndexedChunk> {
+        let chunk = &cleaner.chunk;
+        let io = |error: io::Error| LogError::io(Path::new(&chunk.path), error);
+        let mut reader = ChunkReader::open(chunk.clone(), true, self.max_decompressed_bytes).map_err(io)?;
+        reader = reader.max_problems(0);
+        let mut records = 0;
+        while let Some((data, disposition)) = reader.next_batch().map_err(io)? {
+            reader.check_damage(self.mode)?;
+            let batch = data.batch();
+            match self.batch(&batch, disposition, cleaner, (records, reader.next_offset())) {
+                Ok((counts, put)) => {
+                    put?;
+                    if numbered(disposition) && counts.outside == 0 {
+                        records += counts.announced;
+                    }
+                    reader.good(&data, batch.last_offset(), disposition, counts);
+                }
+                Err(error) => reader.bad(&data, &error),
+            }
+        }
+        reader.check_damage(self.mode)?;
+        let (result, checksum) = (reader.result().clone(), reader.checksum());
+        Ok(IndexedChunk { number: cleaner.number, records, result, checksum, selected: Vec::new() })
+    }
+
+    /// Nothing of a bad batch counts; a map that cannot spill is another error.
+    fn batch(
+        &mut self,
+        batch: &Batch<'_>,
+        disposition: Disposition,
+        cleaner: &CleanerChunk,
+        (first, next_offset): (u64, i64),
+    ) -> Result<(BatchCounts, LogResult<()>)> {
+        let sound = SoundBatch::read(batch, &mut self.decompressor, cleaner.chunk.start_offset, next_offset)?;
+        if sound.is_outside {
+            return Ok((sound.counts, Ok(())));
+        }
+        if let Some(event) = sound.event {
+            self.producers.add(event);
+        }
+        let mut put = Ok(());
+        if let (Some(map), true) = (&mut self.map, cleaner.cleaned && sound.rises && numbered(disposition)) {
+            put = sound.records.iter().zip(first..).try_for_each(|(record, number)| match record.key {
+                Some(key) => map.put(key, place(cleaner.number, number)?),
+                None => Ok(()),
+            });
+        }
+        Ok((sound.counts, put))
+    }
+}
+
+/// Whether the batch's records have numbers: data that counts.
+pub(crate) fn numbered(disposition: Disposition) -> bool {
+    disposition == Disposition::Rows
+}

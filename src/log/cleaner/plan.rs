@@ -1,0 +1,276 @@
+//! What is cleaned of a log, and into which segments (`LogCleanerManager.cleanableOffsets`,
+//! `Cleaner.groupSegmentsBySize`). Pure: no file is touched.
+
+use std::collections::HashMap;
+
+use crate::log::chunk::Chunk;
+use crate::log::error::{LogError, LogResult};
+use crate::log::listing::Listing;
+use crate::log::read::plan::{Plan, PlanSegment};
+use crate::state::isolation::AbortedByProducer;
+
+/// How a log is compacted; the names are Kafka's topic configs where it has one.
+#[derive(Clone, Copy, Debug)]
+pub struct CompactOptions {
+    /// The time (ms) it is.
+    pub now: i64,
+    /// `delete.retention.ms`: how long tombstones and the markers of empty transactions stay.
+    pub delete_retention_ms: i64,
+    /// `min.compaction.lag.ms`: segments with a later record stay as they are.
+    pub min_compaction_lag_ms: i64,
+    /// Nothing from the segment with this offset on is cleaned.
+    pub until_offset: Option<i64>,
+    /// Clean the last segment too, which a broker leaves alone: it is the one it writes to.
+    pub all: bool,
+    /// Up to where the log is clean: the broker's `cleaner-offset-checkpoint`. It decides about
+    /// tombstones of magic 0 and 1 alone, which have no delete horizon.
+    pub first_dirty_offset: Option<i64>,
+    /// `segment.bytes`: neighbours that are not larger together become one.
+    pub segment_bytes: u64,
+    /// `segment.index.bytes`.
+    pub segment_index_bytes: u64,
+}
+
+impl Default for CompactOptions {
+    fn default() -> Self {
+        Self {
+            now: 0,
+            delete_retention_ms: 24 * 60 * 60 * 1000,
+            min_compaction_lag_ms: 0,
+            until_offset: None,
+            all: false,
+            first_dirty_offset: None,
+            segment_bytes: 1 << 30,
+            segment_index_bytes: 10 << 20,
+        }
+    }
+}
+
+/// What becomes of a log's segments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Compaction {
+    /// The offset where cleaning ends (exclusive); the base offset of a segment, or the log's end.
+    pub clean_until: i64,
+    /// The segments to write, in offset order.
+    pub groups: Vec<SegmentGroup>,
+}
+
+/// Neighbouring segments that become one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct SegmentGroup {
+    /// The base offset of the segment to write.
+    pub base_offset: i64,
+    /// When (ms) the last of them was modified.
+    pub modified_ms: i64,
+    /// Whether they are cleaned, or copied.
+    pub cleaned: bool,
+    /// What to read.
+    pub chunks: Vec<CleanerChunk>,
+}
+
+/// A chunk on its way through the cleaner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct CleanerChunk {
+    /// Counts the log's chunks.
+    pub number: u32,
+    /// Whether it is cleaned, or copied.
+    pub cleaned: bool,
+    /// Whether its tombstones of magic 0 and 1 stay, by its segment's age.
+    pub retain_legacy_tombstones: bool,
+    /// Which bytes; its aborted transactions are filled in.
+    pub chunk: Chunk,
+}
+
+/// Decides what is cleaned and how segments are grouped. `plan` is of the whole log, `read_uncommitted`;
+/// `listing` is its directory, for the sizes of indexes.
+///
+/// # Errors
+/// [`LogError::Usage`] for a log of more than 2^24 chunks.
+pub fn plan_compaction(plan: &Plan, listing: &Listing, options: &CompactOptions) -> LogResult<Compaction> {
+    let end = plan.next_offset.unwrap_or(0);
+    let log_start = plan.segments.first().map_or(0, |first| first.segment.base_offset);
+    let dirty = options.first_dirty_offset.filter(|offset| (log_start..=end).contains(offset));
+    let dirty = dirty.unwrap_or(log_start);
+    let clean_until = clean_until(plan, options, dirty, end);
+    let cleaned = plan.segments.iter().take_while(|one| one.segment.base_offset < clean_until).count();
+    let (clean, rest) = plan.segments.split_at(cleaned);
+    // Kafka: the last segment below the first dirty offset, at least in part.
+    let last_clean = clean.iter().rev().find(|one| one.segment.base_offset < dirty);
+    let legacy_horizon =
+        last_clean.map_or(0, |one| one.segment.modified_ms.saturating_sub(options.delete_retention_ms));
+    let mut builder = Groups {
+        aborted: AbortedByProducer::new(&plan.aborted),
+        by_path: chunks_by_path(plan),
+        number: 0,
+        next_offset: 0,
+        legacy_horizon,
+        groups: Vec::new(),
+    };
+    let sizes = index_sizes(listing);
+    for group in group_by_size(clean, &sizes, options, clean_until) {
+        builder.add(group, true)?;
+    }
+    for segment in rest {
+        builder.add(std::slice::from_ref(segment), false)?;
+    }
+    Ok(Compaction { clean_until, groups: builder.groups })
+}
+
+/// Each segment by itself, none of them cleaned as a broker would: for redaction.
+///
+/// # Errors
+/// As [`plan_compaction`].
+pub fn plan_redaction(plan: &Plan) -> LogResult<Compaction> {
+    let mut builder = Groups {
+        aborted: AbortedByProducer::new(&plan.aborted),
+        by_path: chunks_by_path(plan),
+        number: 0,
+        next_offset: 0,
+        legacy_horizon: 0,
+        groups: Vec::new(),
+    };
+    for segment in &plan.segments {
+        builder.add(std::slice::from_ref(segment), true)?;
+    }
+    Ok(Compaction { clean_until: plan.next_offset.unwrap_or(0), groups: builder.groups })
+}
+
+/// Not beyond the last stable offset, not into the active segment, and whole segments only, as
+/// `LogToClean` has it.
+fn clean_until(plan: &Plan, options: &CompactOptions, dirty: i64, end: i64) -> i64 {
+    let active = plan.segments.last().map_or(0, |last| last.segment.base_offset);
+    let mut limit = plan.last_stable_offset.unwrap_or(end);
+    if !options.all {
+        limit = limit.min(active);
+    }
+    limit = limit.min(options.until_offset.unwrap_or(i64::MAX));
+    if options.min_compaction_lag_ms > 0 {
+        let horizon = options.now.saturating_sub(options.min_compaction_lag_ms);
+        let is_late = |one: &&PlanSegment| largest_timestamp(one) > horizon;
+        let from = plan.segments.partition_point(|one| one.segment.base_offset <= dirty).saturating_sub(1);
+        let late = plan.segments[from.min(plan.segments.len())..].iter().find(is_late);
+        limit = limit.min(late.map_or(i64::MAX, |one| one.segment.base_offset));
+    }
+    limit = limit.max(dirty);
+    if limit >= end && options.all {
+        return end;
+    }
+    let containing = plan.segments.iter().rev().find(|one| one.segment.base_offset <= limit);
+    containing.map_or(active, |one| one.segment.base_offset)
+}
+
+/// As `LogSegment.largestTimestamp`.
+fn largest_timestamp(segment: &PlanSegment) -> i64 {
+    if segment.max_timestamp >= 0 { segment.max_timestamp } else { segment.segment.modified_ms }
+}
+
+/// Bytes of each segment's `.index` and `.timeindex`, by the segment's file name.
+fn index_sizes(listing: &Listing) -> HashMap<String, (u64, u64)> {
+    let mut sizes: HashMap<String, (u64, u64)> = HashMap::new();
+    for sidecar in &listing.sidecars {
+        if let Some((stem, ending @ ("index" | "timeindex"))) = sidecar.file.split_once('.') {
+            let (offset_index, time_index) = sizes.entry(format!("{stem}.log")).or_default();
+            *(if ending == "index" { offset_index } else { time_index }) = sidecar.size;
+        }
+    }
+    sizes
+}
+
+fn group_by_size<'p>(
+    mut segments: &'p [PlanSegment],
+    sizes: &HashMap<String, (u64, u64)>,
+    options: &CompactOptions,
+    clean_until: i64,
+) -> Vec<&'p [PlanSegment]> {
+    let size_of = |one: &PlanSegment| {
+        let (offset_index, time_index) = sizes.get(&one.segment.file).copied().unwrap_or_default();
+        (one.segment.size, offset_index, time_index)
+    };
+    let mut groups = Vec::new();
+    while let Some(first) = segments.first() {
+        let (mut size, mut offset_index, mut time_index) = size_of(first);
+        let mut count = 1;
+        while let Some(next) = segments.get(count) {
+            let (more, more_offset_index, more_time_index) = size_of(next);
+            // The next segment's base offset bounds its last one without reading it.
+            let behind = segments.get(count + 1).map_or(clean_until, |one| one.segment.base_offset);
+            let span = behind.saturating_sub(1).saturating_sub(first.segment.base_offset);
+            if size + more > options.segment_bytes
+                || offset_index + more_offset_index > options.segment_index_bytes
+                || time_index + more_time_index > options.segment_index_bytes
+                || more > 0 && span > i32::MAX.into()
+            {
+                break;
+            }
+            size += more;
+            offset_index += more_offset_index;
+            time_index += more_time_index;
+            count += 1;
+        }
+        let (group, rest) = segments.split_at(count);
+        groups.push(group);
+        segments = rest;
+    }
+    groups
+}
+
+fn chunks_by_path(plan: &Plan) -> HashMap<&str, Vec<&Chunk>> {
+    let mut by_path: HashMap<&str, Vec<&Chunk>> = HashMap::new();
+    for chunk in &plan.chunks {
+        by_path.entry(&chunk.path).or_default().push(chunk);
+    }
+    by_path
+}
+
+struct Groups<'p> {
+    aborted: AbortedByProducer,
+    by_path: HashMap<&'p str, Vec<&'p Chunk>>,
+    number: u32,
+    /// Where the groups so far end.
+    next_offset: i64,
+    /// `legacyDeleteHorizonMs`.
+    legacy_horizon: i64,
+    groups: Vec<SegmentGroup>,
+}
+
+impl Groups<'_> {
+    fn add(&mut self, segments: &[PlanSegment], cleaned: bool) -> LogResult<()> {
+        let (Some(first), Some(last)) = (segments.first(), segments.last()) else { return Ok(()) };
+        let mut chunks = Vec::new();
+        for one in segments {
+            for &chunk in self.by_path.get(one.segment.path.as_str()).into_iter().flatten() {
+                if self.number >> 24 != 0 {
+                    return Err(LogError::Usage("a log of more than 2^24 chunks".into()));
+                }
+                let behind = chunk.next_offset.unwrap_or(i64::MAX);
+                let (bytes, offsets) = (chunk.start..chunk.end, chunk.expected_offset..behind);
+                let aborted = self.aborted.within(&one.transactional, bytes, offsets);
+                chunks.push(CleanerChunk {
+                    number: self.number,
+                    cleaned,
+                    retain_legacy_tombstones: one.segment.modified_ms > self.legacy_horizon,
+                    chunk: Chunk { aborted, ..chunk.clone() },
+                });
+                self.number += 1;
+            }
+        }
+        // Where offsets begin: a segment that overlaps the one before is read from there on.
+        let own = chunks.first().filter(|one| one.chunk.path == first.segment.path);
+        let base_offset = own.map_or(first.segment.base_offset, |one| {
+            one.chunk.expected_offset.max(one.chunk.start_offset.unwrap_or(i64::MIN))
+        });
+        self.groups.push(SegmentGroup {
+            // A name that lies inside the group before is not what the good batches say.
+            base_offset: base_offset.max(self.next_offset),
+            modified_ms: last.segment.modified_ms,
+            cleaned,
+            chunks,
+        });
+        let ends = segments.iter().filter_map(|one| one.last_offset);
+        self.next_offset = ends.map(|last| last.saturating_add(1)).fold(self.next_offset, i64::max);
+        Ok(())
+    }
+}

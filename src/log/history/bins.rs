@@ -1,0 +1,118 @@
+//! A log in a few hundred steps, however many batches it has: what pictures are drawn from.
+
+use crate::batch::Batch;
+
+/// The codecs that bins count by, in the order of their ids; the last is any that does not exist.
+pub const CODECS: [&str; 6] = ["none", "gzip", "snappy", "lz4", "zstd", "unknown"];
+
+/// Where a segment's bins are halved.
+const MOST: usize = 256;
+
+/// Batches that follow each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Bin {
+    /// The first offset.
+    pub first_offset: i64,
+    /// The last offset (inclusive).
+    pub last_offset: i64,
+    /// Batches.
+    pub batches: u64,
+    /// Records, by the headers; a legacy wrapper counts none.
+    pub records: u64,
+    /// Bytes as stored.
+    pub bytes: u64,
+    /// Bytes of the smallest batch.
+    pub smallest: u64,
+    /// Bytes of the largest batch.
+    pub largest: u64,
+    /// Offsets that are missing inside its batches, and between them.
+    pub missing: u64,
+    /// The largest timestamp (ms), -1 for none.
+    pub max_timestamp: i64,
+    /// Bytes by codec, in the order of [`CODECS`].
+    pub codecs: [u64; CODECS.len()],
+}
+
+impl Bin {
+    fn of(batch: &Batch<'_>, size: usize, records: u64, missing: u64) -> Self {
+        let bytes = size as u64;
+        let mut codecs = [0; CODECS.len()];
+        codecs[codec_of(batch)] = bytes;
+        Self {
+            first_offset: batch.stored_offset(),
+            last_offset: batch.last_offset(),
+            batches: 1,
+            records,
+            bytes,
+            smallest: bytes,
+            largest: bytes,
+            missing,
+            max_timestamp: batch.max_timestamp(),
+            codecs,
+        }
+    }
+
+    fn join(&mut self, next: &Self) {
+        self.last_offset = next.last_offset;
+        self.batches += next.batches;
+        self.records += next.records;
+        self.bytes += next.bytes;
+        self.smallest = self.smallest.min(next.smallest);
+        self.largest = self.largest.max(next.largest);
+        self.missing = self.missing.saturating_add(next.missing);
+        self.max_timestamp = self.max_timestamp.max(next.max_timestamp);
+        self.codecs.iter_mut().zip(next.codecs).for_each(|(sum, bytes)| *sum += bytes);
+    }
+}
+
+/// Where a batch's codec stands in [`CODECS`].
+pub(crate) fn codec_of(batch: &Batch<'_>) -> usize {
+    let name = batch.compression().map_or("unknown", |codec| codec.name());
+    CODECS.iter().position(|&codec| codec == name).unwrap_or(CODECS.len() - 1)
+}
+
+/// Bins of equally many batches, twice as many whenever there are too many bins.
+#[derive(Debug)]
+pub(crate) struct Bins {
+    bins: Vec<Bin>,
+    batches_each: u64,
+}
+
+impl Default for Bins {
+    fn default() -> Self {
+        Self { bins: Vec::new(), batches_each: 1 }
+    }
+}
+
+impl Bins {
+    pub(crate) fn add(&mut self, batch: &Batch<'_>, size: usize, records: u64, missing: u64) {
+        let bin = Bin::of(batch, size, records, missing);
+        if let Some(last) = self.bins.last_mut().filter(|last| last.batches < self.batches_each) {
+            return last.join(&bin);
+        }
+        if self.bins.len() == MOST {
+            self.bins = join_neighbours(&self.bins, 2);
+            self.batches_each *= 2;
+        }
+        self.bins.push(bin);
+    }
+
+    pub(crate) fn finish(self) -> Vec<Bin> {
+        self.bins
+    }
+}
+
+/// At most `most` bins, each of as many neighbours.
+pub(crate) fn at_most(bins: &[Bin], most: usize) -> Vec<Bin> {
+    join_neighbours(bins, bins.len().div_ceil(most).max(1))
+}
+
+fn join_neighbours(bins: &[Bin], each: usize) -> Vec<Bin> {
+    let join = |group: &[Bin]| {
+        let mut joined = group[0].clone();
+        group[1..].iter().for_each(|next| joined.join(next));
+        joined
+    };
+    bins.chunks(each).map(join).collect()
+}

@@ -1,0 +1,325 @@
+//! A segment's part of the story: one scan over its batch headers, with the survey.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::batch::Batch;
+use crate::log::error::LogResult;
+use crate::log::history::bins::{Bin, Bins, CODECS, codec_of};
+use crate::log::history::event::HistoryEvent;
+use crate::log::listing::Segment;
+use crate::log::problem::LISTED;
+use crate::log::read::survey::{Control, HeaderVisitor, Survey, survey_with};
+use crate::record::batch::RecordBatch;
+use crate::state::producer_entry::{BATCHES_TO_RETAIN, BatchMetadata, is_in_sequence};
+
+/// Offsets that no record has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct OffsetGap {
+    /// First offset of the batch, or of the offsets between two batches.
+    pub first_offset: i64,
+    /// Last offset (inclusive).
+    pub last_offset: i64,
+    /// How many of these offsets have no record.
+    pub missing: u64,
+    /// Whether they are missing inside one batch; else between two.
+    pub inside: bool,
+}
+
+/// A batch whose largest timestamp is smaller than one before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct StepBack {
+    /// The batch's base offset.
+    pub offset: i64,
+    /// Its largest timestamp (ms).
+    pub timestamp: i64,
+    /// The largest one before it (ms).
+    pub before: i64,
+}
+
+/// Bytes that the chain of headers leaves out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct SkippedRange {
+    /// The segment's file name.
+    pub segment: String,
+    /// First byte.
+    pub start: u64,
+    /// One behind the last byte.
+    pub end: u64,
+    /// Whether no batch follows in the segment.
+    pub is_tail: bool,
+}
+
+/// A segment's survey, and its part of the story.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct SegmentHistory {
+    /// The survey.
+    pub survey: Survey,
+    /// What producers did.
+    pub events: Vec<HistoryEvent>,
+    /// Records by the headers.
+    pub records: u64,
+    /// Batches by magic.
+    pub magics: BTreeMap<i8, u64>,
+    /// Batches by codec, in the order of [`CODECS`].
+    pub codecs: [u64; CODECS.len()],
+    /// Batches without a producer id, those of magic 0 and 1 among them.
+    pub without_producer: u64,
+    /// Control batches by Kafka's name of their type; `EMPTY` for what compaction left, `UNREADABLE`.
+    pub controls: BTreeMap<String, u64>,
+    /// The first gaps.
+    pub gaps: Vec<OffsetGap>,
+    /// How many gaps there are.
+    pub gap_count: u64,
+    /// How many offsets they leave out.
+    pub missing: u64,
+    /// The first steps back in time.
+    pub steps_back: Vec<StepBack>,
+    /// How many there are.
+    pub step_back_count: u64,
+    /// The largest one (ms).
+    pub largest_step_back_ms: u64,
+    /// The first bytes that are in no batch.
+    pub skipped: Vec<SkippedRange>,
+    /// How many such ranges there are.
+    pub skipped_count: u64,
+    /// The batches in steps.
+    pub bins: Vec<Bin>,
+}
+
+/// Reads a segment's headers once: its survey, and what they tell. Nothing is decompressed; of control
+/// batches the first record is read. Memory grows with producers and transactions, not with batches,
+/// as long as sequences are in order.
+///
+/// # Errors
+/// As [`survey_segment`](super::survey_segment).
+pub fn segment_history(segment: &Segment) -> LogResult<SegmentHistory> {
+    let mut builder = HistoryBuilder::default();
+    let survey = survey_with(segment, Some(&mut builder))?;
+    Ok(builder.finish(survey))
+}
+
+impl HeaderVisitor for HistoryBuilder {
+    fn visit(&mut self, batch: &Batch<'_>, size: usize, control: Option<&Control>) {
+        self.add_batch(batch, size, control);
+    }
+}
+
+/// The fold over a segment's batches.
+#[derive(Debug, Default)]
+pub(crate) struct HistoryBuilder {
+    events: Vec<HistoryEvent>,
+    /// Where each producer's last event stands.
+    last: HashMap<i64, usize>,
+    records: u64,
+    magics: BTreeMap<i8, u64>,
+    codecs: [u64; CODECS.len()],
+    without_producer: u64,
+    controls: BTreeMap<String, u64>,
+    gaps: Vec<OffsetGap>,
+    gap_count: u64,
+    missing: u64,
+    steps_back: Vec<StepBack>,
+    step_back_count: u64,
+    largest_step_back_ms: u64,
+    skipped: Vec<(u64, u64)>,
+    skipped_count: u64,
+    bins: Bins,
+    /// Where the last batch ended: position and next offset.
+    end: u64,
+    next_offset: Option<i64>,
+    max_timestamp: i64,
+}
+
+impl HistoryBuilder {
+    fn add_batch(&mut self, batch: &Batch<'_>, size: usize, control: Option<&Control>) {
+        if batch.position() > self.end {
+            self.skipped_count += 1;
+            if self.skipped.len() < LISTED {
+                self.skipped.push((self.end, batch.position()));
+            }
+        }
+        self.end = batch.position() + size as u64;
+        *self.magics.entry(batch.magic()).or_default() += 1;
+        self.codecs[codec_of(batch)] += 1;
+        let missing_before = self.missing;
+        let (first, last) = (batch.stored_offset(), batch.last_offset());
+        // A wrapper's header has its last offset only, and not how many are inside.
+        let is_wrapper = batch.magic() < 2 && codec_of(batch) != 0;
+        if let Some(next) = self.next_offset.filter(|&next| next < first && !is_wrapper) {
+            self.add_gap(next, first - 1, (first - 1).abs_diff(next).saturating_add(1), false);
+        }
+        let missing_at_start = self.missing;
+        let mut records = u64::from(!is_wrapper);
+        if let Batch::V2(batch) = batch {
+            records = u64::try_from(batch.record_count()).unwrap_or(0);
+            let span = u64::try_from(batch.last_offset_delta()).map_or(0, |delta| delta + 1);
+            if span > records {
+                self.add_gap(first, last, span - records, true);
+            }
+            self.add_producer_batch(batch, size, records, control, missing_at_start);
+        } else {
+            self.without_producer += 1;
+        }
+        self.records += records;
+        self.bins.add(batch, size, records, self.missing - missing_before);
+        self.next_offset = Some(last.saturating_add(1));
+        self.add_timestamp(first, batch.max_timestamp());
+    }
+
+    fn add_gap(&mut self, first_offset: i64, last_offset: i64, missing: u64, inside: bool) {
+        self.gap_count += 1;
+        self.missing = self.missing.saturating_add(missing);
+        if self.gaps.len() < LISTED {
+            self.gaps.push(OffsetGap { first_offset, last_offset, missing, inside });
+        }
+    }
+
+    fn add_timestamp(&mut self, offset: i64, timestamp: i64) {
+        let before = self.max_timestamp;
+        if timestamp >= 0 && timestamp < before {
+            self.step_back_count += 1;
+            self.largest_step_back_ms = self.largest_step_back_ms.max(before.abs_diff(timestamp));
+            if self.steps_back.len() < LISTED {
+                self.steps_back.push(StepBack { offset, timestamp, before });
+            }
+        }
+        self.max_timestamp = before.max(timestamp);
+    }
+
+    fn add_producer_batch(
+        &mut self,
+        batch: &RecordBatch<'_>,
+        size: usize,
+        records: u64,
+        control: Option<&Control>,
+        missing_before: u64,
+    ) {
+        let (producer_id, producer_epoch) = (batch.producer_id(), batch.producer_epoch());
+        if batch.is_control() {
+            let name = match control {
+                None => "UNREADABLE",
+                Some(control) => control.kind.map_or("EMPTY", |kind| kind.name()),
+            };
+            *self.controls.entry(name.to_owned()).or_default() += 1;
+        }
+        if producer_id < 0 {
+            self.without_producer += 1;
+            return;
+        }
+        if batch.is_control() {
+            let Some(control) = control else { return };
+            let committed = control.committed();
+            if committed.is_none() && control.kind.is_some() {
+                return;
+            }
+            self.last.insert(producer_id, self.events.len());
+            self.events.push(HistoryEvent::Marker {
+                producer_id,
+                producer_epoch,
+                committed,
+                coordinator_epoch: control.coordinator_epoch.unwrap_or(-1),
+                offset: batch.base_offset(),
+                timestamp: control.timestamp,
+            });
+            return;
+        }
+        let this = BatchMetadata {
+            last_sequence: batch.last_sequence(),
+            last_offset: batch.last_offset(),
+            offset_delta: batch.last_offset_delta(),
+            timestamp: batch.max_timestamp(),
+        };
+        if let Some(&at) = self.last.get(&producer_id)
+            && let HistoryEvent::Data {
+                producer_epoch: epoch,
+                transactional,
+                first,
+                last,
+                batches,
+                records: sum,
+                bytes,
+                max_timestamp,
+                missing_until,
+                ..
+            } = &mut self.events[at]
+            && *epoch == producer_epoch
+            && *transactional == batch.is_transactional()
+            && last
+                .last()
+                .or(first.last())
+                .is_some_and(|before| follows(before.last_sequence, batch.base_sequence()))
+        {
+            if first.len() < BATCHES_TO_RETAIN {
+                first.push(this);
+            } else {
+                if last.len() == BATCHES_TO_RETAIN {
+                    last.remove(0);
+                }
+                last.push(this);
+            }
+            *batches += 1;
+            *sum += records;
+            *bytes += size as u64;
+            *max_timestamp = this.timestamp.max(*max_timestamp);
+            *missing_until = self.missing;
+            return;
+        }
+        let has_first_time = batch.delete_horizon_ms().is_none()
+            && batch.timestamp_type() == crate::record::timestamp_type::TimestampType::CreateTime
+            && batch.base_timestamp() >= 0;
+        self.last.insert(producer_id, self.events.len());
+        self.events.push(HistoryEvent::Data {
+            producer_id,
+            producer_epoch,
+            transactional: batch.is_transactional(),
+            base_sequence: batch.base_sequence(),
+            first: vec![this],
+            last: Vec::new(),
+            batches: 1,
+            records,
+            bytes: size as u64,
+            first_timestamp: if has_first_time { batch.base_timestamp() } else { this.timestamp },
+            max_timestamp: this.timestamp,
+            missing_before,
+            missing_until: self.missing,
+        });
+    }
+
+    fn finish(self, survey: Survey) -> SegmentHistory {
+        let segment = &survey.segment;
+        let range =
+            |(start, end), is_tail| SkippedRange { segment: segment.file.clone(), start, end, is_tail };
+        let mut skipped: Vec<_> = self.skipped.into_iter().map(|bounds| range(bounds, false)).collect();
+        let has_tail = self.end < segment.size;
+        if has_tail {
+            skipped.push(range((self.end, segment.size), true));
+        }
+        SegmentHistory {
+            events: self.events,
+            records: self.records,
+            magics: self.magics,
+            codecs: self.codecs,
+            without_producer: self.without_producer,
+            controls: self.controls,
+            gaps: self.gaps,
+            gap_count: self.gap_count,
+            missing: self.missing,
+            steps_back: self.steps_back,
+            step_back_count: self.step_back_count,
+            largest_step_back_ms: self.largest_step_back_ms,
+            skipped,
+            skipped_count: self.skipped_count + u64::from(has_tail),
+            bins: self.bins.finish(),
+            survey,
+        }
+    }
+}
+
+/// Whether a run goes on; batches without sequences, a coordinator's, always do.
+fn follows(last: i32, next: i32) -> bool {
+    if next == -1 { last == -1 } else { last != -1 && is_in_sequence(last, next) }
+}

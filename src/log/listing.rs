@@ -1,0 +1,359 @@
+//! What lies in a partition's directory: segments, sidecars, and files that are no part of the log.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fs::{self, FileType};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use crate::error::{ErrorKind, Result};
+use crate::log::error::{LogError, LogResult};
+use crate::log::problem::Problem;
+use crate::log::storage::{Found, examine, open_regular, read_sidecar, sidecar_problem, unreadable};
+use crate::sidecar::leader_epoch_checkpoint::parse_leader_epoch_checkpoint;
+use crate::sidecar::partition_metadata::parse_partition_metadata;
+use crate::sidecar::producer_snapshot::parse_producer_snapshot;
+
+const LEADER_EPOCHS: &str = "leader-epoch-checkpoint";
+const PARTITION_METADATA: &str = "partition.metadata";
+
+/// One `.log` (or `.checkpoint`) file, its size as it was when listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Segment {
+    /// The whole path.
+    pub path: String,
+    /// The name alone.
+    pub file: String,
+    /// The topic, from the directory's name `topic-N`.
+    pub topic: String,
+    /// The partition, from the directory's name.
+    pub partition: i32,
+    /// The base offset, from the file's name.
+    pub base_offset: i64,
+    /// Bytes.
+    pub size: u64,
+    /// Last modification, milliseconds since 1970.
+    pub modified_ms: i64,
+    /// Whether it is a KRaft snapshot, whose offsets start at 0 whatever its name.
+    pub is_checkpoint: bool,
+}
+
+impl Segment {
+    /// The file beside the segment with this ending (`index`, say).
+    #[must_use]
+    pub fn sidecar_path(&self, ending: &str) -> PathBuf {
+        Path::new(&self.path).with_extension(ending)
+    }
+}
+
+/// An index, snapshot or checkpoint file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Sidecar {
+    /// The name.
+    pub file: String,
+    /// Bytes.
+    pub size: u64,
+    /// The ending, or the whole name of those that have a fixed one.
+    pub kind: String,
+}
+
+/// A name that is not read as part of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct IgnoredFile {
+    /// The name; bytes that are not UTF-8 are escaped.
+    pub file: String,
+    /// Bytes; 0 of what is no regular file.
+    pub size: u64,
+    /// `deleted`, `cleaned`, `swap`, `checkpoint`, `foreign` or `overlapping`; of what is no regular file
+    /// `directory`, `special` (a FIFO, a socket, a device), or `unreadable` if it should be a file of the
+    /// log, or nobody can say what it is.
+    pub reason: String,
+}
+
+/// A partition's directory. Every name in it is in exactly one of the three lists.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Listing {
+    /// The directory.
+    pub path: String,
+    /// From the directory's name `topic-N`; the whole name if it has no such form.
+    pub topic: String,
+    /// From the directory's name, 0 if it has no such form.
+    pub partition: i32,
+    /// In offset order.
+    pub segments: Vec<Segment>,
+    /// In name order.
+    pub sidecars: Vec<Sidecar>,
+    /// In name order.
+    pub ignored: Vec<IgnoredFile>,
+    /// Names that should be files of the log and cannot be read; checkpoints and snapshots that break their
+    /// format.
+    pub problems: Vec<Problem>,
+}
+
+/// Lists a partition's directory; a single `.log` or `.checkpoint` file counts as a directory
+/// with just that file. KRaft `.checkpoint` snapshots are segments of the listing only on request.
+/// Checkpoints and the snapshot at the log's end are read, to say whether they can be.
+///
+/// # Errors
+/// [`LogError::Io`] if it cannot be read, or its path is not UTF-8: plans travel as JSON.
+pub fn list_partition(path: &Path, include_checkpoints: bool) -> LogResult<Listing> {
+    let io = |error| LogError::io(path, error);
+    let found = fs::metadata(path).map_err(io)?;
+    let directory = if found.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
+    let mut listing = Listing::empty(path, directory)?;
+    if found.is_dir() {
+        // All names before the first size: a segment with a name after it is closed, and has its last size.
+        let entries: Vec<_> = fs::read_dir(path).and_then(Iterator::collect).map_err(io)?;
+        for entry in entries {
+            listing.add(&entry.path(), include_checkpoints)?;
+        }
+        listing.check_sidecars(directory);
+    } else {
+        open_regular(path).map_err(io)?;
+        listing.add(path, true)?;
+    }
+    listing.segments.sort_by(|a, b| (a.base_offset, &a.file).cmp(&(b.base_offset, &b.file)));
+    listing.sidecars.sort_by(|a, b| a.file.cmp(&b.file));
+    listing.ignored.sort_by(|a, b| a.file.cmp(&b.file));
+    listing.problems.sort_by(|a, b| a.segment.cmp(&b.segment));
+    Ok(listing)
+}
+
+impl Listing {
+    /// Of a directory of which nothing is known yet.
+    fn empty(path: &Path, directory: &Path) -> LogResult<Self> {
+        let Some(text) = path.to_str() else {
+            let why = "the path is not UTF-8: rename it, or reach it through a link";
+            return Err(LogError::io(path, io::Error::new(io::ErrorKind::InvalidInput, why)));
+        };
+        let (topic, partition) = topic_and_partition(directory);
+        Ok(Self { path: text.to_owned(), topic, partition, ..Self::default() })
+    }
+
+    /// In place of a listing of a directory that cannot be listed: a problem, and nothing to read.
+    ///
+    /// # Errors
+    /// [`LogError::Io`] if the path is not UTF-8.
+    pub fn unreadable(path: &Path, why: &str) -> LogResult<Self> {
+        let mut listing = Self::empty(path, path)?;
+        listing.add_problem(
+            None,
+            "directory_unreadable",
+            format!("{} cannot be listed: {why}", listing.path),
+        );
+        Ok(listing)
+    }
+
+    /// Names of segments that are no regular files, with the base offset, in offset order.
+    pub(crate) fn unreadable_segments(&self) -> impl Iterator<Item = (i64, &Problem)> {
+        self.problems.iter().filter_map(|problem| match classify(problem.segment.as_deref()?) {
+            FileKind::Segment(base_offset) => Some((base_offset, problem)),
+            _ => None,
+        })
+    }
+
+    /// Refuses a directory in which a segment is no regular file.
+    pub(crate) fn check_segments(&self) -> LogResult<()> {
+        self.unreadable_segments().next().map_or(Ok(()), |(_, problem)| Err(self.error_of(problem)))
+    }
+
+    /// A problem of the listing or the plan as the error of those who stop at it.
+    pub(crate) fn error_of(&self, problem: &Problem) -> LogError {
+        let path = Path::new(&self.path).join(problem.segment.as_deref().unwrap_or_default());
+        let kind = match (problem.first_lost_offset, problem.last_lost_offset) {
+            (Some(first), Some(last)) => ErrorKind::MissingSegment { first, last },
+            _ => ErrorKind::FileUnreadable(problem.message.clone()),
+        };
+        LogError::Format { path, error: kind.into() }
+    }
+
+    fn add(&mut self, path: &Path, include_checkpoints: bool) -> LogResult<()> {
+        let file = shown(path.file_name().unwrap_or_default());
+        let kind = classify(&file);
+        let metadata = match examine(path) {
+            Ok(Found::File(metadata)) => metadata,
+            Ok(Found::Other(what, why)) => {
+                self.add_other(file, &kind, what, why);
+                return Ok(());
+            }
+            // Deleted since the directory was read.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(LogError::io(path, error)),
+        };
+        let size = metadata.len();
+        match kind {
+            FileKind::Segment(base_offset) => self.add_segment(path, file, base_offset, &metadata, false),
+            FileKind::Checkpoint(end_offset) if include_checkpoints => {
+                self.add_segment(path, file, end_offset, &metadata, true);
+            }
+            FileKind::Checkpoint(_) => {
+                self.ignored.push(IgnoredFile { file, size, reason: "checkpoint".into() });
+            }
+            FileKind::Sidecar(kind) => self.sidecars.push(Sidecar { file, size, kind: kind.into() }),
+            FileKind::Ignored(reason) => self.ignored.push(IgnoredFile { file, size, reason: reason.into() }),
+        }
+        Ok(())
+    }
+
+    /// A name that is no regular file, or nobody can say what it is.
+    fn add_other(&mut self, file: String, kind: &FileKind, what: Option<FileType>, why: String) {
+        let reason = match (kind, what) {
+            (FileKind::Ignored(_), Some(what)) if what.is_dir() => "directory",
+            (FileKind::Ignored(_), Some(_)) => "special",
+            _ => {
+                let kind = unreadable(why);
+                self.add_problem(Some(file.clone()), kind.name(), kind.to_string());
+                "unreadable"
+            }
+        };
+        self.ignored.push(IgnoredFile { file, size: 0, reason: reason.into() });
+    }
+
+    /// Reads the checkpoints, and the snapshots of no segment that is here, such as the one at the log's end:
+    /// no survey does. Indexes without their segment are opened only, since they are about nothing.
+    fn check_sidecars(&mut self, directory: &Path) {
+        let stems: HashSet<_> =
+            self.segments.iter().filter_map(|one| one.file.strip_suffix(".log")).collect();
+        let is_of_segment =
+            |one: &&Sidecar| one.file.split_once('.').is_some_and(|(stem, _)| stems.contains(stem));
+        let others: Vec<_> = self.sidecars.iter().filter(|one| !is_of_segment(one)).cloned().collect();
+        for Sidecar { file, kind, .. } in others {
+            let path = directory.join(&file);
+            let content = match kind.as_str() {
+                "index" | "timeindex" | "txnindex" => open_regular(&path).map(|_| None),
+                _ => read_sidecar(&path),
+            };
+            let (kind, message) = match content.map(|data| data.map(|data| check_content(&kind, &data))) {
+                Ok(None | Some(Ok(()))) => continue,
+                // Deleted since.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Ok(Some(Err(error))) => (error.kind().name(), error.to_string()),
+                Err(error) => sidecar_problem(&error),
+            };
+            self.add_problem(Some(file), kind, message);
+        }
+    }
+
+    fn add_problem(&mut self, segment: Option<String>, kind: &str, message: String) {
+        let (topic, partition, kind) = (self.topic.clone(), self.partition, kind.to_owned());
+        self.problems.push(Problem { topic, partition, segment, kind, message, ..Problem::default() });
+    }
+
+    fn add_segment(
+        &mut self,
+        path: &Path,
+        file: String,
+        base_offset: i64,
+        metadata: &fs::Metadata,
+        is_checkpoint: bool,
+    ) {
+        let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        self.segments.push(Segment {
+            path: path.display().to_string(),
+            file,
+            topic: self.topic.clone(),
+            partition: self.partition,
+            base_offset,
+            size: metadata.len(),
+            modified_ms: modified.map_or(0, |since| since.as_millis() as i64),
+            is_checkpoint,
+        });
+    }
+}
+
+/// Whether the file is what its kind says.
+fn check_content(kind: &str, data: &[u8]) -> Result<()> {
+    let text = || String::from_utf8_lossy(data);
+    match kind {
+        LEADER_EPOCHS => parse_leader_epoch_checkpoint(&text()).map(drop),
+        PARTITION_METADATA => parse_partition_metadata(&text()).map(drop),
+        _ => parse_producer_snapshot(data).map(drop),
+    }
+}
+
+enum FileKind {
+    Segment(i64),
+    Checkpoint(i64),
+    Sidecar(&'static str),
+    Ignored(&'static str),
+}
+
+fn classify(file: &str) -> FileKind {
+    for (suffix, reason) in [(".deleted", "deleted"), (".cleaned", "cleaned"), (".swap", "swap")] {
+        if file.ends_with(suffix) {
+            return FileKind::Ignored(reason);
+        }
+    }
+    for name in [LEADER_EPOCHS, PARTITION_METADATA] {
+        if file == name {
+            return FileKind::Sidecar(name);
+        }
+    }
+    let Some((stem, ending)) = file.split_once('.') else { return FileKind::Ignored("foreign") };
+    match (ending, base_offset(stem)) {
+        ("log", Some(offset)) => FileKind::Segment(offset),
+        ("index", Some(_)) => FileKind::Sidecar("index"),
+        ("timeindex", Some(_)) => FileKind::Sidecar("timeindex"),
+        ("txnindex", Some(_)) => FileKind::Sidecar("txnindex"),
+        ("snapshot", Some(_)) => FileKind::Sidecar("snapshot"),
+        ("checkpoint", _) => match stem
+            .split_once('-')
+            .and_then(|(offset, epoch)| epoch.parse::<u32>().ok().and(base_offset(offset)))
+        {
+            Some(offset) => FileKind::Checkpoint(offset),
+            None => FileKind::Ignored("foreign"),
+        },
+        _ => FileKind::Ignored("foreign"),
+    }
+}
+
+/// Kafka writes offsets in names with 20 digits.
+fn base_offset(stem: &str) -> Option<i64> {
+    (stem.len() == 20 && stem.bytes().all(|b| b.is_ascii_digit())).then(|| stem.parse().ok()).flatten()
+}
+
+/// `topic-N`, or `topic-N.<hash>-delete` and the like of directories on their way out.
+fn topic_and_partition(directory: &Path) -> (String, i32) {
+    let absolute = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
+    let name = shown(absolute.file_name().unwrap_or_default());
+    let stem = match name.rsplit_once('.') {
+        Some((stem, rest)) if ["-delete", "-future", "-stray"].iter().any(|s| rest.ends_with(s)) => stem,
+        _ => &name,
+    };
+    match stem.rsplit_once('-').and_then(|(topic, n)| Some((topic, parse_partition(n)?))) {
+        Some((topic, partition)) if !topic.is_empty() => (topic.to_owned(), partition),
+        _ => (name, 0),
+    }
+}
+
+/// A name as text; of one that is not UTF-8 the bytes are escaped, so that no two look the same.
+fn shown(name: &OsStr) -> String {
+    name.to_str().map_or_else(|| name.as_encoded_bytes().escape_ascii().to_string(), str::to_owned)
+}
+
+fn parse_partition(digits: &str) -> Option<i32> {
+    digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        assert_eq!(topic_and_partition(Path::new("/x/orders-12")), ("orders".into(), 12));
+        assert_eq!(topic_and_partition(Path::new("/x/my-topic-0")), ("my-topic".into(), 0));
+        assert_eq!(topic_and_partition(Path::new("/x/t-3.0f3e-delete")), ("t".into(), 3));
+        assert_eq!(topic_and_partition(Path::new("/x/v2_txn")), ("v2_txn".into(), 0));
+        assert!(matches!(classify("00000000000000000042.log"), FileKind::Segment(42)));
+        assert!(matches!(classify("42.log"), FileKind::Ignored("foreign")));
+        assert!(matches!(classify("00000000000000000042.log.swap"), FileKind::Ignored("swap")));
+        assert!(matches!(classify("00000000000000000042-0000000005.checkpoint"), FileKind::Checkpoint(42)));
+        assert!(matches!(classify("99999999999999999999.log"), FileKind::Ignored("foreign")));
+    }
+}

@@ -1,0 +1,116 @@
+//! Rows of the table `problems`: what is wrong with a log, and where.
+
+use std::ops::Range;
+
+use crate::error::Error;
+use crate::log::chunk::Chunk;
+use crate::log::listing::Segment;
+
+/// Reports list so many findings of a kind, and count all of them: hostile input makes no report large.
+pub const LISTED: usize = 1000;
+
+pub(crate) const MISSING_SEGMENT: &str = "missing_segment";
+
+pub(crate) const FILE_UNREADABLE: &str = "file_unreadable";
+
+/// A row of the table `problems`: something in the log that is not as it should be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Problem {
+    /// The topic.
+    pub topic: String,
+    /// The partition.
+    pub partition: i32,
+    /// The file concerned.
+    pub segment: Option<String>,
+    /// A stable word: [`crate::ErrorKind::name`], or one of the plan's own.
+    pub kind: String,
+    /// First byte concerned.
+    pub start: Option<u64>,
+    /// One behind the last byte concerned.
+    pub end: Option<u64>,
+    /// The batch's base offset, as far as it can be trusted.
+    pub base_offset: Option<i64>,
+    /// The record's index in its batch.
+    pub record_index: Option<u32>,
+    /// The field, in Kafka's spelling.
+    pub field: Option<String>,
+    /// The first offset that may be lost, by the neighbours (inclusive); of ranges without a good
+    /// batch between them, the first has it for all.
+    pub first_lost_offset: Option<i64>,
+    /// The last offset that may be lost (inclusive); none where no good batch follows.
+    pub last_lost_offset: Option<i64>,
+    /// For people.
+    pub message: String,
+}
+
+impl Problem {
+    /// A problem of a file as a whole.
+    pub(crate) fn of_file(segment: &Segment, file: &str, kind: &str, message: String) -> Self {
+        Self {
+            topic: segment.topic.clone(),
+            partition: segment.partition,
+            segment: Some(file.to_owned()),
+            kind: kind.to_owned(),
+            message,
+            ..Self::default()
+        }
+    }
+
+    /// A problem of a byte range of a chunk.
+    pub(crate) fn of_range(chunk: &Chunk, start: u64, end: u64, error: &Error) -> Self {
+        Self::of_bytes(&chunk.topic, chunk.partition, &chunk.segment, start..end, error)
+    }
+
+    /// A problem of a byte range of a segment.
+    pub(crate) fn of_bytes(
+        topic: &str,
+        partition: i32,
+        segment: &str,
+        range: Range<u64>,
+        error: &Error,
+    ) -> Self {
+        Self {
+            topic: topic.to_owned(),
+            partition,
+            segment: Some(segment.to_owned()),
+            kind: error.kind().name().to_owned(),
+            start: Some(range.start),
+            end: Some(range.end),
+            base_offset: error.base_offset(),
+            record_index: error.record_index(),
+            field: error.field().map(str::to_owned),
+            message: error.to_string(),
+            ..Self::default()
+        }
+    }
+}
+
+/// The first [`LISTED`] problems, and how many more there were.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Problems {
+    /// The first ones.
+    #[cfg_attr(feature = "serde", serde(rename = "problems"))]
+    pub listed: Vec<Problem>,
+    /// How many more there were.
+    #[cfg_attr(feature = "serde", serde(rename = "problems_left_out"))]
+    pub left_out: u64,
+}
+
+impl Problems {
+    /// Takes one more.
+    pub fn note(&mut self, problem: Problem) {
+        if self.listed.len() < LISTED {
+            self.listed.push(problem);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// Takes those that come after.
+    pub fn join(&mut self, next: Self) {
+        next.listed.into_iter().for_each(|problem| self.note(problem));
+        self.left_out += next.left_out;
+    }
+}

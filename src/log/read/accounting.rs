@@ -1,0 +1,325 @@
+//! The sums that prove that nothing was lost: every byte and every record counted exactly once.
+
+use crate::log::problem::LISTED;
+use std::collections::HashMap;
+
+use crate::log::chunk::Chunk;
+use crate::log::error::{LogError, LogResult};
+use crate::log::listing::IgnoredFile;
+use crate::log::read::plan::Plan;
+use crate::state::isolation::IsolationLevel;
+
+/// A byte range and what is to say about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct ByteRange {
+    /// First byte.
+    pub start: u64,
+    /// One behind the last byte.
+    pub end: u64,
+    /// [`crate::ErrorKind::name`] of a quarantined range, [`super::TailKind::name`] of a tail.
+    pub reason: String,
+}
+
+impl ByteRange {
+    fn length(&self) -> u64 {
+        self.end - self.start
+    }
+}
+
+/// What became of a chunk.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct ChunkResult {
+    /// The segment's path.
+    pub path: String,
+    /// The segment's file name.
+    pub segment: String,
+    /// The topic.
+    pub topic: String,
+    /// The partition.
+    pub partition: i32,
+    /// First byte.
+    pub start: u64,
+    /// One behind the last byte.
+    pub end: u64,
+    /// Batches that are framed, have the right CRC, and decode in full.
+    pub good_batches: u64,
+    /// Their bytes.
+    pub good_bytes: u64,
+    /// What could not be read; neighbours with the same reason are one range. These are the first
+    /// [`LISTED`], then the first of each other reason, and the last.
+    pub quarantined: Vec<ByteRange>,
+    /// How many ranges there are, those that are not listed among them.
+    pub quarantined_ranges: u64,
+    /// The bytes of all of them.
+    pub quarantined_bytes: u64,
+    /// What stands behind the last batch of the file.
+    pub tail: Option<ByteRange>,
+    /// Records announced by good batches: the sum of the next four.
+    pub announced: u64,
+    /// Delivered.
+    pub rows: u64,
+    /// In control batches.
+    pub control: u64,
+    /// In aborted transactions (`read_committed`).
+    pub aborted: u64,
+    /// Outside the range asked for, or behind the last stable offset.
+    pub outside: u64,
+    /// Offset of the first record or batch that is good.
+    pub first_offset: Option<i64>,
+    /// Last offset of the last good batch.
+    pub last_offset: Option<i64>,
+    /// Offsets that damage may have cost, as far as good neighbours show.
+    pub lost_offsets: u64,
+    /// Rows whose timestamp a table of microseconds cannot hold.
+    pub null_timestamps: u64,
+}
+
+impl ChunkResult {
+    /// A chunk of which nothing was read yet.
+    pub(crate) fn of(chunk: &Chunk) -> Self {
+        Self {
+            path: chunk.path.clone(),
+            segment: chunk.segment.clone(),
+            topic: chunk.topic.clone(),
+            partition: chunk.partition,
+            start: chunk.start,
+            end: chunk.end,
+            ..Self::default()
+        }
+    }
+
+    /// A chunk that is not read, for this reason.
+    #[must_use]
+    pub fn set_aside(chunk: &Chunk, reason: &str) -> Self {
+        let mut result = Self::of(chunk);
+        result.quarantine(ByteRange { start: chunk.start, end: chunk.end, reason: reason.to_owned() });
+        result
+    }
+
+    fn tail_bytes(&self) -> u64 {
+        self.tail.as_ref().map_or(0, ByteRange::length)
+    }
+
+    /// Whether bytes and records add up.
+    #[must_use]
+    pub fn balanced(&self) -> bool {
+        self.good_bytes + self.quarantined_bytes + self.tail_bytes() == self.end - self.start
+            && self.rows + self.control + self.aborted + self.outside == self.announced
+    }
+
+    /// Adds what came of the chunk that follows directly. Counts add up; bytes join. At most so many
+    /// ranges are listed.
+    fn join(&mut self, next: &Self, listed: usize) {
+        self.end = next.end;
+        self.good_batches += next.good_batches;
+        self.good_bytes += next.good_bytes;
+        let (ranges, bytes) = (self.quarantined_ranges, self.quarantined_bytes);
+        for range in &next.quarantined {
+            self.list(range.clone(), listed);
+        }
+        // Those that are not listed join nothing.
+        let joined = ranges + next.quarantined.len() as u64 - self.quarantined_ranges;
+        self.quarantined_ranges = ranges + next.quarantined_ranges - joined;
+        self.quarantined_bytes = bytes + next.quarantined_bytes;
+        self.tail = next.tail.clone().or(self.tail.take());
+        self.announced += next.announced;
+        self.rows += next.rows;
+        self.control += next.control;
+        self.aborted += next.aborted;
+        self.outside += next.outside;
+        self.first_offset = self.first_offset.or(next.first_offset);
+        self.last_offset = next.last_offset.or(self.last_offset);
+        self.lost_offsets = self.lost_offsets.saturating_add(next.lost_offsets);
+        self.null_timestamps += next.null_timestamps;
+    }
+
+    pub(crate) fn quarantine(&mut self, range: ByteRange) {
+        self.list(range, LISTED);
+    }
+
+    fn list(&mut self, range: ByteRange, listed: usize) {
+        self.quarantined_bytes += range.length();
+        if let Some(last) = self.quarantined.last_mut()
+            && last.end == range.start
+            && last.reason == range.reason
+        {
+            last.end = range.end;
+            return;
+        }
+        self.quarantined_ranges += 1;
+        // The last one gives way if it is there for being the last only.
+        if self.quarantined.len() > listed
+            && let Some((last, before)) = self.quarantined.split_last_mut()
+            && before.iter().any(|one| one.reason == last.reason)
+        {
+            *last = range;
+        } else {
+            self.quarantined.push(range);
+        }
+    }
+}
+
+/// The sums of one segment file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct SegmentReconciliation {
+    /// The file's name.
+    pub file: String,
+    /// Bytes, when it was listed.
+    pub size: u64,
+    /// Bytes in the tail.
+    pub tail_bytes: u64,
+    /// Offsets between first and last that no good record has.
+    pub missing_offsets: u64,
+    /// Whether good batches, quarantined ranges and tail are the whole file, and records add up.
+    pub balanced: bool,
+    /// All chunks of the file together.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub result: ChunkResult,
+}
+
+/// The sums of a partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct PartitionReconciliation {
+    /// The directory.
+    pub path: String,
+    /// The topic.
+    pub topic: String,
+    /// The partition.
+    pub partition: i32,
+    /// Which records were delivered.
+    pub isolation_level: IsolationLevel,
+    /// Bytes of all segments.
+    pub size: u64,
+    /// Batches that decode in full.
+    pub good_batches: u64,
+    /// Their bytes.
+    pub good_bytes: u64,
+    /// Bytes that could not be read.
+    pub quarantined_bytes: u64,
+    /// Bytes behind last batches.
+    pub tail_bytes: u64,
+    /// Records announced by good batches: the sum of the next four.
+    pub announced: u64,
+    /// Delivered.
+    pub rows: u64,
+    /// In control batches.
+    pub control: u64,
+    /// In aborted transactions.
+    pub aborted: u64,
+    /// Outside the range asked for, or behind the last stable offset.
+    pub outside: u64,
+    /// Offset of the first good record.
+    pub first_offset: Option<i64>,
+    /// Last offset of the last good batch.
+    pub last_offset: Option<i64>,
+    /// Offsets between first and last that no good record has: compaction, or loss.
+    pub missing_offsets: u64,
+    /// Offsets that damage may have cost, as far as good neighbours show.
+    pub lost_offsets: u64,
+    /// Rows whose timestamp a table of microseconds cannot hold.
+    pub null_timestamps: u64,
+    /// Where the earliest open transaction begins, else the end of the log.
+    pub last_stable_offset: Option<i64>,
+    /// Problems of the directory and quarantined ranges.
+    pub problems: u64,
+    /// Whether all of it adds up.
+    pub balanced: bool,
+    /// Each segment.
+    pub segments: Vec<SegmentReconciliation>,
+    /// Files that were not read.
+    pub ignored: Vec<IgnoredFile>,
+}
+
+/// Joins the results of all chunks of a plan, in any order.
+///
+/// # Errors
+/// [`LogError::Usage`] if a result belongs to no segment of the plan.
+pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionReconciliation> {
+    let mut parts: HashMap<&str, Vec<&ChunkResult>> =
+        plan.segments.iter().map(|planned| (planned.segment.path.as_str(), Vec::new())).collect();
+    for result in results {
+        let Some(known) = parts.get_mut(result.path.as_str()) else {
+            return Err(LogError::Usage(format!("{} is no segment of the plan", result.path)));
+        };
+        known.push(result);
+    }
+    for parts in parts.values_mut() {
+        parts.sort_by_key(|result| result.start);
+    }
+    let mut listed = LISTED;
+    let segments: Vec<_> = plan
+        .segments
+        .iter()
+        .map(|planned| {
+            let segment = &planned.segment;
+            let mut whole = ChunkResult {
+                path: segment.path.clone(),
+                segment: segment.file.clone(),
+                topic: segment.topic.clone(),
+                partition: segment.partition,
+                ..ChunkResult::default()
+            };
+            let mut complete = true;
+            for part in parts.get(segment.path.as_str()).into_iter().flatten() {
+                complete &= part.start == whole.end && part.balanced();
+                whole.join(part, listed);
+            }
+            listed = listed.saturating_sub(whole.quarantined.len());
+            SegmentReconciliation {
+                file: segment.file.clone(),
+                size: segment.size,
+                tail_bytes: whole.tail_bytes(),
+                missing_offsets: missing(whole.first_offset, whole.last_offset, whole.announced),
+                balanced: complete && whole.end == segment.size && whole.balanced(),
+                result: whole,
+            }
+        })
+        .collect();
+    let sum = |of: fn(&SegmentReconciliation) -> u64| segments.iter().map(of).sum::<u64>();
+    let first_offset = segments.iter().find_map(|s| s.result.first_offset);
+    let last_offset = segments.iter().rev().find_map(|s| s.result.last_offset);
+    let announced = sum(|s| s.result.announced);
+    let ranges = sum(|s| s.result.quarantined_ranges);
+    let partial =
+        segments.iter().filter(|s| s.result.tail.as_ref().is_some_and(|t| t.reason != "zeros")).count();
+    Ok(PartitionReconciliation {
+        path: plan.path.clone(),
+        topic: plan.topic.clone(),
+        partition: plan.partition,
+        isolation_level: plan.isolation_level,
+        size: sum(|s| s.size),
+        good_batches: sum(|s| s.result.good_batches),
+        good_bytes: sum(|s| s.result.good_bytes),
+        quarantined_bytes: sum(|s| s.result.quarantined_bytes),
+        tail_bytes: sum(|s| s.tail_bytes),
+        announced,
+        rows: sum(|s| s.result.rows),
+        control: sum(|s| s.result.control),
+        aborted: sum(|s| s.result.aborted),
+        outside: sum(|s| s.result.outside),
+        first_offset,
+        last_offset,
+        missing_offsets: missing(first_offset, last_offset, announced),
+        lost_offsets: segments.iter().fold(0, |sum, s| sum.saturating_add(s.result.lost_offsets)),
+        null_timestamps: sum(|s| s.result.null_timestamps),
+        last_stable_offset: plan.last_stable_offset,
+        problems: plan.problems.len() as u64 + ranges + partial as u64,
+        balanced: segments.iter().all(|s| s.balanced),
+        segments,
+        ignored: plan.ignored.clone(),
+    })
+}
+
+/// Offsets are unique: those in the span that no record has are missing.
+fn missing(first: Option<i64>, last: Option<i64>, announced: u64) -> u64 {
+    match (first, last) {
+        (Some(first), Some(last)) => {
+            (last.saturating_sub(first).saturating_add(1).max(0) as u64).saturating_sub(announced)
+        }
+        _ => 0,
+    }
+}

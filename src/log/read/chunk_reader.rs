@@ -1,0 +1,392 @@
+//! The third step's frame: a chunk's batches one after another, and the accounts of what became
+//! of each. What is done with the records is the caller's.
+
+use std::io;
+use std::path::Path;
+
+use crate::batch::Batch;
+use crate::bytes::checksum::crc32c;
+use crate::compression::decompressor::Decompressor;
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::chunk::Chunk;
+use crate::log::error::{LogError, LogResult};
+use crate::log::problem::{Problem, Problems};
+use crate::log::read::accounting::{ByteRange, ChunkResult};
+use crate::log::read::options::DamageMode;
+use crate::log::segment::reader::{Piece, SegmentBatch, SegmentReader, TailKind};
+use crate::log::segment::wrapper::{check_offset, inner_offsets};
+use crate::state::isolation::AbortedByProducer;
+
+/// Bytes of a batch of magic 2 from the offset to its CRC, inclusive.
+const CHECKSUMMED: usize = 21;
+
+/// What a reader gets of a batch's records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disposition {
+    /// They are data.
+    Rows,
+    /// They are control records.
+    Control,
+    /// Their transaction was aborted.
+    Aborted,
+}
+
+/// One step of a [`ChunkReader`].
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// A batch whose CRC holds.
+    Batch(SegmentBatch, Disposition),
+    /// Bytes that are in no such batch.
+    Damage,
+    /// The chunk was read.
+    End,
+}
+
+/// The records of one good batch, counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BatchCounts {
+    /// All of them.
+    pub announced: u64,
+    /// Those before the start or from the end on of what was asked for.
+    pub outside: u64,
+    /// Offset of the first, where there is one.
+    pub first_offset: Option<i64>,
+    /// Offset of the last.
+    pub last_offset: Option<i64>,
+}
+
+/// Reads one chunk: call [`next_batch`](Self::next_batch), then [`good`](Self::good) or
+/// [`bad`](Self::bad) for what it gave, until it gives none.
+#[derive(Debug)]
+pub struct ChunkReader {
+    chunk: Chunk,
+    pieces: SegmentReader,
+    result: ChunkResult,
+    problems: Vec<Problem>,
+    /// More problems than these are only counted.
+    max_problems: usize,
+    problems_left_out: u64,
+    /// The first and the last range of damage since the last good batch: the next one shows what
+    /// was lost, or that the damage goes on.
+    damage: (Option<Problem>, Option<Problem>),
+    /// The smallest offset the next good batch can have.
+    next_offset: i64,
+    first_error: Option<Error>,
+    checksum: u32,
+    aborted: AbortedByProducer,
+    /// For wrappers, whose offsets only their messages can tell.
+    decompressor: Decompressor,
+}
+
+impl ChunkReader {
+    /// Opens the chunk's file.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn open(chunk: Chunk, check_crcs: bool, max_batch_size: usize) -> io::Result<Self> {
+        let pieces = SegmentReader::open(
+            Path::new(&chunk.path),
+            chunk.size,
+            chunk.start..chunk.end,
+            chunk.expected_offset,
+            chunk.max_offset,
+        )?
+        .check_crcs(check_crcs)
+        .max_batch_size(max_batch_size);
+        let result = ChunkResult::of(&chunk);
+        let next_offset = chunk.expected_offset;
+        let aborted = AbortedByProducer::new(&chunk.aborted);
+        Ok(Self {
+            chunk,
+            pieces,
+            result,
+            problems: Vec::new(),
+            max_problems: usize::MAX,
+            problems_left_out: 0,
+            damage: (None, None),
+            next_offset,
+            first_error: None,
+            checksum: 0,
+            aborted,
+            decompressor: Decompressor::with_limit(max_batch_size),
+        })
+    }
+
+    /// Holds no more problems than these until they are taken: of others only
+    /// [`take_problems_left_out`](Self::take_problems_left_out) tells. Without it, all are kept.
+    #[must_use]
+    pub fn max_problems(mut self, most: usize) -> Self {
+        self.max_problems = most;
+        self
+    }
+
+    /// The chunk.
+    #[must_use]
+    pub fn chunk(&self) -> &Chunk {
+        &self.chunk
+    }
+
+    /// How far the chunk was read, in bytes from its start.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.pieces.position() - self.chunk.start
+    }
+
+    /// The next batch whose CRC holds, and what its records are. Damage on the way is accounted.
+    ///
+    /// # Errors
+    /// When the operating system fails to read.
+    pub fn next_batch(&mut self) -> io::Result<Option<(SegmentBatch, Disposition)>> {
+        loop {
+            match self.step()? {
+                Step::Batch(batch, disposition) => return Ok(Some((batch, disposition))),
+                Step::Damage => {}
+                Step::End => return Ok(None),
+            }
+        }
+    }
+
+    /// As [`next_batch`](Self::next_batch), but a piece at a time: damage may go on for long.
+    pub(crate) fn step(&mut self) -> io::Result<Step> {
+        match self.pieces.next().transpose()? {
+            Some(piece) => self.take(piece),
+            None => {
+                let next_offset = self.chunk.next_offset;
+                self.end_damage(next_offset);
+                Ok(Step::End)
+            }
+        }
+    }
+
+    fn take(&mut self, piece: Piece) -> io::Result<Step> {
+        match piece {
+            Piece::Batch(batch) => match self.check_wrapper(&batch)? {
+                Ok(()) => {
+                    self.add_to_checksum(&batch);
+                    let disposition = self.disposition(&batch.batch());
+                    return Ok(Step::Batch(batch, disposition));
+                }
+                Err(error) => self.bad(&batch, &error),
+            },
+            Piece::Quarantined { range, error } => self.quarantine(range.start, range.end, &error),
+            // Only the last segment may be unfinished.
+            Piece::Tail { range, kind } if self.chunk.next_offset.is_some() => {
+                let kind = match kind {
+                    TailKind::Zeros => ErrorKind::Zeros,
+                    TailKind::PartialBatch => ErrorKind::PartialBatch,
+                };
+                self.quarantine(range.start, range.end, &Error::new(kind).at_position(range.start));
+            }
+            Piece::Tail { range, kind } => {
+                if kind == TailKind::PartialBatch {
+                    let cut = Error::new(ErrorKind::PartialBatch).at_position(range.start);
+                    self.note(Problem::of_range(&self.chunk, range.start, range.end, &cut));
+                }
+                let reason = kind.name().to_owned();
+                self.result.tail = Some(ByteRange { start: range.start, end: range.end, reason });
+            }
+        }
+        Ok(Step::Damage)
+    }
+
+    /// Whether a wrapper's offset agrees with its messages' and with its neighbours'.
+    fn check_wrapper(&mut self, data: &SegmentBatch) -> io::Result<Result<()>> {
+        let batch = data.batch();
+        let Some(inner) = inner_offsets(&batch, &mut self.decompressor) else { return Ok(Ok(())) };
+        if let Err(error) = check_offset(&batch, inner, self.next_offset) {
+            return Ok(Err(error));
+        }
+        // After a gap the next wrapper shows whether this one's offset is too high.
+        if batch.magic() == 1
+            && inner.0 > self.next_offset
+            && let Some(next) = self.pieces.peek_batch(data.position() + data.data().len() as u64)?
+            && let Some((first, _)) = inner_offsets(&next.batch(), &mut self.decompressor)
+            && (self.next_offset..=inner.1).contains(&first)
+        {
+            let kind = ErrorKind::OffsetOutOfOrder { found: inner.1, expected: self.next_offset };
+            return Ok(Err(batch.place(kind.into())));
+        }
+        Ok(Ok(()))
+    }
+
+    /// Its place, and what precedes the bytes that its own CRC covers, with that CRC.
+    fn add_to_checksum(&mut self, batch: &SegmentBatch) {
+        let mut facts = [0; 8 + CHECKSUMMED];
+        facts[..8].copy_from_slice(&batch.position().to_be_bytes());
+        let head = &batch.data()[..batch.data().len().min(CHECKSUMMED)];
+        facts[8..8 + head.len()].copy_from_slice(head);
+        self.checksum = crc32c(&facts, self.checksum);
+    }
+
+    /// Only transactional batches of an aborted transaction's producer are skipped.
+    fn disposition(&self, batch: &Batch<'_>) -> Disposition {
+        let Batch::V2(batch) = batch else { return Disposition::Rows };
+        if batch.is_control() {
+            return Disposition::Control;
+        }
+        let aborted =
+            batch.is_transactional() && self.aborted.contains(batch.producer_id(), batch.base_offset());
+        if aborted { Disposition::Aborted } else { Disposition::Rows }
+    }
+
+    /// Whether a record at this offset was asked for.
+    #[must_use]
+    #[inline]
+    pub fn in_range(&self, offset: i64) -> bool {
+        self.chunk.start_offset.is_none_or(|start| offset >= start)
+            && self.chunk.end_offset.is_none_or(|end| offset < end)
+    }
+
+    /// The batch decodes in full.
+    pub fn good(
+        &mut self,
+        batch: &SegmentBatch,
+        last_offset: i64,
+        disposition: Disposition,
+        counts: BatchCounts,
+    ) {
+        let result = &mut self.result;
+        result.good_batches += 1;
+        result.good_bytes += batch.data().len() as u64;
+        result.announced += counts.announced;
+        let inside = counts.announced - counts.outside;
+        result.outside += counts.outside;
+        match disposition {
+            Disposition::Rows => result.rows += inside,
+            Disposition::Control => result.control += inside,
+            Disposition::Aborted => result.aborted += inside,
+        }
+        if result.first_offset.is_none() {
+            result.first_offset = counts.first_offset;
+        }
+        result.last_offset = Some(last_offset);
+        self.pass(counts.first_offset, last_offset);
+    }
+
+    /// A good batch was passed: what was lost before it ends where it begins.
+    pub(crate) fn pass(&mut self, first_offset: Option<i64>, last_offset: i64) {
+        self.end_damage(first_offset);
+        self.next_offset = last_offset.saturating_add(1);
+    }
+
+    /// Whether the last thing read was damage.
+    pub(crate) fn is_behind_damage(&self) -> bool {
+        self.damage.0.is_some()
+    }
+
+    /// The batch does not decode: none of its records counts.
+    pub fn bad(&mut self, batch: &SegmentBatch, error: &Error) {
+        let start = batch.position();
+        self.quarantine(start, start + batch.data().len() as u64, error);
+    }
+
+    fn quarantine(&mut self, start: u64, end: u64, error: &Error) {
+        let kind = error.kind().name();
+        self.first_error.get_or_insert_with(|| error.clone());
+        self.result.quarantine(ByteRange { start, end, reason: kind.into() });
+        // One row for neighbours of the same kind: a file of garbage has one problem, not millions.
+        let (first, last) = &mut self.damage;
+        if let Some(before) = last.as_mut().or(first.as_mut())
+            && before.end == Some(start)
+            && before.kind == kind
+        {
+            before.end = Some(end);
+            return;
+        }
+        let mut problem = Problem::of_range(&self.chunk, start, end, error);
+        if first.is_none() {
+            problem.first_lost_offset = Some(self.next_offset);
+            *first = Some(problem);
+        } else {
+            if let Some(before) = last.replace(problem) {
+                self.note(before);
+            }
+        }
+    }
+
+    /// The next good record has this offset; none if nothing is known to follow.
+    fn end_damage(&mut self, next_offset: Option<i64>) {
+        let (Some(mut first), last) = std::mem::take(&mut self.damage) else { return };
+        if let Some(next) = next_offset {
+            if next > self.next_offset {
+                first.last_lost_offset = Some(next - 1);
+                let lost = next.abs_diff(self.next_offset);
+                self.result.lost_offsets = self.result.lost_offsets.saturating_add(lost);
+            } else {
+                first.first_lost_offset = None;
+            }
+        }
+        self.note(first);
+        if let Some(last) = last {
+            self.note(last);
+        }
+    }
+
+    fn note(&mut self, problem: Problem) {
+        if self.problems.len() < self.max_problems {
+            self.problems.push(problem);
+        } else {
+            self.problems_left_out += 1;
+        }
+    }
+
+    /// Counts rows whose time a table cannot hold.
+    pub fn add_null_timestamps(&mut self, rows: u64) {
+        self.result.null_timestamps += rows;
+    }
+
+    /// The smallest offset the next good batch can have.
+    pub(crate) fn next_offset(&self) -> i64 {
+        self.next_offset
+    }
+
+    /// The problems found since the last call.
+    pub fn take_problems(&mut self) -> Vec<Problem> {
+        std::mem::take(&mut self.problems)
+    }
+
+    /// Moves the problems found since the last call to others.
+    pub(crate) fn move_problems(&mut self, problems: &mut Problems) {
+        self.take_problems().into_iter().for_each(|problem| problems.note(problem));
+        problems.left_out += self.take_problems_left_out();
+    }
+
+    /// How many problems wait to be taken.
+    #[must_use]
+    pub fn problems(&self) -> usize {
+        self.problems.len()
+    }
+
+    /// How many problems there was no room for since the last call.
+    pub fn take_problems_left_out(&mut self) -> u64 {
+        std::mem::take(&mut self.problems_left_out)
+    }
+
+    /// The error behind the first quarantined range since the last call.
+    pub fn take_error(&mut self) -> Option<Error> {
+        self.first_error.take()
+    }
+
+    /// Damage since the last call, for those who stop at it.
+    pub(crate) fn check_damage(&mut self, mode: DamageMode) -> LogResult<()> {
+        match (self.take_error(), mode) {
+            (Some(error), DamageMode::FailFast) => {
+                Err(LogError::Format { path: self.chunk.path.clone().into(), error })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A checksum of the batches that [`next_batch`](Self::next_batch) gave, their places, offsets and own
+    /// checksums: another reader of the chunk knows by it whether the file is still the same.
+    #[must_use]
+    pub fn checksum(&self) -> u32 {
+        self.checksum
+    }
+
+    /// The accounts: complete once [`next_batch`](Self::next_batch) gave none.
+    #[must_use]
+    pub fn result(&self) -> &ChunkResult {
+        &self.result
+    }
+}

@@ -1,0 +1,11 @@
+//! Reading a partition: survey, plan, chunks, and the accounts that prove that nothing was lost.
+
+pub(crate) mod accounting;
+pub(crate) mod chunk_reader;
+pub(crate) mod options;
+pub(crate) mod partition_log;
+pub(crate) mod plan;
+pub(crate) mod rescue;
+pub(crate) mod seek;
+pub(crate) mod survey;
+pub(crate) mod trim;

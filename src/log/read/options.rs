@@ -1,0 +1,103 @@
+//! What to read of a log.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::compression::decompressor::DEFAULT_MAX_DECOMPRESSED_BYTES;
+use crate::log::chunk::DEFAULT_CHUNK_BYTES;
+use crate::state::isolation::IsolationLevel;
+
+/// What damage does to a reader; the names are those of Spark's sources.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum DamageMode {
+    /// It is left out and counted as a problem.
+    #[cfg_attr(feature = "serde", serde(rename = "PERMISSIVE"))]
+    Permissive,
+    /// The first damage is an error, and reading ends.
+    #[default]
+    #[cfg_attr(feature = "serde", serde(rename = "FAILFAST"))]
+    FailFast,
+}
+
+/// A name that is not a damage mode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownDamageMode(String);
+
+impl fmt::Display for UnknownDamageMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "mode {:?}: expected \"PERMISSIVE\" or \"FAILFAST\"", self.0)
+    }
+}
+
+impl std::error::Error for UnknownDamageMode {}
+
+impl FromStr for DamageMode {
+    type Err = UnknownDamageMode;
+
+    /// Takes the names in any case, as Spark does.
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        match name.to_ascii_uppercase().as_str() {
+            "PERMISSIVE" => Ok(Self::Permissive),
+            "FAILFAST" => Ok(Self::FailFast),
+            _ => Err(UnknownDamageMode(name.to_owned())),
+        }
+    }
+}
+
+/// What to read of a log.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadOptions {
+    /// Nothing before this offset.
+    pub start_offset: Option<i64>,
+    /// Nothing from this offset on.
+    pub end_offset: Option<i64>,
+    /// Nothing before the first record with this timestamp (ms) or a later one.
+    pub start_timestamp: Option<i64>,
+    /// Which records are delivered.
+    pub isolation_level: IsolationLevel,
+    /// Whether CRCs are checked.
+    pub check_crcs: bool,
+    /// The cap on one batch, stored or decompressed.
+    pub max_decompressed_bytes: usize,
+    /// What to do with damage.
+    pub mode: DamageMode,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self {
+            start_offset: None,
+            end_offset: None,
+            start_timestamp: None,
+            isolation_level: IsolationLevel::ReadUncommitted,
+            check_crcs: true,
+            max_decompressed_bytes: DEFAULT_MAX_DECOMPRESSED_BYTES,
+            mode: DamageMode::FailFast,
+        }
+    }
+}
+
+/// What to read, beyond the directory itself.
+#[derive(Clone, Copy, Debug)]
+pub struct PlanOptions {
+    /// Which records to deliver.
+    pub isolation_level: IsolationLevel,
+    /// Nothing before this offset.
+    pub start_offset: Option<i64>,
+    /// Nothing from this offset on.
+    pub end_offset: Option<i64>,
+    /// About how large a chunk is, in bytes of the file.
+    pub chunk_bytes: u64,
+}
+
+impl Default for PlanOptions {
+    fn default() -> Self {
+        Self {
+            isolation_level: IsolationLevel::default(),
+            start_offset: None,
+            end_offset: None,
+            chunk_bytes: DEFAULT_CHUNK_BYTES,
+        }
+    }
+}

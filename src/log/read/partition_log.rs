@@ -1,0 +1,433 @@
+//! A partition's log as one thing to read: segments in order, from any offset or time.
+
+use crate::log::read::options::DamageMode;
+use crate::log::read::options::ReadOptions;
+use std::path::Path;
+
+use crate::batch::Batch;
+use crate::compression::decompressor::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
+use crate::error::Result;
+use crate::log::chunk::Chunk;
+use crate::log::error::{LogError, LogResult};
+use crate::log::listing::{Listing, Segment, list_partition};
+use crate::log::problem::{LISTED, MISSING_SEGMENT, Problem, Problems};
+use crate::log::read::accounting::{ChunkResult, PartitionReconciliation, reconcile};
+use crate::log::read::chunk_reader::{BatchCounts, ChunkReader, Disposition};
+use crate::log::read::options::PlanOptions;
+use crate::log::read::plan::{Plan, plan_partition};
+use crate::log::read::seek::{first_stored_offset, offset_for_timestamp_in, position_for_offset};
+use crate::log::read::survey::survey_segment;
+use crate::log::segment::reader::SegmentBatch;
+use crate::state::isolation::IsolationLevel;
+
+/// A partition's directory, opened for reading.
+///
+/// ```no_run
+/// use magicbyte::log::{PartitionLog, ReadOptions};
+/// let log = PartitionLog::open("backup/orders-0".as_ref())?;
+/// let mut decompressor = magicbyte::Decompressor::new();
+/// for batch in log.batches(ReadOptions { start_offset: Some(1_000), ..Default::default() })? {
+///     let batch = batch?;
+///     for record in batch.data.batch().records(&mut decompressor)? {
+///         println!("{}", record?.offset());
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct PartitionLog {
+    listing: Listing,
+}
+
+impl PartitionLog {
+    /// Lists the directory (or a single segment file); reads nothing yet.
+    ///
+    /// # Errors
+    /// [`LogError::Io`].
+    pub fn open(path: &Path) -> LogResult<Self> {
+        Ok(Self { listing: list_partition(path, false)? })
+    }
+
+    /// What is in the directory.
+    #[must_use]
+    pub fn listing(&self) -> &Listing {
+        &self.listing
+    }
+
+    /// Surveys every segment and folds the surveys: transactions, epochs, overlaps.
+    ///
+    /// # Errors
+    /// [`LogError::Io`].
+    pub fn plan(&self, options: PlanOptions) -> LogResult<Plan> {
+        let surveys: LogResult<Vec<_>> = self.listing.segments.iter().map(survey_segment).collect();
+        plan_partition(&self.listing, &surveys?, options)
+    }
+
+    /// The batches that hold what the options ask for, in offset order. `read_committed` surveys
+    /// the whole log first, since a marker may stand far behind its data; otherwise nothing is
+    /// read before it is asked for.
+    ///
+    /// # Errors
+    /// [`LogError::Io`].
+    pub fn batches(&self, options: ReadOptions) -> LogResult<LogBatches> {
+        let mut start_offset = options.start_offset;
+        if let Some(timestamp) = options.start_timestamp {
+            let found = self.offset_for_timestamp(timestamp)?.unwrap_or(i64::MAX);
+            start_offset = Some(start_offset.unwrap_or(0).max(found));
+        }
+        let mut end_offset = options.end_offset.unwrap_or(i64::MAX);
+        let start = start_offset.unwrap_or(i64::MIN);
+        let mut losses: Vec<_> = self.unreadable_segments(start, end_offset).collect();
+        let steps: Vec<(i64, Step)> = match options.isolation_level {
+            IsolationLevel::ReadUncommitted => {
+                // The segment that holds the start is the last whose name is not beyond it.
+                let names = &self.listing.segments;
+                let skip =
+                    names.partition_point(|s| s.base_offset <= start_offset.unwrap_or(0)).saturating_sub(1);
+                names.iter().skip(skip).map(|s| (s.base_offset, Step::Segment(s.clone()))).collect()
+            }
+            IsolationLevel::ReadCommitted => {
+                let plan = self.plan(PlanOptions {
+                    isolation_level: options.isolation_level,
+                    start_offset,
+                    end_offset: options.end_offset,
+                    ..PlanOptions::default()
+                })?;
+                end_offset = end_offset.min(plan.last_stable_offset.unwrap_or(i64::MAX));
+                losses.extend(missing_segments(&plan, start, end_offset));
+                plan.chunks.into_iter().map(|c| (c.expected_offset, Step::Chunk(c))).collect()
+            }
+        };
+        Ok(LogBatches {
+            log: self.clone(),
+            steps: with_losses(steps, losses).into_iter(),
+            missing: None,
+            next_offset: None,
+            reader: None,
+            start_offset: start,
+            end_offset,
+            options,
+            problems: Problems::default(),
+            decompressor: Decompressor::with_limit(options.max_decompressed_bytes),
+        })
+    }
+
+    /// Names of segments that cannot be read, of those that can hold offsets from `start` up to `end`.
+    fn unreadable_segments(&self, start: i64, end: i64) -> impl Iterator<Item = (i64, Problem)> {
+        let asked = move |base_offset| {
+            let others = self.listing.unreadable_segments().map(|(other, _)| other);
+            let mut others = self.listing.segments.iter().map(|s| s.base_offset).chain(others);
+            base_offset < end && !others.any(|other| base_offset < other && other <= start)
+        };
+        let named = self.listing.unreadable_segments().filter(move |&(base_offset, _)| asked(base_offset));
+        named.map(|(base_offset, problem)| (base_offset, problem.clone()))
+    }
+
+    /// What the plan says is missing between segments: nothing, in a log that was compacted.
+    fn missing_segments(&self) -> LogResult<Vec<(i64, Problem)>> {
+        let mut surveys = Vec::new();
+        for segment in &self.listing.segments {
+            surveys.push(survey_segment(segment)?);
+            // Enough to know the answer: the log's other segments need not be scanned.
+            if surveys.last().is_some_and(|survey| survey.gaps > 0) {
+                return Ok(Vec::new());
+            }
+        }
+        let plan = plan_partition(&self.listing, &surveys, PlanOptions::default())?;
+        Ok(missing_segments(&plan, i64::MIN, i64::MAX).collect())
+    }
+
+    /// The first offset whose record has this timestamp (ms) or a later one.
+    ///
+    /// # Errors
+    /// [`LogError::Io`].
+    pub fn offset_for_timestamp(&self, timestamp: i64) -> LogResult<Option<i64>> {
+        for segment in &self.listing.segments {
+            if let Some(offset) = offset_for_timestamp_in(segment, timestamp)? {
+                return Ok(Some(offset));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Decodes every record of every segment and accounts for every byte; keeps nothing.
+    ///
+    /// # Errors
+    /// [`LogError::Io`]; damage is not an error, it is in the result.
+    pub fn verify(&self, options: PlanOptions) -> LogResult<PartitionReconciliation> {
+        self.verify_limited(options, DEFAULT_MAX_DECOMPRESSED_BYTES)
+    }
+
+    /// As [`verify`](Self::verify), with another cap on one batch, stored or decompressed.
+    ///
+    /// # Errors
+    /// [`LogError::Io`]; damage is not an error, it is in the result.
+    pub fn verify_limited(
+        &self,
+        options: PlanOptions,
+        max_decompressed_bytes: usize,
+    ) -> LogResult<PartitionReconciliation> {
+        let plan = self.plan(options)?;
+        let mut decompressor = Decompressor::with_limit(max_decompressed_bytes);
+        let results: LogResult<Vec<_>> =
+            plan.chunks.iter().map(|chunk| verify_chunk(chunk, &mut decompressor)).collect();
+        reconcile(&plan, &results?)
+    }
+}
+
+/// The problems of a plan that name offsets between segments, of those asked for.
+fn missing_segments(plan: &Plan, start: i64, end: i64) -> impl Iterator<Item = (i64, Problem)> {
+    plan.problems.iter().filter(|problem| problem.kind == MISSING_SEGMENT).filter_map(move |problem| {
+        let (first, last) = (problem.first_lost_offset?, problem.last_lost_offset?);
+        (first < end && last >= start).then(|| (first, problem.clone()))
+    })
+}
+
+/// Puts what is lost where its offsets would be: steps keep their order.
+fn with_losses(steps: Vec<(i64, Step)>, mut losses: Vec<(i64, Problem)>) -> Vec<Step> {
+    losses.sort_by_key(|(first, _)| *first);
+    let mut losses = losses.into_iter().peekable();
+    let mut all = Vec::new();
+    for (offset, step) in steps {
+        while let Some((_, problem)) = losses.next_if(|(first, _)| *first <= offset) {
+            all.push(Step::Loss(problem));
+        }
+        all.push(step);
+    }
+    all.extend(losses.map(|(_, problem)| Step::Loss(problem)));
+    all
+}
+
+fn verify_chunk(chunk: &Chunk, decompressor: &mut Decompressor) -> LogResult<ChunkResult> {
+    let io = |error| LogError::io(Path::new(&chunk.path), error);
+    let mut reader =
+        ChunkReader::open(chunk.clone(), true, decompressor.limit()).map_err(io)?.max_problems(0);
+    while let Some((data, disposition)) = reader.next_batch().map_err(io)? {
+        let batch = data.batch();
+        match count(&batch, &reader, decompressor) {
+            Ok(counts) => reader.good(&data, batch.last_offset(), disposition, counts),
+            Err(error) => reader.bad(&data, &error),
+        }
+    }
+    Ok(reader.result().clone())
+}
+
+/// Walks all records of a batch: whether it is good, and how many are asked for.
+fn count(batch: &Batch<'_>, reader: &ChunkReader, decompressor: &mut Decompressor) -> Result<BatchCounts> {
+    let mut counts = BatchCounts::default();
+    for record in batch.records(decompressor)? {
+        let offset = record?.offset();
+        counts.announced += 1;
+        counts.first_offset.get_or_insert(offset);
+        counts.last_offset = Some(offset);
+        counts.outside += u64::from(!reader.in_range(offset));
+    }
+    Ok(counts)
+}
+
+/// A batch of the log and what its records are to a reader.
+#[derive(Clone, Debug)]
+pub struct LogBatch {
+    /// The batch with its bytes.
+    pub data: SegmentBatch,
+    /// Data, control or aborted.
+    pub disposition: Disposition,
+    /// The segment's file name.
+    pub segment: String,
+    /// Records before it were not asked for.
+    pub start_offset: i64,
+    /// Records from it on were not asked for.
+    pub end_offset: i64,
+}
+
+/// The batches of a log, in offset order. See [`PartitionLog::batches`].
+#[derive(Debug)]
+pub struct LogBatches {
+    log: PartitionLog,
+    steps: std::vec::IntoIter<Step>,
+    /// What is missing between segments and was not told yet, by its first offset; asked for where there
+    /// may be something.
+    missing: Option<Vec<(i64, Problem)>>,
+    /// The offset after the last one that was read, asked for or not.
+    next_offset: Option<i64>,
+    reader: Option<ChunkReader>,
+    /// Rises as batches are delivered, so that overlapping segments give no record twice.
+    start_offset: i64,
+    end_offset: i64,
+    options: ReadOptions,
+    problems: Problems,
+    /// For wrappers whose offsets only their messages can tell.
+    decompressor: Decompressor,
+}
+
+/// What comes next in a log.
+#[derive(Debug)]
+enum Step {
+    /// A segment that nobody surveyed.
+    Segment(Segment),
+    Chunk(Chunk),
+    /// Something that should be there and cannot be read.
+    Loss(Problem),
+}
+
+impl LogBatches {
+    /// What was left out so far ([`DamageMode::Permissive`]), torn tails included: the first [`LISTED`].
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems.listed
+    }
+
+    /// The same and those that were not listed; they are forgotten here.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn take_problems(&mut self) -> Problems {
+        std::mem::take(&mut self.problems)
+    }
+
+    /// How many more problems there were.
+    #[must_use]
+    pub fn problems_left_out(&self) -> u64 {
+        self.problems.left_out
+    }
+
+    /// Nothing from this offset on: what was asked for, or the last stable offset.
+    #[must_use]
+    pub fn end_offset(&self) -> i64 {
+        self.end_offset
+    }
+
+    fn next_chunk(&mut self) -> LogResult<Option<Chunk>> {
+        while let Some(step) = self.steps.next() {
+            match step {
+                Step::Chunk(chunk) => return Ok(Some(chunk)),
+                Step::Loss(problem) => self.lose(problem)?,
+                Step::Segment(segment) => {
+                    self.check_missing(&segment)?;
+                    if segment.base_offset >= self.end_offset && self.end_offset < i64::MAX {
+                        return Ok(None);
+                    }
+                    if segment.size == 0 {
+                        self.next_offset.get_or_insert(segment.base_offset);
+                    }
+                    let next_offset = self.steps.as_slice().iter().find_map(|step| match step {
+                        Step::Segment(next) => Some(next.base_offset),
+                        _ => None,
+                    });
+                    if let Some(chunk) = whole_segment(&segment, self.start_offset)? {
+                        return Ok(Some(Chunk { next_offset, ..chunk }));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn lose(&mut self, problem: Problem) -> LogResult<()> {
+        match self.options.mode {
+            DamageMode::FailFast => Err(self.log.listing.error_of(&problem)),
+            DamageMode::Permissive => {
+                self.problems.note(problem);
+                Ok(())
+            }
+        }
+    }
+
+    /// Where a segment does not begin right after the one before it, offsets were compacted away, or a
+    /// segment is missing: the plan can tell.
+    fn check_missing(&mut self, segment: &Segment) -> LogResult<()> {
+        let Some(next) = self.next_offset else { return Ok(()) };
+        if segment.base_offset <= next || next >= self.end_offset {
+            return Ok(());
+        }
+        if self.missing.is_none() {
+            self.missing = Some(self.log.missing_segments()?);
+        }
+        let missing = self.missing.get_or_insert_default();
+        let is_between = |(first, problem): &(i64, Problem)| {
+            *first < segment.base_offset && problem.last_lost_offset.is_some_and(|last| last >= next)
+        };
+        match missing.iter().position(is_between) {
+            Some(index) => {
+                let (_, problem) = missing.remove(index);
+                self.lose(problem)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn advance(&mut self) -> LogResult<Option<LogBatch>> {
+        loop {
+            if self.reader.is_none() {
+                let Some(chunk) = self.next_chunk()? else { return Ok(None) };
+                let path = chunk.path.clone();
+                let limit = self.options.max_decompressed_bytes;
+                let reader = ChunkReader::open(chunk, self.options.check_crcs, limit);
+                let reader = reader.map_err(|e| LogError::io(Path::new(&path), e))?;
+                self.reader = Some(reader.max_problems(LISTED));
+            }
+            let Some(reader) = &mut self.reader else { return Ok(None) };
+            let next = reader.next_batch().map_err(|e| LogError::io(Path::new(&reader.chunk().path), e))?;
+            if let Some((data, _)) = &next {
+                let batch = data.batch();
+                // Only there a wrapper's first offset is worth its decompression.
+                let behind_damage = reader.is_behind_damage();
+                let first = behind_damage.then(|| batch.base_offset(&mut self.decompressor).ok());
+                reader.pass(first.flatten(), batch.last_offset());
+            }
+            reader.move_problems(&mut self.problems);
+            reader.check_damage(self.options.mode)?;
+            match next {
+                None => self.reader = None,
+                Some((data, disposition)) => {
+                    let segment = reader.chunk().segment.clone();
+                    let (stored, last) = (data.batch().stored_offset(), data.batch().last_offset());
+                    self.next_offset = Some(last.saturating_add(1));
+                    if last < self.start_offset {
+                        continue;
+                    }
+                    let base_is_stored = data.data().get(16) == Some(&2);
+                    if base_is_stored && stored >= self.end_offset {
+                        return Ok(None);
+                    }
+                    let (start_offset, end_offset) = (self.start_offset, self.end_offset);
+                    self.start_offset = last.saturating_add(1);
+                    return Ok(Some(LogBatch { data, disposition, segment, start_offset, end_offset }));
+                }
+            }
+        }
+    }
+}
+
+impl Iterator for LogBatches {
+    type Item = LogResult<LogBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.advance().transpose();
+        if matches!(next, Some(Err(_)) | None) {
+            self.reader = None;
+            self.steps = Vec::new().into_iter();
+        }
+        next
+    }
+}
+
+/// One chunk for a segment that nobody surveyed, from the place its index gives for the offset;
+/// none if it has nothing to add.
+fn whole_segment(segment: &Segment, start_offset: i64) -> LogResult<Option<Chunk>> {
+    let start =
+        if start_offset > segment.base_offset { position_for_offset(segment, start_offset)? } else { 0 };
+    // Offsets before the file's own name, or none to see: only a look at the whole segment can tell
+    // where they begin.
+    let odd = start == 0 && first_stored_offset(segment)?.is_none_or(|first| first < segment.base_offset);
+    if !odd || segment.is_checkpoint {
+        return Ok(Some(Chunk::of(
+            segment,
+            if segment.is_checkpoint { 0 } else { segment.base_offset },
+            start..segment.size,
+        )));
+    }
+    let survey = survey_segment(segment)?;
+    if survey.last_offset.is_some_and(|last| last < start_offset) {
+        return Ok(None);
+    }
+    Ok(Some(Chunk::of(segment, survey.base_offset(), start..segment.size)))
+}

@@ -1,0 +1,290 @@
+//! The second step, the fold: surveys joined in offset order into a plan of what to read.
+//! Pure: no file is touched.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::log::chunk::Chunk;
+use crate::log::error::{LogError, LogResult};
+use crate::log::listing::{IgnoredFile, Listing, Segment};
+use crate::log::problem::{FILE_UNREADABLE, MISSING_SEGMENT, Problem};
+use crate::log::read::options::PlanOptions;
+use crate::log::read::survey::Survey;
+use crate::state::isolation::{AbortedByProducer, AbortedTransaction, IsolationLevel, last_stable_offset};
+use crate::state::leader_epochs::LeaderEpochs;
+use crate::state::transactions::{TransactionEvent, Transactions};
+
+/// A segment of a plan, with what its survey found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct PlanSegment {
+    /// The file.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub segment: Segment,
+    /// As [`Survey::first_offset`].
+    pub first_offset: Option<i64>,
+    /// As [`Survey::last_offset`].
+    pub last_offset: Option<i64>,
+    /// As [`Survey::max_timestamp`].
+    pub max_timestamp: i64,
+    /// As [`Survey::batches`].
+    pub batches: u64,
+    /// As [`Survey::transactional`].
+    pub transactional: Vec<(u64, i64)>,
+}
+
+/// What to read, in offset order, and what is known before reading.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Plan {
+    /// The directory.
+    pub path: String,
+    /// The topic.
+    pub topic: String,
+    /// The partition.
+    pub partition: i32,
+    /// Which records are delivered.
+    pub isolation_level: IsolationLevel,
+    /// The chunks to decode.
+    pub chunks: Vec<Chunk>,
+    /// The segments that count, in offset order.
+    pub segments: Vec<PlanSegment>,
+    /// Files that are not read, overlapping segments among them.
+    pub ignored: Vec<IgnoredFile>,
+    /// What is wrong with the directory as a whole.
+    pub problems: Vec<Problem>,
+    /// The offset in the first batch's header.
+    pub first_offset: Option<i64>,
+    /// One behind the last offset: Kafka's log end offset.
+    pub next_offset: Option<i64>,
+    /// Where the earliest open transaction begins, else `next_offset`.
+    pub last_stable_offset: Option<i64>,
+    /// All aborted transactions.
+    pub aborted: Vec<AbortedTransaction>,
+    /// Where leader epochs begin, by the batches.
+    pub leader_epochs: LeaderEpochs,
+}
+
+/// Joins the surveys of a directory's segments, in any order, into a plan.
+///
+/// # Errors
+/// [`LogError::Usage`] if a listed segment has no survey.
+pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOptions) -> LogResult<Plan> {
+    let mut plan = Plan {
+        path: listing.path.clone(),
+        topic: listing.topic.clone(),
+        partition: listing.partition,
+        isolation_level: options.isolation_level,
+        chunks: Vec::new(),
+        segments: Vec::new(),
+        ignored: listing.ignored.clone(),
+        problems: listing.problems.clone(),
+        first_offset: None,
+        next_offset: None,
+        last_stable_offset: None,
+        aborted: Vec::new(),
+        leader_epochs: LeaderEpochs::default(),
+    };
+    let by_path: HashMap<_, _> = surveys.iter().map(|survey| (&survey.segment.path, survey)).collect();
+    let survey_of = |segment: &Segment| {
+        let survey = by_path.get(&segment.path).copied();
+        survey.ok_or_else(|| LogError::Usage(format!("no survey of {}", segment.path)))
+    };
+    let ordered: Vec<&Survey> = listing.segments.iter().map(survey_of).collect::<LogResult<_>>()?;
+    plan.note_swap_files(listing);
+    let mut transactions = Transactions::default();
+    let mut kept: Vec<(&Survey, Option<i64>)> = Vec::new();
+    for survey in ordered {
+        let before = kept.last().map(|(before, _)| *before);
+        let Some(start_offset) = plan.place(survey, options.start_offset) else { continue };
+        if let Some(before) = before {
+            plan.note_missing_segment(before, survey);
+        }
+        kept.push((survey, start_offset));
+        plan.problems.extend(survey.problems.iter().cloned());
+        // Where there are bytes that cannot be read, a chunk tells.
+        if let (Some(why), 0) = (&survey.unreadable, survey.segment.size) {
+            let segment = &survey.segment;
+            plan.problems.push(Problem::of_file(segment, &segment.file, FILE_UNREADABLE, why.clone()));
+        }
+        for &event in &survey.transactions {
+            let (TransactionEvent::Begin { offset, .. } | TransactionEvent::End { offset, .. }) = event;
+            if start_offset.is_none_or(|start| options.start_offset == Some(start) || offset >= start) {
+                transactions.apply(event);
+            }
+        }
+        survey.leader_epochs.entries().iter().for_each(|&entry| plan.leader_epochs.replay(entry));
+    }
+    plan.aborted = transactions.aborted().to_vec();
+    plan.last_stable_offset =
+        plan.next_offset.map(|end| last_stable_offset(transactions.first_unstable_offset(), end));
+    let mut end_offset = options.end_offset;
+    if options.isolation_level == IsolationLevel::ReadCommitted {
+        let stable = plan.last_stable_offset.unwrap_or(i64::MAX);
+        end_offset = Some(end_offset.unwrap_or(i64::MAX).min(stable));
+        for (survey, _) in &kept {
+            plan.compare_transaction_index(survey);
+        }
+    }
+    // Only a log that was never compacted has all its offsets.
+    if kept.iter().any(|(survey, _)| survey.gaps > 0) {
+        plan.problems.retain(|problem| problem.kind != MISSING_SEGMENT);
+    }
+    let aborted = match options.isolation_level {
+        IsolationLevel::ReadCommitted => AbortedByProducer::new(&plan.aborted),
+        IsolationLevel::ReadUncommitted => AbortedByProducer::new(&[]),
+    };
+    for (index, (survey, start_offset)) in kept.iter().enumerate() {
+        let next_offset = kept.get(index + 1).map(|(next, _)| next.base_offset());
+        plan.cut(survey, *start_offset, end_offset, next_offset, &aborted, options);
+    }
+    Ok(plan)
+}
+
+impl Plan {
+    /// Kafka names a segment by the offset after the last one before it. What is wrong with the end of a
+    /// segment, its reader finds.
+    fn note_missing_segment(&mut self, before: &Survey, survey: &Survey) {
+        let (first, ends) = match before.last_offset {
+            Some(last) if before.sound_end == before.segment.size => {
+                (last.saturating_add(1), "ends before them")
+            }
+            None if before.emptied => (before.segment.base_offset, "is empty"),
+            _ => return,
+        };
+        let segment = &survey.segment;
+        if segment.base_offset > first && !segment.is_checkpoint {
+            let last = segment.base_offset - 1;
+            let message = format!(
+                "offsets {first}..={last} are in no file: {} {ends}, {} begins after them",
+                before.segment.file, segment.file
+            );
+            self.problems.push(Problem {
+                first_lost_offset: Some(first),
+                last_lost_offset: Some(last),
+                ..Problem::of_file(segment, &segment.file, MISSING_SEGMENT, message)
+            });
+        }
+    }
+
+    fn note_swap_files(&mut self, listing: &Listing) {
+        for file in listing.ignored.iter().filter(|file| file.reason == "swap") {
+            let message = "a broker stopped while it replaced segments: this file is not read".to_owned();
+            self.problems.push(Problem {
+                topic: self.topic.clone(),
+                partition: self.partition,
+                segment: Some(file.file.clone()),
+                kind: "unfinished_swap".into(),
+                message,
+                ..Problem::default()
+            });
+        }
+    }
+
+    /// Takes a segment into the log behind those before it. None: it adds nothing to them.
+    /// Some: where to start reading it.
+    fn place(&mut self, survey: &Survey, asked: Option<i64>) -> Option<Option<i64>> {
+        let segment = &survey.segment;
+        let mut start_offset = asked;
+        if let (Some(first), Some(last), false) =
+            (survey.first_offset, survey.last_offset, segment.is_checkpoint)
+        {
+            if let Some(next) = self.next_offset.filter(|&next| first < next) {
+                let contained = last < next;
+                let message = format!(
+                    "segment holds offsets {first}..={last}, the segments before it reach {}: {}",
+                    next.saturating_sub(1),
+                    if contained { "it is not read" } else { "read from there on" },
+                );
+                self.problems.push(Problem::of_file(segment, &segment.file, "overlapping_segment", message));
+                if contained {
+                    self.ignored.push(IgnoredFile {
+                        file: segment.file.clone(),
+                        size: segment.size,
+                        reason: "overlapping".into(),
+                    });
+                    return None;
+                }
+                start_offset = Some(asked.unwrap_or(i64::MIN).max(next));
+            }
+            self.first_offset.get_or_insert(first);
+            self.next_offset = Some(last.saturating_add(1));
+            if last < segment.base_offset {
+                let message =
+                    format!("the file's name says {}, its offsets end at {last}", segment.base_offset);
+                self.problems.push(Problem::of_file(segment, &segment.file, "wrong_base_offset", message));
+            }
+        }
+        self.segments.push(PlanSegment {
+            segment: segment.clone(),
+            first_offset: survey.first_offset,
+            last_offset: survey.last_offset,
+            max_timestamp: survey.max_timestamp,
+            batches: survey.batches,
+            transactional: survey.transactional.clone(),
+        });
+        Some(start_offset)
+    }
+
+    /// Markers are the authority; an index that lacks what they say would mislead a broker.
+    fn compare_transaction_index(&mut self, survey: &Survey) {
+        let segment = &survey.segment;
+        let (Some(first), Some(last)) = (survey.first_offset, survey.last_offset) else { return };
+        let known: HashSet<_> =
+            survey.transaction_index.iter().map(|entry| (entry.producer_id, entry.last_offset)).collect();
+        let is_missing =
+            |range: &&AbortedTransaction| !known.contains(&(range.producer_id, range.last_offset));
+        // In the order of their markers.
+        let from = self.aborted.partition_point(|range| range.last_offset < first);
+        let here = self.aborted[from..].iter().take_while(|range| range.last_offset <= last);
+        let missing: Vec<_> = here.filter(is_missing).collect();
+        if let Some(range) = missing.first() {
+            let message = format!(
+                "{} aborted transactions are not in the transaction index; the first is of producer {}, \
+                 offsets {}..={}. The markers in the log are followed.",
+                missing.len(),
+                range.producer_id,
+                range.first_offset,
+                range.last_offset
+            );
+            let file = segment.file.replace(".log", ".txnindex");
+            self.problems.push(Problem::of_file(segment, &file, "transaction_index_mismatch", message));
+        }
+    }
+
+    fn cut(
+        &mut self,
+        survey: &Survey,
+        start_offset: Option<i64>,
+        end_offset: Option<i64>,
+        next_segment: Option<i64>,
+        aborted: &AbortedByProducer,
+        options: PlanOptions,
+    ) {
+        let segment = &survey.segment;
+        let base = survey.base_offset();
+        let (mut start, mut expected_offset) = (0, base);
+        let mut borders = survey.borders.iter();
+        while start < segment.size {
+            let next =
+                borders.by_ref().find(|border| border.position >= start.saturating_add(options.chunk_bytes));
+            let end = next.map_or(segment.size, |border| border.position);
+            let next_expected = next.map_or(i64::MAX, |border| border.expected_offset);
+            // Asked ranges leave whole chunks out; all others are read, so that every byte is counted.
+            let outside = options.start_offset.is_some_and(|asked| next_expected <= asked)
+                || options.end_offset.is_some_and(|asked| expected_offset >= asked && start > 0);
+            if !outside {
+                let aborted =
+                    aborted.within(&survey.transactional, start..end, expected_offset..next_expected);
+                self.chunks.push(Chunk {
+                    expected_offset,
+                    next_offset: next.map(|border| border.expected_offset).or(next_segment),
+                    start_offset,
+                    end_offset,
+                    aborted,
+                    ..Chunk::of(segment, base, start..end)
+                });
+            }
+            (start, expected_offset) = (end, next_expected);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What can be saved of bytes that were quarantined: a repair that the CRC proves, and the records
+//! before the damage, which are suspects and never mixed with good ones.
+
+use std::io;
+use std::path::Path;
+
+use ::bytes::Bytes;
+
+use crate::batch::Batch;
+use crate::bytes::cursor::be;
+use crate::bytes::range_checksum::Algorithm;
+use crate::compression::codec::Compression;
+use crate::compression::decompressor::Decompressor;
+use crate::error::{Error, Result};
+use crate::frame::LOG_OVERHEAD;
+use crate::log::chunk::Chunk;
+use crate::log::listing::Segment;
+use crate::log::read::survey::Survey;
+use crate::log::segment::reader::{Piece, SegmentReader};
+use crate::record::Record;
+use crate::record::batch_header::RECORD_BATCH_OVERHEAD;
+
+const MAGIC: usize = 16;
+/// Of a batch of 64 KiB.
+const MOST_PROVEN_BITS: u64 = 8 << 16;
+
+/// A quarantined range and what can be saved of it.
+#[derive(Clone, Debug)]
+pub struct Rescued {
+    /// Position of the first byte in the segment.
+    pub position: u64,
+    /// The bytes as they are.
+    pub data: Bytes,
+    /// Why they are quarantined.
+    pub error: Error,
+    /// A batch that differs by one bit, or by its length or magic alone, and is sound.
+    pub repair: Option<Repair>,
+    /// The bytes with a length and magic that frame them, if they have a batch's header at all.
+    framed: Option<Vec<u8>>,
+}
+
+/// A copy of a batch, made sound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repair {
+    /// The whole batch: its CRC holds and every record decodes.
+    pub batch: Vec<u8>,
+    /// First byte that differs, from the start of the batch.
+    pub at: usize,
+    /// What was changed, for people.
+    pub change: String,
+    /// How many bits could have been the flipped one; 1 where no bit had to be found.
+    pub candidates: u64,
+}
+
+impl Repair {
+    /// How often damage of any other kind would look like this repair: once in 2^32 for each bit that could have
+    /// been the flipped one. Records that decode make it rarer, by how much depends on what is in them.
+    #[must_use]
+    pub fn chance(&self) -> f64 {
+        self.candidates as f64 / 2f64.powi(32)
+    }
+
+    /// Whether that is less than once in 8,000 times: up to 64 KiB. A repair of more is a guess.
+    #[must_use]
+    pub fn is_proven(&self) -> bool {
+        self.candidates <= MOST_PROVEN_BITS
+    }
+}
+
+impl Rescued {
+    /// Hands over the records up to the first that does not decode. A batch whose CRC is wrong has no
+    /// good records: some of these may be changed too. None if the batch is compressed, unless its
+    /// CRC holds.
+    pub fn suspects(&self, decompressor: &mut Decompressor, mut take: impl FnMut(Record<'_>)) {
+        let Some(framed) = &self.framed else { return };
+        let Ok(batch) = Batch::from_frame(framed, self.position) else { return };
+        if batch.verify().is_err() && batch.compression() != Ok(Compression::None) {
+            return;
+        }
+        let Ok(records) = batch.records(decompressor) else { return };
+        for record in records.without_crc_check() {
+            match record {
+                Ok(record) => take(record),
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+/// Goes through a segment and gives every quarantined range with what can be saved of it. Needs the
+/// segment's survey for where its offsets begin.
+///
+/// Cost: as [`super::PartitionLog::verify`], and a step for each bit of a bad batch.
+#[derive(Debug)]
+pub struct Rescuer {
+    pieces: SegmentReader,
+    decompressor: Decompressor,
+}
+
+impl Rescuer {
+    /// Opens the segment; batches larger than the limit, stored or decompressed, stay as they are.
+    ///
+    /// # Errors
+    /// When the file cannot be opened.
+    pub fn open(survey: &Survey, max_decompressed_bytes: usize) -> io::Result<Self> {
+        let segment: &Segment = &survey.segment;
+        let whole = Chunk::of(segment, survey.base_offset(), 0..segment.size);
+        let pieces = SegmentReader::open(
+            Path::new(&segment.path),
+            segment.size,
+            0..segment.size,
+            whole.expected_offset,
+            whole.max_offset,
+        )?;
+        let decompressor = Decompressor::with_limit(max_decompressed_bytes);
+        Ok(Self { pieces: pieces.max_batch_size(max_decompressed_bytes), decompressor })
+    }
+
+    fn advance(&mut self) -> io::Result<Option<Rescued>> {
+        while let Some(piece) = self.pieces.next().transpose()? {
+            match piece {
+                Piece::Tail { .. } => {}
+                Piece::Batch(batch) => {
+                    if let Err(error) = decode(&batch.batch(), &mut self.decompressor) {
+                        let (position, data) = (batch.position(), batch.data().clone());
+                        return Ok(Some(self.rescue(position, data, error)));
+                    }
+                }
+                Piece::Quarantined { range, error } => {
+                    // A range too large to be loaded is no batch.
+                    let length = (range.end - range.start).min(self.decompressor.limit() as u64) as usize;
+                    let data = self.pieces.bytes_at(range.start, length)?;
+                    return Ok(Some(self.rescue(range.start, data, error)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn rescue(&mut self, position: u64, data: Bytes, error: Error) -> Rescued {
+        let repair = repair(&data, &mut self.decompressor);
+        let framed = framed(&data);
+        Rescued { position, data, error, repair, framed }
+    }
+}
+
+impl Iterator for Rescuer {
+    type Item = io::Result<Rescued>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.advance().transpose()
+    }
+}
+
+fn decode(batch: &Batch<'_>, decompressor: &mut Decompressor) -> Result<()> {
+    batch.records(decompressor)?.try_for_each(|record| record.map(drop))
+}
+
+/// The range taken for one batch: its length field says so, and its magic is one of Kafka's.
+fn framed(data: &[u8]) -> Option<Vec<u8>> {
+    let magic = *data.get(MAGIC)?;
+    (magic <= 2).then(|| with_length(data, magic)).flatten()
+}
+
+/// A copy whose length field says what the range has; none if a batch of this magic needs more.
+fn with_length(data: &[u8], magic: u8) -> Option<Vec<u8>> {
+    let smallest = if magic == 2 { RECORD_BATCH_OVERHEAD } else { LOG_OVERHEAD + 14 };
+    let length = i32::try_from(data.len().checked_sub(LOG_OVERHEAD)?).ok()?;
+    let mut batch = data.to_vec();
+    batch.get_mut(8..12)?.copy_from_slice(&length.to_be_bytes());
+    (data.len() >= smallest).then_some(batch)
+}
+
+/// Tries what one flipped bit, a wrong length or a wrong magic can explain.
+fn repair(data: &[u8], decompressor: &mut Decompressor) -> Option<Repair> {
+    [2, 1, 0].into_iter().find_map(|magic| {
+        let mut batch = with_length(data, magic)?;
+        // Of magic 0 and 1 the CRC covers the magic: a flip there is one of its bits.
+        if magic == 2 {
+            batch[MAGIC] = 2;
+        }
+        let (algorithm, crc_at, covered) =
+            if magic == 2 { (Algorithm::Castagnoli, 17, 21) } else { (Algorithm::Ieee, 12, 16) };
+        let syndrome = be!(&batch, crc_at, u32) ^ algorithm.checksum(&batch[covered..]);
+        let flip = if syndrome == 0 {
+            None
+        } else if syndrome.count_ones() == 1 {
+            let bit = 31 - syndrome.trailing_zeros() as usize;
+            Some((crc_at + bit / 8, 1u8 << (7 - bit % 8)))
+        } else {
+            let bit = algorithm.flipped_bit(syndrome, batch.len() - covered)?;
+            Some((covered + (bit / 8) as usize, 1u8 << (bit % 8)))
+        };
+        if let Some((at, mask)) = flip {
+            batch[at] ^= mask;
+        }
+        let changes = (0..batch.len()).filter(|&at| batch[at] != data[at]).collect::<Vec<_>>();
+        let at = *changes.first()?;
+        let sound = Batch::from_frame(&batch, 0).is_ok_and(|view| {
+            batch[MAGIC] == magic && view.verify().is_ok() && decode(&view, decompressor).is_ok()
+        });
+        sound.then(|| {
+            let named = [(8..12, "the length"), (16..17, "the magic"), (crc_at..crc_at + 4, "the CRC")];
+            let mut change: Vec<_> = named
+                .iter()
+                .filter(|(range, _)| changes.iter().any(|change| range.contains(change)))
+                .map(|&(_, name)| name.to_owned())
+                .collect();
+            if let Some((at, mask)) = flip {
+                change.push(format!("bit {} of byte {at}", mask.trailing_zeros()));
+            }
+            let candidates = if flip.is_some() { 8 * (batch.len() - covered) as u64 } else { 1 };
+            Repair { at, change: change.join(", "), candidates, batch: batch.clone() }
+        })
+    })
+}

@@ -1,0 +1,188 @@
+//! Finding a place in a segment: through its indexes, whose word is checked against the log, and
+//! by a scan of the batch headers where an index is missing or lies.
+
+use std::path::PathBuf;
+
+use crate::batch::Batch;
+use crate::compression::decompressor::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
+use crate::error::Result;
+use crate::frame::Frame;
+use crate::log::error::{LogError, LogResult};
+use crate::log::listing::Segment;
+use crate::log::read::plan::Plan;
+use crate::log::segment::blocks::Blocks;
+use crate::log::storage::read_sidecar;
+use crate::record::batch_header::RECORD_BATCH_OVERHEAD;
+use crate::sidecar::offset_index::parse_offset_index;
+use crate::sidecar::time_index::parse_time_index;
+
+const BLOCK: usize = 64 << 10;
+
+/// The first offset in the log whose record has this timestamp (ms) or a later one
+/// (Kafka's `LogSegment.findOffsetByTimestamp`, segment by segment). None: there is none.
+///
+/// # Errors
+/// [`LogError::Io`] if a segment cannot be read.
+pub fn offset_for_timestamp(plan: &Plan, timestamp: i64) -> LogResult<Option<i64>> {
+    for planned in plan.segments.iter().filter(|planned| planned.max_timestamp >= timestamp) {
+        if let Some(offset) = offset_for_timestamp_in(&planned.segment, timestamp)? {
+            return Ok(Some(offset));
+        }
+    }
+    Ok(None)
+}
+
+/// The first offset in the segment whose record has this timestamp (ms) or a later one.
+pub(crate) fn offset_for_timestamp_in(segment: &Segment, timestamp: i64) -> LogResult<Option<i64>> {
+    let mut headers = Headers::open(segment)?;
+    headers.position = position_for_timestamp(segment, timestamp)?;
+    let mut decompressor = Decompressor::new();
+    while let Some(header) = headers.next()? {
+        if header.max_timestamp < timestamp || header.size > DEFAULT_MAX_DECOMPRESSED_BYTES {
+            continue;
+        }
+        let data = headers.blocks.at(header.position, header.size).map_err(|e| headers.io(e))?;
+        let found = first_at_or_after(&data, header.position, timestamp, &mut decompressor);
+        // A damaged batch has no record to find; reading the log will report it.
+        if let Ok(Some(offset)) = found {
+            return Ok(Some(offset));
+        }
+    }
+    Ok(None)
+}
+
+fn first_at_or_after(
+    data: &[u8],
+    position: u64,
+    timestamp: i64,
+    decompressor: &mut Decompressor,
+) -> Result<Option<i64>> {
+    let batch = Batch::from_frame(data, position)?;
+    batch.verify()?;
+    for record in batch.records(decompressor)? {
+        let record = record?;
+        if record.timestamp() >= timestamp {
+            return Ok(Some(record.offset()));
+        }
+    }
+    Ok(None)
+}
+
+/// Position of a batch with no later record before it: the last one the index knows whose base
+/// offset is not beyond `offset`, or the segment's start.
+pub(crate) fn position_for_offset(segment: &Segment, offset: i64) -> LogResult<u64> {
+    let Some(data) = read_index(segment, "index") else { return Ok(0) };
+    let Ok(entries) = parse_offset_index(&data, segment.base_offset) else { return Ok(0) };
+    let known = entries.partition_point(|entry| entry.offset <= offset);
+    let mut headers = Headers::open(segment)?;
+    // An entry counts only if a sound batch stands there that does not begin behind the offset, and
+    // sound batches lead there from two entries before: one that points into a value is not reached.
+    for index in (0..known).rev() {
+        let (entry, position) = (entries[index], u64::from(entries[index].position));
+        headers.position = index.checked_sub(2).map_or(0, |before| entries[before].position.into());
+        let mut sound = true;
+        while sound && headers.position < position {
+            sound = match headers.next()? {
+                Some(header) => headers.is_sound(&header)?,
+                None => false,
+            };
+        }
+        if sound
+            && headers.position == position
+            && let Some(header) = headers.next()?
+            && (segment.base_offset..=entry.offset).contains(&header.stored_offset)
+            && header.stored_offset <= offset
+            && headers.is_sound(&header)?
+        {
+            return Ok(position);
+        }
+    }
+    Ok(0)
+}
+
+/// Position of a batch with no record at or after the timestamp before it.
+fn position_for_timestamp(segment: &Segment, timestamp: i64) -> LogResult<u64> {
+    let Some(data) = read_index(segment, "timeindex") else { return Ok(0) };
+    let Ok(entries) = parse_time_index(&data, segment.base_offset) else { return Ok(0) };
+    let known = entries.partition_point(|entry| entry.timestamp < timestamp);
+    let Some(entry) = entries[..known].last() else { return Ok(0) };
+    // The entry must name the batch in which its timestamp was reached.
+    let mut headers = Headers::open(segment)?;
+    headers.position = position_for_offset(segment, entry.offset)?;
+    while let Some(header) = headers.next()? {
+        if header.last_offset >= entry.offset {
+            let true_entry = header.last_offset == entry.offset && header.max_timestamp == entry.timestamp;
+            return Ok(if true_entry { header.position } else { 0 });
+        }
+    }
+    Ok(0)
+}
+
+/// The offset in the first batch's header.
+pub(crate) fn first_stored_offset(segment: &Segment) -> LogResult<Option<i64>> {
+    Ok(Headers::open(segment)?.next()?.map(|header| header.stored_offset))
+}
+
+/// An index beside the segment. One that cannot be read helps no more than one that is not there; the
+/// survey tells.
+fn read_index(segment: &Segment, ending: &str) -> Option<Vec<u8>> {
+    read_sidecar(&segment.sidecar_path(ending)).ok().flatten()
+}
+
+/// A walk over a segment's batch headers.
+struct Headers {
+    path: PathBuf,
+    blocks: Blocks,
+    position: u64,
+}
+
+struct HeaderFacts {
+    position: u64,
+    size: usize,
+    stored_offset: i64,
+    last_offset: i64,
+    max_timestamp: i64,
+}
+
+impl Headers {
+    fn open(segment: &Segment) -> LogResult<Self> {
+        let path = PathBuf::from(&segment.path);
+        let blocks = Blocks::open(&path, segment.size, BLOCK).map_err(|e| LogError::io(&path, e))?;
+        Ok(Self { path, blocks, position: 0 })
+    }
+
+    fn io(&self, error: std::io::Error) -> LogError {
+        LogError::io(&self.path, error)
+    }
+
+    /// The next header; none where the chain ends.
+    fn next(&mut self) -> LogResult<Option<HeaderFacts>> {
+        let position = self.position;
+        let header = self.blocks.at(position, RECORD_BATCH_OVERHEAD).map_err(|e| self.io(e))?;
+        let size = match Frame::read(&header) {
+            Ok(Frame::Whole { size }) => size,
+            Ok(Frame::Cut { needed }) => header.len() + needed as usize,
+            Err(_) => return Ok(None),
+        };
+        if size as u64 > self.blocks.size().saturating_sub(position) {
+            return Ok(None);
+        }
+        let Ok(batch) = Batch::from_header(&header, position) else { return Ok(None) };
+        self.position = position + size as u64;
+        Ok(Some(HeaderFacts {
+            position,
+            size,
+            stored_offset: batch.stored_offset(),
+            last_offset: batch.last_offset(),
+            max_timestamp: batch.max_timestamp(),
+        }))
+    }
+
+    fn is_sound(&mut self, header: &HeaderFacts) -> LogResult<bool> {
+        if header.size > DEFAULT_MAX_DECOMPRESSED_BYTES {
+            return Ok(false);
+        }
+        let data = self.blocks.at(header.position, header.size).map_err(|e| self.io(e))?;
+        Ok(Batch::from_frame(&data, header.position).is_ok_and(|batch| batch.verify().is_ok()))
+    }
+}

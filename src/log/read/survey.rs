@@ -1,0 +1,531 @@
+//! The first step: a scan over one segment's batch headers. Nothing is decompressed; only what
+//! others will rely on (markers, first batches of transactions, borders) has its CRC checked.
+
+use std::collections::{HashSet, VecDeque};
+use std::io;
+use std::path::Path;
+
+use ::bytes::Bytes;
+
+use crate::batch::Batch;
+use crate::bytes::cursor::be;
+use crate::compression::codec::Compression;
+use crate::compression::decompressor::Decompressor;
+use crate::frame::{Frame, HEADER_SIZE_UP_TO_MAGIC};
+use crate::log::chunk::{DEFAULT_CHUNK_BYTES, largest_offset};
+use crate::log::error::{LogError, LogResult};
+use crate::log::listing::Segment;
+use crate::log::problem::Problem;
+use crate::log::segment::blocks::Blocks;
+use crate::log::segment::limits::Limits;
+use crate::log::segment::salvage::Salvage;
+use crate::log::storage::{Found, examine, read_sidecar, sidecar_problem};
+use crate::record::batch::RecordBatch;
+use crate::record::batch_header::RECORD_BATCH_OVERHEAD;
+use crate::record::control::{ControlRecord, ControlType};
+use crate::sidecar::offset_index::parse_offset_index;
+use crate::sidecar::producer_snapshot::parse_producer_snapshot;
+use crate::sidecar::time_index::parse_time_index;
+use crate::sidecar::transaction_index::{TransactionIndexEntry, parse_transaction_index};
+use crate::state::leader_epochs::{EpochEntry, LeaderEpochs};
+use crate::state::transactions::{TransactionEvent, Transactions};
+
+/// Headers stand close together: small blocks, and whole batches are stepped over.
+const BLOCK: usize = 64 << 10;
+/// How many batches back what was taken from headers can be taken back.
+const LAST_BATCHES: usize = 64;
+/// A border is put only where all batches this close before it are sound.
+const BEFORE_BORDER: u64 = 1 << 20;
+/// Larger batches are not loaded to check a CRC here.
+const MAX_CHECKED: usize = 64 << 20;
+
+/// Where a batch begins that may start a chunk: it and the batch before it have right CRCs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Border {
+    /// Position of the batch.
+    pub position: u64,
+    /// One behind the last offset of the batch before it.
+    pub expected_offset: i64,
+}
+
+/// What the headers of one segment say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Survey {
+    /// The segment, as listed.
+    pub segment: Segment,
+    /// Batches in the chain of headers.
+    pub batches: u64,
+    /// The offset in the first batch's header (a legacy wrapper's: that of its last message).
+    pub first_offset: Option<i64>,
+    /// The last offset of the last batch whose CRC holds.
+    pub last_offset: Option<i64>,
+    /// Offsets that neighbouring batches leave out, or that a batch lacks by its header: compaction.
+    pub gaps: u64,
+    /// The largest timestamp (ms) in any header, -1 for none.
+    pub max_timestamp: i64,
+    /// Where the last batch ends: the file's size if there is no tail.
+    pub chain_end: u64,
+    /// Where the last batch whose CRC holds ends.
+    pub sound_end: u64,
+    /// Borders, about every 4 MiB.
+    pub borders: Vec<Border>,
+    /// What the segment says about transactions.
+    pub transactions: Vec<TransactionEvent>,
+    /// Position and producer of transactional data, each producer once after each border: whose
+    /// aborted transactions matter where.
+    pub transactional: Vec<(u64, i64)>,
+    /// Where leader epochs begin, by the batches.
+    pub leader_epochs: LeaderEpochs,
+    /// What the segment's `.txnindex` says.
+    pub transaction_index: Vec<TransactionIndexEntry>,
+    /// Whether the file is empty and was not always: Kafka's cleaner leaves an empty index beside a segment of
+    /// which nothing stays.
+    pub emptied: bool,
+    /// Sidecars that cannot be read, break their format or point past the segment.
+    pub problems: Vec<Problem>,
+    /// Why the file could not be read to its end, if that is so.
+    pub unreadable: Option<String>,
+}
+
+impl Survey {
+    /// Where the segment's offsets begin: its name says so, unless all offsets inside lie before
+    /// it (a renamed file); those of a KRaft snapshot begin at 0.
+    #[must_use]
+    pub fn base_offset(&self) -> i64 {
+        let named = self.segment.base_offset;
+        match (self.segment.is_checkpoint, self.last_offset) {
+            (true, _) => 0,
+            (false, Some(last)) if last < named => self.first_offset.unwrap_or(named).min(last),
+            _ => named,
+        }
+    }
+
+    fn add_problem(&mut self, ending: &str, kind: &str, message: String) {
+        let file = self.segment.sidecar_path(ending);
+        let file = file.file_name().unwrap_or_default().to_string_lossy();
+        self.problems.push(Problem::of_file(&self.segment, &file, kind, message));
+    }
+
+    /// Reads the segment's indexes: those that cannot be right are named. The log is read without
+    /// them all the same.
+    fn check_sidecars(&mut self) {
+        let base = self.segment.base_offset;
+        self.emptied = self.segment.size == 0 && !self.segment.is_checkpoint;
+        if let Some(data) = self.read_sidecar("index") {
+            match parse_offset_index(&data, base) {
+                Err(error) => self.add_problem("index", error.kind().name(), error.to_string()),
+                Ok(entries) => {
+                    self.emptied &= !entries.is_empty();
+                    let beyond =
+                        entries.iter().filter(|e| u64::from(e.position) >= self.chain_end.max(1)).count();
+                    if beyond > 0 {
+                        let message = format!("{beyond} entries point past the segment's last batch");
+                        self.add_problem("index", "index_beyond_log", message);
+                    }
+                }
+            }
+        }
+        if let Some(data) = self.read_sidecar("timeindex")
+            && let Err(error) = parse_time_index(&data, base)
+        {
+            self.add_problem("timeindex", error.kind().name(), error.to_string());
+        }
+        if let Some(data) = self.read_sidecar("txnindex") {
+            match parse_transaction_index(&data) {
+                Ok(entries) => self.transaction_index = entries,
+                Err(error) => self.add_problem("txnindex", error.kind().name(), error.to_string()),
+            }
+        }
+        if let Some(data) = self.read_sidecar("snapshot")
+            && let Err(error) = parse_producer_snapshot(&data)
+        {
+            self.add_problem("snapshot", error.kind().name(), error.to_string());
+        }
+    }
+
+    /// The content of a file beside the segment; one that is there and cannot be read is named.
+    fn read_sidecar(&mut self, ending: &str) -> Option<Vec<u8>> {
+        let path = self.segment.sidecar_path(ending);
+        read_sidecar(&path).unwrap_or_else(|error| {
+            // The listing has named what is no regular file.
+            if matches!(examine(&path), Ok(Found::File(_))) {
+                let (kind, message) = sidecar_problem(&error);
+                self.add_problem(ending, kind, message);
+            }
+            None
+        })
+    }
+}
+
+/// What sees the batches of a survey's scan.
+pub(crate) trait HeaderVisitor {
+    /// Takes the next batch of the log by its header; of a control batch also its first record, if it can be read.
+    fn visit(&mut self, batch: &Batch<'_>, size: usize, control: Option<&Control>);
+}
+
+/// Scans the headers of a segment. After damage the scan goes on where a reader would.
+///
+/// # Errors
+/// [`LogError::Io`] if the file cannot be read; damaged bytes are left out.
+pub fn survey_segment(segment: &Segment) -> LogResult<Survey> {
+    survey_with(segment, None)
+}
+
+/// The same, with a visitor that sees each batch once it is certain that the batch counts.
+pub(crate) fn survey_with(segment: &Segment, visitor: Option<&mut dyn HeaderVisitor>) -> LogResult<Survey> {
+    let path = Path::new(&segment.path);
+    let io = |error| LogError::io(path, error);
+    let base = if segment.is_checkpoint { 0 } else { segment.base_offset };
+    let mut scan = Scan {
+        visitor,
+        blocks: Blocks::open(path, segment.size, BLOCK).map_err(io)?,
+        position: 0,
+        limits: Limits {
+            expected: i64::MIN,
+            max_offset: largest_offset(segment, base),
+            max_batch_size: crate::compression::decompressor::DEFAULT_MAX_DECOMPRESSED_BYTES,
+        },
+        salvage: Salvage::new(0, segment.size),
+        judged: 0,
+        transactions: Transactions::default(),
+        since_border: HashSet::new(),
+        decompressor: Decompressor::new(),
+        recent: VecDeque::with_capacity(LAST_BATCHES),
+        survey: Survey {
+            segment: segment.clone(),
+            batches: 0,
+            first_offset: None,
+            last_offset: None,
+            gaps: 0,
+            max_timestamp: -1,
+            chain_end: 0,
+            sound_end: 0,
+            borders: Vec::new(),
+            transactions: Vec::new(),
+            transactional: Vec::new(),
+            leader_epochs: LeaderEpochs::default(),
+            transaction_index: Vec::new(),
+            emptied: false,
+            problems: Vec::new(),
+            unreadable: None,
+        },
+    };
+    while scan.step().map_err(io)? {}
+    scan.find_last_offset().map_err(io)?;
+    while let Some(recent) = scan.recent.pop_front() {
+        scan.pass_on(&recent);
+    }
+    scan.survey.check_sidecars();
+    scan.survey.unreadable = scan.blocks.failure().map(ToString::to_string);
+    Ok(scan.survey)
+}
+
+struct Scan<'a> {
+    visitor: Option<&'a mut dyn HeaderVisitor>,
+    blocks: Blocks,
+    position: u64,
+    limits: Limits,
+    salvage: Salvage,
+    /// Damage before it was judged: the scan does not go back behind it.
+    judged: u64,
+    transactions: Transactions,
+    /// The producers with transactional data since the last border.
+    since_border: HashSet<i64>,
+    decompressor: Decompressor,
+    /// The last batches, each with what was known before it.
+    recent: VecDeque<Recent>,
+    survey: Survey,
+}
+
+/// The first record of a control batch; none in one that compaction emptied.
+pub(crate) struct Control {
+    pub(crate) kind: Option<ControlType>,
+    /// Of a marker whose value can be read.
+    pub(crate) coordinator_epoch: Option<i32>,
+    /// Milliseconds.
+    pub(crate) timestamp: i64,
+}
+
+impl Control {
+    /// Whether it commits or aborts; none if it does neither. The key alone tells, as in Kafka.
+    pub(crate) fn committed(&self) -> Option<bool> {
+        match self.kind {
+            Some(ControlType::Commit) => Some(true),
+            Some(ControlType::Abort) => Some(false),
+            _ => None,
+        }
+    }
+}
+
+/// A batch by its header, and how to take it back.
+struct Recent {
+    position: u64,
+    header: Bytes,
+    /// Of a control batch: its first record, if that could be read.
+    control: Option<Control>,
+    size: usize,
+    last_offset: i64,
+    sound: Option<bool>,
+    expected: i64,
+    batches: u64,
+    first_offset: Option<i64>,
+    gaps: u64,
+    max_timestamp: i64,
+    borders: usize,
+    transactions: usize,
+    transactional: usize,
+}
+
+impl Scan<'_> {
+    /// Looks at the next header; false at the end of the log.
+    fn step(&mut self) -> io::Result<bool> {
+        let position = self.position;
+        if position >= self.blocks.size() {
+            return Ok(false);
+        }
+        let header = self.blocks.at(position, RECORD_BATCH_OVERHEAD)?;
+        let size = match Frame::read(&header) {
+            Ok(Frame::Whole { size }) => size,
+            Ok(Frame::Cut { needed }) => header.len() + needed as usize,
+            Err(_) => return self.recover(None),
+        };
+        let end = position + size as u64;
+        if end > self.blocks.size() || header.len() < HEADER_SIZE_UP_TO_MAGIC {
+            return self.recover(None);
+        }
+        // The header alone, taken for a batch: its facts are there, its records are not.
+        let Ok(batch) = Batch::from_header(&header, position) else { return self.recover(None) };
+        let (first, last) = (batch.stored_offset(), batch.last_offset());
+        if self.limits.expected == i64::MIN {
+            self.limits.expected = self.first_expected(first, end)?;
+        }
+        if self.salvage.misfit(&mut self.blocks, &self.limits, (first, last), position..end)?.is_some() {
+            if self.verified(position, size)?.is_none() || self.recent.iter().any(|r| r.sound.is_none()) {
+                return self.recover(Some(end));
+            }
+            // Sound, but out of order: a reader leaves it alone out.
+            self.position = end;
+            return Ok(true);
+        }
+        if self.survey.borders.last().map_or(0, |border| border.position) + DEFAULT_CHUNK_BYTES <= position {
+            self.add_border(position, size)?;
+        }
+        if self.recent.len() == LAST_BATCHES
+            && let Some(recent) = self.recent.pop_front()
+        {
+            self.pass_on(&recent);
+        }
+        self.recent.push_back(Recent {
+            position,
+            header: header.clone(),
+            control: None,
+            size,
+            last_offset: last,
+            sound: None,
+            expected: self.limits.expected,
+            batches: self.survey.batches,
+            first_offset: self.survey.first_offset,
+            gaps: self.survey.gaps,
+            max_timestamp: self.survey.max_timestamp,
+            borders: self.survey.borders.len(),
+            transactions: self.survey.transactions.len(),
+            transactional: self.survey.transactional.len(),
+        });
+        self.survey.batches += 1;
+        let is_wrapper =
+            batch.magic() < 2 && batch.compression().is_ok_and(|codec| codec != Compression::None);
+        if self.survey.chain_end == position && position > 0 && !is_wrapper {
+            self.survey.gaps += first.saturating_sub(self.limits.expected) as u64;
+        }
+        self.survey.first_offset.get_or_insert(first);
+        self.survey.max_timestamp = self.survey.max_timestamp.max(batch.max_timestamp());
+        if let Batch::V2(batch) = batch {
+            self.read_state(&batch, position, size)?;
+        }
+        self.limits.expected = last.saturating_add(1);
+        self.position = end;
+        self.survey.chain_end = end;
+        Ok(true)
+    }
+
+    /// Where the segment's offsets can begin: at its name, or before it if the file was renamed, which
+    /// the second batch confirms.
+    fn first_expected(&mut self, first: i64, end: u64) -> io::Result<i64> {
+        let named = if self.survey.segment.is_checkpoint { 0 } else { self.survey.segment.base_offset };
+        let next = self.blocks.at(end, HEADER_SIZE_UP_TO_MAGIC)?;
+        let second = next.get(..8).filter(|bytes| bytes.iter().any(|&byte| byte != 0));
+        let renamed = second.is_none_or(|bytes| (first..named).contains(&be!(bytes, 0, i64)));
+        Ok(if first < named && renamed { first } else { named })
+    }
+
+    /// Offsets compacted away, leader epochs, transactions.
+    fn read_state(&mut self, batch: &RecordBatch<'_>, position: u64, size: usize) -> io::Result<()> {
+        let span = i64::from(batch.last_offset_delta()) + 1;
+        self.survey.gaps += (span - i64::from(batch.record_count())).max(0) as u64;
+        let (epoch, start_offset) = (batch.partition_leader_epoch(), batch.base_offset());
+        self.survey.leader_epochs.replay(EpochEntry { epoch, start_offset });
+        let (producer_id, offset) = (batch.producer_id(), batch.base_offset());
+        if batch.is_control() {
+            // Control batches other than markers matter to a visitor only.
+            if !batch.is_transactional() && self.visitor.is_none() {
+                return Ok(());
+            }
+            let control = self.read_control(position, size)?;
+            if let Some(committed) = control.as_ref().and_then(Control::committed)
+                && batch.is_transactional()
+            {
+                self.add_event(TransactionEvent::End { producer_id, offset, committed });
+            }
+            if let Some(recent) = self.recent.back_mut() {
+                recent.control = control;
+            }
+        } else if batch.is_transactional() {
+            if self.since_border.insert(producer_id) {
+                self.survey.transactional.push((position, producer_id));
+            }
+            if !self.transactions.is_open(producer_id) && self.verified(position, size)?.is_some() {
+                self.add_event(TransactionEvent::Begin { producer_id, offset });
+            }
+        }
+        Ok(())
+    }
+
+    fn add_event(&mut self, event: TransactionEvent) {
+        self.transactions.apply(event);
+        self.survey.transactions.push(event);
+    }
+
+    fn pass_on(&mut self, recent: &Recent) {
+        if let Some(visitor) = &mut self.visitor
+            && let Ok(batch) = Batch::from_header(&recent.header, recent.position)
+        {
+            visitor.visit(&batch, recent.size, recent.control.as_ref());
+        }
+    }
+
+    /// The headers lead nowhere, or offsets go back: one of the last batches is bad, or what stands
+    /// here is. Goes on where a reader would, and takes back what came from headers in between.
+    fn recover(&mut self, declared_end: Option<u64>) -> io::Result<bool> {
+        for index in 0..self.recent.len() {
+            let (position, size) = (self.recent[index].position, self.recent[index].size);
+            if position < self.judged || self.is_sound(index)? {
+                continue;
+            }
+            self.judged = position + 1;
+            let limits = Limits { expected: self.recent[index].expected, ..self.limits };
+            let declared = position + size as u64;
+            let next = self.salvage.resume(&mut self.blocks, position, Some(declared), &limits)?;
+            if next != Some(declared) {
+                self.take_back(index);
+                return Ok(self.go_on(next));
+            }
+        }
+        self.judged = self.position + 1;
+        let next = self.salvage.resume(&mut self.blocks, self.position, declared_end, &self.limits)?;
+        Ok(self.go_on(next))
+    }
+
+    fn go_on(&mut self, next: Option<u64>) -> bool {
+        self.position = next.unwrap_or(self.blocks.size());
+        next.is_some()
+    }
+
+    fn take_back(&mut self, index: usize) {
+        let recent = &self.recent[index];
+        self.limits.expected = recent.expected;
+        let survey = &mut self.survey;
+        survey.batches = recent.batches;
+        survey.first_offset = recent.first_offset;
+        survey.gaps = recent.gaps;
+        survey.max_timestamp = recent.max_timestamp;
+        survey.chain_end = recent.position;
+        survey.borders.truncate(recent.borders);
+        survey.leader_epochs.truncate_from_end(recent.expected);
+        survey.transactions.truncate(recent.transactions);
+        survey.transactional.truncate(recent.transactional);
+        self.since_border.clear();
+        self.recent.truncate(index);
+        self.transactions = Transactions::default();
+        for &event in &self.survey.transactions {
+            self.transactions.apply(event);
+        }
+    }
+
+    /// A border needs sound batches on both sides: the one before gives the offset to go on from, and
+    /// a bad one shortly before could reach over it.
+    fn add_border(&mut self, position: u64, size: usize) -> io::Result<()> {
+        if self.verified(position, size)?.is_none() {
+            return Ok(());
+        }
+        for index in (0..self.recent.len()).rev() {
+            if !self.is_sound(index)? {
+                return Ok(());
+            }
+            if self.recent[index].position + BEFORE_BORDER <= position {
+                break;
+            }
+        }
+        if let Some(before) = self.recent.back() {
+            let expected_offset = before.last_offset.saturating_add(1);
+            self.survey.borders.push(Border { position, expected_offset });
+            self.since_border.clear();
+        }
+        Ok(())
+    }
+
+    fn is_sound(&mut self, index: usize) -> io::Result<bool> {
+        let recent = &self.recent[index];
+        if let Some(sound) = recent.sound {
+            return Ok(sound);
+        }
+        let sound = self.verified(recent.position, recent.size)?.is_some();
+        self.recent[index].sound = Some(sound);
+        Ok(sound)
+    }
+
+    /// The batch's bytes if its CRC holds.
+    fn verified(&mut self, position: u64, size: usize) -> io::Result<Option<Bytes>> {
+        if size > MAX_CHECKED || self.salvage.refuses(&mut self.blocks, position, size)?.is_some() {
+            return Ok(None);
+        }
+        let data = self.blocks.at(position, size)?;
+        let sound = Batch::from_frame(&data, position).is_ok_and(|batch| batch.verify().is_ok());
+        if !sound {
+            self.salvage.spend(size);
+        }
+        Ok(sound.then_some(data))
+    }
+
+    /// What the control batch says; none if it is damaged.
+    fn read_control(&mut self, position: u64, size: usize) -> io::Result<Option<Control>> {
+        let Some(data) = self.verified(position, size)? else { return Ok(None) };
+        let first_record = |decompressor: &mut Decompressor| {
+            let batch = Batch::from_frame(&data, position)?;
+            // Only the first record counts, as in Kafka; a batch emptied by compaction has none.
+            let Some(record) = batch.records(decompressor)?.next().transpose()? else {
+                return Ok(Control { kind: None, coordinator_epoch: None, timestamp: -1 });
+            };
+            let kind = record.key().map(ControlType::parse).transpose()?;
+            let coordinator_epoch = match ControlRecord::parse(record.key(), record.value()) {
+                Ok(ControlRecord::EndTransaction { coordinator_epoch, .. }) => Some(coordinator_epoch),
+                _ => None,
+            };
+            crate::error::Result::Ok(Control { kind, coordinator_epoch, timestamp: record.timestamp() })
+        };
+        Ok(first_record(&mut self.decompressor).ok())
+    }
+
+    fn find_last_offset(&mut self) -> io::Result<()> {
+        for index in (0..self.recent.len()).rev() {
+            if self.is_sound(index)? {
+                let recent = &self.recent[index];
+                self.survey.last_offset = Some(recent.last_offset);
+                self.survey.sound_end = recent.position + recent.size as u64;
+                break;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,91 @@
+//! Narrowing a chunk to the bytes that hold the offsets asked for: what a stream reads, which comes
+//! back to a growing file again and again.
+
+use std::io;
+use std::path::Path;
+
+use crate::batch::Batch;
+use crate::log::chunk::Chunk;
+use crate::log::segment::reader::{Piece, SegmentReader};
+
+/// Narrows a chunk to the batches that hold offsets it is asked for, and the damage between them;
+/// none if there are none. Reads no further than it must.
+///
+/// Ranges of offsets that follow one another give ranges of bytes that do: damage is in exactly one
+/// of them, even if a batch is asked for in two parts. What stands behind the last good batch of
+/// the log is in none: it may be a batch that is still being written.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn trim_chunk(mut chunk: Chunk) -> io::Result<Option<Chunk>> {
+    let start = chunk.start_offset.filter(|&start| start > chunk.expected_offset);
+    let end = chunk.end_offset.filter(|&end| chunk.next_offset.is_none_or(|next| end < next));
+    if start.zip(chunk.next_offset).is_some_and(|(start, next)| start >= next)
+        || end.is_some_and(|end| end <= chunk.expected_offset)
+    {
+        return Ok(None);
+    }
+    let mut cut = Cut { start, end, last_end: chunk.start, expected_offset: chunk.expected_offset };
+    if start.is_some() || end.is_some() {
+        cut.walk(&mut chunk)?;
+    }
+    Ok(Some(chunk).filter(|chunk| chunk.start < chunk.end))
+}
+
+struct Cut {
+    /// The offset to begin at, until its place is found.
+    start: Option<i64>,
+    /// The offset to end at, likewise.
+    end: Option<i64>,
+    /// Where the last good batch ends.
+    last_end: u64,
+    /// One behind its last offset.
+    expected_offset: i64,
+}
+
+impl Cut {
+    fn walk(&mut self, chunk: &mut Chunk) -> io::Result<()> {
+        let pieces = SegmentReader::open(
+            Path::new(&chunk.path),
+            chunk.size,
+            chunk.start..chunk.end,
+            chunk.expected_offset,
+            chunk.max_offset,
+        )?;
+        for piece in pieces {
+            let Piece::Batch(read) = piece? else { continue };
+            let batch = read.batch();
+            let (position, after) = (read.position(), read.position() + read.data().len() as u64);
+            let last = batch.last_offset();
+            // A wrapper's header has its last offset only.
+            let first = match &batch {
+                Batch::V2(batch) => batch.base_offset(),
+                Batch::Legacy(_) => self.expected_offset,
+            };
+            if let Some(start) = self.start.take_if(|start| last >= *start) {
+                // The damage before a batch was read with the batch's first part.
+                let begin = if first < start { position } else { self.last_end };
+                self.begin(chunk, begin);
+            }
+            if let Some(end) = self.end.take_if(|end| last >= *end) {
+                chunk.end = if first < end { after } else { self.last_end };
+                return Ok(());
+            }
+            (self.last_end, self.expected_offset) = (after, last.saturating_add(1));
+            if self.start.is_none() && self.end.is_none() {
+                return Ok(());
+            }
+        }
+        if self.start.is_some() {
+            self.begin(chunk, self.last_end);
+        }
+        if self.end.is_some() {
+            chunk.end = self.last_end;
+        }
+        Ok(())
+    }
+
+    fn begin(&self, chunk: &mut Chunk, position: u64) {
+        (chunk.start, chunk.expected_offset) = (position, self.expected_offset);
+    }
+}

@@ -1,0 +1,211 @@
+//! A file in refcounted blocks, read by position: it may shrink under us, so it is not mapped.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use ::bytes::Bytes;
+
+use crate::error::ErrorKind;
+use crate::log::storage::{is_exhaustion, open_regular, unreadable};
+
+/// What a look elsewhere reads at once.
+const ASIDE: usize = 16 << 10;
+
+/// Reads a file through one reused block; what it hands out keeps its block alive, and a block
+/// somebody keeps is never written again.
+#[derive(Debug)]
+pub(crate) struct Blocks {
+    /// None: deleted since it was listed, or not to be opened, which is as good as empty.
+    file: Option<File>,
+    /// What came of the first attempt to open or read it that failed.
+    failure: Option<ErrorKind>,
+    /// The size the file is taken to have: what is appended later is not looked at.
+    size: u64,
+    block_size: usize,
+    buffer: Arc<Vec<u8>>,
+    block: Bytes,
+    start: u64,
+    /// The last bytes that [`Blocks::peek`] read, and where they stand.
+    aside: (u64, Bytes),
+}
+
+impl Blocks {
+    /// Opens a file. One that cannot be opened or read has no bytes, and [`Blocks::missing`] says why: it
+    /// costs itself, not the run.
+    ///
+    /// # Errors
+    /// Where no file could be opened, or there is no memory.
+    pub(crate) fn open(path: &Path, size: u64, block_size: usize) -> io::Result<Self> {
+        let (file, failure) = match open_regular(path) {
+            Ok(file) => (Some(file), None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (None, None),
+            Err(error) if is_exhaustion(&error) => return Err(error),
+            Err(error) => (None, Some(unreadable(error))),
+        };
+        Ok(Self {
+            file,
+            failure,
+            size,
+            block_size,
+            buffer: Arc::default(),
+            block: Bytes::new(),
+            start: 0,
+            aside: (0, Bytes::new()),
+        })
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Why bytes that were listed are not there.
+    pub(crate) fn missing(&self) -> ErrorKind {
+        match (&self.failure, &self.file) {
+            (Some(kind), _) => kind.clone(),
+            (None, Some(_)) => ErrorKind::FileTruncated,
+            (None, None) => ErrorKind::FileMissing,
+        }
+    }
+
+    /// Why bytes of the file could not be read, if that ever happened.
+    pub(crate) fn failure(&self) -> Option<&ErrorKind> {
+        self.failure.as_ref()
+    }
+
+    /// `length` bytes at `position`: fewer where the file ends (or has become shorter).
+    pub(crate) fn at(&mut self, position: u64, length: usize) -> io::Result<Bytes> {
+        let wanted = (length as u64).min(self.size.saturating_sub(position)) as usize;
+        let inside =
+            position.checked_sub(self.start).filter(|&at| at + wanted as u64 <= self.block.len() as u64);
+        let at = match inside {
+            Some(at) => at as usize,
+            None => {
+                self.load(position, wanted)?;
+                0
+            }
+        };
+        Ok(self.block.slice(at..self.block.len().min(at + wanted)))
+    }
+
+    /// As [`Blocks::at`], for a look elsewhere: the block stays where it is.
+    pub(crate) fn peek(&mut self, position: u64, length: usize) -> io::Result<Bytes> {
+        let wanted = (length as u64).min(self.size.saturating_sub(position)) as usize;
+        let slice = |start: u64, bytes: &Bytes| {
+            let at = usize::try_from(position.checked_sub(start)?).ok()?;
+            (at + wanted <= bytes.len()).then(|| bytes.slice(at..at + wanted))
+        };
+        if let Some(bytes) = slice(self.start, &self.block).or_else(|| slice(self.aside.0, &self.aside.1)) {
+            return Ok(bytes);
+        }
+        let Some(file) = &self.file else { return Ok(Bytes::new()) };
+        let mut bytes = vec![0; wanted.max(ASIDE)];
+        let filled = read_at(file, &mut bytes, position, &mut self.failure)?;
+        bytes.truncate((filled as u64).min(self.size - position.min(self.size)) as usize);
+        self.aside = (position, bytes.into());
+        Ok(self.aside.1.slice(..wanted.min(self.aside.1.len())))
+    }
+
+    /// How many zero bytes there are from `position` on.
+    pub(crate) fn zeros_from(&mut self, position: u64) -> io::Result<u64> {
+        let mut at = position;
+        loop {
+            let block = self.at(at, self.block_size)?;
+            let zeros = block.iter().take_while(|&&byte| byte == 0).count();
+            at += zeros as u64;
+            if zeros < block.len() || block.is_empty() {
+                return Ok(at - position);
+            }
+        }
+    }
+
+    fn load(&mut self, position: u64, wanted: usize) -> io::Result<()> {
+        self.block = Bytes::new();
+        let Some(file) = &self.file else { return Ok(()) };
+        let rest = self.size.saturating_sub(position);
+        let length = (wanted.max(self.block_size) as u64).min(rest) as usize;
+        if Arc::get_mut(&mut self.buffer)
+            .is_none_or(|buffer| buffer.capacity() > 8 * length.max(self.block_size))
+        {
+            self.buffer = Arc::default();
+        }
+        let buffer = Arc::get_mut(&mut self.buffer).ok_or_else(|| io::Error::other("the block is in use"))?;
+        if buffer.len() < length {
+            buffer.resize(length, 0);
+        }
+        let filled = read_at(file, &mut buffer[..length], position, &mut self.failure)?;
+        self.start = position;
+        self.block = Bytes::from_owner(SharedBlock(Arc::clone(&self.buffer))).slice(..filled);
+        Ok(())
+    }
+}
+
+struct SharedBlock(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for SharedBlock {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Fills `buffer` from `position` on; returns how much there was. What the system cannot read is not there.
+fn read_at(
+    file: &File,
+    buffer: &mut [u8],
+    position: u64,
+    failure: &mut Option<ErrorKind>,
+) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        #[cfg(unix)]
+        let read = std::os::unix::fs::FileExt::read_at(file, &mut buffer[filled..], position + filled as u64);
+        #[cfg(windows)]
+        let read =
+            std::os::windows::fs::FileExt::seek_read(file, &mut buffer[filled..], position + filled as u64);
+        match read {
+            Ok(0) => break,
+            Ok(n) => filled += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if is_exhaustion(&error) => return Err(error),
+            Err(error) => {
+                failure.get_or_insert_with(|| unreadable(error));
+                break;
+            }
+        }
+    }
+    Ok(filled)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::log::segment::reader::{Piece, SegmentReader};
+
+    /// Nothing is mapped at address 0: reading there is an error of the system, as on a bad disk.
+    const UNREADABLE: &str = "/proc/self/mem";
+
+    #[test]
+    fn bytes_that_the_system_does_not_read_are_quarantined() {
+        let pieces = SegmentReader::open(Path::new(UNREADABLE), 100, 0..100, 0, i64::MAX).expect("opened");
+        let pieces: Vec<_> = pieces.map(|piece| piece.expect("no error of the run")).collect();
+        let [Piece::Quarantined { range, error }] = &pieces[..] else { panic!("{pieces:?}") };
+        assert_eq!(*range, 0..100);
+        assert_eq!(error.kind().name(), "file_unreadable");
+        assert!(error.to_string().contains("Input/output error"), "{error}");
+    }
+
+    #[test]
+    fn what_was_read_before_stays() {
+        let mut blocks = Blocks::open(Path::new(file!()), 1 << 20, 16).expect("opened");
+        assert_eq!(blocks.at(0, 3).expect("read").as_ref(), b"//!");
+        assert_eq!(blocks.missing(), ErrorKind::FileTruncated);
+        assert!(blocks.failure().is_none());
+        let mut failure = None;
+        let file = File::open(UNREADABLE).expect("opened");
+        assert_eq!(read_at(&file, &mut [0; 8], 0, &mut failure).expect("nothing fatal"), 0);
+        blocks.failure = failure;
+        assert_eq!(blocks.at(0, 3).expect("read").as_ref(), b"//!");
+        assert_eq!(blocks.missing().name(), "file_unreadable");
+    }
+}

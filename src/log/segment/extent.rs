@@ -1,0 +1,187 @@
+//! Where a bad batch ends by what is in it. No checksum covers a batch's length, but records, and a
+//! message's key and value, have sizes of their own: they tell a batch that was never written to its end
+//! from one whose length is wrong.
+
+use std::io;
+
+use crate::batch::Batch;
+use crate::bytes::varint;
+use crate::compression::codec::Compression;
+use crate::error::Result;
+use crate::frame::HEADER_SIZE_UP_TO_MAGIC;
+use crate::legacy::message::{LOG_OVERHEAD, at};
+use crate::log::segment::blocks::Blocks;
+use crate::record::batch_header::RECORD_BATCH_OVERHEAD;
+
+/// What the sizes inside a batch say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// All that the header announces is there, and ends at this position.
+    Ends(u64),
+    /// The file, or what was ever written to it, ends before the batch does.
+    Torn,
+    /// They are compressed.
+    Hidden,
+    /// They contradict each other.
+    Unknown,
+}
+
+/// The extent of the batch at `position`, by its `header` and at most `most` of its bytes; and how many
+/// bytes were walked. With `is_exact` what the file's end cuts has to end there.
+pub(crate) fn extent(
+    blocks: &mut Blocks,
+    position: u64,
+    header: &[u8],
+    most: u64,
+    is_exact: bool,
+) -> io::Result<(Extent, u64)> {
+    let Ok(batch) = Batch::from_header(header, position) else { return Ok((Extent::Unknown, 0)) };
+    if matches!(batch, Batch::V2(_)) && batch.compression() != Ok(Compression::None) {
+        return Ok((Extent::Hidden, 0));
+    }
+    let mut walk = Walk { blocks, at: position, end: position.saturating_add(most), is_exact };
+    let walked = match batch {
+        Batch::V2(batch) => walk.records(batch.record_count()),
+        Batch::Legacy(_) => walk.message(header[HEADER_SIZE_UP_TO_MAGIC - 1]),
+    };
+    let steps = walk.at - position;
+    let extent = match walked {
+        Ok(()) => Extent::Ends(walk.at),
+        Err(Stop::Cut) => Extent::Torn,
+        Err(Stop::Io(error)) => return Err(error),
+        // What a crash left unwritten of a file that has its full size are zeros.
+        Err(Stop::Contradiction)
+            if blocks.zeros_from(position + steps)? == blocks.size() - position - steps =>
+        {
+            Extent::Torn
+        }
+        Err(Stop::Contradiction) => Extent::Unknown,
+    };
+    Ok((extent, steps))
+}
+
+/// Why a walk did not reach the end of the batch.
+enum Stop {
+    /// The file ends.
+    Cut,
+    /// A size that cannot be.
+    Contradiction,
+    Io(io::Error),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Steps from size to size; what lies between is not looked at.
+struct Walk<'a> {
+    blocks: &'a mut Blocks,
+    at: u64,
+    /// Not to be passed.
+    end: u64,
+    is_exact: bool,
+}
+
+impl Walk<'_> {
+    /// `DefaultRecord`s, one after another.
+    fn records(&mut self, count: i32) -> std::result::Result<(), Stop> {
+        if count < 0 {
+            return Err(Stop::Contradiction);
+        }
+        self.at += RECORD_BATCH_OVERHEAD as u64;
+        for left in (0..count).rev() {
+            // A record that cannot be is left at its start.
+            let start = self.at;
+            self.record(left == 0).inspect_err(|_| self.at = start)?;
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, is_last: bool) -> std::result::Result<(), Stop> {
+        let length = self.number(varint::read_i32)?;
+        let outside = self.end;
+        let end = self.at + u64::from(length.unsigned_abs());
+        if length <= 0 || end > outside {
+            return Err(Stop::Contradiction);
+        }
+        self.end = end;
+        match self.fields() {
+            // The last record ends where the batch does, and no other.
+            Err(Stop::Cut) if self.is_exact && is_last != (end == outside) => Err(Stop::Contradiction),
+            Ok(()) if self.at != end => Err(Stop::Contradiction),
+            walked => {
+                self.end = outside;
+                walked
+            }
+        }
+    }
+
+    /// What a record has after its length.
+    fn fields(&mut self) -> std::result::Result<(), Stop> {
+        self.skip(1)?; // attributes
+        let _timestamp_delta = self.number(varint::read_i64)?;
+        let _offset_delta = self.number(varint::read_i32)?;
+        self.nullable()?;
+        self.nullable()?;
+        for _header in 0..self.number(varint::read_i32)? {
+            self.nullable()?;
+            self.nullable()?;
+        }
+        Ok(())
+    }
+
+    /// A size and that many bytes; any negative one is null.
+    fn nullable(&mut self) -> std::result::Result<(), Stop> {
+        let size = self.number(varint::read_i32)?;
+        self.skip(u64::try_from(size).unwrap_or(0))
+    }
+
+    /// A `LegacyRecord`: its key and its value.
+    fn message(&mut self, magic: u8) -> std::result::Result<(), Stop> {
+        self.at += key_at(magic) as u64;
+        for is_value in [false, true] {
+            let bytes = self.blocks.peek(self.at, 4)?;
+            let Ok(size) = <[u8; 4]>::try_from(&*bytes) else { return Err(Stop::Cut) };
+            let size = u64::try_from(i32::from_be_bytes(size)).unwrap_or(0);
+            let end = self.at + 4 + size;
+            if self.is_exact && is_value && end > self.blocks.size() && end != self.end {
+                return Err(Stop::Contradiction);
+            }
+            self.skip(4 + size)?;
+        }
+        Ok(())
+    }
+
+    fn skip(&mut self, bytes: u64) -> std::result::Result<(), Stop> {
+        let to = self.at.saturating_add(bytes);
+        if to > self.end {
+            return Err(Stop::Contradiction);
+        }
+        if to > self.blocks.size() {
+            return Err(Stop::Cut);
+        }
+        self.at = to;
+        Ok(())
+    }
+
+    fn number<T>(&mut self, read: fn(&mut &[u8]) -> Result<T>) -> std::result::Result<T, Stop> {
+        const LONGEST: usize = 10;
+        let bytes = self.blocks.peek(self.at, LONGEST)?;
+        let mut rest = &*bytes;
+        match read(&mut rest) {
+            Ok(number) => {
+                self.skip((bytes.len() - rest.len()) as u64)?;
+                Ok(number)
+            }
+            Err(_) if bytes.len() < LONGEST => Err(Stop::Cut),
+            Err(_) => Err(Stop::Contradiction),
+        }
+    }
+}
+
+/// Where a legacy message has its key, counted from its offset.
+pub(crate) fn key_at(magic: u8) -> usize {
+    LOG_OVERHEAD + if magic == 0 { at::TIMESTAMP } else { at::TIMESTAMP + 8 }
+}

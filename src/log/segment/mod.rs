@@ -1,0 +1,10 @@
+//! One segment file: a walk over its bytes, in which every byte is in a batch, a quarantined range or the tail.
+
+pub(crate) mod blocks;
+pub(crate) mod evidence;
+pub(crate) mod extent;
+pub(crate) mod limits;
+pub(crate) mod reader;
+pub(crate) mod salvage;
+pub(crate) mod salvage_scan;
+pub(crate) mod wrapper;

@@ -1,0 +1,589 @@
+//! Where a log goes on behind a batch that cannot be right.
+//!
+//! A value may hold whole batches, so a right CRC alone proves nothing. In this order:
+//!
+//! 1. The **same batch again**: an append that broke off was repeated in full.
+//! 2. The batch's **own sizes**: one flipped bit explains the checksum up to the declared end, or the sizes
+//!    of its records end there, or at a sound batch (`extent.rs`). What claims more than the file has, and
+//!    runs out of bytes inside its records, is a torn tail, whatever its values hold.
+//! 3. Its **declared length**, if the headers from there on lead to a sound batch.
+//! 4. Its **own checksum**, which does not cover its length: where the CRC of the bytes up to another
+//!    batch is the stored one, the bad batch ends there, whatever sound batches records hold.
+//! 5. A **scan** for batches whose CRC holds and whose offsets go on (`salvage_scan.rs`).
+//!
+//! Work is linear in the file, whatever lengths headers claim and however often damage comes. What is
+//! looked at because of damage is paid from a budget that grows with the bytes passed; as it runs
+//! out, evidence is gathered over shorter ways, down to the first sound batch that fits, while
+//! checksums of long ranges come from prefixes (`evidence.rs`).
+
+use crate::log::segment::limits::Limits;
+use std::io;
+use std::ops::Range;
+
+use memchr::memmem;
+
+use crate::batch::Batch;
+use crate::bytes::cursor::be;
+use crate::bytes::range_checksum::Algorithm;
+use crate::compression::codec::Compression;
+use crate::compression::decompressor::Decompressor;
+use crate::error::{Error, ErrorKind};
+use crate::frame::{Frame, HEADER_SIZE_UP_TO_MAGIC, LOG_OVERHEAD};
+use crate::legacy::message::RECORD_OVERHEAD_V0;
+use crate::log::segment::blocks::Blocks;
+use crate::log::segment::evidence::{Evidence, OwnChecksum, REACH};
+use crate::log::segment::extent::{Extent, extent, key_at};
+use crate::log::segment::salvage_scan::{Candidate, Scan, as_written, choose};
+use crate::log::segment::wrapper::inner_offsets;
+use crate::record::batch_header::RECORD_BATCH_OVERHEAD;
+
+const BLOCK: usize = 1 << 20;
+/// What looking at a header costs, in bytes.
+const HEADER_EFFORT: u64 = 256;
+/// A scan that may not look far begins with this many bytes.
+const SMALLEST_STEP: u64 = 1 << 10;
+/// No codec inflates a byte to more records: a zstd block of four bytes is at most 128 KiB.
+const MOST_RECORDS_A_BYTE: i64 = 8 << 10;
+/// A batch this large is not loaded for its CRC alone once damage has come often. Nor does a flipped bit alone
+/// explain it: among so many bits one fits any damage once in 4,000 times.
+const LARGE: usize = 64 << 10;
+
+/// What a bad batch's own sizes say.
+enum Sizes {
+    /// It ends here.
+    End(u64),
+    /// It was never written to its end.
+    Torn,
+    /// Its header claims more than the file has; whether that is so, nothing in it tells.
+    Claimed,
+    Unknown,
+}
+
+/// Finds the way out of damage; one a reader.
+#[derive(Debug)]
+pub(crate) struct Salvage {
+    evidence: Evidence,
+    /// Where headers led to the last time: the position from which they do, and the sound batch.
+    led: Option<(u64, u64)>,
+}
+
+impl Salvage {
+    /// For a reader of the bytes from `start` up to `end`.
+    pub(crate) fn new(start: u64, end: u64) -> Self {
+        Self { evidence: Evidence::new(start, end), led: None }
+    }
+
+    /// Whether a batch at this place and with these offsets fits between its neighbours. Base offsets
+    /// lie outside the CRC: the neighbours are all there is to check them by. None if it does, else
+    /// the offset that does not.
+    pub(crate) fn misfit(
+        &mut self,
+        blocks: &mut Blocks,
+        limits: &Limits,
+        (first, last): (i64, i64),
+        place: Range<u64>,
+    ) -> io::Result<Option<i64>> {
+        let end = place.end;
+        if first < limits.expected {
+            return Ok(Some(first));
+        }
+        if last > limits.max_offset || last < first {
+            return Ok(Some(last));
+        }
+        // A gap before it may be compaction, or those that follow may show that this one's offset is too high.
+        let is_too_high = first > limits.expected
+            && self.is_contradicted(blocks, limits, last, end)?
+            && !follows(blocks, place, limits)?;
+        Ok(is_too_high.then_some(first))
+    }
+
+    /// Whether a sound batch with an offset that is expected, and not beyond `last`, follows at `position`; damaged
+    /// ones may lie between.
+    fn is_contradicted(
+        &mut self,
+        blocks: &mut Blocks,
+        limits: &Limits,
+        last: i64,
+        position: u64,
+    ) -> io::Result<bool> {
+        const HEADERS: usize = 16;
+        let mut at = position;
+        for _ in 0..HEADERS {
+            let next = blocks.peek(at, RECORD_BATCH_OVERHEAD)?;
+            if next.len() < HEADER_SIZE_UP_TO_MAGIC || be!(&next, 0, i64) > last {
+                break;
+            }
+            let (Ok(_), Some(length)) = (Frame::read(&next), declared_length(&next)) else { break };
+            if be!(&next, 0, i64) >= limits.expected
+                && self.evidence.is_sound(blocks, &next, at, limits.max_batch_size, position)?
+            {
+                return Ok(true);
+            }
+            at = at.saturating_add(length);
+        }
+        Ok(false)
+    }
+
+    /// Headers that claim long ranges one after the other must not cost these ranges each time: whether a
+    /// large batch is not worth loading, since its CRC is known to be wrong.
+    pub(crate) fn refuses(
+        &mut self,
+        blocks: &mut Blocks,
+        position: u64,
+        size: usize,
+    ) -> io::Result<Option<Error>> {
+        if size <= LARGE || size as u64 <= self.evidence.left(position) {
+            return Ok(None);
+        }
+        let header = blocks.peek(position, RECORD_BATCH_OVERHEAD)?;
+        let (Ok(batch), Some(own)) = (Batch::from_header(&header, position), OwnChecksum::read(&header))
+        else {
+            return Ok(None);
+        };
+        let (covered, stored) = (position + own.start..position + size as u64, own.stored);
+        let computed = self.evidence.checksum(blocks, own.algorithm, covered, position)?;
+        let wrong = computed.filter(|&computed| computed != stored);
+        Ok(wrong.map(|computed| batch.place(ErrorKind::CrcMismatch { stored, computed }.into())))
+    }
+
+    /// So many bytes were looked at for nothing.
+    pub(crate) fn spend(&mut self, bytes: usize) {
+        self.evidence.spend(bytes as u64);
+    }
+
+    /// Position of the first batch after the one at `damage`, or the file's size if that one is whole
+    /// and the last. `declared_end`: where its length says it ends, if that is a length at all.
+    /// None: no batch of this log follows.
+    pub(crate) fn resume(
+        &mut self,
+        blocks: &mut Blocks,
+        damage: u64,
+        declared_end: Option<u64>,
+        limits: &Limits,
+    ) -> io::Result<Option<u64>> {
+        let header = blocks.at(damage, RECORD_BATCH_OVERHEAD)?;
+        if let Some(again) = self.appended_again(blocks, damage, &header, limits)? {
+            return Ok(Some(again));
+        }
+        let sizes = self.by_sizes(blocks, damage, &header, limits)?;
+        let torn = match sizes {
+            Sizes::End(end) => return Ok(Some(end)),
+            Sizes::Torn => return Ok(None),
+            Sizes::Claimed => true,
+            Sizes::Unknown => false,
+        };
+        if let Some(end) = declared_end.filter(|&end| end <= blocks.size()) {
+            let next = self.by_declared_length(blocks, damage, &header, end, limits)?;
+            if next.is_some() {
+                let sooner = if next == Some(end) {
+                    self.ends_sooner(blocks, damage, &header, end, limits)?
+                } else {
+                    None
+                };
+                return Ok(sooner.or(next));
+            }
+        }
+        self.by_scan(blocks, damage, &header, torn, limits)
+    }
+
+    /// Where the batch at `damage` begins a second time, whole: the first append broke off, or a page is there
+    /// twice.
+    fn appended_again(
+        &mut self,
+        blocks: &mut Blocks,
+        damage: u64,
+        header: &[u8],
+        limits: &Limits,
+    ) -> io::Result<Option<u64>> {
+        // No batch in its own value is as long as it is.
+        let (Some(name), Some(length)) = (header.first_chunk::<LOG_OVERHEAD>(), declared_length(header))
+        else {
+            return Ok(None);
+        };
+        let finder = memmem::Finder::new(name);
+        let (mut at, end) = (damage + 1, damage + self.evidence.reach(damage).min(length.max(LARGE as u64)));
+        while at < end {
+            let window = blocks.peek(at, (end - at).min(LARGE as u64) as usize + LOG_OVERHEAD)?;
+            self.evidence.spend(window.len() as u64 / 16);
+            for hit in finder.find_iter(&window) {
+                let position = at + hit as u64;
+                let next = blocks.peek(position, RECORD_BATCH_OVERHEAD)?;
+                if self.evidence.is_sound(blocks, &next, position, limits.max_batch_size, damage)? {
+                    return Ok(Some(position));
+                }
+            }
+            if window.len() <= LOG_OVERHEAD {
+                break;
+            }
+            at += (window.len() - LOG_OVERHEAD) as u64 + 1;
+        }
+        Ok(None)
+    }
+
+    /// What the batch's own sizes and checksum say of its end.
+    fn by_sizes(
+        &mut self,
+        blocks: &mut Blocks,
+        damage: u64,
+        header: &[u8],
+        limits: &Limits,
+    ) -> io::Result<Sizes> {
+        let left = self.evidence.left(damage);
+        let Some(length) = declared_length(header).filter(|_| left > 0) else { return Ok(Sizes::Unknown) };
+        let declared_end = damage + length;
+        let fits_the_file = declared_end <= blocks.size();
+        let claims = claims_its_offsets(header, blocks.size() - damage, limits);
+        if fits_the_file
+            && length <= LARGE as u64
+            && self.evidence.is_a_bit_off(blocks, header, damage, declared_end)?
+        {
+            return Ok(Sizes::End(declared_end));
+        }
+        if let Some(end) = self.by_checksum(blocks, damage, header)? {
+            return Ok(Sizes::End(end));
+        }
+        let most = left.min(if fits_the_file { limits.max_batch_size as u64 } else { length });
+        let (extent, walked) = extent(blocks, damage, header, most, !fits_the_file)?;
+        self.evidence.spend(walked);
+        Ok(match extent {
+            Extent::Ends(end)
+                if (end == declared_end
+                    || !fits_the_file
+                    || !self.ends_at(blocks, damage, header, declared_end, limits)?)
+                    && self.ends_at(blocks, damage, header, end, limits)? =>
+            {
+                Sizes::End(end)
+            }
+            Extent::Ends(end)
+                if end == declared_end && !self.is_straddled(blocks, damage, header, end, limits)? =>
+            {
+                Sizes::End(end)
+            }
+            _ if fits_the_file || !(limits.expected..=limits.max_offset).contains(&be!(header, 0, i64)) => {
+                Sizes::Unknown
+            }
+            Extent::Torn if claims || as_written(blocks, header, damage, declared_end)? => Sizes::Torn,
+            Extent::Hidden if claims && as_written(blocks, header, damage, declared_end)? => Sizes::Claimed,
+            _ => Sizes::Unknown,
+        })
+    }
+
+    /// Where the batch ends if nothing but its length is wrong: its checksum, which covers all else, tells.
+    fn by_checksum(&mut self, blocks: &mut Blocks, damage: u64, header: &[u8]) -> io::Result<Option<u64>> {
+        let Some(own) = OwnChecksum::read(header) else { return Ok(None) };
+        let least = match own.algorithm {
+            Algorithm::Castagnoli => RECORD_BATCH_OVERHEAD,
+            Algorithm::Ieee => LOG_OVERHEAD + RECORD_OVERHEAD_V0,
+        };
+        let most = self.evidence.reach(damage).min(BLOCK as u64).min(blocks.size() - damage);
+        let (end, looked_at) = own.end(blocks, damage, least as u64, most)?;
+        self.evidence.spend(looked_at);
+        Ok(end)
+    }
+
+    /// Whether the batch at `damage`, whose sizes say that it ends at `end`, does: by its own checksum, since the
+    /// file ends there, or since the next batch begins there, if only by its offset.
+    fn ends_at(
+        &mut self,
+        blocks: &mut Blocks,
+        damage: u64,
+        header: &[u8],
+        end: u64,
+        limits: &Limits,
+    ) -> io::Result<bool> {
+        if blocks.zeros_from(end)? == blocks.size() - end {
+            return Ok(true);
+        }
+        if let Some(own) = OwnChecksum::read(header) {
+            let computed = self.evidence.checksum(blocks, own.algorithm, damage + own.start..end, damage)?;
+            if computed == Some(own.stored) {
+                return Ok(true);
+            }
+        }
+        let rest = blocks.size() - damage;
+        let expected = first_offset_after(header, rest, limits);
+        let next = blocks.peek(end, RECORD_BATCH_OVERHEAD)?;
+        if next.len() < HEADER_SIZE_UP_TO_MAGIC {
+            return Ok(false);
+        }
+        let found = be!(&next, 0, i64);
+        let goes_on = found == expected && claims_its_offsets(header, rest, limits);
+        Ok(goes_on
+            || ((expected..=limits.max_offset).contains(&found)
+                && self.evidence.is_sound(blocks, &next, end, limits.max_batch_size, damage)?))
+    }
+
+    /// Whether a sound batch begins before the `end` of the batch at `damage`, and ends after it: then bytes are
+    /// missing in between.
+    fn is_straddled(
+        &mut self,
+        blocks: &mut Blocks,
+        damage: u64,
+        header: &[u8],
+        end: u64,
+        limits: &Limits,
+    ) -> io::Result<bool> {
+        let mut scan = Scan::new(damage, header, limits);
+        let mut at = end.saturating_sub(self.evidence.reach(damage)).max(damage + 1);
+        while at < end {
+            let starts = (end - at).min(LARGE as u64) as usize;
+            let window = blocks.at(at, starts + LARGE)?;
+            if window.len() < starts {
+                break;
+            }
+            self.evidence.spend(starts as u64);
+            scan.window(&mut self.evidence, blocks, &window, at, starts)?;
+            at += starts as u64;
+        }
+        Ok(scan.found.iter().any(|batch| batch.end > end && batch.first >= limits.expected))
+    }
+
+    /// Follows headers from the declared end on. None if they lead nowhere.
+    fn by_declared_length(
+        &mut self,
+        blocks: &mut Blocks,
+        damage: u64,
+        header: &[u8],
+        end: u64,
+        limits: &Limits,
+    ) -> io::Result<Option<u64>> {
+        let reach = self.evidence.reach(damage);
+        let mut proof = OwnChecksum::read(header).filter(|_| reach > 0);
+        let rest = blocks.size() - damage;
+        let (mut at, mut expected) = (end, first_offset_after(header, rest, limits));
+        let led = self.led.take().filter(|&(from, sound)| from == damage && end <= sound);
+        let mut sound_at = led.map(|(_, sound)| sound);
+        // Led to a sound neighbour that the reader will refuse: only the own checksum knows better.
+        let mut refused = None;
+        loop {
+            if let Some(proof) = &mut proof {
+                let looked_at = proof.extend(blocks, damage, at)?;
+                self.evidence.spend(looked_at);
+                if at != end && proof.holds() {
+                    return Ok(Some(at));
+                }
+            }
+            let sound = sound_at.is_some();
+            if at == blocks.size() {
+                return Ok((sound || at == end).then_some(end));
+            }
+            let next = blocks.peek(at, RECORD_BATCH_OVERHEAD)?;
+            self.evidence.spend(HEADER_EFFORT);
+            if next.iter().all(|&byte| byte == 0) {
+                // One zero may be the bad batch's own: a last record without headers ends in it.
+                if let Some(proof) = &mut proof {
+                    proof.extend(blocks, damage, at + 1)?;
+                    if proof.holds() {
+                        return Ok(Some(at + 1));
+                    }
+                }
+                if self.evidence.left(damage) == 0 {
+                    return Ok(refused);
+                }
+                let zeros = blocks.zeros_from(at)?;
+                self.evidence.spend(zeros);
+                // Records end in zeros: a few of them say nothing about a length.
+                let is_tail = next.len() >= HEADER_SIZE_UP_TO_MAGIC;
+                let to_the_end = zeros == blocks.size() - at;
+                return Ok((to_the_end && (sound || at == end && is_tail)).then_some(end).or(refused));
+            }
+            let size = match Frame::read(&next) {
+                Ok(Frame::Whole { size }) => size,
+                Ok(Frame::Cut { needed }) => next.len() + needed as usize,
+                Err(_) => return Ok(refused),
+            };
+            // What claims more than the file has is a tail only if a scan finds nothing better.
+            if next.len() < HEADER_SIZE_UP_TO_MAGIC || size as u64 > blocks.size() - at {
+                return Ok(refused);
+            }
+            let Ok(batch) = Batch::from_header(&next, at) else { return Ok(refused) };
+            let (first, last) = (batch.stored_offset(), batch.last_offset());
+            let fits = first >= expected && last >= first && last <= limits.max_offset;
+            if sound_at.is_none()
+                && self.evidence.is_sound(blocks, &next, at, limits.max_batch_size, damage)?
+            {
+                sound_at = Some(at);
+            }
+            if !fits && refused.is_none() {
+                let refuses = first < limits.expected || last < first || last > limits.max_offset;
+                if sound_at.is_none() || !refuses || at != end {
+                    return Ok(None);
+                }
+                refused = Some(end);
+            }
+            expected = last.saturating_add(1);
+            if let Some(sound) = sound_at
+                && (proof.is_none() || at - damage >= reach)
+            {
+                self.led = Some((end, sound));
+                return Ok(Some(end));
+            }
+            if sound_at.is_none() && self.evidence.left(damage) == 0 {
+                return Ok(None);
+            }
+            at += size as u64;
+        }
+    }
+
+    /// A length that is too large may lead into the value of a later batch, or by chance to where a later
+    /// batch begins: whether the bad batch ends before `end`. Its own checksum tells, or sound batches
+    /// with the offsets that are missing between the two; before the end of the file, the next ones.
+    fn ends_sooner(
+        &mut self,
+        blocks: &mut Blocks,
+        damage: u64,
+        header: &[u8],
+        end: u64,
+        limits: &Limits,
+    ) -> io::Result<Option<u64>> {
+        let (next, is_last) = (blocks.peek(end, RECORD_BATCH_OVERHEAD)?, end == blocks.size());
+        let behind = match Batch::from_header(&next, end) {
+            Ok(batch) => batch.stored_offset(),
+            Err(_) if is_last => limits.max_offset,
+            Err(_) => i64::MIN,
+        };
+        let rest = blocks.size() - damage;
+        let missing = first_offset_after(header, rest, limits)..=behind.saturating_sub(1);
+        let end = end.min(damage + self.evidence.left(damage).max(SMALLEST_STEP));
+        // What claims to end inside the window is judged from memory.
+        let ahead = if self.evidence.reach(damage) >= BLOCK as u64 { BLOCK } else { LARGE };
+        let mut scan = Scan::new(damage, header, limits);
+        let mut at = damage;
+        while at < end && (scan.may_prove() || !missing.is_empty()) {
+            let starts = (end - at).min(REACH as u64) as usize;
+            let window = blocks.at(at, starts + ahead)?;
+            if window.len() < starts {
+                break;
+            }
+            self.evidence.spend(starts as u64);
+            if let Some(proven) = scan.window(&mut self.evidence, blocks, &window, at, starts)? {
+                return Ok(Some(proven));
+            }
+            at += starts as u64;
+        }
+        let next = next_offsets(header, rest, limits);
+        let goes_on = |&at: &u64| {
+            !is_last || scan.found.iter().any(|batch| batch.start == at && next.contains(&batch.first))
+        };
+        Ok(choose(&scan.found, &missing).filter(goes_on))
+    }
+
+    /// Looks at every byte after the damage for the first batch that goes on with the log. After what is
+    /// `torn` by its header only one does that leaves no more offsets out than bytes.
+    fn by_scan(
+        &mut self,
+        blocks: &mut Blocks,
+        damage: u64,
+        header: &[u8],
+        torn: bool,
+        limits: &Limits,
+    ) -> io::Result<Option<u64>> {
+        let rest = blocks.size() - damage;
+        let possible = first_offset_after(header, rest, limits)..=limits.max_offset;
+        let goes_on = |found: &[Candidate], start: &u64| {
+            let lost = |batch: &Candidate| batch.first.abs_diff(*possible.start());
+            !torn || found.iter().any(|batch| batch.start == *start && lost(batch) <= start - damage)
+        };
+        let reach = self.evidence.reach(damage);
+        let mut scan = Scan::new(damage, header, limits);
+        let (mut at, mut step) = (damage, reach.max(SMALLEST_STEP) as usize);
+        loop {
+            let window = blocks.at(at, 2 * step)?;
+            let is_last = at + window.len() as u64 >= blocks.size() || window.len() < step;
+            let starts = if is_last { window.len() } else { step };
+            self.evidence.spend(starts as u64);
+            if let Some(proven) = scan.window(&mut self.evidence, blocks, &window, at, starts)? {
+                return Ok(Some(proven));
+            }
+            at += starts as u64;
+            if is_last {
+                let whole = at == blocks.size() && scan.proves_what_it_passed();
+                if whole {
+                    return Ok(Some(at));
+                }
+                return Ok(choose(&scan.found, &possible).filter(|start| goes_on(&scan.found, start)));
+            }
+            if scan.found.first().is_some_and(|first| at >= first.start + reach / 2) {
+                let chosen = choose(&scan.found, &possible).filter(|start| goes_on(&scan.found, start));
+                if chosen.is_some() {
+                    return Ok(chosen);
+                }
+                scan.found.clear();
+            }
+            step = (2 * step).min(REACH);
+        }
+    }
+}
+
+/// The offsets the batch behind a bad one can have, if nothing is lost between them: by all its fields, by its
+/// last offset, by its count. Damage may have hit one of them.
+fn next_offsets(header: &[u8], rest: u64, limits: &Limits) -> [i64; 3] {
+    let by_all = first_offset_after(header, rest, limits);
+    match Batch::from_header(header, 0) {
+        Ok(Batch::V2(batch)) if batch.base_offset() == limits.expected => {
+            let by_last = batch.last_offset().saturating_add(1);
+            [by_all, by_last, batch.base_offset().saturating_add(batch.record_count().into())]
+        }
+        _ => [by_all; 3],
+    }
+}
+
+/// Whether the batch here is a wrapper whose first message has the offset that is expected: the header of a
+/// wrapper has the last one only.
+fn follows(blocks: &mut Blocks, place: Range<u64>, limits: &Limits) -> io::Result<bool> {
+    let data = blocks.peek(place.start, (place.end - place.start) as usize)?;
+    let Ok(batch) = Batch::from_frame(&data, place.start) else { return Ok(false) };
+    let mut decompressor = Decompressor::with_limit(limits.max_batch_size);
+    let inner = inner_offsets(&batch, &mut decompressor);
+    Ok(inner.is_some_and(|inner| inner.0 == limits.expected && inner.1 == batch.last_offset()))
+}
+
+/// The smallest offset that can follow a bad batch: its header may claim offsets for itself.
+fn first_offset_after(header: &[u8], rest: u64, limits: &Limits) -> i64 {
+    match Batch::from_header(header, 0) {
+        Ok(batch) if claims_its_offsets(header, rest, limits) => batch.last_offset().saturating_add(1),
+        _ => limits.expected,
+    }
+}
+
+/// Whether a header says what the log expects and does not contradict itself: then its offsets are its own,
+/// unless its length or the `rest` of the file cannot hold as many records.
+fn claims_its_offsets(header: &[u8], rest: u64, limits: &Limits) -> bool {
+    let (Ok(_), Ok(batch)) = (Frame::read(header), Batch::from_header(header, 0)) else { return false };
+    if batch.stored_offset() != limits.expected || batch.last_offset() > limits.max_offset {
+        return false;
+    }
+    match batch {
+        Batch::V2(batch) => {
+            batch.record_count() == batch.last_offset_delta().wrapping_add(1)
+                && batch.record_count() > 0
+                && i64::from(batch.record_count()) <= most_records(header, rest)
+        }
+        // A wrapper's offset is that of its last message.
+        Batch::Legacy(message) => message.compression() == Ok(Compression::None) && sizes_agree(header),
+    }
+}
+
+/// Whether the sizes of a legacy message's key and value, as far as its header shows them, make up its length.
+fn sizes_agree(header: &[u8]) -> bool {
+    let Some(length) = declared_length(header) else { return false };
+    let mut at = key_at(header[HEADER_SIZE_UP_TO_MAGIC - 1]);
+    for _key_and_value in 0..2 {
+        let Some(size) = header.get(at..at + 4) else { return at as u64 + 4 <= length };
+        let Ok(size) = usize::try_from(be!(size, 0, i32).max(0)) else { return false };
+        at += 4 + size;
+    }
+    at as u64 == length
+}
+
+/// The whole size that a header declares, if a batch can have it.
+fn declared_length(header: &[u8]) -> Option<u64> {
+    let length = usize::try_from(be!(header.get(..LOG_OVERHEAD)?, 8, i32)).ok()?;
+    (length >= RECORD_OVERHEAD_V0).then_some((LOG_OVERHEAD + length) as u64)
+}
+
+/// How many records a batch can have by its length, of which no more than `rest` are in the file.
+fn most_records(header: &[u8], rest: u64) -> i64 {
+    let length = i64::from(be!(header, 8, i32));
+    MOST_RECORDS_A_BYTE.saturating_mul(length.min(rest.try_into().unwrap_or(i64::MAX)))
+}

@@ -1,0 +1,10 @@
+//! Writing a partition: segments, their indexes, and what spans segments.
+
+pub(crate) mod durable;
+pub(crate) mod options;
+pub(crate) mod partition_fold;
+pub(crate) mod partition_writer;
+pub(crate) mod rebuild;
+pub(crate) mod rewriter;
+pub(crate) mod segment_fold;
+pub(crate) mod segment_writer;

@@ -1,0 +1,148 @@
+//! The sidecars whose state goes on from segment to segment: `.txnindex`, `.snapshot` and
+//! `leader-epoch-checkpoint`, from the summaries of the segments.
+
+use std::path::Path;
+
+use crate::log::error::{LogError, LogResult};
+use crate::log::storage::read_sidecar;
+use crate::log::write::segment_fold::SegmentSummary;
+use crate::sidecar::leader_epoch_checkpoint::{parse_leader_epoch_checkpoint, write_leader_epoch_checkpoint};
+use crate::sidecar::producer_snapshot::write_producer_snapshot;
+use crate::sidecar::transaction_index::{TransactionIndexEntry, write_transaction_index};
+use crate::state::leader_epochs::LeaderEpochs;
+use crate::state::producers::Producers;
+
+/// A sidecar: its name and what is in it.
+pub type SidecarFile = (String, Vec<u8>);
+
+/// The fold: feed it the summaries in offset order.
+#[derive(Debug, Default)]
+pub(crate) struct PartitionFold {
+    producers: Producers,
+    epochs: LeaderEpochs,
+    /// Producers that had nothing to say since this time (ms) are forgotten between segments.
+    expired_until: Option<i64>,
+    /// First base offset, last base offset, end offset of what came so far.
+    bounds: Option<(i64, i64, i64)>,
+}
+
+impl PartitionFold {
+    pub(crate) fn new(epochs: LeaderEpochs, expired_until: Option<i64>) -> Self {
+        Self { epochs, expired_until, ..Self::default() }
+    }
+
+    /// Takes the next segment; hands the snapshot at its base offset to `sink`, unless it is the first,
+    /// and its transaction index, if any of its markers aborts something. A snapshot has all producers so
+    /// far, so that those of many segments are not held together.
+    pub(crate) fn add(
+        &mut self,
+        segment: &SegmentSummary,
+        mut sink: impl FnMut(SidecarFile) -> LogResult<()>,
+    ) -> LogResult<()> {
+        let base_offset = segment.base_offset;
+        if let Some((_, last_base, end)) = self.bounds {
+            if base_offset < end || base_offset == last_base {
+                let why =
+                    format!("segment {base_offset} begins before offset {end}, where its neighbour ends");
+                return Err(LogError::Usage(why));
+            }
+            // A broker writes a snapshot where a segment ends and loads it, without the expired, to
+            // go on. If the next one begins there, that is its snapshot; behind a gap it writes another.
+            let at_end = (base_offset == end).then(|| self.snapshot_at(end));
+            if let Some(time) = self.expired_until {
+                self.producers.expire(time);
+            }
+            sink(at_end.unwrap_or_else(|| self.snapshot_at(base_offset)))?;
+        }
+        let mut aborted = Vec::new();
+        for event in &segment.producers {
+            if let Some(ended) = self.producers.apply(event)
+                && !ended.committed
+            {
+                aborted.push(TransactionIndexEntry::of(ended));
+            }
+        }
+        // What is in a log that is rebuilt is replicated.
+        self.producers.set_high_watermark(i64::MAX);
+        if !aborted.is_empty() {
+            sink((format!("{base_offset:020}.txnindex"), write_transaction_index(&aborted)))?;
+        }
+        segment.leader_epochs.iter().for_each(|&entry| self.epochs.replay(entry));
+        let first_base = self.bounds.map_or(base_offset, |(first_base, ..)| first_base);
+        self.bounds = Some((first_base, base_offset, segment.next_offset));
+        Ok(())
+    }
+
+    /// Gives the snapshot at the end of the log and the epochs. Where an empty segment ends a log
+    /// its snapshot was given before.
+    pub(crate) fn finish(mut self) -> Vec<SidecarFile> {
+        let mut files = Vec::new();
+        if let Some((first_base, last_base, end)) = self.bounds {
+            self.epochs.truncate_from_end(end);
+            self.epochs.truncate_from_start(first_base);
+            files.extend((end > last_base).then(|| self.snapshot_at(end)));
+        }
+        let epochs = write_leader_epoch_checkpoint(self.epochs.entries());
+        files.push(("leader-epoch-checkpoint".into(), epochs.into()));
+        files
+    }
+
+    fn snapshot_at(&self, offset: i64) -> SidecarFile {
+        (format!("{offset:020}.snapshot"), write_producer_snapshot(&self.producers.in_order()))
+    }
+}
+
+/// A broker goes on from the checkpoint it finds: it knows epochs of which compaction left no
+/// batch. One that cannot be read says nothing; the listing has named it.
+pub(crate) fn existing_epochs(directory: &Path) -> LeaderEpochs {
+    let data = read_sidecar(&directory.join("leader-epoch-checkpoint")).ok().flatten();
+    let text = data.and_then(|data| String::from_utf8(data).ok());
+    let entries = text.and_then(|text| parse_leader_epoch_checkpoint(&text).ok());
+    entries.map(|entries| LeaderEpochs::from_entries(&entries)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sidecar::producer_snapshot::parse_producer_snapshot;
+    use crate::state::producer_event::ProducerEvent;
+
+    fn segment(base_offset: i64, next_offset: i64, producer_id: i64) -> SegmentSummary {
+        SegmentSummary {
+            directory: String::new(),
+            base_offset,
+            next_offset,
+            size: 0,
+            batches: 1,
+            producers: vec![ProducerEvent::EmptyMarker {
+                producer_id,
+                producer_epoch: 0,
+                offset: base_offset,
+            }],
+            leader_epochs: Vec::new(),
+        }
+    }
+
+    /// A producer of which nothing is known but an empty marker expires at the first chance.
+    #[test]
+    fn expired_producers_are_in_the_snapshot_at_a_segments_end_but_not_behind_a_gap() {
+        let mut fold = PartitionFold::new(LeaderEpochs::default(), Some(0));
+        let mut snapshots = Vec::new();
+        for segment in [segment(5, 10, 1), segment(10, 20, 2), segment(25, 30, 3)] {
+            let keep = |file| {
+                snapshots.push(file);
+                Ok(())
+            };
+            fold.add(&segment, keep).expect("in order");
+        }
+        snapshots.push(fold.finish().remove(0));
+        let found: Vec<_> = snapshots
+            .iter()
+            .map(|(name, data)| {
+                let entries = parse_producer_snapshot(data).expect("just written");
+                (&name[15..20], entries.iter().map(|entry| entry.producer_id).collect::<Vec<_>>())
+            })
+            .collect();
+        assert_eq!(found, [("00010", vec![1]), ("00025", vec![]), ("00030", vec![3])]);
+    }
+}

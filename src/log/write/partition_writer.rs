@@ -1,0 +1,299 @@
+//! A partition's directory written anew: [`begin_partition`], any number of [`PartitionWriter`]s
+//! (one a task, say), [`finish_partition`].
+//!
+//! All of it happens in a hidden directory beside the target, which gets its name last: an
+//! interrupted run leaves nothing that looks like a partition.
+
+use crate::log::write::options::WriteOptions;
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use crate::batch::Batch;
+use crate::batches::Batches;
+use crate::error::ErrorKind;
+use crate::log::error::{LogError, LogResult};
+use crate::log::write::durable::{hidden_beside, remove_file, sync_directory, write_file};
+use crate::log::write::partition_fold::{PartitionFold, SidecarFile, existing_epochs};
+use crate::log::write::segment_fold::SegmentSummary;
+use crate::log::write::segment_writer::{SegmentWriter, check};
+use crate::sidecar::partition_metadata::{PartitionMetadata, write_partition_metadata};
+
+/// Makes the hidden directory in which the partition `target` is written, and gives its path. Only
+/// one writer of a target can be at work.
+///
+/// # Errors
+/// [`LogError::Usage`]: the directory is there, as of another writer or of one that was killed: nothing
+/// tells which, so it is the caller's to remove. [`LogError::Io`]: the target is there already and not
+/// an empty directory, or the directory cannot be made.
+pub fn begin_partition(target: &Path) -> LogResult<PathBuf> {
+    refuse_existing(target)?;
+    let directory = hidden_beside(target);
+    if let Some(parent) = directory.parent() {
+        fs::create_dir_all(parent).map_err(|e| LogError::io(parent, e))?;
+    }
+    match fs::create_dir(&directory) {
+        Ok(()) => Ok(directory),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(LogError::Usage(format!(
+            "{} is there: another writer is at work, or was killed; remove it if none is",
+            directory.display()
+        ))),
+        Err(error) => Err(LogError::io(&directory, error)),
+    }
+}
+
+/// Writes batches of one partition into segments with their `.index` and `.timeindex`; what spans
+/// segments is left to [`finish_partition`]. Memory: a buffer of 1 MiB, the open segment's index
+/// entries, the summaries.
+#[derive(Debug)]
+pub struct PartitionWriter {
+    directory: PathBuf,
+    options: WriteOptions,
+    segment: SegmentWriter,
+    finished: Vec<SegmentSummary>,
+    modified: Option<SystemTime>,
+    failed: bool,
+}
+
+impl PartitionWriter {
+    /// Begins a segment with this base offset: the log's (or the part's) first offset. `directory`,
+    /// made if it is not there, is the one of [`begin_partition`] or one inside it.
+    ///
+    /// # Errors
+    /// [`LogError::Usage`] for options or offsets that Kafka does not know, [`LogError::Io`]; a
+    /// segment of the same name is not written over.
+    pub fn create(directory: &Path, base_offset: i64, options: WriteOptions) -> LogResult<Self> {
+        if base_offset < 0 {
+            return Err(LogError::Usage(format!("base offset {base_offset} is negative")));
+        }
+        if i32::try_from(options.segment_bytes).is_err() || options.segment_index_bytes < 24 {
+            let why = "segment_bytes must be less than 2^31 and segment_index_bytes at least 24";
+            return Err(LogError::Usage(why.into()));
+        }
+        fs::create_dir_all(directory).map_err(|e| LogError::io(directory, e))?;
+        Ok(Self {
+            directory: directory.to_owned(),
+            options,
+            segment: SegmentWriter::create(directory, base_offset, &options)?,
+            finished: Vec::new(),
+            modified: None,
+            failed: false,
+        })
+    }
+
+    /// The smallest offset the next batch can have.
+    #[must_use]
+    pub fn next_offset(&self) -> i64 {
+        self.segment.next_offset()
+    }
+
+    /// How many segments there are so far, the open one among them.
+    #[must_use]
+    pub fn segments(&self) -> usize {
+        self.finished.len() + 1
+    }
+
+    /// Batches from here on were written at this time: a segment's file gets that of its last batch, as
+    /// after a broker's cleaner. A broker goes by a segment's age where batches have no time (magic 0):
+    /// in retention, and for the largest timestamp in `LogSegment.largestTimestamp`.
+    pub fn set_modified(&mut self, modified: SystemTime) {
+        self.modified = Some(modified);
+    }
+
+    /// Appends a batch as it stands, in the next segment if this one has no room for it. The CRC is
+    /// checked; the first offset of a compressed magic 0 or 1 message is not, its last one is.
+    ///
+    /// # Errors
+    /// [`LogError::Format`] names the batch: wrong CRC, offsets that do not follow the ones before,
+    /// more than `segment_bytes`, a control batch of a producer that ends no transaction. Then the
+    /// batch is not written, the writer can go on. [`LogError::Io`]: it cannot.
+    pub fn append(&mut self, batch: &Batch<'_>) -> LogResult<()> {
+        self.refuse_failed()?;
+        check(batch, self.next_offset(), &self.options)
+            .map_err(|error| LogError::Format { path: self.segment.path().to_owned(), error })?;
+        self.failed = true;
+        self.roll_for(batch)?;
+        let appended = self.segment.append(batch, self.modified);
+        self.failed = matches!(appended, Err(LogError::Io { .. }));
+        appended
+    }
+
+    /// Appends the batches that `data` consists of; returns how many.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append), and for bytes that are no whole batch. The batches before it
+    /// were appended.
+    pub fn append_all(&mut self, data: &[u8]) -> LogResult<u64> {
+        let mut count = 0;
+        let mut batches = Batches::new(data);
+        for batch in &mut batches {
+            let batch = batch.map_err(|error| self.format(error))?;
+            self.append(&batch)?;
+            count += 1;
+        }
+        match data.len() as u64 - batches.next_position() {
+            0 => Ok(count),
+            cut => {
+                let error = crate::error::Error::new(ErrorKind::InvalidRecord("the last batch is cut"));
+                Err(self.format(error.at_position(data.len() as u64 - cut)))
+            }
+        }
+    }
+
+    /// Closes the last segment, syncs it, and gives the summaries of all.
+    ///
+    /// # Errors
+    /// [`LogError::Io`]; [`LogError::Usage`] if a file could not be written before.
+    pub fn finish(mut self) -> LogResult<Vec<SegmentSummary>> {
+        self.refuse_failed()?;
+        self.finished.push(self.segment.finish()?);
+        Ok(self.finished)
+    }
+
+    /// As `UnifiedLog.maybeRoll`: a new segment begins at the batch's first offset, or where the log
+    /// ends if only decompression would tell that.
+    fn roll_for(&mut self, batch: &Batch<'_>) -> LogResult<()> {
+        if !self.segment.should_roll(batch, &self.options) {
+            return Ok(());
+        }
+        let base_offset = match batch {
+            Batch::V2(batch) => batch.base_offset(),
+            Batch::Legacy(batch) => {
+                self.next_offset().max(batch.last_offset().saturating_sub(i32::MAX.into()))
+            }
+        };
+        let next = SegmentWriter::create(&self.directory, base_offset, &self.options)?;
+        let full = std::mem::replace(&mut self.segment, next);
+        self.finished.push(full.finish()?);
+        Ok(())
+    }
+
+    fn format(&self, error: crate::error::Error) -> LogError {
+        LogError::Format { path: self.segment.path().to_owned(), error }
+    }
+
+    fn refuse_failed(&self) -> LogResult<()> {
+        if self.failed {
+            return Err(LogError::Usage(format!(
+                "{}: writing failed before, the segment is not whole",
+                self.segment.path().display()
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Makes the partition `target` of the segments that writers wrote in or below the directory of
+/// [`begin_partition`]: joins them in offset order, writes `.txnindex`, `.snapshot` and
+/// `leader-epoch-checkpoint`, and `partition.metadata` if the topic's id is given; syncs; gives the
+/// directory its name. Segments that are not in `summaries` (of tasks that failed) are dropped, and so are
+/// empty ones that begin before the end of another: damage was all that they were written of. With
+/// `epochs_of`, the directory these segments come from, the epochs go on from its checkpoint, if it has one:
+/// it knows those of which no batch is left.
+///
+/// # Errors
+/// [`LogError::Usage`] for segments that overlap, are elsewhere or have not the size in their
+/// summary, and for a topic id that is none; [`LogError::Io`]. The target is there after success only.
+pub fn finish_partition(
+    target: &Path,
+    summaries: &[SegmentSummary],
+    topic_id: Option<&str>,
+    epochs_of: Option<&Path>,
+) -> LogResult<()> {
+    refuse_existing(target)?;
+    let directory = hidden_beside(target);
+    let mut segments: Vec<_> = summaries.iter().collect();
+    segments.sort_by_key(|segment| (segment.base_offset, segment.batches == 0));
+    let (mut last_base, mut end) = (-1, 0);
+    let mut keep = HashSet::new();
+    let mut write = |(name, data): SidecarFile| {
+        // One that failed before may have left it.
+        remove_file(&directory.join(&name))?;
+        write_file(&directory.join(&name), &data)?;
+        keep.insert(name);
+        Ok(())
+    };
+    let mut fold = PartitionFold::new(epochs_of.map(existing_epochs).unwrap_or_default(), None);
+    segments.retain(|segment| {
+        let has_place = segment.base_offset > last_base && segment.base_offset >= end;
+        if has_place || segment.batches > 0 {
+            (last_base, end) = (segment.base_offset, segment.next_offset);
+        }
+        has_place || segment.batches > 0
+    });
+    for segment in &segments {
+        fold.add(segment, &mut write)?;
+    }
+    fold.finish().into_iter().try_for_each(&mut write)?;
+    if let Some(id) = topic_id {
+        write(("partition.metadata".into(), partition_metadata(id)?))?;
+    }
+    for segment in segments {
+        gather(segment, &directory, &mut keep)?;
+    }
+    remove_others(&directory, &keep)?;
+    sync_directory(&directory)?;
+    fs::rename(&directory, target).map_err(|e| LogError::io(target, e))?;
+    match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => sync_directory(parent),
+        _ => sync_directory(Path::new(".")),
+    }
+}
+
+/// Moves a segment's files up into the partition's directory.
+fn gather(segment: &SegmentSummary, directory: &Path, keep: &mut HashSet<String>) -> LogResult<()> {
+    let from = Path::new(&segment.directory);
+    if !from.starts_with(directory) {
+        let (from, directory) = (from.display(), directory.display());
+        return Err(LogError::Usage(format!("the segment in {from} was not written in {directory}")));
+    }
+    let stem = format!("{:020}", segment.base_offset);
+    let log = from.join(format!("{stem}.log"));
+    let size = fs::metadata(&log).map_err(|e| LogError::io(&log, e))?.len();
+    if size != segment.size {
+        let why = format!("{}: {size} bytes, its summary says {}", log.display(), segment.size);
+        return Err(LogError::Usage(why));
+    }
+    for ending in ["log", "index", "timeindex"] {
+        let name = format!("{stem}.{ending}");
+        if from != directory {
+            let path = from.join(&name);
+            fs::rename(&path, directory.join(&name)).map_err(|e| LogError::io(&path, e))?;
+        }
+        keep.insert(name);
+    }
+    Ok(())
+}
+
+fn remove_others(directory: &Path, keep: &HashSet<String>) -> LogResult<()> {
+    let entries = fs::read_dir(directory).map_err(|e| LogError::io(directory, e))?;
+    for entry in entries {
+        let path = entry.map_err(|e| LogError::io(directory, e))?.path();
+        if !keep.contains(&*path.file_name().unwrap_or_default().to_string_lossy()) {
+            let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+            removed.map_err(|e| LogError::io(&path, e))?;
+        }
+    }
+    Ok(())
+}
+
+/// An empty directory is as good as none.
+fn refuse_existing(target: &Path) -> LogResult<()> {
+    match fs::read_dir(target).map(|mut entries| entries.next().is_none()) {
+        Ok(true) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() != io::ErrorKind::NotADirectory => Err(LogError::io(target, error)),
+        _ => Err(LogError::io(target, io::ErrorKind::AlreadyExists.into())),
+    }
+}
+
+fn partition_metadata(id: &str) -> LogResult<Vec<u8>> {
+    let is_id = id.len() == 22 && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    if !is_id {
+        return Err(LogError::Usage(format!("{id:?} is no topic id: 22 characters of URL-safe base64")));
+    }
+    let metadata = PartitionMetadata { version: 0, topic_id: id.to_owned() };
+    Ok(write_partition_metadata(&metadata).into_bytes())
+}

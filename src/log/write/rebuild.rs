@@ -1,0 +1,140 @@
+//! All sidecars of a partition from its segments alone, byte for byte what a broker rebuilds after
+//! a crash (`LogLoader.recoverLog`, `LogSegment.recover`, `UnifiedLog.rebuildProducerState`).
+
+use crate::log::chunk::largest_offset;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::log::error::{LogError, LogResult};
+use crate::log::listing::{Listing, Segment, list_partition};
+use crate::log::segment::reader::{Piece, SegmentReader};
+use crate::log::storage::read_sidecar;
+use crate::log::write::durable::{is_unfinished, remove_file, replace_file, sync_directory};
+use crate::log::write::partition_fold::{PartitionFold, SidecarFile, existing_epochs};
+use crate::log::write::segment_fold::{DEFAULT_INDEX_INTERVAL_BYTES, FoldedSegment, SegmentFold};
+
+/// How sidecars are rebuilt.
+#[derive(Clone, Copy, Debug)]
+pub struct RebuildOptions {
+    /// Bytes of log between two index entries: Kafka's `index.interval.bytes`.
+    pub index_interval_bytes: u32,
+    /// A broker that rebuilds forgets, between segments, producers that were last heard of at or
+    /// before this time (ms): its clock less `producer.id.expiration.ms`. None forgets nobody; the
+    /// broker that loads the snapshot forgets them then.
+    pub expired_until: Option<i64>,
+}
+
+impl Default for RebuildOptions {
+    fn default() -> Self {
+        Self { index_interval_bytes: DEFAULT_INDEX_INTERVAL_BYTES, expired_until: None }
+    }
+}
+
+/// What [`rebuild_sidecars`] did with a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct RebuiltFile {
+    /// The name.
+    pub file: String,
+    /// `created`, `changed`, `unchanged` or `removed`.
+    pub change: String,
+    /// Bytes now.
+    pub size: u64,
+}
+
+/// Computes every sidecar of a partition's directory but `partition.metadata` and hands each to
+/// `sink`, segment by segment. Memory: one segment's indexes and the producers. A tail behind the
+/// last batch of the last segment is left out, as a broker cuts it off.
+///
+/// # Errors
+/// [`LogError::Format`] for bytes that are no sound batch, and what `sink` gives.
+pub fn compute_sidecars(
+    listing: &Listing,
+    options: RebuildOptions,
+    mut sink: impl FnMut(SidecarFile) -> LogResult<()>,
+) -> LogResult<()> {
+    listing.check_segments()?;
+    let mut partition = PartitionFold::new(existing_epochs(Path::new(&listing.path)), options.expired_until);
+    for (index, segment) in listing.segments.iter().enumerate() {
+        let is_last = index + 1 == listing.segments.len();
+        let folded = fold_segment(segment, &listing.path, is_last, options)?;
+        let base_offset = segment.base_offset;
+        sink((format!("{base_offset:020}.index"), folded.offset_index))?;
+        sink((format!("{base_offset:020}.timeindex"), folded.time_index))?;
+        partition.add(&folded.summary, &mut sink)?;
+    }
+    partition.finish().into_iter().try_for_each(sink)
+}
+
+/// Rebuilds the sidecars of a partition's directory in place: each file is replaced at once, those
+/// that no longer stand for anything are removed, leftovers of an interrupted run too. A dry run only
+/// tells. The segments are not touched.
+///
+/// # Errors
+/// As [`compute_sidecars`]; [`LogError::Io`] when a file cannot be written.
+pub fn rebuild_sidecars(
+    directory: &Path,
+    options: RebuildOptions,
+    dry_run: bool,
+) -> LogResult<Vec<RebuiltFile>> {
+    let listing = list_partition(directory, false)?;
+    let mut stale: BTreeSet<_> = listing.sidecars.iter().map(|sidecar| sidecar.file.clone()).collect();
+    stale.remove("partition.metadata");
+    stale.extend(listing.ignored.iter().map(|file| file.file.clone()).filter(|file| is_unfinished(file)));
+    let mut report = Vec::new();
+    compute_sidecars(&listing, options, |(file, data)| {
+        stale.remove(&file);
+        let path = directory.join(&file);
+        let change = match read_sidecar(&path) {
+            Ok(Some(before)) if before == data => "unchanged",
+            Ok(None) => "created",
+            // What cannot be read is replaced, too.
+            _ => "changed",
+        };
+        if !dry_run && change != "unchanged" {
+            replace_file(&path, &data)?;
+        }
+        report.push(RebuiltFile { file, change: change.into(), size: data.len() as u64 });
+        Ok(())
+    })?;
+    for file in stale {
+        if !dry_run {
+            remove_file(&directory.join(&file))?;
+        }
+        report.push(RebuiltFile { file, change: "removed".into(), size: 0 });
+    }
+    if !dry_run {
+        sync_directory(directory)?;
+    }
+    Ok(report)
+}
+
+fn fold_segment(
+    segment: &Segment,
+    directory: &str,
+    is_last: bool,
+    options: RebuildOptions,
+) -> LogResult<FoldedSegment> {
+    let path = Path::new(&segment.path);
+    let format = |error| LogError::Format { path: path.to_owned(), error };
+    let base_offset = segment.base_offset;
+    let mut fold = SegmentFold::new(directory.to_owned(), base_offset, options.index_interval_bytes);
+    let max_offset = largest_offset(segment, base_offset);
+    let pieces = SegmentReader::open(path, segment.size, 0..segment.size, base_offset, max_offset)
+        .map_err(|e| LogError::io(path, e))?;
+    for piece in pieces {
+        match piece.map_err(|e| LogError::io(path, e))? {
+            Piece::Batch(batch) => {
+                fold.add(&batch.batch()).map_err(format)?;
+            }
+            Piece::Tail { .. } if is_last => {}
+            Piece::Tail { range, .. } => {
+                let error =
+                    crate::error::Error::new(crate::error::ErrorKind::Garbage).at_position(range.start);
+                return Err(format(error));
+            }
+            Piece::Quarantined { error, .. } => return Err(format(error)),
+        }
+    }
+    fold.finish().map_err(format)
+}

@@ -1,0 +1,256 @@
+//! Chunks of a log read, converted and written as segments: what `convert` and `recover` do in a task.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::SystemTime;
+
+use crate::batch::Batch;
+use crate::batches::Batches;
+use crate::compression::codec::Compression;
+use crate::compression::decompressor::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
+use crate::convert::Encoder;
+use crate::convert::decoded::Decoded;
+use crate::convert::down::Losses;
+use crate::convert::in_place::{each_batch, set_partition_leader_epoch};
+use crate::convert::rebatch::Packer;
+use crate::error::{ErrorKind, Result};
+use crate::log::chunk::Chunk;
+use crate::log::error::{LogError, LogResult};
+use crate::log::problem::{LISTED, Problems};
+use crate::log::read::accounting::ChunkResult;
+use crate::log::read::chunk_reader::{BatchCounts, ChunkReader};
+use crate::log::write::options::WriteOptions;
+use crate::log::write::partition_writer::PartitionWriter;
+use crate::log::write::segment_fold::SegmentSummary;
+
+/// What becomes of batches on their way from a log to another.
+#[derive(Clone, Copy, Debug)]
+pub struct RewriteOptions {
+    /// The magic to write; `None` keeps each batch's.
+    pub magic: Option<i8>,
+    /// The codec and level to write; `None` keeps each batch's codec, at Kafka's default level
+    /// where its records are compressed anew.
+    pub compression: Option<(Compression, Option<i32>)>,
+    /// Pack records of batches without producer into batches of up to this many bytes before
+    /// compression. Magic 2 only.
+    pub rebatch: Option<usize>,
+    /// The leader epoch of every magic 2 batch written; `None` keeps each batch's. A broker warns of
+    /// epochs above its own: for another cluster, -1 says that there is none.
+    pub leader_epoch: Option<i32>,
+    /// The cap on one batch, stored or decompressed.
+    pub max_decompressed_bytes: usize,
+    /// How segments are rolled and indexed.
+    pub write: WriteOptions,
+}
+
+impl Default for RewriteOptions {
+    fn default() -> Self {
+        Self {
+            magic: None,
+            compression: None,
+            rebatch: None,
+            leader_epoch: None,
+            max_decompressed_bytes: DEFAULT_MAX_DECOMPRESSED_BYTES,
+            write: WriteOptions::default(),
+        }
+    }
+}
+
+/// What came of a run of chunks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Rewritten {
+    /// The accounts of each chunk.
+    pub results: Vec<ChunkResult>,
+    /// Damage, and batches that cannot be converted.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub problems: Problems,
+    /// What was written, for [`super::finish_partition`].
+    pub segments: Vec<SegmentSummary>,
+    /// Records in the batches written.
+    pub records: u64,
+    /// What the target magic cannot carry.
+    pub losses: Losses,
+}
+
+/// Reads chunks of one partition, neighbours in offset order, and writes their batches into segments in
+/// `directory`; the first has this base offset. No file is written if nothing is good.
+///
+/// # Errors
+/// [`LogError::Io`]; [`LogError::Usage`] for options that exclude each other;
+/// [`LogError::Format`] for a batch larger than `segment_bytes`, which names it. Damage is no error.
+pub fn rewrite_chunks(
+    chunks: &[Chunk],
+    directory: &Path,
+    base_offset: i64,
+    options: &RewriteOptions,
+) -> LogResult<Rewritten> {
+    let mut rewriter = Rewriter {
+        conversion: Conversion::new(options)?,
+        decompressor: Decompressor::with_limit(options.max_decompressed_bytes),
+        directory,
+        base_offset,
+        options,
+        writer: None,
+        modified: None,
+        rewritten: Rewritten::default(),
+    };
+    chunks.iter().try_for_each(|chunk| rewriter.chunk(chunk))?;
+    rewriter.finish()
+}
+
+/// How one batch becomes others.
+enum Conversion {
+    Copy,
+    Up(Box<Encoder>),
+    Recompress(Box<Encoder>),
+    Down(Box<Encoder>, i8),
+    Rebatch(Box<Packer>),
+}
+
+impl Conversion {
+    fn new(options: &RewriteOptions) -> LogResult<Self> {
+        let usage = |why: &str| Err(LogError::Usage(why.into()));
+        let encoder = match options.compression {
+            Some((codec, level)) => Encoder::to_codec(codec, level),
+            None => Ok(Encoder::default()),
+        };
+        let encoder = encoder.map_err(|error| LogError::Usage(error.to_string()))?;
+        match (options.magic, options.rebatch) {
+            (None | Some(2), Some(size)) => Ok(Self::Rebatch(Box::new(Packer::new(encoder, size)))),
+            (_, Some(_)) => usage("batches are packed in magic 2 only"),
+            (Some(0 | 1), None)
+                if options.compression.is_some_and(|(codec, _)| codec == Compression::Zstd) =>
+            {
+                usage("zstd needs magic 2")
+            }
+            (Some(2), None) => Ok(Self::Up(Box::new(encoder))),
+            (Some(magic @ (0 | 1)), None) => Ok(Self::Down(Box::new(encoder), magic)),
+            (None, None) if options.compression.is_some() => Ok(Self::Recompress(Box::new(encoder))),
+            (None, None) => Ok(Self::Copy),
+            (Some(magic), None) => usage(&format!("magic {magic}: expected 0, 1 or 2")),
+        }
+    }
+
+    /// Appends what the batch becomes to `out`, or leaves `out` as it is.
+    fn convert(&mut self, decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<Losses> {
+        match self {
+            Self::Copy => out.extend_from_slice(decoded.batch.as_bytes()),
+            Self::Up(encoder) => encoder.up_convert(decoded, out)?,
+            Self::Recompress(encoder) => encoder.recompress(decoded, out)?,
+            Self::Down(encoder, magic) => return encoder.down_convert(decoded, *magic, out),
+            Self::Rebatch(packer) => packer.push(decoded, out)?,
+        }
+        Ok(Losses::default())
+    }
+}
+
+struct Rewriter<'a> {
+    conversion: Conversion,
+    decompressor: Decompressor,
+    directory: &'a Path,
+    base_offset: i64,
+    options: &'a RewriteOptions,
+    /// Created with the first batch.
+    writer: Option<PartitionWriter>,
+    /// Of the segment at hand.
+    modified: Option<SystemTime>,
+    rewritten: Rewritten,
+}
+
+impl Rewriter<'_> {
+    fn chunk(&mut self, chunk: &Chunk) -> LogResult<()> {
+        let io = |error: io::Error| LogError::io(Path::new(&chunk.path), error);
+        let mut reader =
+            ChunkReader::open(chunk.clone(), true, self.options.max_decompressed_bytes).map_err(io)?;
+        reader = reader.max_problems(LISTED);
+        // A segment that is gone is the reader's to report, and not every file system tells times.
+        self.modified = fs::metadata(&chunk.path).and_then(|file| file.modified()).ok();
+        let mut out = Vec::new();
+        while let Some((data, disposition)) = reader.next_batch().map_err(io)? {
+            out.clear();
+            let converted = self.convert(&data.batch(), chunk.start_offset, &mut out);
+            match converted {
+                Ok((counts, losses)) => {
+                    self.rewritten.losses += losses;
+                    let last_offset = data.batch().last_offset();
+                    reader.good(&data, last_offset, disposition, counts);
+                    self.write(&mut out, counts.announced)?;
+                }
+                Err(error) => reader.bad(&data, &error),
+            }
+        }
+        reader.move_problems(&mut self.rewritten.problems);
+        self.rewritten.results.push(reader.result().clone());
+        Ok(())
+    }
+
+    /// Appends what the batch becomes to `out`; records before `start` are in an earlier segment.
+    fn convert(
+        &mut self,
+        batch: &Batch<'_>,
+        start: Option<i64>,
+        out: &mut Vec<u8>,
+    ) -> Result<(BatchCounts, Losses)> {
+        let decoded = Decoded::of(batch, &mut self.decompressor)?;
+        let Decoded { count, first_offset, last_offset, .. } = decoded;
+        let mut counts = BatchCounts { announced: count.into(), outside: 0, first_offset, last_offset };
+        if let Some(start) = start.filter(|&start| first_offset.is_some_and(|first| first < start)) {
+            if batch.last_offset() >= start {
+                let found = batch.stored_offset();
+                return Err(batch.place(ErrorKind::OffsetOutOfOrder { found, expected: start }.into()));
+            }
+            counts.outside = counts.announced;
+            return Ok((counts, Losses::default()));
+        }
+        let losses = self.conversion.convert(&decoded, out)?;
+        Ok((counts, losses))
+    }
+
+    /// Writes the batches in `out`; if they are legacy, they were made of one with so many records.
+    fn write(&mut self, out: &mut [u8], legacy_records: u64) -> LogResult<()> {
+        if out.is_empty() {
+            return Ok(());
+        }
+        if let Some(epoch) = self.options.leader_epoch {
+            let set = each_batch(out, |batch| match Batch::from_frame(batch, 0)?.magic() {
+                2 => set_partition_leader_epoch(batch, epoch),
+                _ => Ok(()),
+            });
+            set.map_err(|error| LogError::Usage(error.to_string()))?;
+        }
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            none => {
+                let created = PartitionWriter::create(self.directory, self.base_offset, self.options.write)?;
+                none.insert(created)
+            }
+        };
+        if let Some(modified) = self.modified {
+            writer.set_modified(modified);
+        }
+        let mut records = None;
+        for batch in Batches::new(out).flatten() {
+            writer.append(&batch)?;
+            // A legacy batch does not tell.
+            if let Batch::V2(batch) = &batch {
+                *records.get_or_insert(0) += u64::from(batch.record_count().unsigned_abs());
+            }
+        }
+        self.rewritten.records += records.unwrap_or(legacy_records);
+        Ok(())
+    }
+
+    fn finish(mut self) -> LogResult<Rewritten> {
+        if let Conversion::Rebatch(packer) = &mut self.conversion {
+            let mut out = Vec::new();
+            packer.flush(&mut out).map_err(|error| LogError::Usage(error.to_string()))?;
+            self.write(&mut out, 0)?;
+        }
+        if let Some(writer) = self.writer {
+            self.rewritten.segments = writer.finish()?;
+        }
+        Ok(self.rewritten)
+    }
+}

@@ -1,0 +1,54 @@
+//! `.timeindex`: largest timestamp so far to offset, 12 bytes an entry (Kafka's `TimeIndex`).
+
+use crate::bytes::cursor::be;
+use crate::error::{ErrorKind, Result};
+use crate::sidecar::offset_index::{check_size, relative_offset, used_entries};
+
+const ENTRY: usize = 12;
+
+/// One entry: no record up to the offset has a larger timestamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct TimeIndexEntry {
+    /// Milliseconds.
+    pub timestamp: i64,
+    /// Absolute last offset of the batch in which the timestamp was reached.
+    pub offset: i64,
+}
+
+/// The entries of a time index as they stand, in whatever order; the zero tail and a cut last entry
+/// are left out.
+pub fn time_index_entries(data: &[u8], base_offset: i64) -> impl Iterator<Item = TimeIndexEntry> {
+    used_entries(data, ENTRY).map(move |e| TimeIndexEntry {
+        timestamp: be!(e, 0, i64),
+        offset: base_offset.wrapping_add(be!(e, 8, i32).into()),
+    })
+}
+
+/// Reads a time index whose segment has this base offset; the zero tail is left out.
+///
+/// # Errors
+/// [`ErrorKind::InvalidSidecar`] if the size is no multiple of 12 or entries go back.
+pub fn parse_time_index(data: &[u8], base_offset: i64) -> Result<Vec<TimeIndexEntry>> {
+    check_size(data, ENTRY, "a time index")?;
+    let entries: Vec<_> = time_index_entries(data, base_offset).collect();
+    let going_on =
+        |pair: &[TimeIndexEntry]| pair[0].timestamp < pair[1].timestamp && pair[0].offset <= pair[1].offset;
+    if !entries.windows(2).all(going_on) || entries.first().is_some_and(|e| e.offset < base_offset) {
+        return Err(ErrorKind::InvalidSidecar("the entries of the time index go back").into());
+    }
+    Ok(entries)
+}
+
+/// Writes the time index of a segment with this base offset.
+///
+/// # Errors
+/// [`ErrorKind::InvalidSidecar`] if an offset is not within an int of the base offset.
+pub fn write_time_index(entries: &[TimeIndexEntry], base_offset: i64) -> Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(ENTRY * entries.len());
+    for entry in entries {
+        out.extend(entry.timestamp.to_be_bytes());
+        out.extend(relative_offset(entry.offset, base_offset)?.to_be_bytes());
+    }
+    Ok(out)
+}
