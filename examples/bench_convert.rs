@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use cpu_time::ThreadTime;
 use magicbyte::convert::Converter;
-use magicbyte::log::{Chunk, LogError, LogResult, PartitionLog, PlanOptions, RewriteOptions, rewrite_chunks};
+use magicbyte::log::steps::{Chunk, RewriteOptions, rewrite_chunks};
+use magicbyte::log::{LogError, LogResult, PartitionLog, PlanOptions};
 use magicbyte::{Batch, Batches, Compression, Compressor, Decompressor};
 
 const USAGE: &str = "usage: bench_convert PARTITION OUT RECORDS ROUNDS";

@@ -13,7 +13,8 @@ use std::io::{BufWriter, Read, Write, stdout};
 use std::path::Path;
 
 use cpu_time::ProcessTime;
-use magicbyte::log::{PartitionLog, PlanOptions, StoryOptions, survey_segment, tell_segment, tell_story};
+use magicbyte::log::steps::{partition_history, segment_history, survey_segment};
+use magicbyte::log::{HistoryOptions, PartitionLog, PlanOptions};
 use magicbyte::{Batches, Compression, Decompressor, RECORD_BATCH_OVERHEAD};
 use pass::pass;
 use sets::{SHAPES, Shape, set};
@@ -65,9 +66,9 @@ fn go_over(verb: &str, segment: &Path) -> Result<Found, Box<dyn Error>> {
     }
     if verb == "explain" {
         // The survey's scan, and with it the state of all producers at the log's end.
-        let stories = [tell_segment(&log.listing().segments[0])?];
-        let options = StoryOptions { now: 0, max_transaction_timeout_ms: 0, bins: 320, listed: 1000 };
-        let story = tell_story(log.listing(), &stories, options)?;
+        let stories = [segment_history(&log.listing().segments[0])?];
+        let options = HistoryOptions { now: 0, max_transaction_timeout_ms: 0, bins: 320, listed: 1000 };
+        let story = partition_history(log.listing(), &stories, options)?;
         return Ok(Found { batches: story.batches, bad_ranges: story.anomalies.len() });
     }
     let sums = log.verify(PlanOptions::default())?;

@@ -9,7 +9,8 @@ use std::io::{Write, stdout};
 use std::time::Duration;
 
 use cpu_time::ThreadTime;
-use magicbyte::broker::{Append, AppendConfig, AppendOrigin, AppendValidator, TargetCompression};
+use magicbyte::broker::{Append, AppendConfig, AppendValidator, TargetCompression};
+use magicbyte::state::AppendOrigin;
 use magicbyte::{Batches, Compression, Decompressor};
 use pass::{Found, pass};
 

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::data;
-use magicbyte::log::{OnError, PartitionLog, PlanOptions, ReadOptions};
+use magicbyte::log::{DamageMode, PartitionLog, PlanOptions, ReadOptions};
 use magicbyte::{Batches, Decompressor, Record};
 
 const SMALL: [&str; 10] = [
@@ -76,10 +76,10 @@ impl Partition {
             self.name
         );
         let (mut read, mut wrong) = (0, 0);
-        let options = ReadOptions { on_error: OnError::Skip, ..ReadOptions::default() };
+        let options = ReadOptions { mode: DamageMode::Permissive, ..ReadOptions::default() };
         for batch in log.batches(options).unwrap() {
             let batch = batch.unwrap();
-            let Ok(records) = batch.data.batch().unwrap().records(&mut self.decompressor) else { continue };
+            let Ok(records) = batch.data.batch().records(&mut self.decompressor) else { continue };
             let Ok(records) = records.collect::<Result<Vec<_>, _>>() else { continue };
             for record in records {
                 read += 1;

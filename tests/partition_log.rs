@@ -8,11 +8,12 @@ use std::path::Path;
 
 use common::{CanonicalDigest, data, json, json_lines, partitions};
 use magicbyte::Decompressor;
-use magicbyte::log::{
-    Disposition, IsolationLevel, LogBatches, PartitionLog, PlanOptions, ReadOptions, list_partition,
+use magicbyte::log::{Disposition, LogBatches, PartitionLog, PlanOptions, ReadOptions, list_partition};
+use magicbyte::sidecar::{
     parse_leader_epoch_checkpoint, parse_offset_index, parse_partition_metadata, parse_producer_snapshot,
     parse_time_index, parse_transaction_index,
 };
+use magicbyte::state::IsolationLevel;
 use serde_json::{Value, json};
 
 /// Kafka shows a live copy's zero tail as entries; they end where entries stop increasing.
@@ -109,7 +110,7 @@ fn digest(batches: LogBatches) -> (u64, String) {
         if batch.disposition != Disposition::Rows {
             continue;
         }
-        for record in batch.data.batch().unwrap().records(&mut decompressor).unwrap() {
+        for record in batch.data.batch().records(&mut decompressor).unwrap() {
             digest.add(&record.unwrap());
             records += 1;
         }
@@ -159,7 +160,7 @@ fn read_committed_is_kafkas_committed_view() {
         for batch in log.batches(options).unwrap() {
             let batch = batch.unwrap();
             if batch.disposition == Disposition::Rows {
-                for record in batch.data.batch().unwrap().records(&mut decompressor).unwrap() {
+                for record in batch.data.batch().records(&mut decompressor).unwrap() {
                     let offset = record.unwrap().offset();
                     if (batch.start_offset..batch.end_offset).contains(&offset) {
                         offsets.push(offset);
@@ -182,7 +183,7 @@ fn offsets_from(log: &PartitionLog, options: ReadOptions) -> Vec<i64> {
     let mut offsets = Vec::new();
     for batch in log.batches(options).unwrap() {
         let batch = batch.unwrap();
-        for record in batch.data.batch().unwrap().records(&mut decompressor).unwrap() {
+        for record in batch.data.batch().records(&mut decompressor).unwrap() {
             let offset = record.unwrap().offset();
             if (batch.start_offset..batch.end_offset).contains(&offset) {
                 offsets.push(offset);
@@ -229,7 +230,7 @@ fn seeks_by_offset_and_timestamp_with_good_missing_and_lying_indexes() {
                 let found = times.iter().position(|&t| t >= time).map(|at| offsets[at]);
                 assert_eq!(log.offset_for_timestamp(time).unwrap(), found, "{name} {indexes} {time}");
                 let plan = log.plan(PlanOptions::default()).unwrap();
-                let planned = magicbyte::log::offset_for_timestamp(&plan, time).unwrap();
+                let planned = magicbyte::log::steps::offset_for_timestamp(&plan, time).unwrap();
                 assert_eq!(planned, found, "{name} {indexes} {time}");
             }
             fs::remove_dir_all(&dir).unwrap();

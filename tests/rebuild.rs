@@ -9,11 +9,11 @@ use std::fs;
 use std::path::Path;
 
 use common::{files, json, partitions, scratch};
-use magicbyte::log::{
-    RebuildOptions, compute_sidecars, list_partition, parse_leader_epoch_checkpoint, parse_offset_index,
-    parse_partition_metadata, parse_producer_snapshot, parse_time_index, parse_transaction_index,
-    rebuild_sidecars, write_leader_epoch_checkpoint, write_offset_index, write_partition_metadata,
-    write_producer_snapshot, write_time_index, write_transaction_index,
+use magicbyte::log::{RebuildOptions, compute_sidecars, list_partition, rebuild_sidecars};
+use magicbyte::sidecar::{
+    parse_leader_epoch_checkpoint, parse_offset_index, parse_partition_metadata, parse_producer_snapshot,
+    parse_time_index, parse_transaction_index, write_leader_epoch_checkpoint, write_offset_index,
+    write_partition_metadata, write_producer_snapshot, write_time_index, write_transaction_index,
 };
 
 /// The broker that made `rebuilt/` ran late in 2026 and had forgotten the producers of 2023.
@@ -186,7 +186,7 @@ fn what_is_written_reads_back_the_same() {
 
 #[test]
 fn offsets_that_an_index_cannot_express_are_refused() {
-    let entry = |offset| magicbyte::log::OffsetIndexEntry { offset, position: 0 };
+    let entry = |offset| magicbyte::sidecar::OffsetIndexEntry { offset, position: 0 };
     assert!(write_offset_index(&[entry(i64::from(i32::MAX) + 5)], 5).is_ok());
     assert!(write_offset_index(&[entry(i64::from(i32::MAX) + 6)], 5).is_err());
     assert!(write_offset_index(&[entry(4)], 5).is_err());

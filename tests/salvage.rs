@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 
 use handmade::{V2, message, record_of, sized, varint};
 use magicbyte::Decompressor;
+use magicbyte::log::steps::survey_segment;
 use magicbyte::log::{
-    ByteRange, OnError, PartitionLog, PartitionReconciliation, PlanOptions, Problem, ReadOptions, Rescued,
-    Rescuer, survey_segment,
+    ByteRange, DamageMode, PartitionLog, PartitionReconciliation, PlanOptions, Problem, ReadOptions, Rescued,
+    Rescuer,
 };
 
 /// Numbers that look like chance and are always the same.
@@ -118,13 +119,13 @@ fn joined(ranges: &[ByteRange]) -> Vec<Range<usize>> {
 }
 
 fn read_all(log: &PartitionLog) -> (Vec<i64>, Vec<Problem>) {
-    let options = ReadOptions { on_error: OnError::Skip, ..ReadOptions::default() };
+    let options = ReadOptions { mode: DamageMode::Permissive, ..ReadOptions::default() };
     let mut decompressor = Decompressor::new();
     let mut offsets = Vec::new();
     let mut batches = log.batches(options).unwrap();
     for batch in batches.by_ref() {
         let batch = batch.unwrap();
-        for record in batch.data.batch().unwrap().records(&mut decompressor).unwrap() {
+        for record in batch.data.batch().records(&mut decompressor).unwrap() {
             offsets.push(record.unwrap().offset());
         }
     }
@@ -486,13 +487,16 @@ fn an_index_that_points_into_a_value_is_not_followed() {
         }
         let log = scratch.write(&bytes);
         fs::write(scratch.0.join("t-0/00000000000000000000.index"), &index).unwrap();
-        let options =
-            ReadOptions { on_error: OnError::Skip, start_offset: Some(first + 2), ..ReadOptions::default() };
+        let options = ReadOptions {
+            mode: DamageMode::Permissive,
+            start_offset: Some(first + 2),
+            ..ReadOptions::default()
+        };
         let mut decompressor = Decompressor::new();
         let mut read = Vec::new();
         for batch in log.batches(options).unwrap() {
             let batch = batch.unwrap();
-            for record in batch.data.batch().unwrap().records(&mut decompressor).unwrap() {
+            for record in batch.data.batch().records(&mut decompressor).unwrap() {
                 let record = record.unwrap();
                 assert_ne!(record.value(), Some(&b"phantom"[..]));
                 read.push(record.offset());

@@ -5,7 +5,8 @@
 mod common;
 
 use common::partitions;
-use magicbyte::log::{Chunk, PartitionLog, Piece, PlanOptions, SegmentReader, trim_chunk};
+use magicbyte::log::steps::{Chunk, trim_chunk};
+use magicbyte::log::{PartitionLog, Piece, PlanOptions, SegmentReader};
 
 /// Stored offset, last offset, start and end of each batch of a chunk.
 fn batches(chunk: &Chunk) -> Vec<(i64, i64, u64, u64)> {
@@ -14,7 +15,7 @@ fn batches(chunk: &Chunk) -> Vec<(i64, i64, u64, u64)> {
         SegmentReader::open(chunk.path.as_ref(), chunk.size, range, chunk.expected_offset, chunk.max_offset);
     let batch_of = |piece| match piece {
         Piece::Batch(read) => {
-            let (batch, end) = (read.batch().unwrap(), read.position() + read.data().len() as u64);
+            let (batch, end) = (read.batch(), read.position() + read.data().len() as u64);
             Some((batch.stored_offset(), batch.last_offset(), read.position(), end))
         }
         _ => None,

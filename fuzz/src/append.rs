@@ -1,9 +1,9 @@
 //! Appends: the first bytes say what topic and who, the rest are batches with their checksums made right.
 
 use magicbyte::broker::{
-    Append, AppendConfig, AppendInfo, AppendOrigin, AppendValidator, IsolationLevel, PartitionSimulator,
-    TargetCompression,
+    Append, AppendConfig, AppendInfo, AppendValidator, PartitionSimulator, TargetCompression,
 };
+use magicbyte::state::{AppendOrigin, IsolationLevel};
 use magicbyte::{Batch, Batches, Compression, Decompressor, TimestampType};
 
 use super::made::seal;

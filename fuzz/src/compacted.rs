@@ -6,9 +6,10 @@ use std::fs;
 use std::path::Path;
 
 use magicbyte::log::{
-    CompactOptions, CompactRun, Disposition, IsolationLevel, OnError, PartitionLog, PlanOptions, ReadOptions,
+    CompactOptions, CompactRun, DamageMode, Disposition, PartitionLog, PlanOptions, ReadOptions,
     compact_partition,
 };
+use magicbyte::state::IsolationLevel;
 use magicbyte::{Batch, Batches, Decompressor};
 
 use super::made::seal;
@@ -60,11 +61,11 @@ pub fn compact(data: &[u8]) {
             // The smallest map goes to files soon.
             memory: if bit(6) { 0 } else { 1 << 20 },
             max_decompressed_bytes: LIMIT,
-            on_error: OnError::Skip,
+            mode: DamageMode::Permissive,
         };
         compact_partition(&source, &target, &options, &run).unwrap();
         check_sound(&target);
-        let failing = CompactRun { on_error: OnError::Fail, ..run };
+        let failing = CompactRun { mode: DamageMode::FailFast, ..run };
         let again = scratch.beside("v-0");
         let _ = fs::remove_dir_all(&again);
         let is_whole = compact_partition(&source, &again, &options, &failing).is_ok();
@@ -101,10 +102,11 @@ fn check_sound(directory: &Path) {
     assert!(sums.balanced, "{sums:?}");
     assert_eq!((sums.quarantined_bytes, sums.tail_bytes), (0, 0), "{sums:?}");
     let mut next_offset = i64::MIN;
-    let mut batches = log.batches(ReadOptions { on_error: OnError::Skip, ..ReadOptions::default() }).unwrap();
+    let mut batches =
+        log.batches(ReadOptions { mode: DamageMode::Permissive, ..ReadOptions::default() }).unwrap();
     for batch in batches.by_ref() {
         let data = batch.unwrap().data;
-        let batch = data.batch().unwrap();
+        let batch = data.batch();
         assert!(batch.last_offset() >= next_offset, "offsets do not rise");
         next_offset = batch.last_offset().saturating_add(1);
     }
@@ -119,7 +121,7 @@ fn last_values(directory: &Path, is_whole: bool) -> Option<LastValues> {
     let options = ReadOptions {
         isolation_level,
         max_decompressed_bytes: LIMIT,
-        on_error: OnError::Skip,
+        mode: DamageMode::Permissive,
         ..ReadOptions::default()
     };
     let mut decompressor = Decompressor::with_limit(LIMIT);
@@ -130,7 +132,7 @@ fn last_values(directory: &Path, is_whole: bool) -> Option<LastValues> {
         if batch.disposition != Disposition::Rows {
             continue;
         }
-        let batch = batch.data.batch().unwrap();
+        let batch = batch.data.batch();
         if !is_whole && matches!(&batch, Batch::V2(batch) if batch.is_transactional()) {
             return None;
         }

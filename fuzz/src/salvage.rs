@@ -6,9 +6,8 @@ use std::fmt;
 use std::ops::Range;
 
 use magicbyte::Decompressor;
-use magicbyte::log::{
-    OnError, PartitionLog, PlanOptions, ReadOptions, StoryOptions, survey_segment, tell_segment, tell_story,
-};
+use magicbyte::log::steps::{partition_history, segment_history, survey_segment};
+use magicbyte::log::{DamageMode, HistoryOptions, PartitionLog, PlanOptions, ReadOptions};
 
 use super::made::{batch, message, noise, record, snappy};
 use super::scratch::Scratch;
@@ -238,14 +237,14 @@ impl fmt::Debug for Piece {
 /// Every byte is in a batch that is told of, or in a range that is.
 fn check_story(log: &PartitionLog, size: u64) {
     let segment = &log.listing().segments[0];
-    let told = tell_segment(segment).unwrap();
+    let told = segment_history(segment).unwrap();
     assert_eq!(told.survey, survey_segment(segment).unwrap());
     assert_eq!(told.bins.iter().map(|bin| bin.batches).sum::<u64>(), told.survey.batches);
     let batches: u64 = told.bins.iter().map(|bin| bin.bytes).sum();
     let skipped: u64 = told.skipped.iter().map(|range| range.end - range.start).sum();
     assert_eq!(batches + skipped, size);
-    let options = StoryOptions { now: 0, max_transaction_timeout_ms: 0, bins: 10, listed: 5 };
-    let story = tell_story(log.listing(), &[told], options).unwrap();
+    let options = HistoryOptions { now: 0, max_transaction_timeout_ms: 0, bins: 10, listed: 5 };
+    let story = partition_history(log.listing(), &[told], options).unwrap();
     assert!(story.bins.len() <= 10 && story.gaps.len() <= 5);
 }
 
@@ -283,7 +282,7 @@ fn check(pieces: &[Piece], bytes: &[u8]) {
 
 /// Which of the known batches are delivered, and how many records; an unknown one is a phantom.
 fn delivered(log: &PartitionLog, pieces: &[Piece], known: &HashMap<&[u8], usize>) -> (Vec<usize>, u64) {
-    let options = ReadOptions { on_error: OnError::Skip, ..ReadOptions::default() };
+    let options = ReadOptions { mode: DamageMode::Permissive, ..ReadOptions::default() };
     let mut decompressor = Decompressor::new();
     let (mut found, mut rows) = (Vec::new(), 0);
     for batch in log.batches(options).unwrap() {
@@ -292,7 +291,7 @@ fn delivered(log: &PartitionLog, pieces: &[Piece], known: &HashMap<&[u8], usize>
             panic!("a batch at {} was never written to the log: {pieces:#?}", batch.data.position())
         };
         found.push(index);
-        let records = batch.data.batch().unwrap().records(&mut decompressor).unwrap();
+        let records = batch.data.batch().records(&mut decompressor).unwrap();
         rows += records.map(Result::unwrap).count() as u64;
     }
     (found, rows)

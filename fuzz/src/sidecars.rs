@@ -5,11 +5,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use magicbyte::Decompressor;
-use magicbyte::log::{
-    IsolationLevel, OnError, PartitionLog, PlanOptions, ReadOptions, list_partition,
+use magicbyte::log::{DamageMode, PartitionLog, PlanOptions, ReadOptions, list_partition};
+use magicbyte::sidecar::{
     parse_leader_epoch_checkpoint, parse_offset_index, parse_partition_metadata, parse_producer_snapshot,
     parse_time_index, parse_transaction_index,
 };
+use magicbyte::state::IsolationLevel;
 
 use super::made::{batch, noise, record};
 use super::scratch::Scratch;
@@ -153,12 +154,12 @@ fn beside_a_segment(choice: u8, data: &[u8]) {
 
 fn read_from(log: &PartitionLog, start: i64) -> Vec<i64> {
     let options =
-        ReadOptions { start_offset: Some(start), on_error: OnError::Fail, ..ReadOptions::default() };
+        ReadOptions { start_offset: Some(start), mode: DamageMode::FailFast, ..ReadOptions::default() };
     let mut decompressor = Decompressor::new();
     let mut offsets = Vec::new();
     for batch in log.batches(options).unwrap() {
         let batch = batch.unwrap();
-        for record in batch.data.batch().unwrap().records(&mut decompressor).unwrap() {
+        for record in batch.data.batch().records(&mut decompressor).unwrap() {
             offsets.extend(Some(record.unwrap().offset()).filter(|&offset| offset >= batch.start_offset));
         }
     }

@@ -14,7 +14,8 @@ use crate::record::timestamp_type::TimestampType;
 /// Checks appends and makes of them what is stored; codec contexts and buffers are kept between appends.
 ///
 /// ```
-/// use magicbyte::broker::{Append, AppendConfig, AppendOrigin, AppendValidator};
+/// use magicbyte::broker::{Append, AppendConfig, AppendValidator};
+/// use magicbyte::state::AppendOrigin;
 /// use magicbyte::{Compression, RecordsBuilder};
 ///
 /// let mut builder = RecordsBuilder::v2(Compression::Lz4);

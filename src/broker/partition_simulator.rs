@@ -36,7 +36,8 @@ const PRODUCER_ID_EXPIRATION_MS: i64 = 86_400_000;
 /// transactions end by [`end_transaction`](Self::end_transaction).
 ///
 /// ```
-/// use magicbyte::broker::{AppendConfig, ErrorCode, IsolationLevel, PartitionSimulator};
+/// use magicbyte::broker::{AppendConfig, ErrorCode, PartitionSimulator};
+/// use magicbyte::state::IsolationLevel;
 /// use magicbyte::{Compression, RecordsBuilder};
 ///
 /// let mut partition = PartitionSimulator::new(AppendConfig::default())?;

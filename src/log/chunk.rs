@@ -1,7 +1,10 @@
 //! A byte range of a segment: what one task reads.
 
+use crate::error::Error;
 use crate::log::listing::Segment;
+use crate::log::problem::Problem;
 use crate::state::isolation::AbortedTransaction;
+use std::ops::Range;
 
 /// How far apart the survey puts borders, and the default size of a chunk: 4 MiB.
 pub const DEFAULT_CHUNK_BYTES: u64 = 4 << 20;
@@ -39,6 +42,11 @@ pub struct Chunk {
 }
 
 impl Chunk {
+    /// A problem of a byte range of the chunk.
+    pub(crate) fn problem(&self, range: Range<u64>, error: &Error) -> Problem {
+        Problem::of_bytes(&self.topic, self.partition, &self.segment, range, error)
+    }
+
     /// A byte range of a segment whose offsets begin at `base`, with no filter. A range that does
     /// not start the segment needs its own `expected_offset` only where it is known better.
     pub(crate) fn of(segment: &Segment, base: i64, range: std::ops::Range<u64>) -> Self {

@@ -41,6 +41,18 @@ pub struct Segment {
 }
 
 impl Segment {
+    /// A problem of the segment, or of a file beside it, as a whole.
+    pub(crate) fn problem(&self, file: &str, kind: &str, message: String) -> Problem {
+        Problem {
+            topic: self.topic.clone(),
+            partition: self.partition,
+            segment: Some(file.to_owned()),
+            kind: kind.to_owned(),
+            message,
+            ..Problem::default()
+        }
+    }
+
     /// The file beside the segment with this ending (`index`, say).
     #[must_use]
     pub fn sidecar_path(&self, ending: &str) -> PathBuf {

@@ -3,8 +3,6 @@
 use std::ops::Range;
 
 use crate::error::Error;
-use crate::log::chunk::Chunk;
-use crate::log::listing::Segment;
 
 /// Reports list so many findings of a kind, and count all of them: hostile input makes no report large.
 pub const LISTED: usize = 1000;
@@ -45,23 +43,6 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem of a file as a whole.
-    pub(crate) fn of_file(segment: &Segment, file: &str, kind: &str, message: String) -> Self {
-        Self {
-            topic: segment.topic.clone(),
-            partition: segment.partition,
-            segment: Some(file.to_owned()),
-            kind: kind.to_owned(),
-            message,
-            ..Self::default()
-        }
-    }
-
-    /// A problem of a byte range of a chunk.
-    pub(crate) fn of_range(chunk: &Chunk, start: u64, end: u64, error: &Error) -> Self {
-        Self::of_bytes(&chunk.topic, chunk.partition, &chunk.segment, start..end, error)
-    }
-
     /// A problem of a byte range of a segment.
     pub(crate) fn of_bytes(
         topic: &str,

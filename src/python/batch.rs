@@ -1,5 +1,7 @@
 //! `read_batches` and the batches it gives.
 
+use crate::python::indexed_batch::IndexedBatch;
+use crate::python::objects::record_object;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -21,9 +23,8 @@ use crate::python::arrow_stream::{Asked, Origin, PyArrowStream, columns_of_a_buf
 use crate::python::classes;
 use crate::python::errors::to_py;
 use crate::python::locked::{Detached, Locked, detached};
-use crate::python::record::IndexedBatch;
 use crate::python::view::{optional_items, to_bytes};
-use crate::python::{arrow, objects, panics};
+use crate::python::{arrow, panics};
 
 /// What all batches of one reader share: a decompressor under a lock, and how to check.
 pub(super) struct Reading {
@@ -399,7 +400,7 @@ impl BatchBase {
 
     /// Decodes and checks the whole batch, then iterates its records.
     fn __iter__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        objects::iterate(py, Py::new(py, self.index(py)?)?, &objects::RECORD)
+        record_object::iterate(py, Py::new(py, self.index(py)?)?, &record_object::RECORD)
     }
 
     /// All records as lists: offsets, timestamps, keys, values (copies).

@@ -1,19 +1,24 @@
 //! `RecordsBuilder`: arguments in, batches out.
 
+use crate::python::append_arguments::Argument;
+use crate::python::append_arguments::append_rows;
+use crate::python::append_arguments::exact_fields;
+use crate::python::gil_cell::GilCell;
+use crate::python::objects::record_object;
+use crate::python::view::header_key;
 use std::borrow::Cow;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyList, PyTuple};
 
 use crate::builder::RecordsBuilder;
 use crate::columns::rows::{Defaults, Rows};
 use crate::compression::codec::Compression;
 use crate::error::{Error, ErrorKind};
-use crate::python::append::{Argument, GilCell, append_rows, exact_fields};
 use crate::python::errors::to_py;
 use crate::python::view::content;
-use crate::python::{arrow, objects, panics};
+use crate::python::{arrow, panics};
 use crate::record::header::Header;
 use crate::record::timestamp_type::TimestampType;
 
@@ -53,7 +58,7 @@ impl PyRecordsBuilder {
     fn append_item(&self, py: Python<'_>, item: &Bound<'_, PyAny>) -> PyResult<()> {
         if let Ok(tuple) = item.cast_exact::<PyTuple>().or_else(|_| item.cast()) {
             self.append_tuple(py, tuple)
-        } else if let Some(record) = objects::record_of(item) {
+        } else if let Some(record) = record_object::record_of(item) {
             self.with(py, |builder| builder.append_record(&record)).map_err(|e| to_py(py, &e))
         } else {
             Err(no_record())
@@ -150,18 +155,6 @@ pub(super) fn borrowed<'a>(headers: &'a [(Cow<'_, [u8]>, Content<'_>)]) -> Vec<H
 /// Null for an argument that is None or left out.
 pub(super) fn optional<'a>(object: Option<&'a Bound<'_, PyAny>>) -> PyResult<Content<'a>> {
     object.filter(|object| !object.is_none()).map(content).transpose()
-}
-
-/// A str as UTF-8, its surrogate escapes as the bytes they came from; or bytes.
-pub(super) fn header_key<'a>(key: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
-    let Ok(text) = key.cast::<PyString>() else { return content(key) };
-    match text.to_str() {
-        Ok(text) => Ok(Cow::Borrowed(text.as_bytes())),
-        Err(_) => {
-            let bytes = text.call_method1("encode", ("utf-8", "surrogateescape"))?;
-            Ok(Cow::Owned(bytes.cast::<PyBytes>()?.as_bytes().to_vec()))
-        }
-    }
 }
 
 #[pymethods]

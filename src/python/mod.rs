@@ -1,6 +1,7 @@
 //! The Python bindings: arguments, the GIL, errors, buffers. No rule of the format lives here.
 
 mod append;
+mod append_arguments;
 mod arrow;
 mod arrow_stream;
 mod batch;
@@ -11,6 +12,8 @@ mod cleaner;
 mod compat;
 mod convert;
 mod errors;
+mod gil_cell;
+mod indexed_batch;
 mod jobs;
 mod locked;
 mod log;
@@ -51,7 +54,7 @@ mod _core {
         redact_group, reduce_keys,
     };
     #[pymodule_export]
-    use super::compat::compat_counts;
+    use super::compat::client::compat_counts;
     #[pymodule_export]
     use super::convert::{PyConverter, set_last_offset, set_max_timestamp, set_partition_leader_epoch};
     #[pymodule_export]
@@ -91,7 +94,7 @@ mod _core {
         module.setattr("_panic_next", wrap_pyfunction!(super::panics::_panic_next, module)?)?;
         // Now, so that errors have their classes whatever becomes of sys.modules.
         super::classes::errors(module.py())?;
-        super::objects::add_types(module)?;
+        super::objects::types::add_types(module)?;
         super::append::add_append(&module.py().get_type::<super::builder::PyRecordsBuilder>())?;
         super::compat::add_types(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;

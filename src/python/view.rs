@@ -72,3 +72,15 @@ pub(super) fn optional_items<'py, T: FromPyObjectOwned<'py>>(
 ) -> PyResult<Option<Vec<T>>> {
     if object.is_none() { Ok(None) } else { items(object).map(Some) }
 }
+
+/// A str as UTF-8, its surrogate escapes as the bytes they came from; or bytes.
+pub(super) fn header_key<'a>(key: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
+    let Ok(text) = key.cast::<PyString>() else { return content(key) };
+    match text.to_str() {
+        Ok(text) => Ok(Cow::Borrowed(text.as_bytes())),
+        Err(_) => {
+            let bytes = text.call_method1("encode", ("utf-8", "surrogateescape"))?;
+            Ok(Cow::Owned(bytes.cast::<PyBytes>()?.as_bytes().to_vec()))
+        }
+    }
+}

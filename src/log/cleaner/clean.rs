@@ -21,7 +21,7 @@ use crate::log::cleaner::plan::{CleanerChunk, SegmentGroup};
 use crate::log::cleaner::prior_state::Said;
 use crate::log::cleaner::transaction_metadata::LogFacts;
 use crate::log::error::{LogError, LogResult};
-use crate::log::problem::{LISTED, Problem, Problems};
+use crate::log::problem::{LISTED, Problems};
 use crate::log::read::accounting::ChunkResult;
 use crate::log::read::chunk_reader::{BatchCounts, ChunkReader, Disposition};
 use crate::log::read::options::DamageMode;
@@ -287,7 +287,7 @@ impl Cleaner<'_> {
         if self.options.mode == DamageMode::FailFast {
             return Err(LogError::Format { path: cleaner.chunk.path.clone().into(), error });
         }
-        self.cleaned.problems.note(Problem::of_range(&cleaner.chunk, start, start + size, &error));
+        self.cleaned.problems.note(cleaner.chunk.problem(start..start + size, &error));
         Ok(())
     }
 

@@ -180,7 +180,7 @@ impl ChunkReader {
             Piece::Tail { range, kind } => {
                 if kind == TailKind::PartialBatch {
                     let cut = Error::new(ErrorKind::PartialBatch).at_position(range.start);
-                    self.note(Problem::of_range(&self.chunk, range.start, range.end, &cut));
+                    self.note(self.chunk.problem(range.clone(), &cut));
                 }
                 let reason = kind.name().to_owned();
                 self.result.tail = Some(ByteRange { start: range.start, end: range.end, reason });
@@ -293,7 +293,7 @@ impl ChunkReader {
             before.end = Some(end);
             return;
         }
-        let mut problem = Problem::of_range(&self.chunk, start, end, error);
+        let mut problem = self.chunk.problem(start..end, error);
         if first.is_none() {
             problem.first_lost_offset = Some(self.next_offset);
             *first = Some(problem);

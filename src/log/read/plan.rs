@@ -104,7 +104,7 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
         // Where there are bytes that cannot be read, a chunk tells.
         if let (Some(why), 0) = (&survey.unreadable, survey.segment.size) {
             let segment = &survey.segment;
-            plan.problems.push(Problem::of_file(segment, &segment.file, FILE_UNREADABLE, why.clone()));
+            plan.problems.push(segment.problem(&segment.file, FILE_UNREADABLE, why.clone()));
         }
         for &event in &survey.transactions {
             let (TransactionEvent::Begin { offset, .. } | TransactionEvent::End { offset, .. }) = event;
@@ -161,7 +161,7 @@ impl Plan {
             self.problems.push(Problem {
                 first_lost_offset: Some(first),
                 last_lost_offset: Some(last),
-                ..Problem::of_file(segment, &segment.file, MISSING_SEGMENT, message)
+                ..segment.problem(&segment.file, MISSING_SEGMENT, message)
             });
         }
     }
@@ -195,7 +195,7 @@ impl Plan {
                     next.saturating_sub(1),
                     if contained { "it is not read" } else { "read from there on" },
                 );
-                self.problems.push(Problem::of_file(segment, &segment.file, "overlapping_segment", message));
+                self.problems.push(segment.problem(&segment.file, "overlapping_segment", message));
                 if contained {
                     self.ignored.push(IgnoredFile {
                         file: segment.file.clone(),
@@ -211,7 +211,7 @@ impl Plan {
             if last < segment.base_offset {
                 let message =
                     format!("the file's name says {}, its offsets end at {last}", segment.base_offset);
-                self.problems.push(Problem::of_file(segment, &segment.file, "wrong_base_offset", message));
+                self.problems.push(segment.problem(&segment.file, "wrong_base_offset", message));
             }
         }
         self.segments.push(PlanSegment {
@@ -247,7 +247,7 @@ impl Plan {
                 range.last_offset
             );
             let file = segment.file.replace(".log", ".txnindex");
-            self.problems.push(Problem::of_file(segment, &file, "transaction_index_mismatch", message));
+            self.problems.push(segment.problem(&file, "transaction_index_mismatch", message));
         }
     }
 

@@ -105,7 +105,7 @@ impl Survey {
     fn add_problem(&mut self, ending: &str, kind: &str, message: String) {
         let file = self.segment.sidecar_path(ending);
         let file = file.file_name().unwrap_or_default().to_string_lossy();
-        self.problems.push(Problem::of_file(&self.segment, &file, kind, message));
+        self.problems.push(self.segment.problem(&file, kind, message));
     }
 
     /// Reads the segment's indexes: those that cannot be right are named. The log is read without

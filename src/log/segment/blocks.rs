@@ -180,20 +180,9 @@ fn read_at(
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
-    use crate::log::segment::reader::{Piece, SegmentReader};
 
     /// Nothing is mapped at address 0: reading there is an error of the system, as on a bad disk.
     const UNREADABLE: &str = "/proc/self/mem";
-
-    #[test]
-    fn bytes_that_the_system_does_not_read_are_quarantined() {
-        let pieces = SegmentReader::open(Path::new(UNREADABLE), 100, 0..100, 0, i64::MAX).expect("opened");
-        let pieces: Vec<_> = pieces.map(|piece| piece.expect("no error of the run")).collect();
-        let [Piece::Quarantined { range, error }] = &pieces[..] else { panic!("{pieces:?}") };
-        assert_eq!(*range, 0..100);
-        assert_eq!(error.kind().name(), "file_unreadable");
-        assert!(error.to_string().contains("Input/output error"), "{error}");
-    }
 
     #[test]
     fn what_was_read_before_stays() {

@@ -1,5 +1,7 @@
 //! What the clients' builders share: their metadata, arguments, contexts, and the finished batch.
 
+use crate::python::builder;
+use pyo3::exceptions::PyAssertionError;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ffi::CStr;
@@ -12,11 +14,12 @@ use pyo3::types::{PyByteArray, PyList, PyString, PyTuple};
 use crate::compression::codec::Compression;
 use crate::compression::compressor::Compressor;
 use crate::error::{Error, Result};
-use crate::python::builder;
 use crate::python::builder::Content;
-use crate::python::compat::{Client, bind, instead_of_type_error, integer, not_bytes_like, number};
+use crate::python::compat::client::{Client, bind, instead_of_type_error, integer, not_bytes_like, number};
+use crate::python::objects::dropins;
 use crate::python::objects::dropins::{Constructor, ReceiptType};
-use crate::python::objects::{Kind, dropins};
+use crate::python::objects::kind::Kind;
+use crate::python::view;
 
 /// What `append` gives for a record of magic 2.
 pub(super) struct DefaultMetadata;
@@ -181,7 +184,7 @@ pub(super) fn header_content<'a>(
     };
     let value =
         builder::optional(Some(value)).map_err(|error| instead_of_type_error(value.py(), error, expected))?;
-    Ok((builder::header_key(key)?, value))
+    Ok((view::header_key(key)?, value))
 }
 
 /// What the originals encode, and Kafka cannot: an offset that is no int32 from the base, 2 GiB.
@@ -226,10 +229,17 @@ impl Finished {
     }
 }
 
+/// The magic, if it is one of messages.
+pub(super) fn supported(magic: i64) -> PyResult<i8> {
+    match magic {
+        0 => Ok(0),
+        1 => Ok(1),
+        _ => Err(PyAssertionError::new_err("Not supported magic")),
+    }
+}
+
 pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("DefaultRecordMetadata", dropins::receipt_type::<DefaultMetadata>(py)?)?;
-    module.add("LegacyRecordMetadata", dropins::receipt_type::<LegacyMetadata>(py)?)?;
-    crate::python::compat::default_builder::add_types(module)?;
-    crate::python::compat::legacy_builder::add_types(module)
+    module.add("LegacyRecordMetadata", dropins::receipt_type::<LegacyMetadata>(py)?)
 }

@@ -1,5 +1,7 @@
 //! The clients' `DefaultRecordBatch`: a batch of magic 2 that is read.
 
+use crate::python::indexed_batch::IndexedBatch;
+use crate::python::objects::record_object;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ::bytes::Bytes;
@@ -9,11 +11,10 @@ use pyo3::sync::PyOnceLock;
 
 use crate::batch::Batch;
 use crate::error::{Error, ErrorKind};
-use crate::python::compat::Client;
+use crate::python::compat::client::Client;
 use crate::python::compat::records::{AIOKAFKA_RECORD, KAFKA_PYTHON_CONTROL_RECORD, KAFKA_PYTHON_RECORD};
-use crate::python::objects::Kind;
-use crate::python::record::IndexedBatch;
-use crate::python::{objects, panics};
+use crate::python::objects::kind::Kind;
+use crate::python::panics;
 use crate::record::batch::RecordBatch;
 use crate::record::batch_header::{CONTROL, RECORD_BATCH_OVERHEAD};
 
@@ -213,7 +214,7 @@ impl DefaultBatch {
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         let indexed = self.indexed(py)?;
         let next = self.next.load(Ordering::Relaxed);
-        if let Some(record) = objects::record_at(indexed, next, self.kind)? {
+        if let Some(record) = record_object::record_at(indexed, next, self.kind)? {
             self.next.store(next + 1, Ordering::Relaxed);
             return Ok(Some(record));
         }
@@ -347,6 +348,6 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("_DefaultRecordBatch", py.get_type::<DefaultBatch>())?;
     module.add("AiokafkaDefaultRecordBatch", py.get_type::<AiokafkaDefaultBatch>())?;
     let of_kafka_python = py.get_type::<KafkaPythonDefaultBatch>();
-    crate::python::compat::set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
+    crate::python::compat::client::set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
     module.add("KafkaPythonDefaultRecordBatch", of_kafka_python)
 }

@@ -1,5 +1,6 @@
 //! The clients' `DefaultRecordBatchBuilder`: batches of magic 2 that are built.
 
+use crate::python::gil_cell::GilCell;
 use pyo3::exceptions::PyAssertionError;
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
@@ -7,13 +8,12 @@ use pyo3::types::PyByteArray;
 use crate::bytes::varint::Varint;
 use crate::compression::codec::Compression;
 use crate::error::Error;
-use crate::python::append::GilCell;
 use crate::python::builder::borrowed;
 use crate::python::compat::builders::{
     DefaultMetadata, compressed, header_content, header_pairs, nullable, refused, timestamp_or_now,
 };
+use crate::python::compat::client::{Client, integer, number};
 use crate::python::compat::default_batch::{CONSTANTS, STRUCTS};
-use crate::python::compat::{Client, integer, number};
 use crate::python::panics;
 use crate::record::batch_header::{BatchHeader, RECORD_BATCH_OVERHEAD, TRANSACTIONAL};
 use crate::record::builder::BatchBuilder;
@@ -498,6 +498,6 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("_DefaultRecordBatchBuilder", py.get_type::<DefaultBuilder>())?;
     module.add("AiokafkaDefaultRecordBatchBuilder", py.get_type::<AiokafkaDefaultBuilder>())?;
     let of_kafka_python = py.get_type::<KafkaPythonDefaultBuilder>();
-    crate::python::compat::set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
+    crate::python::compat::client::set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
     module.add("KafkaPythonDefaultRecordBatchBuilder", of_kafka_python)
 }

@@ -6,7 +6,8 @@ use pyo3::prelude::*;
 use crate::bytes::varint;
 use crate::bytes::varint::Varint;
 use crate::error::ErrorKind;
-use crate::python::compat::{integer, memory_records};
+use crate::python::compat::client::integer;
+use crate::python::compat::memory_records;
 
 /// `decode_varint_cython(buffer, pos=0)`: the value and the position behind it.
 #[pyfunction]

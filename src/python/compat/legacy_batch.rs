@@ -1,5 +1,6 @@
 //! The clients' `LegacyRecordBatch`: an outermost message of magic 0 or 1 that is read.
 
+use crate::python::objects::record_object;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ::bytes::Bytes;
@@ -10,9 +11,9 @@ use crate::batch::Batch;
 use crate::bytes::cursor::be;
 use crate::legacy::batch::LegacyBatch;
 use crate::legacy::message::{LOG_OVERHEAD, RECORD_OVERHEAD_V0};
-use crate::python::compat::Client;
+use crate::python::compat::client::Client;
 use crate::python::compat::records::{AIOKAFKA_LEGACY_RECORD, KAFKA_PYTHON_LEGACY_RECORD};
-use crate::python::{objects, panics};
+use crate::python::panics;
 
 impl Client {
     pub(super) fn legacy_batch(self, py: Python<'_>, data: Bytes) -> PyResult<Py<PyAny>> {
@@ -109,7 +110,7 @@ impl LegacyMessage {
         };
         let check_inner = self.check_crcs.load(Ordering::Relaxed) && !has_own_check;
         let indexed = self.client.index(py, &self.data, check_inner)?;
-        objects::iterate(py, Py::new(py, indexed)?, kind)
+        record_object::iterate(py, Py::new(py, indexed)?, kind)
     }
 }
 
@@ -205,6 +206,6 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("_LegacyRecordBatch", py.get_type::<LegacyMessage>())?;
     module.add("AiokafkaLegacyRecordBatch", py.get_type::<AiokafkaLegacyBatch>())?;
     let of_kafka_python = py.get_type::<KafkaPythonLegacyBatch>();
-    crate::python::compat::set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
+    crate::python::compat::client::set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
     module.add("KafkaPythonLegacyRecordBatch", of_kafka_python)
 }

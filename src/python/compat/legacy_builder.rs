@@ -1,5 +1,7 @@
 //! The clients' `LegacyRecordBatchBuilder`: messages of magic 0 and 1, alone or behind a wrapper.
 
+use crate::python::compat::builders::supported;
+use crate::python::gil_cell::GilCell;
 use pyo3::exceptions::{PyAssertionError, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
@@ -9,10 +11,9 @@ use crate::compression::codec::Compression;
 use crate::error::Error;
 use crate::legacy::builder::MessageSetBuilder;
 use crate::legacy::message::{LOG_OVERHEAD, RECORD_OVERHEAD_V0};
-use crate::python::append::GilCell;
 use crate::python::compat::builders::{LegacyMetadata, compressed, nullable, refused, timestamp_or_now};
+use crate::python::compat::client::{Client, number};
 use crate::python::compat::legacy_batch::{CONSTANTS, STRUCTS};
-use crate::python::compat::{Client, number};
 use crate::python::panics;
 
 /// Magic 1 has a timestamp besides.
@@ -211,15 +212,6 @@ impl AiokafkaLegacyBuilder {
 )]
 struct KafkaPythonLegacyBuilder;
 
-/// The magic, if it is one of messages.
-pub(super) fn supported(magic: i64) -> PyResult<i8> {
-    match magic {
-        0 => Ok(0),
-        1 => Ok(1),
-        _ => Err(PyAssertionError::new_err("Not supported magic")),
-    }
-}
-
 #[pymethods]
 impl KafkaPythonLegacyBuilder {
     #[new]
@@ -283,6 +275,6 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("_LegacyRecordBatchBuilder", py.get_type::<LegacyBuilder>())?;
     module.add("AiokafkaLegacyRecordBatchBuilder", py.get_type::<AiokafkaLegacyBuilder>())?;
     let of_kafka_python = py.get_type::<KafkaPythonLegacyBuilder>();
-    crate::python::compat::set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
+    crate::python::compat::client::set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
     module.add("KafkaPythonLegacyRecordBatchBuilder", of_kafka_python)
 }

@@ -1,5 +1,6 @@
 //! The clients' `MemoryRecords`: a fetched buffer, and what its batches share.
 
+use crate::python::indexed_batch::IndexedBatch;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ::bytes::Bytes;
@@ -10,10 +11,10 @@ use pyo3::types::PyBytes;
 use crate::batch::Batch;
 use crate::batches::Batches;
 use crate::error::Result;
-use crate::python::compat::{Client, instead_of_type_error, not_bytes_like, with_decompressor};
+use crate::python::compat::client::{Client, instead_of_type_error, not_bytes_like, with_decompressor};
+use crate::python::indexed_batch::Failure;
 use crate::python::locked::detached;
 use crate::python::panics;
-use crate::python::record::{Failure, IndexedBatch};
 use crate::python::view::to_bytes;
 
 impl Client {
@@ -153,6 +154,6 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("AiokafkaMemoryRecords", py.get_type::<AiokafkaMemoryRecords>())?;
     let of_kafka_python = py.get_type::<KafkaPythonMemoryRecords>();
     let constants = [("LENGTH_OFFSET", 8), ("LOG_OVERHEAD", 12), ("MAGIC_OFFSET", 16), ("MIN_SLICE", 26)];
-    crate::python::compat::set_constants(&of_kafka_python, &constants, &[])?;
+    crate::python::compat::client::set_constants(&of_kafka_python, &constants, &[])?;
     module.add("KafkaPythonMemoryRecords", of_kafka_python)
 }

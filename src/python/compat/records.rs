@@ -1,5 +1,6 @@
 //! The clients' record types: objects of `objects.rs` under the originals' names, with their attributes.
 
+use crate::python::indexed_batch::IndexedBatch;
 use std::ffi::CStr;
 
 use ::bytes::Bytes;
@@ -13,12 +14,14 @@ use crate::legacy::builder::MessageFields;
 use crate::legacy::message::{LOG_OVERHEAD, RECORD_OVERHEAD_V0, at};
 use crate::python::builder::{borrowed, optional};
 use crate::python::compat::builders::{any_pairs, header_content};
-use crate::python::compat::{Client, bind, integer, not_bytes_like, with_decompressor};
+use crate::python::compat::client::{Client, bind, integer, not_bytes_like, with_decompressor};
+use crate::python::indexed_batch::Entry;
 use crate::python::locked::detached;
-use crate::python::objects;
+use crate::python::objects::dropins;
 use crate::python::objects::dropins::{Field, Get, Getter, RecordType};
-use crate::python::objects::{Kind, dropins};
-use crate::python::record::{Entry, IndexedBatch, header_text};
+use crate::python::objects::kind::Kind;
+use crate::python::objects::record_object;
+use crate::python::record::header_text;
 use crate::record::builder::BatchBuilder;
 use crate::record::encode::HeaderFields;
 use crate::record::header::Header;
@@ -407,7 +410,7 @@ fn new_legacy_of_kafka_python(arguments: &Bound<'_, PyTuple>, keywords: Option<&
     let names = ["magic", "offset", "timestamp", "timestamp_type", "key", "value", "crc", "crc_bytes"];
     let [magic, offset, timestamp, timestamp_type, key, value, crc, _] =
         bind("LegacyRecord", names, arguments, keywords)?;
-    let magic = crate::python::compat::legacy_builder::supported(integer(&magic)?)?;
+    let magic = crate::python::compat::builders::supported(integer(&magic)?)?;
     let or_none = |object: &Bound<'_, PyAny>, none| if object.is_none() { Ok(none) } else { integer(object) };
     let append_time = or_none(&timestamp_type, 0)? == TimestampType::LogAppendTime as i64;
     let attributes = if append_time { crate::legacy::message::LOG_APPEND_TIME } else { 0 };
@@ -443,5 +446,5 @@ fn only_record(py: Python<'_>, client: Client, frame: &[u8], kind: &'static Kind
     });
     let (indexed, _) = read.map_err(|error| client.corrupt(py, &error))?;
     let batch = Bound::new(py, indexed)?;
-    objects::record_at(&batch, 0, kind)?.ok_or_else(|| not_bytes_like(batch.as_any()))
+    record_object::record_at(&batch, 0, kind)?.ok_or_else(|| not_bytes_like(batch.as_any()))
 }

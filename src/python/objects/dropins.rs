@@ -1,6 +1,9 @@
 //! The types of the drop-ins (`compat`): records under their clients' names and attributes, and what their
 //! builders give back. The invariants are those of `objects.rs`.
+#![allow(unsafe_code, reason = "types in CPython's C API")]
 
+use crate::python::indexed_batch::IndexedBatch;
+use crate::python::objects::record_object::none;
 use std::ffi::{CStr, c_void};
 use std::ptr;
 
@@ -8,13 +11,14 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
-use crate::python::objects::types::slot;
-use crate::python::objects::{
-    Kind, RecordObject, Shortcut, allocate, get_attribute, get_key_bytes, get_offset, get_timestamp,
-    get_value_bytes, give_up, none, release, safely, shortcut,
+use crate::python::indexed_batch::Entry;
+use crate::python::objects::kind::slot;
+use crate::python::objects::kind::{Kind, allocate, give_up, release};
+use crate::python::objects::record_object::{
+    RecordObject, Shortcut, get_attribute, get_key_bytes, get_offset, get_timestamp, get_value_bytes, safely,
+    shortcut,
 };
 use crate::python::panics::guarded;
-use crate::python::record::{Entry, IndexedBatch};
 
 impl Kind {
     /// For a type of records.
@@ -29,7 +33,7 @@ impl Kind {
 }
 
 /// A type whose objects are records of indexed batches.
-pub(in super::super) trait RecordType: 'static {
+pub(in crate::python) trait RecordType: 'static {
     const NAME: &'static CStr;
     const DOC: &'static CStr;
     const FIELDS: &'static [Field];
@@ -43,16 +47,16 @@ pub(in super::super) trait RecordType: 'static {
 }
 
 /// What a getter does in safe code.
-pub(in super::super) type Getter = fn(&Bound<'_, IndexedBatch>, &Entry) -> PyResult<Py<PyAny>>;
+pub(in crate::python) type Getter = fn(&Bound<'_, IndexedBatch>, &Entry) -> PyResult<Py<PyAny>>;
 /// Positional and keyword arguments to an object of the type.
-pub(in super::super) type Constructor =
+pub(in crate::python) type Constructor =
     fn(&Bound<'_, PyTuple>, Option<&Bound<'_, PyDict>>) -> PyResult<Py<PyAny>>;
 
 /// An attribute of a record, and its docstring.
-pub(in super::super) struct Field {
-    name: &'static CStr,
-    get: Get,
-    doc: &'static CStr,
+pub(in crate::python) struct Field {
+    pub(in crate::python) name: &'static CStr,
+    pub(in crate::python) get: Get,
+    pub(in crate::python) doc: &'static CStr,
 }
 
 impl Field {
@@ -62,7 +66,7 @@ impl Field {
 }
 
 /// How an attribute is read: the hot ones in C's calling convention, the others in safe code.
-pub(in super::super) enum Get {
+pub(in crate::python) enum Get {
     Offset,
     Timestamp,
     KeyBytes,
@@ -72,7 +76,7 @@ pub(in super::super) enum Get {
 
 /// # Safety
 /// As CPython calls `tp_dealloc`: Attached, once, with an object of T's type whose count is 0.
-unsafe extern "C" fn record_dealloc<T: RecordType>(slf: *mut ffi::PyObject) {
+pub(in crate::python) unsafe extern "C" fn record_dealloc<T: RecordType>(slf: *mut ffi::PyObject) {
     // SAFETY: Attached, Layout; CPython calls this once, when the count is 0, for objects of T's type.
     unsafe {
         give_up((*slf.cast::<RecordObject>()).holder);
@@ -81,12 +85,12 @@ unsafe extern "C" fn record_dealloc<T: RecordType>(slf: *mut ffi::PyObject) {
 }
 
 /// What all these records have.
-pub(super) static SHORTCUTS: [Shortcut; 3] =
+pub(in crate::python) static SHORTCUTS: [Shortcut; 3] =
     [shortcut(c"value", get_value_bytes), shortcut(c"key", get_key_bytes), shortcut(c"offset", get_offset)];
 
 /// # Safety
 /// As CPython calls `tp_getattro`: Attached, with an object of a `RecordType` and a name that the caller keeps.
-unsafe extern "C" fn record_getattro(
+pub(in crate::python) unsafe extern "C" fn record_getattro(
     slf: *mut ffi::PyObject,
     name: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
@@ -97,14 +101,19 @@ unsafe extern "C" fn record_getattro(
 /// # Safety
 /// As CPython calls a getter: Attached; the descriptor has checked `slf`, which the caller keeps; `getter` is the
 /// closure of [`getset`].
-unsafe extern "C" fn get_by(slf: *mut ffi::PyObject, getter: *mut c_void) -> *mut ffi::PyObject {
+pub(in crate::python) unsafe extern "C" fn get_by(
+    slf: *mut ffi::PyObject,
+    getter: *mut c_void,
+) -> *mut ffi::PyObject {
     // SAFETY: `getter` is what `getset` made of a `&'static Getter`; CPython passes a record.
     unsafe { safely(slf, *getter.cast::<Getter>()) }
 }
 
 /// # Safety
 /// As CPython calls `tp_repr`: Attached, with an object of T's type that the caller keeps.
-unsafe extern "C" fn record_repr<T: RecordType>(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
+pub(in crate::python) unsafe extern "C" fn record_repr<T: RecordType>(
+    slf: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
     // SAFETY: CPython passes a record.
     unsafe { safely(slf, T::repr) }
 }
@@ -112,7 +121,7 @@ unsafe extern "C" fn record_repr<T: RecordType>(slf: *mut ffi::PyObject) -> *mut
 /// # Safety
 /// As CPython calls a METH_NOARGS method: Attached; the descriptor has checked that `slf` is of T's type; the
 /// second argument is null.
-unsafe extern "C" fn record_method<T: RecordType>(
+pub(in crate::python) unsafe extern "C" fn record_method<T: RecordType>(
     slf: *mut ffi::PyObject,
     _: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
@@ -125,7 +134,7 @@ unsafe extern "C" fn record_method<T: RecordType>(
 
 /// # Safety
 /// As CPython calls `tp_new`: Attached, with a tuple, and a dict or null, that the caller keeps.
-unsafe extern "C" fn record_new<T: RecordType>(
+pub(in crate::python) unsafe extern "C" fn record_new<T: RecordType>(
     _: *mut ffi::PyTypeObject,
     arguments: *mut ffi::PyObject,
     keywords: *mut ffi::PyObject,
@@ -136,7 +145,7 @@ unsafe extern "C" fn record_new<T: RecordType>(
 
 /// # Safety
 /// Attached; the arguments are a tuple, and a dict or null, which the caller keeps.
-unsafe fn construct(
+pub(in crate::python) unsafe fn construct(
     arguments: *mut ffi::PyObject,
     keywords: *mut ffi::PyObject,
     new: Constructor,
@@ -154,15 +163,15 @@ unsafe fn construct(
 
 /// What a builder's `append` gives: made as often as records are, and as small.
 #[repr(C)]
-struct ReceiptObject {
-    head: ffi::PyObject,
-    numbers: [i64; RECEIPT_NUMBERS],
+pub(in crate::python) struct ReceiptObject {
+    pub(in crate::python) head: ffi::PyObject,
+    pub(in crate::python) numbers: [i64; RECEIPT_NUMBERS],
 }
 
-const RECEIPT_NUMBERS: usize = 4;
+pub(in crate::python) const RECEIPT_NUMBERS: usize = 4;
 
 /// A type whose objects are a few numbers under names.
-pub(in super::super) trait ReceiptType: 'static {
+pub(in crate::python) trait ReceiptType: 'static {
     const NAME: &'static CStr;
     const DOC: &'static CStr;
     /// Which number each attribute is, None where there is none such, and its docstring.
@@ -174,7 +183,7 @@ pub(in super::super) trait ReceiptType: 'static {
 }
 
 /// An object of these numbers.
-pub(in super::super) fn receipt<T: ReceiptType>(
+pub(in crate::python) fn receipt<T: ReceiptType>(
     py: Python<'_>,
     numbers: [i64; RECEIPT_NUMBERS],
 ) -> PyResult<Py<PyAny>> {
@@ -190,7 +199,7 @@ pub(in super::super) fn receipt<T: ReceiptType>(
 
 /// # Safety
 /// As CPython calls `tp_dealloc`: Attached, once, with an object of T's type whose count is 0.
-unsafe extern "C" fn receipt_dealloc<T: ReceiptType>(slf: *mut ffi::PyObject) {
+pub(in crate::python) unsafe extern "C" fn receipt_dealloc<T: ReceiptType>(slf: *mut ffi::PyObject) {
     // SAFETY: Attached, Layout; CPython calls this once, when the count is 0, for objects of T's type.
     unsafe { release(T::kind(), slf) }
 }
@@ -198,7 +207,10 @@ unsafe extern "C" fn receipt_dealloc<T: ReceiptType>(slf: *mut ffi::PyObject) {
 /// # Safety
 /// As CPython calls a getter: Attached; the descriptor has checked that `slf` is a receipt; `index` is the closure
 /// of [`receipt_type`].
-unsafe extern "C" fn receipt_get(slf: *mut ffi::PyObject, index: *mut c_void) -> *mut ffi::PyObject {
+pub(in crate::python) unsafe extern "C" fn receipt_get(
+    slf: *mut ffi::PyObject,
+    index: *mut c_void,
+) -> *mut ffi::PyObject {
     // SAFETY: Attached, Layout. The closure is no pointer but the number's index.
     unsafe {
         let known = &(*slf.cast::<ReceiptObject>()).numbers;
@@ -208,7 +220,9 @@ unsafe extern "C" fn receipt_get(slf: *mut ffi::PyObject, index: *mut c_void) ->
 
 /// # Safety
 /// As CPython calls `tp_repr`: Attached, with an object of T's type that the caller keeps.
-unsafe extern "C" fn receipt_repr<T: ReceiptType>(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
+pub(in crate::python) unsafe extern "C" fn receipt_repr<T: ReceiptType>(
+    slf: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
     // SAFETY: Attached, Layout.
     let (py, numbers) = unsafe { (Python::assume_attached(), (*slf.cast::<ReceiptObject>()).numbers) };
     guarded(py, || Ok(PyString::new(py, &T::repr(&numbers)).into_any().unbind()))
@@ -216,7 +230,7 @@ unsafe extern "C" fn receipt_repr<T: ReceiptType>(slf: *mut ffi::PyObject) -> *m
 
 /// # Safety
 /// As CPython calls `tp_new`: Attached, with a tuple, and a dict or null, that the caller keeps.
-unsafe extern "C" fn receipt_new<T: ReceiptType>(
+pub(in crate::python) unsafe extern "C" fn receipt_new<T: ReceiptType>(
     _: *mut ffi::PyTypeObject,
     arguments: *mut ffi::PyObject,
     keywords: *mut ffi::PyObject,
@@ -226,7 +240,7 @@ unsafe extern "C" fn receipt_new<T: ReceiptType>(
 }
 
 /// Makes a type of receipts. Its tables are given to CPython for good.
-pub(in super::super) fn receipt_type<T: ReceiptType>(py: Python<'_>) -> PyResult<Py<PyType>> {
+pub(in crate::python) fn receipt_type<T: ReceiptType>(py: Python<'_>) -> PyResult<Py<PyType>> {
     let getter = |&(name, index, doc): &(&'static CStr, usize, &'static CStr)| ffi::PyGetSetDef {
         name: name.as_ptr(),
         get: Some(receipt_get),
@@ -247,7 +261,7 @@ pub(in super::super) fn receipt_type<T: ReceiptType>(py: Python<'_>) -> PyResult
     T::kind().make(py, T::NAME, &mut slots, true)
 }
 
-fn getset(field: &'static Field) -> ffi::PyGetSetDef {
+pub(in crate::python) fn getset(field: &'static Field) -> ffi::PyGetSetDef {
     let mut closure: *mut c_void = ptr::null_mut();
     let get: ffi::getter = match &field.get {
         Get::Offset => get_offset,
@@ -269,7 +283,7 @@ fn getset(field: &'static Field) -> ffi::PyGetSetDef {
 }
 
 /// Makes a type of records. Its tables are given to CPython for good.
-pub(in super::super) fn record_type<T: RecordType>(py: Python<'_>) -> PyResult<Py<PyType>> {
+pub(in crate::python) fn record_type<T: RecordType>(py: Python<'_>) -> PyResult<Py<PyType>> {
     let mut getters: Vec<_> = T::FIELDS.iter().map(getset).collect();
     getters.push(ffi::PyGetSetDef::default());
     let mut slots = vec![

@@ -1,29 +1,37 @@
 //! The types behind `objects.rs` as CPython wants them declared: their tables of attributes and methods, and
 //! their slots.
+#![allow(unsafe_code, reason = "types in CPython's C API")]
 
+use crate::python::objects::kind::slot;
 use std::cell::UnsafeCell;
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_void};
 use std::ptr;
 use std::sync::atomic::Ordering;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::python::objects::{
-    EXPORTER, ITERATOR, RECORD, SHORTCUTS, dropins, exporter_dealloc, exporter_getbuffer, get_attributes,
-    get_control, get_headers, get_headers_raw, get_key, get_key_bytes, get_offset, get_sequence,
-    get_timestamp, get_timestamp_type, get_value, get_value_bytes, headers_for, iterator_dealloc,
-    iterator_length_hint, iterator_next, last_header, record_dealloc, record_getattro, record_repr,
+use crate::python::objects::dropins;
+use crate::python::objects::exporter::{EXPORTER, exporter_dealloc, exporter_getbuffer};
+use crate::python::objects::record_object::{
+    ITERATOR, RECORD, SHORTCUTS, get_attributes, get_control, get_headers, get_headers_raw, get_key,
+    get_key_bytes, get_offset, get_sequence, get_timestamp, get_timestamp_type, get_value, get_value_bytes,
+    headers_for, iterator_dealloc, iterator_length_hint, iterator_next, last_header, record_dealloc,
+    record_getattro, record_repr,
 };
 
 /// A table that CPython keeps pointers into.
 #[repr(transparent)]
-struct Table<T, const N: usize>(UnsafeCell<[T; N]>);
+pub(in crate::python) struct Table<T, const N: usize>(UnsafeCell<[T; N]>);
 
 // SAFETY: only CPython reads the tables, after they were made; nobody writes to them.
 unsafe impl<T, const N: usize> Sync for Table<T, N> {}
 
-const fn getter(name: &'static CStr, get: ffi::getter, doc: &'static CStr) -> ffi::PyGetSetDef {
+pub(in crate::python) const fn getter(
+    name: &'static CStr,
+    get: ffi::getter,
+    doc: &'static CStr,
+) -> ffi::PyGetSetDef {
     ffi::PyGetSetDef {
         name: name.as_ptr(),
         get: Some(get),
@@ -33,7 +41,7 @@ const fn getter(name: &'static CStr, get: ffi::getter, doc: &'static CStr) -> ff
     }
 }
 
-static RECORD_GETTERS: Table<ffi::PyGetSetDef, 13> = Table(UnsafeCell::new([
+pub(in crate::python) static RECORD_GETTERS: Table<ffi::PyGetSetDef, 13> = Table(UnsafeCell::new([
     getter(c"offset", get_offset, c"Absolute offset in the partition."),
     getter(c"timestamp", get_timestamp, c"Milliseconds since 1970; -1 for none."),
     getter(c"timestamp_type", get_timestamp_type, c"Whose clock the timestamp is."),
@@ -49,7 +57,7 @@ static RECORD_GETTERS: Table<ffi::PyGetSetDef, 13> = Table(UnsafeCell::new([
     ffi::PyGetSetDef { name: ptr::null(), get: None, set: None, doc: ptr::null(), closure: ptr::null_mut() },
 ]));
 
-const fn method_of_one(
+pub(in crate::python) const fn method_of_one(
     name: &'static CStr,
     function: ffi::PyCFunction,
     doc: &'static CStr,
@@ -62,7 +70,7 @@ const fn method_of_one(
     }
 }
 
-static RECORD_METHODS: Table<ffi::PyMethodDef, 3> = Table(UnsafeCell::new([
+pub(in crate::python) static RECORD_METHODS: Table<ffi::PyMethodDef, 3> = Table(UnsafeCell::new([
     method_of_one(
         c"last_header",
         last_header,
@@ -76,7 +84,7 @@ static RECORD_METHODS: Table<ffi::PyMethodDef, 3> = Table(UnsafeCell::new([
     ffi::PyMethodDef::zeroed(),
 ]));
 
-static ITERATOR_METHODS: Table<ffi::PyMethodDef, 2> = Table(UnsafeCell::new([
+pub(in crate::python) static ITERATOR_METHODS: Table<ffi::PyMethodDef, 2> = Table(UnsafeCell::new([
     ffi::PyMethodDef {
         ml_name: c"__length_hint__".as_ptr(),
         ml_meth: ffi::PyMethodDefPointer { PyCFunction: iterator_length_hint },
@@ -86,12 +94,8 @@ static ITERATOR_METHODS: Table<ffi::PyMethodDef, 2> = Table(UnsafeCell::new([
     ffi::PyMethodDef::zeroed(),
 ]));
 
-pub(super) fn slot(slot: c_int, pfunc: *mut c_void) -> ffi::PyType_Slot {
-    ffi::PyType_Slot { slot, pfunc }
-}
-
 /// Makes the types and adds those that people see to the module.
-pub(in super::super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
+pub(in crate::python) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let end = slot(0, ptr::null_mut());
     for shortcut in SHORTCUTS.iter().chain(&dropins::SHORTCUTS) {

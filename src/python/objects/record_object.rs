@@ -16,179 +16,47 @@
 //!   stable ABI, which this wheel is; only of objects of ours, none of which is immortal.
 #![allow(unsafe_code, reason = "types in CPython's C API")]
 
-pub(super) mod dropins;
-mod types;
-
-use std::cell::UnsafeCell;
-use std::ffi::{CStr, c_int, c_void};
+use crate::python::indexed_batch::IndexedBatch;
+use crate::python::objects::exporter::view;
+use crate::python::objects::kind::{Kind, allocate, dealloc, give_up, release, retain};
+use std::ffi::{CStr, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyType;
 
-pub(super) use crate::python::objects::types::add_types;
+use crate::python::indexed_batch::{Entry, Failure};
 use crate::python::panics::guarded;
 use crate::python::record;
-use crate::python::record::{Entry, Failure, IndexedBatch, Slice};
 
 #[repr(C)]
-struct RecordObject {
-    head: ffi::PyObject,
-    holder: *mut ffi::PyObject,
-    batch: *const IndexedBatch,
-    entry: *const Entry,
+pub(in crate::python) struct RecordObject {
+    pub(in crate::python) head: ffi::PyObject,
+    pub(in crate::python) holder: *mut ffi::PyObject,
+    pub(in crate::python) batch: *const IndexedBatch,
+    pub(in crate::python) entry: *const Entry,
 }
 
 #[repr(C)]
-struct IteratorObject {
-    head: ffi::PyObject,
-    holder: *mut ffi::PyObject,
-    batch: *const IndexedBatch,
-    next: usize,
+pub(in crate::python) struct IteratorObject {
+    pub(in crate::python) head: ffi::PyObject,
+    pub(in crate::python) holder: *mut ffi::PyObject,
+    pub(in crate::python) batch: *const IndexedBatch,
+    pub(in crate::python) next: usize,
     /// What it makes.
-    kind: &'static Kind,
+    pub(in crate::python) kind: &'static Kind,
 }
 
-/// What a memoryview of a key or value is a view of.
-#[repr(C)]
-struct ExporterObject {
-    head: ffi::PyObject,
-    holder: *mut ffi::PyObject,
-    data: *const u8,
-    length: usize,
-}
-
-/// A type of ours and its dead objects to use again: they keep their type and the reference to it.
-pub(super) struct Kind {
-    type_object: AtomicPtr<ffi::PyTypeObject>,
-    free: UnsafeCell<FreeList>,
-    size: usize,
-}
-
-struct FreeList {
-    objects: [*mut ffi::PyObject; FREE_OBJECTS],
-    length: usize,
-}
-
-/// Enough for a loop and what it keeps for a moment.
-const FREE_OBJECTS: usize = 128;
-
-// SAFETY: `free` is touched only by `allocate` and `release`, with the GIL held (Attached).
-unsafe impl Sync for Kind {}
-
-pub(super) static RECORD: Kind = Kind::new(size_of::<RecordObject>());
-static ITERATOR: Kind = Kind::new(size_of::<IteratorObject>());
-static EXPORTER: Kind = Kind::new(size_of::<ExporterObject>());
-
-impl Kind {
-    const fn new(size: usize) -> Self {
-        let free = FreeList { objects: [ptr::null_mut(); FREE_OBJECTS], length: 0 };
-        Self { type_object: AtomicPtr::new(ptr::null_mut()), free: UnsafeCell::new(free), size }
-    }
-
-    fn make(
-        &self,
-        py: Python<'_>,
-        name: &'static CStr,
-        slots: &mut [ffi::PyType_Slot],
-        callable: bool,
-    ) -> PyResult<Py<PyType>> {
-        let mut flags = ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_IMMUTABLETYPE;
-        if !callable {
-            flags |= ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION;
-        }
-        let mut spec = ffi::PyType_Spec {
-            name: name.as_ptr(),
-            basicsize: self.size as c_int,
-            itemsize: 0,
-            flags: flags as u32,
-            slots: slots.as_mut_ptr(),
-        };
-        // SAFETY: the spec is valid for the call, its slots end in a zero slot and hold functions of
-        // the signatures that CPython's documentation gives for their numbers; getset tables are static.
-        let made = unsafe { ffi::PyType_FromSpec(&mut spec) };
-        // SAFETY: a new reference, or null with an exception set.
-        let made = unsafe { Bound::from_owned_ptr_or_err(py, made) }?.cast_into::<PyType>()?;
-        self.type_object.store(made.as_type_ptr(), Ordering::Release);
-        // The type lives as long as the process.
-        std::mem::forget(made.clone());
-        Ok(made.unbind())
-    }
-}
-
-/// A new object whose fields behind the head are not written yet; null with an exception set.
-///
-/// # Safety
-/// Attached; the caller writes the fields of the kind's struct before anybody sees the object.
-unsafe fn allocate(kind: &Kind) -> *mut ffi::PyObject {
-    // SAFETY: Attached, so nobody else is in here; an object in the free list is of this kind, is owned by
-    // nobody and has the count 0 (Count). PyObject_Init gives new memory a type, which it makes a
-    // reference of, and a count of 1.
-    unsafe {
-        let free = &mut *kind.free.get();
-        if free.length > 0 {
-            free.length -= 1;
-            let object = free.objects[free.length];
-            retain(object);
-            return object;
-        }
-        let memory = ffi::PyObject_Malloc(kind.size).cast::<ffi::PyObject>();
-        if memory.is_null() {
-            return ffi::PyErr_NoMemory();
-        }
-        ffi::PyObject_Init(memory, kind.type_object.load(Ordering::Acquire))
-    }
-}
-
-/// One reference more.
-///
-/// # Safety
-/// Attached; an object of ours (Count).
-#[inline(always)]
-unsafe fn retain(object: *mut ffi::PyObject) {
-    // SAFETY: as above.
-    unsafe { (*object).ob_refcnt += 1 };
-}
-
-/// One reference less; the last one goes by way of CPython.
-///
-/// # Safety
-/// Attached; an object of ours (Count), of which the caller owns a reference.
-#[inline(always)]
-unsafe fn give_up(object: *mut ffi::PyObject) {
-    // SAFETY: as above.
-    unsafe {
-        if (*object).ob_refcnt > 1 {
-            (*object).ob_refcnt -= 1;
-        } else {
-            ffi::Py_DECREF(object);
-        }
-    }
-}
-
-/// Takes a dead object back.
-///
-/// # Safety
-/// Attached; the object is of this kind, its count is 0, and its holder was given up.
-unsafe fn release(kind: &Kind, object: *mut ffi::PyObject) {
-    // SAFETY: as above; an instance of a heap type owns a reference to its type.
-    unsafe {
-        let free = &mut *kind.free.get();
-        if free.length < FREE_OBJECTS {
-            free.objects[free.length] = object;
-            free.length += 1;
-        } else {
-            let type_object = ffi::Py_TYPE(object);
-            ffi::PyObject_Free(object.cast());
-            ffi::Py_DECREF(type_object.cast());
-        }
-    }
-}
+pub(in crate::python) static RECORD: Kind = Kind::new(size_of::<RecordObject>());
+pub(in crate::python) static ITERATOR: Kind = Kind::new(size_of::<IteratorObject>());
 
 /// An iterator over the batch's records, which makes objects of this kind.
-pub(super) fn iterate(py: Python<'_>, batch: Py<IndexedBatch>, kind: &'static Kind) -> PyResult<Py<PyAny>> {
+pub(in crate::python) fn iterate(
+    py: Python<'_>,
+    batch: Py<IndexedBatch>,
+    kind: &'static Kind,
+) -> PyResult<Py<PyAny>> {
     let inside: *const IndexedBatch = batch.bind(py).get();
     // SAFETY: Attached; all fields are written before the object is handed out; `into_ptr` gives the
     // iterator the reference to its holder.
@@ -206,7 +74,7 @@ pub(super) fn iterate(py: Python<'_>, batch: Py<IndexedBatch>, kind: &'static Ki
 }
 
 /// An object for this record of the batch; none if it has no such record.
-pub(super) fn record_at(
+pub(in crate::python) fn record_at(
     batch: &Bound<'_, IndexedBatch>,
     index: usize,
     kind: &'static Kind,
@@ -226,7 +94,7 @@ pub(super) fn record_at(
 ///
 /// # Safety
 /// Attached; `holder` is the object of `batch`; the kind's type was made.
-unsafe fn new_record(
+pub(in crate::python) unsafe fn new_record(
     holder: *mut ffi::PyObject,
     batch: *const IndexedBatch,
     index: usize,
@@ -250,7 +118,7 @@ unsafe fn new_record(
 
 /// # Safety
 /// As CPython calls `tp_iternext`: Attached, with a `RecordIterator` that the caller keeps.
-unsafe extern "C" fn iterator_next(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
+pub(in crate::python) unsafe extern "C" fn iterator_next(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: Attached, Layout, Holder. Null without an exception is the end.
     unsafe {
         let iterator = slf.cast::<IteratorObject>();
@@ -272,7 +140,7 @@ unsafe extern "C" fn iterator_next(slf: *mut ffi::PyObject) -> *mut ffi::PyObjec
 /// # Safety
 /// As CPython calls a METH_NOARGS method: Attached; the descriptor has checked that `slf` is a
 /// `RecordIterator`, and the second argument is null.
-unsafe extern "C" fn iterator_length_hint(
+pub(in crate::python) unsafe extern "C" fn iterator_length_hint(
     slf: *mut ffi::PyObject,
     _: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
@@ -284,72 +152,11 @@ unsafe extern "C" fn iterator_length_hint(
     }
 }
 
-/// Gives up the holder, then the memory.
-macro_rules! dealloc {
-    ($name:ident, $object:ty, $kind:ident) => {
-        /// # Safety
-        /// As CPython calls `tp_dealloc`: Attached, once, with an object of this kind whose count is 0.
-        unsafe extern "C" fn $name(slf: *mut ffi::PyObject) {
-            // SAFETY: Attached, Layout; CPython calls this once, when the count is 0.
-            unsafe {
-                give_up((*slf.cast::<$object>()).holder);
-                release(&$kind, slf);
-            }
-        }
-    };
-}
 dealloc!(record_dealloc, RecordObject, RECORD);
 dealloc!(iterator_dealloc, IteratorObject, ITERATOR);
-dealloc!(exporter_dealloc, ExporterObject, EXPORTER);
-
-/// # Safety
-/// As CPython calls `bf_getbuffer`: Attached, with an exporter that the caller keeps and a `view` to fill.
-unsafe extern "C" fn exporter_getbuffer(
-    slf: *mut ffi::PyObject,
-    view: *mut ffi::Py_buffer,
-    flags: c_int,
-) -> c_int {
-    // SAFETY: Layout, Holder: data and length are a slice of the batch's bytes, which nobody writes to; they are
-    // exported read-only. FillInfo stores a reference to the exporter in the view, so they outlive it.
-    unsafe {
-        let exporter = slf.cast::<ExporterObject>();
-        let (data, length) = ((*exporter).data.cast_mut().cast(), (*exporter).length as ffi::Py_ssize_t);
-        ffi::PyBuffer_FillInfo(view, slf, data, length, 1, flags)
-    }
-}
-
-/// A read-only memoryview of a part of the batch's bytes; keeps them alive.
-///
-/// # Safety
-/// Attached; `holder` is the object of the batch that `bytes` is a part of.
-unsafe fn view(holder: *mut ffi::PyObject, bytes: &[u8]) -> *mut ffi::PyObject {
-    // SAFETY: as above; all fields are written before the object is handed out. The memoryview owns the
-    // exporter, or nobody does and it goes.
-    unsafe {
-        let exporter = allocate(&EXPORTER).cast::<ExporterObject>();
-        if exporter.is_null() {
-            return ptr::null_mut();
-        }
-        retain(holder);
-        (*exporter).holder = holder;
-        (*exporter).data = bytes.as_ptr();
-        (*exporter).length = bytes.len();
-        let view = ffi::PyMemoryView_FromObject(exporter.cast());
-        give_up(exporter.cast());
-        view
-    }
-}
-
-/// A read-only memoryview of a part of the batch's bytes.
-pub(super) fn memoryview(batch: &Bound<'_, IndexedBatch>, slice: Slice) -> PyResult<Py<PyAny>> {
-    // SAFETY: the GIL is held, and the slice is checked to be the batch's.
-    let made = unsafe { view(batch.as_ptr(), batch.get().slice(slice)) };
-    // SAFETY: a new reference, or null with an exception set.
-    unsafe { Bound::from_owned_ptr_or_err(batch.py(), made) }.map(Bound::unbind)
-}
 
 /// The record that a `Record` object stands for; none if it is another object.
-pub(super) fn record_of<'a>(object: &'a Bound<'_, PyAny>) -> Option<crate::record::Record<'a>> {
+pub(in crate::python) fn record_of<'a>(object: &'a Bound<'_, PyAny>) -> Option<crate::record::Record<'a>> {
     let is_record = ptr::eq(object.get_type_ptr(), RECORD.type_object.load(Ordering::Acquire));
     is_record.then(|| {
         // SAFETY: the type was compared, and cannot be subclassed; the references live no longer than
@@ -363,7 +170,7 @@ pub(super) fn record_of<'a>(object: &'a Bound<'_, PyAny>) -> Option<crate::recor
 ///
 /// # Safety
 /// `slf` is a `Record`; the references are not kept longer than it.
-unsafe fn parts<'a>(slf: *mut ffi::PyObject) -> (&'a IndexedBatch, &'a Entry) {
+pub(in crate::python) unsafe fn parts<'a>(slf: *mut ffi::PyObject) -> (&'a IndexedBatch, &'a Entry) {
     // SAFETY: Layout, Holder.
     unsafe {
         let record = slf.cast::<RecordObject>();
@@ -373,7 +180,7 @@ unsafe fn parts<'a>(slf: *mut ffi::PyObject) -> (&'a IndexedBatch, &'a Entry) {
 
 /// # Safety
 /// Attached.
-unsafe fn none() -> *mut ffi::PyObject {
+pub(in crate::python) unsafe fn none() -> *mut ffi::PyObject {
     // SAFETY: None is a static object; the caller gets a reference of its own.
     unsafe {
         let none = ffi::Py_None();
@@ -387,7 +194,10 @@ macro_rules! int_getter {
     ($name:ident, $field:ident) => {
         /// # Safety
         /// As CPython calls a getter: Attached; the descriptor has checked that `slf` is a record, which the caller keeps.
-        unsafe extern "C" fn $name(slf: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
+        pub(in crate::python) unsafe extern "C" fn $name(
+            slf: *mut ffi::PyObject,
+            _: *mut c_void,
+        ) -> *mut ffi::PyObject {
             // SAFETY: Attached, Layout, Holder.
             unsafe { ffi::PyLong_FromLongLong(parts(slf).1.$field.into()) }
         }
@@ -402,7 +212,10 @@ macro_rules! slice_getters {
     ($copy:ident, $view:ident, $field:ident) => {
         /// # Safety
         /// As CPython calls a getter: Attached; the descriptor has checked that `slf` is a record, which the caller keeps.
-        unsafe extern "C" fn $copy(slf: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
+        pub(in crate::python) unsafe extern "C" fn $copy(
+            slf: *mut ffi::PyObject,
+            _: *mut c_void,
+        ) -> *mut ffi::PyObject {
             // SAFETY: Attached, Layout, Holder; the bytes are copied.
             unsafe {
                 let (batch, entry) = parts(slf);
@@ -417,7 +230,10 @@ macro_rules! slice_getters {
 
         /// # Safety
         /// As CPython calls a getter: Attached; the descriptor has checked that `slf` is a record, which the caller keeps.
-        unsafe extern "C" fn $view(slf: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
+        pub(in crate::python) unsafe extern "C" fn $view(
+            slf: *mut ffi::PyObject,
+            _: *mut c_void,
+        ) -> *mut ffi::PyObject {
             // SAFETY: Attached, Layout, Holder; the bytes are the holder's.
             unsafe {
                 let (batch, entry) = parts(slf);
@@ -436,7 +252,7 @@ slice_getters!(get_value_bytes, get_value, value);
 ///
 /// # Safety
 /// Attached; `slf` is a `Record` that the caller keeps.
-unsafe fn safely(
+pub(in crate::python) unsafe fn safely(
     slf: *mut ffi::PyObject,
     work: impl FnOnce(&Bound<'_, IndexedBatch>, &Entry) -> PyResult<Py<PyAny>>,
 ) -> *mut ffi::PyObject {
@@ -454,7 +270,10 @@ macro_rules! safe_getter {
     ($name:ident, $work:path) => {
         /// # Safety
         /// As CPython calls a getter: Attached; the descriptor has checked that `slf` is a record, which the caller keeps.
-        unsafe extern "C" fn $name(slf: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
+        pub(in crate::python) unsafe extern "C" fn $name(
+            slf: *mut ffi::PyObject,
+            _: *mut c_void,
+        ) -> *mut ffi::PyObject {
             // SAFETY: as CPython calls a getter.
             unsafe { safely(slf, |batch, entry| $work(batch, entry)) }
         }
@@ -467,7 +286,7 @@ macro_rules! safe_method {
         /// # Safety
         /// As CPython calls a METH_O method: Attached; the descriptor has checked that `slf` is a `Record`; the
         /// caller keeps it and the argument, which is not null.
-        unsafe extern "C" fn $name(
+        pub(in crate::python) unsafe extern "C" fn $name(
             slf: *mut ffi::PyObject,
             argument: *mut ffi::PyObject,
         ) -> *mut ffi::PyObject {
@@ -491,17 +310,17 @@ safe_method!(headers_for, record::headers_for);
 
 /// The getters that loops use, found by their names' addresses: names in code are interned. All others, and
 /// names that are not interned, are found as always.
-struct Shortcut {
-    name: AtomicPtr<ffi::PyObject>,
-    text: &'static CStr,
-    get: ffi::getter,
+pub(in crate::python) struct Shortcut {
+    pub(in crate::python) name: AtomicPtr<ffi::PyObject>,
+    pub(in crate::python) text: &'static CStr,
+    pub(in crate::python) get: ffi::getter,
 }
 
-const fn shortcut(text: &'static CStr, get: ffi::getter) -> Shortcut {
+pub(in crate::python) const fn shortcut(text: &'static CStr, get: ffi::getter) -> Shortcut {
     Shortcut { name: AtomicPtr::new(ptr::null_mut()), text, get }
 }
 
-static SHORTCUTS: [Shortcut; 6] = [
+pub(in crate::python) static SHORTCUTS: [Shortcut; 6] = [
     shortcut(c"value_bytes", get_value_bytes),
     shortcut(c"key_bytes", get_key_bytes),
     shortcut(c"value", get_value),
@@ -512,7 +331,7 @@ static SHORTCUTS: [Shortcut; 6] = [
 
 /// # Safety
 /// As CPython calls `tp_getattro`: Attached, with a `Record` and a name that the caller keeps.
-unsafe extern "C" fn record_getattro(
+pub(in crate::python) unsafe extern "C" fn record_getattro(
     slf: *mut ffi::PyObject,
     name: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
@@ -523,7 +342,7 @@ unsafe extern "C" fn record_getattro(
 /// # Safety
 /// As CPython calls `tp_getattro`, of a type that has these attributes and cannot be subclassed.
 #[inline(always)]
-unsafe fn get_attribute(
+pub(in crate::python) unsafe fn get_attribute(
     shortcuts: &[Shortcut],
     slf: *mut ffi::PyObject,
     name: *mut ffi::PyObject,
@@ -540,7 +359,7 @@ unsafe fn get_attribute(
 
 /// # Safety
 /// As CPython calls `tp_repr`: Attached, with a `Record` that the caller keeps.
-unsafe extern "C" fn record_repr(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
+pub(in crate::python) unsafe extern "C" fn record_repr(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: as CPython calls it, which is as it calls a getter.
     unsafe { repr_of(slf, ptr::null_mut()) }
 }

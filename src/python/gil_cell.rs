@@ -1,0 +1,82 @@
+//! A cell that the GIL guards in place of a lock.
+//!
+//! **Attached** in the SAFETY comments: a `Python` token proves that the GIL is held. The module declares that it uses
+//! the GIL, so an interpreter without one takes it back.
+#![allow(unsafe_code, reason = "access that the GIL guards")]
+
+use pyo3::prelude::*;
+use std::cell::UnsafeCell;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU8;
+use std::sync::atomic::Ordering;
+/// A value that whoever holds the GIL may use.
+pub(super) struct GilCell<T> {
+    value: UnsafeCell<T>,
+    /// [`FREE`], or who uses it: set with the GIL held only.
+    used: AtomicU8,
+    /// Held by a thread that works on the value without the GIL.
+    detached: Mutex<()>,
+}
+
+const FREE: u8 = 0;
+const ATTACHED: u8 = 1;
+const DETACHED: u8 = 2;
+
+// SAFETY: `value` is touched in `with` and `with_detached` only, by who found `used` free and set it, with the GIL held
+// (Attached), until they free it: an acquiring load that finds it free comes after all they did.
+unsafe impl<T: Send> Sync for GilCell<T> {}
+
+impl<T: Send> GilCell<T> {
+    pub(super) fn new(value: T) -> Self {
+        Self { value: UnsafeCell::new(value), used: AtomicU8::new(FREE), detached: Mutex::new(()) }
+    }
+
+    /// Works on the value. `work` runs no Python code, which could come back here: that panics.
+    #[inline]
+    pub(super) fn with<R>(&self, py: Python<'_>, work: impl FnOnce(&mut T) -> R) -> R {
+        let _used = self.enter(py, ATTACHED);
+        crate::python::panics::here();
+        // SAFETY: `enter` found the value free, and keeps others out until `_used` is dropped.
+        work(unsafe { &mut *self.value.get() })
+    }
+
+    /// As [`with`](Self::with), without the GIL; others that want the value wait. It is free before this thread takes
+    /// the GIL back, which runs finalizers that may want it.
+    pub(super) fn with_detached<R: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut T) -> R + Send) -> R {
+        let used = self.enter(py, DETACHED);
+        py.detach(move || {
+            let _detached = self.detached.lock();
+            // Freed first, so that who waits for the lock finds the value free.
+            let _used = used;
+            crate::python::panics::here();
+            // SAFETY: as in `with`.
+            work(unsafe { &mut *self.value.get() })
+        })
+    }
+
+    #[inline]
+    fn enter(&self, py: Python<'_>, by: u8) -> Used<'_> {
+        while self.used.load(Ordering::Acquire) != FREE {
+            self.wait(py);
+        }
+        self.used.store(by, Ordering::Relaxed);
+        Used(&self.used)
+    }
+
+    #[cold]
+    fn wait(&self, py: Python<'_>) {
+        // Whoever is attached and uses it is this thread, since we have the GIL.
+        assert!(self.used.load(Ordering::Acquire) != ATTACHED, "a value was asked for by who is using it");
+        py.detach(|| drop(self.detached.lock()));
+    }
+}
+
+/// Lets others in when dropped.
+struct Used<'a>(&'a AtomicU8);
+
+impl Drop for Used<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.store(FREE, Ordering::Release);
+    }
+}

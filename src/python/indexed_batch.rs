@@ -1,0 +1,180 @@
+//! A batch whose records were found once: what iterators and views of records point into.
+
+use crate::batch::Batch;
+use crate::bytes::cursor::be;
+use crate::bytes::varint;
+use crate::compression::decompressor::Decompressor;
+use crate::error::Error;
+use crate::error::Result;
+use crate::record::Record;
+use crate::record::SMALLEST_RECORD;
+use crate::record::header::Headers;
+use crate::record::timestamp_type::TimestampType;
+use ::bytes::Bytes;
+use pyo3::prelude::*;
+use std::sync::OnceLock;
+/// A batch's bytes (decompressed) and where its records stand in them.
+#[pyclass(frozen, name = "_IndexedBatch", module = "magicbyte._core")]
+pub(super) struct IndexedBatch {
+    pub(super) data: Bytes,
+    pub(super) entries: Vec<Entry>,
+    pub(super) is_control: bool,
+    pub(super) is_legacy: bool,
+    /// What comes behind the last record instead of the end: for readers that yield records up to an error.
+    pub(super) failure: Option<Failure>,
+    /// Where each record's own bytes stand, once somebody asked.
+    places: OnceLock<Vec<Slice>>,
+}
+
+/// Makes the exception.
+pub(super) type Failure = Box<dyn Fn(Python<'_>) -> PyErr + Send + Sync>;
+
+pub(super) struct Entry {
+    pub(super) offset: i64,
+    pub(super) timestamp: i64,
+    pub(super) key: Nullable,
+    pub(super) value: Nullable,
+    headers: Slice,
+    pub(super) header_count: u32,
+    pub(super) sequence: i32,
+    pub(super) timestamp_type: TimestampType,
+    pub(super) attributes: u8,
+}
+
+/// A part of the batch's bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Slice {
+    start: u32,
+    pub(super) length: u32,
+}
+
+/// A slice, or null: a length that no slice has.
+#[derive(Clone, Copy)]
+pub(super) struct Nullable(Slice);
+
+impl Nullable {
+    const NULL: Self = Self(Slice { start: 0, length: u32::MAX });
+
+    pub(super) fn get(self) -> Option<Slice> {
+        (self.0.length != u32::MAX).then_some(self.0)
+    }
+}
+
+impl IndexedBatch {
+    /// Decodes and checks every record of the batch whose own bytes are `data`.
+    pub(super) fn read(
+        batch: &Batch<'_>,
+        data: &Bytes,
+        decompressor: &mut Decompressor,
+        check_crcs: bool,
+    ) -> Result<Self> {
+        if check_crcs {
+            batch.verify()?;
+        }
+        let (indexed, error) = Self::read_until_error(batch, data, decompressor, check_crcs)?;
+        error.map_or(Ok(indexed), Err)
+    }
+
+    /// As [`read`](Self::read), with the first error that a record has beside the records before it; the
+    /// batch's own CRC is not checked.
+    pub(super) fn read_until_error(
+        batch: &Batch<'_>,
+        data: &Bytes,
+        decompressor: &mut Decompressor,
+        check_inner_crcs: bool,
+    ) -> Result<(Self, Option<Error>)> {
+        let shared = batch.payload_shared(data, decompressor)?;
+        let records = batch.records_in(&shared)?;
+        let records = if check_inner_crcs { records } else { records.without_crc_check() };
+        let base = shared.as_ptr() as usize;
+        let slice_of = |slice: &[u8]| Slice {
+            start: (slice.as_ptr() as usize - base) as u32,
+            length: slice.len() as u32,
+        };
+        let nullable = |slice: Option<&[u8]>| slice.map_or(Nullable::NULL, |slice| Nullable(slice_of(slice)));
+        // The count is announced, so it reserves no more than the bytes can hold.
+        let mut entries =
+            Vec::with_capacity(records.size_hint().1.unwrap_or(0).min(shared.len() / SMALLEST_RECORD));
+        let visited = records.visit(|record: Record<'_>| {
+            let (headers, header_count) = record.headers().parts();
+            entries.push(Entry {
+                offset: record.offset(),
+                timestamp: record.timestamp(),
+                key: nullable(record.key()),
+                value: nullable(record.value()),
+                headers: if header_count == 0 { Slice { start: 0, length: 0 } } else { slice_of(headers) },
+                header_count,
+                sequence: record.sequence(),
+                timestamp_type: record.timestamp_type(),
+                attributes: record.attributes() as u8,
+            });
+        });
+        let (is_control, is_legacy) = (batch.is_control(), batch.magic() < 2);
+        let places = OnceLock::new();
+        let indexed = Self { data: shared, entries, is_control, is_legacy, failure: None, places };
+        Ok((indexed, visited.err()))
+    }
+
+    /// The record as it stands: in magic 2 what its length field counts, else the message with offset
+    /// and size.
+    pub(super) fn own_bytes(&self, entry: &Entry) -> &[u8] {
+        let behind = std::ptr::from_ref(entry).addr().wrapping_sub(self.entries.as_ptr().addr());
+        let places = self.places.get_or_init(|| self.find_places());
+        places.get(behind / size_of::<Entry>()).map_or(&[], |&place| self.slice(place))
+    }
+
+    /// The records were read from the start on, each checked.
+    fn find_places(&self) -> Vec<Slice> {
+        let mut at = 0;
+        let place = |_: &Entry| {
+            let (start, length) = if self.is_legacy {
+                (at, self.data.get(at..at + 12).map_or(0, |overhead| 12 + be!(overhead, 8, i32) as usize))
+            } else {
+                let mut rest = self.data.get(at..).unwrap_or_default();
+                let length = varint::read_i32(&mut rest).unwrap_or(0);
+                (self.data.len() - rest.len(), length as usize)
+            };
+            at = start.saturating_add(length);
+            Slice { start: start as u32, length: length as u32 }
+        };
+        self.entries.iter().map(place).collect()
+    }
+
+    pub(super) fn key(&self, entry: &Entry) -> Option<&[u8]> {
+        self.nullable(entry.key)
+    }
+
+    pub(super) fn value(&self, entry: &Entry) -> Option<&[u8]> {
+        self.nullable(entry.value)
+    }
+
+    #[inline]
+    pub(super) fn nullable(&self, slice: Nullable) -> Option<&[u8]> {
+        slice.get().map(|slice| self.slice(slice))
+    }
+
+    /// The slice's bytes; none of them if it is not this batch's.
+    #[inline]
+    pub(super) fn slice(&self, slice: Slice) -> &[u8] {
+        let start = slice.start as usize;
+        self.data.get(start..start + slice.length as usize).unwrap_or_default()
+    }
+
+    /// The record as the core knows it; what a legacy message's attributes say is said elsewhere.
+    pub(super) fn record(&self, entry: &Entry) -> Record<'_> {
+        Record {
+            offset: entry.offset,
+            timestamp: entry.timestamp,
+            timestamp_type: entry.timestamp_type,
+            sequence: entry.sequence,
+            attributes: if self.is_legacy { 0 } else { entry.attributes as i8 },
+            key: self.key(entry),
+            value: self.value(entry),
+            headers: self.header_list(entry),
+        }
+    }
+
+    pub(super) fn header_list(&self, entry: &Entry) -> Headers<'_> {
+        Headers::from_parts(self.slice(entry.headers), entry.header_count)
+    }
+}

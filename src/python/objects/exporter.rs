@@ -1,0 +1,69 @@
+//! What a memoryview of a key or value is a view of. Invariants: see `record_object.rs`.
+#![allow(unsafe_code, reason = "a type in CPython's C API")]
+
+use crate::python::indexed_batch::IndexedBatch;
+use crate::python::indexed_batch::Slice;
+use crate::python::objects::kind::{Kind, allocate, dealloc, give_up, release, retain};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use std::ffi::c_int;
+use std::ptr;
+
+/// What a memoryview of a key or value is a view of.
+#[repr(C)]
+pub(in crate::python) struct ExporterObject {
+    pub(in crate::python) head: ffi::PyObject,
+    pub(in crate::python) holder: *mut ffi::PyObject,
+    pub(in crate::python) data: *const u8,
+    pub(in crate::python) length: usize,
+}
+
+pub(in crate::python) static EXPORTER: Kind = Kind::new(size_of::<ExporterObject>());
+
+/// # Safety
+/// As CPython calls `bf_getbuffer`: Attached, with an exporter that the caller keeps and a `view` to fill.
+pub(in crate::python) unsafe extern "C" fn exporter_getbuffer(
+    slf: *mut ffi::PyObject,
+    view: *mut ffi::Py_buffer,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: Layout, Holder: data and length are a slice of the batch's bytes, which nobody writes to; they are
+    // exported read-only. FillInfo stores a reference to the exporter in the view, so they outlive it.
+    unsafe {
+        let exporter = slf.cast::<ExporterObject>();
+        let (data, length) = ((*exporter).data.cast_mut().cast(), (*exporter).length as ffi::Py_ssize_t);
+        ffi::PyBuffer_FillInfo(view, slf, data, length, 1, flags)
+    }
+}
+
+/// A read-only memoryview of a part of the batch's bytes; keeps them alive.
+///
+/// # Safety
+/// Attached; `holder` is the object of the batch that `bytes` is a part of.
+pub(in crate::python) unsafe fn view(holder: *mut ffi::PyObject, bytes: &[u8]) -> *mut ffi::PyObject {
+    // SAFETY: as above; all fields are written before the object is handed out. The memoryview owns the
+    // exporter, or nobody does and it goes.
+    unsafe {
+        let exporter = allocate(&EXPORTER).cast::<ExporterObject>();
+        if exporter.is_null() {
+            return ptr::null_mut();
+        }
+        retain(holder);
+        (*exporter).holder = holder;
+        (*exporter).data = bytes.as_ptr();
+        (*exporter).length = bytes.len();
+        let view = ffi::PyMemoryView_FromObject(exporter.cast());
+        give_up(exporter.cast());
+        view
+    }
+}
+
+/// A read-only memoryview of a part of the batch's bytes.
+pub(in crate::python) fn memoryview(batch: &Bound<'_, IndexedBatch>, slice: Slice) -> PyResult<Py<PyAny>> {
+    // SAFETY: the GIL is held, and the slice is checked to be the batch's.
+    let made = unsafe { view(batch.as_ptr(), batch.get().slice(slice)) };
+    // SAFETY: a new reference, or null with an exception set.
+    unsafe { Bound::from_owned_ptr_or_err(batch.py(), made) }.map(Bound::unbind)
+}
+
+dealloc!(exporter_dealloc, ExporterObject, EXPORTER);
