@@ -44,7 +44,7 @@ pub(super) struct Entry {
 /// A part of the batch's bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Slice {
-    start: u32,
+    pub(super) start: u32,
     pub(super) length: u32,
 }
 
