@@ -361,7 +361,7 @@ impl RecordsBuilder {
         }
         match &mut self.records {
             Growing::V2(batch) => {
-                batch.start(base_offset, self.options.delete_horizon_ms.unwrap_or(timestamp))
+                batch.start(base_offset, self.options.delete_horizon_ms.unwrap_or(timestamp));
             }
             Growing::Legacy(set) => set.start(base_offset, self.options.append_time),
         }

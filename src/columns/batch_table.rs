@@ -59,32 +59,36 @@ impl BatchTable {
         let [topic, segment, compression, control_type] = &mut self.text;
         topic.append_value(&chunk.topic);
         segment.append_value(&chunk.segment);
-        compression.append_option(batch.compression().ok().map(|codec| codec.name()));
+        compression
+            .append_option(batch.compression().ok().map(super::super::compression::codec::Compression::name));
         control_type.append_option(decoded.control_type);
         let [position, size, base, last, counts, crc, base_time, max_time, horizon, producer, raw_size] =
             &mut self.long;
         position.append_value(batch.position() as i64);
         size.append_value(batch.size_in_bytes() as i64);
-        base.append_option(v2.map(|b| b.base_offset()).or(decoded.base_offset));
+        base.append_option(
+            v2.map(super::super::record::batch::RecordBatch::base_offset).or(decoded.base_offset),
+        );
         last.append_value(batch.last_offset());
         counts.append_option(count);
         crc.append_value(batch.crc().into());
-        base_time.append_option(v2.map(|b| b.base_timestamp()));
+        base_time.append_option(v2.map(super::super::record::batch::RecordBatch::base_timestamp));
         max_time.append_value(batch.max_timestamp());
-        horizon.append_option(v2.and_then(|b| b.delete_horizon_ms()));
-        producer.append_option(v2.map(|b| b.producer_id()));
+        horizon.append_option(v2.and_then(super::super::record::batch::RecordBatch::delete_horizon_ms));
+        producer.append_option(v2.map(super::super::record::batch::RecordBatch::producer_id));
         raw_size.append_option(decoded.uncompressed_size.map(|n| n as i64));
         let [partition, magic, time_type, epoch, base_sequence, last_sequence, leader_epoch] = &mut self.int;
         partition.append_value(chunk.partition);
         magic.append_value(batch.magic().into());
         time_type.append_value(batch.timestamp_type() as i32);
         epoch.append_option(v2.map(|b| b.producer_epoch().into()));
-        base_sequence.append_option(v2.map(|b| b.base_sequence()));
-        last_sequence.append_option(v2.map(|b| b.last_sequence()));
-        leader_epoch.append_option(v2.map(|b| b.partition_leader_epoch()));
+        base_sequence.append_option(v2.map(super::super::record::batch::RecordBatch::base_sequence));
+        last_sequence.append_option(v2.map(super::super::record::batch::RecordBatch::last_sequence));
+        leader_epoch.append_option(v2.map(super::super::record::batch::RecordBatch::partition_leader_epoch));
         let [valid, transactional, control] = &mut self.flag;
         valid.append_value(decoded.is_valid);
-        transactional.append_value(v2.is_some_and(|b| b.is_transactional()));
+        transactional
+            .append_value(v2.is_some_and(super::super::record::batch::RecordBatch::is_transactional));
         control.append_value(batch.is_control());
     }
 

@@ -43,12 +43,12 @@ fn parameter(py: Python<'_>, name: Borrowed<'_, '_, PyAny>) -> PyResult<usize> {
 /// As CPython calls a METH_FASTCALL | METH_KEYWORDS function: `args` are `count` positional arguments, then one
 /// for each of the names in the tuple `keywords`, which may be null. All outlive 'a.
 #[inline]
-unsafe fn arguments<'a, 'py>(
-    py: Python<'py>,
+unsafe fn arguments<'a>(
+    py: Python<'_>,
     args: *const *mut ffi::PyObject,
     count: usize,
     keywords: *mut ffi::PyObject,
-) -> PyResult<[Argument<'a, 'py>; PARAMETERS.len()]> {
+) -> PyResult<[Argument<'a, '_>; PARAMETERS.len()]> {
     let mut arguments = [None; PARAMETERS.len()];
     if count > PARAMETERS.len() {
         let most = PARAMETERS.len();

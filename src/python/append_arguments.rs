@@ -30,7 +30,7 @@ fn exact_int(object: Borrowed<'_, '_, PyAny>) -> Option<i64> {
     let mut overflow = 0;
     // PyLong_AsLong calls it, and is twice as fast as PyLong_AsLongLong for a timestamp.
     // SAFETY: Attached; it is an int, so nothing is raised, and `overflow` is there to be written to.
-    let value = unsafe { ffi::PyLong_AsLongAndOverflow(number.as_ptr(), &mut overflow) };
+    let value = unsafe { ffi::PyLong_AsLongAndOverflow(number.as_ptr(), &raw mut overflow) };
     (overflow == 0).then_some(i64::from(value))
 }
 
@@ -43,7 +43,7 @@ fn exact_bytes<'a>(argument: Argument<'a, '_>) -> Option<Option<&'a [u8]>> {
     // SAFETY: Attached; it is a bytes object, so this cannot fail. Its bytes do not change, and it lives as
     // long as it is borrowed.
     unsafe {
-        ffi::PyBytes_AsStringAndSize(bytes.as_ptr(), &mut data, &mut length);
+        ffi::PyBytes_AsStringAndSize(bytes.as_ptr(), &raw mut data, &raw mut length);
         Some(Some(slice::from_raw_parts(data.cast(), length as usize)))
     }
 }

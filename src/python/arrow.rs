@@ -62,10 +62,10 @@ fn used_up(what: &str) -> PyErr {
     PyValueError::new_err(format!("the capsule of an Arrow {what} was used up before: expected a new one"))
 }
 
-pub(super) fn stream_capsule<'py>(
-    py: Python<'py>,
+pub(super) fn stream_capsule(
+    py: Python<'_>,
     reader: Box<dyn RecordBatchReader + Send>,
-) -> PyResult<Bound<'py, PyCapsule>> {
+) -> PyResult<Bound<'_, PyCapsule>> {
     PyCapsule::new_with_value(py, Exported::stream(reader), STREAM)
 }
 
@@ -200,7 +200,7 @@ pub(super) fn batches_of(object: &Bound<'_, PyAny>) -> PyResult<Imported> {
         };
         let mut schema = FFI_ArrowSchema::empty();
         // SAFETY: the stream's own callback, and it was not released.
-        let failure = unsafe { get_schema(&mut stream, &mut schema) };
+        let failure = unsafe { get_schema(&raw mut stream, &raw mut schema) };
         if failure != 0 {
             return Err(failed(last_error(&mut stream, failure)));
         }
@@ -261,7 +261,7 @@ fn next_array(stream: &mut FFI_ArrowArrayStream) -> PyResult<Option<FFI_ArrowArr
     let Some(get_next) = stream.get_next else { return Err(used_up("stream")) };
     let mut array = FFI_ArrowArray::empty();
     // SAFETY: the stream's own callback; `batches_of` took the stream over, so nobody has released it.
-    match unsafe { get_next(stream, &mut array) } {
+    match unsafe { get_next(stream, &raw mut array) } {
         0 => Ok((!array.is_released()).then_some(array)),
         failure => Err(failed(last_error(stream, failure))),
     }

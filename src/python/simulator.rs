@@ -115,7 +115,7 @@ impl PySimulator {
     }
 
     fn elect_leader(&self, py: Python<'_>) -> i32 {
-        self.0.with(py, |partition| partition.elect_leader())
+        self.0.with(py, super::super::broker::partition_simulator::PartitionSimulator::elect_leader)
     }
 
     fn truncate(&self, py: Python<'_>, offset: i64) -> PyResult<()> {

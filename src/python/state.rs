@@ -301,7 +301,8 @@ impl ProducerState {
     }
 
     fn take_snapshot(&self, py: Python<'_>) -> Option<i64> {
-        self.state.with(py, |state| state.take_snapshot())
+        self.state
+            .with(py, super::super::sidecar::producer_state_manager::ProducerStateManager::take_snapshot)
     }
 
     fn snapshots<'py>(&self, py: Python<'py>) -> BTreeMap<i64, Bound<'py, PyBytes>> {

@@ -297,10 +297,8 @@ impl ChunkReader {
         if first.is_none() {
             problem.first_lost_offset = Some(self.next_offset);
             *first = Some(problem);
-        } else {
-            if let Some(before) = last.replace(problem) {
-                self.note(before);
-            }
+        } else if let Some(before) = last.replace(problem) {
+            self.note(before);
         }
     }
 

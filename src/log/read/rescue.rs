@@ -184,7 +184,7 @@ fn repair(data: &[u8], decompressor: &mut Decompressor) -> Option<Repair> {
         let syndrome = be!(&batch, crc_at, u32) ^ algorithm.checksum(&batch[covered..]);
         let flip = if syndrome == 0 {
             None
-        } else if syndrome.count_ones() == 1 {
+        } else if syndrome.is_power_of_two() {
             let bit = 31 - syndrome.trailing_zeros() as usize;
             Some((crc_at + bit / 8, 1u8 << (7 - bit % 8)))
         } else {

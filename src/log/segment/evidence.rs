@@ -194,7 +194,7 @@ impl Evidence {
             let Some(syndrome) = computed.map(|computed| own.stored ^ computed) else { continue };
             // The checksum of magic 2 does not cover the magic: if that is wrong, the rest must be right.
             let magic_is_wrong = is_v2 && magic != 2;
-            if syndrome == 0 || (!magic_is_wrong && syndrome.count_ones() == 1) {
+            if syndrome == 0 || (!magic_is_wrong && syndrome.is_power_of_two()) {
                 return Ok(true);
             }
             if !magic_is_wrong {

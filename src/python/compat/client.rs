@@ -62,7 +62,7 @@ impl Client {
     }
 
     /// The module of `magicbyte.compat`, which knows the client's exceptions and codecs.
-    pub(super) fn module<'py>(self, py: Python<'py>) -> PyResult<Bound<'py, PyModule>> {
+    pub(super) fn module(self, py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
         py.import(match self {
             Self::Aiokafka => "magicbyte.compat.aiokafka",
             Self::KafkaPython => "magicbyte.compat.kafka_python",
@@ -191,7 +191,7 @@ pub(super) fn bind<'py, const N: usize>(
     arguments: &Bound<'py, PyTuple>,
     keywords: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<[Bound<'py, PyAny>; N]> {
-    let given = arguments.len() + keywords.map_or(0, |keywords| keywords.len());
+    let given = arguments.len() + keywords.map_or(0, pyo3::types::PyDictMethods::len);
     let mut bound = Vec::with_capacity(N);
     for (index, name) in names.iter().enumerate() {
         let keyword = keywords.map(|keywords| keywords.get_item(name)).transpose()?.flatten();

@@ -238,7 +238,7 @@ impl KafkaPythonLegacyBuilder {
         headers: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<usize> {
         let _ = (offset, timestamp);
-        if headers.map(|headers| headers.is_truthy()).transpose()?.unwrap_or(false) {
+        if headers.map(pyo3::types::PyAnyMethods::is_truthy).transpose()?.unwrap_or(false) {
             return Err(PyAssertionError::new_err("Headers not supported in v0/v1"));
         }
         slf.as_super().message_size(key, value)

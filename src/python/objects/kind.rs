@@ -55,7 +55,7 @@ impl Kind {
         };
         // SAFETY: the spec is valid for the call, its slots end in a zero slot and hold functions of
         // the signatures that CPython's documentation gives for their numbers; getset tables are static.
-        let made = unsafe { ffi::PyType_FromSpec(&mut spec) };
+        let made = unsafe { ffi::PyType_FromSpec(&raw mut spec) };
         // SAFETY: a new reference, or null with an exception set.
         let made = unsafe { Bound::from_owned_ptr_or_err(py, made) }?.cast_into::<PyType>()?;
         self.type_object.store(made.as_type_ptr(), Ordering::Release);
