@@ -1,4 +1,4 @@
-//! Producer state, leader epochs, the consumer's filter, and a partition's story.
+//! Producer state, leader epochs, the consumer's filter, and a partition's history.
 
 use std::collections::BTreeMap;
 
@@ -28,32 +28,32 @@ use crate::state::transactions;
 use crate::state::transactions::Admission;
 use crate::state::verification::VerificationGuard;
 
-/// Scans the batch headers of a segment for its survey and its part of the story.
+/// Scans the batch headers of a segment for its survey and its part of the history.
 #[pyfunction]
 pub(super) fn segment_history(py: Python<'_>, segment: &str) -> PyResult<String> {
     let segment = parse(segment)?;
-    let story = py.detach(|| history::segment_history::segment_history(&segment));
-    to_json(&story.map_err(|e| log_to_py(py, &e))?)
+    let history = py.detach(|| history::segment_history::segment_history(&segment));
+    to_json(&history.map_err(|e| log_to_py(py, &e))?)
 }
 
-/// Folds the stories of a listing's segments.
+/// Folds the histories of a listing's segments.
 #[pyfunction]
-#[pyo3(signature = (listing, stories, *, now, max_transaction_timeout_ms, bins, listed))]
+#[pyo3(signature = (listing, histories, *, now, max_transaction_timeout_ms, bins, listed))]
 pub(super) fn partition_history(
     py: Python<'_>,
     listing: &str,
-    #[pyo3(from_py_with = items)] stories: Vec<PyBackedStr>,
+    #[pyo3(from_py_with = items)] histories: Vec<PyBackedStr>,
     now: i64,
     max_transaction_timeout_ms: i64,
     bins: usize,
     listed: usize,
 ) -> PyResult<String> {
     let listing = parse(listing)?;
-    let stories: PyResult<Vec<_>> = stories.iter().map(|story| parse(story)).collect();
-    let stories = stories?;
+    let histories: PyResult<Vec<_>> = histories.iter().map(|history| parse(history)).collect();
+    let histories = histories?;
     let options = HistoryOptions { now, max_transaction_timeout_ms, bins, listed };
-    let story = py.detach(|| history::partition_history::partition_history(&listing, &stories, options));
-    to_json(&story.map_err(|e| log_to_py(py, &e))?)
+    let history = py.detach(|| history::partition_history::partition_history(&listing, &histories, options));
+    to_json(&history.map_err(|e| log_to_py(py, &e))?)
 }
 
 /// The consumer's filter for `read_committed`.
@@ -83,8 +83,8 @@ impl AbortedFilter {
 }
 
 /// The epochs of a log.
-#[pyclass(frozen, module = "magicbyte._core")]
-pub(super) struct LeaderEpochs {
+#[pyclass(frozen, name = "LeaderEpochsCore", module = "magicbyte._core")]
+pub(super) struct PyLeaderEpochs {
     epochs: Locked<leader_epochs::LeaderEpochs>,
 }
 
@@ -95,7 +95,7 @@ fn entry_of(entry: EpochEntry) -> Entry {
 }
 
 #[pymethods]
-impl LeaderEpochs {
+impl PyLeaderEpochs {
     #[new]
     #[pyo3(signature = (entries = Vec::new()))]
     fn new(#[pyo3(from_py_with = items)] entries: Vec<Entry>) -> Self {
@@ -175,12 +175,12 @@ type Ended = (i64, i64, i64, bool, i64);
 type ProducerFacts = (i64, i16, i32, i64, Option<i64>, Vec<BatchFacts>);
 
 /// Producer state with its snapshots.
-#[pyclass(frozen, module = "magicbyte._core")]
-pub(super) struct ProducerState {
+#[pyclass(frozen, name = "ProducerStateManagerCore", module = "magicbyte._core")]
+pub(super) struct PyProducerStateManager {
     state: Locked<ProducerStateManager>,
 }
 
-impl ProducerState {
+impl PyProducerStateManager {
     fn event(py: Python<'_>, batch: &BatchBase) -> PyResult<Option<ProducerEvent>> {
         batch.detached(py, |_, batch, decompressor| match batch {
             Batch::V2(batch) => ProducerEvent::of(batch, decompressor),
@@ -190,7 +190,7 @@ impl ProducerState {
 }
 
 #[pymethods]
-impl ProducerState {
+impl PyProducerStateManager {
     #[new]
     #[pyo3(signature = (snapshots = BTreeMap::new(), *, expiration_ms = 86_400_000))]
     fn new(snapshots: BTreeMap<i64, PyBackedBytes>, expiration_ms: i64) -> Self {
