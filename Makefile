@@ -130,7 +130,7 @@ lint: $(VENV)/built
 	$(BIN)/ruff check python tests/python tests/interop benches examples scripts
 	$(BIN)/ruff format --check python tests/python tests/interop benches examples scripts
 	$(BIN)/mypy --strict python
-	$(BIN)/python -m mypy.stubtest magicbyte._core
+	$(BIN)/python scripts/stubtest.py
 
 format:
 	cargo fmt

@@ -54,8 +54,6 @@ mod _core {
         redact_group, reduce_keys,
     };
     #[pymodule_export]
-    use super::compat::client::compat_counts;
-    #[pymodule_export]
     use super::convert::{PyConverter, set_last_offset, set_max_timestamp, set_partition_leader_epoch};
     #[pymodule_export]
     use super::jobs::{
@@ -75,7 +73,7 @@ mod _core {
     use super::simulator::PySimulator;
     #[pymodule_export]
     use super::state::{
-        AbortedFilter, Guard, LeaderEpochs, ProducerState, partition_history, segment_history,
+        AbortedFilter, Guard, PyLeaderEpochs, PyProducerStateManager, partition_history, segment_history,
     };
     #[pymodule_export]
     use super::writer::{
@@ -96,11 +94,11 @@ mod _core {
         super::classes::errors(module.py())?;
         super::objects::types::add_types(module)?;
         super::append::add_append(&module.py().get_type::<super::builder::PyRecordsBuilder>())?;
-        super::compat::add_types(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("LISTED", crate::log::LISTED)?;
         module.add("MAX_COLUMN_PAYLOAD", crate::columns::MAX_PAYLOAD)?;
-        module.add("DEFAULT_MAX_DECOMPRESSED_BYTES", crate::DEFAULT_MAX_DECOMPRESSED_BYTES)
+        module.add("DEFAULT_MAX_DECOMPRESSED_BYTES", crate::DEFAULT_MAX_DECOMPRESSED_BYTES)?;
+        super::compat::add_module(module.py())
     }
 }
 
@@ -134,7 +132,7 @@ fn encode_varint(n: i64) -> Vec<u8> {
     out
 }
 
-/// The zigzag varint at `position`: its value and the position behind it.
+/// The zigzag varint at `position`: its value and the position after it.
 #[pyfunction]
 #[pyo3(signature = (data, position = 0))]
 fn decode_varint(py: Python<'_>, data: &Bound<'_, PyAny>, position: usize) -> PyResult<(i64, usize)> {

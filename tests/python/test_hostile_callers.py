@@ -23,6 +23,7 @@ import pyarrow as pa
 import pytest
 from magicbyte import Compression, InternalError, PartitionLog, RecordsBuilder, _core
 from magicbyte.broker import AppendConfig, AppendValidator, PartitionSimulator
+from magicbyte.compat import _core as dropins
 from magicbyte.compat import aiokafka, kafka_python
 
 HERE = Path(__file__).parent
@@ -212,11 +213,11 @@ def entry_points() -> dict[str, Callable[[Any], Any]]:
         "index_keys": lambda it: c.index_keys(it),
         "log_facts": lambda it: c.log_facts([], it),
         "log": PartitionLog,
-        "epochs": c.LeaderEpochs,
+        "epochs": c.LeaderEpochsCore,
         "filter": c.AbortedFilter,
-        "stray": lambda it: c.ProducerState({}).remove_stray_snapshots(it),
-        "snapshots": c.ProducerState,
-        "together": lambda it: c.ProducerState({}).apply_together(it),
+        "stray": lambda it: c.ProducerStateManagerCore({}).remove_stray_snapshots(it),
+        "snapshots": c.ProducerStateManagerCore,
+        "together": lambda it: c.ProducerStateManagerCore({}).apply_together(it),
         "validate": lambda it: AppendValidator(config).validate(it, next_offset=0),
         "simulator.append": lambda it: PartitionSimulator(config).append(it),
         "simulator.fetch": lambda it: PartitionSimulator(config).fetch(it),
@@ -234,7 +235,7 @@ def entry_points() -> dict[str, Callable[[Any], Any]]:
         "default_batch": lambda it: list(kafka_python.DefaultRecordBatch(it)),
         "legacy_batch": lambda it: list(kafka_python.LegacyRecordBatch(it, 1)),
         "size_of": lambda it: default.size_of(it, it, []),
-        "encode": lambda it: c.kafka_python_encode_varint(it, it),
+        "encode": lambda it: dropins.kafka_python_encode_varint(it, it),
     }
     for position, name in enumerate(["offset", "timestamp", "key", "value", "headers"]):
 
@@ -347,9 +348,9 @@ def test_calls_from_within_a_call() -> None:
     assert builder.record_count == 4
 
     def writes(byte: int) -> None:
-        _core.kafka_python_encode_varint(1, [].append)
+        dropins.kafka_python_encode_varint(1, [].append)
 
-    assert _core.kafka_python_encode_varint(300, writes) == 2
+    assert dropins.kafka_python_encode_varint(300, writes) == 2
 
 
 def test_a_bytearray_stays_the_callers() -> None:
@@ -435,7 +436,7 @@ def test_threads_at_one_iterator(tmp_path: Path) -> None:
     (tmp_path / "t-0" / f"{0:020}.log").write_bytes(MANY)
     log: Any = _core.PartitionLogCore(tmp_path / "t-0")
     asked = {"start_offset": None, "end_offset": None, "start_timestamp": None}
-    how = {"isolation_level": "read_uncommitted", "check_crcs": True, "skip_damage": False}
+    how = {"isolation_level": "read_uncommitted", "check_crcs": True, "mode": "FAILFAST"}
     for _ in range(5):
         for make, total in (
             (lambda: magicbyte.read_batches(MANY), 60),

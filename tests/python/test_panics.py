@@ -17,8 +17,10 @@ import pyarrow as pa
 import pytest
 from magicbyte import InternalError, RecordsBuilder, _core
 from magicbyte.broker import AppendConfig, PartitionSimulator
+from magicbyte.compat import _core as dropins
 
 panic_next = getattr(_core, "_panic_next", None)
+COMPILED = vars(_core) | vars(dropins)
 pytestmark = pytest.mark.skipif(panic_next is None, reason="a build without debug assertions")
 
 
@@ -70,14 +72,14 @@ def segment(tmp_path: Path) -> Segment:
 
 
 def functions(one: Segment) -> dict[str, Callable[[], Any]]:
-    """A call of each function of the module."""
-    c = _core
+    """A call of each function of the two modules."""
+    c, d = _core, dropins
     text = "{}"
     return {
-        "aiokafka_crc32c": lambda: c.aiokafka_crc32c(b"x"),
-        "aiokafka_decode_varint": lambda: c.aiokafka_decode_varint(b"\2"),
-        "aiokafka_encode_varint": lambda: c.aiokafka_encode_varint(1, lambda byte: None),
-        "aiokafka_size_of_varint": lambda: c.aiokafka_size_of_varint(1),
+        "aiokafka_crc32c": lambda: d.aiokafka_crc32c(b"x"),
+        "aiokafka_decode_varint": lambda: d.aiokafka_decode_varint(b"\2"),
+        "aiokafka_encode_varint": lambda: d.aiokafka_encode_varint(1, lambda byte: None),
+        "aiokafka_size_of_varint": lambda: d.aiokafka_size_of_varint(1),
         "arrow_schema": lambda: c.arrow_schema("records", ["offset"]),
         "check_segment": lambda: c.check_segment(
             one.path / "00000000000000000000.log", c.KeySet([b"x"]), tombstones=False
@@ -96,10 +98,10 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "encode_varint": lambda: c.encode_varint(1),
         "finish_partition": lambda: c.finish_partition(one.new / "topic-2", []),
         "index_keys": lambda: c.index_keys([]),
-        "kafka_python_crc32c": lambda: c.kafka_python_crc32c(b"x"),
-        "kafka_python_decode_varint": lambda: c.kafka_python_decode_varint(b"\2"),
-        "kafka_python_encode_varint": lambda: c.kafka_python_encode_varint(1, lambda byte: None),
-        "kafka_python_size_of_varint": lambda: c.kafka_python_size_of_varint(1),
+        "kafka_python_crc32c": lambda: d.kafka_python_crc32c(b"x"),
+        "kafka_python_decode_varint": lambda: d.kafka_python_decode_varint(b"\2"),
+        "kafka_python_encode_varint": lambda: d.kafka_python_encode_varint(1, lambda byte: None),
+        "kafka_python_size_of_varint": lambda: d.kafka_python_size_of_varint(1),
         "leader_epoch_checkpoint": lambda: c.leader_epoch_checkpoint("0\n0\n"),
         "list_partition": lambda: c.list_partition(str(one.path)),
         "log_facts": lambda: c.log_facts([], []),
@@ -123,8 +125,8 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "set_max_timestamp": lambda: c.set_max_timestamp(V2, 0, 9),
         "set_partition_leader_epoch": lambda: c.set_partition_leader_epoch(V2, 9),
         "survey_segment": lambda: c.survey_segment(one.segment),
-        "tell_segment": lambda: c.tell_segment(one.segment),
-        "tell_story": lambda: c.tell_story(
+        "segment_history": lambda: c.segment_history(one.segment),
+        "partition_history": lambda: c.partition_history(
             one.listing, [], now=0, max_transaction_timeout_ms=1, bins=1, listed=1
         ),
         "time_index": lambda: c.time_index(b"", 0),
@@ -135,7 +137,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
 
 # What only hands out what is stored in the object: nothing in it can panic.
 STORED = {
-    "compat_counts", "_panic_next",
+    "counts", "_panic_next",
     "AiokafkaDefaultRecord.offset", "AiokafkaDefaultRecord.timestamp", "AiokafkaDefaultRecord.key",
     "AiokafkaDefaultRecord.value", "AiokafkaLegacyRecord.offset", "AiokafkaLegacyRecord.key",
     "AiokafkaLegacyRecord.value", "AiokafkaLegacyRecordBatchBuilder.record_overhead",
@@ -164,13 +166,14 @@ STORED = {
 def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[Any, ...]]]]:
     """How to make an object of each class, and what its methods take."""
     c: Any = _core
+    d: Any = dropins
     header = [("h", b"x")]
     default = (2, 4, 0, -1, -1, -1, 1000)
     fields = (0, 1, b"k", b"v")
     log = c.PartitionLogCore(one.path)
     asked: dict[str, Any] = {"start_offset": None, "end_offset": None, "start_timestamp": None}
     asked |= {"isolation_level": "read_uncommitted", "check_crcs": True, "max_decompressed_bytes": 1 << 20}
-    asked |= {"skip_damage": False}
+    asked |= {"mode": "FAILFAST"}
     stream = {**asked, "views": False, "end_timestamp": None, "threads": 1}
 
     def converter() -> Any:
@@ -181,10 +184,10 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
 
     return {
         "AbortedFilter": (lambda: c.AbortedFilter([]), {"admit": (batch(),)}),
-        "AiokafkaDefaultRecord": (lambda: c.AiokafkaDefaultRecord(0, 1, 0, b"k", b"v", header), {}),
-        "AiokafkaDefaultRecordBatch": (lambda: c.AiokafkaDefaultRecordBatch(V2), {}),
+        "AiokafkaDefaultRecord": (lambda: d.AiokafkaDefaultRecord(0, 1, 0, b"k", b"v", header), {}),
+        "AiokafkaDefaultRecordBatch": (lambda: d.AiokafkaDefaultRecordBatch(V2), {}),
         "AiokafkaDefaultRecordBatchBuilder": (
-            lambda: c.AiokafkaDefaultRecordBatchBuilder(*default),
+            lambda: d.AiokafkaDefaultRecordBatchBuilder(*default),
             {
                 "append": (*fields, header),
                 "set_producer_state": (1, 1, 1),
@@ -193,13 +196,13 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
                 "estimate_size_in_bytes": (b"k", b"v", header),
             },
         ),
-        "AiokafkaLegacyRecord": (lambda: c.AiokafkaLegacyRecord(0, 1, 0, b"k", b"v", 5), {}),
-        "AiokafkaLegacyRecordBatch": (lambda: c.AiokafkaLegacyRecordBatch(V1, 1), {}),
+        "AiokafkaLegacyRecord": (lambda: d.AiokafkaLegacyRecord(0, 1, 0, b"k", b"v", 5), {}),
+        "AiokafkaLegacyRecordBatch": (lambda: d.AiokafkaLegacyRecordBatch(V1, 1), {}),
         "AiokafkaLegacyRecordBatchBuilder": (
-            lambda: c.AiokafkaLegacyRecordBatchBuilder(1, 1, 1000),
+            lambda: d.AiokafkaLegacyRecordBatchBuilder(1, 1, 1000),
             {"append": fields, "size_in_bytes": fields},
         ),
-        "AiokafkaMemoryRecords": (lambda: c.AiokafkaMemoryRecords(V2), {}),
+        "AiokafkaMemoryRecords": (lambda: d.AiokafkaMemoryRecords(V2), {}),
         "AppendValidatorCore": (lambda: c.AppendValidatorCore(config()), {"validate": (V2, 2, 0, 0, 1)}),
         "ArrowBatch": (lambda: batch().to_arrow(), {}),
         "ArrowSchema": (lambda: c.arrow_schema("batches"), {}),
@@ -219,15 +222,15 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
                 "assign_offsets": (builder(0, 1).build(), 7),
             },
         ),
-        "DefaultRecordMetadata": (lambda: c.DefaultRecordMetadata(0, 1, 2), {}),
+        "DefaultRecordMetadata": (lambda: d.DefaultRecordMetadata(0, 1, 2), {}),
         "KafkaPythonControlRecord": (
-            lambda: c.KafkaPythonControlRecord(0, 0, 1, 0, b"\0\0\0\1", b"v", []),
+            lambda: d.KafkaPythonControlRecord(0, 0, 1, 0, b"\0\0\0\1", b"v", []),
             {},
         ),
-        "KafkaPythonDefaultRecord": (lambda: c.KafkaPythonDefaultRecord(0, 0, 1, 0, b"k", b"v", header), {}),
-        "KafkaPythonDefaultRecordBatch": (lambda: c.KafkaPythonDefaultRecordBatch(V2), {}),
+        "KafkaPythonDefaultRecord": (lambda: d.KafkaPythonDefaultRecord(0, 0, 1, 0, b"k", b"v", header), {}),
+        "KafkaPythonDefaultRecordBatch": (lambda: d.KafkaPythonDefaultRecordBatch(V2), {}),
         "KafkaPythonDefaultRecordBatchBuilder": (
-            lambda: c.KafkaPythonDefaultRecordBatchBuilder(*default),
+            lambda: d.KafkaPythonDefaultRecordBatchBuilder(*default),
             {
                 "append": (*fields, header),
                 "set_producer_state": (1, 1, 1, False),
@@ -237,12 +240,12 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
             },
         ),
         "KafkaPythonLegacyRecord": (
-            lambda: c.KafkaPythonLegacyRecord(1, 0, 1, 0, b"k", b"v", 5, b""),
+            lambda: d.KafkaPythonLegacyRecord(1, 0, 1, 0, b"k", b"v", 5, b""),
             {},
         ),
-        "KafkaPythonLegacyRecordBatch": (lambda: c.KafkaPythonLegacyRecordBatch(V1, 1), {}),
+        "KafkaPythonLegacyRecordBatch": (lambda: d.KafkaPythonLegacyRecordBatch(V1, 1), {}),
         "KafkaPythonLegacyRecordBatchBuilder": (
-            lambda: c.KafkaPythonLegacyRecordBatchBuilder(1, 1, 1000),
+            lambda: d.KafkaPythonLegacyRecordBatchBuilder(1, 1, 1000),
             {
                 "append": fields,
                 "size_in_bytes": fields,
@@ -250,9 +253,9 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
                 "estimate_size_in_bytes": (1, 1, b"k", b"v"),
             },
         ),
-        "KafkaPythonMemoryRecords": (lambda: c.KafkaPythonMemoryRecords(V2), {}),
-        "LeaderEpochs": (
-            lambda: c.LeaderEpochs([(0, 0)]),
+        "KafkaPythonMemoryRecords": (lambda: d.KafkaPythonMemoryRecords(V2), {}),
+        "LeaderEpochsCore": (
+            lambda: c.LeaderEpochsCore([(0, 0)]),
             {
                 "assign": (1, 5),
                 "truncate_from_start": (1,),
@@ -261,11 +264,11 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
                 "previous_epoch": (1,),
                 "next_epoch": (1,),
                 "end_offset_for_epoch": (0, 1),
-                "truncation": (5, c.LeaderEpochs([(0, 0)]), 7),
+                "truncation": (5, c.LeaderEpochsCore([(0, 0)]), 7),
             },
         ),
         "LegacyBatch": (lambda: batch(V1), {"to_arrow": (["offset"],)}),
-        "LegacyRecordMetadata": (lambda: c.LegacyRecordMetadata(0, 1, 2, 3), {}),
+        "LegacyRecordMetadata": (lambda: d.LegacyRecordMetadata(0, 1, 2, 3), {}),
         "LogBatchesCore": (lambda: log.batches(**asked), {}),
         "PartitionLogCore": (
             lambda: c.PartitionLogCore(one.path),
@@ -290,8 +293,8 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
             },
         ),
         "PartitionWriter": (lambda: c.PartitionWriter(empty()), {"append": (V2,)}),
-        "ProducerState": (
-            lambda: c.ProducerState({}),
+        "ProducerStateManagerCore": (
+            lambda: c.ProducerStateManagerCore({}),
             {
                 "check": (batch(),),
                 "apply": (batch(),),
@@ -345,7 +348,7 @@ def panics(name: str, call: Callable[[], Any]) -> None:
 
 
 def members(cls: type) -> Iterator[str]:
-    """The entry points of a class and those it has from `_core`'s hidden bases; no constants."""
+    """The entry points of a class and those it has from hidden bases; no constants."""
     slots = {
         "__iter__", "__next__", "__len__", "__repr__", "__str__", "__length_hint__",
         "__arrow_c_schema__", "__arrow_c_array__", "__arrow_c_stream__",
@@ -358,7 +361,7 @@ def members(cls: type) -> Iterator[str]:
 
 def test_functions(segment: Segment) -> None:
     calls = functions(segment)
-    names = {name for name, it in vars(_core).items() if callable(it) and not isinstance(it, type)}
+    names = {name for name, it in COMPILED.items() if callable(it) and not isinstance(it, type)}
     assert names - STORED == set(calls)
     for name, call in calls.items():
         panics(name, call)
@@ -366,7 +369,7 @@ def test_functions(segment: Segment) -> None:
 
 def test_classes(segment: Segment) -> None:
     missed: list[str] = []
-    classes = {n: it for n, it in vars(_core).items() if isinstance(it, type) and not n.startswith("_")}
+    classes = {n: it for n, it in COMPILED.items() if isinstance(it, type) and not n.startswith("_")}
     del classes["InternalError"]
     made = objects(segment)
     assert set(classes) == set(made)

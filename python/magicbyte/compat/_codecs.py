@@ -1,4 +1,4 @@
-"""Which codecs a batch can have."""
+"""The codecs that each magic allows."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ _NAMES = {codec.value: codec.name.lower() for codec in Compression if codec is n
 
 
 def codec_name(codec: int, magic: int) -> str | None:
-    """The codec's name, such as `lz4`; None for a number that batches of this magic compress nothing with."""
+    """The codec's name, such as `lz4`; None for no codec, or one that this magic does not allow."""
     name = _NAMES.get(codec)
     return None if magic < 2 and name == "zstd" else name

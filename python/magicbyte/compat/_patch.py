@@ -1,4 +1,4 @@
-"""Putting other objects in the place of a package's own, and back."""
+"""Replacing a package's objects with others, and restoring them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__ = ["Counts", "Patch"]
 
 
 class Counts(dict[str, int]):
-    """What went through a client's drop-in since the process began.
+    """How much a client's drop-in has read and built in this process.
 
-    `batches_read`, `records_read`: decoded; `batches_built`, `records_built`: built.
+    The keys are `batches_read`, `records_read`, `batches_built` and `records_built`.
     """
 
     def __init__(self, counts: Iterable[int]) -> None:
@@ -21,7 +21,7 @@ class Counts(dict[str, int]):
 
 
 class Patch:
-    """Replaces objects wherever the modules of one package have them under any name."""
+    """Replaces objects in all modules of one package, under whatever name they have there."""
 
     def __init__(self, package: str) -> None:
         self._package = package
@@ -33,10 +33,10 @@ class Patch:
         return bool(self._replaced)
 
     def install(self, replacements: Iterable[tuple[object, object]]) -> None:
-        """Puts each second object where the first is. Modules imported later find it there too."""
+        """Replaces the first object of each pair with the second, also for modules imported later."""
         if self.installed:
             return
-        # By identity: most of these are classes, but an equal object need not be the same one.
+        # By identity, as an equal object is not necessarily the original.
         by_id = {id(original): (original, replacement) for original, replacement in replacements}
         for module in self._modules():
             for name, value in list(vars(module).items()):
@@ -45,7 +45,7 @@ class Patch:
                     setattr(module, name, by_id[id(value)][1])
 
     def uninstall(self) -> None:
-        """Puts the originals back. Objects that were made meanwhile stay what they are."""
+        """Restores the originals. Objects created in the meantime keep their class."""
         while self._replaced:
             setattr(*self._replaced.pop())
 

@@ -1,13 +1,13 @@
-"""The thirteen names of `aiokafka.record._crecords`, on magicbyte's core.
+"""The thirteen names of `aiokafka.record._crecords`, implemented by magicbyte's core.
 
 >>> import magicbyte.compat.aiokafka
 >>> magicbyte.compat.aiokafka.install()  # doctest: +SKIP
 
-After `install()` the producers and consumers of aiokafka build and parse with these classes, whether
-aiokafka was imported before or is later. Signatures, attributes and exceptions are those of aiokafka
-0.14's compiled classes; `docs/dropins.md` lists where they differ.
+After `install()`, aiokafka's producers and consumers build and parse batches with these classes, whether
+aiokafka was imported before or is imported later. Signatures, attributes and exceptions are those of
+aiokafka 0.14's compiled classes; `docs/dropins.md` lists the differences.
 
-A record keeps its batch's bytes alive; key, value and headers are copied when they are asked for.
+A record keeps its batch's bytes alive; key, value and headers are copied on access.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from contextlib import suppress
 from importlib import import_module
 
-from magicbyte import _core
+from magicbyte.compat import _core
 from magicbyte.compat._codecs import codec_name
 from magicbyte.compat._patch import Counts, Patch
 from magicbyte.errors import CorruptRecordError, UnsupportedCompressionError
@@ -24,7 +24,7 @@ try:
     from aiokafka import codec as _codecs
     from aiokafka.errors import CorruptRecordException, UnsupportedCodecError
 except ImportError:
-    # The classes work without aiokafka too, with our own exceptions and every codec.
+    # Without aiokafka the classes work with our own exceptions and every codec.
     _codecs = None
     CorruptRecordException, UnsupportedCodecError = CorruptRecordError, UnsupportedCompressionError
 
@@ -73,9 +73,9 @@ _patch = Patch("aiokafka")
 
 
 def install() -> None:
-    """Puts the drop-ins in place, in every module of aiokafka that has the originals.
+    """Replaces the original classes and functions in every module of aiokafka.
 
-    Call it before a producer begins: aiokafka refuses a batch whose class changed while it was filled.
+    Call it before a producer starts: aiokafka refuses a batch whose class changed while it was being filled.
 
     Raises:
         ImportError: aiokafka is not installed.
@@ -103,17 +103,17 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Puts the originals back."""
+    """Restores the originals."""
     _patch.uninstall()
 
 
 def counts() -> Counts:
-    """Batches and records that went through these classes since the process began."""
-    return Counts(_core.compat_counts("aiokafka"))
+    """The batches and records read and built with these classes in this process."""
+    return Counts(_core.counts("aiokafka"))
 
 
 def check_codec(codec: int, magic: int) -> None:
-    """Raises UnsupportedCodecError for a codec that magic does not have, or aiokafka says it has not."""
+    """Raises UnsupportedCodecError for a codec that the magic forbids or aiokafka has no library for."""
     name = codec_name(codec, magic)
     if name is None:
         raise UnsupportedCodecError(f"Unknown compression codec {codec:#04x}")

@@ -1,13 +1,13 @@
-"""The classes of `kafka.record` (kafka-python), on magicbyte's core.
+"""The classes of `kafka.record` (kafka-python), implemented by magicbyte's core.
 
 >>> import magicbyte.compat.kafka_python
 >>> magicbyte.compat.kafka_python.install()  # doctest: +SKIP
 
-After `install()` the producers and consumers of kafka-python build and parse with these classes, whether
-`kafka` was imported before or is later. Signatures, attributes and exceptions are those of kafka-python
-3.0; `docs/dropins.md` lists where they differ.
+After `install()`, kafka-python's producers and consumers build and parse batches with these classes,
+whether `kafka` was imported before or is imported later. Signatures, attributes and exceptions are those
+of kafka-python 3.0; `docs/dropins.md` lists the differences.
 
-A record keeps its batch's bytes alive; key, value and headers are copied when they are asked for.
+A record keeps its batch's bytes alive; key, value and headers are copied on access.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from magicbyte import _core
+from magicbyte.compat import _core
 from magicbyte.compat._codecs import codec_name
 from magicbyte.compat._patch import Counts, Patch
 from magicbyte.errors import CorruptRecordError, Error, UnsupportedCompressionError, UnsupportedMagicError
@@ -36,7 +36,7 @@ try:
         UnsupportedVersionError,
     )
 except ImportError:
-    # The classes work without kafka-python too, with our own exceptions and every codec.
+    # Without kafka-python the classes work with our own exceptions and every codec.
     _codecs = None
     CorruptRecordException, IllegalStateError = CorruptRecordError, Error
     UnsupportedCodecError, UnsupportedVersionError = UnsupportedCompressionError, UnsupportedMagicError
@@ -84,18 +84,18 @@ _patch = Patch("kafka")
 
 
 class MemoryRecordsBuilder:
-    """Builds one batch of any magic, and keeps it when it is closed.
+    """Builds one batch of any magic, and keeps the result once closed.
 
     Args:
         magic: 0, 1 or 2.
         compression_type: the codec's number, 0 to 4.
-        batch_size: bytes from which on the batch is full; one record always has room.
-        offset: of the first record, counted from the batch's base.
-        transactional: the batch belongs to a transaction of its producer (magic 2).
+        batch_size: the size in bytes at which the batch is full; a first record is always accepted.
+        offset: the first record's offset, relative to the base of the batch.
+        transactional: the batch is part of a transaction of its producer (magic 2).
         producer_id: an idempotent producer's id, -1 for none; with `producer_epoch` and `base_sequence`.
 
     Raises:
-        AssertionError: for what Kafka does not combine.
+        AssertionError: for a combination that Kafka does not allow.
 
     """
 
@@ -125,7 +125,7 @@ class MemoryRecordsBuilder:
         _require(magic in (0, 1, 2), "Not supported magic")
         _require(compression_type in (0, 1, 2, 3, 4), "Not valid compression type")
         self._builder: DefaultRecordBatchBuilder | LegacyRecordBatchBuilder
-        # Under the original's names, which its users look at.
+        # Under the original's names, which its callers access.
         self._producer_id: int | None = None
         self._producer_epoch: int | None = None
         self._base_sequence: int | None = None
@@ -155,7 +155,7 @@ class MemoryRecordsBuilder:
         self._bytes_written = 0
 
     def skip(self, offsets_to_skip: int) -> None:
-        """Leaves a gap in front of the next record, as compaction does."""
+        """Leaves a gap before the next record, as compaction does."""
         self._next_offset += offsets_to_skip
 
     def append(
@@ -178,11 +178,11 @@ class MemoryRecordsBuilder:
     def set_producer_state(
         self, producer_id: int, producer_epoch: int, base_sequence: int, is_transactional: bool
     ) -> None:
-        """Sets the producer's id, epoch and first sequence, before the batch is closed.
+        """Sets the producer's id, epoch and first sequence; only possible before the batch is closed.
 
         Raises:
             UnsupportedVersionError: before magic 2.
-            IllegalStateError: the batch is closed: it may have been sent with another sequence.
+            IllegalStateError: the batch is closed, so it may have been sent with another sequence.
 
         """
         if isinstance(self._builder, LegacyRecordBatchBuilder):
@@ -201,46 +201,46 @@ class MemoryRecordsBuilder:
 
     @property
     def producer_id(self) -> int | None:
-        """The producer's id, -1 for none; None before magic 2."""
+        """The producer's id, -1 for none; None in magic 0 and 1."""
         return self._producer_id
 
     @property
     def producer_epoch(self) -> int | None:
-        """The producer's epoch, -1 for none; None before magic 2."""
+        """The producer's epoch, -1 for none; None in magic 0 and 1."""
         return self._producer_epoch
 
     @property
     def base_sequence(self) -> int | None:
-        """The first record's sequence number, -1 for none; None before magic 2."""
+        """The first record's sequence number, -1 for none; None in magic 0 and 1."""
         return self._base_sequence
 
     def records(self) -> MemoryRecords:
-        """The closed batch, to be read."""
+        """The closed batch, for reading."""
         return MemoryRecords(self.buffer())
 
     def close(self) -> None:
-        """Builds the batch. Again is allowed, as in a retry, and changes nothing."""
+        """Builds the batch. Calling it again, as a retry does, changes nothing."""
         if self._buffer is None:
             self._bytes_written = self._builder.size()
             self._buffer = self._builder.build()
 
     def size_in_bytes(self) -> int:
-        """Bytes of the batch: before it is closed, uncompressed."""
+        """Size of the batch: uncompressed until it is closed."""
         return self._builder.size() if self._buffer is None else len(self._buffer)
 
     def compression_rate(self) -> float:
-        """Bytes of the closed batch by those it had uncompressed."""
+        """Size of the closed batch divided by its uncompressed size."""
         size = len(self.buffer())
         rate = size / self._bytes_written
-        # Callers multiply back: the product must not be a hair below the size.
+        # Callers multiply it by the uncompressed size: rounding must not make the product too small.
         return rate if rate * self._bytes_written >= size else math.nextafter(rate, math.inf)
 
     def is_full(self) -> bool:
-        """Whether nothing more is taken."""
+        """Whether no more records are accepted."""
         return self._buffer is not None or self._builder.size() >= self._batch_size
 
     def next_offset(self) -> int:
-        """The offset that the next record gets."""
+        """The offset of the next record."""
         return self._next_offset
 
     def buffer(self) -> bytearray:
@@ -251,13 +251,13 @@ class MemoryRecordsBuilder:
 
 
 def _require(condition: bool, message: str) -> None:
-    """As an assert statement, but also under `python -O`."""
+    """Like an assert statement, but also under `python -O`."""
     if not condition:
         raise AssertionError(message)
 
 
 def install() -> None:
-    """Puts the drop-ins in place, in every module of kafka-python that has the originals.
+    """Replaces the original classes and functions in every module of kafka-python.
 
     Raises:
         ImportError: kafka-python is not installed.
@@ -294,17 +294,17 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Puts the originals back."""
+    """Restores the originals."""
     _patch.uninstall()
 
 
 def counts() -> Counts:
-    """Batches and records that went through these classes since the process began."""
-    return Counts(_core.compat_counts("kafka_python"))
+    """The batches and records read and built with these classes in this process."""
+    return Counts(_core.counts("kafka_python"))
 
 
 def check_codec(codec: int, magic: int) -> None:
-    """Raises UnsupportedCodecError for a codec that magic does not have, or kafka-python says it has not."""
+    """Raises UnsupportedCodecError for a codec that the magic forbids or kafka-python has no library for."""
     name = codec_name(codec, magic)
     if name is None:
         raise UnsupportedCodecError(f"Unrecognized compression type: {codec}")

@@ -35,7 +35,7 @@ impl DefaultMetadata {
 }
 
 impl ReceiptType for DefaultMetadata {
-    const NAME: &'static CStr = c"magicbyte.compat.DefaultRecordMetadata";
+    const NAME: &'static CStr = c"magicbyte.compat._core.DefaultRecordMetadata";
     const DOC: &'static CStr =
         c"DefaultRecordMetadata(offset, size, timestamp)\n--\n\nOf a record of magic 2.";
     const FIELDS: &'static [(&'static CStr, usize, &'static CStr)] = &[
@@ -77,7 +77,7 @@ impl LegacyMetadata {
 }
 
 impl ReceiptType for LegacyMetadata {
-    const NAME: &'static CStr = c"magicbyte.compat.LegacyRecordMetadata";
+    const NAME: &'static CStr = c"magicbyte.compat._core.LegacyRecordMetadata";
     const DOC: &'static CStr =
         c"LegacyRecordMetadata(offset, crc, size, timestamp)\n--\n\nOf a message of magic 0 or 1.";
     const FIELDS: &'static [(&'static CStr, usize, &'static CStr)] = &[

@@ -112,7 +112,7 @@ pub(super) fn with_decompressor<R>(_: &Detached, work: impl FnOnce(&mut Decompre
 
 /// Batches and records read, batches and records built by a client's classes, since the process began.
 #[pyfunction]
-pub(in crate::python) fn compat_counts(client: &str) -> PyResult<(u64, u64, u64, u64)> {
+pub(super) fn counts(client: &str) -> PyResult<(u64, u64, u64, u64)> {
     let counts = match client {
         "aiokafka" => &AIOKAFKA_COUNTS,
         "kafka_python" => &KAFKA_PYTHON_COUNTS,

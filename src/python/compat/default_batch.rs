@@ -29,7 +29,7 @@ impl Client {
 }
 
 /// A batch of magic 2, and an iterator of its records.
-#[pyclass(frozen, subclass, name = "_DefaultRecordBatch", module = "magicbyte._core")]
+#[pyclass(frozen, subclass, name = "_DefaultRecordBatch", module = "magicbyte.compat._core")]
 pub(super) struct DefaultBatch {
     client: Client,
     /// At least a header.

@@ -23,7 +23,7 @@ use crate::record::encode::{HeaderFields, RecordFields};
 const MAX_RECORD_OVERHEAD: usize = 21;
 
 /// Builds one batch of magic 2. Offsets count from 0; the broker moves the batch.
-#[pyclass(frozen, subclass, name = "_DefaultRecordBatchBuilder", module = "magicbyte._core")]
+#[pyclass(frozen, subclass, name = "_DefaultRecordBatchBuilder", module = "magicbyte.compat._core")]
 pub(super) struct DefaultBuilder {
     client: Client,
     codec: u8,

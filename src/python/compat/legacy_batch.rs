@@ -26,7 +26,7 @@ impl Client {
 }
 
 /// One outermost message of magic 0 or 1.
-#[pyclass(frozen, subclass, name = "_LegacyRecordBatch", module = "magicbyte._core")]
+#[pyclass(frozen, subclass, name = "_LegacyRecordBatch", module = "magicbyte.compat._core")]
 pub(super) struct LegacyMessage {
     client: Client,
     /// A whole frame.

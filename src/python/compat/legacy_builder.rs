@@ -24,7 +24,7 @@ fn overhead(magic: i8) -> usize {
 }
 
 /// Builds one message set. Offsets count from 0; the broker moves the set.
-#[pyclass(frozen, subclass, name = "_LegacyRecordBatchBuilder", module = "magicbyte._core")]
+#[pyclass(frozen, subclass, name = "_LegacyRecordBatchBuilder", module = "magicbyte.compat._core")]
 pub(super) struct LegacyBuilder {
     client: Client,
     magic: i8,

@@ -48,7 +48,7 @@ pub(super) fn buffer(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
 }
 
 /// The batches of a fetched buffer.
-#[pyclass(frozen, subclass, name = "_MemoryRecords", module = "magicbyte._core")]
+#[pyclass(frozen, subclass, name = "_MemoryRecords", module = "magicbyte.compat._core")]
 pub(super) struct MemoryRecords {
     client: Client,
     data: Bytes,

@@ -1,8 +1,8 @@
-//! What stands in for the record classes of aiokafka and kafka-python: `magicbyte.compat` says what each
-//! is for. Names, arguments and quirks are the originals'; what is read and written is the core's.
+//! The module `magicbyte.compat._core`: drop-ins for the record classes of aiokafka and kafka-python. Names,
+//! arguments and quirks are the originals'; what is read and written is the core's.
 
 mod builders;
-pub(super) mod client;
+mod client;
 mod default_batch;
 mod default_builder;
 mod functions;
@@ -13,14 +13,24 @@ mod records;
 
 use pyo3::prelude::*;
 
-/// Adds the types that are not written with PyO3's macros.
-pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    functions::add_functions(module)?;
-    records::add_types(module)?;
-    memory_records::add_types(module)?;
-    default_batch::add_types(module)?;
-    legacy_batch::add_types(module)?;
-    builders::add_types(module)?;
-    default_builder::add_types(module)?;
-    legacy_builder::add_types(module)
+const NAME: &str = "magicbyte.compat._core";
+
+/// Creates the module and puts it into `sys.modules`, where imports look first. The wheel has one shared library,
+/// which Python loads as `magicbyte._core`; importing any module of the package loads that one before.
+pub(super) fn add_module(py: Python<'_>) -> PyResult<()> {
+    let module = PyModule::new(py, NAME)?;
+    module.setattr("__doc__", "The compiled drop-ins for aiokafka and kafka-python.")?;
+    // `importlib.util.find_spec` raises for a module without a spec.
+    let spec = py.import("importlib.machinery")?.getattr("ModuleSpec")?.call1((NAME, py.None()))?;
+    module.setattr("__spec__", spec)?;
+    module.add_function(wrap_pyfunction!(client::counts, &module)?)?;
+    functions::add_functions(&module)?;
+    records::add_types(&module)?;
+    memory_records::add_types(&module)?;
+    default_batch::add_types(&module)?;
+    legacy_batch::add_types(&module)?;
+    builders::add_types(&module)?;
+    default_builder::add_types(&module)?;
+    legacy_builder::add_types(&module)?;
+    py.import("sys")?.getattr("modules")?.set_item(NAME, module)
 }

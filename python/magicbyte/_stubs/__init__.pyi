@@ -1,0 +1,5 @@
+"""The types of the compiled modules, one file for each topic of `src/python/`.
+
+For type checkers only: at run time everything here is in `magicbyte._core`, or in
+`magicbyte.compat._core` (the files `compat_*.pyi`), whose own stubs re-export it.
+"""

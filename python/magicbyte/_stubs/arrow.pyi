@@ -1,0 +1,46 @@
+"""Arrow columns, through Arrow's C data interface."""
+
+from collections.abc import Sequence
+from typing import final
+
+@final
+class ArrowStream:
+    """Records as columns, for any Arrow consumer: pyarrow, polars, DuckDB, pandas.
+
+    Each consumer gets a new stream; memory is bounded regardless of the input's size.
+    """
+
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """A stream from the beginning; cheap until its first batch is requested.
+
+        A requested schema is used if all its columns and types are ours, and otherwise ignored: the
+        interface leaves the cast to the consumer.
+        """
+    def problems(self) -> str:
+        """What the last stream over a log has left out so far, as JSON: see `PartitionLog.problems`."""
+    def problems_left_out(self) -> int:
+        """How many more problems there were: see `PartitionLog.problems_left_out`."""
+    @property
+    def end_offset(self) -> int | None:
+        """Where the last stream over a log ends (exclusive): see `PartitionLog.end_offset`."""
+
+@final
+class ArrowBatch:
+    """One Arrow record batch; `pyarrow.record_batch(batch)` takes it without a copy."""
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows."""
+    def __len__(self) -> int: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
+
+@final
+class ArrowSchema:
+    """An Arrow schema."""
+
+    def __arrow_c_schema__(self) -> object: ...
+
+def arrow_schema(table: str, columns: Sequence[str] | None = None) -> ArrowSchema:
+    """The Arrow schema of the table `records` (with these columns), `batches` or `problems`."""

@@ -1,0 +1,82 @@
+"""A partition's directory: used by `magicbyte.log` and `magicbyte.rescue`."""
+
+from collections.abc import Sequence
+from typing import Self, final
+
+from magicbyte._stubs.arrow import ArrowStream
+from magicbyte._stubs.batches import LegacyBatch, RecordBatch
+
+@final
+class PartitionLogCore:
+    """A partition's directory."""
+
+    def __new__(cls, path: str) -> Self: ...
+    def listing(self) -> str:
+        """The contents of the directory: a PartitionListing as JSON."""
+    def verify(self, isolation_level: str, max_decompressed_bytes: int) -> str:
+        """Decodes everything and accounts for every byte: a PartitionReconciliation as JSON."""
+    def offset_for_timestamp(self, timestamp: int) -> int | None:
+        """The first offset whose record has this timestamp (ms) or a later one."""
+    def to_arrow(
+        self,
+        columns: Sequence[str] | None,
+        *,
+        views: bool,
+        start_offset: int | None,
+        end_offset: int | None,
+        start_timestamp: int | None,
+        end_timestamp: int | None,
+        threads: int,
+        isolation_level: str,
+        check_crcs: bool,
+        max_decompressed_bytes: int,
+        mode: str,
+    ) -> ArrowStream:
+        """The selected data records as columns."""
+    def batches(
+        self,
+        *,
+        start_offset: int | None,
+        end_offset: int | None,
+        start_timestamp: int | None,
+        isolation_level: str,
+        check_crcs: bool,
+        max_decompressed_bytes: int,
+        mode: str,
+    ) -> LogBatchesCore:
+        """The batches that hold the selected records."""
+
+@final
+class LogBatchesCore:
+    """Iterates over (batch, segment file, start offset, end offset (exclusive), is data)."""
+
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> tuple[RecordBatch | LegacyBatch, str, int, int, bool]: ...
+    def problems(self) -> str:
+        """What has been left out so far, as JSON: the first `LISTED` problems."""
+    def problems_left_out(self) -> int:
+        """How many more problems there were."""
+    @property
+    def end_offset(self) -> int:
+        """Where reading ends (exclusive): the requested end, or the last stable offset."""
+
+@final
+class RescuerCore:
+    """Iterates over a segment's quarantined ranges: (position, data, kind, message, repair, suspects).
+
+    A repair is (batch, first byte changed, what was changed, chance of another cause, whether it counts
+    as proven), a suspect (offset, timestamp, key, value, headers).
+    """
+
+    def __new__(cls, survey: str, *, max_decompressed_bytes: int = ...) -> Self: ...
+    def __iter__(self) -> Self: ...
+    def __next__(
+        self,
+    ) -> tuple[
+        int,
+        bytes,
+        str,
+        str,
+        tuple[bytes, int, str, float, bool] | None,
+        list[tuple[int, int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]],
+    ]: ...

@@ -1,0 +1,88 @@
+"""The steps of reading a partition, for the jobs: JSON in, JSON out, with the shapes of `magicbyte.model`."""
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Self, final
+
+from magicbyte._stubs.arrow import ArrowBatch
+
+def list_partition(path: str | PathLike[str], *, include_checkpoints: bool = False) -> str:
+    """Lists a partition's directory, or a single segment file: a PartitionListing.
+
+    Raises OSError if it cannot be listed, or its path is not UTF-8.
+    """
+
+def unreadable_directory(path: str | PathLike[str], why: str) -> str:
+    """The PartitionListing of a directory that cannot be listed: this problem, and nothing to read."""
+
+def survey_segment(segment: str) -> str:
+    """Scans the batch headers of a Segment: a Survey."""
+
+def segment_history(segment: str) -> str:
+    """Scans the batch headers of a Segment for its survey and its part of the partition's history."""
+
+def partition_history(
+    listing: str,
+    histories: Sequence[str],
+    *,
+    now: int,
+    max_transaction_timeout_ms: int,
+    bins: int,
+    listed: int,
+) -> str:
+    """Folds the histories of a listing's segments, in any order, into a PartitionHistory."""
+
+def plan_partition(
+    listing: str,
+    surveys: Sequence[str],
+    *,
+    isolation_level: str = "read_uncommitted",
+    start_offset: int | None = None,
+    end_offset: int | None = None,
+    chunk_bytes: int = ...,
+) -> str:
+    """Folds the Surveys of a listing's segments, in any order, into a PartitionPlan."""
+
+def offset_for_timestamp(plan: str, timestamp: int) -> int | None:
+    """The first offset whose record has this timestamp (ms) or a later one."""
+
+def trim_chunk(chunk: str) -> str | None:
+    """Narrows a Chunk to the bytes of its requested offsets and the damage between them; None for none.
+
+    Adjacent ranges of offsets yield adjacent ranges of bytes. Bytes after the last good batch of the log
+    are never included, as they may still be being written.
+    """
+
+def reconcile(plan: str, results: Sequence[str]) -> str:
+    """Joins the ChunkResults of a plan, in any order, into a PartitionReconciliation."""
+
+@final
+class ChunkDecoder:
+    """Decodes one Chunk of a plan into Arrow batches of the table `records`, with Spark's types."""
+
+    def __new__(
+        cls,
+        chunk: str,
+        *,
+        columns: Sequence[str],
+        max_batch_bytes: int = ...,
+        max_batch_rows: int = ...,
+        max_decompressed_bytes: int = ...,
+        batches_table: bool = True,
+        check_crcs: bool = True,
+        mode: str = "PERMISSIVE",
+    ) -> Self: ...
+    @property
+    def bytes_read(self) -> int:
+        """The number of bytes read so far."""
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> ArrowBatch: ...
+    def take_batches(self) -> ArrowBatch | None:
+        """Rows of the table `batches` since the last call, or None."""
+    def take_problems(self) -> ArrowBatch | None:
+        """Rows of the table `problems` since the last call, or None."""
+    @property
+    def checksum(self) -> int:
+        """A checksum of the batches so far, the same for every reader of the file."""
+    def result(self) -> str:
+        """The chunk's ChunkResult, complete once the iterator is exhausted."""
