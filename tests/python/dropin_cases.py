@@ -1,4 +1,4 @@
-"""What the drop-ins and the originals are compared on: clients, generated records and batches."""
+"""The inputs for comparing drop-ins and originals: clients, generated records and batches."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _gathered(*modules: ModuleType) -> SimpleNamespace:
 
 @dataclass(frozen=True)
 class Client:
-    """A drop-in, and what it stands in for, as they are before anything is installed."""
+    """A drop-in and its original, before anything is installed."""
 
     name: str
     ours: Any
@@ -40,7 +40,7 @@ class Client:
     batch_attributes: tuple[str, ...]
     legacy_attributes: tuple[str, ...]
     record_attributes: tuple[str, ...]
-    # What a message of magic 0 and 1 has besides.
+    # Further attributes of messages of magic 0 and 1.
     message_attributes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -101,7 +101,7 @@ CLIENTS = [AIOKAFKA, KAFKA_PYTHON]
 
 @dataclass(frozen=True)
 class Given:
-    """A record as it is appended."""
+    """A record to append."""
 
     timestamp: int
     key: bytes | None
@@ -124,7 +124,7 @@ def _key(chance: random.Random) -> str:
 
 
 def records(chance: random.Random, *, headers: bool = True) -> list[Given]:
-    """A few records: nulls, sizes around the borders of varints, times that go back."""
+    """A few records: nulls, sizes at the limits of varints, decreasing timestamps."""
     at = chance.choice([0, 1, NOW, NOW + chance.randrange(10**6), 2**40])
     return [
         Given(
@@ -140,7 +140,7 @@ def records(chance: random.Random, *, headers: bool = True) -> list[Given]:
 
 
 def kafkas_batch(chance: random.Random, magic: int, codec: int) -> bytes:
-    """A batch as a log has it: with a base offset, gaps, producers, the broker's time, control records."""
+    """A batch as in a log: with a base offset, gaps, producers, the broker's time, control records."""
     control = magic == 2 and codec == 0 and chance.random() < 0.2
     options: dict[str, Any] = {}
     if magic == 2 and chance.random() < 0.5:
@@ -159,7 +159,7 @@ def kafkas_batch(chance: random.Random, magic: int, codec: int) -> bytes:
 
 
 def damaged(chance: random.Random, batch: bytes) -> bytes:
-    """The batch with a few bytes changed or records cut, its length and mostly its CRC right again."""
+    """The batch with a few bytes changed or records cut off; its length and usually its CRC are corrected."""
     start = 57 if batch[16] == 2 else 17
     changed = bytearray(batch)
     for _ in range(chance.choice([1, 1, 2])):
@@ -179,7 +179,7 @@ def damaged(chance: random.Random, batch: bytes) -> bytes:
 
 
 def outcome(work: Callable[[], Any]) -> Any:
-    """What comes of it, or the type of its exception."""
+    """The result, or the type of the exception."""
     try:
         return work()
     except Exception as error:

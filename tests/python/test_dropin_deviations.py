@@ -1,4 +1,4 @@
-"""Where the drop-ins follow Kafka and not the original: each row of docs/dropins.md."""
+"""Where the drop-ins follow Kafka instead of the original: each row of docs/dropins.md."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def message(magic: int, attributes: int, value: bytes, offset: int = 0) -> bytes
 
 
 def test_everything_brokers_wrote(client: Client, kafka: Path) -> None:
-    """All partitions in the collection: every magic and codec, mixed and compacted, as Kafka reads them."""
+    """All partitions of the test data, of every magic and codec, are read as by Kafka."""
     seen = 0
     for partition in sorted(kafka.iterdir()):
         logs = sorted(partition.glob("*.log"))
@@ -81,7 +81,7 @@ def test_everything_brokers_wrote(client: Client, kafka: Path) -> None:
 def test_mixed_magics(client: Client) -> None:
     data = b"".join(one_record(magic, offset) for offset, magic in enumerate((0, 1, 2, 1, 0, 2)))
     assert [record.offset for record in read(client.ours, data)] == list(range(6))
-    # Those that aiokafka takes for another magic than they have are garbage to it.
+    # aiokafka mistakes the magic of some, which makes them garbage to it.
     assert refuses(client.original, data, Exception) == (client is AIOKAFKA)
 
 
@@ -99,7 +99,7 @@ def test_lz4_of_magic_0(client: Client, kafka: Path) -> None:
     for offset in range(10):
         builder.append(offset, None, b"k", b"v")
     built = bytes(builder.build())
-    # The header checksum of KAFKA-3160.
+    # With the frame header checksum of KAFKA-3160.
     assert built[26:33].hex() == "04224d1860401a"
     assert len(read(client.ours, built)) == 10
 
@@ -126,7 +126,7 @@ def test_too_short_for_a_header(client: Client) -> None:
 
 
 def test_records_are_judged_as_a_whole(client: Client) -> None:
-    """Bytes behind the last record are found with it; a record's fields cannot reach into the next."""
+    """Bytes after the last record are noticed; a record's fields cannot extend into the next record."""
     two = wire.record(0) + wire.record(1)
     remaining = V2(two + b"\0", count=2).bytes()
     batch = client.ours.DefaultRecordBatch(remaining)
@@ -200,7 +200,7 @@ def test_streams_as_kafka_reads_them(client: Client) -> None:
     assert refuses(client.original, snappy, Exception) == (client is AIOKAFKA)
     members = gzip.compress(record) + gzip.compress(wire.record(1))
     assert len(read(client.ours, V2(members, count=2, attributes=1).bytes())) == 2
-    # What comes behind a gzip stream is ignored.
+    # Bytes after a gzip stream are ignored.
     assert len(read(client.ours, V2(gzip.compress(record) + b"garbage!", attributes=1).bytes())) == 1
     assert refuses(client.original, V2(gzip.compress(record) + b"garbage!", attributes=1).bytes(), Exception)
 
@@ -232,7 +232,7 @@ def test_offsets_in_wrappers(client: Client) -> None:
     for offset, expected in ((10, [7, 10]), (3, [0, 3]), (0, [0, 3])):
         data = message(1, 1, gzip.compress(inner), offset)
         assert [record.offset for record in read(client.ours, data)] == expected
-    # Smaller than the last offset inside: no place in the log.
+    # Smaller than the last inner offset, which is impossible in a log.
     with pytest.raises(client.corrupt, match="offset"):
         read(client.ours, message(1, 1, gzip.compress(inner), 2))
     assert [r.offset for r in read(client.original, message(1, 1, gzip.compress(inner), 2))] == [0, 3]
@@ -266,7 +266,7 @@ def test_wrappers_inside_wrappers(client: Client) -> None:
 
 
 def test_checksums_inside_wrappers() -> None:
-    """Whoever asks for the outer CRC gets the inner ones, as in Kafka's consumer."""
+    """Checking the outer CRC also checks the inner ones, as in Kafka's consumer."""
     inner = bytearray(message(1, 0, b"value"))
     inner[-1] ^= 1
     data = message(1, 1, gzip.compress(bytes(inner)))
@@ -276,7 +276,7 @@ def test_checksums_inside_wrappers() -> None:
     with pytest.raises(AIOKAFKA.corrupt, match="CRC"):
         list(unchecked)
     assert len(read(AIOKAFKA.original, data)) == 1
-    # kafka-python has a check of its own for each record.
+    # kafka-python checks each record separately.
     for side in (KAFKA_PYTHON.ours, KAFKA_PYTHON.original):
         assert [record.validate_crc() for record in read(side, data)] == [False]
 
@@ -307,7 +307,7 @@ def test_the_magic_that_is_asked_for(client: Client) -> None:
 
 
 def test_codec_levels(client: Client) -> None:
-    """Kafka's defaults: fast LZ4, gzip 6, a header without a time; what grows stays compressed."""
+    """Kafka's defaults: fast LZ4, gzip 6 without a time in its header, compressed even if that is larger."""
     kafkas = magicbyte.RecordsBuilder(2, 3, producer_id=-1)
     builder = client.default_builder(client.ours, 3)
     for offset in range(50):
@@ -337,7 +337,7 @@ def test_batches_without_records(client: Client) -> None:
 
 
 def test_the_first_timestamp() -> None:
-    """To aiokafka a first timestamp of -1 is none yet, and the second record's stands for both."""
+    """aiokafka takes a first timestamp of -1 for unset and uses the second record's for both."""
     for client, side, expected in (
         (AIOKAFKA, AIOKAFKA.ours, [-1, NOW]),
         (AIOKAFKA, AIOKAFKA.original, [NOW, NOW]),

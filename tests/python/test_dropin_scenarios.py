@@ -226,7 +226,7 @@ def test_a_batch_is_an_iterator(client: Client) -> None:
     for offset in range(3):
         builder.append(offset, NOW, b"k", b"v", [])
     batch = client.ours.DefaultRecordBatch(builder.build())
-    # A control batch's marker is read so.
+    # How the marker of a control batch is read.
     assert next(batch).offset == 0
     if client is AIOKAFKA:
         with pytest.raises(AssertionError):
@@ -237,7 +237,7 @@ def test_a_batch_is_an_iterator(client: Client) -> None:
         assert [record.offset for record in batch] == [1, 2]
     assert next(batch, None) is None
     assert next(batch, None) is None
-    # aiokafka's begins again, which the original means to do.
+    # aiokafka's starts over, as the original intends.
     assert len(list(batch)) == (3 if client is AIOKAFKA else 0)
     with pytest.raises(AssertionError, match="before iteration"):
         batch.validate_crc()
@@ -255,7 +255,7 @@ def test_records_outlive_their_batch(client: Client) -> None:
 
 
 def test_threads_share_batches_and_builders(client: Client) -> None:
-    """Nobody waits for ever, nothing is read or built twice."""
+    """No thread waits forever, nothing is read or built twice."""
     builder = default_builder(client, 3, size=1 << 30)
     for offset in range(2000):
         builder.append(offset, NOW, b"k", b"%d " % offset * 50, [])
@@ -405,7 +405,7 @@ def test_memory_records_builders_producer() -> None:
     builder.set_producer_state(7, 1, 0, True)
     builder.close()
     assert (builder.producer_id, builder.producer_epoch, builder.base_sequence) == (7, 1, 0)
-    # Not public, and looked at all the same.
+    # Private, but accessed all the same.
     assert (builder._producer_id, builder._producer_epoch, builder._base_sequence) == (7, 1, 0)
     assert kafka_python.MemoryRecordsBuilder(1, 0, 999)._producer_id is None
     inner = kafka_python.DefaultRecordBatchBuilder(2, 0, False, 7, 1, 0, 999)
@@ -531,7 +531,7 @@ def test_without_the_library(client: Client) -> None:
 
 
 def test_without_extensions() -> None:
-    """aiokafka can be told to leave its compiled classes."""
+    """aiokafka can be told not to use its compiled classes."""
     program = (
         "import os; os.environ['AIOKAFKA_NO_EXTENSIONS'] = '1'\n"
         "import magicbyte.compat.aiokafka as ours; ours.install()\n"

@@ -1,4 +1,4 @@
-"""The drop-ins against the classes they stand in for, on generated inputs and on wrong arguments."""
+"""The drop-ins compared with the classes they replace, on generated inputs and wrong arguments."""
 
 from __future__ import annotations
 
@@ -79,11 +79,11 @@ def test_built_batches_are_the_same(client: Client, codec: int) -> None:
         assert read.validate_crc()
         assert show(client, list(read)) == show(client, list(client.original.DefaultRecordBatch(expected)))
         if client.name == "kafka_python":
-            # No leader epoch is -1 to Kafka.
+            # Kafka writes -1 for no leader epoch.
             expected = expected[:12] + b"\xff" * 4 + expected[16:]
             if client.original.DefaultRecordBatch(expected).compression_type != codec:
-                continue  # It leaves uncompressed what does not get smaller; Kafka does not.
-        # All but length and checksum of what each codec library made of it.
+                continue  # It stores batches uncompressed if compression does not help; Kafka does not.
+        # Everything except the length and checksum, as codec libraries differ.
         assert [built[:8], built[12:17], built[21:61]] == [expected[:8], expected[12:17], expected[21:61]]
         if codec == 0:
             assert built == expected
@@ -112,7 +112,7 @@ def test_built_message_sets_are_the_same(client: Client, magic: int, codec: int)
         if codec == 0:
             assert built == original.build()
         elif (magic, codec) != (0, 3):
-            # The original reads of ours what it reads of its own, which the broker gives its offset.
+            # The original reads the same from both; the broker assigns the offset.
             expected = original.build()
             expected[:8] = (offset - 1).to_bytes(8, "big")
             found = [
@@ -154,15 +154,15 @@ def test_read_batches_are_the_same(client: Client, magic: int) -> None:
     for turn in range(150):
         codec = turn % (5 if magic == 2 else 4)
         if (client.name, magic, codec) == ("aiokafka", 0, 3) or (magic, codec) == (0, 3):
-            continue  # Neither reads what Kafka writes there.
-        # One magic: aiokafka takes the first batch's for all.
+            continue  # Neither reads what Kafka writes for these.
+        # A single magic: aiokafka uses the first batch's for all.
         data = b"".join(kafkas_batch(chance, magic, codec) for _ in range(chance.randrange(1, 4)))
         data += b"\0" * chance.randrange(12)
         assert read_all(client, client.ours, data) == read_all(client, client.original, data)
 
 
 def test_damaged_records(client: Client) -> None:
-    """Records before the damage, then the client's exception; nothing that the original does not give."""
+    """Records before the damage, then the client's exception; no record that the original does not return."""
     chance = random.Random(f"{client}")
     refused = same = 0
     for _ in range(1500):
@@ -192,7 +192,7 @@ def test_damaged_records(client: Client) -> None:
         if not isinstance(original, type):
             assert open_batch(client.ours).validate_crc() == open_batch(client.original).validate_crc()
             expected = original[0]
-            # Kafka looks at a record as a whole, the originals at less of it.
+            # Kafka checks the whole record, the originals only parts of it.
             count = min(len(found), len(expected))
             assert show(client, found[:count]) == show(client, expected[:count])
             same += error is None and original[1] is None
@@ -201,7 +201,7 @@ def test_damaged_records(client: Client) -> None:
 
 
 def test_mutated_input(client: Client, kafka: Path) -> None:
-    """Whatever the bytes: the records that `magicbyte.read_batches` has, or the client's exceptions."""
+    """Any bytes yield the records of `magicbyte.read_batches`, or the client's exceptions."""
     segments = [min((kafka / kind).glob("*.log")).read_bytes() for kind in KINDS]
     batches = [batch for segment in segments for batch in frames(segment)[:6]]
     refusals = (client.corrupt, client.ours.UnsupportedCodecError)
@@ -323,7 +323,7 @@ def test_small_things(client: Client, work: Callable[[Any], Any]) -> None:
     "number", [1.9, -2.5, Decimal("7.5"), True, IntEnum("Number", "ONE").ONE, 10**19], ids=repr
 )
 def test_what_counts_as_a_number(client: Client, number: Any) -> None:
-    """aiokafka takes what has `__int__`, such as the float `time.time() * 1000`; kafka-python ints only."""
+    """aiokafka accepts anything with `__int__`, such as `time.time() * 1000`; kafka-python only ints."""
 
     def append(side: Any, magic: int, offset: Any, timestamp: Any) -> str:
         if magic == 2:
@@ -335,7 +335,7 @@ def test_what_counts_as_a_number(client: Client, number: Any) -> None:
         for offset, timestamp in ((0, number), (number, 5)):
             ours, original = both(client, lambda side: append(side, magic, offset, timestamp))  # noqa: B023
             if client.name == "kafka_python" and number == 10**19 and (magic, timestamp) != (0, number):
-                # Python's own integers do not end at 64 bits; what Kafka stores does.
+                # Python's integers are unbounded, but Kafka stores 64 bits.
                 assert ours is OverflowError
             else:
                 assert ours == original, (magic, offset, timestamp)
@@ -354,7 +354,7 @@ def test_a_refused_record_leaves_nothing() -> None:
     built = []
     for side in (AIOKAFKA.ours, AIOKAFKA.original):
         builder = AIOKAFKA.default_builder(side, 0, 10)
-        # Only offset 0 always has room.
+        # Only offset 0 always fits.
         assert builder.append(1, 5000, b"k", b"v", []) is None
         batch = side.DefaultRecordBatch(bytes(builder.build()))
         built.append((batch.first_timestamp, batch.max_timestamp, batch.last_offset_delta))
@@ -372,7 +372,7 @@ def test_an_int_that_is_none() -> None:
 
 
 def test_headers_of_two_items() -> None:
-    """kafka-python takes any two items for a header."""
+    """kafka-python accepts any two items as a header."""
     content = (0, 1, b"k", b"v", [["list", b"1"], ("tuple", None), iter(["iterator", b"3"])])
     ours, original = (KAFKA_PYTHON.default_builder(s, 0) for s in (KAFKA_PYTHON.ours, KAFKA_PYTHON.original))
     assert (
@@ -386,7 +386,7 @@ def test_headers_of_two_items() -> None:
 
 
 def test_several_messages_as_one_batch(client: Client) -> None:
-    """aiokafka reads the first one, kafka-python asserts that it is the only one."""
+    """aiokafka reads the first message, kafka-python asserts that there is only one."""
 
     def read(side: Any, magic: int) -> list[Any]:
         builder = side.LegacyRecordBatchBuilder(magic, 0, 999)
@@ -402,8 +402,8 @@ def test_several_messages_as_one_batch(client: Client) -> None:
 
 
 def test_constants(client: Client) -> None:
-    """Every public name of the originals is there, and every number is theirs."""
-    # A step of `build`, and the shape of a marker's key.
+    """Every public name of the originals exists, and every constant has their value."""
+    # A step of `build`, and the layout of a marker's key.
     left_out = {"write_header", "KEY_STRUCT"}
     classes = [name for name in client.ours.__all__ if name[0].isupper() and name != "MemoryRecordsBuilder"]
     compared = 0
@@ -423,7 +423,7 @@ def test_constants(client: Client) -> None:
 
 
 def test_classes_of_their_users(client: Client) -> None:
-    """Builders, batches and MemoryRecords can be inherited from."""
+    """Builders, batches and MemoryRecords can be subclassed."""
     builder = type("Builder", (client.ours.DefaultRecordBatchBuilder,), {})(2, 0, 0, -1, -1, -1, 999)
     builder.append(0, 1, b"k", b"v", [])
     fetched = type("Fetched", (client.ours.MemoryRecords,), {"mine": 1})(bytes(builder.build()))
@@ -475,7 +475,7 @@ def test_records_made_by_hand(name: str, arguments: tuple[Any, ...]) -> None:
 
 
 def test_a_size_that_is_too_large(client: Client) -> None:
-    """The originals' text is of too small ones."""
+    """The originals' message only covers sizes that are too small."""
     for size, small in ((13, True), (2**31 - 1, False)):
         fetched = client.ours.MemoryRecords(bytes(8) + size.to_bytes(4, "big") + bytes(40))
         with pytest.raises(client.corrupt) as raised:

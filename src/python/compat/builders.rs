@@ -1,4 +1,4 @@
-//! What the clients' builders share: their metadata, arguments, contexts, and the finished batch.
+//! What the clients' builders share: metadata, arguments, compressors, and the finished batch.
 
 use crate::python::builder;
 use pyo3::exceptions::PyAssertionError;
@@ -21,14 +21,14 @@ use crate::python::objects::dropins::{Constructor, ReceiptType};
 use crate::python::objects::kind::Kind;
 use crate::python::view;
 
-/// What `append` gives for a record of magic 2.
+/// What `append` returns for a record of magic 2.
 pub(super) struct DefaultMetadata;
 
 static DEFAULT_METADATA: Kind = Kind::of_receipts();
 static LEGACY_METADATA: Kind = Kind::of_receipts();
 
 impl DefaultMetadata {
-    /// The offset, bytes of the record, and its timestamp in ms.
+    /// The offset, the record's size, and its timestamp in ms.
     pub(super) fn make(py: Python<'_>, offset: i64, size: usize, timestamp: i64) -> PyResult<Py<PyAny>> {
         dropins::receipt::<Self>(py, [offset, size as i64, timestamp, 0])
     }
@@ -37,12 +37,12 @@ impl DefaultMetadata {
 impl ReceiptType for DefaultMetadata {
     const NAME: &'static CStr = c"magicbyte.compat._core.DefaultRecordMetadata";
     const DOC: &'static CStr =
-        c"DefaultRecordMetadata(offset, size, timestamp)\n--\n\nOf a record of magic 2.";
+        c"DefaultRecordMetadata(offset, size, timestamp)\n--\n\nThe metadata of a record of magic 2.";
     const FIELDS: &'static [(&'static CStr, usize, &'static CStr)] = &[
-        (c"offset", 0, c"The offset that was given."),
-        (c"size", 1, c"Bytes of the record with its length field."),
+        (c"offset", 0, c"The offset passed to `append`."),
+        (c"size", 1, c"Size of the record including its length field."),
         (c"timestamp", 2, c"Milliseconds since 1970, as stored."),
-        (c"crc", usize::MAX, c"None: magic 2 has one for the batch."),
+        (c"crc", usize::MAX, c"None: in magic 2 only the batch has a checksum."),
     ];
     const NEW: Constructor = |arguments, keywords| {
         let names = ["offset", "size", "timestamp"];
@@ -60,11 +60,11 @@ impl ReceiptType for DefaultMetadata {
     }
 }
 
-/// What `append` gives for a message of magic 0 or 1.
+/// What `append` returns for a message of magic 0 or 1.
 pub(super) struct LegacyMetadata;
 
 impl LegacyMetadata {
-    /// The offset, the CRC-32, bytes of the message, and its timestamp in ms.
+    /// The offset, the CRC-32, the message's size, and its timestamp in ms.
     pub(super) fn make(
         py: Python<'_>,
         offset: i64,
@@ -79,10 +79,10 @@ impl LegacyMetadata {
 impl ReceiptType for LegacyMetadata {
     const NAME: &'static CStr = c"magicbyte.compat._core.LegacyRecordMetadata";
     const DOC: &'static CStr =
-        c"LegacyRecordMetadata(offset, crc, size, timestamp)\n--\n\nOf a message of magic 0 or 1.";
+        c"LegacyRecordMetadata(offset, crc, size, timestamp)\n--\n\nThe metadata of a message of magic 0 or 1.";
     const FIELDS: &'static [(&'static CStr, usize, &'static CStr)] = &[
-        (c"offset", 0, c"The offset that was given."),
-        (c"size", 1, c"Bytes of the message with offset and size."),
+        (c"offset", 0, c"The offset passed to `append`."),
+        (c"size", 1, c"Size of the message including its offset and size fields."),
         (c"timestamp", 2, c"Milliseconds since 1970, as stored; -1 in magic 0."),
         (c"crc", 3, c"The message's CRC-32."),
     ];
@@ -112,7 +112,7 @@ pub(super) fn timestamp_or_now(client: Client, timestamp: &Bound<'_, PyAny>) -> 
     number(client, timestamp)
 }
 
-/// A key or value, with the client's error for what is no bytes.
+/// A key or value, with the client's error for an object that is not bytes-like.
 #[inline]
 pub(super) fn nullable<'a>(
     client: Client,
@@ -129,10 +129,10 @@ pub(super) fn nullable<'a>(
     builder::optional(Some(object)).map_err(|error| instead_of_type_error(object.py(), error, expected))
 }
 
-/// Keys and values of headers that were checked to be some.
+/// Keys and values of headers; that they are pairs has been checked.
 pub(super) type Pairs<'py> = Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
 
-/// aiokafka asks for a list of tuples, kafka-python for any pairs.
+/// aiokafka requires a list of tuples, kafka-python accepts any pairs.
 pub(super) fn header_pairs<'py>(client: Client, headers: &Bound<'py, PyAny>) -> PyResult<Pairs<'py>> {
     if client == Client::KafkaPython {
         return any_pairs(headers);
@@ -160,7 +160,7 @@ pub(super) fn header_pairs<'py>(client: Client, headers: &Bound<'py, PyAny>) -> 
     list.iter().map(pair).collect()
 }
 
-/// Anything with anything of two items.
+/// Any iterable of iterables of two items.
 pub(super) fn any_pairs<'py>(headers: &Bound<'py, PyAny>) -> PyResult<Pairs<'py>> {
     let tuple = headers.py().get_type::<PyTuple>();
     headers.try_iter()?.map(|header| tuple.call1((header?,))?.extract()).collect()
@@ -187,23 +187,23 @@ pub(super) fn header_content<'a>(
     Ok((view::header_key(key)?, value))
 }
 
-/// What the originals encode, and Kafka cannot: an offset that is no int32 from the base, 2 GiB.
+/// What the originals encode but Kafka cannot read: an offset more than an int32 from the base, 2 GiB.
 #[cold]
 pub(super) fn refused(error: &Error) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// A finished set or batch, in the memory of the last one.
+/// A finished set or batch, in memory reused from the previous one.
 pub(super) struct Finished(Vec<u8>);
 
 thread_local! {
-    /// One a codec, and the memory of the last batch: a builder lives for a batch.
+    /// One for each codec, and the memory of the last batch: they outlive builders, which build one batch.
     static COMPRESSORS: RefCell<([Option<Compressor>; 5], Vec<u8>)> =
         const { RefCell::new(([const { None }; 5], Vec::new())) };
 }
 
-/// Lets `finish` write a batch with the codec's compressor. No Python code runs meanwhile, which could come back for
-/// the compressor.
+/// Lets `finish` write a batch with the codec's compressor. It must not run Python code, which could call this
+/// again.
 pub(super) fn compressed(
     codec: Compression,
     finish: impl FnOnce(&mut Compressor, &mut Vec<u8>) -> Result<()>,
@@ -221,7 +221,7 @@ pub(super) fn compressed(
 }
 
 impl Finished {
-    /// As Python's; the memory goes back.
+    /// A copy for Python; the memory is kept for the next batch.
     pub(super) fn into_bytearray(self, py: Python<'_>) -> Py<PyByteArray> {
         let made = PyByteArray::new(py, &self.0).unbind();
         COMPRESSORS.with_borrow_mut(|(_, memory)| *memory = self.0);
@@ -229,7 +229,7 @@ impl Finished {
     }
 }
 
-/// The magic, if it is one of messages.
+/// The magic, if it is 0 or 1.
 pub(super) fn supported(magic: i64) -> PyResult<i8> {
     match magic {
         0 => Ok(0),

@@ -1,4 +1,4 @@
-//! The clients whose classes are replaced: what went through, and how each takes its arguments.
+//! The clients whose classes are replaced: how much they read and built, and how each takes its arguments.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ pub(super) enum Client {
     KafkaPython,
 }
 
-/// What went through a client's classes.
+/// How much a client's classes read and built.
 #[derive(Default)]
 pub(super) struct Counts {
     batches_read: AtomicU64,
@@ -61,7 +61,7 @@ impl Client {
         }
     }
 
-    /// The module of `magicbyte.compat`, which knows the client's exceptions and codecs.
+    /// The client's module in `magicbyte.compat`, which has its exceptions and codecs.
     pub(super) fn module(self, py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
         py.import(match self {
             Self::Aiokafka => "magicbyte.compat.aiokafka",
@@ -69,7 +69,7 @@ impl Client {
         })
     }
 
-    /// The client's exception for corrupt data. Where the original has a text of its own, it comes first.
+    /// The client's exception for corrupt data. It begins with the original's text, if that has one for the case.
     #[cold]
     pub(super) fn corrupt(self, py: Python<'_>, error: &Error) -> PyErr {
         let text = match error.kind() {
@@ -88,8 +88,8 @@ impl Client {
         made.map_or_else(|failed| failed, PyErr::from_value)
     }
 
-    /// Raises the client's exception if it has no such codec, or would not use it: its users, and its
-    /// tests, take codecs away.
+    /// Raises the client's exception if the codec is unknown or unavailable to it: its users and its tests
+    /// disable codecs.
     pub(super) fn check_codec(self, py: Python<'_>, codec: u8, magic: i8) -> PyResult<()> {
         static CHECKS: [PyOnceLock<Py<PyAny>>; 2] = [PyOnceLock::new(), PyOnceLock::new()];
         if codec != 0 {
@@ -101,8 +101,8 @@ impl Client {
     }
 }
 
-/// Works with this thread's decompressor: batches come and go one by one, codec contexts and buffers stay. No Python
-/// code runs meanwhile, which could come back for it.
+/// Calls `work` with this thread's decompressor, whose contexts and buffers are reused from batch to batch. It must
+/// not run Python code, which could call this again.
 pub(super) fn with_decompressor<R>(_: &Detached, work: impl FnOnce(&mut Decompressor) -> R) -> R {
     thread_local! {
         static DECOMPRESSOR: RefCell<Decompressor> = RefCell::new(Decompressor::new());
@@ -110,7 +110,7 @@ pub(super) fn with_decompressor<R>(_: &Detached, work: impl FnOnce(&mut Decompre
     DECOMPRESSOR.with_borrow_mut(work)
 }
 
-/// Batches and records read, batches and records built by a client's classes, since the process began.
+/// The batches read, records read, batches built and records built by a client's classes in this process.
 #[pyfunction]
 pub(super) fn counts(client: &str) -> PyResult<(u64, u64, u64, u64)> {
     let counts = match client {
@@ -127,7 +127,7 @@ pub(super) fn counts(client: &str) -> PyResult<(u64, u64, u64, u64)> {
     ))
 }
 
-/// The client's own error for an object of the wrong type; what else the object's code raised goes on as it is.
+/// The client's own error for an object of the wrong type; any other error of the object's code is passed on.
 #[cold]
 pub(super) fn instead_of_type_error(py: Python<'_>, error: PyErr, expected: impl FnOnce() -> PyErr) -> PyErr {
     if error.is_instance_of::<PyTypeError>(py) { expected() } else { error }
@@ -139,7 +139,7 @@ pub(super) fn not_bytes_like(object: &Bound<'_, PyAny>) -> PyErr {
     PyTypeError::new_err(format!("a bytes-like object is required, not '{name}'"))
 }
 
-/// A 64-bit integer as Cython takes it, with its errors: whatever has `__int__`, so also a float.
+/// A 64-bit integer as Cython accepts it, with its errors: anything with `__int__`, so also a float.
 #[inline]
 pub(super) fn integer(object: &Bound<'_, PyAny>) -> PyResult<i64> {
     panics::here();
@@ -155,14 +155,14 @@ pub(super) fn integer_of_other(object: &Bound<'_, PyAny>, error: PyErr) -> PyRes
     if !error.is_instance_of::<PyTypeError>(object.py()) {
         return Err(error);
     }
-    // `int` also reads texts, Cython does not.
+    // `int` also parses strings, Cython does not.
     if !object.get_type().hasattr("__int__")? {
         return Err(PyTypeError::new_err("an integer is required"));
     }
     object.py().get_type::<PyInt>().call1((object,))?.extract().map_err(|_| too_large())
 }
 
-/// A record's offset or timestamp: kafka-python takes an `int` and nothing else, not even a bool.
+/// A record's offset or timestamp: kafka-python accepts only an `int`, not even a bool.
 #[inline]
 pub(super) fn number(client: Client, object: &Bound<'_, PyAny>) -> PyResult<i64> {
     if client == Client::KafkaPython && !object.is_exact_instance_of::<PyInt>() {
@@ -171,7 +171,7 @@ pub(super) fn number(client: Client, object: &Bound<'_, PyAny>) -> PyResult<i64>
     integer(object)
 }
 
-/// Gives a type the class attributes of kafka-python's: numbers, and `struct.Struct`s of these formats.
+/// Sets the class attributes of kafka-python's type: numbers, and `struct.Struct`s of these formats.
 pub(super) fn set_constants(
     class: &Bound<'_, PyType>,
     numbers: &[(&str, i64)],
@@ -184,7 +184,7 @@ pub(super) fn set_constants(
     structs.iter().try_for_each(|(name, format)| class.setattr(*name, struct_type.call1((*format,))?))
 }
 
-/// The arguments by name, as a function of these parameters takes them.
+/// Binds positional and keyword arguments to these parameters, all of them required.
 pub(super) fn bind<'py, const N: usize>(
     class: &str,
     names: [&str; N],

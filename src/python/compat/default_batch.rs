@@ -1,4 +1,4 @@
-//! The clients' `DefaultRecordBatch`: a batch of magic 2 that is read.
+//! The clients' `DefaultRecordBatch`: reading a batch of magic 2.
 
 use crate::python::indexed_batch::IndexedBatch;
 use crate::python::objects::record_object;
@@ -28,16 +28,16 @@ impl Client {
     }
 }
 
-/// A batch of magic 2, and an iterator of its records.
+/// A batch of magic 2, and an iterator over its records.
 #[pyclass(frozen, subclass, name = "_DefaultRecordBatch", module = "magicbyte.compat._core")]
 pub(super) struct DefaultBatch {
     client: Client,
     /// At least a header.
     data: Bytes,
-    /// What its objects are.
+    /// The type of its records.
     kind: &'static Kind,
     indexed: PyOnceLock<Py<IndexedBatch>>,
-    /// How far it was iterated. Written with the GIL held.
+    /// The index of the next record. Written with the GIL held.
     next: AtomicUsize,
     iterated: AtomicBool,
 }
@@ -97,7 +97,7 @@ impl DefaultBatch {
     #[classattr]
     const CODEC_ZSTD: u8 = 4;
 
-    /// Offset that the deltas of the records count from.
+    /// The offset that the records' deltas are relative to.
     #[getter]
     fn base_offset(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.header(py)?.base_offset())
@@ -109,13 +109,13 @@ impl DefaultBatch {
         self.data[16] as i8
     }
 
-    /// The stored CRC-32C; `validate_crc` compares it.
+    /// The stored CRC-32C; `validate_crc` checks it.
     #[getter]
     fn crc(&self, py: Python<'_>) -> PyResult<u32> {
         Ok(self.header(py)?.crc())
     }
 
-    /// All 16 bits.
+    /// All 16 bits, signed.
     #[getter]
     fn attributes(&self, py: Python<'_>) -> PyResult<i16> {
         Ok(self.header(py)?.attributes())
@@ -133,7 +133,7 @@ impl DefaultBatch {
         Ok(self.header(py)?.timestamp_type() as i8)
     }
 
-    /// Whether the batch belongs to a transaction.
+    /// Whether the batch is part of a transaction.
     #[getter]
     fn is_transactional(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.header(py)?.is_transactional())
@@ -145,13 +145,13 @@ impl DefaultBatch {
         Ok(self.header(py)?.is_control())
     }
 
-    /// From the base offset to the last offset (inclusive).
+    /// The last offset (inclusive) minus the base offset.
     #[getter]
     fn last_offset_delta(&self, py: Python<'_>) -> PyResult<i32> {
         Ok(self.header(py)?.last_offset_delta())
     }
 
-    /// The timestamp (ms) that the records' deltas count from.
+    /// The timestamp (ms) that the records' deltas are relative to.
     #[getter]
     fn first_timestamp(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.header(py)?.base_timestamp())
@@ -181,13 +181,13 @@ impl DefaultBatch {
         Ok(self.header(py)?.base_sequence())
     }
 
-    /// One behind the last offset, which outlives compaction.
+    /// One past the last offset, which compaction preserves.
     #[getter]
     fn next_offset(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.header(py)?.last_offset().wrapping_add(1))
     }
 
-    /// Whether the CRC-32C holds. Asked before the batch is iterated.
+    /// Whether the CRC-32C is correct. Must be called before iteration.
     fn validate_crc(&self, py: Python<'_>) -> PyResult<bool> {
         if self.iterated.load(Ordering::Relaxed) {
             return Err(PyAssertionError::new_err("Validate should be called before iteration"));
@@ -199,7 +199,7 @@ impl DefaultBatch {
     fn __iter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
         let batch = slf.get();
         let indexed = batch.indexed(slf.py())?.get();
-        // kafka-python's goes on, and ends once.
+        // kafka-python's continues, and ends only once.
         if batch.client == Client::Aiokafka && batch.next.load(Ordering::Relaxed) > 0 {
             let ended = batch.next.load(Ordering::Relaxed) == indexed.entries.len();
             if !ended || indexed.failure.is_some() {
@@ -239,7 +239,7 @@ impl AiokafkaDefaultBatch {
     }
 }
 
-/// What kafka-python's `DefaultRecordBase` has.
+/// The constants of kafka-python's `DefaultRecordBase`.
 pub(super) const CONSTANTS: &[(&str, i64)] = &[
     ("CODEC_MASK", 7),
     ("CODEC_NONE", 0),
@@ -277,12 +277,12 @@ impl KafkaPythonDefaultBatch {
         .add_subclass(Self))
     }
 
-    /// The next record, as `__next__` gives it.
+    /// Same as `__next__`.
     fn next(slf: PyRef<'_, Self>) -> PyResult<Py<PyAny>> {
         slf.as_super().__next__(slf.py())?.ok_or_else(|| PyStopIteration::new_err(()))
     }
 
-    /// What the length field says, with offset and length.
+    /// Size according to the length field, including the offset and length fields.
     #[getter]
     fn size_in_bytes(slf: PyRef<'_, Self>) -> i64 {
         i64::from(crate::bytes::cursor::be!(&slf.as_super().data, 8, i32)) + 12
@@ -294,7 +294,7 @@ impl KafkaPythonDefaultBatch {
         Ok(slf.as_super().header(slf.py())?.partition_leader_epoch())
     }
 
-    /// Offset of the last record that was ever in the batch (inclusive).
+    /// Offset of the batch's original last record (inclusive), even if compaction removed it.
     #[getter]
     fn last_offset(slf: PyRef<'_, Self>) -> PyResult<i64> {
         Ok(slf.as_super().header(slf.py())?.last_offset())
@@ -311,13 +311,13 @@ impl KafkaPythonDefaultBatch {
         Ok(slf.as_super().header(slf.py())?.base_sequence() != -1)
     }
 
-    /// The last record's sequence number, -1 for none; after 2^31-1 comes 0.
+    /// The last record's sequence number, -1 for none; wraps from 2^31-1 to 0.
     #[getter]
     fn last_sequence(slf: PyRef<'_, Self>) -> PyResult<i32> {
         Ok(slf.as_super().header(slf.py())?.last_sequence())
     }
 
-    /// Records the header announces.
+    /// The header's record count.
     #[getter]
     fn records_count(slf: PyRef<'_, Self>) -> PyResult<i32> {
         Ok(slf.as_super().header(slf.py())?.record_count())

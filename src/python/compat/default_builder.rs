@@ -1,4 +1,4 @@
-//! The clients' `DefaultRecordBatchBuilder`: batches of magic 2 that are built.
+//! The clients' `DefaultRecordBatchBuilder`: building batches of magic 2.
 
 use crate::python::gil_cell::GilCell;
 use pyo3::exceptions::PyAssertionError;
@@ -19,10 +19,10 @@ use crate::record::batch_header::{BatchHeader, RECORD_BATCH_OVERHEAD, TRANSACTIO
 use crate::record::builder::BatchBuilder;
 use crate::record::encode::{HeaderFields, RecordFields};
 
-/// Length, attributes, timestamp and offset deltas at their largest (`DefaultRecord.MAX_RECORD_OVERHEAD`).
+/// The largest size of length, attributes, timestamp and offset deltas (`DefaultRecord.MAX_RECORD_OVERHEAD`).
 const MAX_RECORD_OVERHEAD: usize = 21;
 
-/// Builds one batch of magic 2. Offsets count from 0; the broker moves the batch.
+/// Builds one batch of magic 2. Offsets start at 0; the broker assigns the final ones.
 #[pyclass(frozen, subclass, name = "_DefaultRecordBatchBuilder", module = "magicbyte.compat._core")]
 pub(super) struct DefaultBuilder {
     client: Client,
@@ -38,14 +38,14 @@ struct State {
     producer_epoch: i16,
     base_sequence: i32,
     transactional: bool,
-    /// The finished batch, until something is appended or set. Letting go of it runs no Python code.
+    /// The finished batch, until the builder changes. Dropping it runs no Python code.
     built: Option<Py<PyByteArray>>,
-    /// Since `build` began.
+    /// Whether the builder has changed since `build` began.
     changed: bool,
 }
 
 impl State {
-    /// Bytes of the batch, uncompressed.
+    /// Uncompressed size of the batch.
     fn size(&self) -> usize {
         RECORD_BATCH_OVERHEAD + self.batch.records_size()
     }
@@ -53,7 +53,7 @@ impl State {
     fn header(&self) -> BatchHeader {
         let records = self.batch.header();
         let (last_offset_delta, base_timestamp, max_timestamp) = match records.record_count {
-            // It ends where it begins, as aiokafka has it; a first record that was refused leaves no time.
+            // It ends at its base offset, as in aiokafka; a refused first record leaves no timestamp behind.
             0 => (0, -1, -1),
             _ => (records.last_offset_delta, records.base_timestamp, self.max_timestamp),
         };
@@ -71,7 +71,7 @@ impl State {
 }
 
 impl DefaultBuilder {
-    #[expect(clippy::too_many_arguments, reason = "the originals'")]
+    #[expect(clippy::too_many_arguments, reason = "the arguments of the originals")]
     fn new(
         client: Client,
         magic: i64,
@@ -108,7 +108,7 @@ impl DefaultBuilder {
         });
     }
 
-    /// Whether a record of this size may be appended: as each client has it.
+    /// Whether a record of this size may be appended, by the client's rule.
     fn has_room(&self, state: &State, offset: i64, size: usize) -> bool {
         let size = (state.size() + size) as i64;
         match self.client {
@@ -165,7 +165,7 @@ impl DefaultBuilder {
         self.state.with(py, |state| state.base_sequence)
     }
 
-    /// Appends a record; its metadata, or None if the batch is full. The timestamp is in ms, None for now.
+    /// Appends a record; returns its metadata, or None if the batch is full. The timestamp is in ms, None for now.
     fn append(
         &self,
         offset: &Bound<'_, PyAny>,
@@ -186,13 +186,13 @@ impl DefaultBuilder {
         self.append_fields(offset.py(), place, content, HeaderFields::List(&borrowed(&headers)))
     }
 
-    /// Bytes of the batch: before it is built, uncompressed.
+    /// Size of the batch: uncompressed until it is built.
     fn size(&self, py: Python<'_>) -> usize {
         self.state
             .with(py, |state| state.built.as_ref().map_or_else(|| state.size(), |built| built.bind(py).len()))
     }
 
-    /// The finished batch; the same object until something is appended or set.
+    /// The finished batch; the same object until the builder changes.
     fn build(&self, py: Python<'_>) -> PyResult<Py<PyByteArray>> {
         let built = |state: &mut State| state.built.as_ref().map(|built| built.clone_ref(py));
         if let Some(built) = self.state.with(py, built) {
@@ -234,7 +234,7 @@ impl DefaultBuilder {
     }
 }
 
-/// Bytes of key, value and headers with their lengths.
+/// Size of key, value and headers including their lengths.
 fn content_size(
     client: Client,
     key: &Bound<'_, PyAny>,
@@ -251,7 +251,7 @@ fn content_size(
     Ok(record.body_size() - 3)
 }
 
-/// The most bytes a batch with this one record has.
+/// Upper bound for the size of a batch with this single record.
 fn most_bytes(
     client: Client,
     key: &Bound<'_, PyAny>,
@@ -261,7 +261,7 @@ fn most_bytes(
     Ok(RECORD_BATCH_OVERHEAD + MAX_RECORD_OVERHEAD + content_size(client, key, value, headers)?)
 }
 
-/// Bytes of a record with these deltas and this much content.
+/// Size of a record with these deltas and this much content.
 fn record_size(offset_delta: i64, timestamp_delta: i64, content: usize) -> usize {
     let body = 1 + Varint::of(offset_delta).size() + Varint::of(timestamp_delta).size() + content;
     body + Varint::of(body as i64).size()
@@ -310,7 +310,7 @@ impl AiokafkaDefaultBuilder {
         slf.as_super().set_producer(slf.py(), producer_id, producer_epoch, base_sequence);
     }
 
-    /// Bytes a record would take in this batch.
+    /// Size of a record if appended to this batch.
     fn size_in_bytes(
         slf: PyRef<'_, Self>,
         offset: &Bound<'_, PyAny>,
@@ -328,7 +328,7 @@ impl AiokafkaDefaultBuilder {
         Ok(record_size(offset, timestamp.wrapping_sub(first), content))
     }
 
-    /// Bytes of key, value and headers with their lengths.
+    /// Size of key, value and headers including their lengths.
     #[staticmethod]
     fn size_of(
         key: &Bound<'_, PyAny>,
@@ -338,7 +338,7 @@ impl AiokafkaDefaultBuilder {
         content_size(Client::Aiokafka, key, value, headers)
     }
 
-    /// The most bytes a batch with this one record has.
+    /// Upper bound for the size of a batch with this single record.
     #[staticmethod]
     fn estimate_size_in_bytes(
         key: &Bound<'_, PyAny>,
@@ -390,7 +390,7 @@ impl KafkaPythonDefaultBuilder {
         .add_subclass(Self))
     }
 
-    /// Sets the producer's id, epoch and first sequence; AssertionError for what Kafka does not combine.
+    /// Sets the producer's id, epoch and first sequence; AssertionError for a combination that Kafka does not allow.
     fn set_producer_state(
         slf: PyRef<'_, Self>,
         producer_id: i64,
@@ -435,13 +435,13 @@ impl KafkaPythonDefaultBuilder {
         slf.as_super().base_sequence(slf.py())
     }
 
-    /// Bytes of a batch without records: 61.
+    /// Size of a batch without records: 61.
     #[staticmethod]
     fn header_size_in_bytes() -> usize {
         RECORD_BATCH_OVERHEAD
     }
 
-    /// Bytes of a record with these deltas.
+    /// Size of a record with these deltas.
     #[staticmethod]
     fn size_in_bytes(
         offset_delta: i64,
@@ -454,7 +454,7 @@ impl KafkaPythonDefaultBuilder {
         Ok(record_size(offset_delta, timestamp_delta, content))
     }
 
-    /// Bytes of key, value and headers with their lengths.
+    /// Size of key, value and headers including their lengths.
     #[staticmethod]
     fn size_of(
         key: &Bound<'_, PyAny>,
@@ -464,7 +464,7 @@ impl KafkaPythonDefaultBuilder {
         content_size(Client::KafkaPython, key, value, headers)
     }
 
-    /// The most bytes a batch with this one record has.
+    /// Upper bound for the size of a batch with this single record.
     #[staticmethod]
     fn estimate_size_in_bytes(
         key: &Bound<'_, PyAny>,

@@ -9,14 +9,14 @@ use crate::error::ErrorKind;
 use crate::python::compat::client::integer;
 use crate::python::compat::memory_records;
 
-/// `decode_varint_cython(buffer, pos=0)`: the value and the position behind it.
+/// `decode_varint_cython(buffer, pos=0)`: the value and the position after it.
 #[pyfunction]
 #[pyo3(signature = (buffer, pos = 0))]
 fn aiokafka_decode_varint(buffer: &Bound<'_, PyAny>, pos: isize) -> PyResult<(i64, usize)> {
     decode_varint(buffer, pos, "Out of double range")
 }
 
-/// `decode_varint(buffer, pos=0)`: the value and the position behind it.
+/// `decode_varint(buffer, pos=0)`: the value and the position after it.
 #[pyfunction]
 #[pyo3(signature = (buffer, pos = 0))]
 fn kafka_python_decode_varint(buffer: &Bound<'_, PyAny>, pos: isize) -> PyResult<(i64, usize)> {
@@ -32,13 +32,13 @@ fn decode_varint(buffer: &Bound<'_, PyAny>, pos: isize, too_long: &'static str) 
     }
 }
 
-/// `encode_varint_cython(value, write)`: calls `write` with each byte, gives their number.
+/// `encode_varint_cython(value, write)`: calls `write` with each byte, returns their number.
 #[pyfunction]
 fn aiokafka_encode_varint(value: &Bound<'_, PyAny>, write: &Bound<'_, PyAny>) -> PyResult<usize> {
     encode_varint(integer(value)?, write)
 }
 
-/// `encode_varint(value, write)`: calls `write` with each byte, gives their number.
+/// `encode_varint(value, write)`: calls `write` with each byte, returns their number.
 #[pyfunction]
 fn kafka_python_encode_varint(value: &Bound<'_, PyAny>, write: &Bound<'_, PyAny>) -> PyResult<usize> {
     encode_varint(integral(value)?, write)
@@ -65,7 +65,7 @@ fn kafka_python_size_of_varint(value: &Bound<'_, PyAny>) -> PyResult<usize> {
     Ok(Varint::of(integral(value)?).size())
 }
 
-/// Shifts, as kafka-python makes them, are of integers only.
+/// kafka-python's varints use shifts, which only integers support.
 fn integral(value: &Bound<'_, PyAny>) -> PyResult<i64> {
     if value.hasattr("__index__")? {
         return integer(value);

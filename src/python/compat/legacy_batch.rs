@@ -1,4 +1,4 @@
-//! The clients' `LegacyRecordBatch`: an outermost message of magic 0 or 1 that is read.
+//! The clients' `LegacyRecordBatch`: reading an outermost message of magic 0 or 1.
 
 use crate::python::objects::record_object;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +31,7 @@ pub(super) struct LegacyMessage {
     client: Client,
     /// A whole frame.
     data: Bytes,
-    /// Whoever checks the outer CRC gets the inner ones checked, as Kafka's consumer does it.
+    /// Whether the outer CRC was checked: then the inner ones are checked too, as in Kafka's consumer.
     check_crcs: AtomicBool,
 }
 
@@ -40,7 +40,7 @@ impl LegacyMessage {
         if data.len() >= LOG_OVERHEAD + RECORD_OVERHEAD_V0 {
             let size = i64::from(be!(&data, 8, i32)) + LOG_OVERHEAD as i64;
             match client {
-                // The first message of several.
+                // Of several messages only the first is read.
                 Client::Aiokafka => data.truncate(usize::try_from(size).unwrap_or(usize::MAX)),
                 Client::KafkaPython if size == data.len() as i64 => {}
                 Client::KafkaPython => return Err(PyAssertionError::new_err(())),
@@ -51,7 +51,7 @@ impl LegacyMessage {
                 Ok(Self { client, data, check_crcs: AtomicBool::new(false) })
             }
             Ok(batch) => Err(PyAssertionError::new_err(format!(
-                "a message of magic {}, which is not the magic {magic} asked for",
+                "expected a message of magic {magic}, found magic {}",
                 batch.magic()
             ))),
             Err(error) => Err(client.corrupt(py, &error)),
@@ -79,28 +79,28 @@ impl LegacyMessage {
     #[classattr]
     const CODEC_LZ4: u8 = 3;
     #[classattr]
-    #[expect(non_upper_case_globals, reason = "the originals' name")]
+    #[expect(non_upper_case_globals, reason = "the name in the originals")]
     const is_control_batch: bool = false;
     #[classattr]
-    #[expect(non_upper_case_globals, reason = "the originals' name")]
+    #[expect(non_upper_case_globals, reason = "the name in the originals")]
     const is_transactional: bool = false;
     #[classattr]
-    #[expect(non_upper_case_globals, reason = "the originals' name")]
+    #[expect(non_upper_case_globals, reason = "the name in the originals")]
     const producer_id: Option<i64> = None;
 
-    /// One behind the message's own offset, which for a wrapper is the last one inside.
+    /// One past the message's own offset, which in a wrapper is its last inner message's.
     #[getter]
     fn next_offset(&self) -> i64 {
         self.message().last_offset().wrapping_add(1)
     }
 
-    /// Whether the outer CRC-32 holds; the inner ones are then checked where they are read.
+    /// Whether the outer CRC-32 is correct; iteration then checks the inner ones too.
     fn validate_crc(&self) -> bool {
         self.check_crcs.store(true, Ordering::Relaxed);
         self.message().verify().is_ok()
     }
 
-    /// A fresh iterator of the records.
+    /// A new iterator over the records.
     fn __iter__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let message = self.message();
         self.client.check_codec(py, message.attributes() & 7, message.magic())?;
@@ -132,7 +132,7 @@ impl AiokafkaLegacyBatch {
     }
 }
 
-/// What kafka-python's `LegacyRecordBase` has besides.
+/// The further constants of kafka-python's `LegacyRecordBase`.
 pub(super) const CONSTANTS: &[(&str, i64)] = &[
     ("CODEC_NONE", 0),
     ("TIMESTAMP_TYPE_MASK", 8),
@@ -169,13 +169,13 @@ impl KafkaPythonLegacyBatch {
         .add_subclass(Self))
     }
 
-    /// The message's own offset, as the original has it: for a wrapper the last one inside.
+    /// The message's own offset, as in the original: in a wrapper its last inner message's.
     #[getter]
     fn base_offset(slf: PyRef<'_, Self>) -> i64 {
         slf.as_super().message().last_offset()
     }
 
-    /// Bytes of the message with offset and size.
+    /// Size of the message including its offset and size fields.
     #[getter]
     fn size_in_bytes(slf: PyRef<'_, Self>) -> usize {
         slf.as_super().data.len()

@@ -1,4 +1,4 @@
-//! The clients' `LegacyRecordBatchBuilder`: messages of magic 0 and 1, alone or behind a wrapper.
+//! The clients' `LegacyRecordBatchBuilder`: building messages of magic 0 and 1, with or without a wrapper.
 
 use crate::python::compat::builders::supported;
 use crate::python::gil_cell::GilCell;
@@ -16,14 +16,14 @@ use crate::python::compat::client::{Client, number};
 use crate::python::compat::legacy_batch::{CONSTANTS, STRUCTS};
 use crate::python::panics;
 
-/// Magic 1 has a timestamp besides.
+/// Magic 1 also has a timestamp.
 const RECORD_OVERHEAD_V1: usize = RECORD_OVERHEAD_V0 + 8;
 
 fn overhead(magic: i8) -> usize {
     if magic == 0 { RECORD_OVERHEAD_V0 } else { RECORD_OVERHEAD_V1 }
 }
 
-/// Builds one message set. Offsets count from 0; the broker moves the set.
+/// Builds one message set. Offsets start at 0; the broker assigns the final ones.
 #[pyclass(frozen, subclass, name = "_LegacyRecordBatchBuilder", module = "magicbyte.compat._core")]
 pub(super) struct LegacyBuilder {
     client: Client,
@@ -35,16 +35,16 @@ pub(super) struct LegacyBuilder {
 
 struct State {
     set: MessageSetBuilder,
-    /// The finished set, until something is appended. Letting go of it runs no Python code.
+    /// The finished set, until the builder changes. Dropping it runs no Python code.
     built: Option<Py<PyByteArray>>,
-    /// Since `build` began.
+    /// Whether the builder has changed since `build` began.
     changed: bool,
 }
 
 impl LegacyBuilder {
     fn new(client: Client, magic: i8, codec: u8, batch_size: i64) -> Self {
         panics::here();
-        // A codec that legacy messages cannot have is refused when the set is built.
+        // A codec that legacy messages do not support is refused when the set is built.
         let inner = Compression::from_id(codec).unwrap_or(Compression::None);
         let mut set = MessageSetBuilder::new(magic, inner);
         set.start(0, None);
@@ -57,7 +57,7 @@ impl LegacyBuilder {
         }
     }
 
-    /// Bytes of a message with offset and size.
+    /// Size of a message including its offset and size fields.
     fn message_size(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<usize> {
         Ok(LOG_OVERHEAD + overhead(self.magic) + content_size(self.client, key, value)?)
     }
@@ -79,7 +79,7 @@ impl LegacyBuilder {
     #[classattr]
     const CODEC_LZ4: u8 = 3;
 
-    /// Appends a message; its metadata, or None if the set is full. The timestamp is in ms, None for now.
+    /// Appends a message; returns its metadata, or None if the set is full. The timestamp is in ms, None for now.
     #[pyo3(signature = (offset, timestamp, key, value, headers = None))]
     fn append(
         &self,
@@ -114,14 +114,14 @@ impl LegacyBuilder {
         LegacyMetadata::make(py, offset, crc, size, timestamp).map(Some)
     }
 
-    /// Bytes of the set: before it is built, uncompressed.
+    /// Size of the set: uncompressed until it is built.
     fn size(&self, py: Python<'_>) -> usize {
         self.state.with(py, |state| {
             state.built.as_ref().map_or_else(|| state.set.messages_size(), |built| built.bind(py).len())
         })
     }
 
-    /// The finished set; the same object until something is appended.
+    /// The finished set; the same object until the builder changes.
     fn build(&self, py: Python<'_>) -> PyResult<Py<PyByteArray>> {
         let built = |state: &mut State| state.built.as_ref().map(|built| built.clone_ref(py));
         if let Some(built) = self.state.with(py, built) {
@@ -183,7 +183,7 @@ impl AiokafkaLegacyBuilder {
         .add_subclass(Self))
     }
 
-    /// Bytes of a message with this key and value, offset and size included.
+    /// Size of a message with this key and value, including its offset and size fields.
     fn size_in_bytes(
         slf: PyRef<'_, Self>,
         offset: &Bound<'_, PyAny>,
@@ -195,7 +195,7 @@ impl AiokafkaLegacyBuilder {
         slf.as_super().message_size(key, value)
     }
 
-    /// Bytes of a message without offset, size, key and value.
+    /// Size of a message without offset, size, key and value.
     #[staticmethod]
     fn record_overhead(magic: i8) -> usize {
         overhead(magic)
@@ -217,7 +217,7 @@ impl KafkaPythonLegacyBuilder {
     #[new]
     fn new(magic: i64, compression_type: i64, batch_size: i64) -> PyResult<PyClassInitializer<Self>> {
         let codec = u8::try_from(compression_type)
-            .map_err(|_| PyOverflowError::new_err("compression_type is no codec"))?;
+            .map_err(|_| PyOverflowError::new_err("compression_type is not a codec"))?;
         Ok(PyClassInitializer::from(LegacyBuilder::new(
             Client::KafkaPython,
             supported(magic)?,
@@ -227,7 +227,7 @@ impl KafkaPythonLegacyBuilder {
         .add_subclass(Self))
     }
 
-    /// Bytes of a message with this key and value, offset and size included.
+    /// Size of a message with this key and value, including its offset and size fields.
     #[pyo3(signature = (offset, timestamp, key, value, headers = None))]
     fn size_in_bytes(
         slf: PyRef<'_, Self>,
@@ -244,19 +244,19 @@ impl KafkaPythonLegacyBuilder {
         slf.as_super().message_size(key, value)
     }
 
-    /// Bytes of a message without offset and size.
+    /// Size of a message without its offset and size fields.
     #[staticmethod]
     fn record_size(magic: i64, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<usize> {
         Ok(overhead(supported(magic)?) + content_size(Client::KafkaPython, key, value)?)
     }
 
-    /// Bytes of a message without offset, size, key and value.
+    /// Size of a message without offset, size, key and value.
     #[staticmethod]
     fn record_overhead(magic: i64) -> PyResult<usize> {
         Ok(overhead(supported(magic)?))
     }
 
-    /// The most bytes a set with this one message has.
+    /// Upper bound for the size of a set with this single message.
     #[staticmethod]
     fn estimate_size_in_bytes(
         magic: i64,

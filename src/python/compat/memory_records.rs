@@ -1,4 +1,4 @@
-//! The clients' `MemoryRecords`: a fetched buffer, and what its batches share.
+//! The clients' `MemoryRecords`: a fetched buffer, and what its batches have in common.
 
 use crate::python::indexed_batch::IndexedBatch;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ use crate::python::panics;
 use crate::python::view::to_bytes;
 
 impl Client {
-    /// Decodes a frame up to its first bad record, and keeps that error for behind the others.
+    /// Decodes a frame up to its first bad record; that error is raised after the records before it.
     pub(super) fn index(
         self,
         py: Python<'_>,
@@ -42,12 +42,12 @@ impl Client {
     }
 }
 
-/// The bytes of a buffer, or the error that CPython gives for what is none.
+/// The bytes of a buffer, or CPython's error for an object that is not one.
 pub(super) fn buffer(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
     to_bytes(object).map_err(|error| instead_of_type_error(object.py(), error, || not_bytes_like(object)))
 }
 
-/// The batches of a fetched buffer.
+/// The batches in a fetched buffer.
 #[pyclass(frozen, subclass, name = "_MemoryRecords", module = "magicbyte.compat._core")]
 pub(super) struct MemoryRecords {
     client: Client,
@@ -61,7 +61,7 @@ impl MemoryRecords {
         Self { client, data, position: AtomicUsize::new(0) }
     }
 
-    /// Where the next batch begins, and its size; none at the end, or if the batch is cut.
+    /// Where the next batch begins, and its size; None at the end, or if the batch is incomplete.
     fn frame(&self) -> Option<(usize, Result<usize>)> {
         panics::here();
         let start = self.position.load(Ordering::Relaxed);
@@ -72,21 +72,21 @@ impl MemoryRecords {
 
 #[pymethods]
 impl MemoryRecords {
-    /// Bytes of the whole buffer.
+    /// Size of the whole buffer.
     fn size_in_bytes(&self) -> usize {
         self.data.len()
     }
 
-    /// Whether `next_batch` gives a batch, or an error.
+    /// Whether `next_batch` would return a batch or raise.
     fn has_next(&self) -> bool {
         self.frame().is_some()
     }
 
-    /// The next batch; None at the end, or if the batch is cut. A view of the buffer.
+    /// The next batch as a view; None at the end, or if the batch is incomplete.
     fn next_batch(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         let Some((start, size)) = self.frame() else { return Ok(None) };
         let size = size.map_err(|error| self.client.corrupt(py, &error))?;
-        // Before Python code can run, so that no other thread gets the batch as well.
+        // Before Python code can run, so that no other thread gets the same batch.
         self.position.store(start + size, Ordering::Relaxed);
         let data = self.data.slice(start..start + size);
         let batch = match data[16] {
@@ -96,7 +96,7 @@ impl MemoryRecords {
         Ok(Some(batch))
     }
 
-    /// Bytes of the whole batches at the start of the buffer.
+    /// Size of the complete batches at the start of the buffer.
     fn valid_bytes(&self) -> usize {
         panics::here();
         Batches::new(&self.data).map_while(Result::ok).map(|batch| batch.size_in_bytes()).sum()
@@ -142,7 +142,7 @@ impl KafkaPythonMemoryRecords {
             .add_subclass(Self))
     }
 
-    /// The next batch, as `__next__` gives it.
+    /// Same as `__next__`.
     fn next(slf: PyRef<'_, Self>) -> PyResult<Py<PyAny>> {
         slf.as_super().next_batch(slf.py())?.ok_or_else(|| PyStopIteration::new_err(()))
     }

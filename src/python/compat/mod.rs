@@ -1,5 +1,5 @@
-//! The module `magicbyte.compat._core`: drop-ins for the record classes of aiokafka and kafka-python. Names,
-//! arguments and quirks are the originals'; what is read and written is the core's.
+//! The module `magicbyte.compat._core`: drop-ins for the record classes of aiokafka and kafka-python. They have the
+//! originals' names, arguments and quirks; the core does the reading and writing.
 
 mod builders;
 mod client;
@@ -15,8 +15,8 @@ use pyo3::prelude::*;
 
 const NAME: &str = "magicbyte.compat._core";
 
-/// Creates the module and puts it into `sys.modules`, where imports look first. The wheel has one shared library,
-/// which Python loads as `magicbyte._core`; importing any module of the package loads that one before.
+/// Creates the module and adds it to `sys.modules`, where imports look first. The wheel has a single shared library,
+/// which Python loads as `magicbyte._core` when it imports `magicbyte`, and so before any module of `magicbyte.compat`.
 pub(super) fn add_module(py: Python<'_>) -> PyResult<()> {
     let module = PyModule::new(py, NAME)?;
     module.setattr("__doc__", "The compiled drop-ins for aiokafka and kafka-python.")?;

@@ -1,4 +1,4 @@
-//! The clients' record types: objects of `objects.rs` under the originals' names, with their attributes.
+//! The clients' record types: the objects of `objects/dropins.rs` with the originals' names and attributes.
 
 use crate::python::indexed_batch::IndexedBatch;
 use std::ffi::CStr;
@@ -40,13 +40,14 @@ const TIMESTAMP_TYPE: Field =
 const KEY: Field = Field::new(c"key", Get::KeyBytes, c"The key, copied; None for null.");
 const VALUE: Field = Field::new(c"value", Get::ValueBytes, c"The value, copied; None for null.");
 const HEADERS: Field =
-    Field::new(c"headers", Get::By(headers), c"The headers in order, duplicates kept: (str, bytes or None).");
+    Field::new(c"headers", Get::By(headers), c"The headers in order: (str, bytes or None).");
 const NO_HEADERS: Field =
-    Field::new(c"headers", Get::By(headers), c"An empty list: there were none before magic 2.");
-const NO_CHECKSUM: Field = Field::new(c"checksum", Get::By(none), c"None: magic 2 has one for the batch.");
+    Field::new(c"headers", Get::By(headers), c"An empty list: magic 0 and 1 have no headers.");
+const NO_CHECKSUM: Field =
+    Field::new(c"checksum", Get::By(none), c"None: in magic 2 only the batch has a checksum.");
 const CHECKSUM: Field = Field::new(c"checksum", Get::By(checksum), c"The message's stored CRC-32.");
 const BODY_SIZE: Field =
-    Field::new(c"size_in_bytes", Get::By(body_size), c"Bytes of the record behind its length field.");
+    Field::new(c"size_in_bytes", Get::By(body_size), c"Size of the record without its length field.");
 
 /// aiokafka's `DefaultRecord`.
 struct AiokafkaRecord;
@@ -77,7 +78,7 @@ impl RecordType for AiokafkaLegacyRecord {
     const FIELDS: &'static [Field] = &[
         OFFSET,
         Field::new(c"timestamp", Get::By(timestamp_unless_none), c"Milliseconds since 1970, or None."),
-        Field::new(c"timestamp_type", Get::By(type_unless_no_timestamp), c"0, 1, or None without timestamp."),
+        Field::new(c"timestamp_type", Get::By(type_unless_no_timestamp), c"0, 1, or None for no timestamp."),
         KEY,
         VALUE,
         NO_HEADERS,
@@ -114,7 +115,7 @@ impl RecordType for KafkaPythonRecord {
     const FIELDS: &'static [Field] =
         &[OFFSET, TIMESTAMP, TIMESTAMP_TYPE, KEY, VALUE, HEADERS, NO_CHECKSUM, BODY_SIZE];
     const METHOD: Option<(&'static CStr, Getter, &'static CStr)> =
-        Some((c"validate_crc", always_valid, c"True: magic 2 has a checksum for the batch only."));
+        Some((c"validate_crc", always_valid, c"True: in magic 2 only the batch has a checksum."));
 
     fn kind() -> &'static Kind {
         &KAFKA_PYTHON_RECORD
@@ -131,7 +132,7 @@ struct KafkaPythonControlRecord;
 impl RecordType for KafkaPythonControlRecord {
     const NAME: &'static CStr = c"magicbyte.compat.kafka_python.ControlRecord";
     const DOC: &'static CStr =
-        c"ControlRecord(size_in_bytes, offset, timestamp, timestamp_type, key, value, headers)\n--\n\nOf a control batch.";
+        c"ControlRecord(size_in_bytes, offset, timestamp, timestamp_type, key, value, headers)\n--\n\nA record of a control batch.";
     const NEW: dropins::Constructor = |arguments, keywords| {
         new_of_kafka_python("ControlRecord", &KAFKA_PYTHON_CONTROL_RECORD, arguments, keywords)
     };
@@ -150,7 +151,7 @@ impl RecordType for KafkaPythonControlRecord {
         Field::new(c"commit", Get::By(is_commit), c"Whether it is a commit marker."),
     ];
     const METHOD: Option<(&'static CStr, Getter, &'static CStr)> =
-        Some((c"validate_crc", always_valid, c"True: magic 2 has a checksum for the batch only."));
+        Some((c"validate_crc", always_valid, c"True: in magic 2 only the batch has a checksum."));
 
     fn kind() -> &'static Kind {
         &KAFKA_PYTHON_CONTROL_RECORD
@@ -184,10 +185,10 @@ impl RecordType for KafkaPythonLegacyRecord {
         NO_HEADERS,
         CHECKSUM,
         Field::new(c"magic", Get::By(magic), c"0 or 1."),
-        Field::new(c"size_in_bytes", Get::By(message_size), c"Bytes of the message with offset and size."),
+        Field::new(c"size_in_bytes", Get::By(message_size), c"Size of the message with its offset and size."),
     ];
     const METHOD: Option<(&'static CStr, Getter, &'static CStr)> =
-        Some((c"validate_crc", validate_crc, c"Whether the message's own CRC-32 holds."));
+        Some((c"validate_crc", validate_crc, c"Whether the message's own CRC-32 is correct."));
 
     fn kind() -> &'static Kind {
         &KAFKA_PYTHON_LEGACY_RECORD
@@ -272,7 +273,7 @@ fn body_size(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> Made {
     int(batch, batch.get().own_bytes(entry).len())
 }
 
-/// The message behind offset and size.
+/// The message without its offset and size fields.
 fn message<'a>(batch: &'a Bound<'_, IndexedBatch>, entry: &Entry) -> &'a [u8] {
     batch.get().own_bytes(entry).get(LOG_OVERHEAD..).unwrap_or_default()
 }
@@ -294,7 +295,7 @@ fn magic(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> Made {
     int(batch, message(batch, entry).get(at::MAGIC).copied())
 }
 
-/// Of key and value as they were read: bytes behind them in the message do not count.
+/// Computed from key and value: bytes after them in the message do not count.
 fn message_size(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> Made {
     let size = |bytes: Option<&[u8]>| bytes.map_or(0, <[u8]>::len);
     let timestamp = if message(batch, entry).get(at::MAGIC) == Some(&0) { 0 } else { 8 };
@@ -341,7 +342,7 @@ fn default_repr(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> Made {
     text(batch.py(), &parts)
 }
 
-/// Each label and the repr of what follows it, then the closing bracket.
+/// Each label followed by the repr of its value, then the closing bracket.
 fn text(py: Python<'_>, parts: &[(&str, Py<PyAny>)]) -> Made {
     let mut text = String::new();
     for (label, value) in parts {
@@ -358,7 +359,7 @@ fn new_default_record(arguments: &Bound<'_, PyTuple>, keywords: Option<&Bound<'_
     default_record(Client::Aiokafka, &AIOKAFKA_RECORD, &given)
 }
 
-/// The size is not taken from the arguments but from the record that they make.
+/// The size is computed from the other arguments; `size_in_bytes` is ignored.
 fn new_of_kafka_python(
     class: &str,
     kind: &'static Kind,
@@ -370,7 +371,7 @@ fn new_of_kafka_python(
     default_record(Client::KafkaPython, kind, &given)
 }
 
-/// A record is of a batch: this one of a batch with nothing else.
+/// A record always belongs to a batch: this one is alone in its batch.
 fn default_record(
     client: Client,
     kind: &'static Kind,
@@ -399,13 +400,13 @@ fn default_record(
 fn new_legacy_record(arguments: &Bound<'_, PyTuple>, keywords: Option<&Bound<'_, PyDict>>) -> Made {
     let names = ["offset", "timestamp", "attributes", "key", "value", "crc"];
     let [offset, timestamp, attributes, key, value, crc] = bind("LegacyRecord", names, arguments, keywords)?;
-    // A record is no wrapper: its codec says nothing.
+    // A record is not a wrapper: its codec is ignored.
     let attributes = attributes.extract::<i8>()? as u8 & crate::legacy::message::LOG_APPEND_TIME;
     let place = (integer(&offset)?, integer(&timestamp)?);
     legacy_record(Client::Aiokafka, &AIOKAFKA_LEGACY_RECORD, (1, attributes), place, [&key, &value, &crc])
 }
 
-/// `crc_bytes` is what the checksum is of: the message that the other arguments make.
+/// `crc_bytes` is ignored: the checksum is compared with that of the message made from the other arguments.
 fn new_legacy_of_kafka_python(arguments: &Bound<'_, PyTuple>, keywords: Option<&Bound<'_, PyDict>>) -> Made {
     let names = ["magic", "offset", "timestamp", "timestamp_type", "key", "value", "crc", "crc_bytes"];
     let [magic, offset, timestamp, timestamp_type, key, value, crc, _] =
@@ -436,7 +437,7 @@ fn legacy_record(
     only_record(py, client, &frame, kind)
 }
 
-/// The record in this frame, whose checksum is not asked for.
+/// The single record in this frame, whose checksum is not verified.
 fn only_record(py: Python<'_>, client: Client, frame: &[u8], kind: &'static Kind) -> Made {
     let data = Bytes::copy_from_slice(frame);
     let read = detached(py, |thread| {
