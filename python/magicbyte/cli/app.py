@@ -45,17 +45,17 @@ def app() -> None:
     directories somewhere below it: a broker's log.dirs, a backup, a mounted bucket.
 
     \b
-    magicbyte verify  /backup/kafka-logs                 is everything readable?
-    magicbyte stats   /backup/kafka-logs                 what is in there?
-    magicbyte explain /backup/kafka-logs/orders-0        what happened there?
-    magicbyte records /backup/kafka-logs/orders-0 | jq   the records as JSON lines
-    magicbyte dump    __consumer_offsets-7 | less        who committed what?
-    magicbyte rescue  /backup/kafka-logs saved/          save what can be saved of the damage
-    magicbyte recover /backup/kafka-logs repaired/       repair damaged partitions for a broker
-    magicbyte convert /backup/kafka-0.10 new-logs/       move old segments to Kafka 4
-    magicbyte compact /backup/kafka-logs compacted/      keep the last record of each key
-    magicbyte redact  --key bob /backup/kafka-logs out/  forget somebody
-    magicbyte ingest  /backup/kafka-logs tables/         Parquet tables, with proof that nothing is lost
+    magicbyte verify  /backup/kafka-logs                  is everything readable?
+    magicbyte stats   /backup/kafka-logs                  what is in there?
+    magicbyte explain /backup/kafka-logs/orders-0         what happened there?
+    magicbyte records /backup/kafka-logs/orders-0 | jq    the records as JSON lines
+    magicbyte dump    __consumer_offsets-7 | less         who committed what?
+    magicbyte rescue  /backup/kafka-logs saved/           save what can be saved of the damage
+    magicbyte recover /backup/kafka-logs repaired/        repair damaged partitions for a broker
+    magicbyte convert /backup/kafka-0.10 new-logs/        move old segments to Kafka 4
+    magicbyte compact /backup/kafka-logs compacted/       keep the last record of each key
+    magicbyte redact  --key bob /backup/kafka-logs out/   forget somebody
+    magicbyte ingest  /backup/kafka-logs tables/          Parquet tables, with proof that nothing is lost
 
     Commands that run a job do so in threads of this process; --engine spark runs it on Spark instead, with
     the same result.
