@@ -149,6 +149,20 @@ def test_ingest_on_spark(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "_SUCCESS").exists()
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize("command", ["verify", "stats"])
+def test_engines_give_the_same_report(cli: Cli, command: str) -> None:
+    source = KAFKA / "v2_txn"
+    report = cli.json(command, "--threads", 1, source)
+    # A process of its own, as above.
+    arguments = [command, "--json", "--engine", "spark", "--master", "local[1]", str(source)]
+    done = subprocess.run(
+        [sys.executable, "-m", "magicbyte", *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == report
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

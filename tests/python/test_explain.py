@@ -39,11 +39,11 @@ def test_the_history_agrees_with_kafkas_lines(cli: Cli, name: str) -> None:
     assert history["magics"] == {str(magic): n for magic, n in Counter(b["magic"] for b in batches).items()}
     v2 = [batch for batch in batches if batch["magic"] == 2]
     data = [batch for batch in v2 if batch["pid"] >= 0 and not batch["control"]]
-    told = {
+    producers = {
         (one["producer_id"], one["producer_epoch"]): one for one in history["producers"] if one["batches"]
     }
-    assert told.keys() == {(batch["pid"], batch["epoch"]) for batch in data}
-    for (producer, epoch), one in told.items():
+    assert producers.keys() == {(batch["pid"], batch["epoch"]) for batch in data}
+    for (producer, epoch), one in producers.items():
         own = [b for b in data if (b["pid"], b["epoch"]) == (producer, epoch)]
         assert (one["batches"], one["records"]) == (len(own), sum(b["count"] for b in own))
         assert (one["first_sequence"], one["last_sequence"]) == (
@@ -218,7 +218,7 @@ def test_a_hundred_thousand_batches(cli: Cli, tmp_path: Path) -> None:
     count = 100_000
     one = bytearray(batch(0, 7, 0, 0))
     with (directory / f"{0:020}.log").open("wb") as log:
-        # Offsets are outside of the checksum; the sequence is the same in each, which is told.
+        # Offsets are outside of the checksum; the sequence is the same in each, which is reported.
         for at in range(count):
             struct.pack_into(">q", one, 0, at * 2)
             log.write(one)
@@ -242,8 +242,8 @@ def test_on_spark(cli: Cli, spark: SparkSession) -> None:
         frame = spark.read.format("magicbyte").option("table", table).load(source)
         rows = [row.asDict() for row in frame.collect()]
         assert len(rows) == len(local[table])
-        for row, told in zip(rows, local[table], strict=True):
-            for name, value in told.items():
+        for row, expected_row in zip(rows, local[table], strict=True):
+            for name, value in expected_row.items():
                 first, *others = name.split("_")
                 assert row[first + "".join(map(str.capitalize, others))] == value
     counts = Counter(one["outcome"] for one in local["transactions"])

@@ -83,7 +83,7 @@ class _Rows:
                 elif item.table == "problems":
                     for row in item.batch.to_pylist():
                         self.problems += 1
-                        print_problem(f"{row['segment']} at {row['start']}: {row['message']}")
+                        print_problem(f"magicbyte: {row['segment']} at byte {row['start']}: {row['message']}")
 
     def records(self) -> Iterator[dict[str, Any]]:
         for row in self._rows_of("records"):
@@ -124,7 +124,7 @@ class _Rows:
             return {"recordType": str(unknown)}
         except Error as error:
             self.problems += 1
-            print_problem(f"record at offset {row['offset']}: {error}")
+            print_problem(f"magicbyte: record at offset {row['offset']}: {error}")
             return {"error": str(error)}
         value = None if row["value"] is None else decoded.value
         return {"recordType": decoded.name, "key": decoded.key, "value": value}
