@@ -1,4 +1,4 @@
-"""The commands in the README and in the help exist, with the options and as many arguments as they show."""
+"""The commands in the README, the guide and the help exist, with the options and arguments that they show."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def readme() -> list[str]:
-    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    text = "".join((ROOT / page).read_text() for page in ("README.md", "docs/guide.md"))
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
     return [line for block in blocks for line in block.splitlines() if line.startswith("magicbyte ")]
 
 
