@@ -54,6 +54,7 @@ mod compression;
 pub mod convert;
 mod error;
 mod frame;
+mod layout;
 mod legacy;
 pub mod log;
 mod parallel;
@@ -70,6 +71,7 @@ pub use bytes::checksum::crc32c;
 pub use bytes::varint::{decode_varint, encode_varint};
 pub use compression::{Compression, Compressor, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 pub use error::{Error, ErrorKind, Result};
+pub use layout::{BatchLayout, Field, Section};
 pub use legacy::{LegacyBatch, MessageIter};
 pub use parallel::ParallelBatches;
 pub use record::{

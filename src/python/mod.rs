@@ -15,6 +15,7 @@ mod errors;
 mod gil_cell;
 mod indexed_batch;
 mod jobs;
+mod layout;
 mod locked;
 mod log;
 mod objects;
@@ -64,6 +65,8 @@ mod _core {
         PyChunkDecoder, list_partition, offset_for_timestamp, plan_partition, reconcile, survey_segment,
         trim_chunk, unreadable_directory,
     };
+    #[pymodule_export]
+    use crate::python::layout::PyBatchLayout;
     #[pymodule_export]
     use crate::python::log::{PyLogBatches, PyPartitionLog};
     #[pymodule_export]
