@@ -344,6 +344,7 @@ struct Walk {
     fields: VecDeque<Field>,
 }
 
+#[expect(clippy::redundant_closure_for_method_calls, reason = "a method of one lifetime is not one of all")]
 impl Walk {
     fn remaining(&self) -> usize {
         self.data.len() - self.position

@@ -1,7 +1,7 @@
 """The rooms of the Rust sources: ARCHITECTURE.md lists them from the lowest layer to the highest.
 
-An import names the module that owns the name and leads to the same layer or a lower one; no two files import each
-other, directly or through others. Test modules may import what they like.
+An import names the module that owns the name and leads to the same layer or a lower one; no two files
+import each other, directly or through others. Test modules may import what they like.
 """
 
 from __future__ import annotations
