@@ -1,4 +1,4 @@
-"""The layout of a batch in words, for `magicbyte annotate`: the core finds the fields, this gives their meaning."""
+"""The layout of a batch for `magicbyte annotate`: the core finds the fields, this says what they mean."""
 
 from __future__ import annotations
 
