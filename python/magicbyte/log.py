@@ -20,7 +20,7 @@ from magicbyte._core import (
     RecordBatch,
 )
 from magicbyte.errors import Error
-from magicbyte.jobs.model import (
+from magicbyte.model import (
     IgnoredFile,
     PartitionListing,
     PartitionReconciliation,
@@ -36,7 +36,7 @@ IsolationLevel: TypeAlias = Literal["read_uncommitted", "read_committed"]
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """The sums that prove that nothing was lost: see `magicbyte.jobs.model.PartitionReconciliation`.
+    """The sums that prove that nothing was lost: see `magicbyte.model.PartitionReconciliation`.
 
     `good_bytes + quarantined_bytes + tail_bytes == size`, and
     `rows + control + aborted + outside == announced`; `balanced` says that both hold for every

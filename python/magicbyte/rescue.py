@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from magicbyte import _core
-from magicbyte.jobs.model import PartitionListing
+from magicbyte.model import PartitionListing
 
 __all__ = ["Repair", "Rescued", "Suspect", "rescue"]
 

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from magicbyte import _core
 from magicbyte._core import VerificationGuard
 from magicbyte.errors import Error as _Error
-from magicbyte.jobs.model import PartitionListing as _PartitionListing
+from magicbyte.model import PartitionListing as _PartitionListing
 from magicbyte.jobs.partitions import unread_names as _unread_names
 
 __all__ = [

@@ -20,11 +20,11 @@ from magicbyte import _core
 from magicbyte.cli.decode import compact_json
 from magicbyte.cli.trace import Span, trace_batch
 from magicbyte.errors import Error
-from magicbyte.internal.metadata import METADATA
-from magicbyte.internal.offsets import OFFSETS
-from magicbyte.internal.reader import Reader, read_message
-from magicbyte.internal.schema import Field, Message
-from magicbyte.internal.transactions import TRANSACTIONS
+from magicbyte.internal_topics.metadata import METADATA
+from magicbyte.internal_topics.offsets import OFFSETS
+from magicbyte.internal_topics.reader import Reader, read_message
+from magicbyte.internal_topics.schema import Field, Message
+from magicbyte.internal_topics.transactions import TRANSACTIONS
 
 DUMPS = KAFKA.parent / "dump"
 SHA256 = dict(reversed(line.split()) for line in (DUMPS / "sha256sums").read_text().splitlines())

@@ -14,7 +14,7 @@ from magicbyte.cli.selection import Selection
 from magicbyte.cli.terminal import print_problem
 
 if TYPE_CHECKING:
-    from magicbyte.jobs.model import PartitionListing
+    from magicbyte.model import PartitionListing
 
 __all__ = ["dump"]
 

@@ -22,7 +22,7 @@ from magicbyte.cli.terminal import print_data, print_problem
 from magicbyte.cli.trace import inner_checksums
 from magicbyte.enums import Compression, TimestampType
 from magicbyte.errors import Error
-from magicbyte.internal.decode import Decode
+from magicbyte.internal_topics.decode import Decode
 
 __all__ = ["dump_kafka"]
 

@@ -11,7 +11,7 @@ from magicbyte.cli.exits import CLEAN, FAILED, PROBLEMS
 from magicbyte.cli.terminal import plain, print_line
 from magicbyte.jobs.accounting import Totals
 from magicbyte.jobs.clean import CleanReport
-from magicbyte.jobs.model import PartitionReconciliation
+from magicbyte.model import PartitionReconciliation
 from magicbyte.jobs.rewrite import RewriteReport
 
 __all__ = [

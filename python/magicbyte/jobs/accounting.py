@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypedDict, TypeVar, cast
 
 from magicbyte import _core
-from magicbyte.jobs.model import PartitionReconciliation, Problem
+from magicbyte.model import PartitionReconciliation, Problem
 from magicbyte.jobs.plan import Planned
 
 __all__ = [

@@ -22,8 +22,8 @@ from magicbyte.errors import Error
 from magicbyte.jobs.accounting import Answer, Totals, problems_of, reconcile_plans, total_of
 from magicbyte.jobs.engines import Engine, group_by_size
 from magicbyte.jobs.failure import JobError
-from magicbyte.jobs.model import Chunk, PartitionListing, PartitionReconciliation, Problem
-from magicbyte.jobs.output import Output
+from magicbyte.model import Chunk, PartitionListing, PartitionReconciliation, Problem
+from magicbyte.jobs.output import PartitionsOutput
 from magicbyte.jobs.partitions import list_partitions, refuse_unread
 from magicbyte.jobs.plan import Planned, count_of, plan_partitions, target_bytes
 from magicbyte.jobs.progress import Progress, format_bytes
@@ -268,7 +268,7 @@ def clean(
     listings = list_partitions(sources, distinct=True)
     if fail_fast:
         refuse_unread(listings)
-    with Output(out, [*sources, *(listing["path"] for listing in listings)]) as output:
+    with PartitionsOutput(out, [*sources, *(listing["path"] for listing in listings)]) as output:
         plans = plan_partitions(listings, engine, chunk_bytes=_WHOLE_SEGMENTS, progress=progress)
         compactions = [passes.plan(planned) for planned in plans]
         places = [str(_core.begin_partition(output.target(listing))) for listing in listings]

@@ -28,7 +28,7 @@ from magicbyte.jobs.partitions import refuse_other_encodings
 from magicbyte.jobs.reading import table_schema
 from magicbyte.jobs.workspace import OF_VOLUMES, Workspace, beside, check_apart, clear, sync_tree, write_text
 
-__all__ = ["Output"]
+__all__ = ["TablesOutput"]
 
 _RECONCILIATION = "reconciliation.json"
 _SUCCESS = "_SUCCESS"
@@ -37,7 +37,7 @@ _EMPTY = "part-empty.parquet"
 _PUBLISHED = (*TABLES, _RECONCILIATION, _SUCCESS)
 
 
-class Output:
+class TablesOutput:
     """An output directory while a job fills it; as a context it leaves nothing behind on failure."""
 
     def __init__(self, path: str, sources: Sequence[str], *, overwrite: bool = False) -> None:
@@ -99,7 +99,7 @@ class Output:
         # The old mark goes first: until the new one is there nobody may take this for a whole output.
         self._workspace.publish(_PUBLISHED, self._replaced)
 
-    def __enter__(self) -> Output:
+    def __enter__(self) -> TablesOutput:
         return self
 
     def __exit__(

@@ -12,7 +12,7 @@ from typing import Any, TypedDict, cast
 
 from magicbyte import _core
 from magicbyte.jobs.engines import Engine, group_by_size
-from magicbyte.jobs.model import IgnoredFile, PartitionListing, Segment
+from magicbyte.model import IgnoredFile, PartitionListing, Segment
 from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import count_of, target_bytes
 from magicbyte.jobs.progress import NO_PROGRESS, Progress

@@ -14,10 +14,10 @@ from typing import TypedDict
 from magicbyte import _core
 from magicbyte.jobs.accounting import Totals, reconcile_partitions, total_of
 from magicbyte.jobs.columns import KAFKA_COLUMNS, RECORDS_WITH_METADATA, TABLES
-from magicbyte.jobs.commit import Output
+from magicbyte.jobs.commit import TablesOutput
 from magicbyte.jobs.decode import Decoded, WriteOptions, decode_task
 from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.model import PartitionPlan, PartitionReconciliation
+from magicbyte.model import PartitionPlan, PartitionReconciliation
 from magicbyte.jobs.parquet import DataFile, ParquetFile, directory_of, file_schema
 from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import plan_partitions, task_name, tasks_of
@@ -98,7 +98,7 @@ def ingest(
     check_column_limit("max_decompressed_bytes", options.max_decompressed_bytes)
     listings = list_partitions(sources, distinct=True)
     paths = [*sources, *(listing["path"] for listing in listings)]
-    with Output(out, paths, overwrite=options.overwrite) as output:
+    with TablesOutput(out, paths, overwrite=options.overwrite) as output:
         plans = plan_partitions(listings, engine, isolation_level=options.isolation_level, progress=progress)
         read = ReadOptions(options.columns, True, options.max_decompressed_bytes)
         write = WriteOptions(read, output.staging, options.codec)

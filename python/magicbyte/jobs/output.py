@@ -15,11 +15,11 @@ from types import TracebackType
 from typing import Any, TypedDict
 
 from magicbyte.jobs.failure import JobError, RefusedError
-from magicbyte.jobs.model import PartitionListing
+from magicbyte.model import PartitionListing
 from magicbyte.jobs.partitions import is_segment_file, refuse_other_encodings
 from magicbyte.jobs.workspace import OF_VOLUMES, UNFINISHED, Workspace, beside, check_apart, clear, write_text
 
-__all__ = ["Counted", "Output"]
+__all__ = ["Counted", "PartitionsOutput"]
 
 _REPORT = "reconciliation.json"
 
@@ -34,7 +34,7 @@ class Counted(TypedDict):
     """Bytes of all segments."""
 
 
-class Output:
+class PartitionsOutput:
     """The output while it is written; as a context it leaves nothing behind on failure."""
 
     def __init__(self, path: str, sources: Sequence[str]) -> None:
@@ -103,7 +103,7 @@ class Output:
         else:
             self._workspace.publish(names)
 
-    def __enter__(self) -> Output:
+    def __enter__(self) -> PartitionsOutput:
         return self
 
     def __exit__(

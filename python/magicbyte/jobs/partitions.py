@@ -13,7 +13,7 @@ from typing import cast
 from magicbyte import _core
 from magicbyte.errors import CorruptRecordError
 from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.model import PartitionListing, Problem
+from magicbyte.model import PartitionListing, Problem
 from magicbyte.jobs.workspace import is_unfinished
 
 __all__ = [

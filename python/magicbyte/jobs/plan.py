@@ -14,7 +14,7 @@ from typing import cast
 
 from magicbyte import _core
 from magicbyte.jobs.engines import Engine, group_by_size
-from magicbyte.jobs.model import Chunk, PartitionListing, PartitionPlan, Segment
+from magicbyte.model import Chunk, PartitionListing, PartitionPlan, Segment
 from magicbyte.jobs.progress import NO_PROGRESS, Progress, format_bytes
 
 __all__ = [

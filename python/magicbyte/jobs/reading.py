@@ -11,7 +11,7 @@ import pyarrow as pa
 from magicbyte import _core
 from magicbyte.jobs.columns import RECORDS_WITH_METADATA
 from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.model import PartitionPlan
+from magicbyte.model import PartitionPlan
 
 __all__ = [
     "ReadOptions",

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from magicbyte import _core
 from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.model import PartitionReconciliation
+from magicbyte.model import PartitionReconciliation
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.rewrite import Cuts, RewriteOptions, RewriteReport, rewrite
 from magicbyte.jobs.verify import VerifyReport, verify

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypedDict
 
 from magicbyte import _core
-from magicbyte.jobs.model import PartitionListing, Problem
-from magicbyte.jobs.output import Output
+from magicbyte.model import PartitionListing, Problem
+from magicbyte.jobs.output import PartitionsOutput
 from magicbyte.jobs.partitions import list_partitions, unread_names
 from magicbyte.jobs.workspace import sync_tree
 from magicbyte.rescue import Rescued, Suspect, rescue
@@ -75,14 +75,14 @@ def rescue_partitions(
     listings = list_partitions(sources, distinct=True)
     if out is None:
         return _rescue(listings, None, max_decompressed_bytes)
-    with Output(out, [*sources, *(listing["path"] for listing in listings)]) as output:
+    with PartitionsOutput(out, [*sources, *(listing["path"] for listing in listings)]) as output:
         report = _rescue(listings, output, max_decompressed_bytes)
         output.commit(report, name=_REPORT)
     return report
 
 
 def _rescue(
-    listings: Sequence[PartitionListing], output: Output | None, max_decompressed_bytes: int
+    listings: Sequence[PartitionListing], output: PartitionsOutput | None, max_decompressed_bytes: int
 ) -> RescueReport:
     report = RescueReport(ranges=[], ranges_left_out=0, repairable=0, guesses=0, suspects=0, problems=[])
     for listing in listings:

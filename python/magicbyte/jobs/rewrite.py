@@ -19,8 +19,8 @@ from typing import Any, TypedDict, cast
 from magicbyte import _core
 from magicbyte.jobs.accounting import Answer, Totals, problems_of, reconcile_plans, total_of
 from magicbyte.jobs.engines import Engine, group_by_size
-from magicbyte.jobs.model import Chunk, PartitionListing, PartitionReconciliation, Problem
-from magicbyte.jobs.output import Output
+from magicbyte.model import Chunk, PartitionListing, PartitionReconciliation, Problem
+from magicbyte.jobs.output import PartitionsOutput
 from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import Planned, count_of, plan_partitions
 from magicbyte.jobs.progress import NO_PROGRESS, Progress, format_bytes
@@ -122,7 +122,7 @@ def rewrite(
 
     """
     listings = list_partitions(sources, distinct=True)
-    with Output(out, [*sources, *(listing["path"] for listing in listings)]) as directory:
+    with PartitionsOutput(out, [*sources, *(listing["path"] for listing in listings)]) as directory:
         plans = plan_partitions(listings, engine, chunk_bytes=options.segment_bytes, progress=progress)
         kept = [_cut(planned, cuts or {}) for planned in plans]
         staging = [_core.begin_partition(directory.target(listing)) for listing in listings]

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from magicbyte import _core
 from magicbyte.jobs.accounting import reconcile_partitions
 from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.model import PartitionReconciliation
+from magicbyte.model import PartitionReconciliation
 from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import Task, plan_partitions, task_name, tasks_of
 from magicbyte.jobs.progress import NO_PROGRESS, Progress

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 from magicbyte import _core
 from magicbyte.jobs.accounting import Totals, reconcile_partitions, total_of
 from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.model import PartitionReconciliation
+from magicbyte.model import PartitionReconciliation
 from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import Task, plan_partitions, task_name, tasks_of
 from magicbyte.jobs.progress import NO_PROGRESS, Progress

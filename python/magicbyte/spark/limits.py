@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from magicbyte.jobs.model import Chunk
+from magicbyte.model import Chunk
 from magicbyte.spark.offsets import Place
 from magicbyte.spark.watch import Log
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from magicbyte.jobs.failure import JobError
-from magicbyte.jobs.model import Problem
+from magicbyte.model import Problem
 from magicbyte.jobs.reading import record_batch_of, table_schema
 from magicbyte.spark.offsets import Place
 

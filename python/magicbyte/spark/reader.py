@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.model import PartitionListing
+from magicbyte.model import PartitionListing
 from magicbyte.jobs.partitions import list_partitions, refuse_unread
 from magicbyte.jobs.plan import Planned, Range, Task, plan_partitions, tasks_of
 from magicbyte.jobs.reading import ReadOptions, Rows, plan_problems, read_chunk
@@ -17,7 +17,7 @@ from magicbyte.spark.offsets import check_named, resolve_end, resolve_start
 from magicbyte.spark.options import Options
 from magicbyte.spark.paths import expand_paths
 from magicbyte.spark.segments import segment_rows
-from magicbyte.spark.stories import STORIES, story_rows
+from magicbyte.spark.histories import STORIES, story_rows
 
 __all__ = ["MagicbyteReader", "read_options"]
 

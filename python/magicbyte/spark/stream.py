@@ -24,7 +24,7 @@ from pyspark.sql.streaming.datasource import (
 
 from magicbyte import _core
 from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.model import Chunk
+from magicbyte.model import Chunk
 from magicbyte.jobs.plan import Task, tasks_of_chunks
 from magicbyte.jobs.reading import Rows, read_chunk
 from magicbyte.spark.limits import asked_chunks, limit_bytes, limit_offsets

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.model import PartitionListing, Problem, Segment, Survey
+from magicbyte.model import PartitionListing, Problem, Segment, Survey
 from magicbyte.jobs.partitions import list_partitions, unread_names
 from magicbyte.jobs.plan import Planned, Range, fold, survey
 from magicbyte.spark.offsets import Place, log_end

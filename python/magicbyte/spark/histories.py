@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.explain import tell
-from magicbyte.jobs.model import PartitionListing
+from magicbyte.model import PartitionListing
 from magicbyte.spark.schema import arrow_schema_of
 
 __all__ = ["STORIES", "story_rows"]

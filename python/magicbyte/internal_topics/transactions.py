@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from magicbyte.internal.schema import Field, Message
+from magicbyte.internal_topics.schema import Field, Message
 
 __all__ = ["TRANSACTIONS"]
 

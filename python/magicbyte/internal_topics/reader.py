@@ -13,7 +13,7 @@ import struct
 from typing import Any
 
 from magicbyte.errors import InvalidRecordError
-from magicbyte.internal.schema import Field, Message
+from magicbyte.internal_topics.schema import Field, Message
 
 __all__ = ["Reader", "read_message"]
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from magicbyte.errors import Error, InvalidRecordError
-from magicbyte.internal.consumer_protocol import ASSIGNMENT, SUBSCRIPTION
-from magicbyte.internal.metadata import METADATA
-from magicbyte.internal.offsets import OFFSETS
-from magicbyte.internal.reader import Reader, read_message
-from magicbyte.internal.schema import Message
-from magicbyte.internal.transactions import TRANSACTIONS
+from magicbyte.internal_topics.consumer_protocol import ASSIGNMENT, SUBSCRIPTION
+from magicbyte.internal_topics.metadata import METADATA
+from magicbyte.internal_topics.offsets import OFFSETS
+from magicbyte.internal_topics.reader import Reader, read_message
+from magicbyte.internal_topics.schema import Message
+from magicbyte.internal_topics.transactions import TRANSACTIONS
 
 __all__ = ["DECODERS", "Decode", "Decoded", "decoder_of_topic"]
 
