@@ -1,9 +1,13 @@
-"""Kafka's record format at hardware speed: for people who need the bytes rather than a client.
+"""Kafka's record format at hardware speed, for those who need the bytes rather than a client.
 
 >>> import magicbyte
 >>> magicbyte.crc32c(b"123456789")
 3808858755
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from magicbyte._core import (
     DEFAULT_MAX_DECOMPRESSED_BYTES,
@@ -20,7 +24,6 @@ from magicbyte._core import (
     encode_varint,
     read_batches,
 )
-from magicbyte.cleaner import compact, redact
 from magicbyte.columns import Columns
 from magicbyte.convert import convert_batches
 from magicbyte.enums import Compression, TimestampType
@@ -33,6 +36,10 @@ from magicbyte.errors import (
     UnsupportedMagicError,
 )
 from magicbyte.log import PartitionLog, Reconciliation
+
+if TYPE_CHECKING:
+    from magicbyte.jobs.compact import compact
+    from magicbyte.jobs.redact import redact
 
 __all__ = [
     "DEFAULT_MAX_DECOMPRESSED_BYTES",
@@ -63,3 +70,16 @@ __all__ = [
     "read_batches",
     "redact",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Jobs are imported when they are first used: most programs that import this package run none.
+    if name == "compact":
+        from magicbyte.jobs.compact import compact
+
+        return compact
+    if name == "redact":
+        from magicbyte.jobs.redact import redact
+
+        return redact
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -128,7 +128,7 @@ def test_dump_one_file(cli: Cli, tmp_path: Path) -> None:
     shutil.copyfile(path, renamed)
     assert cli("dump", renamed).count("\n|") == part
     cli("dump", renamed, "--format", "jsonl", code=2)
-    assert "not named as a segment is" in cli.error
+    assert "does not have the name of a segment" in cli.error
 
 
 @pytest.mark.partitions("v2_none")

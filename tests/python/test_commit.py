@@ -156,11 +156,11 @@ def test_refusals(source: Path, tmp_path: Path) -> None:
     refused(foreign, "no output of magicbyte")
     (foreign / "thesis.txt").rename(foreign / "records")
     refused(foreign, "no output of magicbyte")
-    refused(source, "inside each other")
-    refused(source / "v2_txn" / "out", "inside each other")
-    refused(tmp_path, "inside each other")
+    refused(source, "overlap")
+    refused(source / "v2_txn" / "out", "overlap")
+    refused(tmp_path, "overlap")
     (tmp_path / "link").symlink_to(source)
-    refused(tmp_path / "link", "inside each other")
+    refused(tmp_path / "link", "overlap")
     ours = tmp_path / "ours"
     ingest([str(source)], str(ours), LocalEngine(1), IngestOptions())
     for place in (ours / "notes.txt", ours / "records" / "notes.txt", ours / "problems" / "x" / "notes.txt"):

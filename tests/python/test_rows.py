@@ -194,7 +194,7 @@ def test_a_job_that_fails_publishes_nothing(tmp_path: Path, monkeypatch: pytest.
             (tmp_path / "b-0").mkdir()
 
     monkeypatch.setattr("os.rename", another_is_faster)
-    with pytest.raises(RefusedError, match="b-0 came into being"):
+    with pytest.raises(RefusedError, match="b-0 was created"):
         commit_rows(str(tmp_path), staging, parts)
     assert sorted(os.listdir(tmp_path)) == sorted([os.path.basename(staging), "b-0"])
     assert find_partitions([str(tmp_path)]) == []

@@ -7,6 +7,7 @@ import time
 import click
 
 from magicbyte.cli import engines, options
+from magicbyte.enums import DamageMode
 
 __all__ = ["compact"]
 
@@ -86,7 +87,7 @@ def compact(
     checkpoint: str | None,
     segment_bytes: int,
     memory: int,
-    mode: str,
+    mode: DamageMode,
     topic_ids: dict[str, str],
     engine: str,
     master: str | None,
@@ -109,8 +110,7 @@ def compact(
     magicbyte compact --now 2024-05-01 --engine local logs/ out/         as it would have been then
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import report
-    from magicbyte.jobs.compact import CompactOptions, read_checkpoint
-    from magicbyte.jobs.compact import compact as run
+    from magicbyte.jobs.compact import CompactOptions, compact_partitions, read_checkpoint
     from magicbyte.jobs.progress import terminal_progress
 
     asked = CompactOptions(
@@ -124,9 +124,9 @@ def compact(
         segment_bytes=segment_bytes,
         memory=memory,
         max_decompressed_bytes=max_decompressed_bytes,
-        fail_fast=mode == "FAILFAST",
+        mode=mode,
         topic_ids=topic_ids,
     )
     with engines.chosen(f"magicbyte compact {source}", engine, master, conf, threads) as runner:
-        found = run([source], out, runner, asked, terminal_progress())
+        found = compact_partitions([source], out, runner, asked, terminal_progress())
     return report.written(found, out, report.print_clean, as_json=as_json)

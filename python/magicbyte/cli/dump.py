@@ -195,7 +195,8 @@ def dump(
 
 def _listings(sources: Sequence[str]) -> tuple[list[PartitionListing], int]:
     """The partitions, and the exit code by what of them cannot be read, which is said."""
-    from magicbyte.jobs.partitions import list_partitions, list_segment_file, unread_names
+    from magicbyte.jobs.partitions import list_partitions, list_segment_file
+    from magicbyte.listing import unread_segments
 
     listings: list[PartitionListing] = []
     code = CLEAN
@@ -208,7 +209,7 @@ def _listings(sources: Sequence[str]) -> tuple[list[PartitionListing], int]:
             continue
         listings += found
         for listing in found:
-            for problem in unread_names(listing):
+            for problem in unread_segments(listing):
                 code = PROBLEMS
                 path = os.path.join(listing["path"], problem["segment"] or "")
                 print_problem(f"magicbyte: {path}: {problem['message']}")

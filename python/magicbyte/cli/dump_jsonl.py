@@ -18,9 +18,9 @@ from magicbyte.cli.terminal import json_line, print_data, print_problem
 from magicbyte.errors import Error
 from magicbyte.jobs.columns import RECORDS_WITH_METADATA
 from magicbyte.jobs.engines import LocalEngine
-from magicbyte.model import PartitionListing
 from magicbyte.jobs.plan import Planned, Range, plan_partitions, tasks_of
 from magicbyte.jobs.reading import ReadOptions, read_chunk
+from magicbyte.model import PartitionListing
 
 __all__ = ["dump_jsonl", "dump_sidecars_jsonl"]
 

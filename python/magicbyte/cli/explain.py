@@ -76,8 +76,8 @@ def explain(
     from magicbyte.cli import report
     from magicbyte.cli.story_page import check_replaceable, write_page
     from magicbyte.cli.story_text import print_story
-    from magicbyte.jobs.explain import explain as tell
-    from magicbyte.jobs.explain import trouble_of
+    from magicbyte.jobs.explain import explain as explain_job
+    from magicbyte.jobs.explain import irregularities
     from magicbyte.jobs.progress import terminal_progress
 
     if page is not None:
@@ -85,12 +85,12 @@ def explain(
     with engines.chosen(
         "magicbyte explain", where["engine"], where["master"], where["conf"], threads
     ) as engine:
-        stories = tell(
+        stories = explain_job(
             sources,
             engine,
             now=round(time.time() * 1000) if now is None else now,
-            max_transaction_timeout_ms=max_transaction_timeout * 60_000,
-            listed=listed,
+            transaction_max_timeout_ms=max_transaction_timeout * 60_000,
+            max_listed=listed,
             progress=terminal_progress(),
         )
     if page is not None:
@@ -100,4 +100,4 @@ def explain(
     else:
         for story in stories:
             print_story(story)
-    return report.exit_code(balanced=True, problems=sum(map(trouble_of, stories)))
+    return report.exit_code(balanced=True, problems=sum(map(irregularities, stories)))

@@ -14,6 +14,7 @@ from magicbyte.cli import engines, options
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.key_file import read_keys
 from magicbyte.cli.terminal import print_line
+from magicbyte.enums import DamageMode
 
 __all__ = ["redact"]
 
@@ -72,7 +73,7 @@ def redact(
     where: str | None,
     tombstones: bool,
     check: bool,
-    mode: str,
+    mode: DamageMode,
     topic_ids: dict[str, str],
     engine: str,
     master: str | None,
@@ -103,8 +104,7 @@ def redact(
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import report
     from magicbyte.jobs.progress import terminal_progress
-    from magicbyte.jobs.redact import RedactOptions
-    from magicbyte.jobs.redact import redact as run
+    from magicbyte.jobs.redact import RedactOptions, redact_partitions
 
     def parse(key: str) -> bytes:
         return _parse(key, key_format)
@@ -116,11 +116,11 @@ def redact(
         tombstones=tombstones,
         check=check,
         max_decompressed_bytes=max_decompressed_bytes,
-        fail_fast=mode == "FAILFAST",
+        mode=mode,
         topic_ids=topic_ids,
     )
     with engines.chosen(f"magicbyte redact {source}", engine, master, conf, threads) as runner:
-        found = run([source], out, runner, asked, terminal_progress())
+        found = redact_partitions([source], out, runner, asked, terminal_progress())
     code = report.written(found, out, report.print_clean, as_json=as_json)
     unmatched = [range(first, last + 1) for first, last in found["unmatched_keys"]]
     if not unmatched:

@@ -13,9 +13,9 @@ from magicbyte.cli.report import time_text
 from magicbyte.cli.story_pictures import pictures
 from magicbyte.cli.story_text import by_interest, facts_of, transactions_of
 from magicbyte.cli.terminal import plain
-from magicbyte.jobs.explain import Story
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.workspace import UNFINISHED, sync, write_text
+from magicbyte.model import PartitionHistory
 
 __all__ = ["check_replaceable", "story_page", "write_page"]
 
@@ -69,7 +69,7 @@ footer { color: var(--soft); font-size: .85rem; }
 """
 
 
-def story_page(stories: Sequence[Story]) -> str:
+def story_page(stories: Sequence[PartitionHistory]) -> str:
     """The page of all stories, in their order. Tables show the first 50 rows and say how many there are."""
     names = [f"{one['topic']}-{one['partition']}" for one in stories]
     title = names[0] if len(names) == 1 else f"{len(names)} partitions"
@@ -97,7 +97,7 @@ def check_replaceable(path: Path) -> None:
                 raise RefusedError(f"{path} is there and no page of magicbyte explain: choose another name")
 
 
-def write_page(path: Path, stories: Sequence[Story]) -> None:
+def write_page(path: Path, stories: Sequence[PartitionHistory]) -> None:
     """Writes the page; a file has the whole of it or is as it was.
 
     Raises:
@@ -126,7 +126,7 @@ def _text(text: str) -> str:
     return escape(plain(text))
 
 
-def _story(at: int, name: str, story: Story) -> str:
+def _story(at: int, name: str, story: PartitionHistory) -> str:
     path, told = _text(story["path"]), time_text(story["now"])
     parts = [
         f'<section class="story" id="p{at}">\n<h1>{_text(name)}</h1>\n',
@@ -157,7 +157,7 @@ def _legend(names: Sequence[str]) -> str:
     return f'<div class="legend">{items}</div>\n' if items else ""
 
 
-def _tables(story: Story) -> list[str]:
+def _tables(story: PartitionHistory) -> list[str]:
     producers = sorted(story["producers"], key=lambda one: -one["bytes"])
     return [
         _table(

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
 
-from magicbyte.jobs.explain import Story, TransactionStory
 from magicbyte.jobs.progress import format_bytes
+from magicbyte.model import PartitionHistory, TransactionHistory
 
 __all__ = ["Picture", "pictures"]
 
@@ -54,7 +54,7 @@ class _Offsets:
             )
 
 
-def pictures(story: Story) -> list[Picture]:
+def pictures(story: PartitionHistory) -> list[Picture]:
     """The pictures there is something to draw for."""
     bins, first, end = story["bins"], story["first_offset"], story["next_offset"]
     if not bins or first is None or end is None:
@@ -96,11 +96,11 @@ def _label(y: float, text: str) -> str:
     return f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{escape(text)}</text>'
 
 
-def _outcome(one: TransactionStory) -> str:
+def _outcome(one: TransactionHistory) -> str:
     return "hanging" if one["hanging"] else one["outcome"]
 
 
-def _transactions(story: Story, offsets: _Offsets) -> Picture:
+def _transactions(story: PartitionHistory, offsets: _Offsets) -> Picture:
     steps = story["transaction_steps"]
     total = sum(map(sum, steps))
     outcomes = [name for name, counts in zip(_OUTCOMES, zip(*steps, strict=True), strict=True) if any(counts)]
@@ -113,7 +113,7 @@ def _transactions(story: Story, offsets: _Offsets) -> Picture:
     return Picture("Transactions", text, svg, outcomes)
 
 
-def _bars(shown: list[TransactionStory], offsets: _Offsets) -> str:
+def _bars(shown: list[TransactionHistory], offsets: _Offsets) -> str:
     lanes: list[float] = []
     placed = []
     for one in shown:
@@ -164,7 +164,7 @@ def _columns(steps: list[list[int]], total: int, offsets: _Offsets) -> str:
     return _svg(height, f"Outcomes of {total} transactions over offsets", parts())
 
 
-def _sizes(story: Story, offsets: _Offsets) -> Picture:
+def _sizes(story: PartitionHistory, offsets: _Offsets) -> Picture:
     bins = story["bins"]
     low = math.log2(max(1, min(one["smallest"] for one in bins))) - 0.3
     high = math.log2(max(2, max(one["largest"] for one in bins))) + 0.3
@@ -195,7 +195,7 @@ def _sizes(story: Story, offsets: _Offsets) -> Picture:
     return Picture("Sizes of batches", text, _svg(height, "Sizes of batches over offsets", parts()), [])
 
 
-def _codecs(story: Story, offsets: _Offsets) -> Picture:
+def _codecs(story: PartitionHistory, offsets: _Offsets) -> Picture:
     names = story["bin_codecs"]
     bins = story["bins"]
     used = [at for at in range(len(names)) if any(one["codecs"][at] for one in bins)]
@@ -226,7 +226,7 @@ def _codecs(story: Story, offsets: _Offsets) -> Picture:
     )
 
 
-def _gaps(story: Story, offsets: _Offsets) -> Picture:
+def _gaps(story: PartitionHistory, offsets: _Offsets) -> Picture:
     plot, height = 92, 120
 
     def parts() -> Iterator[str]:
@@ -260,7 +260,7 @@ def _gaps(story: Story, offsets: _Offsets) -> Picture:
     )
 
 
-def _epochs(story: Story, offsets: _Offsets) -> Picture:
+def _epochs(story: PartitionHistory, offsets: _Offsets) -> Picture:
     epochs = story["leader_epochs"]
     height = 56
     ends = [*(one["start_offset"] for one in epochs[1:]), offsets.end]

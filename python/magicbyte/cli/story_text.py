@@ -8,15 +8,15 @@ from typing import Any
 
 from magicbyte.cli.report import print_table, time_text
 from magicbyte.cli.terminal import plain, print_line
-from magicbyte.jobs.explain import Story, TransactionStory
 from magicbyte.jobs.progress import format_bytes
+from magicbyte.model import PartitionHistory, TransactionHistory
 
 __all__ = ["by_interest", "facts_of", "print_story", "transactions_of"]
 
 _SHOWN = 20
 
 
-def facts_of(story: Story) -> list[tuple[str, str, str]]:
+def facts_of(story: PartitionHistory) -> list[tuple[str, str, str]]:
     """The figures at the head of a story: a stable name, a title, and the figure as text."""
     outcomes = story["transaction_counts"]
     first, end = story["first_offset"], story["next_offset"]
@@ -42,7 +42,7 @@ def facts_of(story: Story) -> list[tuple[str, str, str]]:
     return facts
 
 
-def by_interest(transactions: Sequence[TransactionStory]) -> list[TransactionStory]:
+def by_interest(transactions: Sequence[TransactionHistory]) -> list[TransactionHistory]:
     """Hanging ones first, then open, aborted, committed; inside each the largest first."""
     order = {"open": 1, "aborted": 2, "committed": 3}
     return sorted(
@@ -50,13 +50,13 @@ def by_interest(transactions: Sequence[TransactionStory]) -> list[TransactionSto
     )
 
 
-def transactions_of(story: Story) -> int:
+def transactions_of(story: PartitionHistory) -> int:
     """How many transactions there are, those that are not listed among them."""
     counts = story["transaction_counts"]
     return counts["committed"] + counts["aborted"] + counts["open"]
 
 
-def print_story(story: Story) -> None:
+def print_story(story: PartitionHistory) -> None:
     """Prints the story of a partition."""
     print_line(f"{story['topic']}-{story['partition']}  {story['path']}")
     for _, title, figure in facts_of(story):

@@ -1,7 +1,8 @@
-"""Where a read starts and ends: offsets and times in the words of Spark's Kafka source.
+"""Where a read starts and ends: offsets and times, in the terms of Spark's Kafka source.
 
-`startingTimestamp` goes before `startingOffsetsByTimestamp`, and that before `startingOffsets`; the
-end likewise. Ends are exclusive. A time stands for the first offset whose record is not older.
+`startingTimestamp` takes precedence over `startingOffsetsByTimestamp`, and that over `startingOffsets`; the
+options for the end likewise. Ends are exclusive. A time means the first offset whose record has this
+timestamp or a later one.
 """
 
 from __future__ import annotations
@@ -36,18 +37,18 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True)
 class Edge:
-    """One end of a read. At most one of the three is set; none: as far as the log goes."""
+    """One end of a read. At most one of the three is set; without any, that end of the log."""
 
     option: str
     timestamp: int | None = None
     """Milliseconds, for all partitions."""
     timestamps: Mapping[Place, int] | None = None
-    """Milliseconds, a partition each."""
+    """Milliseconds, for each partition."""
     offsets: Mapping[Place, int] | None = None
     latest: bool = False
-    """A stream that starts at the log's end."""
+    """Whether a stream starts at the end of the log."""
     strict: bool = True
-    """A time after the last record is an error, not the end of the log."""
+    """Whether a time after the last record is an error, rather than the end of the log."""
 
     @property
     def named(self) -> Mapping[Place, int] | None:
@@ -56,7 +57,7 @@ class Edge:
 
 
 def starting_edge(get: Get, *, streaming: bool = False) -> Edge:
-    """Reads the options that say where to start: a stream at the end of the log, if they do not."""
+    """Parses the options for the start. By default, a stream starts at the end of the log."""
     strategy = (get("startingOffsetsByTimestampStrategy") or "error").lower()
     if strategy not in ("error", "latest"):
         raise ValueError(f"startingOffsetsByTimestampStrategy must be error or latest, not {strategy!r}")
@@ -70,7 +71,7 @@ def starting_edge(get: Get, *, streaming: bool = False) -> Edge:
 
 
 def ending_edge(get: Get) -> Edge:
-    """Reads the options that say where to end."""
+    """Parses the options for the end."""
     edge = _edge(get, "ending", "latest", ("latest",), strict=False)
     if edge.offsets and EARLIEST in edge.offsets.values():
         raise ValueError("endingOffsets cannot be earliest (-2) in a batch query")
@@ -104,7 +105,7 @@ def _numbers(option: str, text: str) -> dict[Place, int]:
 
 
 def check_named(edge: Edge, partitions: Iterable[Place]) -> None:
-    """Spark's rule: an option that names partitions names exactly those that are read."""
+    """Checks Spark's rule that an option which names partitions names exactly those that are read."""
     if edge.named is None:
         return
     places = set(partitions)
@@ -120,13 +121,13 @@ def _places(places: Iterable[Place]) -> str:
 
 
 def resolve_start(edge: Edge, planned: Planned) -> int | None:
-    """The first offset to read; None: the log's first."""
+    """The first offset to read; None for the first one of the log."""
     place = _place(planned)
     if edge.offsets is not None:
-        asked = edge.offsets[place]
-        if asked == LATEST:
+        requested = edge.offsets[place]
+        if requested == LATEST:
             return log_end(planned)
-        return None if asked == EARLIEST else asked
+        return None if requested == EARLIEST else requested
     if edge.latest:
         return log_end(planned)
     time = _time(edge, place)
@@ -136,13 +137,13 @@ def resolve_start(edge: Edge, planned: Planned) -> int | None:
     if offset is None and edge.strict:
         raise ValueError(
             f"{edge.option}: {place[0]}-{place[1]} has no record at or after {time}; "
-            "startingOffsetsByTimestampStrategy=latest reads nothing then"
+            "startingOffsetsByTimestampStrategy=latest reads nothing in that case"
         )
     return log_end(planned) if offset is None else offset
 
 
 def resolve_end(edge: Edge, planned: Planned) -> int | None:
-    """The offset behind the last one to read; None: the log's end."""
+    """The offset after the last one to read; None for the end of the log."""
     place = _place(planned)
     if edge.offsets is not None:
         return None if edge.offsets[place] == LATEST else edge.offsets[place]
@@ -159,17 +160,17 @@ def _time(edge: Edge, place: Place) -> int | None:
 
 
 def log_end(planned: Planned) -> int:
-    """One behind the last offset that can be read by now; `read_committed`: the last stable offset."""
+    """The offset after the last one that can be read; with `read_committed`, the last stable offset."""
     plan = planned.plan
     committed = plan["isolation_level"] == "read_committed"
     end = plan["last_stable_offset"] if committed else plan["next_offset"]
-    if end is None:  # no batch in it: a log that retention emptied goes on where its last segment says
+    if end is None:  # without batches, as after retention, a log continues at its last segment's base offset
         return plan["segments"][-1]["base_offset"] if plan["segments"] else 0
     return end
 
 
 def offsets_from_json(tree: Mapping[str, Mapping[str, int]]) -> dict[Place, int]:
-    """Reads offsets as Spark's Kafka source has them: `{"topicA":{"0":23,"1":42}}`."""
+    """Parses offsets in the form of Spark's Kafka source: `{"topicA":{"0":23,"1":42}}`."""
     return {
         (topic, int(partition)): offset
         for topic, partitions in tree.items()
@@ -178,7 +179,7 @@ def offsets_from_json(tree: Mapping[str, Mapping[str, int]]) -> dict[Place, int]
 
 
 def offsets_to_json(offsets: Mapping[Place, int]) -> dict[str, dict[str, int]]:
-    """The same way back; the same offsets give the same order, since Spark compares texts."""
+    """The inverse of `offsets_from_json`. The order is fixed, since Spark compares the texts."""
     tree: dict[str, dict[str, int]] = {}
     for (topic, partition), offset in sorted(offsets.items()):
         tree.setdefault(topic, {})[str(partition)] = offset
