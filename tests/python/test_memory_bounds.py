@@ -292,7 +292,7 @@ def test_redacted_offsets(tmp_path: Path, cli: Any) -> None:
 
 
 def test_a_stored_batch_above_the_cap_is_not_read(tmp_path: Path, cli: Any) -> None:
-    value = bytes(32 << 20)
+    value = bytes(80 << 20)  # a survey loads batches of up to 64 MiB to check their CRC
     builder = RecordsBuilder()
     builder.append(0, 0, None, value)
     segment(tmp_path / "t-0", 0, iter([builder.build(), batch(1)]))

@@ -12,6 +12,7 @@ from magicbyte.cli import options
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.selection import Selection
 from magicbyte.cli.terminal import print_problem
+from magicbyte.enums import IsolationLevel
 
 if TYPE_CHECKING:
     from magicbyte.model import PartitionListing
@@ -101,7 +102,7 @@ def dump(
     annotate: bool,
     offset: int | None,
     limit: int | None,
-    isolation_level: str,
+    isolation_level: IsolationLevel,
     max_decompressed_bytes: int,
 ) -> int:
     """Print what is in SRC: partition directories or directories of them, segment files, and the files

@@ -15,6 +15,7 @@ from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.selection import Selection
 from magicbyte.cli.sidecars import read_sidecar
 from magicbyte.cli.terminal import json_line, print_data, print_problem
+from magicbyte.enums import IsolationLevel
 from magicbyte.errors import Error
 from magicbyte.jobs.columns import RECORDS_WITH_METADATA
 from magicbyte.jobs.engines import LocalEngine
@@ -41,7 +42,7 @@ def dump_jsonl(
     key_format: str,
     value_format: str,
     decode: str,
-    isolation_level: str,
+    isolation_level: IsolationLevel,
     no_records: bool,
     max_decompressed_bytes: int,
 ) -> int:

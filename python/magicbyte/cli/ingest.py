@@ -8,6 +8,7 @@ import click
 
 from magicbyte.cli import engines, options
 from magicbyte.cli.terminal import print_line
+from magicbyte.enums import IsolationLevel
 
 if TYPE_CHECKING:
     from magicbyte.jobs.ingest import IngestReport
@@ -43,7 +44,7 @@ def ingest(
     engine: str,
     master: str | None,
     conf: tuple[str, ...],
-    isolation_level: str,
+    isolation_level: IsolationLevel,
     include_batch_metadata: bool,
     overwrite: bool,
     parquet_compression: str,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from magicbyte.cli import options
+from magicbyte.enums import IsolationLevel
 
 __all__ = ["verify"]
 
@@ -17,7 +18,7 @@ __all__ = ["verify"]
 @options.as_json
 def verify(
     sources: tuple[str, ...],
-    isolation_level: str,
+    isolation_level: IsolationLevel,
     max_decompressed_bytes: int,
     threads: int | None,
     as_json: bool,
