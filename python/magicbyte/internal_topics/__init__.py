@@ -1,1 +1,1 @@
-"""The records of Kafka's own topics: `__consumer_offsets`, `__transaction_state`, `__cluster_metadata`."""
+"""Records of Kafka's internal topics: `__consumer_offsets`, `__transaction_state`, `__cluster_metadata`."""

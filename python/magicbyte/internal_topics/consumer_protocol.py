@@ -1,4 +1,4 @@
-"""What classic consumers tell each other: inside the group metadata of `__consumer_offsets`."""
+"""The messages of classic consumers, which are part of the group metadata in `__consumer_offsets`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The records of `__cluster_metadata` by their type."""
+"""The messages of `__cluster_metadata` by their type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The records of `__transaction_state`: key and value by the type that a key begins with."""
+"""The messages of `__transaction_state`: key and value by the type at the start of the key."""
 
 from __future__ import annotations
 
