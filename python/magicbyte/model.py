@@ -7,7 +7,7 @@ first or last, exclusive if it says end or next; positions and sizes are bytes; 
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, TypeAlias, TypedDict
 
 from magicbyte.enums import IsolationLevel
 
@@ -35,6 +35,8 @@ __all__ = [
     "SkippedRange",
     "StepBack",
     "Survey",
+    "TransactionBegin",
+    "TransactionEnd",
     "TransactionEvent",
     "TransactionHistory",
     "TransactionIndexEntry",
@@ -121,14 +123,24 @@ class Border(TypedDict):
     """The offset after the last one of the batch before it."""
 
 
-class TransactionEvent(TypedDict):
-    """The first data batch of a transaction, or the marker that ends it."""
+class TransactionBegin(TypedDict):
+    """The first data batch of a transaction."""
 
-    event: Literal["begin", "end"]
+    event: Literal["begin"]
     producer_id: int
     offset: int
-    committed: NotRequired[bool]
-    """Of an `end` only."""
+
+
+class TransactionEnd(TypedDict):
+    """The marker that ends a transaction."""
+
+    event: Literal["end"]
+    producer_id: int
+    offset: int
+    committed: bool
+
+
+TransactionEvent: TypeAlias = TransactionBegin | TransactionEnd
 
 
 class TransactionIndexEntry(TypedDict):
