@@ -1,4 +1,4 @@
-"""The typed dictionaries of `magicbyte.model` have exactly the fields that the core returns, with their types."""
+"""The typed dictionaries of `magicbyte.model` are what the core returns, field by field."""
 
 from __future__ import annotations
 

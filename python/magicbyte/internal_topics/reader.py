@@ -105,7 +105,7 @@ def _value(reader: Reader, field: Field, version: int, flexible: bool) -> Any:
 
 
 def _is_present(reader: Reader, field: Field) -> bool:
-    """Reads the flag of a nullable struct: a byte (-1 for null), or for a tagged one a varint (0 for null)."""
+    """Reads the flag of a nullable struct: a byte, -1 for null, or for a tagged one a varint, 0 for null."""
     if field.tag is None:
         return bool(reader.number("int8", field.name) >= 0)
     return reader.uvarint(field.name) > 0
