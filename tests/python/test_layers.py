@@ -6,6 +6,9 @@ Every import counts, also those inside functions and those for type checkers.
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -99,3 +102,16 @@ def test_layers_side_by_side_are_independent() -> None:
         for one, other in (("magicbyte.cli", "magicbyte.spark"), ("magicbyte.spark", "magicbyte.cli")):
             if module.startswith(one):
                 assert not [name for name in imports if name.startswith(other)], module
+
+
+def test_the_package_alone_loads_nothing_else() -> None:
+    """`import magicbyte` is cheap, and works where none of the optional packages are installed."""
+    program = "import sys; before = {*sys.modules}; import magicbyte; print(*({*sys.modules} - before))"
+    environment = {**os.environ, "PYTHONPATH": str(PYTHON)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment
+    )
+    loaded = done.stdout.split()
+    assert "magicbyte.log" in loaded
+    assert not [name for name in loaded if name.startswith(("magicbyte.jobs", "magicbyte.cli"))]
+    assert {name.partition(".")[0] for name in loaded} <= {*sys.stdlib_module_names, "magicbyte"}

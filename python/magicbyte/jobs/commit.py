@@ -72,12 +72,12 @@ class TablesOutput:
     def add(self, files: Iterable[DataFile]) -> None:
         """Adds files of successful attempts to the output; no other files get there."""
         for file in files:
-            directory = os.path.dirname(self._place(file))
-            os.makedirs(directory, exist_ok=True)
-            os.rename(file.path, self._place(file))
+            path = self._path_of(file)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            os.rename(file.path, path)
             self._files.append(file)
 
-    def _place(self, file: DataFile) -> str:
+    def _path_of(self, file: DataFile) -> str:
         directory = directory_of(file.table, file.topic, file.partition)
         return os.path.join(self._workspace.whole, directory, file.name)
 
@@ -97,7 +97,7 @@ class TablesOutput:
 
         """
         for file in self._files:
-            _check_size(self._place(file), file.size)
+            _check_size(self._path_of(file), file.size)
         whole = self._workspace.whole
         write_text(os.path.join(whole, _RECONCILIATION), json.dumps(reconciliation, indent=1))
         write_text(os.path.join(whole, _SUCCESS), "")

@@ -49,7 +49,7 @@ def decode_task(task: Task, options: WriteOptions) -> Decoded:
     name = f"part-{task.number:05d}-{uuid.uuid4().hex[:12]}.{options.codec}.parquet"
     results: list[str] = []
     files: list[DataFile] = []
-    for (topic, partition), chunks in groupby(task.chunks, _place):
+    for (topic, partition), chunks in groupby(task.chunks, _partition_of):
         with _PartitionFiles(topic, partition, name, options) as tables:
             for chunk in chunks:
                 for item in read_chunk(chunk, options.read):
@@ -61,7 +61,7 @@ def decode_task(task: Task, options: WriteOptions) -> Decoded:
     return Decoded(tuple(results), tuple(files))
 
 
-def _place(chunk: str) -> tuple[str, int]:
+def _partition_of(chunk: str) -> tuple[str, int]:
     fields = json.loads(chunk)
     return fields["topic"], fields["partition"]
 

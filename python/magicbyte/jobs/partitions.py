@@ -129,11 +129,11 @@ def list_partitions(
     listings = [_list(path, why) for path, why in _find(sources).items()]
     if not listings and not may_be_none:
         raise RefusedError(f"no Kafka segments (files such as {0:020d}.log) below {', '.join(sources)}")
-    listings.sort(key=_place_and_path)
+    listings.sort(key=_sort_key)
     return _distinct(listings) if distinct else listings
 
 
-def _place_and_path(listing: PartitionListing) -> tuple[str, int, str]:
+def _sort_key(listing: PartitionListing) -> tuple[str, int, str]:
     return listing["topic"], listing["partition"], listing["path"]
 
 
@@ -163,7 +163,7 @@ def _distinct(listings: Sequence[PartitionListing]) -> list[PartitionListing]:
             )
         other["ignored"] += one["ignored"]
         other["problems"] += one["problems"]
-    return sorted(kept.values(), key=_place_and_path)
+    return sorted(kept.values(), key=_sort_key)
 
 
 def refuse_unread(listings: Iterable[PartitionListing]) -> None:

@@ -316,8 +316,8 @@ class _Redact:
             first = checked["first_leaks"][0]
             offset = "" if first["offset"] is None else f", offset {first['offset']}"
             more = f", and {count_of(leaks - 1, 'other place')}" if leaks > 1 else ""
-            place = f"batch at byte {first['position']}{offset}"
-            raise JobError(f"{name}: {first['what']} ({place}){more}; nothing was written")
+            batch = f"batch at byte {first['position']}{offset}"
+            raise JobError(f"{name}: {first['what']} ({batch}){more}; nothing was written")
         return cast(dict[str, int], checked)
 
     def _withhold(self, report: CleanReport) -> int:

@@ -127,8 +127,8 @@ def rewrite(
         kept = [_cut(planned, cuts or {}) for planned in plans]
         staging = [_core.begin_partition(directory.target(listing)) for listing in listings]
         tasks = [
-            list(_tasks_of(chunks, str(place), options.segment_bytes))
-            for (chunks, _), place in zip(kept, staging, strict=True)
+            list(_tasks_of(chunks, str(attempts), options.segment_bytes))
+            for (chunks, _), attempts in zip(kept, staging, strict=True)
         ]
         flat = [task for of_partition in tasks for task in of_partition]
         size = format_bytes(sum(task.size for task in flat))

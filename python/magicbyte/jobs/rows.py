@@ -29,6 +29,9 @@ COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value", "headers
 """The columns of Spark's Kafka sink, and offset and timestamp. Only `value` is required."""
 
 
+_TopicPartition = tuple[str, int]
+
+
 @dataclass(frozen=True)
 class RowsOptions:
     """How rows become segments."""
@@ -81,21 +84,21 @@ def write_rows(batches: Iterable[pa.RecordBatch], staging: str, options: RowsOpt
 
     """
     attempt = os.path.join(staging, f"attempt-{uuid.uuid4().hex[:12]}")
-    writers: dict[tuple[str, int], _core.RowsWriter] = {}
+    writers: dict[_TopicPartition, _core.RowsWriter] = {}
     has_offsets = False
     for batch in batches:
         has_offsets = "offset" in batch.schema.names
-        for place, rows in _by_partition(batch, options.topic):
-            if place not in writers:
-                writers[place] = _core.RowsWriter(
-                    os.path.join(attempt, f"{place[0]}-{place[1]}"),
+        for (topic, partition), rows in _by_partition(batch, options.topic):
+            if (topic, partition) not in writers:
+                writers[topic, partition] = _core.RowsWriter(
+                    os.path.join(attempt, f"{topic}-{partition}"),
                     compression=options.compression,
                     level=options.level,
                     batch_bytes=options.batch_bytes,
                     segment_bytes=options.segment_bytes,
                     timestamp=options.timestamp,
                 )
-            writers[place].append(rows)
+            writers[topic, partition].append(rows)
     parts = []
     for (topic, partition), writer in sorted(writers.items()):
         segments, rows_written, first_offset, next_offset = writer.finish()
@@ -123,12 +126,12 @@ def _by_partition(
         else pa.array([0] * batch.num_rows, pa.int32())
     )
     keys = pa.table({"topic": topics, "partition": partitions})
-    places = keys.group_by(["topic", "partition"], use_threads=False).aggregate([]).to_pylist()
-    for place in places:
-        topic, partition = place["topic"], place["partition"]
+    pairs = keys.group_by(["topic", "partition"], use_threads=False).aggregate([]).to_pylist()
+    for pair in pairs:
+        topic, partition = pair["topic"], pair["partition"]
         if not _is_topic(topic) or partition < 0:
             raise ValueError(f"{topic!r}, {partition} is not a topic and partition")
-        if len(places) == 1:
+        if len(pairs) == 1:
             yield (topic, partition), batch
             return
         mask = pc.and_(pc.equal(topics, topic), pc.equal(partitions, partition))
@@ -154,15 +157,15 @@ def commit_rows(path: str, staging: str, parts: Sequence[Part]) -> None:
         JobError: if a reader does not find exactly what was written.
 
     """
-    by_place: dict[tuple[str, int], list[Part]] = defaultdict(list)
+    by_partition: dict[_TopicPartition, list[Part]] = defaultdict(list)
     for part in parts:
-        by_place[part.topic, part.partition].append(part)
-    for (topic, partition), of_partition in by_place.items():
+        by_partition[part.topic, part.partition].append(part)
+    for (topic, partition), of_partition in by_partition.items():
         _check(path, f"{topic}-{partition}", of_partition)
     done = os.path.join(staging, "done")
     os.makedirs(done)
     written = []
-    for number, (place, of_partition) in enumerate(sorted(by_place.items())):
+    for number, ((topic, partition), of_partition) in enumerate(sorted(by_partition.items())):
         # A number, since the name could become too long with the suffixes that are added while it is written.
         target = os.path.join(done, str(number))
         directory = _core.begin_partition(target)
@@ -172,7 +175,8 @@ def commit_rows(path: str, staging: str, parts: Sequence[Part]) -> None:
             for summary in part.segments
         ]
         _core.finish_partition(target, summaries)
-        written.append(_Unpublished(*place, target, sum(part.rows for part in of_partition)))
+        rows = sum(part.rows for part in of_partition)
+        written.append(_Unpublished(topic, partition, target, rows))
     report = _reconciliation(written)
     if not report["balanced"]:
         raise JobError(f"not every row can be read back, nothing is published: {json.dumps(report)}")

@@ -6,18 +6,20 @@ import math
 from collections.abc import Mapping
 
 from magicbyte.model import Chunk
-from magicbyte.spark.offsets import Place
+from magicbyte.spark.offsets import TopicPartition
 from magicbyte.spark.watch import Log
 
 __all__ = ["chunks_between", "limit_bytes", "limit_offsets"]
 
 
-def limit_offsets(begin: Mapping[Place, int], end: Mapping[Place, int], limit: int) -> dict[Place, int]:
+def limit_offsets(
+    begin: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int], limit: int
+) -> dict[TopicPartition, int]:
     """Lowers the ends so that about `limit` offsets are left, in proportion to what each partition has.
 
     Each partition gets at least one offset, as in Spark's Kafka source, so that none is starved.
     """
-    waiting = {place: end[place] - begin[place] for place in end}
+    waiting = {partition: end[partition] - begin[partition] for partition in end}
     total = sum(waiting.values())
     if total <= limit:
         return dict(end)
@@ -26,24 +28,29 @@ def limit_offsets(begin: Mapping[Place, int], end: Mapping[Place, int], limit: i
         part = limit * offsets / total
         return math.ceil(part) if part < 1 else math.floor(part)
 
-    return {place: begin[place] + min(offsets, share(offsets)) for place, offsets in waiting.items()}
+    return {
+        partition: begin[partition] + min(offsets, share(offsets)) for partition, offsets in waiting.items()
+    }
 
 
 def limit_bytes(
-    logs: Mapping[Place, Log], begin: Mapping[Place, int], end: Mapping[Place, int], limit: int
-) -> dict[Place, int]:
+    logs: Mapping[TopicPartition, Log],
+    begin: Mapping[TopicPartition, int],
+    end: Mapping[TopicPartition, int],
+    limit: int,
+) -> dict[TopicPartition, int]:
     """Lowers the ends so that about `limit` bytes of segments are left, in whole chunks of about 4 MiB."""
-    waiting = {place: end[place] - begin[place] for place in end}
+    waiting = {partition: end[partition] - begin[partition] for partition in end}
     total = sum(waiting.values())
     limited = dict(end)
-    for place, offsets in waiting.items():
+    for partition, offsets in waiting.items():
         if offsets == 0:
             continue
         share, size = limit * offsets / total, 0
-        for chunk in chunks_between(logs[place], begin[place], end[place]):
+        for chunk in chunks_between(logs[partition], begin[partition], end[partition]):
             size += chunk["end"] - chunk["start"]
             if size >= share and chunk["next_offset"] is not None:
-                limited[place] = min(end[place], chunk["next_offset"])
+                limited[partition] = min(end[partition], chunk["next_offset"])
                 break
     return limited
 

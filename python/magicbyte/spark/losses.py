@@ -10,7 +10,7 @@ import pyarrow as pa
 from magicbyte.jobs.failure import JobError
 from magicbyte.jobs.reading import record_batch_of, table_schema
 from magicbyte.model import Problem
-from magicbyte.spark.offsets import Place
+from magicbyte.spark.offsets import TopicPartition
 
 __all__ = ["Losses"]
 
@@ -27,17 +27,17 @@ class Losses:
         self._logged = logged
         self._rows: list[Problem] = []
 
-    def report(self, place: Place, first: int, last: int | None, why: str) -> None:
+    def report(self, partition: TopicPartition, first: int, last: int | None, why: str) -> None:
         """Reports that offsets from `first` to `last` (inclusive; None: to the end) cannot be read."""
-        topic, partition = place
+        topic, number = partition
         offsets = f"from {first} on" if last is None else f"{first}..={last}"
-        message = f"magicbyte: {topic}-{partition}: offsets {offsets} cannot be read: {why}"
+        message = f"magicbyte: {topic}-{number}: offsets {offsets} cannot be read: {why}"
         self._refuse(message)
         self._warn(message)
         self._rows.append(
             Problem(
                 topic=topic,
-                partition=partition,
+                partition=number,
                 segment=None,
                 kind="data_loss",
                 start=None,
@@ -52,7 +52,7 @@ class Losses:
         )
 
     def report_missing_segments(
-        self, place: Place, problems: Iterable[Problem], begin: int, end: int
+        self, partition: TopicPartition, problems: Iterable[Problem], begin: int, end: int
     ) -> None:
         """Reports segments that are missing between others, as far as the range includes them."""
         for problem in problems:
@@ -60,7 +60,7 @@ class Losses:
             if problem["kind"] == "missing_segment" and first is not None and last is not None:
                 first, last = max(first, begin), min(last, end - 1)
                 if first <= last:
-                    self.report(place, first, last, problem["message"])
+                    self.report(partition, first, last, problem["message"])
 
     def check_unread(self, unread: Iterable[str]) -> None:
         """Refuses files that cannot be read, since their offsets are unknown."""
@@ -73,8 +73,8 @@ class Losses:
         """Refuses problems that mean that a planned file has disappeared or cannot be read."""
         for problem in problems:
             if problem["kind"] in _FILE_KINDS:
-                place = f"magicbyte: {problem['topic']}-{problem['partition']}, {problem['segment']}"
-                self._refuse(f"{place}: offsets from {problem['first_lost_offset']} on: {problem['message']}")
+                file = f"magicbyte: {problem['topic']}-{problem['partition']}, {problem['segment']}"
+                self._refuse(f"{file}: offsets from {problem['first_lost_offset']} on: {problem['message']}")
 
     def rows(self) -> pa.RecordBatch:
         """The losses as rows of the table `problems`."""

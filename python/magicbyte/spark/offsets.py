@@ -16,7 +16,7 @@ from magicbyte.jobs.plan import Planned
 
 __all__ = [
     "Edge",
-    "Place",
+    "TopicPartition",
     "check_named",
     "ending_edge",
     "log_end",
@@ -31,7 +31,7 @@ EARLIEST = -2
 LATEST = -1
 
 Get = Callable[[str], str | None]
-Place = tuple[str, int]
+TopicPartition = tuple[str, int]
 """Topic and partition."""
 
 
@@ -42,16 +42,16 @@ class Edge:
     option: str
     timestamp: int | None = None
     """Milliseconds, for all partitions."""
-    timestamps: Mapping[Place, int] | None = None
+    timestamps: Mapping[TopicPartition, int] | None = None
     """Milliseconds, for each partition."""
-    offsets: Mapping[Place, int] | None = None
+    offsets: Mapping[TopicPartition, int] | None = None
     latest: bool = False
     """Whether a stream starts at the end of the log."""
     strict: bool = True
     """Whether a time after the last record is an error, rather than the end of the log."""
 
     @property
-    def named(self) -> Mapping[Place, int] | None:
+    def named(self) -> Mapping[TopicPartition, int] | None:
         """The partitions that the option names, if it names any."""
         return self.timestamps if self.timestamps is not None else self.offsets
 
@@ -97,46 +97,46 @@ def _edge(get: Get, side: str, default: str, words: tuple[str, ...], *, strict: 
     return Edge(option, offsets=_numbers(option, offsets))
 
 
-def _numbers(option: str, text: str) -> dict[Place, int]:
+def _numbers(option: str, text: str) -> dict[TopicPartition, int]:
     try:
-        return {place: int(number) for place, number in offsets_from_json(json.loads(text)).items()}
+        return {partition: int(number) for partition, number in offsets_from_json(json.loads(text)).items()}
     except (AttributeError, TypeError, ValueError):
         raise ValueError(f'{option} must look like {{"topicA":{{"0":23,"1":42}}}}, not {text!r}') from None
 
 
-def check_named(edge: Edge, partitions: Iterable[Place]) -> None:
+def check_named(edge: Edge, partitions: Iterable[TopicPartition]) -> None:
     """Checks Spark's rule that an option which names partitions names exactly those that are read."""
     if edge.named is None:
         return
-    places = set(partitions)
-    if places != set(edge.named):
+    read = set(partitions)
+    if read != set(edge.named):
         raise ValueError(
             f"{edge.option} must name exactly the partitions that are read (offsets: -2 is earliest, "
-            f"-1 latest); named: {_places(edge.named)}; read: {_places(places)}"
+            f"-1 latest); named: {_names(edge.named)}; read: {_names(read)}"
         )
 
 
-def _places(places: Iterable[Place]) -> str:
-    return ", ".join(f"{topic}-{partition}" for topic, partition in sorted(places))
+def _names(partitions: Iterable[TopicPartition]) -> str:
+    return ", ".join(f"{topic}-{number}" for topic, number in sorted(partitions))
 
 
 def resolve_start(edge: Edge, planned: Planned) -> int | None:
     """The first offset to read; None for the first one of the log."""
-    place = _place(planned)
+    partition = _topic_partition(planned)
     if edge.offsets is not None:
-        requested = edge.offsets[place]
+        requested = edge.offsets[partition]
         if requested == LATEST:
             return log_end(planned)
         return None if requested == EARLIEST else requested
     if edge.latest:
         return log_end(planned)
-    time = _time(edge, place)
+    time = _time(edge, partition)
     if time is None:
         return None
     offset = _core.offset_for_timestamp(planned.text, time)
     if offset is None and edge.strict:
         raise ValueError(
-            f"{edge.option}: {place[0]}-{place[1]} has no record at or after {time}; "
+            f"{edge.option}: {partition[0]}-{partition[1]} has no record at or after {time}; "
             "startingOffsetsByTimestampStrategy=latest reads nothing in that case"
         )
     return log_end(planned) if offset is None else offset
@@ -144,19 +144,19 @@ def resolve_start(edge: Edge, planned: Planned) -> int | None:
 
 def resolve_end(edge: Edge, planned: Planned) -> int | None:
     """The offset after the last one to read; None for the end of the log."""
-    place = _place(planned)
+    partition = _topic_partition(planned)
     if edge.offsets is not None:
-        return None if edge.offsets[place] == LATEST else edge.offsets[place]
-    time = _time(edge, place)
+        return None if edge.offsets[partition] == LATEST else edge.offsets[partition]
+    time = _time(edge, partition)
     return None if time is None else _core.offset_for_timestamp(planned.text, time)
 
 
-def _place(planned: Planned) -> Place:
+def _topic_partition(planned: Planned) -> TopicPartition:
     return planned.plan["topic"], planned.plan["partition"]
 
 
-def _time(edge: Edge, place: Place) -> int | None:
-    return edge.timestamp if edge.timestamps is None else edge.timestamps[place]
+def _time(edge: Edge, partition: TopicPartition) -> int | None:
+    return edge.timestamp if edge.timestamps is None else edge.timestamps[partition]
 
 
 def log_end(planned: Planned) -> int:
@@ -169,7 +169,7 @@ def log_end(planned: Planned) -> int:
     return end
 
 
-def offsets_from_json(tree: Mapping[str, Mapping[str, int]]) -> dict[Place, int]:
+def offsets_from_json(tree: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition, int]:
     """Parses offsets in the form of Spark's Kafka source: `{"topicA":{"0":23,"1":42}}`."""
     return {
         (topic, int(partition)): offset
@@ -178,7 +178,7 @@ def offsets_from_json(tree: Mapping[str, Mapping[str, int]]) -> dict[Place, int]
     }
 
 
-def offsets_to_json(offsets: Mapping[Place, int]) -> dict[str, dict[str, int]]:
+def offsets_to_json(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
     """The inverse of `offsets_from_json`. The order is fixed, since Spark compares the texts."""
     tree: dict[str, dict[str, int]] = {}
     for (topic, partition), offset in sorted(offsets.items()):

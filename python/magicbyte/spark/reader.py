@@ -62,13 +62,13 @@ class MagicbyteReader(DataSourceReader):
         topics = self._options.topics
         chosen = [one for one in listings if topics.take(one["topic"], one["partition"])]
         missing = (topics.names or frozenset()) - {one["topic"] for one in chosen}
-        places = {(one["topic"], one["partition"]) for one in chosen}
-        missing |= {f"{topic}-{number}" for topic, number in (topics.partitions or frozenset()) - places}
+        partitions = {(one["topic"], one["partition"]) for one in chosen}
+        missing |= {f"{topic}-{number}" for topic, number in (topics.partitions or frozenset()) - partitions}
         if missing:
             found = ", ".join(sorted({one["topic"] for one in listings}))
             raise ValueError(f"not found below path: {', '.join(sorted(missing))}; topics there: {found}")
-        check_named(self._options.starting, places)
-        check_named(self._options.ending, places)
+        check_named(self._options.starting, partitions)
+        check_named(self._options.ending, partitions)
         return chosen
 
     def _bounds(self, planned: Planned) -> Range:

@@ -31,7 +31,7 @@ def _rows_of(planned: Planned) -> Iterator[dict[str, Any]]:
         segment = survey["segment"]
         reason = ignored.pop(segment["file"], None)
         yield {
-            **_place(planned),
+            **_partition_columns(planned),
             "segment": segment["file"],
             "baseOffset": segment["base_offset"],
             "size": segment["size"],
@@ -44,12 +44,12 @@ def _rows_of(planned: Planned) -> Iterator[dict[str, Any]]:
         }
     for one in ignored.values():
         yield {
-            **_place(planned),
+            **_partition_columns(planned),
             "segment": one["file"],
             "size": one["size"],
             "state": f"ignored:{one['reason']}",
         }
 
 
-def _place(planned: Planned) -> dict[str, Any]:
+def _partition_columns(planned: Planned) -> dict[str, Any]:
     return {"topic": planned.plan["topic"], "partition": planned.plan["partition"]}

@@ -29,7 +29,13 @@ from magicbyte.jobs.reading import Rows, decoded_problems, read_chunk
 from magicbyte.model import Chunk, Problem
 from magicbyte.spark.limits import chunks_between, limit_bytes, limit_offsets
 from magicbyte.spark.losses import Losses
-from magicbyte.spark.offsets import Place, check_named, offsets_from_json, offsets_to_json, resolve_start
+from magicbyte.spark.offsets import (
+    TopicPartition,
+    check_named,
+    offsets_from_json,
+    offsets_to_json,
+    resolve_start,
+)
 from magicbyte.spark.options import StreamOptions
 from magicbyte.spark.reader import read_options
 from magicbyte.spark.watch import Log, Watch
@@ -53,7 +59,7 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         self._watch = Watch(options.read)
         self._logged: set[str] = set()
         self._initial: Offsets | None = None
-        self._target: dict[Place, int] | None = None
+        self._target: dict[TopicPartition, int] | None = None
         self._latest: Offsets | None = None
         self._last_trigger = float("-inf")
 
@@ -63,9 +69,9 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         starting = self._options.read.starting
         check_named(starting, logs)
         offsets = {}
-        for place, log in logs.items():
+        for partition, log in logs.items():
             offset = resolve_start(starting, log.whole)
-            offsets[place] = log.start_offset if offset is None else offset
+            offsets[partition] = log.start_offset if offset is None else offset
         self._initial = offsets_to_json(offsets)
         return self._initial
 
@@ -84,9 +90,9 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
             self._initial = None
             return start
         logs = self._look()
-        places = offsets_from_json(start)
-        begin = self._begin(places.keys() | logs.keys(), places, logs, self._losses())
-        end = {place: self._end(place, offset, logs) for place, offset in begin.items()}
+        starts = offsets_from_json(start)
+        begin = self._begin(starts.keys() | logs.keys(), starts, logs, self._losses())
+        end = {partition: self._end(partition, offset, logs) for partition, offset in begin.items()}
         self._latest = offsets_to_json(end)
         if not unlimited:
             if self._must_wait(sum(end.values()) - sum(begin.values())):
@@ -98,7 +104,7 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         self._last_trigger = time.monotonic()
         return offsets_to_json(end)
 
-    def _look(self) -> dict[Place, Log]:
+    def _look(self) -> dict[TopicPartition, Log]:
         logs = self._watch.look()
         self._losses().check_unread(self._watch.unread)
         return logs
@@ -108,29 +114,32 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
 
     @staticmethod
     def _begin(
-        places: Iterable[Place], start: Mapping[Place, int], logs: Mapping[Place, Log], losses: Losses
-    ) -> dict[Place, int]:
+        partitions: Iterable[TopicPartition],
+        start: Mapping[TopicPartition, int],
+        logs: Mapping[TopicPartition, Log],
+        losses: Losses,
+    ) -> dict[TopicPartition, int]:
         """Where to continue: at the requested offsets, or after lost ones. New partitions begin at 0."""
         begin = {}
-        for place in places:
-            offset = start.get(place, 0)
-            log = logs.get(place)
+        for partition in partitions:
+            offset = start.get(partition, 0)
+            log = logs.get(partition)
             if log is None:
-                losses.report(place, offset, None, "the partition's directory is gone")
+                losses.report(partition, offset, None, "the partition's directory is gone")
             elif offset > log.high_offset:
-                losses.report(place, log.high_offset, offset - 1, "the log ends before them")
+                losses.report(partition, log.high_offset, offset - 1, "the log ends before them")
             elif offset < log.start_offset:
-                losses.report(place, offset, log.start_offset - 1, "the log begins after them")
+                losses.report(partition, offset, log.start_offset - 1, "the log begins after them")
                 offset = log.start_offset
-            begin[place] = offset
+            begin[partition] = offset
         return begin
 
-    def _end(self, place: Place, begin: int, logs: Mapping[Place, Log]) -> int:
-        if place not in logs:
+    def _end(self, partition: TopicPartition, begin: int, logs: Mapping[TopicPartition, Log]) -> int:
+        if partition not in logs:
             return begin
-        end = logs[place].end_offset
+        end = logs[partition].end_offset
         if self._target is not None:
-            end = min(end, self._target.get(place, begin))
+            end = min(end, self._target.get(partition, begin))
         return max(begin, end)
 
     def _must_wait(self, offsets: int) -> bool:
@@ -142,7 +151,7 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Makes the current ends of the logs the ends of the query."""
-        self._target = {place: log.end_offset for place, log in self._look().items()}
+        self._target = {partition: log.end_offset for partition, log in self._look().items()}
 
     def reportLatestOffset(self) -> Offsets | None:
         """The ends of the logs at the last trigger, regardless of limits."""
@@ -154,19 +163,21 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         logs = self._look()
         ends = offsets_from_json(end)
         starts = offsets_from_json(start)
-        places = sorted(place for place, until in ends.items() if starts.get(place, 0) < until)
+        partitions = sorted(
+            partition for partition, until in ends.items() if starts.get(partition, 0) < until
+        )
         losses = self._losses()
-        begin = self._begin(places, starts, logs, losses)
+        begin = self._begin(partitions, starts, logs, losses)
         chunks: list[Chunk] = []
-        for place in places:
-            if place not in logs:
+        for partition in partitions:
+            if partition not in logs:
                 continue
-            log, until = logs[place], ends[place]
+            log, until = logs[partition], ends[partition]
             if until > log.high_offset:
-                first = max(begin[place], log.high_offset)
-                losses.report(place, first, until - 1, "the log ends before them")
-            losses.report_missing_segments(place, log.whole.plan["problems"], begin[place], until)
-            chunks += chunks_between(log, begin[place], until)
+                first = max(begin[partition], log.high_offset)
+                losses.report(partition, first, until - 1, "the log ends before them")
+            losses.report_missing_segments(partition, log.whole.plan["problems"], begin[partition], until)
+            chunks += chunks_between(log, begin[partition], until)
         tasks = tasks_of_chunks(chunks, LocalEngine().parallelism, self._options.read.min_partitions)
         rows = losses.rows()
         lost = [rows] if rows.num_rows and self._options.read.table == "problems" else []

@@ -12,7 +12,7 @@ from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import Planned, Range, plan_surveyed, survey
 from magicbyte.listing import unread_segments
 from magicbyte.model import PartitionListing, Problem, Segment, Survey
-from magicbyte.spark.offsets import Place, log_end
+from magicbyte.spark.offsets import TopicPartition, log_end
 from magicbyte.spark.options import Options
 from magicbyte.spark.paths import expand_paths
 
@@ -66,7 +66,7 @@ class Watch:
         self.unread: list[str] = []
         """What the last look could not read, and why."""
 
-    def look(self) -> dict[Place, Log]:
+    def look(self) -> dict[TopicPartition, Log]:
         """Lists the partitions, surveys what has changed, and plans; there may be no partitions yet."""
         for _ in range(_ATTEMPTS - 1):
             try:
@@ -75,7 +75,7 @@ class Watch:
                 time.sleep(_PAUSE_SECONDS)
         return self._look()
 
-    def _look(self) -> dict[Place, Log]:
+    def _look(self) -> dict[TopicPartition, Log]:
         now = time.time_ns() // 1_000_000
         listings = list_partitions(expand_paths(self._options.paths), distinct=True, may_be_none=True)
         take = self._options.topics.take
