@@ -52,7 +52,7 @@ def test_options_of_a_kafka_job_do_no_harm() -> None:
         ({"includeHeaders": "yes"}, "includeHeaders must be"),
         ({"minPartitions": "0"}, "minPartitions must be"),
         ({"subscribe": "a", "assign": '{"a":[0]}'}, "only one of"),
-        ({"subscribePattern": "("}, "no regular expression"),
+        ({"subscribePattern": "("}, "not a regular expression"),
         ({"assign": "[1]"}, "assign must look like"),
         ({"startingOffsets": "latest"}, "cannot be latest"),
         ({"startingOffsets": '{"t":{"0":-1}}'}, "cannot be latest"),
