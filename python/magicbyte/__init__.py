@@ -26,7 +26,7 @@ from magicbyte._core import (
 )
 from magicbyte.columns import Columns
 from magicbyte.convert import convert_batches
-from magicbyte.enums import Compression, TimestampType
+from magicbyte.enums import Compression, DamageMode, IsolationLevel, TimestampType
 from magicbyte.errors import (
     CorruptRecordError,
     Error,
@@ -35,7 +35,7 @@ from magicbyte.errors import (
     UnsupportedCompressionError,
     UnsupportedMagicError,
 )
-from magicbyte.log import PartitionLog, Reconciliation
+from magicbyte.log import LogArrowStream, LogBatches, LogRecords, PartitionLog, Reconciliation
 
 if TYPE_CHECKING:
     from magicbyte.jobs.compact import compact
@@ -48,11 +48,16 @@ __all__ = [
     "Columns",
     "Compression",
     "CorruptRecordError",
+    "DamageMode",
     "Error",
     "InternalError",
     "InvalidRecordError",
+    "IsolationLevel",
     "LegacyBatch",
     "LimitExceededError",
+    "LogArrowStream",
+    "LogBatches",
+    "LogRecords",
     "PartitionLog",
     "Reconciliation",
     "Record",
