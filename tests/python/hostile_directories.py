@@ -345,7 +345,7 @@ def check(case: Case, out: Path) -> None:
     assert code == 1 or not wrong, f"a clean log in spite of {wrong}"
 
     expected = (0, 1) if not truth.lost else (1,)
-    for command in (["explain", "--engine", "local"], ["stats"], ["dump"], ["dump", "--format", "jsonl"]):
+    for command in (["explain"], ["stats"], ["dump"], ["records"], ["annotate"]):
         code, said = run(*command, root)
         assert code in expected, f"{command}: {code}: {said[-2000:]}"
     twice = False

@@ -336,7 +336,7 @@ def test_a_refused_job_leaves_nothing(tmp_path: Path, cli: Cli, monkeypatch: pyt
     assert "not empty" in fails(cli, "compact", source, tmp_path / "there", code=2)
     assert "nothing is selected" in fails(cli, "redact", source, tmp_path / "out", code=2)
     assert "syntax" in fails(cli, "redact", "--where", "offset = = 1", source, tmp_path / "out", code=2)
-    assert "not written in hex" in fails(
+    assert "a key is not valid hex" in fails(
         cli, "redact", "--key", "zz", "--key-format", "hex", source, tmp_path / "out", code=2
     )
 

@@ -238,7 +238,7 @@ def test_recover_alone_writes_nothing(
     before = tree(tmp_path)
     assert app.run(["recover", "--engine", "local", str(damaged)]) == 1
     printed = capsys.readouterr().out
-    assert "a broker would cut v2_txn-0 at 00000000000000000000.log byte" in printed
+    assert "a broker would truncate v2_txn-0 at 00000000000000000000.log byte" in printed
     assert "nothing was written" in printed
     assert tree(tmp_path) == before
     assert app.run(["recover", "--engine", "local", "--json", str(damaged)]) == 1
@@ -246,11 +246,11 @@ def test_recover_alone_writes_nothing(
 
 
 def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["--engine", "local", "--compression", "zstd", "--level", "9", "--rebatch"]
+    arguments = ["--engine", "local", "--compression", "zstd", "--compression-level", "9", "--rebatch"]
     assert app.run(["convert", *arguments, str(KAFKA / "v0_gzip"), str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out
     assert "v0_gzip-0         1" in printed
-    assert app.run(["convert", "--level", "9", str(KAFKA / "v0_gzip"), str(tmp_path / "x")]) == 2
+    assert app.run(["convert", "--compression-level", "9", str(KAFKA / "v0_gzip"), str(tmp_path / "x")]) == 2
     assert app.run(["convert", "--magic", "1", "--rebatch", str(KAFKA), str(tmp_path / "x")]) == 2
     assert app.run(["convert", *arguments, "--topic-id", "nonsense", str(KAFKA), str(tmp_path / "x")]) == 2
     capsys.readouterr()

@@ -1,7 +1,7 @@
-"""The layout of a batch, field by field: what `dump --annotate` prints.
+"""The layout of a batch, field by field, for `magicbyte annotate`.
 
-Everything is a generator, so that of a damaged batch all fields before the damage are seen. Offsets of
-fields are bytes; those behind a `Section` count from the beginning of that section.
+Everything is a generator, so that of a damaged batch all fields before the damage are seen. The positions
+of fields are bytes from the start of the batch, or of the section that they follow.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from magicbyte import _core
-from magicbyte.cli.report import time_text
 from magicbyte.cli.terminal import plain
+from magicbyte.cli.times import time_text
 from magicbyte.enums import Compression
 from magicbyte.errors import InvalidRecordError
 
-__all__ = ["Section", "Span", "inner_checksums", "trace_batch"]
+__all__ = ["Field", "Section", "batch_layout", "wrapped_checksums"]
 
 _MAGIC_AT = 16
 _CRC_FROM_V2 = 21
 _CRC_FROM_LEGACY = 16
 _QUOTED = 40
-"""Bytes of keys and values that are shown as text."""
+"""How many bytes of a key or value are shown as text."""
 _CODEC, _LOG_APPEND_TIME, _TRANSACTIONAL, _CONTROL, _HORIZON = 0x07, 0x08, 0x10, 0x20, 0x40
 
 
 @dataclass(frozen=True)
-class Span:
-    """One field: where it is, its bytes, its name in Kafka, and what it says."""
+class Field:
+    """One field: its position, its bytes, its name in Kafka, and its meaning."""
 
     start: int
     data: bytes
@@ -40,23 +40,28 @@ class Span:
 
 @dataclass(frozen=True)
 class Section:
-    """From here on offsets count in other bytes: those that were decompressed."""
+    """The decompressed bytes of the batch: the positions of the fields that follow count from their start."""
 
     title: str
 
 
-Trace: TypeAlias = Iterator[Span | Section]
+Layout: TypeAlias = Iterator[Field | Section]
 
 
-def trace_batch(data: bytes, max_decompressed_bytes: int) -> Trace:
-    """Walks one batch of any magic; raises Error where its bytes make no sense."""
+def batch_layout(data: bytes, max_decompressed_bytes: int) -> Layout:
+    """Yields the fields of one batch of any magic.
+
+    Raises:
+        Error: the bytes make no sense; all fields before have been yielded.
+
+    """
     if len(data) > _MAGIC_AT and data[_MAGIC_AT] == 2:
-        return _trace_v2(data, max_decompressed_bytes)
-    return _trace_legacy(data, max_decompressed_bytes)
+        return _layout_of_v2(data, max_decompressed_bytes)
+    return _layout_of_legacy(data, max_decompressed_bytes)
 
 
-def inner_checksums(wrapper: bytes, max_decompressed_bytes: int) -> Iterator[tuple[int, bool]]:
-    """The CRC of each message inside a compressed one of magic 0 or 1, and whether it holds."""
+def wrapped_checksums(wrapper: bytes, max_decompressed_bytes: int) -> Iterator[tuple[int, bool]]:
+    """Yields the CRC of each message inside a compressed one of magic 0 or 1, and whether it is correct."""
     data = _unwrapped(wrapper, max_decompressed_bytes)
     start = 0
     while start + _CRC_FROM_LEGACY <= len(data):
@@ -69,50 +74,50 @@ def inner_checksums(wrapper: bytes, max_decompressed_bytes: int) -> Iterator[tup
 
 
 class _Walk:
-    """A place in bytes, whose fields are taken one after the other."""
+    """A position in bytes, from which fields are taken one after the other."""
 
     def __init__(self, data: bytes, start: int = 0) -> None:
         self.data = data
         self.start = start
         self.value = 0
-        """Of the number taken last."""
+        """The last number taken."""
 
-    def _span(self, end: int, name: str, meaning: str) -> Span:
-        span = Span(self.start, self.data[self.start : end], name, meaning)
+    def _field(self, end: int, name: str, meaning: str) -> Field:
+        field = Field(self.start, self.data[self.start : end], name, meaning)
         self.start = end
-        return span
+        return field
 
-    def number(self, form: str, name: str, meaning: Callable[[int], str] = str) -> Span:
+    def number(self, form: str, name: str, meaning: Callable[[int], str] = str) -> Field:
         """A big-endian number of fixed width."""
         end = self.start + struct.calcsize(form)
         if end > len(self.data):
             raise self._cut(name, end)
         (self.value,) = struct.unpack_from(f">{form}", self.data, self.start)
-        return self._span(end, name, meaning(self.value))
+        return self._field(end, name, meaning(self.value))
 
-    def varint(self, name: str, meaning: Callable[[int], str] = str) -> Span:
+    def varint(self, name: str, meaning: Callable[[int], str] = str) -> Field:
         """A zigzag varint."""
         self.value, end = _core.decode_varint(self.data, self.start)
-        return self._span(end, name, meaning(self.value))
+        return self._field(end, name, meaning(self.value))
 
-    def bytes(self, size: int, name: str, meaning: str | None = None) -> Span:
-        """So many bytes."""
+    def bytes(self, size: int, name: str, meaning: str | None = None) -> Field:
+        """A field of `size` bytes."""
         end = self.start + size
         if size < 0 or end > len(self.data):
             raise self._cut(name, end)
-        return self._span(end, name, _quoted(self.data[self.start : end]) if meaning is None else meaning)
+        return self._field(end, name, _quoted(self.data[self.start : end]) if meaning is None else meaning)
 
     def _cut(self, name: str, end: int) -> InvalidRecordError:
         return InvalidRecordError(
-            f"{name} at byte {self.start} would end at {end}, the bytes end at {len(self.data)}"
+            f"{name} at byte {self.start} would end at {end}, but the bytes end at {len(self.data)}"
         )
 
 
-def _trace_v2(data: bytes, max_decompressed_bytes: int) -> Trace:
+def _layout_of_v2(data: bytes, max_decompressed_bytes: int) -> Layout:
     walk = _Walk(data)
     yield walk.number("q", "baseOffset")
     base = walk.value
-    yield walk.number("i", "batchLength", lambda n: f"{n}, from byte 12 on: {12 + n} bytes in all")
+    yield walk.number("i", "batchLength", lambda n: f"{n} from byte 12 on, {12 + n} bytes in all")
     yield walk.number("i", "partitionLeaderEpoch", lambda n: f"{n}, not covered by the CRC")
     yield walk.number("b", "magic")
     computed = _core.crc32c(data[_CRC_FROM_V2:])
@@ -138,16 +143,18 @@ def _trace_v2(data: bytes, max_decompressed_bytes: int) -> Trace:
         unpacked = _core.decompress(
             attributes & _CODEC, 2, payload, max_decompressed_bytes=max_decompressed_bytes
         )
-        yield Section(f"the records, decompressed from {codec}: {len(unpacked)} bytes, offsets count in them")
+        yield Section(
+            f"the records, decompressed from {codec}: {len(unpacked)} bytes; positions count from their start"
+        )
         walk = _Walk(unpacked)
     if count < 0:
         raise InvalidRecordError(f"recordsCount is {count}")
     for index in range(count):
-        yield from _trace_record(walk, f"record {index}: ", base, base_time, bool(attributes & _CONTROL))
+        yield from _layout_of_record(walk, f"record {index}: ", base, base_time, bool(attributes & _CONTROL))
     yield from _rest(walk, "the last record")
 
 
-def _trace_record(walk: _Walk, record: str, base: int, base_time: int, control: bool) -> Trace:
+def _layout_of_record(walk: _Walk, record: str, base: int, base_time: int, control: bool) -> Layout:
     yield walk.varint(record + "length", lambda n: f"{n} bytes, from attributes to the last header")
     end = walk.start + walk.value
     yield walk.number("b", record + "attributes", lambda n: f"{n}, unused")
@@ -172,27 +179,28 @@ def _trace_record(walk: _Walk, record: str, base: int, base_time: int, control: 
         if walk.value >= 0:
             yield walk.bytes(walk.value, header + "value")
     if walk.start != end:
-        raise InvalidRecordError(f"{record}ends at byte {walk.start}, by its length at {end}")
+        raise InvalidRecordError(f"{record}ends at byte {walk.start}, but by its length at {end}")
 
 
-def _trace_legacy(data: bytes, max_decompressed_bytes: int) -> Trace:
+def _layout_of_legacy(data: bytes, max_decompressed_bytes: int) -> Layout:
     walk = _Walk(data)
-    codec = yield from _trace_message(walk, "")
+    codec = yield from _layout_of_message(walk, "")
     yield from _rest(walk, "the message")
     if not codec:
         return
     unpacked = _unwrapped(data, max_decompressed_bytes)
     yield Section(
-        f"the wrapper's value, decompressed from {_codec(codec)}: {len(unpacked)} bytes, offsets count in it"
+        f"the wrapper's value, decompressed from {_codec(codec)}: {len(unpacked)} bytes;"
+        " positions count from its start"
     )
     walk, index = _Walk(unpacked), 0
     while walk.start < len(unpacked):
-        yield from _trace_message(walk, f"message {index}: ")
+        yield from _layout_of_message(walk, f"message {index}: ")
         index += 1
 
 
-def _trace_message(walk: _Walk, message: str) -> Generator[Span | Section, None, int]:
-    """Returns the codec's number."""
+def _layout_of_message(walk: _Walk, message: str) -> Generator[Field | Section, None, int]:
+    """Yields the fields of one message; returns the number of its codec."""
     start = walk.start
     inside = bool(message)
     yield walk.number("q", message + "offset", lambda n: f"{n}{' (magic 1: relative)' if inside else ''}")
@@ -201,7 +209,7 @@ def _trace_message(walk: _Walk, message: str) -> Generator[Span | Section, None,
     if size < 0 or start + 12 + size > len(walk.data):
         bound = len(walk.data) - start - 12
         yield walk.bytes(max(bound, 0), message + "rest")
-        raise InvalidRecordError(f"{message}size is {size}, {bound} bytes are left")
+        raise InvalidRecordError(f"{message}size is {size}, but {bound} bytes are left")
     computed = zlib.crc32(walk.data[start + _CRC_FROM_LEGACY : start + 12 + size])
     yield walk.number(
         "I", message + "crc", lambda n: f"CRC-32 of byte {start + 16} on: {_verdict(n, computed)}"
@@ -222,15 +230,17 @@ def _trace_message(walk: _Walk, message: str) -> Generator[Span | Section, None,
         meaning = f"{walk.value} bytes of {_codec(codec)}" if codec else None
         yield walk.bytes(walk.value, message + "value", meaning)
     if walk.start != start + 12 + size:
-        raise InvalidRecordError(f"{message}ends at byte {walk.start}, by its size at {start + 12 + size}")
+        raise InvalidRecordError(
+            f"{message}ends at byte {walk.start}, but by its size at {start + 12 + size}"
+        )
     return codec
 
 
-def _rest(walk: _Walk, what: str) -> Trace:
+def _rest(walk: _Walk, what: str) -> Layout:
     left = len(walk.data) - walk.start
     if left:
-        yield walk.bytes(left, "rest", f"{left} bytes behind {what}")
-        raise InvalidRecordError(f"{left} bytes are left behind {what}")
+        yield walk.bytes(left, "rest", f"{left} bytes after {what}")
+        raise InvalidRecordError(f"{left} bytes are left after {what}")
 
 
 def _unwrapped(wrapper: bytes, max_decompressed_bytes: int) -> bytes:
@@ -266,11 +276,11 @@ def _codec(bits: int) -> str:
 
 
 def _verdict(stored: int, computed: int) -> str:
-    return "right" if stored == computed else f"wrong, the bytes have 0x{computed:08x}"
+    return "correct" if stored == computed else f"wrong, computed 0x{computed:08x}"
 
 
 def _time(millis: int) -> str:
-    return f"{millis}, none" if millis == -1 else f"{millis}: {time_text(millis)}"
+    return "-1, no timestamp" if millis == -1 else f"{millis}: {time_text(millis)}"
 
 
 def _or_none(value: int) -> str:
