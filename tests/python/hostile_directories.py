@@ -310,7 +310,7 @@ def offsets_of(log: PartitionLog) -> Iterator[int]:
 def check_log(partition: bytes, truth: Truth) -> None:
     """A strict reader sees what one that skips sees, up to the first loss; and every loss."""
     path = os.fsdecode(partition)
-    every = list(offsets_of(PartitionLog(path, skip_damage=True)))
+    every = list(offsets_of(PartitionLog(path, mode="PERMISSIVE")))
     seen: list[int] = []
     try:
         for offset in offsets_of(PartitionLog(path)):

@@ -16,11 +16,11 @@ from digest import expected
 from kafka_dumps import DUMPS, LOG, SHA256, SIDECARS, damaged, lines_of, same
 from magicbyte.cli.internal_records import compact_json
 from magicbyte.errors import Error
-from magicbyte.internal.metadata import METADATA
-from magicbyte.internal.offsets import OFFSETS
-from magicbyte.internal.reader import Reader, read_message
-from magicbyte.internal.schema import Field, Message
-from magicbyte.internal.transactions import TRANSACTIONS
+from magicbyte.internal_topics.metadata import METADATA
+from magicbyte.internal_topics.offsets import OFFSETS
+from magicbyte.internal_topics.reader import Reader, read_message
+from magicbyte.internal_topics.schema import Field, Message
+from magicbyte.internal_topics.transactions import TRANSACTIONS
 
 # --- segments -----------------------------------------------------------------------------------
 

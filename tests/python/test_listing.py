@@ -135,22 +135,22 @@ def test_given_by_its_name(unusual: tuple[Path, str], cli: Cli) -> None:
 @pytest.mark.parametrize("isolation_level", ["read_uncommitted", "read_committed"])
 def test_a_log_raises_where_it_is_reached(unusual: tuple[Path, str], isolation_level: Any) -> None:
     partition, what = unusual
-    with PartitionLog(partition) as log:
-        seen, error = read_to_the_end(log, isolation_level)
-        assert what in str(error)
-        assert error.kind == "file_unreadable"
-        assert seen == list(range(104))
-        with pytest.raises(CorruptRecordError, match=what):
-            list(log.batches(isolation_level=isolation_level))
-        # What was not asked for need not be there.
-        for start, end in ((0, 104), (244, None), (300, 320)):
-            read = log.records(start, None, isolation_level, end_offset=end)
-            assert [record.offset for record in read] == list(range(start, end or 346))
-    with PartitionLog(partition, skip_damage=True) as log:
-        offsets = [record.offset for record in log.records(isolation_level=isolation_level)]
-        assert offsets == [*range(104), *range(244, 346)]
-        assert ("file_unreadable", MIDDLE) in problems_of({"problems": log.problems})
-        assert log.verify(isolation_level).sums["problems"] == 2
+    log = PartitionLog(partition)
+    seen, error = read_to_the_end(log, isolation_level)
+    assert what in str(error)
+    assert error.kind == "file_unreadable"
+    assert seen == list(range(104))
+    with pytest.raises(CorruptRecordError, match=what):
+        list(log.batches(isolation_level=isolation_level))
+    # What was not asked for need not be there.
+    for start, end in ((0, 104), (244, None), (300, 320)):
+        read = log.records(start, None, isolation_level, end_offset=end)
+        assert [record.offset for record in read] == list(range(start, end or 346))
+    log = PartitionLog(partition, mode="PERMISSIVE")
+    records = log.records(isolation_level=isolation_level)
+    assert [record.offset for record in records] == [*range(104), *range(244, 346)]
+    assert ("file_unreadable", MIDDLE) in problems_of({"problems": records.problems})
+    assert log.verify(isolation_level).sums["problems"] == 2
     with pytest.raises(OSError, match=what):
         leader_epochs_of(partition)
 
@@ -247,7 +247,7 @@ def test_permissions(source: Path, tmp_path: Path) -> None:
     assert found["total"]["quarantined_bytes"] == size
     assert found["total"]["rows"] == 346 - 140
     (lost,) = [one for one in found["problems"] if one["segment"] == MIDDLE]
-    assert (lost["firstLostOffset"], lost["lastLostOffset"]) == (104, 243)
+    assert (lost["first_lost_offset"], lost["last_lost_offset"]) == (104, 243)
     assert "Permission denied" in lost["message"]
     out = tmp_path / "out"
     done = run_unprivileged("-m", "magicbyte", "compact", "--engine", "local", source, out)
@@ -381,10 +381,9 @@ def test_a_log_raises_for_a_missing_segment(source: Path, isolation_level: Any) 
     for start, end in ((0, 104), (244, 346)):
         read = log.records(start, None, isolation_level, end_offset=end)
         assert [record.offset for record in read] == list(range(start, end))
-    skipping = PartitionLog(partition, skip_damage=True)
-    offsets = [record.offset for record in skipping.records(isolation_level=isolation_level)]
-    assert offsets == [*range(104), *range(244, 346)]
-    assert problems_of({"problems": skipping.problems}) == [("missing_segment", LAST)]
+    records = PartitionLog(partition, mode="PERMISSIVE").records(isolation_level=isolation_level)
+    assert [record.offset for record in records] == [*range(104), *range(244, 346)]
+    assert problems_of({"problems": records.problems}) == [("missing_segment", LAST)]
 
 
 @pytest.mark.parametrize("name", ["v2_compacted", "v1_compacted_codecs", "v2_tombstones", "v2_trimmed"])

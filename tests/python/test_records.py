@@ -71,7 +71,7 @@ def test_one_file(cli: Cli, tmp_path: Path) -> None:
     renamed = tmp_path / "segment.bin"
     shutil.copyfile(path, renamed)
     cli("records", renamed, code=2)
-    assert "not named as a segment is" in cli.error
+    assert "does not have the name of a segment" in cli.error
 
 
 @pytest.mark.partitions("v2_none")

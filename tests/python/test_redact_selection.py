@@ -18,7 +18,7 @@ from magicbyte.jobs import redact as job
 from magicbyte.jobs import where as where_job
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.failure import JobError, RefusedError
-from magicbyte.jobs.redact import RedactOptions, redact
+from magicbyte.jobs.redact import RedactOptions, redact_partitions
 from magicbyte.jobs.wildcards import glob, like
 from wire import batch, record
 
@@ -194,7 +194,7 @@ def test_places_in_large_batches_and_several_segments(tmp_path: Path) -> None:
             data += builder.build()
         segments.append(data)
     source = partition(tmp_path / "in", *segments)
-    redact([str(source)], str(tmp_path / "out"), LocalEngine(2), RedactOptions(where="key = 'k1'"))
+    redact_partitions([str(source)], str(tmp_path / "out"), LocalEngine(2), RedactOptions(where="key = 'k1'"))
     found = magicbyte.PartitionLog(tmp_path / "out" / "t-0").records()
     assert [(r.offset, r.key_bytes) for r in found] == expected
 
@@ -328,7 +328,7 @@ def test_a_record_before_its_segments_beginning_is_seen(tmp_path: Path) -> None:
     path.write_bytes(repeated + two + three)
     for name, asked in (("keys", {"keys": [b"bob"]}), ("where", {"where": "key = 'bob'"})):
         magicbyte.redact(tmp_path / "in", tmp_path / name, **asked)  # type: ignore[arg-type]
-        found = magicbyte.PartitionLog(tmp_path / name / "t-0", skip_damage=True).records()
+        found = magicbyte.PartitionLog(tmp_path / name / "t-0", mode="PERMISSIVE").records()
         keys = [r.key_bytes for r in found]
         assert b"bob" not in keys
         assert keys[-2:] == [b"d", b"e"]

@@ -8,6 +8,7 @@ import click
 
 from magicbyte.cli import engines, options
 from magicbyte.cli.engines import EngineChoice
+from magicbyte.enums import DamageMode
 
 __all__ = ["compact"]
 
@@ -91,7 +92,7 @@ def compact(
     checkpoint: str | None,
     segment_bytes: int,
     memory_bytes: int,
-    mode: str,
+    mode: DamageMode,
     topic_ids: dict[str, str],
     engine: EngineChoice,
     max_decompressed_bytes: int,
@@ -114,8 +115,7 @@ def compact(
     magicbyte compact --now 2024-05-01 logs/ out/                        what a broker would have done then
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import reports
-    from magicbyte.jobs.compact import CompactOptions, read_checkpoint
-    from magicbyte.jobs.compact import compact as run
+    from magicbyte.jobs.compact import CompactOptions, compact_partitions, read_checkpoint
     from magicbyte.jobs.progress import terminal_progress
 
     settings = CompactOptions(
@@ -129,9 +129,9 @@ def compact(
         segment_bytes=segment_bytes,
         memory=memory_bytes,
         max_decompressed_bytes=max_decompressed_bytes,
-        fail_fast=mode == "FAILFAST",
+        mode=mode,
         topic_ids=topic_ids,
     )
     with engine.open(f"magicbyte compact {source}") as runner:
-        report = run([source], out, runner, settings, terminal_progress())
+        report = compact_partitions([source], out, runner, settings, terminal_progress())
     return reports.print_written(report, out, reports.print_clean, as_json=as_json)

@@ -76,7 +76,7 @@ def explain(
     from magicbyte.cli.history_page import check_replaceable, write_page
     from magicbyte.cli.history_text import print_history
     from magicbyte.jobs.explain import explain as explain_job
-    from magicbyte.jobs.explain import trouble_of
+    from magicbyte.jobs.explain import irregularities
     from magicbyte.jobs.progress import terminal_progress
 
     if page is not None:
@@ -86,8 +86,8 @@ def explain(
             sources,
             runner,
             now=round(time.time() * 1000) if now is None else now,
-            max_transaction_timeout_ms=transaction_max_timeout_ms,
-            listed=max_listed,
+            transaction_max_timeout_ms=transaction_max_timeout_ms,
+            max_listed=max_listed,
             progress=terminal_progress(),
         )
     if page is not None:
@@ -97,4 +97,4 @@ def explain(
     else:
         for history in histories:
             print_history(history)
-    return reports.exit_code(balanced=True, problems=sum(map(trouble_of, histories)))
+    return reports.exit_code(balanced=True, problems=sum(map(irregularities, histories)))

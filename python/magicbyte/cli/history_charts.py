@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
 
-from magicbyte.jobs.explain import Story as PartitionHistory
-from magicbyte.jobs.explain import TransactionStory as TransactionHistory
 from magicbyte.jobs.progress import format_bytes
+from magicbyte.model import PartitionHistory, TransactionHistory
 
 __all__ = ["Chart", "charts"]
 

@@ -13,9 +13,9 @@ from magicbyte.cli.history_charts import charts
 from magicbyte.cli.history_text import by_interest, figures_of, transaction_count
 from magicbyte.cli.terminal import plain
 from magicbyte.cli.times import time_text
-from magicbyte.jobs.explain import Story as PartitionHistory
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.workspace import UNFINISHED, sync, write_text
+from magicbyte.model import PartitionHistory
 
 __all__ = ["check_replaceable", "history_page", "write_page"]
 

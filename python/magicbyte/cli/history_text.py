@@ -9,9 +9,8 @@ from typing import Any
 from magicbyte.cli.reports import print_table
 from magicbyte.cli.terminal import plain, print_line
 from magicbyte.cli.times import time_text
-from magicbyte.jobs.explain import Story as PartitionHistory
-from magicbyte.jobs.explain import TransactionStory as TransactionHistory
 from magicbyte.jobs.progress import format_bytes
+from magicbyte.model import PartitionHistory, TransactionHistory
 
 __all__ = ["by_interest", "figures_of", "print_history", "transaction_count"]
 

@@ -9,6 +9,7 @@ import click
 from magicbyte.cli import engines, options
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.terminal import print_line
+from magicbyte.enums import IsolationLevel
 
 if TYPE_CHECKING:
     from magicbyte.jobs.ingest import IngestReport
@@ -45,7 +46,7 @@ def ingest(
     source: str,
     out: str,
     engine: EngineChoice,
-    isolation_level: str,
+    isolation_level: IsolationLevel,
     include_batch_metadata: bool,
     overwrite: bool,
     parquet_compression: str,

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from magicbyte.errors import Error
-from magicbyte.internal.decode import DECODERS, Decode, decoder_of_topic
+from magicbyte.internal_topics.decode import DECODERS, Decode, decoder_of_topic
 
 __all__ = ["compact_json", "decoded_text", "decoder_for", "topic_of_file"]
 

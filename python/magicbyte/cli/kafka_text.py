@@ -22,7 +22,7 @@ from magicbyte.cli.sidecar_entries import base_offset, is_sidecar, read_sidecar,
 from magicbyte.cli.terminal import print_data, print_problem
 from magicbyte.enums import Compression, TimestampType
 from magicbyte.errors import Error
-from magicbyte.internal.decode import Decode
+from magicbyte.internal_topics.decode import Decode
 
 __all__ = ["print_as_kafka"]
 

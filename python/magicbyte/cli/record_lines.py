@@ -13,12 +13,13 @@ from magicbyte.cli.internal_records import decoder_for
 from magicbyte.cli.options import TO_TEXT
 from magicbyte.cli.selection import Selection
 from magicbyte.cli.terminal import json_line, print_data, print_problem
+from magicbyte.enums import IsolationLevel
 from magicbyte.errors import Error
 from magicbyte.jobs.columns import RECORDS_WITH_METADATA
 from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.model import PartitionListing
 from magicbyte.jobs.plan import Planned, Range, plan_partitions, tasks_of
 from magicbyte.jobs.reading import ReadOptions, read_chunk
+from magicbyte.model import PartitionListing
 
 __all__ = ["print_records"]
 
@@ -33,7 +34,7 @@ def print_records(
     key_format: str,
     value_format: str,
     decode: str,
-    isolation_level: str,
+    isolation_level: IsolationLevel,
     max_decompressed_bytes: int,
 ) -> int:
     """Prints the data records (or batches) of partitions, in order; returns the exit code."""

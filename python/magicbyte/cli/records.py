@@ -7,6 +7,7 @@ import click
 from magicbyte.cli import options
 from magicbyte.cli.selection import Selection
 from magicbyte.cli.selection import options as selection_options
+from magicbyte.enums import IsolationLevel
 
 __all__ = ["records"]
 
@@ -27,7 +28,7 @@ def records(
     key_format: str,
     value_format: str,
     decode: str,
-    isolation_level: str,
+    isolation_level: IsolationLevel,
     max_decompressed_bytes: int,
 ) -> int:
     """Print the data records of SRC as JSON lines: one object per record, with the fields of its batch.

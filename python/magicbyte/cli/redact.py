@@ -15,6 +15,7 @@ from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.key_file import read_keys
 from magicbyte.cli.terminal import print_line
+from magicbyte.enums import DamageMode
 
 __all__ = ["redact"]
 
@@ -68,7 +69,7 @@ def redact(
     where: str | None,
     tombstones: bool,
     check: bool,
-    mode: str,
+    mode: DamageMode,
     topic_ids: dict[str, str],
     engine: EngineChoice,
     max_decompressed_bytes: int,
@@ -96,8 +97,7 @@ def redact(
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import reports
     from magicbyte.jobs.progress import terminal_progress
-    from magicbyte.jobs.redact import RedactOptions
-    from magicbyte.jobs.redact import redact as run
+    from magicbyte.jobs.redact import RedactOptions, redact_partitions
 
     def parse(key: str) -> bytes:
         return _parse(key, key_format)
@@ -109,11 +109,11 @@ def redact(
         tombstones=tombstones,
         check=check,
         max_decompressed_bytes=max_decompressed_bytes,
-        fail_fast=mode == "FAILFAST",
+        mode=mode,
         topic_ids=topic_ids,
     )
     with engine.open(f"magicbyte redact {source}") as runner:
-        report = run([source], out, runner, settings, terminal_progress())
+        report = redact_partitions([source], out, runner, settings, terminal_progress())
     code = reports.print_written(report, out, reports.print_clean, as_json=as_json)
     unmatched = [range(first, last + 1) for first, last in report["unmatched_keys"]]
     if not unmatched:

@@ -10,8 +10,8 @@ from magicbyte.cli.exits import CLEAN, FAILED, PROBLEMS
 from magicbyte.cli.terminal import plain, print_line
 from magicbyte.jobs.accounting import Totals
 from magicbyte.jobs.clean import CleanReport
-from magicbyte.jobs.model import PartitionReconciliation
 from magicbyte.jobs.rewrite import RewriteReport
+from magicbyte.model import PartitionReconciliation
 
 __all__ = [
     "exit_code",
@@ -203,7 +203,7 @@ def print_problems(problems: Sequence[Mapping[str, Any]], left_out: int) -> None
 
 
 def _lost(problem: Mapping[str, Any]) -> str:
-    first, last = problem["firstLostOffset"], problem["lastLostOffset"]
+    first, last = problem["first_lost_offset"], problem["last_lost_offset"]
     if first is None or problem["start"] is None:
         return ""
     return f"; lost: offsets {first:,} to {'?' if last is None else format(last, ',')} at most"

@@ -15,11 +15,11 @@ from magicbyte.jobs.partitions import (
     list_partitions,
     list_segment_file,
     refuse_other_encodings,
-    unread_names,
 )
+from magicbyte.listing import unread_segments
 
 if TYPE_CHECKING:
-    from magicbyte.jobs.model import PartitionListing
+    from magicbyte.model import PartitionListing
 
 __all__ = ["files_of", "partitions_of", "readable", "segments_only"]
 
@@ -69,7 +69,7 @@ def partitions_of(sources: Sequence[str]) -> tuple[list[PartitionListing], int]:
             continue
         listings += found
         for listing in found:
-            for problem in unread_names(listing):
+            for problem in unread_segments(listing):
                 code = PROBLEMS
                 path = os.path.join(listing["path"], problem["segment"] or "")
                 print_problem(f"magicbyte: {path}: {problem['message']}")

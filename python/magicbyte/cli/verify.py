@@ -6,6 +6,7 @@ import click
 
 from magicbyte.cli import engines, options
 from magicbyte.cli.engines import EngineChoice
+from magicbyte.enums import IsolationLevel
 
 __all__ = ["verify"]
 
@@ -18,7 +19,7 @@ __all__ = ["verify"]
 @options.as_json
 def verify(
     sources: tuple[str, ...],
-    isolation_level: str,
+    isolation_level: IsolationLevel,
     engine: EngineChoice,
     max_decompressed_bytes: int,
     as_json: bool,
