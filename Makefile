@@ -48,7 +48,7 @@ $(VENV)/built: $(VENV)/requirements $(RUST) pyproject.toml
 # --- the main job -------------------------------------------------------------------------------
 
 run: $(VENV)/built
-	$(BIN)/magicbyte ingest samples $(OUT) --overwrite
+	$(BIN)/magicbyte ingest --engine spark --overwrite samples $(OUT)
 	$(BIN)/python examples/show_tables.py $(OUT)
 
 # --- tests --------------------------------------------------------------------------------------

@@ -34,6 +34,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Hands every batch over as soon as it is whole; returns the bytes of a cut last one.
 ///
 /// The batches borrow one buffer, which grows to the largest batch and a step.
+///
+/// # Errors
+/// Those of the stream, of a batch, and of `each`.
 pub fn read(
     mut stream: impl Read,
     mut each: impl FnMut(Batch<'_>, &mut Decompressor) -> Result<(), Box<dyn Error>>,

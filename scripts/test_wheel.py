@@ -29,15 +29,19 @@ ROOMS = {"": (), "arrow": ("jobs",), "cli": ("jobs", "cli"), "spark": ("jobs", "
 # Streams need more than the oldest Spark: the source says so when one is asked for.
 SINCE_SPARK_4_2 = "magicbyte.spark.stream"
 COMMANDS: dict[str, Sequence[str]] = {
-    "compact": ("--engine", "local", "{samples}", "{out}"),
+    "annotate": ("--max-batches", "5", "{samples}"),
+    "check-indexes": ("{samples}/payments-0",),
+    "compact": ("{samples}", "{out}"),
     "completion": ("bash",),
-    "convert": ("--engine", "local", "{samples}", "{out}"),
+    "convert": ("{samples}", "{out}"),
     "dump": ("--max-records", "5", "{samples}"),
-    "explain": ("--engine", "local", "--html", "{out}.html", "{samples}"),
-    "ingest": ("--engine", "local", "{samples}", "{out}"),
-    "recover": ("--engine", "local", "{samples}", "{out}"),
-    "redact": ("--engine", "local", "--where", "key = 'bob'", "{samples}", "{out}"),
-    "rescue": ("{samples}",),
+    "explain": ("--html", "{out}.html", "{samples}"),
+    "ingest": ("{samples}", "{out}"),
+    "records": ("--max-records", "5", "{samples}"),
+    "recover": ("{samples}", "{out}"),
+    "redact": ("--where", "key = 'bob'", "{samples}", "{out}"),
+    "rescue": ("{samples}", "{out}"),
+    "sidecars": ("{samples}/payments-0/leader-epoch-checkpoint",),
     "stats": ("{samples}",),
     "verify": ("{samples}",),
 }
@@ -96,13 +100,14 @@ class Environment:
         self._check_package()
         if self._extra == "cli":
             self._check_commands()
-            self._run("convert", str(SAMPLES), "unused", code=2, says="pip install 'magicbyte[spark]'")
+            arguments = ("convert", "--engine", "spark", str(SAMPLES), "unused")
+            self._run(*arguments, code=2, says="pip install 'magicbyte[spark]'")
         else:
             self._run("verify", str(SAMPLES), code=2, says="pip install 'magicbyte[cli]'")
         if self._extra == "spark":
             self._install("cli")
             self._check_commands()
-            self._run("ingest", str(SAMPLES), str(self._home / "tables"))
+            self._run("ingest", "--engine", "spark", str(SAMPLES), str(self._home / "tables"))
         print(f"{self.name}: {self._versions()}; {time.monotonic() - start:.0f} s", flush=True)
         shutil.rmtree(self._home)
 
@@ -119,7 +124,7 @@ class Environment:
 
     def _check_commands(self) -> None:
         listed = self._run("--help").partition("\nCommands:\n")[2]
-        if set(re.findall(r"^  (\w+)", listed, re.MULTILINE)) != COMMANDS.keys():
+        if set(re.findall(r"^  ([\w-]+)", listed, re.MULTILINE)) != COMMANDS.keys():
             raise Failure(f"{self.name}: the commands are not those of {__file__}: {listed}")
         places = {"samples": str(SAMPLES)}
         for command, arguments in COMMANDS.items():
@@ -128,7 +133,7 @@ class Environment:
             code = EXIT_CODES.get(command, 0)
             self._run(command, *(one.format(out=out, **places) for one in arguments), code=code)
         # Tables and bars of rich are for terminals only.
-        program = [self._program, "explain", "--engine", "local", str(SAMPLES)]
+        program = [self._program, "explain", str(SAMPLES)]
         self._complete([sys.executable, "-c", TERMINAL, *program], EXIT_CODES["explain"], "transactions")
 
     def _install(self, extra: str) -> None:

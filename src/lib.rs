@@ -1,4 +1,45 @@
-#![doc = include_str!("../README.md")]
+//! Kafka's record format: batches of magic 2 and message sets of magic 0 and 1, read and built.
+//!
+//! Framing splits bytes into batches and decompresses nothing; a header field costs a load; records are decoded lazily and
+//! borrow the input, or the decompression buffer.
+//!
+//! ```
+//! # fn read(bytes: &[u8]) -> magicbyte::Result<()> {
+//! let mut decompressor = magicbyte::Decompressor::new();
+//! for batch in magicbyte::Batches::new(bytes) {
+//!     let batch = batch?;
+//!     batch.verify()?;
+//!     for record in batch.records(&mut decompressor)? {
+//!         let record = record?;
+//!         println!("{} {:?}", record.offset(), record.value());
+//!     }
+//! }
+//! # Ok(()) }
+//! # read(&[]).unwrap();
+//! ```
+//!
+//! [`RecordsBuilder`] builds batches with the checks that Kafka makes:
+//!
+//! ```
+//! use magicbyte::{Compression, RecordsBuilder};
+//!
+//! let mut builder = RecordsBuilder::v2(Compression::Lz4);
+//! builder.append(0, 1_700_000_000_000, Some(b"key"), Some(b"value"), &[])?;
+//! let batch = builder.build()?;
+//! # assert_eq!(magicbyte::Batches::new(&batch).count(), 1);
+//! # Ok::<(), magicbyte::Error>(())
+//! ```
+//!
+//! An [`Error`] has the kind of damage and its place: byte position, base offset of the batch, index of the record, field.
+//! Input is not trusted: no bytes cause a panic, an unbounded allocation or a hang.
+//!
+//! - [`convert`]: other magics and codecs, merging, splitting, changes in place
+//! - [`log`]: a partition's directory, read in full, written, compacted, repaired; [`sidecar`]: the files beside a segment
+//! - [`state`]: transactions, idempotent producers and leader epochs, by batch headers
+//! - [`broker`]: the checks and changes of an append, and a partition in memory
+#![cfg_attr(feature = "arrow", doc = "- [`columns`]: Arrow arrays")]
+//!
+//! Features: `gzip`, `snappy`, `lz4`, `zstd` (default), `arrow` (columns), `serde` (the plain data of [`log::steps`]).
 #![cfg_attr(not(feature = "python"), forbid(unsafe_code))]
 #![deny(unsafe_code)]
 
@@ -13,6 +54,7 @@ mod compression;
 pub mod convert;
 mod error;
 mod frame;
+mod layout;
 mod legacy;
 pub mod log;
 mod parallel;
@@ -29,9 +71,14 @@ pub use bytes::checksum::crc32c;
 pub use bytes::varint::{decode_varint, encode_varint};
 pub use compression::{Compression, Compressor, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 pub use error::{Error, ErrorKind, Result};
+pub use layout::{BatchLayout, Field, Section};
 pub use legacy::{LegacyBatch, MessageIter};
 pub use parallel::ParallelBatches;
 pub use record::{
     ControlRecord, ControlType, Endpoint, Header, Headers, PartialRecord, RECORD_BATCH_OVERHEAD, Record,
     RecordBatch, RecordIter, TimestampType, Voter,
 };
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

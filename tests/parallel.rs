@@ -19,7 +19,7 @@ fn input() -> Vec<u8> {
             _ => Compression::None,
         };
         let mut builder = if round % 7 == 0 { RecordsBuilder::v1(codec) } else { RecordsBuilder::v2(codec) };
-        for _ in 0..round % 10 + 1 {
+        for _ in 0..=(round % 10) {
             let value = vec![round as u8; (offset * 31 % 300) as usize];
             builder.append(offset, 1_700_000_000_000 + offset, None, Some(&value), &[]).unwrap();
             offset += 1;

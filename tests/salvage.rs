@@ -524,7 +524,7 @@ fn fifty_outer_batches_at_once() {
             bad.insert(log.places.len() - 1);
             let lengths = [inner_at as i32 - 12, 70, 1 << 20, -5, (log.bytes.len() - start) as i32];
             spoils.push((start, lengths[chance.below(5)]));
-            for _ in 0..chance.below(3) + 1 {
+            for _ in 0..=chance.below(3) {
                 log.push_plain(2, 150, &mut chance);
             }
         }
@@ -629,7 +629,7 @@ fn forged_headers_cost_linear_time_and_hide_nothing() {
         bytes.extend([0x33; 7]);
         for index in 0..count {
             let mut header = V2::of(&[]).bytes();
-            header[..8].copy_from_slice(&(100 + index as i64).to_be_bytes());
+            header[..8].copy_from_slice(&(100 + i64::from(index)).to_be_bytes());
             header[8..12].copy_from_slice(&((claim * 61 - 12) as i32).to_be_bytes());
             header[17] ^= 1;
             header[60] = 1;

@@ -55,7 +55,8 @@ def measure_cold(node: Broker, scratch: Path, turns: int) -> dict[str, list[Used
     """Whole commands, from their start to their end."""
     out = scratch / "cold"
     kafka = [sys.executable, str(HERE / "kafka_source.py"), node.bootstrap_servers, kafka_topic.NAME]
-    magicbyte = [str(Path(sys.executable).with_name("magicbyte")), "ingest", str(kafka_topic.LOG)]
+    magicbyte = [str(Path(sys.executable).with_name("magicbyte")), "ingest", "--engine", "spark"]
+    magicbyte.append(str(kafka_topic.LOG))
 
     def run(command: list[str]) -> None:
         shutil.rmtree(out, ignore_errors=True)

@@ -74,7 +74,7 @@ fn a_file_is_read_alike(data: &[u8], batches: &[Batch<'_>]) {
         (expected, sound) = (last + 1, sound + 1);
     }
     // What follows may show that the last one's offset is wrong, unless nothing does.
-    let chain = batches[..sound].iter().map(|batch| batch.size_in_bytes()).sum::<usize>();
+    let chain = batches[..sound].iter().map(magicbyte::Batch::size_in_bytes).sum::<usize>();
     if chain < data.len() {
         sound = sound.saturating_sub(1);
     }

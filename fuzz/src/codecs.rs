@@ -66,7 +66,7 @@ fn exercise(codec: Compression, magic: i8, data: &[u8]) {
         }
         (Err(error), all) => match error.kind() {
             ErrorKind::LimitExceeded { limit: SMALL } => {
-                assert!(all.is_err() || all.as_ref().unwrap().len() > SMALL)
+                assert!(all.is_err() || all.as_ref().unwrap().len() > SMALL);
             }
             _ => assert_eq!(all.as_ref().err(), Some(error), "a higher limit makes another error"),
         },

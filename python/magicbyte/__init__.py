@@ -1,9 +1,13 @@
-"""Kafka's record format at hardware speed: for people who need the bytes rather than a client.
+"""Kafka's record format at hardware speed, for those who need the bytes rather than a client.
 
 >>> import magicbyte
 >>> magicbyte.crc32c(b"123456789")
 3808858755
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from magicbyte._core import (
     DEFAULT_MAX_DECOMPRESSED_BYTES,
@@ -20,10 +24,9 @@ from magicbyte._core import (
     encode_varint,
     read_batches,
 )
-from magicbyte.cleaner import compact, redact
 from magicbyte.columns import Columns
 from magicbyte.convert import convert_batches
-from magicbyte.enums import Compression, TimestampType
+from magicbyte.enums import Compression, DamageMode, IsolationLevel, TimestampType
 from magicbyte.errors import (
     CorruptRecordError,
     Error,
@@ -32,7 +35,11 @@ from magicbyte.errors import (
     UnsupportedCompressionError,
     UnsupportedMagicError,
 )
-from magicbyte.log import PartitionLog, Reconciliation
+from magicbyte.log import LogArrowStream, LogBatches, LogRecords, PartitionLog, Reconciliation
+
+if TYPE_CHECKING:
+    from magicbyte.jobs.compact import compact
+    from magicbyte.jobs.redact import redact
 
 __all__ = [
     "DEFAULT_MAX_DECOMPRESSED_BYTES",
@@ -41,11 +48,16 @@ __all__ = [
     "Columns",
     "Compression",
     "CorruptRecordError",
+    "DamageMode",
     "Error",
     "InternalError",
     "InvalidRecordError",
+    "IsolationLevel",
     "LegacyBatch",
     "LimitExceededError",
+    "LogArrowStream",
+    "LogBatches",
+    "LogRecords",
     "PartitionLog",
     "Reconciliation",
     "Record",
@@ -63,3 +75,16 @@ __all__ = [
     "read_batches",
     "redact",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Jobs are imported when they are first used: most programs that import this package run none.
+    if name == "compact":
+        from magicbyte.jobs.compact import compact
+
+        return compact
+    if name == "redact":
+        from magicbyte.jobs.redact import redact
+
+        return redact
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -55,6 +55,9 @@ from magicbyte._stubs.convert import (
     set_max_timestamp,
     set_partition_leader_epoch,
 )
+from magicbyte._stubs.layout import (
+    BatchLayoutCore,
+)
 from magicbyte._stubs.log import (
     LogBatchesCore,
     PartitionLogCore,
@@ -111,6 +114,7 @@ __all__ = [
     "ArrowBatch",
     "ArrowSchema",
     "ArrowStream",
+    "BatchLayoutCore",
     "Batches",
     "ChunkDecoder",
     "Converter",

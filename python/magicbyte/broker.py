@@ -1,4 +1,4 @@
-"""What a broker does with batches that are sent to it: the checks and changes of an append, and a partition.
+"""What a broker does with batches that are sent to it: validating an append, and simulating a partition.
 
 >>> from magicbyte import RecordsBuilder
 >>> from magicbyte.broker import validate_append
@@ -17,8 +17,9 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from magicbyte import _core
-from magicbyte.enums import Compression, TimestampType
+from magicbyte.enums import Compression, IsolationLevel, TimestampType
 from magicbyte.errors import AppendError, RecordError
+from magicbyte.state import ProducerStateEntry
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -34,52 +35,49 @@ __all__ = [
     "ListedOffset",
     "PartitionSimulator",
     "ProduceResponse",
-    "ProducerState",
     "RecordError",
     "check_produce_request",
     "validate_append",
 ]
 
-IsolationLevel = Literal["read_uncommitted", "read_committed"]
-
 
 class AppendOrigin(IntEnum):
-    """Who appends (Kafka's `AppendOrigin`): what is checked differs."""
+    """Who appends (Kafka's `AppendOrigin`), which determines what is checked."""
 
     REPLICATION = 0
-    """A follower takes its leader's batches as they are."""
+    """A follower, which takes its leader's batches as they are."""
     COORDINATOR = 1
-    """A coordinator of groups or transactions, which may write control batches."""
+    """A group or transaction coordinator, which may write control batches."""
     CLIENT = 2
     """A producer."""
     RAFT_LEADER = 3
-    """The leader of the metadata log, which gives offsets and epochs itself."""
+    """The leader of the metadata log, which assigns offsets and epochs itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AppendConfig:
-    """The settings of a topic that its leader's checks look at; the defaults are Kafka's."""
+    """The topic settings that affect an append; the defaults are Kafka's."""
 
     max_message_bytes: int = 1_048_588
-    """The most bytes a batch may have, before and after it was written anew."""
+    """The largest batch, both as sent and as stored."""
     segment_bytes: int = 1 << 30
-    """The most bytes an append may have."""
+    """The largest append."""
     compacted: bool = False
-    """Whether `cleanup.policy` has `compact`: then every record needs a key."""
+    """Whether `cleanup.policy` includes `compact`: then every record needs a key."""
     message_timestamp_type: TimestampType = TimestampType.CREATE_TIME
-    """Whose clock counts."""
+    """Whose clock sets timestamps: the producer's or the broker's."""
     message_timestamp_before_max_ms: int = 2**63 - 1
-    """How far in the past a timestamp may lie."""
+    """How far in the past a timestamp may be."""
     message_timestamp_after_max_ms: int = 3_600_000
-    """How far in the future."""
+    """How far in the future a timestamp may be."""
     compression: Compression | None = None
-    """The codec that batches are stored with; None for the producer's (`compression.type=producer`)."""
+    """The codec that batches are stored with; None keeps the producer's (`compression.type=producer`)."""
     level: int | None = None
     """The codec's level; None for Kafka's default."""
     message_format: int = 2
-    """The magic to be stored: 2, or 0 or 1 as brokers up to 3.9 did by `message.format.version`."""
+    """The magic that is stored: 2, or 0 or 1 as in brokers up to 3.9 with `message.format.version`."""
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES
-    """The most bytes a batch may decompress to. Kafka has no such limit."""
+    """The limit for one batch after decompression. Kafka has no such limit."""
 
     def _fields(self) -> dict[str, int | bool | None]:
         fields = asdict(self)
@@ -91,28 +89,28 @@ class AppendConfig:
 
 @dataclass(frozen=True)
 class AppendInfo:
-    """What an append became (Kafka's `LogAppendInfo`)."""
+    """The outcome of an append (Kafka's `LogAppendInfo`)."""
 
     records: bytes
     """The batches as they are stored."""
     first_offset: int | None
-    """Offset of the first record; None for a follower's batches of magic 0 and 1, which do not tell."""
+    """Offset of the first record; None for a follower's batches of magic 0 and 1, which do not carry it."""
     last_offset: int
     """Offset of the last record (inclusive)."""
     max_timestamp: int
-    """The largest timestamp (ms), -1 for none; the append time where that stands for it."""
+    """The largest timestamp (ms), or the append time if that replaces it; -1 if there is none."""
     offset_of_max_timestamp: int
-    """Last offset of the first batch with the largest timestamp, -1 if no batch has one."""
+    """Last offset of the first batch with the largest timestamp; -1 if no batch has one."""
     log_append_time: int | None
-    """The append time (ms), if the topic's timestamps are the broker's."""
+    """The append time (ms), if the broker sets the topic's timestamps."""
     temporary_memory_bytes: int
-    """Bytes of decompressed and of newly written records, headers of their batches included."""
+    """Bytes of decompressed and of rewritten records, batch headers included."""
     records_converted: int
-    """Records that were written anew, as against checked where they stand."""
+    """Records that were rewritten rather than checked in place."""
 
 
 class AppendValidator:
-    """Checks the appends of one topic and makes of them what is stored; contexts are kept between them.
+    """Validates the appends of one topic and prepares them for storage; reuses its contexts.
 
     Raises:
         Error: for a configuration that no topic can have.
@@ -135,9 +133,9 @@ class AppendValidator:
     ) -> AppendInfo | None:
         """Checks `records`, whole batches as they were sent, by the rules of Kafka 4.3's `LogValidator`.
 
-        Offsets from `next_offset` on, the epoch and timestamps are set where the batch stands; with another
-        codec or magic than the topic's it is written anew. A cut last batch is cut off. Keys and values are
-        not looked at. Copies the records, in and out.
+        Assigns offsets from `next_offset` on, the epoch and timestamps, in place if it can; a batch is
+        rewritten if its codec or magic is not the topic's. A last batch that is cut off is dropped. Keys and
+        values are not examined. Copies the records, in and out.
 
         Args:
             records: any object with the buffer protocol over bytes.
@@ -170,7 +168,7 @@ def validate_append(
     origin: AppendOrigin = AppendOrigin.CLIENT,
     now: int | None = None,
 ) -> AppendInfo | None:
-    """As [`AppendValidator.validate`], for a single append."""
+    """Validates a single append: see `AppendValidator.validate`."""
     validator = AppendValidator(config)
     return validator.validate(
         records, next_offset=next_offset, leader_epoch=leader_epoch, origin=origin, now=now
@@ -178,10 +176,10 @@ def validate_append(
 
 
 def check_produce_request(records: Buffer, version: int = 12) -> None:
-    """Checks a partition's records as a broker does when a produce request comes in.
+    """Checks a partition's records as a broker does when it receives a produce request.
 
-    From version 3 of the request on there is exactly one batch, of magic 2; zstd from version 7 on. Only
-    framing is looked at.
+    From version 3 of the request on they must be exactly one batch of magic 2; zstd is allowed from version
+    7 on. Only the framing is examined.
 
     Raises:
         AppendError: INVALID_RECORD, UNSUPPORTED_COMPRESSION_TYPE or CORRUPT_MESSAGE.
@@ -192,27 +190,26 @@ def check_produce_request(records: Buffer, version: int = 12) -> None:
 
 @dataclass(frozen=True)
 class ProduceResponse:
-    """What a broker answers a producer."""
+    """A broker's answer to a producer."""
 
     base_offset: int
-    """Offset of the first record; of a duplicate, what it was the first time. -1 for a follower's batches of
-    magic 0 and 1."""
+    """Offset of the first record; of a duplicate, its original one. -1 for a follower's batches of magic 0
+    and 1."""
     last_offset: int
     """Offset of the last record (inclusive)."""
     log_append_time: int
-    """The append time (ms) if the topic's timestamps are the broker's, of a duplicate its largest timestamp;
-    else -1."""
+    """The append time (ms) if the broker sets the topic's timestamps, or a duplicate's largest timestamp;
+    otherwise -1."""
     log_start_offset: int
     """The first offset that consumers can see."""
     is_duplicate: bool
-    """The batch was in the log already and is not stored again. A broker does not tell this."""
+    """Whether the batch was already in the log and is not stored again. A broker does not report this."""
 
 
 class AbortedTransaction(NamedTuple):
-    """An aborted transaction, as a fetch response names it."""
+    """An aborted transaction in a fetch response."""
 
     producer_id: int
-    """The producer."""
     first_offset: int
     """Offset of the transaction's first record."""
 
@@ -222,52 +219,35 @@ class FetchResponse:
     """A partition's part of a fetch response."""
 
     records: bytes
-    """Batches as stored, from the one with the asked offset on: the first whole, the last possibly cut."""
+    """Batches as stored, from the one with the requested offset on. The first is whole, the last may be cut
+    off."""
     high_watermark: int
-    """The log's end: all replicas have everything."""
+    """The end of the log, as all replicas have everything."""
     last_stable_offset: int
-    """Where the first open transaction begins, else the log's end."""
+    """Where the first open transaction begins, or the end of the log."""
     log_start_offset: int
     """The first offset that consumers can see."""
     aborted_transactions: list[AbortedTransaction]
-    """For `read_committed`: the aborted transactions that may have records here."""
+    """For `read_committed`: the aborted transactions that may have records in this response."""
 
 
 class ListedOffset(NamedTuple):
-    """An offset that was asked for by time."""
+    """The answer to a look-up by time."""
 
     timestamp: int
-    """The record's timestamp (ms); -1 for the log's start and end."""
+    """The record's timestamp (ms); -1 for the start and the end of the log."""
     offset: int
-    """The offset."""
     leader_epoch: int
-    """The leader's epoch there, -1 if it is not known."""
-
-
-class ProducerState(NamedTuple):
-    """What a broker knows of a producer."""
-
-    producer_id: int
-    producer_epoch: int
-    last_sequence: int
-    """Of its last record, -1 for none."""
-    last_offset: int
-    """Of its last record, -1 for none."""
-    last_timestamp: int
-    """Time (ms) of its last batch or marker."""
-    coordinator_epoch: int
-    """Epoch of the coordinator that wrote its last marker, -1 for none."""
-    current_txn_first_offset: int | None
-    """Where its open transaction began, if one is open."""
+    """The leader epoch at this offset; -1 if it is not known."""
 
 
 class PartitionSimulator:
     """A partition in memory that takes produce payloads and serves fetches as Kafka 4.3 does.
 
-    For tests of producers and consumers without a broker: batches are checked and changed as a broker does,
-    retries are recognised, gaps refused, old epochs fenced, transactions kept apart. The leader is the
-    only replica. Nothing happens by itself: the `clock` stands still until it is set, transactions end by
-    `end_transaction`, and are not verified with a coordinator. Safe to use from several threads.
+    For testing producers and consumers without a broker. Batches are checked and changed as by a broker:
+    retries are recognised, gaps refused, old epochs fenced, transactions kept separate. The leader is the
+    only replica. Nothing happens on its own: the `clock` only moves when it is set, transactions end with
+    `end_transaction` and are not verified with a coordinator. Safe to use from several threads.
 
     >>> from magicbyte import RecordsBuilder
     >>> from magicbyte.broker import PartitionSimulator
@@ -281,7 +261,7 @@ class PartitionSimulator:
     1
 
     Args:
-        config: the topic's settings; Kafka's defaults if left out.
+        config: the topic's settings; None for Kafka's defaults.
         clock: the broker's time (ms).
 
     Raises:
@@ -297,7 +277,9 @@ class PartitionSimulator:
 
     @property
     def clock(self) -> int:
-        """The broker's time (ms). A day after its last batch a producer without transaction is forgotten."""
+        """The broker's time (ms). A producer without an open transaction is forgotten a day after its last
+        batch.
+        """
         return self._core.now
 
     @clock.setter
@@ -305,12 +287,12 @@ class PartitionSimulator:
         self._core.set_now(now)
 
     def advance(self, ms: int) -> None:
-        """Moves the clock on."""
+        """Moves the clock forward."""
         self.clock += ms
 
     @property
     def leader_epoch(self) -> int:
-        """The leader's epoch, from 0."""
+        """The leader epoch, starting from 0."""
         return self._core.leader_epoch
 
     @property
@@ -320,12 +302,12 @@ class PartitionSimulator:
 
     @property
     def last_stable_offset(self) -> int:
-        """Where the first open transaction begins, else the log's end: how far `read_committed` reads."""
+        """Where the first open transaction begins, or the end of the log: the limit of `read_committed`."""
         return self._core.last_stable_offset
 
     @property
     def log_end_offset(self) -> int:
-        """The offset of the next record; also the high watermark."""
+        """The offset of the next record, which is also the high watermark."""
         return self._core.log_end_offset
 
     def append(
@@ -335,21 +317,21 @@ class PartitionSimulator:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         produce_version: int | None = 12,
     ) -> ProduceResponse:
-        """Takes a produce payload, or another origin's batches. Copies them.
+        """Appends a produce payload, or batches of another origin. Copies them.
 
         Args:
             records: any object with the buffer protocol over bytes.
             origin: who appends.
-            produce_version: a client's request is checked by the rules of this version
-                (`check_produce_request`); below 3 it may have magic 0 and 1. None for no such checks.
+            produce_version: the request version by whose rules a client's payload is checked
+                (`check_produce_request`); below 3, magic 0 and 1 are allowed. None skips these checks.
 
         Raises:
             AppendError: with the name of Kafka's error as `code`; nothing is stored.
 
         """
         if origin is AppendOrigin.CLIENT and produce_version is not None:
-            return self._answer(self._core.produce(records, produce_version))
-        return self._answer(self._core.append(records, int(origin)))
+            return self._response(self._core.produce(records, produce_version))
+        return self._response(self._core.append(records, int(origin)))
 
     def end_transaction(
         self,
@@ -360,9 +342,9 @@ class PartitionSimulator:
         coordinator_epoch: int = 0,
         transaction_version: int = 1,
     ) -> ProduceResponse:
-        """Appends the marker that ends a producer's transaction, as its coordinator does.
+        """Appends the marker that ends a producer's transaction, as its coordinator would.
 
-        With `transaction_version` 2 the epoch is one higher than that of the transaction's batches.
+        With `transaction_version` 2, the epoch is one above that of the transaction's batches.
 
         Raises:
             AppendError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
@@ -371,17 +353,17 @@ class PartitionSimulator:
         ended = self._core.end_transaction(
             producer_id, producer_epoch, committed, coordinator_epoch, transaction_version
         )
-        return self._answer(ended)
+        return self._response(ended)
 
     def fetch(
         self, offset: int, max_bytes: int = 1 << 20, *, isolation_level: IsolationLevel = "read_uncommitted"
     ) -> FetchResponse:
-        """Batches from the one with this offset on: at most `max_bytes`, but the first whole.
+        """Fetches batches from the one with this offset on: at most `max_bytes`, but the first one whole.
 
-        A consumer leaves out records before `offset` and, with `read_committed`, aborted ones.
+        It is for the consumer to skip records before `offset` and, with `read_committed`, aborted ones.
 
         Raises:
-            AppendError: OFFSET_OUT_OF_RANGE before the log's start or behind its end.
+            AppendError: OFFSET_OUT_OF_RANGE before the start or past the end of the log.
 
         """
         records, high_watermark, last_stable_offset, log_start_offset, aborted = self._core.fetch(
@@ -396,9 +378,10 @@ class PartitionSimulator:
         *,
         isolation_level: IsolationLevel = "read_uncommitted",
     ) -> ListedOffset | None:
-        """The log's start, its end, the record with the largest timestamp, or the first that is not older.
+        """Looks up the start or end of the log, the record with the largest timestamp, or the first record
+        with this timestamp (ms) or a later one.
 
-        None if no record has such a timestamp, or none that can be read at this isolation level.
+        None if there is no such record, or none that can be read at this isolation level.
         """
         if isinstance(timestamp, str):
             timestamp = {"latest": -1, "earliest": -2, "max_timestamp": -3}[timestamp]
@@ -406,13 +389,13 @@ class PartitionSimulator:
         return None if listed is None else ListedOffset(*listed)
 
     def elect_leader(self) -> int:
-        """A new leader: the next epoch begins where the log ends. Gives it."""
+        """Elects a new leader, whose epoch begins at the end of the log. Returns that epoch."""
         return self._core.elect_leader()
 
     def truncate(self, offset: int) -> None:
-        """Drops what stands at this offset and behind it, as a follower of a new leader does.
+        """Removes everything from this offset on, as a follower of a new leader does.
 
-        Of a batch with the offset inside all goes.
+        A batch with the offset inside is removed as a whole.
 
         Raises:
             AppendError: OFFSET_OUT_OF_RANGE for a negative offset.
@@ -421,7 +404,7 @@ class PartitionSimulator:
         self._core.truncate(offset)
 
     def delete_records(self, before_offset: int = -1) -> int:
-        """Moves the log's start to this offset, or with -1 to its end; gives the log's start.
+        """Moves the start of the log to this offset, or to its end with -1. Returns the new start.
 
         Raises:
             AppendError: OFFSET_OUT_OF_RANGE, or POLICY_VIOLATION on a compacted topic.
@@ -430,11 +413,11 @@ class PartitionSimulator:
         return self._core.delete_records(before_offset)
 
     @property
-    def producers(self) -> list[ProducerState]:
-        """What is known of each producer, in the order in which they appeared."""
-        return [ProducerState(*fields) for fields in self._core.producers()]
+    def producers(self) -> list[ProducerStateEntry]:
+        """What is known about each producer, in order of first appearance."""
+        return [ProducerStateEntry(*fields) for fields in self._core.producers()]
 
-    def _answer(self, appended: tuple[_core._AppendInfo, bool]) -> ProduceResponse:
+    def _response(self, appended: tuple[_core._AppendInfo, bool]) -> ProduceResponse:
         (first_offset, last_offset, _, _, time, *_), is_duplicate = appended
         return ProduceResponse(
             -1 if first_offset is None else first_offset,

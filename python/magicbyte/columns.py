@@ -1,4 +1,4 @@
-"""A batch's records as lists, one a column."""
+"""A batch's records as lists, one for each column."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["Columns"]
 class Columns(NamedTuple):
     """The records of one batch, column by column; all four lists have the same length.
 
-    Keys and values are copies (`bytes`, or None for null): for small values faster than views.
+    Keys and values are copies (`bytes`, or None for null), which are faster than views for small values.
     """
 
     offsets: list[int]
     timestamps: list[int]
-    """Milliseconds; -1 for none."""
+    """Milliseconds; -1 if there is none."""
     keys: list[bytes | None]
     values: list[bytes | None]

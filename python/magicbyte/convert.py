@@ -1,4 +1,4 @@
-"""Batches to batches: another magic, codec or level, merged, split, packed, or changed in place.
+"""Converts batches: another magic, codec or level, merged, split, packed, or changed in place.
 
 >>> import magicbyte
 >>> from magicbyte.convert import convert_batches
@@ -9,9 +9,9 @@
 >>> batch.magic, batch.compression.name, batch.last_offset, losses.any()
 (2, 'ZSTD', 7, False)
 
-All here take a buffer of whole batches, one after another and of mixed magics, and give new `bytes`; the
-input stays. Nothing is written over damage: a batch whose CRC does not hold, or of whose records one is
-bad, raises, since it would get a CRC that holds. Errors name the byte, the batch and the record.
+All functions take a buffer of whole batches, of any magics, and return new `bytes`; the input is not
+changed. Damage is never covered up: a batch with a wrong CRC or a bad record raises an error, since the new
+batch would get a right CRC. Errors name the byte, the batch and the record.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ class Losses(NamedTuple):
     """What a down-conversion could not carry over, summed over the batches."""
 
     control_batches: int = 0
-    """Batches of control records, left out altogether."""
+    """Batches of control records, left out entirely."""
     empty_batches: int = 0
     """Batches without records, left out."""
     producer_batches: int = 0
     """Batches that lost producer id, epoch and sequence."""
     transactional_batches: int = 0
-    """Batches that are no longer part of a transaction: aborted records are seen by everybody."""
+    """Batches that are no longer part of a transaction: aborted records become visible to everyone."""
     delete_horizons: int = 0
     """Batches that lost their delete horizon."""
     headers: int = 0
     """Headers of records."""
     timestamps: int = 0
-    """Timestamps other than -1, towards magic 0."""
+    """Timestamps other than -1, when converting to magic 0."""
 
     def any(self) -> bool:
         """Whether anything was lost."""
@@ -60,7 +60,7 @@ class Losses(NamedTuple):
 
 
 class Converted(NamedTuple):
-    """Batches in their new form, and what it has no room for."""
+    """Converted batches, and what the conversion lost."""
 
     data: bytes
     losses: Losses
@@ -74,22 +74,23 @@ def convert_batches(
     level: int | None = None,
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> Converted:
-    """Writes every batch of `data` with this magic, codec and level.
+    """Rewrites every batch of `data` with this magic, codec and level.
 
-    To magic 2 as Kafka 4's cleaner writes it, with nothing dropped; to 1 and 0 as brokers up to 3.9 did
-    for old consumers. Offsets, timestamps, keys and values stay. A batch that has this magic, or going down
-    a smaller one, keeps all it has but its codec. For many calls, keep a `Converter`: it reuses contexts.
+    Magic 2 is written as by Kafka 4's cleaner, and loses nothing; 1 and 0 as brokers up to 3.9 did for old
+    consumers. Offsets, timestamps, keys and values stay the same. A batch that already has this magic, or a
+    smaller one in a down-conversion, changes only its codec. For many calls, keep a `Converter`: it reuses
+    its contexts.
 
     Args:
         data: whole batches of any magic.
         magic: 0, 1 or 2.
         compression: the codec to write; None keeps each batch's. zstd needs magic 2.
-        level: of `compression`, as in `RecordsBuilder`; None for Kafka's default.
-        max_decompressed_bytes: refuses a batch that decompresses to more.
+        level: the level of `compression`, as in `RecordsBuilder`; None for Kafka's default.
+        max_decompressed_bytes: the limit for one batch after decompression.
 
     Raises:
-        Error: for bytes that are no whole batches (`kind` "need_more_bytes" for a cut last one), a wrong
-            CRC, a bad record, a codec or level that cannot be written. Nothing is returned then.
+        Error: for bytes that are not whole batches (`kind` "need_more_bytes" if the last one is cut off), a
+            wrong CRC, a bad record, or a codec or level that cannot be written.
 
     """
     converter = Converter(compression, level, max_decompressed_bytes=max_decompressed_bytes)
@@ -99,39 +100,39 @@ def convert_batches(
 
 
 def set_last_offset(batch: Buffer, last_offset: int) -> bytes:
-    """Moves one batch so that its last record has this offset, as a broker does; all its offsets follow.
+    """Shifts all offsets of one batch so that its last record has this offset, as a broker does.
 
-    The CRC does not cover the offset and stays (`MutableRecordBatch.setLastOffset`). Costs a copy.
+    The CRC does not cover the offset and stays the same (`MutableRecordBatch.setLastOffset`). Makes a copy.
 
     Raises:
-        Error: `kind` "invalid_options" for a magic 0 wrapper, whose offsets inside are absolute (see
-            `Converter.assign_offsets`), "offset_out_of_range" if the base offset would be negative; for bytes
-            that are not exactly one batch.
+        Error: `kind` "invalid_options" for a magic 0 wrapper, whose inner offsets are absolute (see
+            `Converter.assign_offsets`), "offset_out_of_range" if the base offset would be negative; also for
+            bytes that are not exactly one batch.
 
     """
     return _core.set_last_offset(batch, last_offset)
 
 
 def set_partition_leader_epoch(data: Buffer, epoch: int) -> bytes:
-    """Sets the leader epoch of every batch, which the CRC does not cover. Costs a copy.
+    """Sets the leader epoch of every batch, which the CRC does not cover. Makes a copy.
 
     Raises:
-        Error: `kind` "invalid_options" below magic 2; for bytes that are no whole batches.
+        Error: `kind` "invalid_options" below magic 2; also for bytes that are not whole batches.
 
     """
     return _core.set_partition_leader_epoch(data, epoch)
 
 
 def set_max_timestamp(data: Buffer, timestamp_type: TimestampType, max_timestamp: int) -> bytes:
-    """Sets what the timestamps of every batch mean, and the largest (ms, -1 for none).
+    """Sets the timestamp type and the largest timestamp (ms; -1 for none) of every batch.
 
-    Under LOG_APPEND_TIME the largest is every record's. A batch that has both already stays as it is; else
-    its attributes keep only the bits that Kafka knows and the CRC is computed anew
-    (`MutableRecordBatch.setMaxTimestamp`). Costs a copy.
+    With LOG_APPEND_TIME the largest timestamp is that of every record. A batch that already has both is not
+    changed; in others, the attributes keep only the bits that Kafka knows, and the CRC is recomputed
+    (`MutableRecordBatch.setMaxTimestamp`). Makes a copy.
 
     Raises:
-        Error: for a batch whose CRC does not hold, for magic 0 and NO_TIMESTAMP_TYPE (`kind`
-            "invalid_options"), for bytes that are no whole batches.
+        Error: for a batch with a wrong CRC, for magic 0 and for NO_TIMESTAMP_TYPE (`kind`
+            "invalid_options"), and for bytes that are not whole batches.
 
     """
     return _core.set_max_timestamp(data, TimestampType(timestamp_type), max_timestamp)

@@ -1,8 +1,28 @@
-"""Kafka's numbered names, as IntEnums."""
+"""Kafka's numbered names as enumerations, and the words that options take."""
 
 from enum import IntEnum
+from typing import Literal, TypeAlias
 
-__all__ = ["Compression", "TimestampType"]
+__all__ = ["Compression", "DamageMode", "IsolationLevel", "TimestampType", "fails_fast"]
+
+IsolationLevel: TypeAlias = Literal["read_uncommitted", "read_committed"]
+"""Which records of transactions a reader gets (Kafka's `isolation.level`)."""
+
+DamageMode: TypeAlias = Literal["PERMISSIVE", "FAILFAST"]
+"""What happens at damage (Spark's words): PERMISSIVE leaves damaged batches out and reports them,
+FAILFAST raises the first one's error."""
+
+
+def fails_fast(mode: DamageMode) -> bool:
+    """Whether `mode`, in any case, is FAILFAST.
+
+    Raises:
+        ValueError: if it is neither of the two.
+
+    """
+    if mode.upper() not in ("PERMISSIVE", "FAILFAST"):
+        raise ValueError(f"mode is PERMISSIVE or FAILFAST, not {mode!r}")
+    return mode.upper() == "FAILFAST"
 
 
 class Compression(IntEnum):
@@ -23,4 +43,4 @@ class TimestampType(IntEnum):
     CREATE_TIME = 0
     """The producer's time."""
     LOG_APPEND_TIME = 1
-    """The broker's time at append."""
+    """The broker's time when it appended the batch."""

@@ -1,4 +1,4 @@
-"""The exceptions: one base, one subclass for each way in which bytes can be unusable."""
+"""The exceptions: one base class, and a subclass for each way in which bytes can be unusable."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Error(ValueError):
     """Bytes that Kafka's format does not allow.
 
     Attributes:
-        kind: what is wrong, a stable word to compare with, such as ``"crc_mismatch"``.
-        position: absolute byte position of the batch in the input or file, or None.
-        base_offset: base offset in the header of the batch concerned, or None.
-        record_index: index of the record inside its batch, from 0, or None.
+        kind: a stable name of the error to compare with, such as ``"crc_mismatch"``.
+        position: the batch's byte position in the input or file, or None.
+        base_offset: the base offset in the batch's header, or None.
+        record_index: the record's index in its batch, from 0, or None.
         field: the field concerned, in Kafka's spelling, or None.
 
     """
@@ -52,7 +52,7 @@ class Error(ValueError):
         self.field = field
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # An exception crosses process borders in Spark: its attributes go with it.
+        # In Spark an exception crosses process boundaries: its attributes go with it.
         state = (self.kind, self.position, self.base_offset, self.record_index, self.field)
         return type(self), (str(self), *state)
 
@@ -62,7 +62,7 @@ class CorruptRecordError(Error):
 
 
 class InvalidRecordError(Error):
-    """The CRC may be right, but the content breaks a rule (Kafka's InvalidRecordException)."""
+    """Content that breaks a rule, even if the CRC is right (Kafka's InvalidRecordException)."""
 
 
 class UnsupportedMagicError(Error):
@@ -70,11 +70,11 @@ class UnsupportedMagicError(Error):
 
 
 class UnsupportedCompressionError(Error):
-    """A codec number Kafka does not know, or a codec this build leaves out."""
+    """A codec number that Kafka does not know, or a codec that this build lacks."""
 
 
 class LimitExceededError(Error):
-    """Larger than the caller allows, such as ``max_decompressed_bytes``."""
+    """Data larger than the caller allows, for example by ``max_decompressed_bytes``."""
 
 
 class RecordError(NamedTuple):
@@ -87,15 +87,16 @@ class RecordError(NamedTuple):
 
 
 class AppendError(Error):
-    """An append that a broker refuses; nothing of it is stored.
+    """An append that a broker refuses; none of it is stored.
 
     Attributes:
         code: Kafka's name of the error, such as ``"INVALID_RECORD"``.
         error_code: its number in responses.
-        record_errors: the records that break a rule by themselves, the first 65536 of them; empty if
-            something else is wrong.
+        record_errors: the records that break a rule themselves, at most 65536; empty if something else is
+            wrong.
 
-    `kind` and the places are those of the bytes concerned; ``"append_refused"`` if the bytes are sound.
+    `kind`, `position` and the other attributes describe the bytes at fault; `kind` is ``"append_refused"``
+    if the bytes are valid.
 
     """
 

@@ -1,4 +1,4 @@
-"""A partition's directory as one log to read."""
+"""A partition's directory, read as one log."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Literal, Self, TypeAlias
+from typing import TypeVar
 
 from magicbyte._core import (
     DEFAULT_MAX_DECOMPRESSED_BYTES,
@@ -19,32 +18,28 @@ from magicbyte._core import (
     Record,
     RecordBatch,
 )
+from magicbyte.enums import DamageMode, IsolationLevel, fails_fast
 from magicbyte.errors import Error
-from magicbyte.jobs.model import (
-    IgnoredFile,
-    PartitionListing,
-    PartitionReconciliation,
-    Problem,
-    Segment,
-)
+from magicbyte.model import IgnoredFile, PartitionListing, PartitionReconciliation, Problem, Segment
 from magicbyte.rescue import Rescued, rescue
 
-__all__ = ["IsolationLevel", "PartitionLog", "Reconciliation"]
+__all__ = ["LogArrowStream", "LogBatches", "LogRecords", "PartitionLog", "Reconciliation"]
 
-IsolationLevel: TypeAlias = Literal["read_uncommitted", "read_committed"]
+T = TypeVar("T")
+
+_LOG_END = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """The sums that prove that nothing was lost: see `magicbyte.jobs.model.PartitionReconciliation`.
+    """The sums that prove that nothing was lost: see `magicbyte.model.PartitionReconciliation`.
 
     `good_bytes + quarantined_bytes + tail_bytes == size`, and
-    `rows + control + aborted + outside == announced`; `balanced` says that both hold for every
-    segment.
+    `rows + control + aborted + outside == announced`; `balanced` if both hold for every segment.
     """
 
     sums: PartitionReconciliation
-    """Everything, segment by segment, as plain data for JSON."""
+    """All of it, segment by segment, as plain data for JSON."""
 
     @property
     def balanced(self) -> bool:
@@ -58,7 +53,7 @@ class Reconciliation:
 
     @property
     def good_bytes(self) -> int:
-        """Bytes in batches that decode in full."""
+        """Bytes in batches that decode completely."""
         return self.sums["good_bytes"]
 
     @property
@@ -68,7 +63,7 @@ class Reconciliation:
 
     @property
     def tail_bytes(self) -> int:
-        """Bytes behind the last batches: zeros, or a batch whose rest was never written."""
+        """Bytes after the last batches: zeros, or a batch that was not written completely."""
         return self.sums["tail_bytes"]
 
     @property
@@ -93,7 +88,7 @@ class Reconciliation:
 
     @property
     def outside(self) -> int:
-        """Records outside the range asked for, or behind the last stable offset."""
+        """Records outside the requested range or past the last stable offset."""
         return self.sums["outside"]
 
     @property
@@ -102,22 +97,174 @@ class Reconciliation:
         return self.sums["ignored"]
 
 
+class _Read:
+    """One read of a log, and what it has left out so far."""
+
+    def __init__(self, core: LogBatchesCore, listing: PartitionListing, mode: DamageMode) -> None:
+        self._core = core
+        self._listing = listing
+        self._fails_fast = fails_fast(mode)
+        self._undecodable: list[Problem] = []
+        self._undecodable_left_out = 0
+
+    def problems(self) -> list[Problem]:
+        found: list[Problem] = json.loads(self._core.problems())
+        return found + self._undecodable
+
+    def problems_left_out(self) -> int:
+        return self._core.problems_left_out() + self._undecodable_left_out
+
+    def end_offset(self) -> int | None:
+        end = self._core.end_offset
+        return None if end == _LOG_END else end
+
+    def batches(self, *, committed: bool) -> Iterator[RecordBatch | LegacyBatch]:
+        for batch, _, _, _, is_data in self._core:
+            if is_data or batch.is_control or not committed:
+                yield batch
+
+    def records(self) -> Iterator[Record]:
+        for batch, segment, start, end, is_data in self._core:
+            if not is_data:
+                continue
+            try:
+                # Decodes the whole batch, so any error in its records is raised here.
+                records = iter(batch)
+            except Error as error:
+                if self._fails_fast:
+                    raise
+                self._leave_out(batch, segment, error)
+                continue
+            if batch.magic == 2 and start <= batch.base_offset and batch.last_offset < end:
+                yield from records
+            else:
+                for record in records:
+                    if start <= record.offset < end:
+                        yield record
+
+    def _leave_out(self, batch: RecordBatch | LegacyBatch, segment: str, error: Error) -> None:
+        if len(self._undecodable) == LISTED:
+            self._undecodable_left_out += 1
+            return
+        self._undecodable.append(
+            Problem(
+                topic=self._listing["topic"],
+                partition=self._listing["partition"],
+                segment=segment,
+                kind=error.kind,
+                start=batch.position,
+                end=batch.position + batch.size_in_bytes,
+                base_offset=error.base_offset,
+                record_index=error.record_index,
+                field=error.field,
+                first_lost_offset=None,
+                last_lost_offset=None,
+                message=str(error),
+            )
+        )
+
+
+class _Pass(Iterator[T]):
+    """Iterates over what one read yields, and reports what it left out."""
+
+    def __init__(self, read: _Read, elements: Iterator[T]) -> None:
+        self._read = read
+        self._elements = elements
+
+    # A `for` loop runs the generator itself: a Python call for each element would slow it down.
+    def __iter__(self) -> Iterator[T]:
+        return self._elements
+
+    def __next__(self) -> T:
+        return next(self._elements)
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What has been left out so far in PERMISSIVE mode, torn tails included: the first 1000 byte
+        ranges, and the first 1000 batches whose records do not decode.
+        """
+        return self._read.problems()
+
+    @property
+    def problems_left_out(self) -> int:
+        """How many more problems there were."""
+        return self._read.problems_left_out()
+
+    @property
+    def end_offset(self) -> int | None:
+        """Where the read ends (exclusive): the requested end, or for `read_committed` the last stable
+        offset, where the earliest open transaction begins. None: at the end of the log.
+        """
+        return self._read.end_offset()
+
+
+class LogBatches(_Pass[RecordBatch | LegacyBatch]):
+    """The batches of one read of a log, with its problems; see `PartitionLog.batches`."""
+
+
+class LogRecords(_Pass[Record]):
+    """The data records of one read of a log, with its problems; see `PartitionLog.records`."""
+
+
+class LogArrowStream:
+    """The data records of a log as columns, for any Arrow consumer; see `PartitionLog.to_arrow`.
+
+    Each consumer gets a fresh stream; `problems` and `end_offset` are those of the latest one.
+    """
+
+    def __init__(self, core: ArrowStream) -> None:
+        self._core = core
+
+    def __arrow_c_schema__(self) -> object:
+        return self._core.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """A stream from the beginning, cheap until its first batch is requested.
+
+        A requested schema is honoured if all its columns and types are ours; otherwise the consumer has
+        to convert, as the interface says.
+        """
+        return self._core.__arrow_c_stream__(requested_schema)
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What the stream has left out so far in PERMISSIVE mode, torn tails included: the first 1000."""
+        problems: list[Problem] = json.loads(self._core.problems())
+        return problems
+
+    @property
+    def problems_left_out(self) -> int:
+        """How many more problems there were."""
+        return self._core.problems_left_out()
+
+    @property
+    def end_offset(self) -> int | None:
+        """Where the stream ends (exclusive); as in `LogBatches`."""
+        end = self._core.end_offset
+        return None if end == _LOG_END else end
+
+
 class PartitionLog:
     """The segments of a partition's directory, read in offset order.
 
-    Opening lists the directory; files are read when records are asked for, by position and in
-    blocks, so that memory is the largest batch plus a block whatever the log's size. Deleted,
-    swapped and foreign files are named in `ignored` and never read. A segment that cannot be read, or
-    is missing between two others, is damage like any other.
+    Opening lists the directory. Files are read when records are requested, block by block: memory is one
+    block plus the largest batch, whatever the size of the log. Deleted, swapped and foreign files are
+    listed in `ignored` and never read. A segment that cannot be read, or that is missing between two
+    others, is damage like any other.
+
+    Every call of `batches`, `records` or `to_arrow` is a read of its own, with its own problems; several
+    can be under way at the same time.
 
     Args:
         path: the directory, or a single `.log` or `.checkpoint` file.
         check_crcs: whether checksums are checked.
-        max_decompressed_bytes: the cap on one batch, stored or decompressed.
-        skip_damage: leave damaged batches out and note them in `problems`, instead of raising.
+        max_decompressed_bytes: the limit for one batch, stored or decompressed.
+        mode: FAILFAST raises an error at damage; PERMISSIVE leaves damaged batches out and reports them
+            in `problems` of the iterator or stream.
 
     Raises:
         OSError: if the directory cannot be read, or its path is not UTF-8.
+        ValueError: for an unknown mode.
 
     """
 
@@ -127,31 +274,14 @@ class PartitionLog:
         *,
         check_crcs: bool = True,
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
-        skip_damage: bool = False,
+        mode: DamageMode = "FAILFAST",
     ) -> None:
+        self._skip_damage = not fails_fast(mode)
+        self._mode = mode
         self._core = PartitionLogCore(os.fspath(path))
         self._listing: PartitionListing = json.loads(self._core.listing())
         self._check_crcs = check_crcs
         self._max_decompressed_bytes = max_decompressed_bytes
-        self._skip_damage = skip_damage
-        self._last: LogBatchesCore | ArrowStream | None = None
-        self._undecodable: list[Problem] = []
-        self._undecodable_left_out = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Forgets the last read's state; records and views handed out stay valid."""
-        self._last = None
 
     @property
     def path(self) -> str:
@@ -175,30 +305,8 @@ class PartitionLog:
 
     @property
     def ignored(self) -> list[IgnoredFile]:
-        """Files that are no part of the log, with the reason."""
+        """Files that are not part of the log, with the reason."""
         return self._listing["ignored"]
-
-    @property
-    def problems(self) -> list[Problem]:
-        """What the last read left out so far (`skip_damage`), torn tails included: the first 1000 of
-        ranges, and of batches whose records do not decode; `problems_left_out` has the rest.
-        """
-        found: list[Problem] = [] if self._last is None else json.loads(self._last.problems())
-        return found + self._undecodable
-
-    @property
-    def problems_left_out(self) -> int:
-        """How many more there were."""
-        found = 0 if self._last is None else self._last.problems_left_out()
-        return found + self._undecodable_left_out
-
-    @property
-    def end_offset(self) -> int | None:
-        """Where the last read ends (exclusive): the end asked for, or for `read_committed` the
-        last stable offset, where the earliest open transaction begins. None: the log's end.
-        """
-        end = None if self._last is None else self._last.end_offset
-        return None if end == 2**63 - 1 else end
 
     def batches(
         self,
@@ -207,17 +315,14 @@ class PartitionLog:
         isolation_level: IsolationLevel = "read_uncommitted",
         *,
         end_offset: int | None = None,
-    ) -> Iterator[RecordBatch | LegacyBatch]:
-        """Yields the batches that hold what is asked for, control batches included.
+    ) -> LogBatches:
+        """Iterates over the batches of the requested range, control batches included.
 
-        A batch at either end of the range may hold records outside it. `read_committed` leaves
-        out batches of aborted transactions.
+        The first and the last batch may hold records outside the range. `read_committed` leaves out
+        batches of aborted transactions. Arguments and errors are those of `records`.
         """
-        committed = isolation_level == "read_committed"
         read = self._read(start_offset, end_offset, start_timestamp, isolation_level)
-        for batch, _, _, _, is_data in read:
-            if is_data or batch.is_control or not committed:
-                yield batch
+        return LogBatches(read, read.batches(committed=isolation_level == "read_committed"))
 
     def records(
         self,
@@ -226,45 +331,26 @@ class PartitionLog:
         isolation_level: IsolationLevel = "read_uncommitted",
         *,
         end_offset: int | None = None,
-    ) -> Iterator[Record]:
-        """Yields the data records in offset order, as a consumer sees them.
+    ) -> LogRecords:
+        """Iterates over the data records in offset order, as a consumer sees them.
 
         Args:
-            start_offset: nothing before it (inclusive).
-            start_timestamp: nothing before the first record with this time (ms) or a later one.
-            isolation_level: `read_committed` leaves out aborted transactions and ends at the last
-                stable offset, which `end_offset` then tells. Markers in the log are the
-                authority, so the whole log is surveyed first.
-            end_offset: nothing from it on (exclusive).
+            start_offset: the first offset (inclusive).
+            start_timestamp: start at the first record with this timestamp (ms) or a later one.
+            isolation_level: `read_committed` leaves out aborted transactions and ends at the last stable
+                offset, the iterator's `end_offset`. It trusts the markers in the log alone, so the whole
+                log is surveyed first.
+            end_offset: the end (exclusive).
 
         Raises:
-            magicbyte.Error: at damage, unless `skip_damage`; the records before it were yielded.
+            magicbyte.Error: at damage, with FAILFAST, after the records before it.
 
         """
         read = self._read(start_offset, end_offset, start_timestamp, isolation_level)
-        for batch, segment, start, end, is_data in read:
-            if not is_data:
-                continue
-            try:
-                # Decodes the whole batch: what is wrong with its records shows here.
-                records = iter(batch)
-            except Error as error:
-                if not self._skip_damage:
-                    raise
-                if len(self._undecodable) < LISTED:
-                    self._undecodable.append(self._problem(batch, segment, error))
-                else:
-                    self._undecodable_left_out += 1
-                continue
-            if batch.magic == 2 and start <= batch.base_offset and batch.last_offset < end:
-                yield from records
-            else:
-                for record in records:
-                    if start <= record.offset < end:
-                        yield record
+        return LogRecords(read, read.records())
 
     def offset_for_timestamp(self, timestamp: int) -> int | None:
-        """The first offset whose record has this time (ms) or a later one."""
+        """The first offset whose record has this timestamp (ms) or a later one."""
         return self._core.offset_for_timestamp(timestamp)
 
     def verify(self, isolation_level: IsolationLevel = "read_uncommitted") -> Reconciliation:
@@ -282,34 +368,34 @@ class PartitionLog:
         end_timestamp: int | None = None,
         isolation_level: IsolationLevel = "read_uncommitted",
         threads: int = 1,
-    ) -> ArrowStream:
-        """The data records as columns: an object that any Arrow consumer takes.
+    ) -> LogArrowStream:
+        """The data records as columns, for any Arrow consumer.
 
         `pa.table(log.to_arrow(["offset", "value"]))`, `pl.DataFrame(...)`, DuckDB's `select ... from
-        stream`. Each consumer gets a fresh stream, cheap before its first batch; memory is that of one
-        Arrow batch of about 1 MiB (or the largest batch of the log). At damage the stream ends with an
-        error, unless `skip_damage`; what was left out is in `problems`.
+        stream`. Each consumer gets a fresh stream. Memory is that of one Arrow batch of about 1 MiB, or of
+        the largest batch of the log. At damage the stream ends with an error or, with PERMISSIVE, reports
+        it in `problems`.
 
         Args:
-            columns: what to build, by default offset, timestamp (ms), timestampType, key, value and
-                headers; also topic, partition, timestampMillis, magic, compression, producerId,
-                producerEpoch, sequence, isTransactional, leaderEpoch, segment, position. With nothing
-                but facts of batches, or with none to count rows, batches are not decompressed, and
-                what would show only there goes unnoticed.
-            views: values as `binary_view`. Those of 12 bytes and less stand in the view; batches whose
-                records average 1 KiB or more are viewed where they were read or decompressed, not
-                copied, and stay in memory as long as one of their values does.
-            start_offset: nothing before it (inclusive).
-            end_offset: nothing from it on (exclusive).
-            start_timestamp: no record with an earlier timestamp (ms), wherever it stands; `records`
-                begins at the first that late and keeps what follows.
-            end_timestamp: no record with this timestamp (ms) or a later one.
+            columns: by default offset, timestamp (ms), timestampType, key, value and headers; also topic,
+                partition, timestampMillis, magic, compression, producerId, producerEpoch, sequence,
+                isTransactional, leaderEpoch, segment and position. If all columns come from batch headers,
+                or there are none (to count rows), batches are not decompressed, and damage inside their
+                records goes unnoticed.
+            views: make values `binary_view`. Values of up to 12 bytes are stored in the view itself. In
+                batches whose records average 1 KiB or more, views point into the buffer that was read or
+                decompressed instead of a copy; the buffer stays in memory as long as one of its values.
+            start_offset: the first offset (inclusive).
+            end_offset: the end (exclusive).
+            start_timestamp: leave out every record with an earlier timestamp (ms), wherever it is; `records`
+                starts at the first record that late and keeps all that follow.
+            end_timestamp: leave out every record with this timestamp (ms) or a later one.
             isolation_level: as in `records`.
-            threads: how many decode, the caller's own among them. Order is kept, Arrow batches get smaller;
-                of several, each adds up to seven Arrow batches to memory, and half a MiB to decode.
+            threads: how many threads decode, the caller's included. The order is kept, and Arrow batches
+                are smaller. With more than one, each thread adds up to seven Arrow batches and half a MiB.
 
         Raises:
-            ValueError: for a column that is none, or a number of threads below 1 or above 256.
+            ValueError: for an unknown column, or fewer than 1 or more than 256 threads.
 
         """
         stream = self._core.to_arrow(
@@ -325,24 +411,21 @@ class PartitionLog:
             max_decompressed_bytes=self._max_decompressed_bytes,
             skip_damage=self._skip_damage,
         )
-        self._undecodable = []
-        self._undecodable_left_out = 0
-        self._last = stream
-        return stream
+        return LogArrowStream(stream)
 
     def __arrow_c_schema__(self) -> object:
         return self.to_arrow().__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The whole log as `to_arrow()` has it: `pa.table(log)`, `pl.DataFrame(log)`, DuckDB's `from log`.
+        """The whole log as from `to_arrow()`: `pa.table(log)`, `pl.DataFrame(log)`, DuckDB's `from log`.
 
-        A schema that is asked for by the consumer is given where its columns and types are ours.
+        A requested schema is honoured if all its columns and types are ours.
         """
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def rescue(self) -> Iterator[Rescued]:
-        """Yields every quarantined range with its bytes, a repair if one flipped bit (or a wrong
-        length or magic) explains it, and the records before the damage as suspects. Writes nothing.
+        """Yields every quarantined range: its bytes, a repair if one flipped bit (or a wrong length or
+        magic) explains the damage, and the records before it as suspects. Writes nothing.
         """
         return rescue(self.path, max_decompressed_bytes=self._max_decompressed_bytes)
 
@@ -352,9 +435,7 @@ class PartitionLog:
         end_offset: int | None,
         start_timestamp: int | None,
         isolation_level: IsolationLevel,
-    ) -> LogBatchesCore:
-        self._undecodable = []
-        self._undecodable_left_out = 0
+    ) -> _Read:
         batches = self._core.batches(
             start_offset=start_offset,
             end_offset=end_offset,
@@ -364,24 +445,7 @@ class PartitionLog:
             max_decompressed_bytes=self._max_decompressed_bytes,
             skip_damage=self._skip_damage,
         )
-        self._last = batches
-        return batches
-
-    def _problem(self, batch: RecordBatch | LegacyBatch, segment: str, error: Error) -> Problem:
-        return Problem(
-            topic=self.topic,
-            partition=self.partition,
-            segment=segment,
-            kind=error.kind,
-            start=batch.position,
-            end=batch.position + batch.size_in_bytes,
-            base_offset=error.base_offset,
-            record_index=error.record_index,
-            field=error.field,
-            first_lost_offset=None,
-            last_lost_offset=None,
-            message=str(error),
-        )
+        return _Read(batches, self._listing, self._mode)
 
     def __repr__(self) -> str:
         size = sum(segment["size"] for segment in self.segments)

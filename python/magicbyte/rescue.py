@@ -1,4 +1,4 @@
-"""What can be saved of damage: raw bytes, repairs that a checksum proves, and suspect records."""
+"""What can be saved from damaged ranges: raw bytes, repairs proven by a checksum, and suspect records."""
 
 from __future__ import annotations
 
@@ -9,59 +9,59 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from magicbyte import _core
-from magicbyte.jobs.model import PartitionListing
+from magicbyte.model import PartitionListing
 
 __all__ = ["Repair", "Rescued", "Suspect", "rescue"]
 
 
 class Suspect(NamedTuple):
-    """A record that stands before the damage in a bad batch: it may be changed, too."""
+    """A record before the damage in a bad batch: it may be damaged, too."""
 
     offset: int
     timestamp: int
-    """Milliseconds, -1 for none."""
+    """Milliseconds; -1 if there is none."""
     key: bytes | None
     value: bytes | None
     headers: list[tuple[str, bytes | None]]
-    """Keys that are not UTF-8 come with U+FFFD."""
+    """In keys, bytes that are not UTF-8 become U+FFFD."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A copy of a bad batch that differs by one flipped bit, its length or its magic, and is sound."""
+    """A valid copy of a bad batch that differs from it by one flipped bit, its length or its magic."""
 
     batch: bytes
-    """The whole batch: its CRC holds and every record decodes."""
+    """The whole batch: its CRC is right and every record decodes."""
     at: int
-    """First byte that differs, from the start of the batch."""
+    """The first byte that differs, counted from the start of the batch."""
     change: str
-    """What was changed, for people."""
+    """A description of the change."""
     chance: float
-    """How often damage of another kind would look like this repair, by its checksum alone: bits / 2^32."""
+    """The probability that other damage passes for this repair, given its checksum: bits / 2^32."""
     is_proven: bool
-    """Whether that is less than once in 8,000 times, as it is up to 64 KiB. Else it is a guess."""
+    """Whether that probability is below 1 in 8,000, as it is up to 64 KiB. Otherwise it is a guess."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rescued:
-    """A quarantined range and what can be saved of it."""
+    """A quarantined range and what can be saved from it."""
 
     segment: str
     """The segment's path."""
     start: int
-    """First byte (inclusive)."""
+    """The first byte."""
     kind: str
     """Why it is quarantined: a kind of `magicbyte.Error`."""
     message: str
     data: bytes
-    """The bytes as they are; of more than `max_decompressed_bytes`, the first."""
+    """The bytes as they are, the first `max_decompressed_bytes` of them at most."""
     repair: Repair | None
     suspects: list[Suspect]
-    """The records up to the first that does not decode; none of a compressed batch with a wrong CRC."""
+    """The records before the first one that does not decode; none if a compressed batch has a wrong CRC."""
 
     @property
     def end(self) -> int:
-        """One behind the last byte of `data`."""
+        """The position after the last byte of `data`."""
         return self.start + len(self.data)
 
 
@@ -70,11 +70,11 @@ def rescue(
     *,
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> Iterator[Rescued]:
-    """Goes through a partition's segments and yields each quarantined range. Nothing is written.
+    """Yields each quarantined range of a partition's segments. Writes nothing.
 
     Args:
         path: a partition directory, or a single segment file.
-        max_decompressed_bytes: the cap on one batch, stored or decompressed.
+        max_decompressed_bytes: the limit for one batch, stored or decompressed.
 
     Raises:
         OSError: if a file cannot be read.

@@ -1,39 +1,39 @@
-"""What a broker and a consumer know of a log without looking at its records.
+"""What a broker or a consumer knows about a log without reading its records.
 
 >>> import magicbyte
->>> from magicbyte.state import LeaderEpochs, ProducerState, read_committed
+>>> from magicbyte.state import ProducerStateManager
 >>> builder = magicbyte.RecordsBuilder(producer_id=7, producer_epoch=0, base_sequence=0)
 >>> builder.append(offset=0, timestamp=0, key=None, value=b"v")
 >>> (batch,) = magicbyte.read_batches(builder.build())
->>> state = ProducerState()
->>> state.check(batch).verdict
+>>> producers = ProducerStateManager()
+>>> producers.check(batch).verdict
 'append'
->>> state.apply(batch)
->>> state.check(batch).duplicate_of.first_offset
+>>> producers.apply(batch)
+>>> producers.check(batch).duplicate_of.first_offset
 0
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
 from magicbyte import _core
 from magicbyte._core import VerificationGuard
-from magicbyte.errors import Error as _Error
-from magicbyte.jobs.model import PartitionListing as _PartitionListing
-from magicbyte.jobs.partitions import unread_names as _unread_names
+from magicbyte.errors import Error
+from magicbyte.listing import unread_segments
+from magicbyte.model import PartitionListing, PartitionPlan, Survey
 
 __all__ = [
     "BatchMetadata",
     "Check",
     "CompletedTransaction",
     "LeaderEpochs",
-    "Producer",
-    "ProducerState",
+    "ProducerStateEntry",
+    "ProducerStateManager",
     "Truncation",
     "VerificationGuard",
     "leader_epochs_of",
@@ -45,7 +45,7 @@ _Batch = _core.RecordBatch | _core.LegacyBatch
 
 
 class BatchMetadata(NamedTuple):
-    """A batch that was appended: what a broker answers if it comes again (`BatchMetadata`)."""
+    """An appended batch: what a broker answers if it is sent again (Kafka's `BatchMetadata`)."""
 
     first_sequence: int
     first_offset: int
@@ -56,53 +56,58 @@ class BatchMetadata(NamedTuple):
     """The batch's largest (ms)."""
 
 
-class Producer(NamedTuple):
-    """What is known of a producer (`ProducerStateEntry`)."""
+class ProducerStateEntry(NamedTuple):
+    """What a broker knows about a producer (Kafka's `ProducerStateEntry`)."""
 
     producer_id: int
     producer_epoch: int
-    coordinator_epoch: int
-    """Of its last marker; -1: none."""
+    last_sequence: int
+    """The sequence of its last record; -1 if there is none."""
+    last_offset: int
+    """The offset of its last record; -1 if there is none."""
     last_timestamp: int
-    """Of its last batch or marker (ms); -1: none."""
+    """The time of its last batch or marker (ms); -1 if there is none."""
+    coordinator_epoch: int
+    """The epoch of the coordinator that wrote its last marker; -1 if there is none."""
     current_txn_first_offset: int | None
-    """Where its open transaction began."""
-    batches: list[BatchMetadata]
-    """The last ones of its epoch, oldest first, five at most."""
+    """Where its open transaction began, if one is open."""
+    batches: tuple[BatchMetadata, ...] = ()
+    """The last batches of its epoch, oldest first, at most five. `broker.PartitionSimulator` does not list
+    them."""
 
 
 class CompletedTransaction(NamedTuple):
-    """A transaction that a marker ended (`CompletedTxn`)."""
+    """A transaction that a marker ended (Kafka's `CompletedTxn`)."""
 
     producer_id: int
     first_offset: int
     last_offset: int
-    """Of the marker (inclusive)."""
+    """The offset of the marker (inclusive)."""
     committed: bool
     last_stable_offset: int
-    """What the transaction index notes of an aborted one."""
+    """What the transaction index records for an aborted transaction."""
 
 
 class Check(NamedTuple):
-    """What a broker does with a batch."""
+    """How a broker would respond to a batch."""
 
     verdict: str
     """`append`, `duplicate`, or the name of Kafka's error: `INVALID_PRODUCER_EPOCH`,
     `OUT_OF_ORDER_SEQUENCE_NUMBER`, `TRANSACTION_COORDINATOR_FENCED`, `INVALID_TXN_STATE`."""
     message: str
-    """Why it is refused; empty otherwise."""
+    """Why the batch is refused; empty if it is not."""
     duplicate_of: BatchMetadata | None
-    """The batch whose offsets and timestamp are the answer to a duplicate."""
+    """The batch whose offsets and timestamp answer a duplicate."""
 
 
-class ProducerState:
-    """Idempotent and transactional producers of a partition (`ProducerStateManager` of Kafka 4.3).
+class ProducerStateManager:
+    """The idempotent and transactional producers of a partition (`ProducerStateManager` of Kafka 4.3).
 
-    `check` says what a broker does with a batch and changes nothing; `apply` takes it. Snapshots are
-    bytes in memory, as in files `<offset>.snapshot`.
+    `check` predicts how a broker responds to a batch and changes nothing; `apply` appends the batch.
+    Snapshots are kept in memory, with the content of `<offset>.snapshot` files.
 
     Args:
-        snapshots: what is there when the partition is opened, by offset; read by
+        snapshots: the snapshots that exist when the partition is opened, by offset; read by
             `truncate_and_reload`.
         expiration_ms: `producer.id.expiration.ms`.
 
@@ -111,7 +116,7 @@ class ProducerState:
     def __init__(
         self, snapshots: Mapping[int, bytes] | None = None, *, expiration_ms: int = 86_400_000
     ) -> None:
-        self._core = _core.ProducerState(dict(snapshots or {}), expiration_ms=expiration_ms)
+        self._core = _core.ProducerStateManagerCore(dict(snapshots or {}), expiration_ms=expiration_ms)
 
     def check(
         self,
@@ -121,61 +126,61 @@ class ProducerState:
         transaction_version: int = 0,
         guard: VerificationGuard | None = None,
     ) -> Check:
-        """What a broker does with a batch; nothing changes.
+        """How a broker would respond to a batch; changes nothing.
 
         Args:
-            batch: its header is read; of a control batch, the first record too. A batch without a
+            batch: only its header is read, and the first record of a control batch. A batch without a
                 producer id is always appended.
-            origin: `client` (all is checked), `coordinator` (no sequences), or `replication` (nothing
-                but that data of an open transaction is transactional, as in a replay).
-            transaction_version: of a marker: 2 wants an epoch above the producer's.
-            guard: what `start_verification` gave for the request, `VerificationGuard()` if it was not
-                called; None: the broker verifies no transactions.
+            origin: `client` (everything is checked), `coordinator` (sequences are not), or `replication`
+                (only that data of an open transaction is transactional, as in a replay).
+            transaction_version: of a marker; 2 requires an epoch above the producer's.
+            guard: the result of `start_verification` for the request, or `VerificationGuard()` if it was
+                not called. None: the broker does not verify transactions.
 
         Raises:
-            InvalidRecordError: a control batch with a producer id that is no marker.
+            InvalidRecordError: for a control batch that has a producer id but is not a marker.
 
         """
-        verdict, message, before = self._core.check(
+        verdict, message, earlier = self._core.check(
             batch, origin=origin, transaction_version=transaction_version, guard=guard
         )
-        return Check(verdict, message, None if before is None else BatchMetadata(*before))
+        return Check(verdict, message, None if earlier is None else BatchMetadata(*earlier))
 
     def apply(self, batch: _Batch) -> CompletedTransaction | None:
-        """Takes the next batch, whatever its verdict; the transaction that it ends, if it had data."""
+        """Appends the next batch, whatever `check` says. Returns the transaction that it ends, if that
+        has data.
+        """
         ended = self._core.apply(batch)
         return None if ended is None else CompletedTransaction(*ended)
 
     def apply_together(self, batches: Iterable[_Batch]) -> list[CompletedTransaction]:
-        """Takes batches that a follower appends together, or a segment that is read again.
+        """Appends batches that a follower appends together, or that are replayed from a segment.
 
-        Kafka folds them aside: where a producer's epoch went away and came back among them, it also
-        remembers batches of before. Returns the transactions they end.
+        Kafka collects such batches before it merges them into its state. If a producer's epoch changes and
+        changes back among them, it therefore also remembers batches from before. Returns the transactions
+        that they end.
         """
         return [CompletedTransaction(*ended) for ended in self._core.apply_together(list(batches))]
 
     def start_verification(
         self, producer_id: int, sequence: int, epoch: int, *, supports_epoch_bump: bool, now: int
     ) -> VerificationGuard:
-        """Begins to verify the transaction of a request, or goes on with it, at the time `now` (ms).
+        """Starts or continues verifying the transaction of a request, at the time `now` (ms).
 
         Raises:
-            ValueError: the epoch is older than the producer's (`INVALID_PRODUCER_EPOCH`).
+            ValueError: if the epoch is older than the producer's (`INVALID_PRODUCER_EPOCH`).
 
         """
         return self._core.start_verification(producer_id, sequence, epoch, supports_epoch_bump, now)
 
     @property
-    def producers(self) -> list[Producer]:
-        """All producers, in the order in which they appeared: copies."""
-        return [
-            Producer(*facts[:5], [BatchMetadata(*batch) for batch in facts[5]])
-            for facts in self._core.producers()
-        ]
+    def producers(self) -> list[ProducerStateEntry]:
+        """Copies of all producers' entries, in order of first appearance."""
+        return [_producer_entry(*fields) for fields in self._core.producers()]
 
     @property
     def first_unstable_offset(self) -> int | None:
-        """The first offset that is undecided, or decided by a marker not known to be replicated."""
+        """The first offset that is undecided, or was decided by a marker not yet known to be replicated."""
         return self._core.first_unstable_offset
 
     @property
@@ -185,16 +190,16 @@ class ProducerState:
 
     @property
     def oldest_transaction_timestamp(self) -> int | None:
-        """When (ms) the producer of the earliest open transaction was last heard of."""
+        """When (ms) the producer of the earliest open transaction was last heard from."""
         return self._core.oldest_transaction_timestamp
 
     def set_high_watermark(self, offset: int) -> None:
-        """Markers before this offset (exclusive) are replicated."""
+        """Records that markers before this offset (exclusive) are replicated."""
         self._core.set_high_watermark(offset)
 
     @property
     def end_offset(self) -> int:
-        """Up to where (exclusive) the state knows the log; set it after each append."""
+        """The end (exclusive) of the part of the log that the state covers; set it after each append."""
         return self._core.end_offset
 
     @end_offset.setter
@@ -202,88 +207,112 @@ class ProducerState:
         self._core.set_end_offset(offset)
 
     def take_snapshot(self) -> int | None:
-        """Writes a snapshot at `end_offset` unless there is one already; its offset."""
+        """Takes a snapshot at `end_offset`, unless there is one already. Returns its offset."""
         return self._core.take_snapshot()
 
     @property
     def snapshots(self) -> dict[int, bytes]:
-        """The snapshots by offset: copies, byte for byte Kafka's."""
+        """Copies of the snapshots by offset, byte for byte as Kafka writes them."""
         return self._core.snapshots()
 
     def truncate_and_reload(self, log_start_offset: int, log_end_offset: int, now: int) -> None:
-        """The log reaches from `log_start_offset` to `log_end_offset` (exclusive) at the time `now` (ms).
+        """Adjusts the state to a log from `log_start_offset` to `log_end_offset` (exclusive), at `now` (ms).
 
-        Snapshots outside are deleted. If the state knew another end, it is loaded again from the newest
-        snapshot that can be read; those that cannot are deleted. Then replay the log from `end_offset`.
+        Snapshots outside that range are deleted. If the end differs from the state's, the state is reloaded
+        from the newest readable snapshot, and unreadable ones are deleted. Afterwards, replay the log from
+        `end_offset`.
         """
         self._core.truncate_and_reload(log_start_offset, log_end_offset, now)
 
     def set_log_start_offset(self, offset: int) -> None:
-        """The log lost what is before this offset; its producers stay known."""
+        """Moves the start of the log to this offset; producers from before it stay known."""
         self._core.set_log_start_offset(offset)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
-        """Forgets everything, snapshots too."""
+        """Forgets everything, snapshots included."""
         self._core.truncate_fully_and_start_at(offset)
 
     def remove_expired_producers(self, now: int) -> None:
-        """Forgets producers without an open transaction that were silent for `expiration_ms`."""
+        """Forgets producers without an open transaction that have been silent for `expiration_ms`."""
         self._core.remove_expired_producers(now)
 
     def delete_snapshots_before(self, offset: int) -> None:
-        """Deletes snapshots before an offset (exclusive)."""
+        """Deletes the snapshots before an offset (exclusive)."""
         self._core.delete_snapshots_before(offset)
 
     def remove_stray_snapshots(self, segment_base_offsets: Iterable[int]) -> None:
-        """Deletes snapshots at no segment's base offset, but the last one if it is behind them all."""
+        """Deletes snapshots that are not at a segment's base offset. The last one stays if it is after all
+        segments.
+        """
         self._core.remove_stray_snapshots(list(segment_base_offsets))
 
 
+def _producer_entry(
+    producer_id: int,
+    producer_epoch: int,
+    coordinator_epoch: int,
+    last_timestamp: int,
+    current_txn_first_offset: int | None,
+    batches: Sequence[tuple[int, int, int, int, int]],
+) -> ProducerStateEntry:
+    known = tuple(BatchMetadata(*batch) for batch in batches)
+    return ProducerStateEntry(
+        producer_id,
+        producer_epoch,
+        known[-1].last_sequence if known else -1,
+        known[-1].last_offset if known else -1,
+        last_timestamp,
+        coordinator_epoch,
+        current_txn_first_offset,
+        known,
+    )
+
+
 class Truncation(NamedTuple):
-    """What a follower does about a leader's log."""
+    """How a follower truncates its log to match a leader's."""
 
     offset: int | None
-    """Where it cuts its own log (exclusive end), its end if it keeps all; None: the epochs do not tell,
-    it would cut at its high watermark."""
+    """The new end of its log (exclusive), which may be the present one. None if the epochs do not
+    determine it: a broker would then truncate to its high watermark."""
     questions: list[tuple[int, tuple[int, int] | None]]
-    """Each epoch it asked the leader about, and the answer: an epoch and where that ends (exclusive)."""
+    """Each epoch that it asked the leader about, and the answer: an epoch and where that ends (exclusive)."""
 
 
 class LeaderEpochs:
-    """Which leader wrote from which offset on (`LeaderEpochFileCache` of Kafka 4.3).
+    """Which leader epoch begins at which offset (`LeaderEpochFileCache` of Kafka 4.3).
 
     Args:
-        entries: (epoch, start offset) of each, as in `leader-epoch-checkpoint`.
+        entries: (epoch, start offset) pairs, as in `leader-epoch-checkpoint`.
 
     """
 
     def __init__(self, entries: Iterable[tuple[int, int]] = ()) -> None:
-        self._core = _core.LeaderEpochs(list(entries))
+        self._core = _core.LeaderEpochsCore(list(entries))
 
     @property
     def entries(self) -> list[tuple[int, int]]:
-        """(epoch, start offset) of each, both rising."""
+        """(epoch, start offset) pairs, both strictly increasing."""
         return self._core.entries
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """A leader appends at this offset; what contradicts it goes.
+        """Records that a leader appends at this offset; removes entries that contradict it.
 
         Raises:
-            ValueError: a negative epoch or offset.
+            ValueError: for a negative epoch or offset.
 
         """
         self._core.assign(epoch, start_offset)
 
     def truncate_from_start(self, start_offset: int) -> None:
-        """The log begins here: the epoch of this offset begins here too, those before it go."""
+        """Moves the start of the log here: the epoch of this offset begins here, earlier ones are removed."""
         self._core.truncate_from_start(start_offset)
 
     def truncate_from_end(self, end_offset: int) -> None:
-        """The log ends here (exclusive): later epochs go."""
+        """Moves the end of the log here (exclusive): later epochs are removed."""
         self._core.truncate_from_end(end_offset)
 
     def epoch_for_offset(self, offset: int) -> int | None:
-        """The epoch of an offset; None before the first."""
+        """The epoch of an offset; None before the first epoch."""
         return self._core.epoch_for_offset(offset)
 
     def previous_epoch(self, epoch: int) -> int | None:
@@ -295,42 +324,41 @@ class LeaderEpochs:
         return self._core.next_epoch(epoch)
 
     def end_offset_for_epoch(self, epoch: int, log_end_offset: int) -> tuple[int, int] | None:
-        """A leader's answer to OffsetsForLeaderEpoch: an epoch, and the offset where it ends (exclusive).
-
-        None: it does not know.
+        """A leader's answer to OffsetsForLeaderEpoch: an epoch and the offset where it ends (exclusive), or
+        None if it does not know.
         """
         return self._core.end_offset_for_epoch(epoch, log_end_offset)
 
     def truncation(self, log_end_offset: int, leader: LeaderEpochs, leader_end_offset: int) -> Truncation:
-        """Where a follower with these epochs and this log end parts from a leader (ends exclusive)."""
+        """Where a follower with these epochs and this log end diverges from a leader (ends exclusive)."""
         return Truncation(*self._core.truncation(log_end_offset, leader._core, leader_end_offset))
 
 
 def leader_epochs_of(directory: str | PathLike[str]) -> tuple[LeaderEpochs, int]:
-    """A copy's leader epochs and its end (exclusive offset), by its batches and its checkpoint.
+    """The leader epochs of a partition and its end offset (exclusive), from its batches and checkpoint.
 
-    The batch headers of all segments are read. A checkpoint `leader-epoch-checkpoint` also knows epochs of
-    which no batch is left; one that cannot be read says nothing, as in a broker.
+    Reads the batch headers of all segments. The file `leader-epoch-checkpoint` also has epochs without any
+    remaining batch; an unreadable one is ignored, as by a broker.
 
     Raises:
-        OSError: the directory or one of its segments cannot be read.
+        OSError: if the directory or one of its segments cannot be read.
 
     """
     text = _core.list_partition(directory)
-    listing: _PartitionListing = json.loads(text)
+    listing: PartitionListing = json.loads(text)
     surveys = [_core.survey_segment(json.dumps(segment)) for segment in listing["segments"]]
-    unread = [(one["segment"], one["message"]) for one in _unread_names(listing)]
-    for segment, survey in zip(listing["segments"], map(json.loads, surveys), strict=True):
+    for problem in unread_segments(listing):
+        raise OSError(f"{directory}: {problem['segment']} {problem['message']}")
+    for survey_text in surveys:
+        survey: Survey = json.loads(survey_text)
         if survey["unreadable"] is not None:
-            unread.append((segment["file"], survey["unreadable"]))
-    for name, message in unread:
-        raise OSError(f"{directory}: {name} {message}")
-    plan = json.loads(_core.plan_partition(text, surveys))
+            raise OSError(f"{directory}: {survey['segment']['file']} {survey['unreadable']}")
+    plan: PartitionPlan = json.loads(_core.plan_partition(text, surveys))
     epochs = LeaderEpochs()
     try:
         checkpoint = _core.read_sidecar(Path(directory) / "leader-epoch-checkpoint")
         epochs = LeaderEpochs(_core.leader_epoch_checkpoint(checkpoint.decode()))
-    except (OSError, UnicodeDecodeError, _Error):
+    except (OSError, UnicodeDecodeError, Error):
         pass
     end = plan["next_offset"] or 0
     for entry in plan["leader_epochs"]:
@@ -342,11 +370,11 @@ def leader_epochs_of(directory: str | PathLike[str]) -> tuple[LeaderEpochs, int]
 
 
 def truncation(follower: str | PathLike[str], leader: str | PathLike[str]) -> Truncation:
-    """Where two copies of a partition part, and so where a follower with the one cuts its log.
+    """Where two copies of a partition diverge, and so where a follower truncates its own.
 
     Args:
-        follower: the directory of the copy that gives in.
-        leader: the directory of the copy that is right.
+        follower: the directory of the follower's copy.
+        leader: the directory of the leader's copy.
 
     """
     epochs, end = leader_epochs_of(follower)
@@ -357,17 +385,17 @@ def truncation(follower: str | PathLike[str], leader: str | PathLike[str]) -> Tr
 def read_committed(
     batches: Iterable[_Batch], aborted_transactions: Iterable[tuple[int, int]]
 ) -> Iterator[_Batch]:
-    """The batches of a fetch that a consumer with `read_committed` delivers (`CompletedFetch`).
+    """The batches of a fetch that a `read_committed` consumer delivers (Kafka's `CompletedFetch`).
 
-    Control batches and batches of aborted transactions are left out. The broker answers such a fetch
-    with batches up to the last stable offset only, and with the aborted transactions among them.
+    Control batches and batches of aborted transactions are left out. A broker answers such a fetch with
+    batches up to the last stable offset, and a list of the aborted transactions among them.
 
     Args:
-        batches: in the order of the fetch, `magicbyte.read_batches(...)` for one.
-        aborted_transactions: (producer id, first offset) of each, in any order.
+        batches: in the order of the fetch, for example `magicbyte.read_batches(...)`.
+        aborted_transactions: (producer id, first offset) pairs, in any order.
 
     Raises:
-        Error: a control batch whose first record cannot be read.
+        Error: for a control batch whose first record cannot be read.
 
     """
     committed = _core.AbortedFilter(list(aborted_transactions))

@@ -15,6 +15,7 @@ mod errors;
 mod gil_cell;
 mod indexed_batch;
 mod jobs;
+mod layout;
 mod locked;
 mod log;
 mod objects;
@@ -39,66 +40,75 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::arrow::{PyArrowBatch, PyArrowSchema, arrow_schema};
+    use crate::python::arrow::{PyArrowBatch, PyArrowSchema, arrow_schema};
     #[pymodule_export]
-    use super::arrow_stream::PyArrowStream;
+    use crate::python::arrow_stream::PyArrowStream;
     #[pymodule_export]
-    use super::batch::{BatchBase, LegacyBatch, PyBatches, RecordBatch, read_batches};
+    use crate::python::batch::{BatchBase, LegacyBatch, PyBatches, RecordBatch, read_batches};
     #[pymodule_export]
-    use super::broker::{PyAppendValidator, check_produce_request};
+    use crate::python::broker::{PyAppendValidator, check_produce_request};
     #[pymodule_export]
-    use super::builder::PyRecordsBuilder;
+    use crate::python::builder::PyRecordsBuilder;
     #[pymodule_export]
-    use super::cleaner::{
+    use crate::python::cleaner::{
         PyKeySet, check_segment, compact_group, index_keys, log_facts, plan_compaction, plan_redaction,
         redact_group, reduce_keys,
     };
     #[pymodule_export]
-    use super::convert::{PyConverter, set_last_offset, set_max_timestamp, set_partition_leader_epoch};
+    use crate::python::convert::{
+        PyConverter, set_last_offset, set_max_timestamp, set_partition_leader_epoch,
+    };
     #[pymodule_export]
-    use super::jobs::{
+    use crate::python::jobs::{
         PyChunkDecoder, list_partition, offset_for_timestamp, plan_partition, reconcile, survey_segment,
         trim_chunk, unreadable_directory,
     };
     #[pymodule_export]
-    use super::log::{PyLogBatches, PyPartitionLog};
+    use crate::python::layout::PyBatchLayout;
     #[pymodule_export]
-    use super::rescue::PyRescuer;
+    use crate::python::log::{PyLogBatches, PyPartitionLog};
     #[pymodule_export]
-    use super::sidecars::{
+    use crate::python::rescue::PyRescuer;
+    #[pymodule_export]
+    use crate::python::sidecars::{
         collect_aborted_transactions, decompress, leader_epoch_checkpoint, offset_index, partition_metadata,
         producer_snapshot, read_sidecar, time_index, transaction_index,
     };
     #[pymodule_export]
-    use super::simulator::PySimulator;
+    use crate::python::simulator::PySimulator;
     #[pymodule_export]
-    use super::state::{
+    use crate::python::state::{
         AbortedFilter, Guard, PyLeaderEpochs, PyProducerStateManager, partition_history, segment_history,
     };
     #[pymodule_export]
-    use super::writer::{
+    use crate::python::writer::{
         PyPartitionWriter, PyRowsWriter, begin_partition, finish_partition, rebuild_sidecars, rewrite_chunks,
         set_aside,
     };
     #[pymodule_export]
-    use super::{crc32c, decode_varint, encode_varint};
+    use crate::python::{crc32c, decode_varint, encode_varint};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        super::load_once()?;
-        super::panics::add_internal_error(module)?;
+        crate::python::load_once()?;
+        crate::python::panics::add_internal_error(module)?;
         // Not by `add`, which would name it in `__all__`.
         #[cfg(debug_assertions)]
-        module.setattr("_panic_next", wrap_pyfunction!(super::panics::_panic_next, module)?)?;
+        module.setattr("_panic_next", wrap_pyfunction!(crate::python::panics::_panic_next, module)?)?;
         // Now, so that errors have their classes whatever becomes of sys.modules.
-        super::classes::errors(module.py())?;
-        super::objects::types::add_types(module)?;
-        super::append::add_append(&module.py().get_type::<super::builder::PyRecordsBuilder>())?;
+        crate::python::classes::errors(module.py())?;
+        crate::python::objects::types::add_types(module)?;
+        crate::python::append::add_append(
+            &module.py().get_type::<crate::python::builder::PyRecordsBuilder>(),
+        )?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("LISTED", crate::log::LISTED)?;
-        module.add("MAX_COLUMN_PAYLOAD", crate::columns::MAX_PAYLOAD)?;
-        module.add("DEFAULT_MAX_DECOMPRESSED_BYTES", crate::DEFAULT_MAX_DECOMPRESSED_BYTES)?;
-        super::compat::add_module(module.py())
+        module.add("LISTED", crate::log::problem::LISTED)?;
+        module.add("MAX_COLUMN_PAYLOAD", crate::columns::batch_decoder::MAX_PAYLOAD)?;
+        module.add(
+            "DEFAULT_MAX_DECOMPRESSED_BYTES",
+            crate::compression::decompressor::DEFAULT_MAX_DECOMPRESSED_BYTES,
+        )?;
+        crate::python::compat::add_module(module.py())
     }
 }
 
@@ -120,7 +130,7 @@ fn load_once() -> PyResult<()> {
 #[pyo3(signature = (data, value = 0))]
 fn crc32c(py: Python<'_>, data: &Bound<'_, PyAny>, value: u32) -> PyResult<u32> {
     let data = view::to_bytes(data)?;
-    Ok(py.detach(|| crate::crc32c(&data, value)))
+    Ok(py.detach(|| crate::bytes::checksum::crc32c(&data, value)))
 }
 
 /// The zigzag varint of a 64-bit integer.
@@ -128,7 +138,7 @@ fn crc32c(py: Python<'_>, data: &Bound<'_, PyAny>, value: u32) -> PyResult<u32> 
 fn encode_varint(n: i64) -> Vec<u8> {
     panics::here();
     let mut out = Vec::with_capacity(10);
-    crate::encode_varint(n, &mut out);
+    crate::bytes::varint::encode_varint(n, &mut out);
     out
 }
 
@@ -137,5 +147,5 @@ fn encode_varint(n: i64) -> Vec<u8> {
 #[pyo3(signature = (data, position = 0))]
 fn decode_varint(py: Python<'_>, data: &Bound<'_, PyAny>, position: usize) -> PyResult<(i64, usize)> {
     let data = view::to_bytes(data)?;
-    crate::decode_varint(&data, position).map_err(|error| errors::to_py(py, &error))
+    crate::bytes::varint::decode_varint(&data, position).map_err(|error| errors::to_py(py, &error))
 }

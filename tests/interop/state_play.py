@@ -1,4 +1,4 @@
-"""A log and its producers, step by step: Kafka's `UnifiedLog` and our `ProducerState` take the same."""
+"""A log and its producers, step by step: Kafka's `UnifiedLog` and our `ProducerStateManager` take the same."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from random import Random
 import magicbyte
 import pytest
 from magicbyte import RecordsBuilder, _core
-from magicbyte.state import ProducerState, VerificationGuard
+from magicbyte.state import ProducerStateManager, VerificationGuard
 from state_oracle import Refused, StateOracle
 
 HOUR = 3_600_000
@@ -59,7 +59,7 @@ class Ours:
         self.segments = [0]
         self.start = 0
         self.end = 0
-        self.state = ProducerState(expiration_ms=EXPIRATION)
+        self.state = ProducerStateManager(expiration_ms=EXPIRATION)
         self.aborted: list[tuple[int, int, int, int]] = []
 
     def take(self, batch: bytes) -> None:
@@ -87,7 +87,7 @@ class Ours:
         self.rebuild(now)
 
     def restart(self, now: int, snapshots: dict[int, bytes], *, clean: bool) -> None:
-        self.state = ProducerState(snapshots, expiration_ms=EXPIRATION)
+        self.state = ProducerStateManager(snapshots, expiration_ms=EXPIRATION)
         self.state.remove_stray_snapshots(self.segments)
         self.rebuild(now, clean=clean)
 
@@ -95,7 +95,7 @@ class Ours:
         """`LogLoader.recoverLog`: a state of its own for each segment, from the snapshots so far; indexes anew."""
         self.aborted = []
         for base, until in pairwise([*self.segments, self.end]):
-            self.state = ProducerState(snapshots, expiration_ms=EXPIRATION)
+            self.state = ProducerStateManager(snapshots, expiration_ms=EXPIRATION)
             self.rebuild(now, end=base)
             for batch in map(one, self.log):
                 if base <= batch.base_offset < until:

@@ -18,7 +18,7 @@ import pytest
 from cleaner_logs import MINUTE, START, LogMaker
 from kafka_broker import Broker, java
 from magicbyte import _core
-from magicbyte.jobs.compact import DAY_MS, CompactOptions, compact
+from magicbyte.jobs.compact import DAY_MS, CompactOptions, compact_partitions
 from magicbyte.jobs.engines import LocalEngine
 
 pytestmark = pytest.mark.interop
@@ -202,7 +202,7 @@ def test_as_kafkas_cleaner_round_after_round(block: int, kafkas: Cleaning, place
                 index_interval_bytes=256,
             )
             out = root / f"ours-{number + 1}"
-            report = compact([str(ours)], str(out), LocalEngine(1), options)
+            report = compact_partitions([str(ours)], str(out), LocalEngine(1), options)
             assert report["balanced"], seed
             assert report["written"][0]["clean_until"] == uncleanable, (seed, number)
             if first < uncleanable:
@@ -248,7 +248,7 @@ def test_a_broker_serves_it_and_its_producers_go_on(broker: Broker, tmp_path: Pa
         count = len(broker.read(topic))
         broker.stop()
         snapshot = producers_of(directory)
-        report = compact(
+        report = compact_partitions(
             [str(directory)], str(tmp_path / "out"), LocalEngine(2), options_now(everything=True)
         )
         assert report["balanced"]
@@ -350,7 +350,7 @@ def test_logs_of_real_brokers(kafkas: Cleaning, kafka: Path, place: Path) -> Non
                 checkpoint={} if dirty is None else {("t", 0): dirty},
             )
             out = place / name / f"ours-{number}"
-            report = compact([str(ours)], str(out), LocalEngine(1), options)
+            report = compact_partitions([str(ours)], str(out), LocalEngine(1), options)
             assert report["balanced"]
             assert not isinstance(answer, str), (name, answer)
             assert report["written"][0]["clean_until"] == answer[1], name

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from kafka_broker import Broker
 from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.recover import Mode, recover
+from magicbyte.jobs.recover import RecoveryMethod, recover
 from magicbyte.jobs.rewrite import RewriteOptions, rewrite
 from magicbyte.jobs.rows import RowsOptions, commit_rows, staging_in, write_rows
 
@@ -99,16 +99,16 @@ def cases(kafka: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ca
         options = RowsOptions(topic=name, compression=4, batch_bytes=3000, segment_bytes=9000)
         commit_rows(str(out), staging, write_rows(rows.to_batches(), staging, options))
         found[f"{name} from rows"] = Case(out / f"{name}-0", kafka / name)
-    modes: list[Mode] = ["keep", "truncate"]
+    methods: list[RecoveryMethod] = ["keep", "truncate"]
     for name in DAMAGED:
         source = damaged(kafka / name, root / "damaged" / name)
-        for mode in modes:
-            out = root / mode / name
+        for method in methods:
+            out = root / method / name
             options = RewriteOptions(index_interval_bytes=256)
-            report = recover([str(source)], str(out), LocalEngine(2), options, mode)
+            report = recover([str(source)], str(out), LocalEngine(2), options, method)
             assert report["balanced"]
             assert report["total"]["quarantined_bytes"] > 0
-            found[f"{name} {mode}"] = Case(out / f"{name}-0", out / f"{name}-0")
+            found[f"{name} {method}"] = Case(out / f"{name}-0", out / f"{name}-0")
     return found
 
 

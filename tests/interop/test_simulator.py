@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from append_oracle import NOW, AppendOracle, topic
 from magicbyte import Compression, RecordsBuilder, TimestampType
-from magicbyte.broker import AppendConfig, AppendError, AppendOrigin, PartitionSimulator, ProducerState
+from magicbyte.broker import AppendConfig, AppendError, AppendOrigin, PartitionSimulator
+from magicbyte.state import ProducerStateEntry
 
 pytestmark = pytest.mark.interop
 
@@ -165,7 +166,7 @@ def answered(act: Callable[[], Any]) -> dict[str, Any]:
     return answer if isinstance(answer, dict) else {}
 
 
-def known(producer: ProducerState) -> list[int]:
+def known(producer: ProducerStateEntry) -> list[int]:
     """As `DescribeProducers` tells it."""
     start = producer.current_txn_first_offset
     numbers = (producer.last_sequence, producer.last_timestamp, producer.coordinator_epoch)

@@ -61,9 +61,13 @@ class Cli:
     def json(self, *arguments: object, code: int = 0) -> Any:
         return json.loads(self(*arguments, "--json", code=code))
 
-    def lines(self, *arguments: object, code: int = 0) -> list[dict[str, Any]]:
-        output = self("dump", *arguments, "--format", "jsonl", code=code)
+    def lines(self, command: str, *arguments: object, code: int | None = 0) -> list[dict[str, Any]]:
+        """Runs a command that prints JSON lines."""
+        output = self(command, *arguments, code=code)
         return [json.loads(line) for line in output.splitlines()]
+
+    def records(self, *arguments: object, code: int = 0) -> list[dict[str, Any]]:
+        return self.lines("records", *arguments, code=code)
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ import magicbyte
 import pytest
 from conftest import KAFKA
 from magicbyte.jobs.clean import CleanReport
-from magicbyte.jobs.compact import CompactOptions, compact
+from magicbyte.jobs.compact import CompactOptions, compact_partitions
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.failure import JobError
-from magicbyte.jobs.redact import RedactOptions, redact
+from magicbyte.jobs.redact import RedactOptions, redact_partitions
 from wire import sealed
 
 CORPUS = Path(__file__).parent.parent / "corpus"
@@ -66,8 +66,10 @@ def test_forged_logs(block: int, tmp_path: Path) -> None:
             (source / log.name).write_bytes(forged(log.read_bytes(), rng))
         tombstones = rng.random() < 0.5
         jobs: list[Callable[[str], CleanReport]] = [
-            lambda out, source=source: compact([str(source)], out, LocalEngine(1), COMPACT),
-            lambda out, source=source, way=WAYS[tombstones]: redact([str(source)], out, LocalEngine(1), way),
+            lambda out, source=source: compact_partitions([str(source)], out, LocalEngine(1), COMPACT),
+            lambda out, source=source, way=WAYS[tombstones]: redact_partitions(
+                [str(source)], out, LocalEngine(1), way
+            ),
         ]
         for number, job in enumerate(jobs):
             out = tmp_path / f"{seed}-{number}"
@@ -96,6 +98,6 @@ def test_every_case_of_the_corpus(tmp_path: Path) -> None:
             if data:
                 (source / f"{number * 1000:020}.log").write_bytes(data)
                 number += 1
-    report = compact([str(tmp_path / "in")], str(tmp_path / "out"), LocalEngine(2), COMPACT)
+    report = compact_partitions([str(tmp_path / "in")], str(tmp_path / "out"), LocalEngine(2), COMPACT)
     assert report["balanced"]
     sound(tmp_path / "out")

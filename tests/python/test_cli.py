@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from conftest import KAFKA, PARTITIONS, Cli
-from digest import digest, expected, summary
-
-DUMPS = KAFKA.parent / "dump"
-TEXTS = sorted(path.stem for path in DUMPS.glob("*.txt") if "." not in path.stem)
-SHA256 = dict(reversed(line.split()) for line in (DUMPS / "sha256sums").read_text().splitlines())
+from digest import expected, summary
+from magicbyte.cli.app import app
 
 
 def damage(segment: Path) -> None:
@@ -26,118 +22,6 @@ def damage(segment: Path) -> None:
     data = bytearray(segment.read_bytes())
     data[len(data) // 2] ^= 1
     segment.write_bytes(data)
-
-
-def damaged(name: str) -> int:
-    """The exit code for a partition: a torn tail is a problem."""
-    return 1 if name == "v2_torn_tail" else 0
-
-
-@pytest.mark.parametrize("name", PARTITIONS)
-def test_dump_jsonl(cli: Cli, name: str) -> None:
-    lines = cli.lines(KAFKA / name, "--key-format", "hex", "--value-format", "hex", code=damaged(name))
-    rows = [{**line, "timestampMillis": line["timestamp"]} for line in lines]
-    assert digest(rows) == summary(KAFKA / name)["sha256"]
-
-
-@pytest.mark.parametrize("name", PARTITIONS)
-def test_dump_kafka(cli: Cli, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.chdir(KAFKA)
-    output = cli("dump", name, code=damaged(name))
-    if name in TEXTS:
-        text = (DUMPS / f"{name}.txt").read_bytes().decode()
-        assert output.split("\n") == text.split("\n")
-    assert hashlib.sha256(output.encode()).hexdigest() == SHA256[name]
-
-
-def test_dump_kafka_snapshot(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(KAFKA)
-    output = cli("dump", "cluster_metadata/00000000000000001951-0000000005.checkpoint")
-    assert output == (DUMPS / "cluster_metadata.checkpoint.txt").read_bytes().decode()
-
-
-@pytest.mark.partitions("v2_none", "v2_txn")
-def test_dump_of_a_tree(cli: Cli, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(source.parent)
-    output = cli("dump", "logs")
-    assert "Dumping logs/v2_none/00000000000000000000.log\n" in output
-    assert output.count("\n|") == 346 + 94
-    assert len(cli.lines("logs")) == 346 + 78
-
-
-def test_dump_ranges(cli: Cli) -> None:
-    path = KAFKA / "v2_txn"
-    offsets = [line["offset"] for line in expected(path) if not line["control"]]
-
-    def dumped(*options: object) -> list[int]:
-        return [line["offset"] for line in cli.lines(path, *options)]
-
-    assert dumped() == offsets
-    assert dumped("--start-offset", 10, "--end-offset", 20) == [o for o in offsets if 10 <= o < 20]
-    assert dumped("--max-records", 3) == offsets[:3]
-    assert dumped("--max-records", 0) == []
-    late = [
-        line["offset"]
-        for line in expected(path)
-        if not line["control"] and line["timestamp"] >= 1700000060000
-    ]
-    assert dumped("--start-timestamp", "2023-11-14T22:14:20") == late
-    assert dumped("--start-timestamp", 1700000060000) == late
-    assert dumped("--end-timestamp", "2023-11-14T22:14:20Z") == [o for o in offsets if o not in late]
-    committed = [line["offset"] for line in expected(path, "committed.jsonl")]
-    assert dumped("--isolation-level", "read_committed") == committed
-    output = cli("dump", path, "--start-offset", 10, "--end-offset", 20)
-    assert [int(line.split()[2]) for line in output.splitlines() if line.startswith("|")] == [
-        line["offset"] for line in expected(path) if 10 <= line["offset"] < 20
-    ]
-    assert cli("dump", path, "--max-records", 2).count("\n|") == 2
-
-
-def test_dump_batches(cli: Cli) -> None:
-    path = KAFKA / "v2_txn"
-    batches = expected(path, "batches.jsonl")
-    lines = cli.lines(path, "--no-records")
-    assert [(line["baseOffset"], line["crc"]) for line in lines] == [
-        (batch["baseOffset"], batch["crc"]) for batch in batches
-    ]
-    output = cli("dump", path, "--no-records")
-    assert output.count("baseOffset: ") == len(batches)
-    assert "\n|" not in output
-
-
-def test_dump_formats(cli: Cli) -> None:
-    def values(form: str) -> list[str | None]:
-        return [line["value"] for line in cli.lines(KAFKA / "v2_headers", "--value-format", form)]
-
-    assert values("utf-8")[0] == "v"
-    assert values("hex")[0] == "76"
-    assert values("base64")[0] == "dg=="
-    assert values("utf-8")[2] is None
-    first = cli.lines(KAFKA / "v2_headers", "--max-records", 1)[0]
-    assert first["headers"][0] == {"key": "a", "value": "1"}
-    assert (first["topic"], first["partition"], first["timestampType"]) == ("v2_headers", 0, "CreateTime")
-    assert (first["magic"], first["compression"], first["position"]) == (2, "none", 0)
-
-
-def test_dump_one_file(cli: Cli, tmp_path: Path) -> None:
-    path = KAFKA / "v2_none" / "00000000000000000000.log"
-    part = len(cli.lines(path))
-    assert 0 < part < 346
-    assert cli("dump", path).count("\n|") == part
-    renamed = tmp_path / "segment.bin"
-    shutil.copyfile(path, renamed)
-    assert cli("dump", renamed).count("\n|") == part
-    cli("dump", renamed, "--format", "jsonl", code=2)
-    assert "not named as a segment is" in cli.error
-
-
-@pytest.mark.partitions("v2_none")
-def test_dump_of_damage(cli: Cli, source: Path) -> None:
-    damage(source / "v2_none" / "00000000000000000000.log")
-    assert 0 < len(cli.lines(source, code=1)) < 346
-    assert "00000000000000000000.log" in cli.error
-    for options in ([], ["--no-records"]):
-        assert cli("dump", source, *options, code=1).count("isvalid: false") == 1
 
 
 def test_verify(cli: Cli) -> None:
@@ -197,20 +81,20 @@ def test_stats(cli: Cli) -> None:
 
 def test_ingest(cli: Cli, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    report = cli.json("ingest", KAFKA / "v2_txn", out, "--engine", "local")
+    report = cli.json("ingest", KAFKA / "v2_txn", out)
     assert report == json.loads((out / "reconciliation.json").read_text())
-    again = ("ingest", KAFKA / "v2_txn", out, "--engine", "local")
+    again = ("ingest", KAFKA / "v2_txn", out)
     cli(*again, code=2)
     assert "--overwrite" in cli.error
     assert f"{out}/records: 78 rows in 1 file," in cli(*again, "--overwrite")
-    output = cli("ingest", KAFKA / "v2_timestamps", tmp_path / "times", "--engine", "local")
+    output = cli("ingest", KAFKA / "v2_timestamps", tmp_path / "times")
     assert "timestamps are null" in output
 
 
 @pytest.mark.partitions("v2_none")
 def test_ingest_of_damage(cli: Cli, source: Path, tmp_path: Path) -> None:
     damage(source / "v2_none" / "00000000000000000000.log")
-    cli("ingest", source, tmp_path / "out", "--engine", "local", code=1)
+    cli("ingest", source, tmp_path / "out", code=1)
     assert (tmp_path / "out" / "_SUCCESS").exists()
 
 
@@ -218,7 +102,7 @@ def test_java_missing(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     pytest.importorskip("pyspark")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    cli("ingest", KAFKA, tmp_path / "out", code=3)
+    cli("ingest", "--engine", "spark", KAFKA, tmp_path / "out", code=3)
     assert cli.error.startswith("magicbyte: Spark needs Java 17 or newer: install it (")
     assert cli.error.count("\n") == 1
 
@@ -229,7 +113,16 @@ def test_java_that_does_not_start(tmp_path: Path) -> None:
     java.write_text("#!/bin/sh\necho no room for the heap >&2\nexit 1\n")
     java.chmod(0o755)
     done = subprocess.run(
-        [sys.executable, "-m", "magicbyte", "ingest", KAFKA / "v2_none", tmp_path / "out"],
+        [
+            sys.executable,
+            "-m",
+            "magicbyte",
+            "ingest",
+            "--engine",
+            "spark",
+            KAFKA / "v2_none",
+            tmp_path / "out",
+        ],
         env={**os.environ, "JAVA_HOME": str(tmp_path)},
         capture_output=True,
         text=True,
@@ -245,14 +138,29 @@ def test_java_that_does_not_start(tmp_path: Path) -> None:
 @pytest.mark.spark
 def test_ingest_on_spark(tmp_path: Path) -> None:
     # A process of its own: it stops its session at the end, and would stop that of other tests.
-    command = [sys.executable, "-m", "magicbyte", "ingest", KAFKA, tmp_path / "out", "--master", "local[2]"]
-    settings = ["--conf", "spark.ui.enabled=false", "--conf", "spark.driver.bindAddress=127.0.0.1"]
-    done = subprocess.run([*map(str, command), *settings], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "magicbyte", "ingest", KAFKA, tmp_path / "out", "--engine", "spark"]
+    command += ["--master", "local[2]", "--conf", "spark.ui.enabled=false"]
+    command += ["--conf", "spark.driver.bindAddress=127.0.0.1"]
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
     assert "v2_txn-0" in done.stdout
     report = json.loads((tmp_path / "out" / "reconciliation.json").read_text())
     assert report["balanced"]
     assert (tmp_path / "out" / "_SUCCESS").exists()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("command", ["verify", "stats"])
+def test_engines_give_the_same_report(cli: Cli, command: str) -> None:
+    source = KAFKA / "v2_txn"
+    report = cli.json(command, "--threads", 1, source)
+    # A process of its own, as above.
+    arguments = [command, "--json", "--engine", "spark", "--master", "local[1]", str(source)]
+    done = subprocess.run(
+        [sys.executable, "-m", "magicbyte", *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == report
 
 
 @pytest.mark.parametrize(
@@ -264,9 +172,19 @@ def test_ingest_on_spark(tmp_path: Path) -> None:
         ["verify", "/no/such/directory"],
         ["dump", str(KAFKA / "v2_none"), "--start-timestamp", "yesterday"],
         ["dump", str(KAFKA / "v2_none"), "--isolation-level", "read_committed"],
+        ["dump", str(KAFKA / "v2_none"), "--json"],
+        ["records", str(KAFKA / "v2_none"), "--no-records"],
+        ["records", str(KAFKA / "v2_none"), "--value-format", "utf-16"],
+        ["sidecars", str(KAFKA / "v2_none")],
+        ["annotate", str(KAFKA / "v2_none"), "--max-records", "1"],
+        ["check-indexes", "/no/such/directory"],
+        ["rescue", str(KAFKA / "v2_none"), str(KAFKA / "v2_txn"), "out"],
+        ["recover", str(KAFKA), "--mode", "truncate"],
         ["stats", str(KAFKA), "--max-decompressed-bytes", "many"],
-        ["ingest", str(KAFKA), "out", "--engine", "local", "--master", "local[2]"],
-        ["ingest", str(KAFKA), "out", "--threads", "2"],
+        ["ingest", str(KAFKA), "out", "--master", "local[2]"],
+        ["verify", str(KAFKA), "--conf", "spark.ui.enabled=false"],
+        ["stats", str(KAFKA), "--engine", "spark", "--threads", "2"],
+        ["ingest", str(KAFKA), "out", "--engine", "spark", "--threads", "2"],
     ],
 )
 def test_usage(cli: Cli, arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,9 +207,35 @@ def test_could_not_finish(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cli.error == "magicbyte: disk on fire\n"
 
 
-@pytest.mark.parametrize("command", [[], ["ingest"], ["verify"], ["dump"], ["stats"], ["completion"]])
-def test_help_teaches(cli: Cli, command: list[str]) -> None:
-    assert f"magicbyte {command[0] if command else 'ingest'} " in cli(*command, "--help")
+@pytest.mark.parametrize("command", sorted(app.commands))
+def test_help_has_examples(cli: Cli, command: str) -> None:
+    assert f"\n  magicbyte {command} " in cli(command, "--help")
+
+
+def test_the_commands(cli: Cli) -> None:
+    output = cli("--help")
+    assert "\n  magicbyte ingest " in output
+    listed = output.partition("\nCommands:\n")[2].splitlines()
+    assert [line.split()[0] for line in listed if line[2] != " "] == sorted(app.commands)
+
+
+def options_of(command: str) -> dict[str, click.Option]:
+    return {one.opts[0]: one for one in app.commands[command].params if isinstance(one, click.Option)}
+
+
+ENGINE_OPTIONS = {"--engine", "--threads", "--master", "--conf"}
+# Their help says what the command does with them.
+SPECIFIC = {"--json", "--key-format", "--now", "--segment-bytes"}
+
+
+@pytest.mark.parametrize("command", sorted(app.commands))
+def test_an_option_is_the_same_everywhere(command: str) -> None:
+    """With the same type, default and help; and a command has all options of engines or none."""
+    options = options_of(command)
+    for other in map(options_of, app.commands):
+        for name in options.keys() & other.keys() - SPECIFIC:
+            assert options[name].to_info_dict() == other[name].to_info_dict()
+    assert options.keys() & ENGINE_OPTIONS in (set(), ENGINE_OPTIONS)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -303,7 +247,9 @@ def test_completion(cli: Cli, shell: str) -> None:
     ("words", "found"),
     [
         ("magicbyte ver", "verify"),
+        ("magicbyte che", "check-indexes"),
         ("magicbyte dump --dec", "--decode"),
+        ("magicbyte annotate --max-b", "--max-batches"),
         ("magicbyte dump --decode tr", "transactions"),
     ],
 )
@@ -329,8 +275,8 @@ def test_closed_pipe() -> None:
     [
         ("click", "--help", "pip install 'magicbyte[cli]'"),
         ("pyarrow", "verify", "pip install 'magicbyte[cli]'"),
-        ("pyspark", "convert", "pip install 'magicbyte[spark]', or give --engine local"),
-        ("pyspark", "explain", "pip install 'magicbyte[spark]', or give --engine local"),
+        ("pyspark", "convert", "pip install 'magicbyte[spark]', or leave out --engine spark"),
+        ("pyspark", "explain", "pip install 'magicbyte[spark]', or leave out --engine spark"),
     ],
 )
 def test_an_extra_is_missing(tmp_path: Path, module: str, command: str, remedy: str) -> None:
@@ -338,9 +284,10 @@ def test_an_extra_is_missing(tmp_path: Path, module: str, command: str, remedy: 
         f"raise ModuleNotFoundError(\"No module named '{module}'\", name='{module}')"
     )
     path = os.pathsep.join([str(tmp_path), *sys.path])
+    options = ["--engine", "spark"] if module == "pyspark" else []
     out = [tmp_path / "out"] if command == "convert" else []
     done = subprocess.run(
-        [sys.executable, "-m", "magicbyte", command, KAFKA / "v2_none", *out],
+        [sys.executable, "-m", "magicbyte", command, *options, KAFKA / "v2_none", *out],
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,

@@ -55,7 +55,7 @@ def built(values: list[bytes], compression: Compression = Compression.NONE, batc
 
 @pytest.mark.parametrize("name", PARTITIONS)
 def test_views_and_threads_hold_the_same(name: str) -> None:
-    log = PartitionLog(KAFKA / name, skip_damage=True)
+    log = PartitionLog(KAFKA / name, mode="PERMISSIVE")
     expected = pa.table(log)
     for options in ({"views": True}, {"threads": 2}, {"views": True, "threads": 3}):
         stream = pa.table(log.to_arrow(**options))
@@ -120,7 +120,7 @@ def test_what_is_asked_for_in_that_order() -> None:
 
 @pytest.mark.parametrize("name", PARTITIONS)
 def test_facts_of_batches_are_those_of_their_records(name: str) -> None:
-    log = PartitionLog(KAFKA / name, skip_damage=True)
+    log = PartitionLog(KAFKA / name, mode="PERMISSIVE")
     facts = pa.table(log.to_arrow(FACTS))
     assert facts.equals(pa.table(log.to_arrow([*FACTS, "offset"])).select(FACTS))
     assert pa.table(log.to_arrow([])).num_rows == facts.num_rows == sum(1 for _ in log.records())
@@ -178,7 +178,7 @@ def test_ranges_are_exact(name: str, wanted: dict[str, int]) -> None:
 
     expected = [row for row in every if has(row)]
     assert rows(magicbyte.read_batches(data(name)).to_arrow(**asked)) == expected
-    first = PartitionLog(KAFKA / name / LOG, skip_damage=True)
+    first = PartitionLog(KAFKA / name / LOG, mode="PERMISSIVE")
     assert rows(first.to_arrow(**asked)) == expected
     assert rows(first.to_arrow(**asked, threads=2, views=True)) == expected
 
@@ -195,13 +195,13 @@ def test_isolation_levels() -> None:
     for level in ("read_committed", "read_uncommitted"):
         stream = log.to_arrow(["offset"], isolation_level=level)
         offsets = pa.table(stream).column("offset").to_pylist()
-        end = log.end_offset
-        assert offsets == [record.offset for record in log.records(isolation_level=level)]
-        assert log.end_offset == end
-        assert (end is None) == (level == "read_uncommitted")
+        records = log.records(isolation_level=level)
+        assert offsets == [record.offset for record in records]
+        assert stream.end_offset == records.end_offset
+        assert (stream.end_offset is None) == (level == "read_uncommitted")
 
 
-def test_damage_is_told(tmp_path: Path) -> None:
+def test_damage_is_reported(tmp_path: Path) -> None:
     before, middle, after = (batch.to_bytes() for batch in magicbyte.read_batches(built([b"v"] * 30)))
     # Its CRC holds, its second record does not.
     bad = bytearray(middle)
@@ -210,15 +210,12 @@ def test_damage_is_told(tmp_path: Path) -> None:
     (tmp_path / LOG).write_bytes(before + bad + after)
     place = (len(before), len(before + bad), 10)
     for threads in (1, 2):
-        log = PartitionLog(tmp_path, skip_damage=True)
-        assert pa.table(log.to_arrow(threads=threads)).column("offset").to_pylist() == [
-            *range(10),
-            *range(20, 30),
-        ]
-        told = log.problems
-        assert len(list(log.records())) == 20
-        assert told == log.problems
-        assert [(p["start"], p["end"], p["base_offset"]) for p in told] == [place]
+        log = PartitionLog(tmp_path, mode="PERMISSIVE")
+        stream, records = log.to_arrow(threads=threads), log.records()
+        assert pa.table(stream).column("offset").to_pylist() == [*range(10), *range(20, 30)]
+        assert len(list(records)) == 20
+        assert stream.problems == records.problems
+        assert [(p["start"], p["end"], p["base_offset"]) for p in stream.problems] == [place]
         # What stands before the damage comes first.
         reader = pa.RecordBatchReader.from_stream(PartitionLog(tmp_path).to_arrow(threads=threads))
         assert reader.read_next_batch().num_rows == 10
@@ -244,10 +241,11 @@ def test_many_jobs_stay_in_order(tmp_path: Path) -> None:
     (tmp_path / LOG).write_bytes(b"".join(parts))
 
     def found(threads: int) -> tuple[list[Any], Any]:
-        log = PartitionLog(tmp_path, skip_damage=True)
-        table = pa.table(log.to_arrow(["offset", "value"], threads=threads))
+        log = PartitionLog(tmp_path, mode="PERMISSIVE")
+        stream = log.to_arrow(["offset", "value"], threads=threads)
+        table = pa.table(stream)
         values = [hash(value.as_buffer().to_pybytes()) for value in table.column("value")]
-        return list(zip(table.column("offset").to_pylist(), values, strict=True)), log.problems
+        return list(zip(table.column("offset").to_pylist(), values, strict=True)), stream.problems
 
     expected = found(1)
     assert (len(expected[0]), len(expected[1])) == (offset - 3 * 2 * 3, 6)

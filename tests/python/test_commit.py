@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from magicbyte.jobs.commit import Output
+from magicbyte.jobs.commit import TablesOutput
 from magicbyte.jobs.decode import Decoded, WriteOptions, decode_task
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.failure import JobError, RefusedError
@@ -26,7 +26,7 @@ def visible(out: Path) -> list[str]:
     return sorted(str(path) for path in files if not any(part.startswith("_") for part in path.parts))
 
 
-def decode(source: Path, output: Output) -> list[Decoded]:
+def decode(source: Path, output: TablesOutput) -> list[Decoded]:
     options = WriteOptions(ReadOptions(("key", "value", "offset"), True), output.staging)
     plans = plan_partitions(list_partitions([str(source)]), LocalEngine(1))
     return [decode_task(task, options) for task in tasks_of(plans, 1)]
@@ -34,7 +34,7 @@ def decode(source: Path, output: Output) -> list[Decoded]:
 
 def test_only_named_files_are_published(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with Output(str(out), [str(source)]) as output:
+    with TablesOutput(str(out), [str(source)]) as output:
         decode(source, output)  # an attempt whose result never arrived
         files = [file for one in decode(source, output) for file in one.files]
         assert visible(out) == []
@@ -50,9 +50,9 @@ def test_only_named_files_are_published(source: Path, tmp_path: Path) -> None:
 
 DEAD_JOB = """
 import os, sys
-from magicbyte.jobs.commit import Output
+from magicbyte.jobs.commit import TablesOutput
 
-output = Output(sys.argv[1], [])
+output = TablesOutput(sys.argv[1], [])
 open(os.path.join(output.staging, "part.parquet"), "wb").close()
 os._exit(0)
 """
@@ -72,12 +72,12 @@ def test_a_dead_job_leaves_no_table(source: Path, tmp_path: Path, *, overwrite: 
 
 def test_a_living_job_has_its_output_for_itself(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with Output(str(out), [str(source)]) as output:
+    with TablesOutput(str(out), [str(source)]) as output:
         files = [file for one in decode(source, output) for file in one.files]
         output.add(files)
         for overwrite in (False, True):
             with pytest.raises(RefusedError, match="another job is writing"):
-                Output(str(out), [str(source)], overwrite=overwrite)
+                TablesOutput(str(out), [str(source)], overwrite=overwrite)
         output.add_empty_tables(["offset"], "v2_txn", 0)
         output.commit(REPORT)
     assert (out / "_SUCCESS").exists()
@@ -87,7 +87,7 @@ def test_a_living_job_has_its_output_for_itself(source: Path, tmp_path: Path) ->
 @pytest.mark.parametrize("harm", ["gone", "changed"])
 def test_only_what_is_there_is_published(source: Path, tmp_path: Path, harm: str) -> None:
     out = tmp_path / "out"
-    with Output(str(out), [str(source)]) as output:
+    with TablesOutput(str(out), [str(source)]) as output:
         output.add([file for one in decode(source, output) for file in one.files])
         output.add_empty_tables(["offset"], "v2_txn", 0)
         file = next(out.rglob("records/**/*.parquet"))
@@ -123,10 +123,10 @@ def test_a_failed_overwrite_keeps_the_old_output(
     ingest([str(source)], str(out), LocalEngine(1), IngestOptions())
     before = visible(out)
 
-    def fail(output: Output, report: object) -> None:
+    def fail(output: TablesOutput, report: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(Output, "commit", fail)
+    monkeypatch.setattr(TablesOutput, "commit", fail)
     with pytest.raises(OSError, match="disk full"):
         ingest([str(source)], str(out), LocalEngine(1), IngestOptions(overwrite=True))
     assert visible(out) == before
@@ -146,21 +146,21 @@ def test_refusals(source: Path, tmp_path: Path) -> None:
     def refused(out: Path, match: str, *, overwrite: bool = True) -> None:
         before = sorted(tmp_path.rglob("*"))
         with pytest.raises(RefusedError, match=match):
-            Output(str(out), [str(source)], overwrite=overwrite)
+            TablesOutput(str(out), [str(source)], overwrite=overwrite)
         assert sorted(tmp_path.rglob("*")) == before
 
     foreign = tmp_path / "foreign"
     foreign.mkdir()
     (foreign / "thesis.txt").write_text("years of work")
     refused(foreign, "not empty", overwrite=False)
-    refused(foreign, "no output of magicbyte")
+    refused(foreign, "not an output of magicbyte")
     (foreign / "thesis.txt").rename(foreign / "records")
-    refused(foreign, "no output of magicbyte")
-    refused(source, "inside each other")
-    refused(source / "v2_txn" / "out", "inside each other")
-    refused(tmp_path, "inside each other")
+    refused(foreign, "not an output of magicbyte")
+    refused(source, "overlap")
+    refused(source / "v2_txn" / "out", "overlap")
+    refused(tmp_path, "overlap")
     (tmp_path / "link").symlink_to(source)
-    refused(tmp_path / "link", "inside each other")
+    refused(tmp_path / "link", "overlap")
     ours = tmp_path / "ours"
     ingest([str(source)], str(ours), LocalEngine(1), IngestOptions())
     for place in (ours / "notes.txt", ours / "records" / "notes.txt", ours / "problems" / "x" / "notes.txt"):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from conftest import KAFKA, PARTITIONS, Cli
 from magicbyte import RecordsBuilder
-from magicbyte.cli.story_text import facts_of
+from magicbyte.cli.history_text import figures_of
 from magicbyte.jobs.engines import SparkEngine
 from magicbyte.jobs.explain import explain
 
@@ -24,49 +24,51 @@ if TYPE_CHECKING:
 SCREENSHOTS = Path(__file__).parents[2] / "target" / "explain"
 
 
-def story_of(cli: Cli, directory: Path, *options: object, code: int | None = None) -> dict[str, Any]:
-    text = cli("explain", "--json", "--engine", "local", *options, directory, code=code)
-    (story,) = json.loads(text)["partitions"]
-    return story
+def history_of(cli: Cli, directory: Path, *options: object, code: int | None = None) -> dict[str, Any]:
+    text = cli("explain", "--json", *options, directory, code=code)
+    (history,) = json.loads(text)["partitions"]
+    return history
 
 
 @pytest.mark.parametrize("name", PARTITIONS)
-def test_the_story_agrees_with_kafkas_lines(cli: Cli, name: str) -> None:
+def test_the_history_agrees_with_kafkas_lines(cli: Cli, name: str) -> None:
     """Kafka's own reading of each batch is in `batches.jsonl`."""
-    story = story_of(cli, KAFKA / name)
+    history = history_of(cli, KAFKA / name)
     batches = [json.loads(line) for line in (KAFKA / name / "batches.jsonl").read_text().splitlines()]
-    assert story["batches"] == len(batches)
-    assert story["magics"] == {str(magic): n for magic, n in Counter(b["magic"] for b in batches).items()}
+    assert history["batches"] == len(batches)
+    assert history["magics"] == {str(magic): n for magic, n in Counter(b["magic"] for b in batches).items()}
     v2 = [batch for batch in batches if batch["magic"] == 2]
     data = [batch for batch in v2 if batch["pid"] >= 0 and not batch["control"]]
-    told = {(one["producer_id"], one["producer_epoch"]): one for one in story["producers"] if one["batches"]}
-    assert told.keys() == {(batch["pid"], batch["epoch"]) for batch in data}
-    for (producer, epoch), one in told.items():
+    producers = {
+        (one["producer_id"], one["producer_epoch"]): one for one in history["producers"] if one["batches"]
+    }
+    assert producers.keys() == {(batch["pid"], batch["epoch"]) for batch in data}
+    for (producer, epoch), one in producers.items():
         own = [b for b in data if (b["pid"], b["epoch"]) == (producer, epoch)]
         assert (one["batches"], one["records"]) == (len(own), sum(b["count"] for b in own))
         assert (one["first_sequence"], one["last_sequence"]) == (
             own[0]["baseSequence"],
             own[-1]["lastSequence"],
         )
-    assert sum(one["batches"] for one in story["controls"]) == sum(b["control"] for b in v2)
-    assert story["without_producer"] == len(batches) - sum(b["pid"] >= 0 for b in v2)
+    assert sum(one["batches"] for one in history["controls"]) == sum(b["control"] for b in v2)
+    assert history["without_producer"] == len(batches) - sum(b["pid"] >= 0 for b in v2)
     if len(v2) == len(batches) and batches:
         length = batches[-1]["lastOffset"] + 1 - batches[0]["baseOffset"]
-        assert story["missing_offsets"] == length - sum(b["count"] for b in v2)
-    assert sum(one["batches"] for one in story["bins"]) == len(batches)
+        assert history["missing_offsets"] == length - sum(b["count"] for b in v2)
+    assert sum(one["batches"] for one in history["bins"]) == len(batches)
     # Compaction leaves sequences out; nothing that these brokers appended was out of order otherwise.
-    assert sum(story["anomaly_counts"].values()) == story["compacted_anomalies"]
+    assert sum(history["anomaly_counts"].values()) == history["compacted_anomalies"]
 
 
 def test_a_hanging_transaction(cli: Cli) -> None:
     """By the rule of `find-hanging`: heard of longer ago than transactions may be open."""
-    story = story_of(cli, KAFKA / "v2_txn", "--now", 1_700_000_060_014 + 15 * 60_000, code=0)
-    (one,) = [one for one in story["transactions"] if one["outcome"] == "open"]
+    history = history_of(cli, KAFKA / "v2_txn", "--now", 1_700_000_060_014 + 15 * 60_000, code=0)
+    (one,) = [one for one in history["transactions"] if one["outcome"] == "open"]
     assert (one["producer_id"], one["first_offset"], one["age_ms"]) == (4, 83, 900_000)
     assert not one["hanging"]
-    story = story_of(cli, KAFKA / "v2_txn", "--now", 1_700_000_060_015 + 15 * 60_000, code=1)
-    assert [one["first_offset"] for one in story["transactions"] if one["hanging"]] == [83]
-    assert "hanging" in cli("explain", "--engine", "local", KAFKA / "v2_txn", code=1)
+    history = history_of(cli, KAFKA / "v2_txn", "--now", 1_700_000_060_015 + 15 * 60_000, code=1)
+    assert [one["first_offset"] for one in history["transactions"] if one["hanging"]] == [83]
+    assert "hanging" in cli("explain", KAFKA / "v2_txn", code=1)
 
 
 def batch(
@@ -107,8 +109,8 @@ def test_nothing_odd_is_left_out(cli: Cli, tmp_path: Path) -> None:
     directory = tmp_path / "odd-0"
     directory.mkdir()
     (directory / f"{0:020}.log").write_bytes(b"".join(log))
-    story = story_of(cli, directory, code=1)
-    found = [(one["offset"], one["kind"], one["sequence"]) for one in story["anomalies"]]
+    history = history_of(cli, directory, code=1)
+    found = [(one["offset"], one["kind"], one["sequence"]) for one in history["anomalies"]]
     assert found == [
         (4, "DUPLICATE_SEQUENCE_NUMBER", 0),
         (6, "DUPLICATE_SEQUENCE_NUMBER", 2),
@@ -118,14 +120,16 @@ def test_nothing_odd_is_left_out(cli: Cli, tmp_path: Path) -> None:
         (17, "INVALID_TXN_STATE", 2),
         (19, "TRANSACTION_COORDINATOR_FENCED", -1),
     ]
-    late = story["steps_back"][0]
+    late = history["steps_back"][0]
     assert (late["offset"], late["before"] - late["timestamp"]) == (4, 500)
     position = sum(map(len, log[:11]))
-    assert story["skipped"] == [
+    assert history["skipped"] == [
         {"segment": f"{0:020}.log", "start": position, "end": position + 300, "is_tail": False}
     ]
-    assert [(one["first_offset"], one["missing"]) for one in story["gaps"]] == [(20, 10)]
-    outcomes = [(one["outcome"], one["first_offset"], one["marker_offset"]) for one in story["transactions"]]
+    assert [(one["first_offset"], one["missing"]) for one in history["gaps"]] == [(20, 10)]
+    outcomes = [
+        (one["outcome"], one["first_offset"], one["marker_offset"]) for one in history["transactions"]
+    ]
     assert outcomes == [("committed", None, 14), ("committed", 15, 19), ("open", 30, None)]
 
 
@@ -170,10 +174,10 @@ def opened(page: Path) -> Page:
 def test_the_page_in_a_browser(cli: Cli, tmp_path: Path, scheme: str) -> None:
     name = {"light": "v2_txn", "dark": "v2_compacted_txn"}[scheme]
     file = tmp_path / "page.html"
-    story: Any = story_of(cli, KAFKA / name, "--html", file)
+    history: Any = history_of(cli, KAFKA / name, "--html", file)
     page = opened(file)
-    assert page.figures == {key: figure for key, _, figure in facts_of(story)}
-    counted = Counter(one["outcome"] for one in story["transactions"])
+    assert page.figures == {key: figure for key, _, figure in figures_of(history)}
+    counted = Counter(one["outcome"] for one in history["transactions"])
     assert [int(page.figures[f"transactions.{outcome}"]) for outcome in ("committed", "aborted", "open")] == [
         counted["committed"],
         counted["aborted"],
@@ -200,7 +204,7 @@ def test_a_hostile_name(cli: Cli, tmp_path: Path) -> None:
     (directory / f"{0:020}.log").write_bytes(batch(0, 1, 0, 0))
     (directory / "<script>alert(2)<script>").write_bytes(b"x")
     file = tmp_path / "page.html"
-    text = cli("explain", "--engine", "local", directory, "--html", file)
+    text = cli("explain", directory, "--html", file)
     assert "\x1b" not in text + file.read_text()
     page = opened(file)
     assert page.tags["img"] == page.tags["script"] == 0
@@ -214,32 +218,32 @@ def test_a_hundred_thousand_batches(cli: Cli, tmp_path: Path) -> None:
     count = 100_000
     one = bytearray(batch(0, 7, 0, 0))
     with (directory / f"{0:020}.log").open("wb") as log:
-        # Offsets are outside of the checksum; the sequence is the same in each, which is told.
+        # Offsets are outside of the checksum; the sequence is the same in each, which is reported.
         for at in range(count):
             struct.pack_into(">q", one, 0, at * 2)
             log.write(one)
     file = tmp_path / "page.html"
-    story: Any = story_of(cli, directory, "--html", file, code=1)
-    assert story["batches"] == count
-    assert story["anomaly_counts"] == {"DUPLICATE_SEQUENCE_NUMBER": count - 1}
-    assert len(story["anomalies"]) == 1000
-    assert len(story["bins"]) <= 320
+    history: Any = history_of(cli, directory, "--html", file, code=1)
+    assert history["batches"] == count
+    assert history["anomaly_counts"] == {"DUPLICATE_SEQUENCE_NUMBER": count - 1}
+    assert len(history["anomalies"]) == 1000
+    assert len(history["bins"]) <= 320
     assert file.stat().st_size < 500_000
     assert opened(file).figures["batches"] == "100,000"
 
 
 @pytest.mark.spark
 def test_on_spark(cli: Cli, spark: SparkSession) -> None:
-    """The same story from Spark's tasks, and its tables."""
+    """The same history from Spark's tasks, and its tables."""
     source = str(KAFKA / "v2_compacted_txn")
-    local: Any = story_of(cli, Path(source), "--now", 2_000_000_000_000)
+    local: Any = history_of(cli, Path(source), "--now", 2_000_000_000_000)
     assert explain([source], SparkEngine(spark), now=2_000_000_000_000) == [local]
     for table in ("producers", "transactions"):
         frame = spark.read.format("magicbyte").option("table", table).load(source)
         rows = [row.asDict() for row in frame.collect()]
         assert len(rows) == len(local[table])
-        for row, told in zip(rows, local[table], strict=True):
-            for name, value in told.items():
+        for row, expected_row in zip(rows, local[table], strict=True):
+            for name, value in expected_row.items():
                 first, *others = name.split("_")
                 assert row[first + "".join(map(str.capitalize, others))] == value
     counts = Counter(one["outcome"] for one in local["transactions"])
@@ -248,12 +252,12 @@ def test_on_spark(cli: Cli, spark: SparkSession) -> None:
 
 def test_a_page_replaces_only_a_page(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def explain(file: Path, code: int = 0) -> None:
-        cli("explain", "--engine", "local", KAFKA / "v2_none", "--html", file, code=code)
+        cli("explain", KAFKA / "v2_none", "--html", file, code=code)
 
     foreign = tmp_path / f"{0:020}.log"
     shutil.copyfile(KAFKA / "v2_none" / foreign.name, foreign)
     explain(foreign, code=2)
-    assert "no page of magicbyte explain" in cli.error
+    assert "not a page of magicbyte explain" in cli.error
     assert foreign.read_bytes() == (KAFKA / "v2_none" / foreign.name).read_bytes()
     page, link = tmp_path / "page.html", tmp_path / "link.html"
     page.touch()

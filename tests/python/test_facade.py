@@ -9,8 +9,9 @@ import pickle
 import subprocess
 import sys
 import threading
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import magicbyte
 import pyarrow as pa
@@ -44,8 +45,8 @@ def row(record: Record) -> dict[str, Any]:
 
 @pytest.mark.parametrize("partition", PARTITIONS, ids=lambda p: p.name)
 def test_records_are_kafkas(partition: Path) -> None:
-    with PartitionLog(partition) as log:
-        assert digest(row(record) for record in log.records()) == summary(partition)["sha256"]
+    records = PartitionLog(partition).records()
+    assert digest(row(record) for record in records) == summary(partition)["sha256"]
 
 
 @pytest.mark.parametrize("partition", PARTITIONS, ids=lambda p: p.name)
@@ -87,11 +88,11 @@ def test_arrow_streams_are_kafkas(partition: Path) -> None:
 def test_committed_view() -> None:
     for partition in PARTITIONS:
         if (partition / "committed.jsonl").exists():
-            log = PartitionLog(partition)
-            offsets = [record.offset for record in log.records(isolation_level="read_committed")]
+            records = PartitionLog(partition).records(isolation_level="read_committed")
+            offsets = [record.offset for record in records]
             assert offsets == [line["offset"] for line in expected(partition, "committed.jsonl")]
-            assert log.end_offset is not None
-            assert offsets[-1] < log.end_offset
+            assert records.end_offset is not None
+            assert offsets[-1] < records.end_offset
 
 
 def test_arrow_columns_and_lists_hold_the_same() -> None:
@@ -173,7 +174,6 @@ def test_views_outlive_the_log_and_its_file(tmp_path: Path) -> None:
     wanted = [record.value_bytes for record in records]
     views = [record.value for record in records]
     file.write_bytes(b"")
-    log.close()
     del log, records
     gc.collect()
     assert [None if view is None else bytes(view) for view in views] == wanted
@@ -226,11 +226,12 @@ def test_damage_in_a_log(tmp_path: Path) -> None:
     before = sum(batch.record_count or 0 for batch in batches[:2])
     with pytest.raises(magicbyte.CorruptRecordError):
         read = [record.offset for record in PartitionLog(partition).records()]
-    log = PartitionLog(partition, skip_damage=True)
-    read = [record.offset for record in log.records()]
+    log = PartitionLog(partition, mode="PERMISSIVE")
+    records = log.records()
+    read = [record.offset for record in records]
     assert read[:before] == list(range(before))
     assert not set(read) & set(range(bad.base_offset, bad.next_offset))
-    assert [p["kind"] for p in log.problems] == ["crc_mismatch", "partial_batch"]
+    assert [p["kind"] for p in records.problems] == ["crc_mismatch", "partial_batch"]
     sums = log.verify()
     assert sums.balanced
     assert sums.quarantined_bytes == bad.size_in_bytes
@@ -254,9 +255,62 @@ def test_batches_that_do_not_decode_are_skipped_on_request() -> None:
     limit = 25_000
     with pytest.raises(magicbyte.LimitExceededError):
         list(PartitionLog(DATA / "v2_big_batch", max_decompressed_bytes=limit).records())
-    log = PartitionLog(DATA / "v2_big_batch", max_decompressed_bytes=limit, skip_damage=True)
-    assert len(list(log.records())) == 500
-    assert [problem["kind"] for problem in log.problems] == ["limit_exceeded"]
+    log = PartitionLog(DATA / "v2_big_batch", max_decompressed_bytes=limit, mode="PERMISSIVE")
+    records = log.records()
+    assert len(list(records)) == 500
+    assert [problem["kind"] for problem in records.problems] == ["limit_exceeded"]
+
+
+def damaged_log(directory: Path) -> PartitionLog:
+    """Batches of ten records; the second has a wrong CRC, the fourth records that do not decode."""
+    batches = []
+    for base in range(0, 50, 10):
+        builder = magicbyte.RecordsBuilder()
+        builder.append_many([(offset, 1000, None, b"v") for offset in range(base, base + 10)])
+        batches.append(bytearray(builder.build()))
+    batches[1][-1] ^= 1
+    batches[3][57:61] = (11).to_bytes(4, "big")
+    batches[3][17:21] = magicbyte.crc32c(batches[3][21:]).to_bytes(4, "big")
+    directory.mkdir()
+    (directory / f"{0:020}.log").write_bytes(b"".join(batches))
+    return PartitionLog(directory, mode="PERMISSIVE")
+
+
+def test_reads_at_the_same_time_are_independent(tmp_path: Path) -> None:
+    log = damaged_log(tmp_path / "t-0")
+    first, second = log.records(end_offset=30), log.records(start_offset=25)
+    batches, stream = log.batches(start_offset=25), log.to_arrow(["offset"], end_offset=30)
+    pairs = list(zip_longest(first, second, batches))
+    assert [one.offset for one, _, _ in pairs if one] == [*range(10), *range(20, 30)]
+    assert [one.offset for _, one, _ in pairs if one] == [*range(25, 30), *range(40, 50)]
+    assert [one.base_offset for _, _, one in pairs if one] == [20, 30, 40]
+    assert pa.table(stream).column("offset").to_pylist() == [*range(10), *range(20, 30)]
+    assert [problem["kind"] for problem in first.problems] == ["crc_mismatch"]
+    assert [problem["kind"] for problem in second.problems] == ["crc_mismatch", "too_few_records"]
+    # `batches` does not decode records.
+    assert [problem["kind"] for problem in batches.problems] == ["crc_mismatch"]
+    assert stream.problems == first.problems
+    assert [read.end_offset for read in (first, second, batches, stream)] == [30, None, None, 30]
+    assert {read.problems_left_out for read in (first, second, batches, stream)} == {0}
+
+
+def test_problems_are_those_met_so_far(tmp_path: Path) -> None:
+    records = damaged_log(tmp_path / "t-0").records()
+    assert records.problems == []
+    assert [next(records).offset for _ in range(10)] == list(range(10))
+    # Both protocols of iteration share one position.
+    assert next(iter(records)).offset == next(records).offset - 1 == 20
+    assert [problem["kind"] for problem in records.problems] == ["crc_mismatch"]
+
+
+@pytest.mark.parametrize("mode", ["permissive", "FailFast"])
+def test_modes_in_any_case(mode: Any) -> None:
+    assert sum(1 for _ in PartitionLog(DATA / "v2_none", mode=mode).records()) == 346
+
+
+def test_an_unknown_mode_is_refused() -> None:
+    with pytest.raises(ValueError, match="mode is PERMISSIVE or FAILFAST, not 'DROPMALFORMED'"):
+        PartitionLog(DATA / "v2_none", mode=cast(Any, "DROPMALFORMED"))
 
 
 def test_seeking() -> None:
@@ -413,7 +467,7 @@ def test_reconciliation_is_plain_data() -> None:
 
 @pytest.mark.parametrize("partition", PARTITIONS, ids=lambda path: path.name)
 def test_a_log_is_an_arrow_stream(partition: Path) -> None:
-    log = PartitionLog(partition, skip_damage=True)
+    log = PartitionLog(partition, mode="PERMISSIVE")
     expected = [(r.offset, r.timestamp, r.key_bytes, r.value_bytes) for r in log.records()]
     for _ in range(2):
         table = pa.table(log)
@@ -429,4 +483,4 @@ def test_an_arrow_stream_of_a_damaged_log(tmp_path: Path) -> None:
     path.write_bytes(data)
     with pytest.raises(pa.ArrowException, match="CRC mismatch"):
         pa.table(PartitionLog(path))
-    assert pa.table(PartitionLog(path, skip_damage=True)).num_rows > 0
+    assert pa.table(PartitionLog(path, mode="PERMISSIVE")).num_rows > 0

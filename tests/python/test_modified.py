@@ -45,7 +45,7 @@ def check(directory: Path, ages: dict[int, int]) -> int:
         ("convert", "--compression", "zstd", "--rebatch"),
         ("convert", "--magic", "1"),
         ("recover",),
-        ("recover", "--mode", "truncate", "--segment-bytes", "2k"),
+        ("recover", "--method", "truncate", "--segment-bytes", "2k"),
         ("compact", "--all"),
         ("redact", "--key", "nobody"),
     ],

@@ -13,7 +13,7 @@ OFFSETS = (HUGE, str(1 << 63), "-1", "1.5", "")
 TIMES = (HUGE, str(1 << 63), str(-(1 << 63)), "yesterday", "")
 SIZES = (HUGE, f"{1 << 40}g", "-1", "1e3", "1t", "")
 NUMBERS = {
-    ("dump", "--json"): {
+    ("records",): {
         "--start-offset": OFFSETS,
         "--end-offset": OFFSETS,
         "--max-records": OFFSETS,
@@ -21,24 +21,30 @@ NUMBERS = {
         "--end-timestamp": TIMES,
         "--max-decompressed-bytes": SIZES,
     },
-    ("dump", "--annotate"): {"--offset": OFFSETS, "--limit": OFFSETS, "--max-decompressed-bytes": SIZES},
+    ("dump",): {"--max-records": OFFSETS, "--max-decompressed-bytes": SIZES},
+    ("annotate",): {"--offset": OFFSETS, "--max-batches": OFFSETS, "--max-decompressed-bytes": SIZES},
+    ("check-indexes",): {"--max-decompressed-bytes": SIZES},
     ("verify",): {"--max-decompressed-bytes": SIZES},
     ("stats",): {"--max-decompressed-bytes": SIZES},
     ("rescue",): {"--max-decompressed-bytes": SIZES},
-    ("explain", "--engine", "local"): {"--now": TIMES, "--max-transaction-timeout": OFFSETS},
-    ("convert", "--engine", "local"): {
+    ("explain",): {
+        "--now": TIMES,
+        "--transaction-max-timeout-ms": OFFSETS,
+        "--max-listed": ("0", "-1", "many"),
+    },
+    ("convert",): {
         "--segment-bytes": (*SIZES, str(1 << 31)),
         "--batch-bytes": SIZES,
         "--leader-epoch": (HUGE, str(1 << 31), "-2"),
     },
-    ("compact", "--engine", "local"): {
+    ("compact",): {
         "--until-offset": OFFSETS,
         "--min-compaction-lag-ms": OFFSETS,
         "--delete-retention-ms": OFFSETS,
         "--producer-id-expiration-ms": (*OFFSETS, "0"),
         "--now": TIMES,
         "--segment-bytes": (*SIZES, str(1 << 31)),
-        "--memory": SIZES,
+        "--memory-bytes": SIZES,
     },
 }
 CASES = [
@@ -62,16 +68,16 @@ def test_numbers_out_of_range(
 
 
 LARGEST = {
-    ("dump", "--json"): {"--start-offset": (1 << 63) - 1, "--start-timestamp": (1 << 63) - 1},
+    ("records",): {"--start-offset": (1 << 63) - 1, "--start-timestamp": (1 << 63) - 1},
     ("dump", "--no-records"): {"--max-records": 1 << 62, "--max-decompressed-bytes": (1 << 32) - 1},
     ("verify",): {"--max-decompressed-bytes": (1 << 32) - 1},
-    ("explain", "--engine", "local"): {"--now": (1 << 63) - 1, "--max-transaction-timeout": 1 << 40},
-    ("compact", "--engine", "local"): {
+    ("explain",): {"--now": (1 << 63) - 1, "--transaction-max-timeout-ms": 1 << 62},
+    ("compact",): {
         "--until-offset": (1 << 63) - 1,
         "--min-compaction-lag-ms": 1 << 62,
         "--delete-retention-ms": 1 << 62,
         "--producer-id-expiration-ms": 1 << 62,
-        "--memory": 1 << 62,
+        "--memory-bytes": 1 << 62,
         "--segment-bytes": (1 << 31) - 1,
     },
 }
@@ -91,13 +97,13 @@ def test_the_largest_numbers(cli: Cli, tmp_path: Path, command: tuple[str, ...],
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--compression", "gzip", "--level", "10"], "level 10 is not supported for gzip"),
-        (["--compression", "none", "--level", "1"], "level 1 is not supported for none"),
+        (["--compression", "gzip", "--compression-level", "10"], "level 10 is not supported for gzip"),
+        (["--compression", "none", "--compression-level", "1"], "level 1 is not supported for none"),
         (["--compression", "zstd", "--magic", "1"], "zstd needs magic 2"),
-        (["--topic-id", "v2_txn=x"], "'x' is no topic id"),
+        (["--topic-id", "v2_txn=x"], "'x' is not a topic id"),
     ],
 )
 def test_what_no_batch_can_have(cli: Cli, tmp_path: Path, options: list[str], message: str) -> None:
-    cli("convert", "--engine", "local", *options, SOURCE, tmp_path / "out", code=2)
+    cli("convert", *options, SOURCE, tmp_path / "out", code=2)
     assert message in cli.error
     assert list(tmp_path.iterdir()) == []

@@ -17,10 +17,10 @@ import magicbyte
 import pyarrow.dataset as ds
 import pytest
 from conftest import KAFKA, Cli
-from magicbyte.jobs.commit import Output as TablesOutput
+from magicbyte.jobs.commit import TablesOutput
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.failure import JobError, RefusedError
-from magicbyte.jobs.output import Output
+from magicbyte.jobs.output import PartitionsOutput
 from magicbyte.jobs.rewrite import RewriteOptions, rewrite
 
 if TYPE_CHECKING:
@@ -173,9 +173,9 @@ def test_what_is_no_empty_directory_is_refused(tmp_path: Path) -> None:
     copied("v2_none", tmp_path / "logs" / "a-0")
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a-0").symlink_to(tmp_path / "logs" / "a-0")
-    refused(tmp_path / "logs" / "a-0" / "out", "inside each other", tmp_path / "in")
+    refused(tmp_path / "logs" / "a-0" / "out", "overlap", tmp_path / "in")
     (tmp_path / "link").symlink_to(tmp_path / "logs")
-    refused(tmp_path / "logs" / "out", "inside each other", tmp_path / "link")
+    refused(tmp_path / "logs" / "out", "overlap", tmp_path / "link")
 
 
 @pytest.mark.parametrize("command", ["convert", "ingest"])
@@ -193,15 +193,15 @@ def test_a_second_job_is_refused_while_the_first_is_alive(tmp_path: Path) -> Non
     for out in (tmp_path / "new", tmp_path / "there"):
         if out.name == "there":
             out.mkdir()
-        with Output(str(out), []) as output:
+        with PartitionsOutput(str(out), []) as output:
             with pytest.raises(RefusedError, match="another job is writing"):
-                Output(str(out), [])
+                PartitionsOutput(str(out), [])
             with pytest.raises(RefusedError, match=r"another job is writing|not empty"):
                 TablesOutput(str(out), [])
             output.commit({})
         assert names(out) == {"reconciliation.json"}
     with TablesOutput(str(tmp_path / "tables"), []), pytest.raises(RefusedError, match="not empty"):
-        Output(str(tmp_path / "tables"), [])
+        PartitionsOutput(str(tmp_path / "tables"), [])
     assert names(tmp_path) == {"new", "there"}
 
 
@@ -211,22 +211,22 @@ def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr("fcntl.flock", flock)
     out = tmp_path / "out"
-    with Output(str(out), []) as output:
-        with pytest.raises(RefusedError, match=r"no locks to tell.* remove .*\.out\.magicbyte-unfinished"):
-            Output(str(out), [])
+    with PartitionsOutput(str(out), []) as output:
+        with pytest.raises(RefusedError, match=r"without locks.* remove .*\.out\.magicbyte-unfinished"):
+            PartitionsOutput(str(out), [])
         output.commit({})
     assert names(tmp_path) == {"out"}
 
 
 def test_only_what_was_counted_is_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    commit = Output.commit
+    commit = PartitionsOutput.commit
 
-    def harmed(output: Output, *arguments: object) -> None:
+    def harmed(output: PartitionsOutput, *arguments: object) -> None:
         # What another machine could do that shares the file system, but not its locks.
         next(tmp_path.glob(".out.magicbyte-unfinished/*/0.v2_none-0/*.log")).unlink()
         commit(output, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Output, "commit", harmed)
+    monkeypatch.setattr(PartitionsOutput, "commit", harmed)
     with pytest.raises(JobError, match=r"v2_none-0: [0-9,]+ bytes .* nothing is published"):
         rewrite([str(KAFKA / "v2_none")], str(tmp_path / "out"), LocalEngine(1), RewriteOptions())
     assert names(tmp_path) == set()
@@ -235,14 +235,14 @@ def test_only_what_was_counted_is_published(tmp_path: Path, monkeypatch: pytest.
 def test_an_output_that_came_into_being_meanwhile_stays(tmp_path: Path) -> None:
     new, there = tmp_path / "new", tmp_path / "there"
     there.mkdir()
-    with Output(str(new), []) as output:
+    with PartitionsOutput(str(new), []) as output:
         new.mkdir()
         (new / "theirs").touch()
-        with pytest.raises(JobError, match="came into being"):
+        with pytest.raises(JobError, match="was created"):
             output.commit({})
-    with Output(str(there), []) as output:
+    with PartitionsOutput(str(there), []) as output:
         (there / "reconciliation.json").write_text("theirs")
-        with pytest.raises(JobError, match="came into being"):
+        with pytest.raises(JobError, match="was created"):
             output.commit({}, {"another": "file"})
     assert names(new) == {"theirs"}
     assert names(there) == {"reconciliation.json"}
@@ -259,10 +259,10 @@ def test_a_source_that_is_named_as_the_workspace(writer: tuple[str, ...], tmp_pa
     before = sorted(source.rglob("*"))
     command, *options = writer
     cli(command, "--engine", "local", *options, source, tmp_path / "out", code=2)
-    assert "inside each other" in cli.error
+    assert "overlap" in cli.error
     # Nor is it removed for another source's sake.
     cli(command, "--engine", "local", *options, KAFKA / "v2_none", tmp_path / "out", code=2)
-    assert "orders-0 in it is no job's" in cli.error
+    assert "orders-0 in it is not from a job" in cli.error
     assert sorted(source.rglob("*")) == before
     assert names(tmp_path) == {source.name}
 
@@ -275,7 +275,7 @@ def test_what_a_killed_job_left_may_be_a_source(tmp_path: Path, cli: Cli, *, is_
     if is_there:
         (tmp_path / "out").mkdir()
     cli("convert", "--engine", "local", left, tmp_path / "out", code=2)
-    assert "inside each other" in cli.error
+    assert "overlap" in cli.error
     cli("convert", "--engine", "local", left, tmp_path / "elsewhere")
     assert rows(tmp_path / "elsewhere" / "0.orders-0") == rows(KAFKA / "v2_none")
     assert (left / "magicbyte-0123456789ab" / "0.orders-0").exists()
@@ -298,9 +298,9 @@ def test_leftovers_below_a_source_are_named_and_not_read(
 
 KILLED_JOB = """
 import os, sys
-from magicbyte.jobs.output import Output
+from magicbyte.jobs.output import PartitionsOutput
 
-output = Output(sys.argv[1], [])
+output = PartitionsOutput(sys.argv[1], [])
 rename, calls = os.rename, int(sys.argv[2])
 
 def counted(*arguments):
@@ -328,11 +328,11 @@ def test_what_a_killed_job_left_is_taken_back(tmp_path: Path, *, is_there: bool)
         if is_whole:
             # It died before it could clear up: the next one does, and refuses what is there.
             with pytest.raises(RefusedError, match="not empty"):
-                Output(str(out), [])
+                PartitionsOutput(str(out), [])
             assert names(tmp_path) == {"out"}
             assert names(out) == {"one", "two", "reconciliation.json"}
             break
-        with Output(str(out), []) as output:
+        with PartitionsOutput(str(out), []) as output:
             output.commit({"second": True})
         assert names(tmp_path) == {"out"}
         assert names(out) == {"reconciliation.json"}
@@ -350,7 +350,7 @@ def test_a_forged_journal_moves_nothing(tmp_path: Path) -> None:
     (job / "replaced").mkdir()
     (job / "whole" / "mark").touch()
     (job / "publishing").write_text(json.dumps(["../victim", "mark"]))
-    with Output(str(out), []) as output:
+    with PartitionsOutput(str(out), []) as output:
         output.commit({})
     assert victim.read_text() == "theirs"
     assert names(out) == {"reconciliation.json"}
@@ -365,6 +365,6 @@ def test_a_file_system_that_cannot_sync_directories(tmp_path: Path, monkeypatch:
         fsync(descriptor)
 
     monkeypatch.setattr("os.fsync", files_only)
-    with Output(str(tmp_path / "out"), []) as output:
+    with PartitionsOutput(str(tmp_path / "out"), []) as output:
         output.commit({})
     assert names(tmp_path) == {"out"}

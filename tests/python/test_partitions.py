@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.partitions import find_partitions, is_segment_file, list_partitions, list_segment_file
+from magicbyte.jobs.partitions import find_partitions, list_partitions, list_segment_file
+from magicbyte.listing import is_segment_file
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The README's Python examples run as they stand, one after the other."""
+"""The Python examples of the README and the guide run, one after the other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ ROOT = Path(__file__).parents[2]
 def test_the_examples_without_spark(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    text = "".join((ROOT / page).read_text() for page in ("README.md", "docs/guide.md"))
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     plain = [block for block in blocks if "spark" not in block and "df." not in block]
     assert len(plain) >= 2
     monkeypatch.chdir(ROOT)

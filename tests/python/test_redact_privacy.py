@@ -19,7 +19,7 @@ from magicbyte.jobs import redact as job
 from magicbyte.jobs.clean import CleanReport
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.failure import JobError
-from magicbyte.jobs.redact import RedactOptions, redact
+from magicbyte.jobs.redact import RedactOptions, redact_partitions
 from wire import batch, message, record, sealed
 
 SECRET = b"user-4711-secret"
@@ -35,7 +35,9 @@ def partition(directory: Path, data: bytes, name: str = "t-0") -> Path:
 
 
 def redacted(source: Path, out: Path, **options: Any) -> CleanReport:
-    return redact([str(source)], str(out), LocalEngine(2), RedactOptions(**{"keys": [SECRET], **options}))
+    return redact_partitions(
+        [str(source)], str(out), LocalEngine(2), RedactOptions(**{"keys": [SECRET], **options})
+    )
 
 
 def every_byte(directory: Path) -> Iterator[tuple[str, bytes]]:
@@ -68,7 +70,7 @@ def is_in(secret: bytes, directory: Path) -> list[str]:
 
 
 def kept(directory: Path) -> list[tuple[int, bytes | None, bytes | None]]:
-    log = magicbyte.PartitionLog(directory / "t-0", skip_damage=True)
+    log = magicbyte.PartitionLog(directory / "t-0", mode="PERMISSIVE")
     return [(r.offset, r.key_bytes, r.value_bytes) for r in log.records(isolation_level="read_uncommitted")]
 
 

@@ -58,7 +58,7 @@ def test_the_command_writes_what_it_saves(
     assert app.run(["rescue", str(source)]) == 1
     assert "2 damaged ranges, 1 repairable" in capsys.readouterr().out
     assert not out.exists()
-    assert app.run(["rescue", str(source), "--out", str(out), "--json"]) == 1
+    assert app.run(["rescue", str(source), str(out), "--json"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert [one["repair"] for one in report["ranges"]] == ["bit 4 of byte 70", None]
     assert [one["repair_is_proven"] for one in report["ranges"]] == [True, None]
@@ -70,10 +70,10 @@ def test_the_command_writes_what_it_saves(
     by_offset = {record.offset: record for batch in batches for record in batch}
     row = suspects[0]
     assert base64.b64decode(row["value"]) == by_offset[row["offset"]].value_bytes or row["start"] > 0
-    repaired = magicbyte.PartitionLog(out / "orders-0/repaired" / LOG, skip_damage=True)
+    repaired = magicbyte.PartitionLog(out / "orders-0/repaired" / LOG, mode="PERMISSIVE")
     assert batches[1].base_offset in {record.offset for record in repaired.records()}
     assert json.loads((out / "rescue.json").read_text()) == report
-    assert app.run(["rescue", str(source), "--out", str(out)]) == 2
+    assert app.run(["rescue", str(source), str(out)]) == 2
     assert "is not empty" in capsys.readouterr().err
 
 
@@ -86,14 +86,14 @@ def test_what_it_cannot_save_whole_it_does_not_save(
     source, _ = damaged
     before = sorted(tmp_path.rglob("*"))
     for out in (source, source / "saved", tmp_path):
-        assert app.run(["rescue", str(source), "--out", str(out)]) == 2
-        assert "inside each other" in capsys.readouterr().err
+        assert app.run(["rescue", str(source), str(out)]) == 2
+        assert "overlap" in capsys.readouterr().err
 
     def full(*_arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("magicbyte.jobs.rescue._repair", full)
-    assert app.run(["rescue", str(source), "--out", str(tmp_path / "saved")]) == 3
+    assert app.run(["rescue", str(source), str(tmp_path / "saved")]) == 3
     assert "No space" in capsys.readouterr().err
     assert sorted(tmp_path.rglob("*")) == before
 

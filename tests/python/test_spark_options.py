@@ -24,7 +24,7 @@ def test_defaults() -> None:
     assert options.columns == ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
     assert (options.starting, options.ending) == (Edge("startingOffsets"), Edge("endingOffsets"))
     assert options.isolation_level == "read_uncommitted"
-    assert not options.fail_fast
+    assert options.mode == "PERMISSIVE"
     assert options.topics.take("any", 7)
 
 
@@ -32,7 +32,7 @@ def test_names_are_case_insensitive() -> None:
     options = parse_options({"PATH": "/logs", "INCLUDEHEADERS": "TRUE", "Mode": "failfast"})
     assert options.columns is not None
     assert options.columns[-1] == "headers"
-    assert options.fail_fast
+    assert options.mode == "FAILFAST"
 
 
 def test_options_of_a_kafka_job_do_no_harm() -> None:
@@ -52,7 +52,7 @@ def test_options_of_a_kafka_job_do_no_harm() -> None:
         ({"includeHeaders": "yes"}, "includeHeaders must be"),
         ({"minPartitions": "0"}, "minPartitions must be"),
         ({"subscribe": "a", "assign": '{"a":[0]}'}, "only one of"),
-        ({"subscribePattern": "("}, "no regular expression"),
+        ({"subscribePattern": "("}, "not a regular expression"),
         ({"assign": "[1]"}, "assign must look like"),
         ({"startingOffsets": "latest"}, "cannot be latest"),
         ({"startingOffsets": '{"t":{"0":-1}}'}, "cannot be latest"),

@@ -171,7 +171,7 @@ def test_sql(spark: SparkSession) -> None:
         found = spark.sql(f"SELECT * FROM kept WITH ('path' = '{path}', 'startingTimestamp' = '0')")
         assert found.columns == ["value", "offset"]
         assert found.join(spark.table("logs"), ["offset", "value"]).count() == 346
-        with pytest.raises(Exception, match="catalog forgets the options of a table"):
+        with pytest.raises(Exception, match="catalog does not keep the options of a table"):
             spark.table("kept").count()
     finally:
         spark.sql("DROP TABLE kept")

@@ -10,7 +10,7 @@ import magicbyte
 import pytest
 from conftest import KAFKA
 from magicbyte import RecordsBuilder, state
-from magicbyte.state import LeaderEpochs, ProducerState, read_committed, truncation
+from magicbyte.state import LeaderEpochs, ProducerStateManager, read_committed, truncation
 
 EPOCHS = KAFKA / "v2_epochs_log"
 
@@ -76,7 +76,7 @@ def test_a_batch_without_a_producer_is_always_taken() -> None:
     builder = RecordsBuilder()
     builder.append(0, 0, None, b"v")
     (batch,) = magicbyte.read_batches(builder.build())
-    known = ProducerState()
+    known = ProducerStateManager()
     assert known.check(batch).verdict == "append"
     assert known.apply(batch) is None
     assert known.producers == []

@@ -260,7 +260,7 @@ def test_partitions_that_come_later(tmp_path: Path) -> None:
     copied("v2_txn", tmp_path / "other-0")
     assert numbers(stream.drain()) == data_offsets("v2_txn")
     (copied("v2_txn", tmp_path / "t-2") / FIRST).unlink()
-    with pytest.raises(JobError, match=r"t-2: offsets 0\.\.=6 cannot be read: the log begins behind them"):
+    with pytest.raises(JobError, match=r"t-2: offsets 0\.\.=6 cannot be read: the log begins after them"):
         stream.trigger()
 
 
@@ -401,8 +401,8 @@ def test_where_a_stream_starts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("endingOffsets", "latest", "endingOffsets is for batch queries"),
-        ("filterPushdown", "true", "filterPushdown is for batch queries"),
+        ("endingOffsets", "latest", "endingOffsets is only for batch queries"),
+        ("filterPushdown", "true", "filterPushdown is only for batch queries"),
         ("table", "segments", "cannot be streamed"),
         ("maxOffsetsPerTrigger", "0", "must be a whole number above 0"),
         ("maxTriggerDelay", "soon", "must be a duration"),

@@ -67,16 +67,17 @@ def on_terminal(*arguments: object) -> str:
     [
         ["dump"],
         ["dump", "--no-records"],
-        ["dump", "--json"],
-        ["dump", "--json", "--no-records"],
-        ["dump", "--annotate"],
-        ["dump", "--verify-index"],
+        ["records"],
+        ["records", "--batches"],
+        ["annotate"],
+        ["check-indexes"],
+        ["check-indexes", "--json"],
         ["verify"],
         ["verify", "--json"],
         ["stats"],
         ["rescue"],
-        ["explain", "--engine", "local"],
-        ["recover", "--engine", "local"],
+        ["explain"],
+        ["recover"],
     ],
     ids=" ".join,
 )
@@ -86,20 +87,20 @@ def test_nothing_acts_on_a_terminal(hostile: Path, arguments: list[str]) -> None
     lines = shown.replace("\r\n", "\n").split("\n")
     assert [line for line in lines if not line.isprintable()] == []
     assert not any(line.startswith(("forged", "baseOffset: 1 lastOffset: 1\\r")) for line in lines)
-    if "--json" in arguments and arguments[0] == "dump":
+    if arguments[0] == "records":
         assert [type(json.loads(line)) for line in lines if line.startswith("{")] == [dict, dict]
 
 
 @pytest.mark.parametrize("command", ["convert", "ingest", "compact"])
 def test_nor_do_the_reports_of_jobs(hostile: Path, tmp_path: Path, command: str) -> None:
-    shown = on_terminal(command, "--engine", "local", hostile, tmp_path / "out\x1b[31m\nforged")
+    shown = on_terminal(command, hostile, tmp_path / "out\x1b[31m\nforged")
     assert "Traceback" not in shown
     lines = shown.replace("\r\n", "\n").split("\n")
     assert any("out\\x1b[31m\\nforged" in line for line in lines)
     assert [line for line in lines if not line.isprintable()] == []
 
 
-@pytest.mark.parametrize("command", ["dump", "verify", "stats", "explain"])
+@pytest.mark.parametrize("command", ["dump", "records", "annotate", "verify", "stats", "explain"])
 def test_nor_do_messages_of_errors(tmp_path: Path, command: str) -> None:
     for name in ("gone\x1b[31m\nforged", "gone\x1b[31m\nforged.index"):
         done = magicbyte(command, tmp_path / name, capture_output=True)
@@ -107,10 +108,11 @@ def test_nor_do_messages_of_errors(tmp_path: Path, command: str) -> None:
         assert b"\x1b" not in done.stderr
         assert not any(line.startswith(b"forged") for line in done.stderr.splitlines())
     (tmp_path / "bad\x1b[31m\nforged.index").write_bytes(b"123")
-    done = magicbyte("dump", *tmp_path.iterdir(), capture_output=True)
-    assert done.returncode == 1
-    assert done.stderr.count(b"\n") == 1
-    assert b"\x1b" not in done.stderr
+    for printing in ("dump", "sidecars"):
+        done = magicbyte(printing, *tmp_path.iterdir(), capture_output=True)
+        assert done.returncode == 1
+        assert done.stderr.count(b"\n") == 1
+        assert b"\x1b" not in done.stderr
 
 
 def test_a_pipe_gets_the_bytes(hostile: Path) -> None:
@@ -154,7 +156,7 @@ def test_json_line() -> None:
     assert "\u00fc" in line
 
 
-@pytest.mark.parametrize("command", ["dump", "verify", "stats", "rescue"])
+@pytest.mark.parametrize("command", ["dump", "records", "annotate", "verify", "stats", "rescue"])
 def test_standard_output_that_takes_nothing(command: str) -> None:
     with open("/dev/full", "w") as full:
         done = magicbyte(command, KAFKA / "v2_none", stdout=full, stderr=subprocess.PIPE)
@@ -163,7 +165,7 @@ def test_standard_output_that_takes_nothing(command: str) -> None:
     assert b"No space left on device" in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [["verify"], ["dump"], ["explain", "--engine", "local"], ["--version"]])
+@pytest.mark.parametrize("arguments", [["verify"], ["dump"], ["records"], ["explain"], ["--version"]])
 def test_standard_output_is_closed(arguments: list[str]) -> None:
     line = f'"$0" -m magicbyte {" ".join(arguments)} "$1" >&-'
     done = subprocess.run(
@@ -174,7 +176,7 @@ def test_standard_output_is_closed(arguments: list[str]) -> None:
 
 
 def test_standard_error_is_closed(hostile: Path) -> None:
-    line = '"$0" -m magicbyte dump --json "$1" 2>&-'
+    line = '"$0" -m magicbyte records "$1" 2>&-'
     done = subprocess.run(["sh", "-c", line, sys.executable, hostile], capture_output=True, check=False)
     assert done.returncode == 1
     assert [json.loads(line)["offset"] for line in done.stdout.splitlines()] == [0, 2]

@@ -66,7 +66,7 @@ def make_source(directory: Path, partitions: Sequence[str], topics: Sequence[str
 
 def start(name: str, source: Path, out: Path, errors: Path, pause: float = 0) -> BaseProcess:
     """Runs a writer; what it says as error goes to the file `errors`."""
-    command = [*WRITERS[name], str(source), *(["--out"] if name == "rescue" else []), str(out)]
+    command = [*WRITERS[name], str(source), str(out)]
     process = _SERVER.Process(target=_run, args=(command, errors, pause))
     process.start()
     return process

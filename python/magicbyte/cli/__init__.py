@@ -1,7 +1,6 @@
-"""The command line: `magicbyte COMMAND`, a module a command; `magicbyte --help` lists them.
+"""The command line: `magicbyte COMMAND`, one module per command; `magicbyte --help` lists them.
 
-Exit codes: 0 clean, 1 done and problems were found, 2 usage, 3 could not finish or the sum does not
-add up.
+Exit codes: see `exits.py`.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         message = missing_extra(error)
         if message is None:
             raise
-        print(message, file=sys.stderr)  # noqa: T201 (a name of ours, and nothing else is loaded)
+        print(message, file=sys.stderr)  # noqa: T201 (the text is our own, and terminal.py is not loaded)
         return USAGE
     except KeyboardInterrupt:
         print("magicbyte: interrupted", file=sys.stderr)  # noqa: T201 (as above)

@@ -1,49 +1,80 @@
-"""`dump --annotate`: the bytes of batches, each field with its meaning."""
+"""`magicbyte annotate`"""
 
 from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import BinaryIO
 
-from magicbyte.cli.exits import CLEAN, PROBLEMS
+import click
+
+from magicbyte.cli import options
+from magicbyte.cli.batch_layout import Field, Section, batch_layout
+from magicbyte.cli.exits import PROBLEMS
 from magicbyte.cli.segment_file import open_segment
 from magicbyte.cli.terminal import print_data, print_problem
-from magicbyte.cli.trace import Section, Span, trace_batch
 from magicbyte.errors import Error
 
 __all__ = ["annotate"]
 
 _HEADER = struct.Struct(">qiibIhi")
 _OVERHEAD = 12
+"""Bytes of a batch before those that its length counts: the offset and the length."""
 _MAGIC_AT = 16
-_LINE = 8
-_SHOWN = 64
+_BYTES_PER_LINE = 8
+_BYTES_SHOWN = 64
 
 
+@click.command(short_help="Print the bytes of batches, each field with its meaning.")
+@click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(exists=True))
+@click.option(
+    "--offset", type=options.OFFSET, metavar="OFFSET", help="Begin with the batch that holds this offset."
+)
+@click.option(
+    "--max-batches",
+    type=options.COUNT,
+    show_default="1 with --offset, otherwise all",
+    metavar="N",
+    help="Stop after N batches.",
+)
+@options.max_decompressed_bytes
 def annotate(
-    files: Sequence[str], *, offset: int | None, limit: int | None, max_decompressed_bytes: int
+    sources: tuple[str, ...], offset: int | None, max_batches: int | None, max_decompressed_bytes: int
 ) -> int:
-    """Prints batches as traces, from the one that holds `offset` on; returns the exit code."""
-    problems, left = 0, limit
+    """Print the bytes of batches field by field: position, bytes, the name of the field, and its meaning.
+
+    SRC is a segment file (.log or .checkpoint) or a directory. Batches of any magic are annotated; of a
+    compressed batch the decompressed records follow. A damaged batch is printed as far as its bytes make
+    sense, and then the error.
+
+    \b
+    magicbyte annotate orders-0/ | head -60
+    magicbyte annotate orders-0/ --offset 1234                the batch that holds offset 1234
+    magicbyte annotate orders-0/00000000000000000000.log --max-batches 3
+    """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
+    from magicbyte.cli.sources import files_of, segments_only
+
+    files, code = files_of(segments_only("annotate", sources))
+    left = 1 if max_batches is None and offset is not None else max_batches
     for path in files:
         try:
             for position, data in _batches(path, offset, max_decompressed_bytes):
                 if left == 0:
-                    return PROBLEMS if problems else CLEAN
+                    return code
                 left = None if left is None else left - 1
-                problems += not _print_batch(path, position, data, max_decompressed_bytes)
+                if not _print_batch(path, position, data, max_decompressed_bytes):
+                    code = PROBLEMS
         except Error as error:
-            problems += 1
+            code = PROBLEMS
             print_problem(f"magicbyte: {error}")
-    return PROBLEMS if problems else CLEAN
+    return code
 
 
-def _batches(path: str, offset: int | None, most: int) -> Iterator[tuple[int, bytes]]:
-    """Yields position and bytes of each batch by its length alone; at last what is too short for one.
+def _batches(path: str, offset: int | None, max_bytes: int) -> Iterator[tuple[int, bytes]]:
+    """Yields the position and bytes of each batch, framed by its length alone, and any rest of the file.
 
-    No more than `most` bytes of one are read, whatever its length says.
+    Reads at most `max_bytes` of a batch, whatever its length says.
     """
     position = 0
     with open_segment(path) as file:
@@ -54,28 +85,28 @@ def _batches(path: str, offset: int | None, most: int) -> Iterator[tuple[int, by
                 end = size
             if offset is None or last_offset is None or last_offset >= offset:
                 file.seek(position)
-                yield position, file.read(min(end - position, most))
+                yield position, file.read(min(end - position, max_bytes))
             position = end
 
 
 def _bounds(file: BinaryIO, position: int) -> tuple[int | None, int | None]:
-    """Where the batch ends and its last offset, as far as its header says so."""
+    """Where the batch ends and its last offset; None for what the header does not hold."""
     file.seek(position)
     header = file.read(_HEADER.size)
     if len(header) <= _MAGIC_AT:
         return None, None
-    # The smallest message of magic 0 ends before the last of these fields.
+    # The smallest message of magic 0 is shorter than this header.
     base, length, _, magic, _, _, delta = _HEADER.unpack(header.ljust(_HEADER.size, b"\0"))
     last_offset = base + delta if magic == 2 else base
     return (position + _OVERHEAD + length if length > 0 else None), last_offset
 
 
 def _print_batch(path: str, position: int, data: bytes, max_decompressed_bytes: int) -> bool:
-    """Prints as far as the bytes make sense, then what is wrong; returns whether nothing is."""
+    """Prints a batch, up to its first error; returns whether there is none."""
     print_data(f"{path}: batch at byte {position}, {len(data)} bytes")
-    print_data(f"{'offset':>8}  {'bytes':<{3 * _LINE - 1}}  {'field':<26}  meaning")
+    print_data(f"{'position':>8}  {'bytes':<{3 * _BYTES_PER_LINE - 1}}  {'field':<26}  meaning")
     try:
-        for part in trace_batch(data, max_decompressed_bytes):
+        for part in batch_layout(data, max_decompressed_bytes):
             _print_part(part)
     except Error as error:
         print_data(f"error: {error}", "")
@@ -85,14 +116,16 @@ def _print_batch(path: str, position: int, data: bytes, max_decompressed_bytes: 
     return True
 
 
-def _print_part(part: Span | Section) -> None:
+def _print_part(part: Field | Section) -> None:
     if isinstance(part, Section):
         print_data(f"--- {part.title}")
         return
-    shown = part.data[:_SHOWN]
-    lines = [shown[start : start + _LINE].hex(" ") for start in range(0, len(shown), _LINE)] or [""]
-    print_data(f"{part.start:>8}  {lines[0]:<{3 * _LINE - 1}}  {part.name:<26}  {part.meaning}".rstrip())
+    shown = part.data[:_BYTES_SHOWN]
+    starts = range(0, len(shown), _BYTES_PER_LINE)
+    lines = [shown[start : start + _BYTES_PER_LINE].hex(" ") for start in starts] or [""]
+    width = 3 * _BYTES_PER_LINE - 1
+    print_data(f"{part.start:>8}  {lines[0]:<{width}}  {part.name:<26}  {part.meaning}".rstrip())
     for number, line in enumerate(lines[1:], 1):
-        print_data(f"{part.start + number * _LINE:>8}  {line}")
-    if len(part.data) > _SHOWN:
-        print_data(f"{'':>8}  ... {len(part.data) - _SHOWN} more bytes")
+        print_data(f"{part.start + number * _BYTES_PER_LINE:>8}  {line}")
+    if len(part.data) > _BYTES_SHOWN:
+        print_data(f"{'':>8}  ... {len(part.data) - _BYTES_SHOWN} more bytes")

@@ -1,4 +1,4 @@
-"""The group of commands, and how every way to end becomes an exit code."""
+"""The group of commands, and the exit code of every way to end."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import click
 from click.shell_completion import shell_complete
 
 from magicbyte import _core
+from magicbyte.cli.annotate import annotate
+from magicbyte.cli.check_indexes import check_indexes
 from magicbyte.cli.compact import compact
 from magicbyte.cli.completion import COMPLETE_VARIABLE, completion
 from magicbyte.cli.convert import convert
@@ -20,9 +22,11 @@ from magicbyte.cli.exits import CLEAN, FAILED, USAGE
 from magicbyte.cli.explain import explain
 from magicbyte.cli.extras import missing_extra
 from magicbyte.cli.ingest import ingest
+from magicbyte.cli.records import records
 from magicbyte.cli.recover import recover
 from magicbyte.cli.redact import redact
 from magicbyte.cli.rescue import rescue
+from magicbyte.cli.sidecars import sidecars
 from magicbyte.cli.stats import stats
 from magicbyte.cli.terminal import ReaderGoneError, drop_output, prepare, print_problem
 from magicbyte.cli.verify import verify
@@ -35,47 +39,57 @@ __all__ = ["app", "run"]
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(_core.__version__, prog_name="magicbyte")
 def app() -> None:
-    """Read Kafka's segment files: every record, every byte accounted for, no broker.
+    """Read Kafka's segment files: every record, every byte accounted for, without a broker.
 
-    SRC is a partition directory (topic-0/ with its 00000000000000000000.log), or any directory with
-    such directories somewhere below it: a broker's log.dirs, a backup, a mounted bucket.
+    SRC is a partition directory (orders-0/ with its 00000000000000000000.log), or any directory that has such
+    directories somewhere below it: a broker's log.dirs, a backup, a mounted bucket.
 
     \b
-    magicbyte verify /backup/kafka-logs                  is everything readable?
-    magicbyte stats  /backup/kafka-logs                  what is in there?
-    magicbyte explain /backup/kafka-logs/orders-0        what happened there?
-    magicbyte dump   /backup/kafka-logs/orders-0 | head  show me some records
-    magicbyte rescue /backup/kafka-logs --out saved/     what can be saved of the damage?
-    magicbyte dump   __consumer_offsets-7 | less         who committed what
-    magicbyte recover /backup/kafka-logs repaired/       make damaged partitions whole for a broker
-    magicbyte convert /backup/kafka-0.10 new-logs/       move old segments to Kafka 4
-    magicbyte compact /backup/kafka-logs compacted/      keep the last record of each key
-    magicbyte redact --key bob /backup/kafka-logs out/   forget somebody
-    magicbyte ingest /backup/kafka-logs tables/          give me Parquet tables, and the proof
+    magicbyte verify  /backup/kafka-logs                  is everything readable?
+    magicbyte stats   /backup/kafka-logs                  what is in there?
+    magicbyte explain /backup/kafka-logs/orders-0         what happened there?
+    magicbyte records /backup/kafka-logs/orders-0 | jq    the records as JSON lines
+    magicbyte dump    __consumer_offsets-7 | less         who committed what?
+    magicbyte rescue  /backup/kafka-logs saved/           save what can be saved of the damage
+    magicbyte recover /backup/kafka-logs repaired/        repair damaged partitions for a broker
+    magicbyte convert /backup/kafka-0.10 new-logs/        move old segments to Kafka 4
+    magicbyte compact /backup/kafka-logs compacted/       keep the last record of each key
+    magicbyte redact  --key bob /backup/kafka-logs out/   forget somebody
+    magicbyte ingest  /backup/kafka-logs tables/          Parquet tables, with proof that nothing is lost
+
+    Commands that run a job do so in threads of this process; --engine spark runs it on Spark instead, with
+    the same result.
 
     Exit codes: 0 clean; 1 done, and problems were found; 2 usage; 3 could not finish, or the sum of
     bytes and records does not add up.
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
 
 
-app.add_command(ingest)
-app.add_command(verify)
-app.add_command(dump)
-app.add_command(convert)
-app.add_command(recover)
-app.add_command(compact)
-app.add_command(redact)
-app.add_command(rescue)
-app.add_command(stats)
-app.add_command(explain)
-app.add_command(completion)
+for command in (
+    annotate,
+    check_indexes,
+    compact,
+    completion,
+    convert,
+    dump,
+    explain,
+    ingest,
+    records,
+    recover,
+    redact,
+    rescue,
+    sidecars,
+    stats,
+    verify,
+):
+    app.add_command(command)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit code and raises nothing."""
+    """Runs the command line; returns the exit code and never raises."""
     prepare()
     if sys.stdout is None:
-        return _failed("standard output is closed: give it /dev/null if nobody is to read it")
+        return _failed("standard output is closed: use /dev/null if nobody reads it")
     code = _run(list(sys.argv[1:] if arguments is None else arguments))
     try:
         sys.stdout.flush()
@@ -91,7 +105,7 @@ def _run(arguments: list[str]) -> int:
     try:
         if instruction := os.environ.get(COMPLETE_VARIABLE):
             return shell_complete(app, {}, "magicbyte", COMPLETE_VARIABLE, instruction)
-        # Not `app.main`: it makes exit codes of its own, 1 for a closed pipe among them.
+        # Not `app.main`: its exit codes differ, such as 1 for a closed pipe.
         with app.make_context("magicbyte", arguments) as context:
             return int(app.invoke(context) or CLEAN)
     except click.exceptions.Exit as done:
@@ -116,14 +130,14 @@ def _run(arguments: list[str]) -> int:
             return USAGE
         return _bug()
     except BaseException:
-        # A panic of the compiled part is no Exception, and it is no exit code 1 either.
+        # A panic of the compiled core is not an Exception, and must not become exit code 1 either.
         return _bug()
 
 
 def _bug() -> int:
     for line in traceback.format_exc().splitlines():
         print_problem(line)
-    return _failed("this should not have happened; the message above says where")
+    return _failed("this is a bug; the traceback is above")
 
 
 def _failed(message: str) -> int:

@@ -14,7 +14,7 @@ __all__ = ["completion"]
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print what makes SHELL complete commands, options and file names of magicbyte.
+    """Print a script that makes SHELL complete commands, options and file names of magicbyte.
 
     \b
     magicbyte completion bash > ~/.local/share/bash-completion/completions/magicbyte
@@ -27,4 +27,4 @@ def completion(context: click.Context, shell: str) -> None:
 
 
 COMPLETE_VARIABLE = "_MAGICBYTE_COMPLETE"
-"""The shell asks for completions by running the program with this variable set."""
+"""The script asks for completions by running the program with this variable set."""

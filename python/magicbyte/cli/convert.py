@@ -6,6 +6,7 @@ import click
 
 from magicbyte import RecordsBuilder
 from magicbyte.cli import engines, options
+from magicbyte.cli.engines import EngineChoice
 from magicbyte.enums import Compression
 
 __all__ = ["convert"]
@@ -13,7 +14,7 @@ __all__ = ["convert"]
 _CODECS = {codec.name.lower(): codec.value for codec in Compression}
 
 
-@click.command(short_help="Write old segments anew, for a current broker.")
+@click.command(short_help="Rewrite old segments for a current broker.")
 @click.argument("source", metavar="SRC", type=click.Path(exists=True, file_okay=False))
 @click.argument("out", metavar="OUT", type=click.Path())
 @click.option(
@@ -21,7 +22,7 @@ _CODECS = {codec.name.lower(): codec.value for codec in Compression}
     type=click.Choice(["2", "1", "0", "keep"]),
     default="2",
     show_default=True,
-    help="The format to write. To 1 and 0 headers, producers and transactions are lost, and counted.",
+    help="The format to write. 1 and 0 have no headers, producers and transactions; losses are counted.",
 )
 @click.option(
     "--compression",
@@ -30,14 +31,14 @@ _CODECS = {codec.name.lower(): codec.value for codec in Compression}
     help="The codec to write.",
 )
 @click.option(
-    "--level",
+    "--compression-level",
     type=options.Number(-(1 << 31), (1 << 31) - 1),
     show_default="Kafka's",
     metavar="LEVEL",
-    help="The codec's: gzip 1 to 9, lz4 1 to 17, zstd -131072 to 22.",
+    help="With --compression: gzip 1 to 9, lz4 1 to 17, zstd -131072 to 22.",
 )
 @click.option(
-    "--rebatch", is_flag=True, help="Pack the records of batches that no producer id marks tightly."
+    "--rebatch", is_flag=True, help="Pack the records of batches without a producer id into full batches."
 )
 @click.option(
     "--batch-bytes",
@@ -51,62 +52,58 @@ _CODECS = {codec.name.lower(): codec.value for codec in Compression}
 @options.topic_ids
 @engines.options
 @options.max_decompressed_bytes
-@options.threads
 @options.as_json
 def convert(
     source: str,
     out: str,
     magic: str,
     compression: str | None,
-    level: int | None,
+    compression_level: int | None,
     rebatch: bool,
     batch_bytes: int,
     leader_epoch: int | None,
     segment_bytes: int,
     topic_ids: dict[str, str],
-    engine: str,
-    master: str | None,
-    conf: tuple[str, ...],
+    engine: EngineChoice,
     max_decompressed_bytes: int,
-    threads: int | None,
     as_json: bool,
 ) -> int:
-    """Write every partition at and below SRC anew into OUT, for a current broker to open.
+    """Rewrite every partition at and below SRC into OUT, for a current broker to open.
 
-    Offsets, timestamps and every record stay; magic 0 and 1 become magic 2, a compressed set one batch.
-    OUT gets a directory a partition with all the files a broker makes (segments, indexes, snapshots,
-    leader epochs), and reconciliation.json: records and bytes in, out and quarantined. SRC is only read.
-    OUT has its name when all is done; a job that was killed is started again.
+    Every record is kept, with its offset and timestamp. Magic 0 and 1 become magic 2, a compressed message
+    set one batch. OUT gets a directory per partition with every file that a broker writes (segments, indexes,
+    snapshots, leader epochs), and reconciliation.json: records and bytes in, out and quarantined. SRC is only
+    read. OUT appears under its name when all is done; if the job is killed, start it again.
 
     \b
-    magicbyte convert /backup/kafka-0.10 new-logs/                              move old logs to Kafka 4
-    magicbyte convert --compression zstd --level 9 --rebatch archive/ small/    make an archive small
-    magicbyte convert --magic keep --compression lz4 orders-0/.. lz4-logs/      another codec only
-    magicbyte convert --engine local --topic-id orders=AAAAAAAAAAAAAAAAAAAAAQ backup/ new-logs/
+    magicbyte convert /backup/kafka-0.10 new-logs/                          move old logs to Kafka 4
+    magicbyte convert --magic keep --compression lz4 logs/ lz4-logs/        change the codec only
+    magicbyte convert --compression zstd --compression-level 9 --rebatch archive/ small/
+    magicbyte convert --topic-id orders=AAAAAAAAAAAAAAAAAAAAAQ backup/ new-logs/
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
-    from magicbyte.cli import report
+    from magicbyte.cli import reports
     from magicbyte.jobs.progress import terminal_progress
     from magicbyte.jobs.rewrite import RewriteOptions, rewrite
 
-    if level is not None and compression is None:
-        raise click.UsageError("--level belongs to --compression")
+    if compression_level is not None and compression is None:
+        raise click.UsageError("--compression-level needs --compression")
     if compression is not None:
         try:
-            RecordsBuilder(2 if magic == "keep" else int(magic), _CODECS[compression], level)
+            RecordsBuilder(2 if magic == "keep" else int(magic), _CODECS[compression], compression_level)
         except ValueError as error:
             raise click.UsageError(str(error)) from None
     if rebatch and magic not in ("2", "keep"):
-        raise click.UsageError("--rebatch packs batches of magic 2")
-    asked = RewriteOptions(
+        raise click.UsageError("--rebatch needs magic 2")
+    settings = RewriteOptions(
         magic=None if magic == "keep" else int(magic),
         compression=None if compression is None else _CODECS[compression],
-        level=level,
+        level=compression_level,
         rebatch=batch_bytes if rebatch else None,
         max_decompressed_bytes=max_decompressed_bytes,
         leader_epoch=leader_epoch,
         segment_bytes=segment_bytes,
         topic_ids=topic_ids,
     )
-    with engines.chosen(f"magicbyte convert {source}", engine, master, conf, threads) as runner:
-        found = rewrite([source], out, runner, asked, progress=terminal_progress())
-    return report.written(found, out, report.print_rewrite, as_json=as_json)
+    with engine.open(f"magicbyte convert {source}") as runner:
+        report = rewrite([source], out, runner, settings, progress=terminal_progress())
+    return reports.print_written(report, out, reports.print_rewrite, as_json=as_json)

@@ -1,12 +1,14 @@
-"""The exit codes of every command."""
+"""The exit codes of all commands."""
 
 from __future__ import annotations
 
 __all__ = ["CLEAN", "FAILED", "PROBLEMS", "USAGE"]
 
 CLEAN = 0
+"""Done, and nothing is wrong."""
 PROBLEMS = 1
-"""Done, all output is there, and something was found that is not right."""
+"""Done, all output is written, and problems were found."""
 USAGE = 2
+"""The command cannot be run as it was given; nothing was done."""
 FAILED = 3
-"""Could not finish, or the sum does not add up."""
+"""Could not finish, or the sum of bytes and records does not add up."""

@@ -4,100 +4,97 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
 
 import click
 
 from magicbyte import _core
 from magicbyte.cli import engines, options
+from magicbyte.cli.engines import EngineChoice
 
 __all__ = ["explain"]
 
 
-@click.command(short_help="Tell what happened: producers, transactions, gaps.")
+@click.command(short_help="Print the history of partitions: producers, transactions, gaps.")
 @click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(exists=True))
 @click.option(
     "--html",
     "page",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    help="Write the story as one HTML page with pictures to this file, too. It may replace an earlier page,"
-    " no other file.",
+    help="Also write the histories as an HTML page with charts to this file, which may replace an earlier"
+    " page but no other file.",
 )
 @click.option(
     "--now",
     type=options.TIME,
-    show_default="the clock's",
-    help="The time up to which open transactions age.",
+    show_default="the clock",
+    help="The current time, which the age of open transactions is measured against.",
 )
 @click.option(
-    "--max-transaction-timeout",
-    type=options.Number(0, 1 << 40),
-    default=15,
+    "--transaction-max-timeout-ms",
+    type=options.MILLIS,
+    default=900_000,
     show_default=True,
-    metavar="MINUTES",
-    help="An open transaction hangs if its producer was last heard of longer ago.",
+    metavar="MS",
+    help="The broker's setting: an open transaction is hanging if its producer has been silent for longer.",
 )
 @click.option(
-    "--list",
-    "listed",
+    "--max-listed",
     type=click.IntRange(min=1),
     default=_core.LISTED,
     show_default=True,
     metavar="N",
-    help="How many of each kind to list; memory grows with it.",
+    help="How many of each kind to list per partition; memory grows with it.",
 )
 @engines.options
-@options.threads
 @options.as_json
 def explain(
     sources: tuple[str, ...],
     page: Path | None,
     now: int | None,
-    max_transaction_timeout: int,
-    listed: int,
+    transaction_max_timeout_ms: int,
+    max_listed: int,
+    engine: EngineChoice,
     as_json: bool,
-    threads: int | None,
-    **where: Any,
 ) -> int:
-    """Tell the story of each partition at and below SRC, by the headers of its batches.
+    """Print the history of each partition at and below SRC, reconstructed from its batch headers.
 
-    Who wrote: producers and their epochs, sequences that are missing, come twice or go back, by the
-    rules of a broker's ProducerStateManager. Transactions: committed, aborted, open and hanging. Offsets
-    that compaction took, timestamps that go back, leader epochs, codecs, sizes of batches, control
-    records, bytes that are in no batch. Nothing is decompressed. All are counted; of producers,
-    transactions, gaps, anomalies and so on --json lists 1000 of each partition, or as --list says:
-    open transactions first, then the largest; of gaps and steps back 1000 a segment at most.
+    Producers with their epochs, and sequences that are missing, repeated or go back, by the rules of a
+    broker's ProducerStateManager; transactions: committed, aborted, open and hanging; offsets that
+    compaction removed, timestamps that go back, leader epochs, codecs, batch sizes, control records, and
+    bytes in no batch. Nothing is decompressed.
+
+    Everything is counted. Of producers, transactions, gaps, anomalies and so on, --json lists up to
+    --max-listed of each partition: open transactions first, then the largest. Gaps and steps back in time
+    are limited to 1000 per segment.
 
     \b
     magicbyte explain /backup/kafka-logs/orders-0
     magicbyte explain /backup/kafka-logs/orders-0 --html orders.html
     magicbyte explain --json /backup/kafka-logs | jq '.partitions[].transactions[] | select(.hanging)'
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
-    from magicbyte.cli import report
-    from magicbyte.cli.story_page import check_replaceable, write_page
-    from magicbyte.cli.story_text import print_story
-    from magicbyte.jobs.explain import explain as tell
-    from magicbyte.jobs.explain import trouble_of
+    from magicbyte.cli import reports
+    from magicbyte.cli.history_page import check_replaceable, write_page
+    from magicbyte.cli.history_text import print_history
+    from magicbyte.jobs.explain import explain as explain_job
+    from magicbyte.jobs.explain import irregularities
     from magicbyte.jobs.progress import terminal_progress
 
     if page is not None:
         check_replaceable(page)
-    with engines.chosen(
-        "magicbyte explain", where["engine"], where["master"], where["conf"], threads
-    ) as engine:
-        stories = tell(
+    with engine.open("magicbyte explain") as runner:
+        histories = explain_job(
             sources,
-            engine,
+            runner,
             now=round(time.time() * 1000) if now is None else now,
-            max_transaction_timeout_ms=max_transaction_timeout * 60_000,
-            listed=listed,
+            transaction_max_timeout_ms=transaction_max_timeout_ms,
+            max_listed=max_listed,
             progress=terminal_progress(),
         )
     if page is not None:
-        write_page(page, stories)
+        write_page(page, histories)
     if as_json:
-        report.print_json({"partitions": stories})
+        reports.print_json({"partitions": histories})
     else:
-        for story in stories:
-            print_story(story)
-    return report.exit_code(balanced=True, problems=sum(map(trouble_of, stories)))
+        for history in histories:
+            print_history(history)
+    return reports.exit_code(balanced=True, problems=sum(map(irregularities, histories)))

@@ -1,4 +1,4 @@
-"""What a command needs beyond the base install, which needs no other package."""
+"""The packages that commands need; the base install has no dependencies."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _EXTRAS = {
     "rich": _INSTALL.format("cli"),
     "pyarrow": _INSTALL.format("cli"),
     "pandas": _INSTALL.format("spark"),
-    "pyspark": f"{_INSTALL.format('spark')}, or give --engine local",
+    "pyspark": f"{_INSTALL.format('spark')}, or leave out --engine spark",
 }
 
 
 def missing_extra(error: ModuleNotFoundError) -> str | None:
-    """What is missing and how to get it, if an extra of ours brings it."""
+    """Names the missing package and how to install it; None if it belongs to none of our extras."""
     missing = (error.name or "").partition(".")[0]
     return f"{missing} is missing: {_EXTRAS[missing]}" if missing in _EXTRAS else None

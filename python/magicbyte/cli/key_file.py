@@ -1,4 +1,4 @@
-"""The file of `magicbyte redact --key-file`: a key a line, read so that no editor's habit changes a key."""
+"""The file of `magicbyte redact --key-file`: one key per line, whatever an editor does to line ends."""
 
 from __future__ import annotations
 
@@ -24,38 +24,38 @@ _OTHER_ENCODINGS = {
 def read_keys(file: BinaryIO, parse: Callable[[str], bytes]) -> list[tuple[int, bytes]]:
     """Each key with the number of its line, from 1.
 
-    Lines end with LF, CRLF or CR. A byte order mark is no part of the first key, and an empty line is no
-    key: the empty key has to be given by itself. Blanks are part of a key. What is left out or looks
-    wrong is told on standard error, without the keys.
+    Lines end with LF, CRLF or CR. A byte order mark is not part of the first key. Empty lines are ignored:
+    the empty key can only be given by --key. Blanks are part of a key. Ignored lines and suspicious ones are
+    reported on standard error by number, never by content.
 
     Raises:
-        UsageError: the file is not in UTF-8, a line is no key, or there is none.
+        UsageError: the file is not UTF-8, a line is not a key, or there are no keys.
 
     """
     name, data = file.name, file.read()
     for mark, encoding in _OTHER_ENCODINGS.items():
         if data.startswith(mark):
-            raise click.UsageError(f"{name} is written in {encoding}: save it in UTF-8")
+            raise click.UsageError(f"{name} is in {encoding}: save it as UTF-8")
     try:
         text = data.removeprefix(codecs.BOM_UTF8).decode()
     except UnicodeDecodeError as error:
         number = data.count(b"\n", 0, error.start) + 1
         raise click.UsageError(
-            f"{name}, line {number}: not UTF-8; --key-format hex or base64 writes keys of any bytes"
+            f"{name}, line {number}: not UTF-8; with --key-format hex or base64 keys can have any bytes"
         ) from None
     if "\0" in text:
         number = text.count("\n", 0, text.index("\0")) + 1
         raise click.UsageError(
-            f"{name}, line {number}: a zero byte; if the file is UTF-16, save it in UTF-8, and if the key has"
-            " it, use --key-format hex or base64"
+            f"{name}, line {number}: a zero byte; if the file is UTF-16, save it as UTF-8; if the byte is"
+            " part of the key, use --key-format hex or base64"
         )
     lines = [line.rstrip("\n") for line in io.StringIO(text, newline=None)]
     empty = [number for number, line in enumerate(lines, 1) if not line]
     blank = [number for number, line in enumerate(lines, 1) if line != line.strip()]
     if empty:
-        _tell(f"{name}: {_lines(empty)} empty and left out; --key '' takes records with an empty key")
+        _report(f"{name}: {_lines(empty)} empty and ignored; --key '' selects records with an empty key")
     if blank:
-        _tell(f"{name}: {_lines(blank)} taken with the blanks at the beginning or end")
+        _report(f"{name}: {_lines(blank)} used with the blanks at the beginning or end")
     keys = []
     for number, text in enumerate(lines, 1):
         if text:
@@ -71,8 +71,8 @@ def read_keys(file: BinaryIO, parse: Callable[[str], bytes]) -> list[tuple[int, 
 def _lines(numbers: list[int]) -> str:
     if len(numbers) == 1:
         return f"line {numbers[0]} is"
-    return f"{len(numbers):,} lines, the first of them {numbers[0]}, are"
+    return f"{len(numbers):,} lines (the first is {numbers[0]}) are"
 
 
-def _tell(message: str) -> None:
+def _report(message: str) -> None:
     print_problem(f"magicbyte: {message}")

@@ -1,7 +1,8 @@
-"""Options that several commands share."""
+"""Types of values, and options that several commands share."""
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -19,20 +20,23 @@ __all__ = [
     "OFFSET",
     "SEGMENT_BYTES",
     "TIME",
+    "TO_TEXT",
     "Number",
     "as_json",
+    "decode",
     "isolation_level",
+    "key_format",
     "leader_epoch",
     "max_decompressed_bytes",
     "mode",
     "segment_bytes",
-    "threads",
     "topic_ids",
+    "value_format",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Sums of two stay within 64 bits.
+# The sum of two of them still fits in 64 bits.
 _MOST = 1 << 62
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
@@ -40,12 +44,12 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 if TYPE_CHECKING:
     _Int = click.ParamType[int]
 else:
-    # Generic since 8.4 only.
+    # Generic only since click 8.4.
     _Int = click.ParamType
 
 
 class Number(_Int):
-    """A whole number from `least` to `most`; what does not fit is a usage error, not one of the job."""
+    """A whole number from `least` to `most`; anything else is a usage error, before a job starts."""
 
     name = "integer"
 
@@ -74,7 +78,7 @@ class _Bytes(_Int):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         match = re.fullmatch(r"(\d{1,20})([kmg]?)(i?b)?", str(value).strip().lower())
         if match is None:
-            self.fail(f"{value!r} is no size such as 1048576, 512k, 64MiB or 1g", param, ctx)
+            self.fail(f"{value!r} is not a size such as 1048576, 512k, 64MiB or 1g", param, ctx)
         size = int(match[1]) * _UNITS[match[2]]
         if size > self._most:
             self.fail(f"{value} is more than {self._most:,} bytes", param, ctx)
@@ -82,7 +86,7 @@ class _Bytes(_Int):
 
 
 class _Time(_Int):
-    """A time in milliseconds since 1970, or in ISO 8601 (UTC unless it says otherwise)."""
+    """A time in milliseconds since 1970, or in ISO 8601 (UTC unless it has an offset)."""
 
     name = "time"
 
@@ -101,12 +105,19 @@ class _Time(_Int):
 
 BYTES = _Bytes()
 _LARGEST_BATCH = (1 << 32) - 1
-"""Places in a batch's records are counted in 32 bits."""
+"""Positions within a batch's records are 32-bit numbers."""
 SEGMENT_BYTES = _Bytes((1 << 31) - 1)
 TIME = _Time()
 OFFSET = Number(0, (1 << 63) - 1)
 MILLIS = Number(0)
 COUNT = Number(0)
+
+TO_TEXT: dict[str, Callable[[bytes], str]] = {
+    "utf-8": lambda value: value.decode("utf-8", "replace"),
+    "hex": bytes.hex,
+    "base64": lambda value: base64.b64encode(value).decode("ascii"),
+}
+"""The formats of keys and values, by name, and how each writes bytes."""
 
 
 def as_json(command: F) -> F:
@@ -134,7 +145,7 @@ def max_decompressed_bytes(command: F) -> F:
         type=_Bytes(_LARGEST_BATCH),
         default=f"{_core.DEFAULT_MAX_DECOMPRESSED_BYTES >> 20}MiB",
         show_default=True,
-        help="Quarantine batches that are larger than this after decompression.",
+        help="Treat batches that are larger than this after decompression as damaged.",
     )(command)
 
 
@@ -143,22 +154,39 @@ def mode(command: F) -> F:
     return click.option(
         "--mode",
         type=click.Choice(["PERMISSIVE", "FAILFAST"], case_sensitive=False),
+        metavar="[PERMISSIVE|FAILFAST]",
         default="PERMISSIVE",
         show_default=True,
-        help="PERMISSIVE leaves out what is damaged, and counts it. FAILFAST stops at the first bad batch,"
-        " with its error, and leaves no output.",
+        help="PERMISSIVE leaves out damaged batches and counts them. FAILFAST fails at the first one, without"
+        " any output.",
     )(command)
 
 
-def threads(command: F) -> F:
-    """`--threads`"""
+def decode(command: F) -> F:
+    """`--decode`"""
     return click.option(
-        "--threads",
-        type=click.IntRange(min=1),
-        show_default="one a core",
-        metavar="N",
-        help="Threads that decode.",
+        "--decode",
+        type=click.Choice(["auto", "offsets", "transactions", "metadata", "none"]),
+        default="auto",
+        show_default=True,
+        help="Decode the records of one of Kafka's internal topics; auto goes by the directory's name.",
     )(command)
+
+
+def key_format(help_text: str) -> Callable[[F], F]:
+    """`--key-format`"""
+    return _format("--key-format", help_text)
+
+
+def value_format(help_text: str) -> Callable[[F], F]:
+    """`--value-format`"""
+    return _format("--value-format", help_text)
+
+
+def _format(name: str, help_text: str) -> Callable[[F], F]:
+    return click.option(
+        name, type=click.Choice(list(TO_TEXT)), default="utf-8", show_default=True, help=help_text
+    )
 
 
 def segment_bytes(command: F) -> F:
@@ -168,7 +196,7 @@ def segment_bytes(command: F) -> F:
         type=SEGMENT_BYTES,
         default="128MiB",
         show_default=True,
-        help="Size at which the next segment begins; a task writes at least one.",
+        help="Start a new segment at this size; each task writes at least one.",
     )(command)
 
 
@@ -180,7 +208,7 @@ def leader_epoch(command: F) -> F:
         show_default="each batch's own",
         metavar="EPOCH",
         help="The leader epoch of every batch written. A broker warns of epochs above"
-        " its own: for another cluster give -1, which is none.",
+        " its own: for another cluster give -1, no epoch.",
     )(command)
 
 
@@ -192,12 +220,12 @@ def topic_ids(command: F) -> F:
         if not all(topic and topic_id for topic, _, topic_id in pairs):
             raise click.BadParameter("expected TOPIC=ID")
         for _, _, topic_id in pairs:
-            # Not after all the work, when the file is written.
+            # Checked here: the file is written only at the end of the job.
             try:
                 _core.partition_metadata(f"version: 0\ntopic_id: {topic_id}\n")
             except Error:
                 raise click.BadParameter(
-                    f"{topic_id!r} is no topic id: 22 characters of URL-safe base64"
+                    f"{topic_id!r} is not a topic id: 22 characters of URL-safe base64"
                 ) from None
         return {topic: topic_id for topic, _, topic_id in pairs}
 
@@ -207,5 +235,5 @@ def topic_ids(command: F) -> F:
         multiple=True,
         metavar="TOPIC=ID",
         callback=parse,
-        help="Write partition.metadata with this id; may be given again. Without it the broker does.",
+        help="Write partition.metadata with this id; may be repeated. Without it the broker writes its own.",
     )(command)

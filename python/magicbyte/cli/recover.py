@@ -7,55 +7,52 @@ from typing import Literal
 import click
 
 from magicbyte.cli import engines, options
+from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 
 __all__ = ["recover"]
 
 
-@click.command(short_help="Make damaged partitions ones that a broker opens.")
+@click.command(short_help="Repair damaged partitions for a broker to open.")
 @click.argument("source", metavar="SRC", type=click.Path(exists=True, file_okay=False))
 @click.argument("out", metavar="[OUT]", type=click.Path(), required=False)
 @click.option(
-    "--mode",
+    "--method",
     type=click.Choice(["keep", "truncate"]),
     default="keep",
     show_default=True,
-    help="keep: all good batches, those behind damage too. truncate: nothing from the first damage on, as a"
-    " broker does when it starts after a crash.",
+    help="keep: all good batches, including those after damage. truncate: nothing from the first damage on,"
+    " as a broker does when it starts after a crash.",
 )
 @options.leader_epoch
 @options.segment_bytes
 @options.topic_ids
 @engines.options
 @options.max_decompressed_bytes
-@options.threads
 @options.as_json
 def recover(
     source: str,
     out: str | None,
-    mode: Literal["keep", "truncate"],
+    method: Literal["keep", "truncate"],
     leader_epoch: int | None,
     segment_bytes: int,
     topic_ids: dict[str, str],
-    engine: str,
-    master: str | None,
-    conf: tuple[str, ...],
+    engine: EngineChoice,
     max_decompressed_bytes: int,
-    threads: int | None,
     as_json: bool,
 ) -> int:
-    """Make the damaged partitions at and below SRC ones that a broker opens, in OUT.
+    """Repair the damaged partitions at and below SRC for a broker to open, in OUT.
 
-    Without OUT it is a dry run: it says what is damaged and where a broker would cut, and writes
-    nothing. With OUT, batches go there as they are (their bytes are not changed), and every index,
-    snapshot and checkpoint is made anew from them. SRC is only read.
+    Without OUT it is a dry run: it prints what is damaged and where a broker would truncate, and writes
+    nothing. With OUT, the good batches are copied byte for byte, and every index, snapshot and checkpoint is
+    rebuilt from them. SRC is only read.
 
     \b
-    magicbyte recover /backup/kafka-logs                          what is damaged, what would be lost?
-    magicbyte recover /backup/kafka-logs repaired/                keep all that is good
-    magicbyte recover --mode truncate /backup/kafka-logs cut/     cut as a broker would
+    magicbyte recover /backup/kafka-logs                            what is damaged, what would be lost?
+    magicbyte recover /backup/kafka-logs repaired/                  keep everything that is good
+    magicbyte recover --method truncate /backup/kafka-logs cut/     truncate as a broker would
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
-    from magicbyte.cli import report
+    from magicbyte.cli import reports
     from magicbyte.cli.terminal import print_line
     from magicbyte.jobs.progress import terminal_progress
     from magicbyte.jobs.recover import cuts_of, diagnose
@@ -63,30 +60,30 @@ def recover(
     from magicbyte.jobs.rewrite import RewriteOptions
 
     progress = terminal_progress()
-    with engines.chosen(f"magicbyte recover {source}", engine, master, conf, threads) as runner:
+    with engine.open(f"magicbyte recover {source}") as runner:
         if out is None:
-            seen = diagnose(
+            diagnosis = diagnose(
                 [source], runner, max_decompressed_bytes=max_decompressed_bytes, progress=progress
             )
-            cuts = cuts_of(seen["partitions"])
+            cuts = cuts_of(diagnosis["partitions"])
             if as_json:
-                places = [
+                rows = [
                     {"topic": topic, "partition": partition, "segment": segment, "position": position}
                     for (topic, partition), (segment, position) in cuts.items()
                 ]
-                report.print_json({**seen, "cuts": places})
+                reports.print_json({**diagnosis, "cuts": rows})
             else:
-                report.print_reconciliation(seen["partitions"], seen["total"])
-                report.print_problems(seen["problems"], seen["problems_left_out"])
+                reports.print_reconciliation(diagnosis["partitions"], diagnosis["total"])
+                reports.print_problems(diagnosis["problems"], diagnosis["problems_left_out"])
                 for (topic, partition), (segment, position) in cuts.items():
-                    print_line(f"a broker would cut {topic}-{partition} at {segment} byte {position:,}")
-                print_line("nothing was written: give OUT to recover")
-            return PROBLEMS if seen["total"]["problems"] or cuts else CLEAN
-        asked = RewriteOptions(
+                    print_line(f"a broker would truncate {topic}-{partition} at {segment} byte {position:,}")
+                print_line("nothing was written: give OUT to repair")
+            return PROBLEMS if diagnosis["total"]["problems"] or cuts else CLEAN
+        settings = RewriteOptions(
             leader_epoch=leader_epoch,
             max_decompressed_bytes=max_decompressed_bytes,
             segment_bytes=segment_bytes,
             topic_ids=topic_ids,
         )
-        found = recover_job([source], out, runner, asked, mode, progress)
-    return report.written(found, out, report.print_rewrite, as_json=as_json)
+        report = recover_job([source], out, runner, settings, method, progress)
+    return reports.print_written(report, out, reports.print_rewrite, as_json=as_json)

@@ -1,4 +1,4 @@
-"""Reading one segment file as it lies there, damage included."""
+"""Reading one segment file as it is, with its damage."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _BLOCK_BYTES = 16 << 20
 
 @contextmanager
 def open_segment(path: str) -> Iterator[BinaryIO]:
-    """Opens a regular file, at once whatever else may have its name: a FIFO would wait for a writer.
+    """Opens a regular file, and never blocks: opening a FIFO would wait for a writer.
 
     Raises:
-        Error: of kind `file_unreadable`, if it cannot be opened or, in the block, read.
+        Error: of kind `file_unreadable`: it cannot be opened, or cannot be read within the block.
 
     """
     try:
-        with open(path, "rb", opener=_without_waiting) as file:
+        with open(path, "rb", opener=_without_blocking) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise OSError("it is not a regular file")
             yield file
@@ -35,24 +35,29 @@ def open_segment(path: str) -> Iterator[BinaryIO]:
         raise Error(f"{path}: cannot be read: {error.strerror or error}", "file_unreadable") from error
 
 
-def _without_waiting(path: str, flags: int) -> int:
+def _without_blocking(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def size_of(path: str) -> int:
-    """Bytes of a segment; raises as `open_segment`."""
+    """The size of a segment in bytes; raises as `open_segment` does."""
     with open_segment(path) as file:
         return os.fstat(file.fileno()).st_size
 
 
 def batches(path: str, max_decompressed_bytes: int) -> Iterator[tuple[int, Batch]]:
-    """Yields each batch with its position in the file, reading it block by block."""
+    """Yields each batch with its position in the file, which is read in blocks.
+
+    Raises:
+        Error: the bytes cannot be framed, or as `open_segment` does.
+
+    """
     start, size = 0, _BLOCK_BYTES
     with open_segment(path) as file:
         while True:
             file.seek(start)
             block = file.read(size)
-            # A wrong CRC is shown as `isvalid: false`, and the records all the same.
+            # A batch with a wrong CRC is shown too, as `isvalid: false`.
             framed = _core.read_batches(
                 block, check_crcs=False, max_decompressed_bytes=max_decompressed_bytes
             )
@@ -62,5 +67,5 @@ def batches(path: str, max_decompressed_bytes: int) -> Iterator[tuple[int, Batch
                 return
             consumed = len(block) - framed.remaining
             start += consumed
-            # A batch that is larger than the block is read as a whole.
+            # A batch that is larger than the block: read all of it.
             size = _BLOCK_BYTES if consumed else size + max(framed.needed, _BLOCK_BYTES)

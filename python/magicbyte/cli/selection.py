@@ -1,10 +1,19 @@
-"""Which records a dump prints."""
+"""Which records a command prints: ranges of offsets and times, and a limit."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
+from typing import Any, TypeVar, cast
 
-__all__ = ["Selection"]
+import click
+
+from magicbyte.cli import options as shared
+
+__all__ = ["Selection", "options"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -17,7 +26,7 @@ class Selection:
     end_timestamp: int | None = None
     max_records: int | None = None
 
-    def takes(self, offset: int, timestamp: int) -> bool:
+    def includes(self, offset: int, timestamp: int) -> bool:
         """Whether a record is in range."""
         return (
             (self.start_offset is None or offset >= self.start_offset)
@@ -26,8 +35,8 @@ class Selection:
             and (self.end_timestamp is None or timestamp < self.end_timestamp)
         )
 
-    def may_take(self, base_offset: int, last_offset: int, max_timestamp: int) -> bool:
-        """Whether a batch can hold a record in range, as far as its header says."""
+    def may_include(self, base_offset: int, last_offset: int, max_timestamp: int) -> bool:
+        """Whether a batch with this header can hold a record in range."""
         return (
             (self.start_offset is None or last_offset >= self.start_offset)
             and (self.end_offset is None or base_offset < self.end_offset)
@@ -35,7 +44,44 @@ class Selection:
         )
 
     @property
-    def limited(self) -> bool:
-        """Whether there is any range."""
-        limits = (self.start_offset, self.end_offset, self.start_timestamp, self.end_timestamp)
-        return any(limit is not None for limit in limits)
+    def has_ranges(self) -> bool:
+        """Whether any range is given."""
+        bounds = (self.start_offset, self.end_offset, self.start_timestamp, self.end_timestamp)
+        return any(bound is not None for bound in bounds)
+
+
+def options(command: F) -> F:
+    """The options of a `Selection`; the command gets it as `selection`."""
+
+    @wraps(command)
+    def with_selection(
+        start_offset: int | None,
+        end_offset: int | None,
+        start_timestamp: int | None,
+        end_timestamp: int | None,
+        max_records: int | None,
+        **others: Any,
+    ) -> Any:
+        selection = Selection(start_offset, end_offset, start_timestamp, end_timestamp, max_records)
+        return command(selection=selection, **others)
+
+    decorated: Callable[..., Any] = with_selection
+    for option in (
+        click.option(
+            "--max-records", type=shared.COUNT, metavar="N", help="Stop after N records, or N batches."
+        ),
+        click.option("--end-timestamp", type=shared.TIME, help="The end of the time range, exclusive."),
+        click.option(
+            "--start-timestamp",
+            type=shared.TIME,
+            help="The first time to print: ISO 8601, or milliseconds since 1970.",
+        ),
+        click.option(
+            "--end-offset", type=shared.OFFSET, metavar="OFFSET", help="The offset after the last one."
+        ),
+        click.option(
+            "--start-offset", type=shared.OFFSET, metavar="OFFSET", help="The first offset to print."
+        ),
+    ):
+        decorated = option(decorated)
+    return cast(F, decorated)

@@ -22,15 +22,21 @@ __all__ = ["spark_session"]
 
 @contextmanager
 def spark_session(name: str, master: str | None, conf: Sequence[str]) -> Iterator[SparkSession]:
-    """Opens a session and stops it at the end."""
+    """Opens a session and stops it at the end.
+
+    Raises:
+        JobError: Java is missing, or Spark does not start.
+        BadParameter: a setting is not KEY=VALUE.
+
+    """
     from pyspark.sql import SparkSession
 
-    # spark-submit starts the JVM itself, and has chosen a master.
+    # spark-submit has started the JVM and chosen a master.
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if not submitted and not _java():
         raise JobError(
             "Spark needs Java 17 or newer: install it (apt install openjdk-17-jre-headless) or set JAVA_HOME;"
-            " --engine local works without"
+            " --engine local needs neither"
         )
     # Spark would start its workers with the first python3 on the PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -40,8 +46,8 @@ def spark_session(name: str, master: str | None, conf: Sequence[str]) -> Iterato
     settings = {"spark.ui.showConsoleProgress": "false"}
     if not submitted:
         logging = Path(__file__).with_name("log4j2.properties").as_uri()
-        # The JVM hands out tasks, Python's workers do the work: without the second compiler, which would
-        # take cores from them, a command is done sooner.
+        # Python's workers do the work, the JVM only schedules it: its second compiler would take cores
+        # from them and make the command slower.
         java_options = f"-Dlog4j2.configurationFile={logging} -XX:TieredStopAtLevel=1"
         settings["spark.driver.extraJavaOptions"] = java_options
     for setting in conf:
@@ -54,7 +60,7 @@ def spark_session(name: str, master: str | None, conf: Sequence[str]) -> Iterato
     try:
         session = builder.getOrCreate()
     except Exception as error:
-        # PySpark's own, py4j's or the system's. The JVM has said more on standard error.
+        # Of PySpark, py4j or the system; the JVM has printed more on standard error.
         reason = " ".join(str(error).partition("\n\tat ")[0].split())
         raise JobError(f"Spark did not start: {reason}") from None
     try:

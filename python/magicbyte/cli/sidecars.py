@@ -1,113 +1,50 @@
-"""The entries of the files beside a segment, in the words of Kafka's DumpLogSegments."""
+"""`magicbyte sidecars`"""
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator
-from typing import Any
 
-from magicbyte import _core
-from magicbyte.errors import Error
+import click
 
-__all__ = ["base_offset", "is_sidecar", "read_sidecar", "sidecar_lines"]
+from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.sidecar_entries import is_sidecar, read_sidecar
+from magicbyte.cli.terminal import json_line, print_data, print_problem
 
-Entry = dict[str, Any]
-
-_INT_MAX = (1 << 31) - 1
-_INDEX_ENTRY_BYTES = 8
+__all__ = ["sidecars"]
 
 
-def is_sidecar(path: str) -> bool:
-    """Whether a file's name is that of an index, a snapshot or a checkpoint of the partition."""
-    return _kind(path) in _READERS
+@click.command(short_help="Print indexes, snapshots and checkpoints as JSON lines.")
+@click.argument(
+    "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False)
+)
+def sidecars(files: tuple[str, ...]) -> int:
+    """Print the entries of the files beside segments as JSON lines: one object per entry.
 
+    FILE is an .index, .timeindex, .txnindex or .snapshot, a leader-epoch-checkpoint, or a
+    partition.metadata. The fields have the names that kafka-dump-log gives them.
 
-def base_offset(path: str) -> int:
-    """The offset that a file of a segment is named by; 0 for a file of another name."""
-    digits = re.match(r"\d{20}", os.path.basename(path))
-    return int(digits[0]) if digits else 0
+    \b
+    magicbyte sidecars orders-0/*.index
+    magicbyte sidecars orders-0/00000000000000000000.timeindex | jq .timestamp
+    magicbyte sidecars orders-0/*.txnindex orders-0/*.snapshot | jq 'select(.producerId == 4711)'
+    magicbyte sidecars orders-0/leader-epoch-checkpoint orders-0/partition.metadata
+    """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
+    from magicbyte.cli.sources import readable
 
-
-def _kind(path: str) -> str:
-    name = os.path.basename(path)
-    return name if name in _READERS else os.path.splitext(name)[1]
-
-
-def read_sidecar(path: str) -> tuple[list[Entry], Error | OSError | None]:
-    """Reads all entries that are there, and what is wrong with the file, if anything is."""
-    entries: list[Entry] = []
-    try:
-        entries.extend(_READERS[_kind(path)](_core.read_sidecar(path), base_offset(path)))
-    except (Error, OSError) as error:
-        return entries, error
-    return entries, None
-
-
-def sidecar_lines(path: str, entries: list[Entry]) -> Iterator[str]:
-    """The lines that Kafka prints for these entries."""
-    if _kind(path) == ".index" and os.path.getsize(path) < _INDEX_ENTRY_BYTES:
-        yield f"{path} is empty."
-    for entry in entries:
-        yield " ".join(f"{name}: {_text(name, value)}" for name, value in entry.items())
-
-
-def _text(name: str, value: Any) -> str:
-    if name != "currentTxnFirstOffset":
-        return str(value)
-    return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"
-
-
-def _offset_index(data: bytes, base: int) -> Iterator[Entry]:
-    for offset, position in _core.offset_index(data, base, check=False):
-        yield {"offset": offset, "position": position}
-    _core.offset_index(data, base)
-
-
-def _time_index(data: bytes, base: int) -> Iterator[Entry]:
-    for timestamp, offset in _core.time_index(data, base, check=False):
-        yield {"timestamp": timestamp, "offset": offset}
-    _core.time_index(data, base)
-
-
-def _transaction_index(data: bytes, _: int) -> Iterator[Entry]:
-    names = ("version", "producerId", "firstOffset", "lastOffset", "lastStableOffset")
-    for values in _core.transaction_index(data):
-        yield dict(zip(names, values, strict=True))
-
-
-def _producer_snapshot(data: bytes, _: int) -> Iterator[Entry]:
-    for producer, epoch, last, offset, delta, time, coordinator, first in _core.producer_snapshot(data):
-        entry: Entry = {
-            "producerId": producer,
-            "producerEpoch": epoch,
-            "coordinatorEpoch": coordinator,
-            "currentTxnFirstOffset": first,
-            "lastTimestamp": time,
-        }
-        if offset >= 0:
-            # The batch before 0 ended at the largest sequence.
-            sequence = last - delta if last >= delta else _INT_MAX - (delta - last) + 1
-            entry |= {"firstSequence": sequence, "lastSequence": last}
-            entry |= {"lastOffset": offset, "offsetDelta": delta, "timestamp": time}
-        yield entry
-
-
-def _leader_epoch_checkpoint(data: bytes, _: int) -> Iterator[Entry]:
-    for epoch, start in _core.leader_epoch_checkpoint(data.decode(errors="replace")):
-        yield {"epoch": epoch, "startOffset": start}
-
-
-def _partition_metadata(data: bytes, _: int) -> Iterator[Entry]:
-    version, topic_id = _core.partition_metadata(data.decode(errors="replace"))
-    yield {"version": version, "topicId": topic_id}
-
-
-_READERS = {
-    ".index": _offset_index,
-    ".timeindex": _time_index,
-    ".txnindex": _transaction_index,
-    ".snapshot": _producer_snapshot,
-    "leader-epoch-checkpoint": _leader_epoch_checkpoint,
-    "partition.metadata": _partition_metadata,
-}
+    for path in readable(files):
+        if not is_sidecar(path):
+            raise click.UsageError(
+                f"{path} is not an index, a snapshot or a checkpoint of a partition;"
+                " `magicbyte records` prints segments"
+            )
+    code = CLEAN
+    for path in files:
+        entries, error = read_sidecar(path)
+        for entry in entries:
+            print_data(json_line({"file": os.path.basename(path), **entry}))
+        if error is not None:
+            code = PROBLEMS
+            # The system's errors name the file themselves.
+            place = "" if isinstance(error, OSError) else f"{path}: "
+            print_problem(f"magicbyte: {place}{error}")
+    return code

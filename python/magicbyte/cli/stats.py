@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from magicbyte.cli import options
+from magicbyte.cli import engines, options
+from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.terminal import print_line
 
 if TYPE_CHECKING:
@@ -15,52 +16,50 @@ if TYPE_CHECKING:
 __all__ = ["stats"]
 
 
-@click.command(short_help="Count batches, records and bytes, and by what they are.")
+@click.command(short_help="Count batches, records and bytes by codec, magic, producer, size.")
 @click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(exists=True))
+@engines.options
 @options.max_decompressed_bytes
-@options.threads
 @options.as_json
-def stats(sources: tuple[str, ...], max_decompressed_bytes: int, threads: int | None, as_json: bool) -> int:
-    """Count batches, records and bytes of each partition at and below SRC, and say what they are.
+def stats(sources: tuple[str, ...], engine: EngineChoice, max_decompressed_bytes: int, as_json: bool) -> int:
+    """Count the batches, records and bytes of each partition at and below SRC.
 
-    Per partition and in total: batches, records, sizes on disk and after decompression, codecs, magics
-    (0 and 1: Kafka before 0.11), ranges of offsets and times. Then, of all together, what each codec,
-    magic, producer and size of batches has its part in; ratio: bytes of records after decompression to
-    bytes of batches on disk. --json has all of it for each partition, and 1000 producers, the largest.
+    For each partition and in total: batches, records, sizes on disk and after decompression, codecs, magics
+    (0 and 1: Kafka before 0.11), ranges of offsets and times. Then, for all partitions together, the share of
+    each codec, magic, producer and batch size. The ratio is that of the bytes of records after decompression
+    to the bytes of batches on disk. --json has all of this for each partition, with the 1000 largest
+    producers.
 
     \b
     magicbyte stats /backup/kafka-logs
     magicbyte stats --json /backup/kafka-logs | jq .total.codecs
     magicbyte stats --json /backup/kafka-logs/orders-0 | jq '.total.producers | keys'
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
-    from magicbyte.cli import report
-    from magicbyte.jobs.engines import LocalEngine
+    from magicbyte.cli import reports
     from magicbyte.jobs.progress import terminal_progress
     from magicbyte.jobs.stats import statistics
 
-    found = statistics(
-        sources,
-        LocalEngine(threads),
-        max_decompressed_bytes=max_decompressed_bytes,
-        progress=terminal_progress(),
-    )
+    with engine.open("magicbyte stats") as runner:
+        report = statistics(
+            sources, runner, max_decompressed_bytes=max_decompressed_bytes, progress=terminal_progress()
+        )
     if as_json:
-        report.print_json(found)
+        reports.print_json(report)
     else:
         rows = [
             [f"{one['topic']}-{one['partition']}", *_cells(one), one["first_offset"], one["last_offset"]]
-            for one in found["partitions"]
+            for one in report["partitions"]
         ]
-        rows.append(["total", *_cells(found["total"]), None, None])
-        report.print_table(["partition", *_COLUMNS, "first offset", "last offset"], rows)
-        _print_groups("codec", found["total"]["codecs"])
-        _print_groups("magic", found["total"]["magics"])
-        producers = dict(found["total"]["producers"])
-        if found["total"]["other_producers"]["batches"]:
-            producers["others"] = found["total"]["other_producers"]
+        rows.append(["total", *_cells(report["total"]), None, None])
+        reports.print_table(["partition", *_COLUMNS, "first offset", "last offset"], rows)
+        _print_groups("codec", report["total"]["codecs"])
+        _print_groups("magic", report["total"]["magics"])
+        producers = dict(report["total"]["producers"])
+        if report["total"]["other_producers"]["batches"]:
+            producers["others"] = report["total"]["other_producers"]
         _print_groups("producer", producers)
-        _print_groups("batches of bytes up to", found["total"]["batch_sizes"])
-    return report.exit_code(balanced=found["balanced"], problems=found["total"]["problems"])
+        _print_groups("batches of bytes up to", report["total"]["batch_sizes"])
+    return reports.exit_code(balanced=report["balanced"], problems=report["total"]["problems"])
 
 
 _GROUPS_SHOWN = 20
@@ -82,7 +81,7 @@ _COLUMNS = (
 
 
 def _cells(one: Stats) -> list[Any]:
-    from magicbyte.cli.report import time_text
+    from magicbyte.cli.times import time_text
 
     return [
         one["segments"],
@@ -105,8 +104,8 @@ def _counts(groups: dict[str, Group]) -> str:
 
 
 def _print_groups(title: str, groups: dict[str, Group]) -> None:
-    """Prints a line a group and a bar for its part of the bytes; of very many the largest."""
-    from magicbyte.cli.report import print_table
+    """Prints a line and a bar per group; of many groups only the largest."""
+    from magicbyte.cli.reports import print_table
 
     shown = sorted(groups, key=lambda name: groups[name]["size"], reverse=True)[:_GROUPS_SHOWN]
     whole = sum(one["size"] for one in groups.values()) or 1
@@ -124,6 +123,6 @@ def _print_groups(title: str, groups: dict[str, Group]) -> None:
         if name in shown
     ]
     print_line()
-    print_table([title, "batches", "records", "bytes", "uncompressed", "ratio", "part of bytes"], rows)
+    print_table([title, "batches", "records", "bytes", "uncompressed", "ratio", "share of bytes"], rows)
     if len(groups) > len(shown):
         print_line(f"... and {len(groups) - len(shown):,} more (--json has all)")

@@ -1,7 +1,7 @@
-"""Standard output and standard error: nothing that others wrote acts on the terminal that shows it.
+"""Standard output and standard error: untrusted text never controls the terminal that shows it.
 
-Names of files and topics, keys, values and headers belong to whoever made them. They may hold escape
-sequences, line ends that forge a line of ours, and characters that turn the direction of writing.
+Names of files and topics, keys, values and headers come from others. They may hold escape sequences, line
+ends that forge a line of ours, and characters that reverse the direction of writing.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _JSON_HIDDEN = re.compile(r"[^\x20-\x7e]")
 
 
 class ReaderGoneError(Exception):
-    """Nobody reads standard output any more: `head`, perhaps, has all it wanted."""
+    """The reader of standard output has closed it, as `head` does."""
 
 
 def plain(text: str) -> str:
-    r"""The text with an escape such as `\x1b`, `\n` or `\u202e` for each character that is not seen.
+    r"""The text with an escape such as `\x1b`, `\n` or `\u202e` for each invisible character.
 
     These are controls, line ends, changes of direction, spaces of other widths, and bytes of a file
-    name that are not UTF-8 (`\udc80` and up). The rule for all that commands print.
+    name that are not UTF-8 (`\udc80` and up).
     """
     if text.isprintable():
         return text
@@ -44,7 +44,7 @@ def plain(text: str) -> str:
 
 
 def json_line(document: Any) -> str:
-    """JSON in one line and in readable characters, with JSON's escapes for those `plain` would escape."""
+    """JSON on one line, with JSON's escapes for the characters that `plain` would escape."""
     text = json.dumps(document, ensure_ascii=False)
     if text.isprintable():
         return text
@@ -52,7 +52,7 @@ def json_line(document: Any) -> str:
 
 
 def print_line(line: str = "") -> None:
-    """Prints one line for people. If nobody reads, the command goes on, and its exit code stays true."""
+    """Prints one line for people. If the reader is gone, the command goes on: its exit code still counts."""
     try:
         _write(f"{plain(line)}\n")
     except ReaderGoneError:
@@ -60,10 +60,10 @@ def print_line(line: str = "") -> None:
 
 
 def print_data(*lines: str) -> None:
-    """Prints lines that programs read: exactly as they are, but `plain` on a terminal.
+    """Prints lines for programs: exactly as they are, but `plain` on a terminal.
 
     Raises:
-        ReaderGoneError: the other end of the pipe is closed; there is no use in going on.
+        ReaderGoneError: the other end of the pipe is closed; there is no point in going on.
 
     """
     shown = map(plain, lines) if sys.stdout.isatty() else lines
@@ -80,16 +80,16 @@ def _write(text: str) -> None:
 
 
 def print_problem(message: str) -> None:
-    """Prints one line on standard error; if that fails, there is nobody to tell."""
+    """Prints one line on standard error; a failure is ignored, as there is nowhere to report it."""
     with suppress(OSError):
         print(plain(message), file=sys.stderr, flush=True)
 
 
 def prepare() -> None:
-    """Makes both streams take any text: data goes into a pipe as the bytes it came from."""
+    """Makes both streams accept any text: into a pipe goes UTF-8, and data as the bytes it was read from."""
     if sys.stderr is None:
-        # Closed. `print` would take standard output instead, and the next file opened this number.
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (for as long as the process lives)
+        # Closed: `print` would use standard output instead, and the next file opened would get its number.
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (open as long as the process lives)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             if stream.isatty():
@@ -99,5 +99,5 @@ def prepare() -> None:
 
 
 def drop_output() -> None:
-    """Lets standard output lead nowhere: Python would fail again when it flushes at exit."""
+    """Redirects standard output to nowhere: Python flushes it at exit, and would fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

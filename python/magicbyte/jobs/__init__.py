@@ -1,7 +1,7 @@
-"""The jobs over whole directories: the same steps in threads or in Spark's tasks.
+"""Jobs over whole directories, which run in threads or in Spark tasks.
 
-    partitions -> survey -> fold -> decode
+    list -> survey -> plan -> decode
 
-`model` has the facts that the steps hand on, `plan` the survey and the fold, `reading` the one loop
-round the decoder; `ingest`, `verify` and `stats` are the jobs, `engines` says where tasks run.
+`partitions` lists, `plan` surveys and plans, `reading` is the loop around the decoder, and `engines` runs
+the tasks. Each job has its own module, such as `ingest`, `verify` or `stats`.
 """

@@ -1,4 +1,4 @@
-"""The sum of a job: every byte and every record of its partitions, counted exactly once."""
+"""The sums of a job: every byte and every record of its partitions, counted exactly once."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import TypedDict, TypeVar, cast
 
 from magicbyte import _core
-from magicbyte.jobs.model import PartitionReconciliation, Problem
 from magicbyte.jobs.plan import Planned
+from magicbyte.model import PartitionReconciliation, Problem
 
 __all__ = [
-    "Answer",
     "Problems",
+    "SegmentsWritten",
     "Totals",
     "by_plan",
     "problems_of",
@@ -24,23 +24,22 @@ __all__ = [
 T = TypeVar("T")
 
 
-class Answer(TypedDict):
-    """What a task that writes segments returns, whatever else it does."""
+class SegmentsWritten(TypedDict):
+    """The result of a task that writes segments."""
 
     results: list[str]
-    """What became of its chunks' bytes and records, for the sum: JSON texts."""
+    """The `ChunkResult` of each chunk, as JSON text."""
     problems: list[Problem]
     problems_left_out: int
     segments: list[str]
-    """What it wrote: JSON texts of the core's `SegmentSummary`. Parsed, they can outweigh the log."""
+    """The core's `SegmentSummary` of each segment, as JSON text: parsed, it can be larger than the log."""
     batches: int
-    """In all segments."""
     size: int
-    """Of all segments, in bytes."""
+    """Bytes of all segments."""
 
 
 class Problems(TypedDict):
-    """What is wrong with the input."""
+    """The problems of the input."""
 
     problems: list[Problem]
     """The first `LISTED`."""
@@ -49,7 +48,7 @@ class Problems(TypedDict):
 
 
 class Totals(TypedDict):
-    """Sums over partitions; sizes are bytes. `PartitionReconciliation` says what is what."""
+    """Sums over partitions; sizes are bytes. See `PartitionReconciliation`."""
 
     partitions: int
     segments: int
@@ -71,41 +70,41 @@ class Totals(TypedDict):
 
 
 def by_plan(plans: Sequence[Planned], of_chunks: Iterable[T]) -> list[list[T]]:
-    """Deals out what tasks returned a chunk, in the order of all plans' chunks, to the plans."""
+    """Distributes results of chunks, in the order of all plans' chunks, to their plans."""
     remaining = iter(of_chunks)
     return [[next(remaining) for _ in planned.plan["chunks"]] for planned in plans]
 
 
 def reconcile_partitions(plans: Sequence[Planned], results: Iterable[str]) -> list[PartitionReconciliation]:
-    """Joins each plan with the results of its chunks, which come in the order of all plans' chunks."""
+    """Reconciles each plan with the results of its chunks, given in the order of all plans' chunks."""
     return reconcile_plans(plans, by_plan(plans, results))
 
 
 def reconcile_plans(
     plans: Sequence[Planned], results: Sequence[Sequence[str]]
 ) -> list[PartitionReconciliation]:
-    """Joins each plan with its own results."""
+    """Reconciles each plan with the results of its chunks."""
     return [
         cast(PartitionReconciliation, json.loads(_core.reconcile(planned.text, list(own))))
         for planned, own in zip(plans, results, strict=True)
     ]
 
 
-def problems_of(plans: Sequence[Planned], answers: Sequence[Sequence[Answer]]) -> Problems:
-    """A partition after the other: what its plan says, then what its tasks met."""
+def problems_of(plans: Sequence[Planned], written: Sequence[Sequence[SegmentsWritten]]) -> Problems:
+    """The problems of each plan and of its tasks, partition by partition."""
     found = [
         problem
-        for planned, own in zip(plans, answers, strict=True)
+        for planned, own in zip(plans, written, strict=True)
         for problems in (planned.plan["problems"], *(one["problems"] for one in own))
         for problem in problems
     ]
-    left_out = sum(one["problems_left_out"] for own in answers for one in own)
+    left_out = sum(one["problems_left_out"] for own in written for one in own)
     listed, more = found[: _core.LISTED], found[_core.LISTED :]
     return Problems(problems=listed, problems_left_out=left_out + len(more))
 
 
 def total_of(partitions: Sequence[PartitionReconciliation]) -> Totals:
-    """Adds up; balanced only if every partition is."""
+    """Adds up the partitions' sums; balanced only if every partition is."""
     return Totals(
         partitions=len(partitions),
         segments=sum(len(one["segments"]) for one in partitions),

@@ -1,9 +1,9 @@
-"""What compaction and redaction share: partitions in, partitions without some of their records out.
+"""What `compact` and `redact` share: rewrites partitions without some of their records.
 
-list -> survey (tasks) -> plan (driver) -> keys, or what is selected (tasks) -> facts (driver)
-     -> groups of segments written anew (tasks) -> sidecars (driver)
+list -> survey (tasks) -> plan (driver) -> index keys, or select records (tasks) -> log facts (driver)
+     -> rewrite groups of segments (tasks) -> sidecars (driver)
 
-As for `jobs/rewrite.py`: the output gets its name last, the sources are only read, and the same input
+As in `jobs/rewrite.py`, the output is published at the end, the sources are only read, and the same input
 gives the same bytes on every engine.
 """
 
@@ -18,30 +18,34 @@ from itertools import pairwise
 from typing import Any, Protocol, TypedDict, cast
 
 from magicbyte import _core
+from magicbyte.enums import DamageMode, fails_fast
 from magicbyte.errors import Error
-from magicbyte.jobs.accounting import Answer, Totals, problems_of, reconcile_plans, total_of
+from magicbyte.jobs.accounting import SegmentsWritten, Totals, problems_of, reconcile_plans, total_of
 from magicbyte.jobs.engines import Engine, group_by_size
 from magicbyte.jobs.failure import JobError
-from magicbyte.jobs.model import Chunk, PartitionListing, PartitionReconciliation, Problem
-from magicbyte.jobs.output import Output
+from magicbyte.jobs.output import PartitionsOutput
 from magicbyte.jobs.partitions import list_partitions, refuse_unread
 from magicbyte.jobs.plan import Planned, count_of, plan_partitions, target_bytes
 from magicbyte.jobs.progress import Progress, format_bytes
+from magicbyte.model import Chunk, PartitionListing, PartitionReconciliation, Problem
 
 __all__ = [
-    "Checked",
+    "CheckResult",
     "CleanReport",
     "CleanedPartition",
+    "Compaction",
     "Counts",
     "Group",
+    "IndexedKeys",
     "PassOne",
+    "PassTwo",
     "Passes",
     "Redacted",
     "clean",
 ]
 
 _WHOLE_SEGMENTS = 1 << 62
-"""Chunks of this size: a segment each."""
+"""A chunk size that makes every segment one chunk."""
 _LAST_OFFSET = (1 << 63) - 1
 
 
@@ -50,44 +54,44 @@ class Counts(TypedDict):
 
     kept: int
     superseded: int
-    """Dropped: their key has a later record."""
+    """Dropped because their key has a later record."""
     expired_tombstones: int
     aborted: int
-    """Dropped: their transaction was aborted."""
+    """Dropped because their transaction was aborted."""
     keyless: int
-    """Dropped: they have no key."""
+    """Dropped because they have no key."""
     markers: int
-    """Control records dropped: nothing was left of their transaction, and their time was over."""
+    """Control records that were dropped: their transaction was empty, and their retention time was over."""
     redacted: int
     nulled: int
-    """Redacted to tombstones; they are among the kept."""
+    """Redacted to tombstones; also counted as kept."""
     copied_batches: int
     rewritten_batches: int
     stripped_batches: int
-    """Those of which bytes that no reader shows are gone, and no record; the others count them, too."""
+    """Batches that kept all records but lost bytes that no reader shows; also counted above."""
     emptied_batches: int
-    """Of these only the header is left, for what it says about a producer or the log's end."""
+    """Batches reduced to their header, which carries the state of a producer or the end of the log."""
     dropped_batches: int
 
 
 class Redacted(TypedDict):
-    """Where redacted records stood in one segment of the source."""
+    """The redacted records of one segment of the source."""
 
     segment: str
     records: int
     ranges: list[tuple[int, int]]
-    """First and last offset of each of the first `LISTED` runs."""
+    """First and last offset of each run of records, for the first `LISTED` runs."""
     records_left_out: int
-    """How many of the records are in the runs after these."""
+    """How many records are in the other runs."""
 
 
 class CleanedPartition(TypedDict):
-    """What was written of one partition."""
+    """The output for one partition."""
 
     topic: str
     partition: int
     clean_until: int
-    """Behind the last offset that was cleaned: where a broker's cleaner goes on."""
+    """The offset after the last one that was cleaned, where a broker's cleaner continues."""
     counts: Counts
     redacted: list[Redacted]
     batches: int
@@ -96,23 +100,23 @@ class CleanedPartition(TypedDict):
     segments: int
 
 
-class Checked(TypedDict):
-    """What a redaction found when it read again what it had written: no leak, and where else the keys are.
+class CheckResult(TypedDict):
+    """The result of rereading the output of a redaction: no leak, and where else the keys occur.
 
-    Searched for are keys with at least eight bytes that are not zero.
+    Only keys with at least eight bytes other than zero are searched for.
     """
 
     files: int
     bytes: int
     records: int
     in_keys: int
-    """Records kept whose own, longer key holds one of the keys."""
+    """Kept records whose longer key contains one of the keys."""
     in_values: int
-    """Records kept whose value does."""
+    """Kept records whose value contains one of the keys."""
     in_headers: int
-    """Records kept of which a header does."""
+    """Kept records with a header that contains one of the keys."""
     in_names: int
-    """Names of topics and directories that do."""
+    """Names of topics and directories that contain one of the keys."""
 
 
 class CleanReport(TypedDict):
@@ -122,22 +126,22 @@ class CleanReport(TypedDict):
     sources: list[str]
     options: dict[str, Any]
     balanced: bool
-    """The sources add up, and every record of a good batch was written or is in another count."""
+    """Whether the sources add up, and every record of a good batch was written or is counted as dropped."""
     total: Totals
     counts: Counts
     partitions: list[PartitionReconciliation]
     written: list[CleanedPartition]
     unmatched_keys: list[tuple[int, int]]
-    """First and last place (from 0) of each run of keys that no record has, among the keys given."""
-    check: Checked | None
-    """None if nothing was checked: in a compaction, or where that was turned off."""
+    """First and last index (from 0) of each run of the given keys that no record has."""
+    check: CheckResult | None
+    """None if nothing was checked: in a compaction, or if the check was turned off."""
     problems: list[Problem]
     """The first `LISTED`."""
     problems_left_out: int
 
 
 class CleanerChunk(TypedDict):
-    """A chunk on its way through the cleaner; hand it back to the core as it is."""
+    """A chunk on its way through the cleaner; pass it back to the core unchanged."""
 
     number: int
     cleaned: bool
@@ -145,7 +149,7 @@ class CleanerChunk(TypedDict):
 
 
 class Group(TypedDict):
-    """Neighbouring segments that become one; hand it back to the core as it is."""
+    """Neighbouring segments that become one; pass it back to the core unchanged."""
 
     base_offset: int
     cleaned: bool
@@ -153,14 +157,14 @@ class Group(TypedDict):
 
 
 class Compaction(TypedDict):
-    """What becomes of a log's segments."""
+    """How the segments of a log are cleaned and grouped."""
 
     clean_until: int
     groups: list[Group]
 
 
 class IndexedKeys(TypedDict):
-    """What the first pass learned of a run of chunks."""
+    """The result of the first pass over a run of chunks."""
 
     chunks: list[dict[str, Any]]
     producers: str
@@ -168,11 +172,11 @@ class IndexedKeys(TypedDict):
     files: list[str | None]
 
 
-class _Cleaned(Answer):
+class _Cleaned(SegmentsWritten):
     counts: Counts
     redacted: list[Redacted]
     matched: list[int]
-    """The keys that were found, a bit each, 64 in a number."""
+    """The keys that were found, as bits: 64 to a number."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +184,7 @@ class PassOne:
     """A run of chunks to index."""
 
     directory: str
-    """The partition's hidden directory."""
+    """The partition's staging directory."""
     chunks: tuple[str, ...]
     size: int
     whole_log: int
@@ -196,19 +200,19 @@ class PassTwo:
     indexed: tuple[str, ...]
     facts: str
     clean_until: int
-    found: Any
-    """What the middle of the job found for this partition."""
+    extra: Any
+    """The result of `Passes.between` for this partition."""
     size: int
 
 
 class Passes(Protocol):
-    """What differs between compaction and redaction. It goes to the tasks with them."""
+    """The steps that differ between compaction and redaction. Tasks get a copy of this object."""
 
     def plan(self, planned: Planned) -> Compaction:
-        """What becomes of the log's segments."""
+        """Decides how the segments of a log are cleaned and grouped."""
 
     def index(self, task: PassOne) -> str:
-        """Runs in a task: the first pass over a run of chunks."""
+        """The first pass over a run of chunks, in a task."""
 
     def between(
         self,
@@ -216,36 +220,36 @@ class Passes(Protocol):
         logs: Sequence[tuple[Compaction, str, Sequence[IndexedKeys]]],
         progress: Progress,
     ) -> list[Any]:
-        """Runs in the driver: for each log what its second pass needs besides."""
+        """What the second pass needs in addition for each log. Runs in the driver."""
 
     def clean(self, task: PassTwo, directory: str) -> str:
-        """Runs in a task: the second pass over a group."""
+        """The second pass over a group, in a task."""
 
     @property
     def expired_until(self) -> int | None:
-        """Producers last heard of at this time (ms) or before are forgotten."""
+        """Producers last heard from at this time (ms) or earlier are forgotten."""
 
     def unmatched(self, matched: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
-        """For the report: which keys nobody has, after what the second pass found."""
+        """The keys that no record has, for the report, given what the second pass found."""
 
     def check(
         self, directories: Mapping[str, str], report: CleanReport, engine: Engine, progress: Progress
-    ) -> Checked | None:
-        """Looks at what is about to get its name: each partition, where it is now, and the report."""
+    ) -> CheckResult | None:
+        """Checks the output before it is published: the report, and the directory of each partition."""
 
 
 @dataclass(frozen=True)
-class _Second:
+class _SecondPass:
     passes: Passes
 
     def __call__(self, task: PassTwo) -> str:
-        # An attempt has a directory of its own: of several, the driver takes the one it hears of.
+        # Each attempt has its own directory: the driver uses that of the attempt whose result it gets.
         try:
             return self.passes.clean(task, os.path.join(task.directory, f"attempt-{uuid.uuid4().hex[:12]}"))
         except Error:
             raise
         except ValueError as error:
-            # The files are not what they were.
+            # The files have changed since the first pass.
             raise JobError(str(error)) from error
 
 
@@ -258,28 +262,28 @@ def clean(
     *,
     options: dict[str, Any],
     topic_ids: dict[str, str],
-    fail_fast: bool,
+    mode: DamageMode,
     files: Callable[[CleanReport], dict[str, str]] = lambda _report: {},
 ) -> CleanReport:
-    """Writes every partition at and below `sources` anew into `out`, a directory a partition.
+    """Rewrites every partition at and below `sources` into `out`, which gets a directory for each.
 
-    `options` are for the report; `files` gives what else belongs into `out`, by name.
+    `options` are for the report; `files` returns the text of further files for `out`, by name.
     """
     listings = list_partitions(sources, distinct=True)
-    if fail_fast:
+    if fails_fast(mode):
         refuse_unread(listings)
-    with Output(out, [*sources, *(listing["path"] for listing in listings)]) as output:
+    with PartitionsOutput(out, [*sources, *(listing["path"] for listing in listings)]) as output:
         plans = plan_partitions(listings, engine, chunk_bytes=_WHOLE_SEGMENTS, progress=progress)
         compactions = [passes.plan(planned) for planned in plans]
-        places = [str(_core.begin_partition(output.target(listing))) for listing in listings]
-        indexed = _first_pass(compactions, places, engine, passes, progress)
-        logs = list(zip(compactions, places, indexed, strict=True))
-        found = passes.between(engine, logs, progress)
+        directories = [str(_core.begin_partition(output.target(listing))) for listing in listings]
+        indexed = _first_pass(compactions, directories, engine, passes, progress)
+        logs = list(zip(compactions, directories, indexed, strict=True))
+        extras = passes.between(engine, logs, progress)
         tasks = [
-            _second_tasks(compaction, place, answers, extra, passes)
-            for (compaction, place, answers), extra in zip(logs, found, strict=True)
+            _second_pass(compaction, directory, keys, extra, passes)
+            for (compaction, directory, keys), extra in zip(logs, extras, strict=True)
         ]
-        cleaned = _map(engine, _Second(passes), tasks, "write", progress)
+        cleaned = _map(engine, _SecondPass(passes), tasks, "write", progress)
         results = [[result for one in of_log for result in one["results"]] for of_log in cleaned]
         partitions = reconcile_plans(plans, results)
         written = [
@@ -308,17 +312,17 @@ def clean(
 def _map(
     engine: Engine, function: Any, tasks: Sequence[Sequence[Any]], verb: str, progress: Progress
 ) -> list[list[Any]]:
-    """Runs the tasks of all partitions; what they answer, parsed, by partition."""
+    """Runs the tasks of all partitions. Returns their results, parsed, by partition."""
     flat = [task for of_log in tasks for task in of_log]
     sizes = [task.size for task in flat]
     name = f"magicbyte {verb}: {count_of(len(flat), 'task')}, {format_bytes(sum(sizes))}"
-    done = iter(engine.map(function, flat, name=name, sizes=sizes, progress=progress))
-    return [[json.loads(next(done)) for _ in of_log] for of_log in tasks]
+    results = iter(engine.map(function, flat, name=name, sizes=sizes, progress=progress))
+    return [[json.loads(next(results)) for _ in of_log] for of_log in tasks]
 
 
 def _first_pass(
     compactions: Sequence[Compaction],
-    places: Sequence[str],
+    directories: Sequence[str],
     engine: Engine,
     passes: Passes,
     progress: Progress,
@@ -329,14 +333,14 @@ def _first_pass(
     tasks = [
         [
             PassOne(
-                place,
+                directory,
                 tuple(json.dumps(chunk) for chunk in run),
                 sum(map(_size_of, run)),
                 sum(own),
             )
             for run in group_by_size(log, own, target)
         ]
-        for log, own, place in zip(logs, sizes, places, strict=True)
+        for log, own, directory in zip(logs, sizes, directories, strict=True)
     ]
     return _map(engine, passes.index, tasks, "index", progress)
 
@@ -345,25 +349,25 @@ def _size_of(chunk: CleanerChunk) -> int:
     return chunk["chunk"]["end"] - chunk["chunk"]["start"]
 
 
-def _second_tasks(
-    compaction: Compaction, place: str, answers: Sequence[IndexedKeys], found: Any, passes: Passes
+def _second_pass(
+    compaction: Compaction, directory: str, keys: Sequence[IndexedKeys], extra: Any, passes: Passes
 ) -> list[PassTwo]:
     groups = compaction["groups"]
     starts = [group["base_offset"] for group in groups]
-    bounds = [(first, behind - 1) for first, behind in pairwise([*starts, _LAST_OFFSET])]
-    facts = _core.log_facts([one["producers"] for one in answers], bounds, expired_until=passes.expired_until)
-    indexed = iter([json.dumps(chunk) for one in answers for chunk in one["chunks"]])
+    bounds = [(first, end - 1) for first, end in pairwise([*starts, _LAST_OFFSET])]
+    facts = _core.log_facts([one["producers"] for one in keys], bounds, expired_until=passes.expired_until)
+    indexed = iter([json.dumps(chunk) for one in keys for chunk in one["chunks"]])
     return [
         PassTwo(
-            place,
+            directory,
             json.dumps(group),
             tuple(next(indexed) for _ in group["chunks"]),
-            own_facts,
+            facts_of_group,
             compaction["clean_until"],
-            found,
+            extra,
             sum(map(_size_of, group["chunks"])),
         )
-        for group, own_facts in zip(groups, facts, strict=True)
+        for group, facts_of_group in zip(groups, facts, strict=True)
     ]
 
 
@@ -371,25 +375,25 @@ def _finish(
     target: str,
     listing: PartitionListing,
     compaction: Compaction,
-    answers: Sequence[_Cleaned],
+    cleaned: Sequence[_Cleaned],
     topic_ids: dict[str, str],
 ) -> CleanedPartition:
-    segments = [segment for answer in answers for segment in answer["segments"]]
+    segments = [segment for task in cleaned for segment in task["segments"]]
     if segments:
         try:
             topic_id = topic_ids.get(listing["topic"])
             _core.finish_partition(target, segments, topic_id=topic_id, epochs_of=listing["path"])
         except ValueError as error:
-            # Segments that overlap behind forged headers, or no topic id.
+            # Segments that overlap because of forged headers, or an invalid topic id.
             raise JobError(f"{listing['path']}: {error}") from error
     return CleanedPartition(
         topic=listing["topic"],
         partition=listing["partition"],
         clean_until=compaction["clean_until"],
-        counts=_sum([answer["counts"] for answer in answers]),
-        redacted=[one for answer in answers for one in answer["redacted"]],
-        batches=sum(answer["batches"] for answer in answers),
-        size=sum(answer["size"] for answer in answers),
+        counts=_sum([task["counts"] for task in cleaned]),
+        redacted=[one for task in cleaned for one in task["redacted"]],
+        batches=sum(task["batches"] for task in cleaned),
+        size=sum(task["size"] for task in cleaned),
         segments=len(segments),
     )
 
@@ -401,7 +405,7 @@ def _sum(counts: Sequence[Counts]) -> Counts:
 
 def _adds_up(source: PartitionReconciliation, written: CleanedPartition) -> bool:
     counts = written["counts"]
-    gone = (
+    dropped = (
         counts["superseded"]
         + counts["expired_tombstones"]
         + counts["aborted"]
@@ -409,4 +413,4 @@ def _adds_up(source: PartitionReconciliation, written: CleanedPartition) -> bool
         + counts["markers"]
         + counts["redacted"]
     )
-    return source["balanced"] and counts["kept"] + gone == source["announced"] - source["outside"]
+    return source["balanced"] and counts["kept"] + dropped == source["announced"] - source["outside"]

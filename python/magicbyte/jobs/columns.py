@@ -1,4 +1,4 @@
-"""Which columns of the table `records` go where. The core's `arrow_schema` has their types."""
+"""The columns of the table `records`. Their types are in the core's `arrow_schema`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ BATCH_METADATA = (
     "segment",
     "position",
 )
-"""What a record's batch and place in the log say about it."""
+"""Columns with facts about a record's batch and its place in the log."""
 
 RECORDS_WITH_METADATA = (*KAFKA_COLUMNS, "headers", *BATCH_METADATA)
 
 TABLES = ("records", "batches", "problems")
-"""The tables that decoding yields."""
+"""The tables that decoding produces."""

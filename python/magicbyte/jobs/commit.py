@@ -1,15 +1,15 @@
-"""The commit protocol of an output directory.
+"""The directory that an ingest writes tables to, and its commit protocol.
 
     OUT/_temporary/                     the workspace: one job at a time, see `jobs/workspace.py`
-    OUT/_temporary/<job>/attempts/...   files of all attempts, lost ones included
+    OUT/_temporary/<job>/attempts/...   files of all attempts, failed ones included
     OUT/_temporary/<job>/whole/...      the files of successful attempts, moved here by the driver
-    OUT/_temporary/<job>/replaced/...   the tables of an output that is overwritten
-    OUT/records, batches, problems      moved out of `whole` at the end, each by one rename
-    OUT/reconciliation.json, _SUCCESS   the sum, and last the mark of a complete output
+    OUT/_temporary/<job>/replaced/...   the tables of an output that is being overwritten
+    OUT/records, batches, problems      moved out of `whole` at the end, by one rename each
+    OUT/reconciliation.json, _SUCCESS   the sums, and last the mark of a complete output
 
-All lies on one file system, so every step is a rename. Names that begin with `_` are not seen by
-Spark, pyarrow or Hive: before the last step there is no table, and without `_SUCCESS` no whole one.
-What a job did that was killed between these steps, the next one takes back.
+Everything is on one file system, so every step is a rename. Spark, pyarrow and Hive ignore names that
+begin with `_`: before the last step they see no table, and without `_SUCCESS` the output is incomplete.
+If a job is killed between these steps, the next job undoes them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from magicbyte.jobs.partitions import refuse_other_encodings
 from magicbyte.jobs.reading import table_schema
 from magicbyte.jobs.workspace import OF_VOLUMES, Workspace, beside, check_apart, clear, sync_tree, write_text
 
-__all__ = ["Output"]
+__all__ = ["TablesOutput"]
 
 _RECONCILIATION = "reconciliation.json"
 _SUCCESS = "_SUCCESS"
@@ -37,16 +37,22 @@ _EMPTY = "part-empty.parquet"
 _PUBLISHED = (*TABLES, _RECONCILIATION, _SUCCESS)
 
 
-class Output:
-    """An output directory while a job fills it; as a context it leaves nothing behind on failure."""
+class TablesOutput:
+    """An output directory while a job writes to it; as a context manager it cleans up on failure."""
 
     def __init__(self, path: str, sources: Sequence[str], *, overwrite: bool = False) -> None:
-        """Claims `path`, or raises `RefusedError` if something is there that would be lost."""
+        """Claims `path`.
+
+        Raises:
+            RefusedError: if content of `path` would be lost, it and a source overlap, or another
+                job is writing to it.
+
+        """
         self.path = os.path.abspath(path)
         refuse_other_encodings(self.path)
         check_apart(self.path, sources)
         check_apart(beside(self.path), sources)
-        # A job that writes partitions may be about to give its output this name.
+        # A job that writes partitions may be about to publish its output under this name.
         clear(beside(self.path), self.path)
         temporary = os.path.join(self.path, _TEMPORARY)
         if not os.path.isdir(temporary):
@@ -55,7 +61,7 @@ class Output:
         self._files: list[DataFile] = []
         self._workspace = Workspace(temporary, self.path)
         try:
-            # Once more: what a killed job had published is taken back.
+            # Checked again, since the workspace has just undone what a killed job had published.
             self._replaced = _check_free(self.path, overwrite)
             self.staging = os.path.join(self._workspace.directory, "attempts")
             os.mkdir(self.staging)
@@ -64,19 +70,19 @@ class Output:
             raise
 
     def add(self, files: Iterable[DataFile]) -> None:
-        """Takes the files of successful attempts, and no others, into the output."""
+        """Adds files of successful attempts to the output; no other files get there."""
         for file in files:
-            directory = os.path.dirname(self._place(file))
-            os.makedirs(directory, exist_ok=True)
-            os.rename(file.path, self._place(file))
+            path = self._path_of(file)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            os.rename(file.path, path)
             self._files.append(file)
 
-    def _place(self, file: DataFile) -> str:
+    def _path_of(self, file: DataFile) -> str:
         directory = directory_of(file.table, file.topic, file.partition)
         return os.path.join(self._workspace.whole, directory, file.name)
 
     def add_empty_tables(self, columns: Sequence[str], topic: str, partition: int) -> None:
-        """Gives each table without rows one empty file, so that its schema can be read."""
+        """Gives each table without rows an empty file, so that its schema can be read."""
         for table in TABLES:
             if not os.path.exists(os.path.join(self._workspace.whole, table)):
                 schema = file_schema(table_schema(table, columns if table == "records" else None))
@@ -87,19 +93,19 @@ class Output:
         """Publishes the tables and the reconciliation, `_SUCCESS` last.
 
         Raises:
-            JobError: a file that was added is not there with its size.
+            JobError: if a file that was added is missing or has another size.
 
         """
         for file in self._files:
-            _check_size(self._place(file), file.size)
+            _check_size(self._path_of(file), file.size)
         whole = self._workspace.whole
         write_text(os.path.join(whole, _RECONCILIATION), json.dumps(reconciliation, indent=1))
         write_text(os.path.join(whole, _SUCCESS), "")
         sync_tree(whole)
-        # The old mark goes first: until the new one is there nobody may take this for a whole output.
+        # The old mark is removed first: until the new one is there, the output must not look complete.
         self._workspace.publish(_PUBLISHED, self._replaced)
 
-    def __enter__(self) -> Output:
+    def __enter__(self) -> TablesOutput:
         return self
 
     def __exit__(
@@ -110,19 +116,19 @@ class Output:
     def _close(self) -> None:
         self._workspace.close()
         if self._created:
-            with suppress(OSError):  # it is no longer empty
+            with suppress(OSError):  # not empty
                 os.rmdir(self.path)
 
 
 def _check_size(path: str, size: int) -> None:
     found = os.path.getsize(path) if os.path.exists(path) else None
     if found != size:
-        there = "is gone" if found is None else f"has {found:,} bytes now"
-        raise JobError(f"{path} was written with {size:,} bytes and {there}: nothing is published")
+        state = "is gone" if found is None else f"has {found:,} bytes now"
+        raise JobError(f"{path} was written with {size:,} bytes and {state}: nothing is published")
 
 
 def _check_free(path: str, overwrite: bool) -> list[str]:
-    """Returns the names that the output replaces, the mark of a whole one first."""
+    """Returns the names that the output will replace, the mark of a complete output first."""
     if not os.path.lexists(path):
         return []
     if not os.path.isdir(path):
@@ -135,13 +141,14 @@ def _check_free(path: str, overwrite: bool) -> list[str]:
     foreign = next(iter(sorted(names - set(_PUBLISHED))), None) or _foreign_file(path)
     if foreign is not None:
         raise RefusedError(
-            f"{path} is no output of magicbyte ({foreign}) and not overwritten: choose another directory"
+            f"{path} is not an output of magicbyte ({foreign}), so it is not overwritten: "
+            "choose another directory"
         )
     return [name for name in reversed(_PUBLISHED) if name in names]
 
 
 def _foreign_file(path: str) -> str | None:
-    """A file that an output has and its manifest has not, or why there is no manifest."""
+    """A file that is not in the manifest of an output, or why there is no manifest."""
     try:
         with open(os.path.join(path, _RECONCILIATION), encoding="utf-8") as file:
             report = json.load(file)

@@ -1,7 +1,7 @@
-"""The decode task: a pure function from chunks and options to files and manifest rows.
+"""The decode task of `ingest`: a function from chunks and options to files and their manifest rows.
 
-It runs in a thread or in a Spark executor, perhaps twice for the same task: an attempt writes under
-names of its own and tells them to the driver, which commits those of one attempt a task.
+It runs in a thread or in a Spark executor, possibly more than once for the same task: each attempt writes
+files with names of its own and returns them to the driver, which commits those of one attempt.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class WriteOptions:
 
     read: ReadOptions
     staging: str
-    """Directory of the files until the commit, on the file system of the output."""
+    """The directory of the files before the commit, on the file system of the output."""
     codec: str = "snappy"
     """Parquet compression, one of `parquet.CODECS`."""
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """What one attempt at a task did."""
+    """The result of one attempt at a task."""
 
     results: tuple[str, ...]
     """The ChunkResult of each chunk, in the task's order, as JSON text."""
@@ -42,14 +42,14 @@ class Decoded:
 
 
 def decode_task(task: Task, options: WriteOptions) -> Decoded:
-    """Decodes the chunks of a task and writes their rows as Parquet, a file a partition and table.
+    """Decodes the chunks of a task and writes their rows as Parquet, one file per partition and table.
 
-    Rows are written as they come: memory stays below a row group a table, whatever the task's size.
+    Rows are written as they arrive: memory stays below one row group per table, whatever the task's size.
     """
     name = f"part-{task.number:05d}-{uuid.uuid4().hex[:12]}.{options.codec}.parquet"
     results: list[str] = []
     files: list[DataFile] = []
-    for (topic, partition), chunks in groupby(task.chunks, _place):
+    for (topic, partition), chunks in groupby(task.chunks, _partition_of):
         with _PartitionFiles(topic, partition, name, options) as tables:
             for chunk in chunks:
                 for item in read_chunk(chunk, options.read):
@@ -61,13 +61,13 @@ def decode_task(task: Task, options: WriteOptions) -> Decoded:
     return Decoded(tuple(results), tuple(files))
 
 
-def _place(chunk: str) -> tuple[str, int]:
-    facts = json.loads(chunk)
-    return facts["topic"], facts["partition"]
+def _partition_of(chunk: str) -> tuple[str, int]:
+    fields = json.loads(chunk)
+    return fields["topic"], fields["partition"]
 
 
 class _PartitionFiles:
-    """The files of one attempt for one partition: one a table, opened at its first row."""
+    """The files of one attempt for one partition: one per table, opened at its first row."""
 
     def __init__(self, topic: str, partition: int, name: str, options: WriteOptions) -> None:
         self._topic = topic

@@ -1,7 +1,7 @@
-"""Where the tasks of a job run: threads of this process, or Spark.
+"""Engines, which run the tasks of a job: threads of this process, or Spark.
 
-A task is a plain function of its argument, so every engine gives the same answer. Spark may run a
-task twice (a retry, a speculative attempt): it hands back the result of one attempt only.
+A task is a plain function of its argument, so every engine gives the same result. Spark may run a task
+more than once (a retry, a speculative attempt), but returns the result of only one attempt.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ class Engine(Protocol):
         sizes: Sequence[int],
         progress: Progress = NO_PROGRESS,
     ) -> list[R]:
-        """Applies `function` to each item, one task an item; results come in the items' order.
+        """Applies `function` to each item, one task per item. Results are in the order of the items.
 
-        `name` says what runs, `sizes` how many bytes each item stands for. The first failure is
-        raised; what has begun may go on before.
+        `name` describes the tasks, `sizes` are the bytes that each item stands for. The first failure is
+        raised; tasks that are already running may finish first.
         """
 
 
 class LocalEngine:
-    """Threads of this process: the core lets go of the GIL while it decodes."""
+    """Threads of this process: the core releases the GIL while it decodes."""
 
     def __init__(self, threads: int | None = None) -> None:
         self._threads = threads or os.cpu_count() or 1
@@ -98,14 +98,14 @@ class LocalEngine:
 
 
 class SparkEngine:
-    """Tasks of a Spark session: a cluster's, or one embedded in this process (`local[*]`)."""
+    """Tasks of a Spark session, on a cluster or embedded in this process (`local[*]`)."""
 
     def __init__(self, session: SparkSession) -> None:
         self._context = session.sparkContext
 
     @property
     def parallelism(self) -> int:
-        """See `Engine.parallelism`: the cores of the session's executors, unless it is told else."""
+        """See `Engine.parallelism`: the cores of the session's executors, unless configured otherwise."""
         return self._context.defaultParallelism
 
     def map(
@@ -117,7 +117,7 @@ class SparkEngine:
         sizes: Sequence[int],
         progress: Progress = NO_PROGRESS,
     ) -> list[R]:
-        """See `Engine.map`. Spark's UI shows `name` as the job's description and its stage's name."""
+        """See `Engine.map`. Spark's UI shows `name` as the description of the job and as its stage."""
         if not items:
             return []
         group = f"magicbyte-{uuid.uuid4().hex}"
@@ -128,17 +128,17 @@ class SparkEngine:
                 progress.step(name, sum(sizes)) as step,
                 _polling(self._context, group, sum(sizes), step, progress.visible),
             ):
-                rdd = self._context.parallelize(items, numSlices=len(items)).map(_Answering(function))
+                rdd = self._context.parallelize(items, numSlices=len(items)).map(_Catching(function))
                 # `collect` would name the stage after this line.
-                answers = self._context.runJob(rdd, list)
+                results = self._context.runJob(rdd, list)
         finally:
-            # The session may be the caller's: leave no label on jobs that are not ours.
+            # The session may be the caller's: do not label jobs that are not ours.
             for key in ("spark.jobGroup.id", "spark.job.description", _STAGE_NAME):
                 self._context.setLocalProperty(key, None)  # type: ignore[arg-type]
-        for answer in answers:
-            if isinstance(answer, _Failed):
-                raise answer.error
-        return cast(list[R], answers)
+        for result in results:
+            if isinstance(result, _Failed):
+                raise result.error
+        return cast(list[R], results)
 
 
 @dataclass(frozen=True)
@@ -147,10 +147,10 @@ class _Failed:
 
 
 @dataclass(frozen=True)
-class _Answering(Generic[T, R]):
-    """Hands back as it is what the input or a full disk is to blame for.
+class _Catching(Generic[T, R]):
+    """Returns errors caused by the input or a full disk as results.
 
-    Spark would try again, then make a long text of it.
+    Spark would retry the task, and then wrap the error in a long message.
     """
 
     function: Callable[[T], R]
@@ -168,7 +168,7 @@ class _Answering(Generic[T, R]):
 
 @contextmanager
 def _polling(context: SparkContext, group: str, size: int, step: Step, visible: bool) -> Iterator[None]:
-    """Tells `step` how far the jobs of a group are, from Spark's count of finished tasks."""
+    """Reports the progress of a group of jobs to `step`, from Spark's count of finished tasks."""
     if not visible:
         yield
         return
@@ -193,7 +193,7 @@ def _poll(context: SparkContext, group: str, size: int, step: Step, stop: thread
 
 
 def group_by_size(items: Sequence[T], sizes: Sequence[int], target: int) -> list[list[T]]:
-    """Puts neighbours together until they reach `target` bytes: no task for every tiny segment."""
+    """Groups neighbours of up to `target` bytes together, so that tiny segments do not get a task each."""
     groups: list[list[T]] = []
     filled = 0
     for item, size in zip(items, sizes, strict=True):

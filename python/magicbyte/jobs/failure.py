@@ -1,4 +1,4 @@
-"""The two ways in which a job can end without an answer; the command line's exit codes follow them."""
+"""The two ways in which a job can end without a result; the command line has an exit code for each."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ __all__ = ["JobError", "RefusedError"]
 
 
 class JobError(Exception):
-    """The job could not finish: what was asked is sound, but a file or an engine failed."""
+    """The job could not finish: the request was valid, but a file or an engine failed."""
 
 
 class RefusedError(JobError):
-    """The job refuses to start: nothing was read or written, and the message says what to change."""
+    """The job refuses to start. Nothing was written, and the message explains what to change."""

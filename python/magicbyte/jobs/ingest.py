@@ -1,6 +1,6 @@
-"""The main job: Kafka segments in, Parquet tables and a reconciliation out.
+"""The job behind `magicbyte ingest`: Kafka segments in, Parquet tables and a reconciliation out.
 
-list -> survey (tasks) -> fold (driver) -> decode and write (tasks) -> reconcile -> commit (driver)
+list -> survey (tasks) -> plan (driver) -> decode and write (tasks) -> reconcile -> commit (driver)
 """
 
 from __future__ import annotations
@@ -12,45 +12,46 @@ from functools import partial
 from typing import TypedDict
 
 from magicbyte import _core
+from magicbyte.enums import IsolationLevel
 from magicbyte.jobs.accounting import Totals, reconcile_partitions, total_of
 from magicbyte.jobs.columns import KAFKA_COLUMNS, RECORDS_WITH_METADATA, TABLES
-from magicbyte.jobs.commit import Output
+from magicbyte.jobs.commit import TablesOutput
 from magicbyte.jobs.decode import Decoded, WriteOptions, decode_task
 from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.model import PartitionPlan, PartitionReconciliation
 from magicbyte.jobs.parquet import DataFile, ParquetFile, directory_of, file_schema
 from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import plan_partitions, task_name, tasks_of
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.reading import ReadOptions, check_column_limit, plan_problems, table_schema
+from magicbyte.model import PartitionPlan, PartitionReconciliation
 
 __all__ = ["IngestOptions", "IngestReport", "ManifestRow", "TableSum", "ingest"]
 
 
 @dataclass(frozen=True)
 class IngestOptions:
-    """What an ingest is asked for."""
+    """The options of an ingest."""
 
-    isolation_level: str = "read_uncommitted"
-    """Or `read_committed`: without aborted records, and up to the last stable offset."""
+    isolation_level: IsolationLevel = "read_uncommitted"
+    """`read_committed` leaves out aborted records and ends at the last stable offset."""
     batch_metadata: bool = False
-    """Adds `columns.BATCH_METADATA` to the table `records`."""
+    """Whether to add `columns.BATCH_METADATA` to the table `records`."""
     codec: str = "snappy"
     """Parquet compression, one of `parquet.CODECS`."""
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES
-    """Largest size of one batch after decompression, 1 GiB at most; larger ones are quarantined."""
+    """The limit for one batch after decompression, at most 1 GiB; larger batches are quarantined."""
     overwrite: bool = False
-    """Replaces an earlier output when all is done."""
+    """Whether to replace an earlier output, once the job is done."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the files of `records`; topic and partition are in directory names."""
+        """The columns of the files of `records`; topic and partition are in the directory names."""
         columns = RECORDS_WITH_METADATA if self.batch_metadata else (*KAFKA_COLUMNS, "headers")
         return tuple(name for name in columns if name not in ("topic", "partition"))
 
 
 class ManifestRow(TypedDict):
-    """One committed file; `path` is relative to the output, `size` in bytes."""
+    """A committed file; `path` is relative to the output, `size` is in bytes."""
 
     table: str
     path: str
@@ -59,7 +60,7 @@ class ManifestRow(TypedDict):
 
 
 class TableSum(TypedDict):
-    """One table; `size` in bytes."""
+    """The sums of one table; `size` is in bytes."""
 
     files: int
     rows: int
@@ -70,11 +71,12 @@ class IngestReport(TypedDict):
     """The content of `reconciliation.json`."""
 
     magicbyte: str
-    """Version of the program that wrote it."""
+    """The version that wrote it."""
     sources: list[str]
-    isolation_level: str
+    isolation_level: IsolationLevel
     balanced: bool
-    """Bytes and records of every partition add up, and the files hold exactly the rows counted."""
+    """Whether the bytes and records of every partition add up, and the files hold exactly the rows that were
+    counted."""
     total: Totals
     tables: dict[str, TableSum]
     partitions: list[PartitionReconciliation]
@@ -91,14 +93,14 @@ def ingest(
     """Decodes every partition at and below `sources` into Parquet tables in the directory `out`.
 
     Raises:
-        RefusedError: nothing to read, a partition found twice, `out` would be lost, or a cap on batches
-            that is more than tables can take.
+        RefusedError: if there is nothing to read, a partition is found twice, content of `out` would be
+            lost, or `max_decompressed_bytes` is more than tables can hold.
 
     """
     check_column_limit("max_decompressed_bytes", options.max_decompressed_bytes)
     listings = list_partitions(sources, distinct=True)
     paths = [*sources, *(listing["path"] for listing in listings)]
-    with Output(out, paths, overwrite=options.overwrite) as output:
+    with TablesOutput(out, paths, overwrite=options.overwrite) as output:
         plans = plan_partitions(listings, engine, isolation_level=options.isolation_level, progress=progress)
         read = ReadOptions(options.columns, True, options.max_decompressed_bytes)
         write = WriteOptions(read, output.staging, options.codec)
@@ -130,7 +132,7 @@ def ingest(
 
 
 def _write_plan_problems(plan: PartitionPlan, options: WriteOptions) -> Iterable[DataFile]:
-    """Writes what the fold found (ignored files, overlaps) into the table `problems`."""
+    """Writes the problems of a plan (ignored files, overlaps) into the table `problems`."""
     if not plan["problems"]:
         return
     topic, partition = plan["topic"], plan["partition"]
@@ -142,7 +144,7 @@ def _write_plan_problems(plan: PartitionPlan, options: WriteOptions) -> Iterable
 
 
 def _rows_agree(partitions: Sequence[PartitionReconciliation], files: Sequence[DataFile]) -> bool:
-    """Whether each partition's files of `records` hold as many rows as its batches announced."""
+    """Whether each partition's files of `records` hold exactly the rows that were counted."""
     written: Counter[tuple[str, int]] = Counter()
     for file in files:
         if file.table == "records":

@@ -1,9 +1,9 @@
-"""The directory that a job writes partitions into: what a reader finds there is whole, or nothing.
+"""The directory that a job writes partitions to: a reader finds either all of the output or none of it.
 
-Where the output is not there yet, all is made in a workspace beside it, and one rename gives it its name.
-A directory that is there and empty (a mounted volume, a link to a directory, the working directory) stays
-what it is: the workspace lies inside it, and the partitions are moved out of it one by one; then
-`reconciliation.json` tells that the output is whole.
+If the output does not exist yet, it is written in a workspace next to it and published with one rename. An
+empty directory that exists (a mounted volume, a link to a directory, the working directory) is kept: the
+workspace is inside it, and the partitions are moved out of the workspace one by one. Then
+`reconciliation.json` marks the output as complete.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from types import TracebackType
 from typing import Any, TypedDict
 
 from magicbyte.jobs.failure import JobError, RefusedError
-from magicbyte.jobs.model import PartitionListing
-from magicbyte.jobs.partitions import is_segment_file, refuse_other_encodings
+from magicbyte.jobs.partitions import refuse_other_encodings
 from magicbyte.jobs.workspace import OF_VOLUMES, UNFINISHED, Workspace, beside, check_apart, clear, write_text
+from magicbyte.listing import is_segment_file
+from magicbyte.model import PartitionListing
 
-__all__ = ["Counted", "Output"]
+__all__ = ["Counted", "PartitionsOutput"]
 
 _REPORT = "reconciliation.json"
 
 
 class Counted(TypedDict):
-    """What a report says of a partition; it may say more."""
+    """The fields of a report about a partition that are checked before publishing; it may have more."""
 
     topic: str
     partition: int
@@ -34,15 +35,15 @@ class Counted(TypedDict):
     """Bytes of all segments."""
 
 
-class Output:
-    """The output while it is written; as a context it leaves nothing behind on failure."""
+class PartitionsOutput:
+    """An output while a job writes to it; as a context manager it cleans up on failure."""
 
     def __init__(self, path: str, sources: Sequence[str]) -> None:
         """Claims `path`.
 
         Raises:
-            RefusedError: something is there, it and a source lie inside each other, or another job is
-                writing it.
+            RefusedError: if `path` is not empty, it and a source overlap, or another job is
+                writing to it.
 
         """
         self.path = os.path.abspath(path)
@@ -52,7 +53,7 @@ class Output:
         check_apart(self.path, sources)
         check_apart(beside(self.path), sources)
         if not self._is_new:
-            # Of a job that had published when it was killed, or the directory was made since.
+            # Left by a job that was killed after it had published, or before this directory was created.
             clear(beside(self.path), self.path)
             if not os.path.isdir(inside):
                 _check_empty(self.path)
@@ -64,12 +65,12 @@ class Output:
             self._workspace.close()
             raise
         self._targets: dict[str, str] = {}
-        """By partition: the name of its directory while it is written."""
+        """By partition: the name of its directory before it is published."""
 
     def target(self, listing: PartitionListing) -> str:
-        """Where a partition is written."""
+        """Where to write a partition."""
         name = f"{listing['topic']}-{listing['partition']}"
-        # Not only the name: with what is put around it while it is written, it can be too long.
+        # The whole name could become too long with the suffixes that are added while it is written.
         staged = self._targets.setdefault(name, f"{len(self._targets)}.{name[:48]}")
         return os.path.join(self._workspace.directory, staged)
 
@@ -79,16 +80,16 @@ class Output:
         files: Mapping[str, str] | None = None,
         name: str = _REPORT,
     ) -> None:
-        """Publishes the partitions written, `files`, and `report` as `name`.
+        """Publishes the partitions, `files` (text by name), and `report` as `name`.
 
         Raises:
-            JobError: what the report counts as `written` is not there.
+            JobError: if a partition is not there as the report's `written` counts it.
 
         """
         names = []
         for partition, staged in self._targets.items():
             target = os.path.join(self._workspace.directory, staged)
-            # A partition of which nothing is good has no directory.
+            # A partition without any good batch has no directory.
             if os.path.isdir(target):
                 os.rename(target, os.path.join(self._workspace.whole, partition))
                 names.append(partition)
@@ -103,7 +104,7 @@ class Output:
         else:
             self._workspace.publish(names)
 
-    def __enter__(self) -> Output:
+    def __enter__(self) -> PartitionsOutput:
         return self
 
     def __exit__(
@@ -120,7 +121,7 @@ def _check_empty(path: str) -> None:
 
 
 def _check_counted(path: str, counted: Counted) -> None:
-    """Compares what is in a partition's directory with what the report will say of it."""
+    """Compares the segments in a partition's directory with the report."""
     found = 0
     if counted["segments"]:
         with os.scandir(path) as entries:

@@ -1,4 +1,4 @@
-"""Writing tables as Parquet below `TABLE/topic=T/partition=N/`, as Spark's `partitionBy` lays them."""
+"""Writing tables as Parquet below `TABLE/topic=T/partition=N/`, the layout of Spark's `partitionBy`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 _ROW_GROUP_BYTES = 64 << 20
 _ROW_GROUP_ROWS = 1 << 20
 _MOST_WAITING = 256
-"""Batches that wait each by itself: one takes some 10 KB besides its rows."""
+"""How many batches may wait uncombined: each takes some 10 KB besides its rows."""
 
-# Few distinct values: a dictionary shrinks these to almost nothing. For keys and values it costs
-# more time than the codec behind it saves space.
+# Columns with few distinct values, which a dictionary shrinks to almost nothing. For keys and values a
+# dictionary is not worth its time.
 _DICTIONARY = (
     "timestampType",
     "magic",
@@ -38,7 +38,7 @@ _DICTIONARY = (
     "kind",
     "field",
 )
-# They mostly grow by small steps: differences are faster to write and smaller than the numbers.
+# Columns that mostly grow in small steps: the differences are smaller than the numbers, and faster to write.
 _DELTA = (
     "offset",
     "timestamp",
@@ -52,33 +52,33 @@ _DELTA = (
 
 @dataclass(frozen=True)
 class DataFile:
-    """One file that an attempt wrote: a row of the job's manifest."""
+    """A file that an attempt wrote: a row of the job's manifest."""
 
     table: str
     topic: str
     partition: int
     path: str
-    """Where it lies until the commit."""
+    """Its path before the commit."""
     name: str
-    """The file's name after the commit; unique in its directory."""
+    """Its name after the commit, unique in the directory."""
     rows: int
     size: int
 
 
 def directory_of(table: str, topic: str, partition: int) -> str:
     """The directory of a partition's files, relative to the output, escaped as Spark does."""
-    # Kafka's topic names need no escaping, but a directory may have any name; one legal name means null.
+    # Kafka's topic names need no escaping, but directories may have any name. One legal name means null.
     escaped = quote(topic, safe="") if topic != _HIVE_NULL else topic.replace("_", "%5F")
     return os.path.join(table, f"topic={escaped}", f"partition={partition}")
 
 
 def file_schema(schema: pa.Schema) -> pa.Schema:
-    """`schema` without the columns that the directories' names hold."""
+    """`schema` without the columns that are in directory names."""
     return pa.schema([field for field in schema if field.name not in ("topic", "partition")])
 
 
 class ParquetFile:
-    """A Parquet file that is written while its rows arrive, in row groups of bounded size."""
+    """A Parquet file that is written as rows arrive, in row groups of bounded size."""
 
     def __init__(self, path: str, schema: pa.Schema, codec: str) -> None:
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -100,7 +100,7 @@ class ParquetFile:
         self.rows = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Appends rows; columns that are not in the file's schema are left out."""
+        """Appends rows; columns that are not in the file's schema are dropped."""
         batch = batch.select(self._schema.names)
         self.rows += batch.num_rows
         self._waiting.append(batch)
@@ -113,7 +113,7 @@ class ParquetFile:
             self._waiting = table.to_batches()
 
     def _flush(self) -> None:
-        # Each write_table call makes a row group, so rows wait here until they fill one.
+        # Each call of write_table makes a row group, so rows wait until they fill one.
         if self._waiting:
             table = pa.Table.from_batches(self._waiting, self._schema)
             self._writer.write_table(table, row_group_size=_ROW_GROUP_ROWS)
@@ -126,5 +126,5 @@ class ParquetFile:
         return os.path.getsize(self._path)
 
     def release(self) -> None:
-        """Lets go of the handle; harmless after `close`. No manifest names what was not closed."""
+        """Releases the handle; harmless after `close`. A file that was not closed is in no manifest."""
         self._writer.close()

@@ -1,7 +1,7 @@
-"""Survey and fold: from listed partitions to the chunks that decode tasks read.
+"""Surveying and planning: from listed partitions to the chunks that decode tasks read.
 
-The survey runs in the engine's tasks and reads batch headers only; the fold (`plan_partition`) runs
-in the driver and joins a partition's surveys in the order of offsets.
+The survey runs in the engine's tasks and reads only batch headers. Planning runs in the driver: it joins
+the surveys of a partition in offset order.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from functools import cached_property
 from typing import cast
 
 from magicbyte import _core
+from magicbyte.enums import IsolationLevel
 from magicbyte.jobs.engines import Engine, group_by_size
-from magicbyte.jobs.model import Chunk, PartitionListing, PartitionPlan, Segment
 from magicbyte.jobs.progress import NO_PROGRESS, Progress, format_bytes
+from magicbyte.model import Chunk, PartitionListing, PartitionPlan, Segment
 
 __all__ = [
     "Bounds",
@@ -24,9 +25,10 @@ __all__ = [
     "Task",
     "all_offsets",
     "count_of",
-    "fold",
     "plan_partitions",
+    "plan_surveyed",
     "survey",
+    "target_bytes",
     "task_name",
     "tasks_of",
     "tasks_of_chunks",
@@ -36,21 +38,21 @@ MIB = 1 << 20
 _SMALLEST_TARGET = 4 * MIB
 _LARGEST_TARGET = 128 * MIB
 _TASKS_PER_SLOT = 3
-"""More tasks than slots, so that a slow one at the end does not leave the other slots idle."""
+"""More tasks than slots, so that a slow last task does not leave the other slots idle."""
 
 Range = tuple[int | None, int | None]
-"""First offset asked for, and the one behind the last; None: no limit."""
+"""The first offset that is requested and the end (exclusive); None for no limit."""
 
 
 @dataclass(frozen=True)
 class Planned:
-    """One partition after the fold."""
+    """A partition and its plan."""
 
     listing: PartitionListing
     surveys: tuple[str, ...]
-    """Of the listing's segments, in their order: the core's JSON texts."""
+    """The surveys of the listing's segments, in the same order, as JSON text."""
     text: str
-    """The plan as the core's JSON text."""
+    """The plan as JSON text."""
 
     @cached_property
     def plan(self) -> PartitionPlan:
@@ -59,28 +61,29 @@ class Planned:
 
 
 Bounds = Callable[[Planned], Range]
-"""Given a partition's unlimited plan: which of its offsets are asked for."""
+"""Returns the requested offsets of a partition, given the plan for all of it."""
 
 
 def all_offsets(_planned: Planned) -> Range:
-    """Asks for the whole partition."""
+    """Requests the whole partition."""
     return None, None
 
 
 @dataclass(frozen=True)
 class Task:
-    """What one decode task reads: chunks in the order of partitions and offsets."""
+    """The chunks that one decode task reads, ordered by partition and offset."""
 
     number: int
     chunks: tuple[str, ...]
-    """Each as the JSON text that `ChunkDecoder` takes."""
+    """JSON texts, as `ChunkDecoder` takes them."""
     size: int
+    """Bytes of all chunks."""
 
 
 def target_bytes(size: int, parallelism: int, tasks: int | None = None) -> int:
-    """How many bytes a task should read: enough tasks for all slots, none of them tiny.
+    """How many bytes a task should read, so that there are enough tasks for all slots but no tiny ones.
 
-    `tasks` asks for about that many, however small they get.
+    `tasks` requests about that many tasks, however small they get.
     """
     if tasks:
         return max(1, min(_LARGEST_TARGET, size // tasks))
@@ -95,19 +98,19 @@ def _survey_segments(segments: list[Segment]) -> list[str]:
 def survey(
     listings: Sequence[PartitionListing], engine: Engine, progress: Progress = NO_PROGRESS
 ) -> list[list[str]]:
-    """Scans the headers of all segments; for each listing, the surveys of its segments."""
+    """Scans the headers of all segments. Returns the surveys of each listing's segments, as JSON text."""
     segments = [segment for listing in listings for segment in listing["segments"]]
     sizes = [segment["size"] for segment in segments]
     target = target_bytes(sum(sizes), engine.parallelism)
     groups = group_by_size(segments, sizes, target)
-    answers = engine.map(
+    results = engine.map(
         _survey_segments,
         groups,
         name=f"magicbyte survey: {count_of(len(segments), 'segment')}",
         sizes=[sum(segment["size"] for segment in group) for group in groups],
         progress=progress,
     )
-    surveys: Iterator[str] = (text for answer in answers for text in answer)
+    surveys: Iterator[str] = (text for result in results for text in result)
     return [[next(surveys) for _ in listing["segments"]] for listing in listings]
 
 
@@ -115,22 +118,22 @@ def plan_partitions(
     listings: Sequence[PartitionListing],
     engine: Engine,
     *,
-    isolation_level: str = "read_uncommitted",
+    isolation_level: IsolationLevel = "read_uncommitted",
     bounds: Bounds = all_offsets,
     tasks: int | None = None,
     chunk_bytes: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> list[Planned]:
-    """Surveys and folds; returns one plan a listing.
+    """Surveys and plans; returns one plan for each listing.
 
     Args:
-        listings: the partitions; their files' sizes are pinned there.
+        listings: the partitions, with the sizes of their files.
         engine: where the survey runs.
-        isolation_level: `read_uncommitted` or `read_committed`.
-        bounds: which offsets of each partition are asked for.
-        tasks: cut finely enough for about so many tasks.
-        chunk_bytes: cut into pieces of this size, whatever the engine.
-        progress: where to show how far the survey is.
+        isolation_level: which records are delivered.
+        bounds: the requested offsets of each partition.
+        tasks: make chunks small enough for about this many tasks.
+        chunk_bytes: make chunks of this size, whatever the engine.
+        progress: where to report the survey's progress.
 
     """
     size = sum(segment["size"] for listing in listings for segment in listing["segments"])
@@ -138,26 +141,30 @@ def plan_partitions(
 
     plans = []
     for listing, surveys in zip(listings, survey(listings, engine, progress), strict=True):
-        planned = fold(listing, surveys, isolation_level=isolation_level, chunk_bytes=chunk_bytes)
-        asked = bounds(planned)
-        if asked != (None, None):
-            planned = fold(
-                listing, surveys, isolation_level=isolation_level, asked=asked, chunk_bytes=chunk_bytes
+        planned = plan_surveyed(listing, surveys, isolation_level=isolation_level, chunk_bytes=chunk_bytes)
+        offsets = bounds(planned)
+        if offsets != (None, None):
+            planned = plan_surveyed(
+                listing,
+                surveys,
+                isolation_level=isolation_level,
+                offsets=offsets,
+                chunk_bytes=chunk_bytes,
             )
         plans.append(planned)
     return plans
 
 
-def fold(
+def plan_surveyed(
     listing: PartitionListing,
     surveys: Sequence[str],
     *,
-    isolation_level: str,
-    asked: Range = (None, None),
+    isolation_level: IsolationLevel,
+    offsets: Range = (None, None),
     chunk_bytes: int,
 ) -> Planned:
-    """Joins the surveys of a listing's segments into a plan, its chunks at least `chunk_bytes` long."""
-    start, end = asked
+    """Joins the surveys of a listing's segments into a plan, with chunks of at least `chunk_bytes`."""
+    start, end = offsets
     text = _core.plan_partition(
         json.dumps(listing),
         surveys,
@@ -170,12 +177,12 @@ def fold(
 
 
 def tasks_of(plans: Sequence[Planned], parallelism: int, tasks: int | None = None) -> list[Task]:
-    """Groups the chunks of all plans into tasks of like size, in order."""
+    """Groups the chunks of all plans into tasks of similar size, in order."""
     return tasks_of_chunks([chunk for one in plans for chunk in one.plan["chunks"]], parallelism, tasks)
 
 
 def tasks_of_chunks(chunks: Sequence[Chunk], parallelism: int, tasks: int | None = None) -> list[Task]:
-    """Groups neighbouring chunks into tasks of like size."""
+    """Groups neighbouring chunks into tasks of similar size."""
     sizes = [chunk["end"] - chunk["start"] for chunk in chunks]
     groups = group_by_size(chunks, sizes, target_bytes(sum(sizes), parallelism, tasks))
     return [
@@ -189,7 +196,7 @@ def tasks_of_chunks(chunks: Sequence[Chunk], parallelism: int, tasks: int | None
 
 
 def task_name(verb: str, tasks: Sequence[Task]) -> str:
-    """What Spark's UI and the progress bar call a step: `magicbyte decode: 12 tasks, 1.2 GiB`."""
+    """The name of a step in Spark's UI and the progress bar: `magicbyte decode: 12 tasks, 1.2 GiB`."""
     size = format_bytes(sum(task.size for task in tasks))
     return f"magicbyte {verb}: {count_of(len(tasks), 'task')}, {size}"
 

@@ -1,4 +1,4 @@
-"""Progress in bytes: a bar on a terminal, nothing in a pipe."""
+"""Progress in bytes: a bar on a terminal, nothing otherwise."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ __all__ = ["NO_PROGRESS", "Progress", "Step", "format_bytes", "terminal_progress
 
 
 class Step(Protocol):
-    """One step of a job while it runs."""
+    """A running step of a job."""
 
     def done(self, total_bytes: int) -> None:
-        """Says how many bytes of the step are finished by now."""
+        """Sets how many bytes of the step have been processed."""
 
 
 class Progress(Protocol):
-    """Where a job shows how far it is."""
+    """Where a job reports its progress."""
 
     @property
     def visible(self) -> bool:
-        """Whether anybody looks: a hidden progress need not be polled for."""
+        """Whether progress is shown at all; if not, an engine need not poll for it."""
 
     def step(self, name: str, size: int) -> AbstractContextManager[Step]:
-        """Opens a step of `size` bytes."""
+        """Starts a step of `size` bytes."""
 
 
 class _Silent:
@@ -72,7 +72,7 @@ class _Bar:
 
 
 def terminal_progress() -> Progress:
-    """A bar on standard error if that is a terminal and `rich` is installed, else silence."""
+    """A bar on standard error if that is a terminal and `rich` is installed, otherwise nothing."""
     if not sys.stderr.isatty():
         return NO_PROGRESS
     try:
@@ -83,7 +83,7 @@ def terminal_progress() -> Progress:
 
 
 def format_bytes(size: float) -> str:
-    """Writes a size for people: `1.2 GiB`."""
+    """Formats a size for people: `1.2 GiB`."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(size) < 1024:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"

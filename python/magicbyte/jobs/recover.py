@@ -1,4 +1,4 @@
-"""The job behind `magicbyte recover`: a damaged partition made one that a broker opens."""
+"""The job behind `magicbyte recover`: turns damaged partitions into ones that a broker opens."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Literal, TypeAlias
 
 from magicbyte import _core
 from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.model import PartitionReconciliation
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.rewrite import Cuts, RewriteOptions, RewriteReport, rewrite
 from magicbyte.jobs.verify import VerifyReport, verify
+from magicbyte.model import PartitionReconciliation
 
-__all__ = ["Mode", "cuts_of", "diagnose", "recover"]
+__all__ = ["RecoveryMethod", "cuts_of", "diagnose", "recover"]
 
-Mode: TypeAlias = Literal["keep", "truncate"]
-"""`keep` every good batch; or `truncate` the log at the first damage, as a broker does."""
+RecoveryMethod: TypeAlias = Literal["keep", "truncate"]
+"""`keep` every good batch, or `truncate` the log at the first damage, as a broker does."""
 
-_NOTICED = {
+_NOTICED_BY_A_BROKER = {
     "crc_mismatch",
     "invalid_size",
     "unsupported_magic",
@@ -26,7 +26,7 @@ _NOTICED = {
     "partial_batch",
     "file_truncated",
 }
-"""What a broker that recovers looks at: sizes and checksums, not offsets, nor into records."""
+"""A recovering broker checks sizes and checksums, but neither offsets nor the insides of records."""
 
 
 def diagnose(
@@ -36,21 +36,23 @@ def diagnose(
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
     progress: Progress = NO_PROGRESS,
 ) -> VerifyReport:
-    """Reads everything, writes nothing: what a recovery would find."""
+    """Reads everything and writes nothing: the damage that a recovery would find."""
     return verify(sources, engine, max_decompressed_bytes=max_decompressed_bytes, progress=progress)
 
 
 def cuts_of(partitions: Sequence[PartitionReconciliation]) -> Cuts:
-    """Where a broker would cut each damaged partition: segment and position.
+    """Where a broker would truncate each damaged partition: segment and position.
 
-    Everything after it goes, later segments too: LogLoader.recoverLog deletes those after the first of
-    which LogSegment.recover took any byte away. That may be a mere tail, torn or zeros, which only the
-    last segment has by right. An empty segment loses nothing, so the log goes on after it.
+    Everything after that is lost, later segments included: LogLoader.recoverLog deletes all segments after
+    the first one that LogSegment.recover shortens. A tail (a torn batch or zeros) is enough for that, as
+    only the last segment may have one. An empty segment is not shortened, so the log continues after it.
     """
     cuts: Cuts = {}
     for partition in partitions:
         for number, segment in enumerate(partition["segments"], 1):
-            noticed = [one["start"] for one in segment["quarantined"] if one["reason"] in _NOTICED]
+            noticed = [
+                one["start"] for one in segment["quarantined"] if one["reason"] in _NOTICED_BY_A_BROKER
+            ]
             if segment["tail"] is not None and number < len(partition["segments"]):
                 noticed.append(segment["tail"]["start"])
             if noticed:
@@ -64,17 +66,17 @@ def recover(
     out: str,
     engine: Engine,
     options: RewriteOptions,
-    mode: Mode = "keep",
+    method: RecoveryMethod = "keep",
     progress: Progress = NO_PROGRESS,
 ) -> RewriteReport:
-    """Writes what is good of every partition into `out`, with sidecars made anew.
+    """Writes the good batches of every partition into `out`, with new sidecars.
 
     Raises:
-        RefusedError: nothing to read, a partition found twice, or `out` is there already.
+        RefusedError: if there is nothing to read, a partition is found twice, or `out` is not empty.
 
     """
     cuts: Cuts = {}
-    if mode == "truncate":
+    if method == "truncate":
         found = diagnose(
             sources, engine, max_decompressed_bytes=options.max_decompressed_bytes, progress=progress
         )

@@ -1,17 +1,34 @@
-"""The job behind `magicbyte redact`: partitions without the records that somebody must forget."""
+"""The job behind `magicbyte redact`: removes records that must be forgotten.
+
+>>> import magicbyte, pathlib, tempfile
+>>> builder = magicbyte.RecordsBuilder()
+>>> builder.append(offset=0, timestamp=1_700_000_000_000, key=b"a", value=b"keep")
+>>> builder.append(offset=1, timestamp=1_700_000_000_000, key=b"b", value=b"forget")
+>>> directory = pathlib.Path(tempfile.mkdtemp())
+>>> (directory / "logs" / "orders-0").mkdir(parents=True)
+>>> _ = (directory / "logs" / "orders-0" / f"{0:020}.log").write_bytes(builder.build())
+
+>>> report = magicbyte.redact(directory / "logs", directory / "redacted", keys=[b"b"])
+>>> report["written"][0]["redacted"][0]["ranges"]
+[[1, 1]]
+>>> [record.value_bytes for record in magicbyte.PartitionLog(directory / "redacted" / "orders-0").records()]
+[b'keep']
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from os import PathLike
 from typing import Any, cast
 
 from magicbyte import _core
+from magicbyte.enums import DamageMode, fails_fast
 from magicbyte.jobs.clean import (
-    Checked,
+    CheckResult,
     CleanReport,
     Compaction,
     IndexedKeys,
@@ -19,17 +36,17 @@ from magicbyte.jobs.clean import (
     PassTwo,
     clean,
 )
-from magicbyte.jobs.engines import Engine
+from magicbyte.jobs.engines import Engine, LocalEngine
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.plan import Planned, count_of
 from magicbyte.jobs.progress import NO_PROGRESS, Progress, format_bytes
 from magicbyte.jobs.where import MAX_DECOMPRESSED_BYTES, Where
 
-__all__ = ["RedactOptions", "redact"]
+__all__ = ["RedactOptions", "redact", "redact_partitions"]
 
-_SUMS = ("records", "in_keys", "in_values", "in_headers")
-_TEXTS = {"leader-epoch-checkpoint", "partition.metadata"}
-"""Written by us from numbers and a topic's id: whatever key is in them is made of digits."""
+_COUNTS = ("records", "in_keys", "in_values", "in_headers")
+_NEUTRAL_FILES = {"leader-epoch-checkpoint", "partition.metadata"}
+"""Text files that we write from numbers and a topic id: if a key occurs there, it only consists of digits."""
 _WITHHELD = "(withheld: it holds one of the keys)"
 
 
@@ -38,56 +55,116 @@ class RedactOptions:
     """Which records are redacted, and how."""
 
     keys: Collection[bytes] = field(default=(), repr=False)
-    """Records with one of these keys."""
+    """Redact records with one of these keys."""
     where: str | None = field(default=None, repr=False)
-    """Records for which this expression is true: see `jobs/where.py`."""
+    """Redact records for which this expression is true: see `jobs/where.py`."""
     tombstones: bool = False
-    """They stay as tombstones: key, offset and timestamp, but no value and no headers."""
+    """Keep key, offset and timestamp of redacted records, but neither value nor headers."""
     check: bool = True
-    """What was written is read again before it gets its name, and must hold none of the keys."""
+    """Reread the output before it is published: it must contain none of the keys."""
     index_interval_bytes: int = 4096
     """Bytes of log between two index entries."""
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES
-    """The cap on one batch, stored or decompressed."""
-    fail_fast: bool = False
-    """The first bad batch ends the job with its error, instead of being quarantined."""
+    """The limit for one batch, stored or decompressed."""
+    mode: DamageMode = "PERMISSIVE"
+    """Whether a bad batch is quarantined or ends the job with an error."""
     topic_ids: dict[str, str] = field(default_factory=dict)
-    """By topic: its id, for `partition.metadata`; without it a broker writes that file."""
+    """The id of each topic, for `partition.metadata`; without one, a broker creates that file."""
 
 
 def redact(
+    source: str | PathLike[str],
+    out: str | PathLike[str],
+    *,
+    keys: Iterable[bytes] = (),
+    where: str | None = None,
+    tombstones: bool = False,
+    check: bool = True,
+    mode: DamageMode = "PERMISSIVE",
+    topic_ids: Mapping[str, str] | None = None,
+    max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
+    engine: Engine | None = None,
+) -> CleanReport:
+    """Writes every partition at and below `source` to `out` without the records that must be forgotten.
+
+    As `magicbyte redact`: no byte of those records is in `out`; everything else stays as it is. `source` is
+    only read, and `out` is published when everything is done.
+
+    Args:
+        source: a partition's directory, or a directory with partitions below it.
+        out: a directory that does not exist or is empty.
+        keys: redact records with one of these keys. The report has the index of each key that no record
+            has.
+        where: redact records for which this SQL expression over `offset`, `timestamp` (ms), `key`, `value`
+            and `headers` is true; `magicbyte redact --help` has examples. Needs pyarrow.
+        tombstones: keep key, offset and timestamp of redacted records, but neither value nor headers.
+        check: reread the output before it is published: it must contain none of the keys.
+        mode: what happens at damage.
+        topic_ids: the id of each topic, for `partition.metadata`; without one, a broker creates that file.
+        max_decompressed_bytes: the limit for one batch, stored or decompressed; larger ones are damage.
+        engine: where the tasks run; None for one thread per core.
+
+    Returns:
+        What became of every record and byte, and the offsets (inclusive) that were redacted: the content of
+        `reconciliation.json`.
+
+    Raises:
+        RefusedError: if nothing is selected, there is nothing to read, the expression is invalid, a
+            partition is found twice, or `out` is not empty.
+        JobError: if a source changes while it is read, the check finds a key, or the expression fails for a
+            record; then nothing is published.
+        Error: for the first bad batch, with FAILFAST.
+        OSError: if a file cannot be read or written.
+
+    """
+    options = RedactOptions(
+        keys=tuple(keys),
+        where=where,
+        tombstones=tombstones,
+        check=check,
+        max_decompressed_bytes=max_decompressed_bytes,
+        mode=mode,
+        topic_ids=dict(topic_ids or {}),
+    )
+    return redact_partitions([os.fspath(source)], os.fspath(out), engine or LocalEngine(), options)
+
+
+def redact_partitions(
     sources: Sequence[str],
     out: str,
     engine: Engine,
     options: RedactOptions,
     progress: Progress = NO_PROGRESS,
 ) -> CleanReport:
-    """Writes every partition at and below `sources` into `out` without the selected records.
+    """Redacts every partition at and below `sources` into `out`: see `redact`.
 
-    The report says which offsets, but neither keys nor the expression: they may be what is to be
-    forgotten. Keys that no record has are told by their place among `options.keys`.
+    The report has the redacted offsets, but neither the keys nor the expression, which may be confidential
+    themselves. It names keys that no record has by their index in `options.keys`.
 
     Raises:
-        RefusedError: nothing selected or to read, a bad expression, a partition found twice, or `out`
-            is there already.
-        JobError: a source changed while it was read, what was written holds one of the keys, or the
-            expression cannot be answered for a record. Nothing has been written then.
-        Error: with `fail_fast`, the first bad batch.
+        RefusedError: if nothing is selected, there is nothing to read, the expression is invalid, a
+            partition is found twice, or `out` is not empty.
+        JobError: if a source changes while it is read, the check finds a key, or the expression fails for a
+            record; then nothing is published.
+        Error: for the first bad batch, with FAILFAST.
 
     """
     if not options.keys and options.where is None:
         raise RefusedError("nothing is selected: give keys, or an expression")
     passes = _Redact(options, None if options.where is None else Where(options.where))
-    told = {"keys": len(passes.places), "where": options.where is not None, "tombstones": options.tombstones}
     return clean(
         sources,
         out,
         engine,
         passes,
         progress,
-        options=told,
+        options={
+            "keys": len(passes.key_indexes),
+            "where": options.where is not None,
+            "tombstones": options.tombstones,
+        },
         topic_ids=options.topic_ids,
-        fail_fast=options.fail_fast,
+        mode=options.mode,
     )
 
 
@@ -97,24 +174,24 @@ class _Redact:
     where: Where | None
 
     @cached_property
-    def places(self) -> dict[bytes, int]:
-        """Each key, and its first place among those that were given."""
-        places: dict[bytes, int] = {}
-        for place, key in enumerate(self.options.keys):
-            places.setdefault(key, place)
-        return places
+    def key_indexes(self) -> dict[bytes, int]:
+        """Each key with its first index among the given keys."""
+        indexes: dict[bytes, int] = {}
+        for index, key in enumerate(self.options.keys):
+            indexes.setdefault(key, index)
+        return indexes
 
     @cached_property
     def key_set(self) -> _core.KeySet:
-        return _core.KeySet(list(self.places))
+        return _core.KeySet(list(self.key_indexes))
 
     def __getstate__(self) -> dict[str, Any]:
-        """On the way to a task: what is made of the keys is made there again."""
+        """Leaves out the cached properties, which a task computes again."""
         return {"options": self.options, "where": self.where}
 
     @property
     def max_decompressed_bytes(self) -> int:
-        """An expression must see every batch that may be written."""
+        """The limit for one batch: an expression must see every batch that may be written."""
         limit = self.options.max_decompressed_bytes
         return limit if self.where is None else min(limit, MAX_DECOMPRESSED_BYTES)
 
@@ -128,13 +205,13 @@ class _Redact:
             _core.index_keys(
                 list(task.chunks),
                 max_decompressed_bytes=self.max_decompressed_bytes,
-                fail_fast=self.options.fail_fast,
+                fail_fast=fails_fast(self.options.mode),
             )
         )
         for chunk, found, file in zip(chunks, indexed["chunks"], files, strict=True):
             found["file"] = file
             if self.where is not None:
-                # Aborted records are redacted as all others are, and each record of a batch counts.
+                # Aborted records are redacted like all others, and so are all records of a batch.
                 everything = json.dumps({**chunk, "aborted": [], "start_offset": None, "end_offset": None})
                 found["selected"] = self.where.selected(everything, found, self.max_decompressed_bytes)
         return json.dumps(indexed)
@@ -158,9 +235,10 @@ class _Redact:
             clean_until=task.clean_until,
             max_decompressed_bytes=self.max_decompressed_bytes,
             index_interval_bytes=self.options.index_interval_bytes,
-            fail_fast=self.options.fail_fast,
+            fail_fast=fails_fast(self.options.mode),
         )
-        # The batches were the same: so were those that were not looked at, if nobody touched the file.
+        # The core compared the batches that it read with those of the first pass. The rest of the file is
+        # the same, too, unless someone modified it.
         for indexed in map(json.loads, task.indexed):
             path = indexed["result"]["path"]
             if _state_of(path) != indexed["file"]:
@@ -172,23 +250,22 @@ class _Redact:
         return None
 
     def unmatched(self, matched: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
-        places = list(self.places.values())
-        seen = [0] * (len(places) // 64 + 1)
+        seen = [0] * (len(self.key_indexes) // 64 + 1)
         for bits in matched:
             for number, word in enumerate(bits):
                 seen[number] |= word
         runs: list[tuple[int, int]] = []
-        for number, place in enumerate(places):
+        for number, index in enumerate(self.key_indexes.values()):
             if not seen[number // 64] >> number % 64 & 1:
-                if runs and runs[-1][1] == place - 1:
-                    runs[-1] = (runs[-1][0], place)
+                if runs and runs[-1][1] == index - 1:
+                    runs[-1] = (runs[-1][0], index)
                 else:
-                    runs.append((place, place))
+                    runs.append((index, index))
         return runs
 
     def check(
         self, directories: Mapping[str, str], report: CleanReport, engine: Engine, progress: Progress
-    ) -> Checked | None:
+    ) -> CheckResult | None:
         in_names = self._withhold(report)
         if not self.options.check:
             return None
@@ -205,8 +282,8 @@ class _Redact:
             sizes=sizes,
             progress=progress,
         )
-        sums = {name: sum(one[name] for one in found) for name in _SUMS}
-        return Checked(
+        sums = {name: sum(one[name] for one in found) for name in _COUNTS}
+        return CheckResult(
             files=len(files),
             bytes=sum(sizes),
             records=sums["records"],
@@ -217,16 +294,16 @@ class _Redact:
         )
 
     def check_file(self, file: tuple[str, str]) -> dict[str, int]:
-        """Runs in a task: how many records have one of the keys where nobody asked to remove it."""
+        """Counts, in a task, the records that contain one of the keys where it may stay."""
         name, path = file
-        if os.path.basename(path) in _TEXTS:
-            return dict.fromkeys(_SUMS, 0)
+        if os.path.basename(path) in _NEUTRAL_FILES:
+            return dict.fromkeys(_COUNTS, 0)
         if not path.endswith(".log"):
             with open(path, "rb") as sidecar:
                 found = self.key_set.find(sidecar.read())
             if found is not None:
                 raise JobError(f"{name}: one of the keys is at byte {found}; nothing was written")
-            return dict.fromkeys(_SUMS, 0)
+            return dict.fromkeys(_COUNTS, 0)
         checked = json.loads(
             _core.check_segment(
                 path,
@@ -239,14 +316,14 @@ class _Redact:
             first = checked["first_leaks"][0]
             offset = "" if first["offset"] is None else f", offset {first['offset']}"
             more = f", and {count_of(leaks - 1, 'other place')}" if leaks > 1 else ""
-            place = f"batch at byte {first['position']}{offset}"
-            raise JobError(f"{name}: {first['what']} ({place}){more}; nothing was written")
+            batch = f"batch at byte {first['position']}{offset}"
+            raise JobError(f"{name}: {first['what']} ({batch}){more}; nothing was written")
         return cast(dict[str, int], checked)
 
     def _withhold(self, report: CleanReport) -> int:
-        """Takes names and messages that hold one of the keys out of the report.
+        """Removes names and messages that contain one of the keys from the report.
 
-        Returns how many names of topics and directories do, which stay: they are the output's, too.
+        Returns how many names of topics and directories contain one. Those stay, as the output has them, too.
         """
         for partition in report["partitions"]:
             for ignored in partition["ignored"]:
@@ -265,7 +342,7 @@ class _Redact:
 
 
 def _state_of(path: str) -> list[int]:
-    """What changes when somebody replaces a file, or writes to it."""
+    """Values that change when someone replaces a file or writes to it."""
     state = os.stat(path)
     return [state.st_ino, state.st_size, state.st_mtime_ns]
 

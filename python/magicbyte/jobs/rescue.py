@@ -1,4 +1,4 @@
-"""The job behind `magicbyte rescue`: files for what can be saved of each damaged partition."""
+"""The job behind `magicbyte rescue`: saves what can be saved from damaged partitions."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypedDict
 
 from magicbyte import _core
-from magicbyte.jobs.model import PartitionListing, Problem
-from magicbyte.jobs.output import Output
-from magicbyte.jobs.partitions import list_partitions, unread_names
+from magicbyte.jobs.output import PartitionsOutput
+from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.workspace import sync_tree
+from magicbyte.listing import unread_segments
+from magicbyte.model import PartitionListing, Problem
 from magicbyte.rescue import Rescued, Suspect, rescue
 
 __all__ = ["RescueReport", "rescue_partitions"]
@@ -22,7 +23,7 @@ _REPORT = "rescue.json"
 
 
 class RescuedRange(TypedDict):
-    """One quarantined range in the report."""
+    """A quarantined range in the report."""
 
     segment: str
     start: int
@@ -30,15 +31,15 @@ class RescuedRange(TypedDict):
     kind: str
     message: str
     repair: str | None
-    """What a sound copy changes."""
+    """A description of the change that makes the batch valid, if one was found."""
     repair_is_proven: bool | None
-    """Whether it is more than a guess (see `magicbyte.rescue.Repair`); None without a repair."""
+    """Whether the repair is more than a guess (see `magicbyte.rescue.Repair`); None without a repair."""
     suspects: int
     """Records before the damage."""
 
 
 class RescueReport(TypedDict):
-    """What can be saved, or was."""
+    """What can be saved, or has been."""
 
     ranges: list[RescuedRange]
     """The first `LISTED`."""
@@ -47,10 +48,10 @@ class RescueReport(TypedDict):
     repairable: int
     """Proven repairs."""
     guesses: int
-    """Repairs of batches so large that other damage may look the same."""
+    """Unproven repairs, of batches so large that other damage may look the same."""
     suspects: int
     problems: list[Problem]
-    """What cannot be listed or read at all."""
+    """Files and directories that cannot be listed or read at all."""
 
 
 def rescue_partitions(
@@ -59,75 +60,79 @@ def rescue_partitions(
     *,
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> RescueReport:
-    """Looks at every quarantined range of the partitions at and below `sources`.
+    """Examines every quarantined range of the partitions at and below `sources`, which are only read.
 
-    Into `out`, a directory a partition: `raw/SEGMENT.START-END.bin` holds each range's bytes,
-    `suspects.jsonl` the records before the damage (base64), `repaired/SEGMENT.log` a copy of each
-    segment that proven repairs make better, with the repaired batches in place;
-    `guesses/SEGMENT.START-END.bin` a batch whose repair is a guess; `rescue.json` is the report, and says
-    that all is there. The sources are only read.
+    `out`, if given, gets a directory for each partition: `raw/SEGMENT.START-END.bin` with the bytes of each
+    range, `suspects.jsonl` with the records before the damage (base64), `repaired/SEGMENT.log` with a copy
+    of each segment that has proven repairs, those made in place, and `guesses/SEGMENT.START-END.bin` with
+    batches whose repair is a guess. The report, `rescue.json`, is written last.
 
     Raises:
-        RefusedError: nothing to read, a partition found twice, `out` is not empty, it and a source lie
-            inside each other, or another job is writing it.
+        RefusedError: if there is nothing to read, a partition is found twice, `out` is not empty, it
+            and a source overlap, or another job is writing to it.
 
     """
     listings = list_partitions(sources, distinct=True)
     if out is None:
         return _rescue(listings, None, max_decompressed_bytes)
-    with Output(out, [*sources, *(listing["path"] for listing in listings)]) as output:
+    with PartitionsOutput(out, [*sources, *(listing["path"] for listing in listings)]) as output:
         report = _rescue(listings, output, max_decompressed_bytes)
         output.commit(report, name=_REPORT)
     return report
 
 
 def _rescue(
-    listings: Sequence[PartitionListing], output: Output | None, max_decompressed_bytes: int
+    listings: Sequence[PartitionListing], output: PartitionsOutput | None, max_decompressed_bytes: int
 ) -> RescueReport:
     report = RescueReport(ranges=[], ranges_left_out=0, repairable=0, guesses=0, suspects=0, problems=[])
     for listing in listings:
-        report["problems"] += unread_names(listing)
+        report["problems"] += unread_segments(listing)
         if not listing["segments"]:
             continue
         found = rescue(listing["path"], max_decompressed_bytes=max_decompressed_bytes)
         if output is not None:
-            found = _saved(found, output.target(listing))
-        for one in found:
-            if one.repair is not None:
-                report["repairable" if one.repair.is_proven else "guesses"] += 1
-            report["suspects"] += len(one.suspects)
+            found = _saving(found, output.target(listing))
+        for rescued in found:
+            repair = rescued.repair
+            if repair is not None:
+                report["repairable" if repair.is_proven else "guesses"] += 1
+            report["suspects"] += len(rescued.suspects)
             if len(report["ranges"]) == _core.LISTED:
                 report["ranges_left_out"] += 1
                 continue
             report["ranges"].append(
                 RescuedRange(
-                    segment=one.segment,
-                    start=one.start,
-                    end=one.end,
-                    kind=one.kind,
-                    message=one.message,
-                    repair=None if one.repair is None else one.repair.change,
-                    repair_is_proven=None if one.repair is None else one.repair.is_proven,
-                    suspects=len(one.suspects),
+                    segment=rescued.segment,
+                    start=rescued.start,
+                    end=rescued.end,
+                    kind=rescued.kind,
+                    message=rescued.message,
+                    repair=None if repair is None else repair.change,
+                    repair_is_proven=None if repair is None else repair.is_proven,
+                    suspects=len(rescued.suspects),
                 )
             )
     return report
 
 
-def _saved(found: Iterator[Rescued], out: str) -> Iterator[Rescued]:
-    """Writes what each range gives before it passes it on."""
-    for one in found:
-        segment = os.path.basename(one.segment)
-        _write(os.path.join(out, "raw", f"{segment}.{one.start}-{one.end}.bin"), one.data)
-        if one.suspects:
+def _saving(found: Iterator[Rescued], out: str) -> Iterator[Rescued]:
+    """Passes ranges on after writing the files for each."""
+    for rescued in found:
+        segment = os.path.basename(rescued.segment)
+        name = f"{segment}.{rescued.start}-{rescued.end}.bin"
+        _write(os.path.join(out, "raw", name), rescued.data)
+        if rescued.suspects:
             with open(os.path.join(out, "suspects.jsonl"), "a", encoding="utf-8") as lines:
-                lines.writelines(f"{json.dumps(_row(segment, one, row))}\n" for row in one.suspects)
-        if one.repair is not None and not one.repair.is_proven:
-            _write(os.path.join(out, "guesses", f"{segment}.{one.start}-{one.end}.bin"), one.repair.batch)
-        elif one.repair is not None:
-            _repair(one.segment, os.path.join(out, "repaired", segment), one.start, one.repair.batch)
-        yield one
-    # Repairs came in any order: what lasts is said once, when all are there.
+                lines.writelines(
+                    f"{json.dumps(_suspect_row(segment, rescued.start, one))}\n" for one in rescued.suspects
+                )
+        if rescued.repair is not None and not rescued.repair.is_proven:
+            _write(os.path.join(out, "guesses", name), rescued.repair.batch)
+        elif rescued.repair is not None:
+            copy = os.path.join(out, "repaired", segment)
+            _repair(rescued.segment, copy, rescued.start, rescued.repair.batch)
+        yield rescued
+    # Repairs are written in any order, so everything is synced once at the end.
     sync_tree(out)
 
 
@@ -147,13 +152,13 @@ def _repair(source: str, copy: str, start: int, batch: bytes) -> None:
         file.write(batch)
 
 
-def _row(segment: str, one: Rescued, suspect: Suspect) -> dict[str, Any]:
+def _suspect_row(segment: str, start: int, suspect: Suspect) -> dict[str, Any]:
     def text(data: bytes | None) -> str | None:
         return None if data is None else base64.b64encode(data).decode()
 
     return {
         "segment": segment,
-        "start": one.start,
+        "start": start,
         "offset": suspect.offset,
         "timestamp": suspect.timestamp,
         "key": text(suspect.key),

@@ -1,9 +1,9 @@
-"""The jobs that write segments: partitions in, partitions that a current broker opens out.
+"""What `magicbyte convert` and `magicbyte recover` share: rewrites partitions as ones that a broker opens.
 
-list -> survey (tasks) -> fold (driver) -> read, convert, write segments (tasks) -> sidecars (driver)
+list -> survey (tasks) -> plan (driver) -> read, convert, write segments (tasks) -> sidecars (driver)
 
-All is written in a private directory and published last (`jobs/output.py`): a job that is killed leaves
-nothing that looks whole, and the next one clears that away. The sources are only read.
+Everything is written in a private directory and published at the end (`jobs/output.py`): a job that is
+killed leaves nothing that looks complete, and the next one cleans up. The sources are only read.
 """
 
 from __future__ import annotations
@@ -17,46 +17,46 @@ from functools import partial
 from typing import Any, TypedDict, cast
 
 from magicbyte import _core
-from magicbyte.jobs.accounting import Answer, Totals, problems_of, reconcile_plans, total_of
+from magicbyte.jobs.accounting import SegmentsWritten, Totals, problems_of, reconcile_plans, total_of
 from magicbyte.jobs.engines import Engine, group_by_size
-from magicbyte.jobs.model import Chunk, PartitionListing, PartitionReconciliation, Problem
-from magicbyte.jobs.output import Output
+from magicbyte.jobs.output import PartitionsOutput
 from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import Planned, count_of, plan_partitions
 from magicbyte.jobs.progress import NO_PROGRESS, Progress, format_bytes
+from magicbyte.model import Chunk, PartitionListing, PartitionReconciliation, Problem
 
 __all__ = ["RewriteOptions", "RewriteReport", "Written", "rewrite"]
 
 
 @dataclass(frozen=True)
 class RewriteOptions:
-    """What becomes of batches; the names of Kafka's topic configs where it has one."""
+    """How batches are rewritten. Options have the names of Kafka's topic configs, if there is one."""
 
     magic: int | None = None
     """0, 1 or 2; None keeps each batch's."""
     compression: int | None = None
     """The codec's number; None keeps each batch's."""
     level: int | None = None
-    """Of the codec; None is Kafka's default."""
+    """The codec's level; None for Kafka's default."""
     rebatch: int | None = None
-    """Pack records of batches without producer into batches of up to this many bytes."""
+    """Pack the records of batches without a producer id into batches of up to this many bytes."""
     leader_epoch: int | None = None
-    """Of every batch written; None keeps each batch's. A broker warns of epochs above its own: for
-    another cluster, -1 says that there is none."""
+    """The leader epoch of every batch; None keeps each batch's. A broker warns about epochs above its own:
+    for another cluster, use -1, which means that there is none."""
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES
-    """The cap on one batch, stored or decompressed."""
+    """The limit for one batch, stored or decompressed."""
     segment_bytes: int = 128 << 20
-    """Segments are not larger: less than a broker's 1 GiB, so that tasks can share a partition."""
+    """The largest size of a segment: less than a broker's 1 GiB, so that tasks can share a partition."""
     segment_ms: int | None = None
-    """A segment spans no more time (ms) than this; None is no limit."""
+    """The longest time (ms) that a segment may span; None for no limit."""
     index_interval_bytes: int = 4096
     """Bytes of log between two index entries."""
     topic_ids: dict[str, str] = field(default_factory=dict)
-    """By topic: its id, for `partition.metadata`; without it a broker writes that file."""
+    """The id of each topic, for `partition.metadata`; without one, a broker creates that file."""
 
 
 class Written(TypedDict):
-    """What was written of one partition."""
+    """The output for one partition."""
 
     topic: str
     partition: int
@@ -66,7 +66,7 @@ class Written(TypedDict):
     """Bytes of all segments."""
     segments: int
     losses: dict[str, int]
-    """What the target magic cannot carry."""
+    """What the target magic cannot represent, by kind."""
 
 
 class RewriteReport(TypedDict):
@@ -76,7 +76,7 @@ class RewriteReport(TypedDict):
     sources: list[str]
     options: dict[str, Any]
     balanced: bool
-    """The sources add up, and every record of a good batch was written or is among the losses."""
+    """Whether the sources add up, and every record of a good batch was written or is among the losses."""
     total: Totals
     partitions: list[PartitionReconciliation]
     written: list[Written]
@@ -85,14 +85,14 @@ class RewriteReport(TypedDict):
     problems_left_out: int
 
 
-class _Rewritten(Answer):
+class _Rewritten(SegmentsWritten):
     records: int
     losses: dict[str, int]
 
 
 @dataclass(frozen=True)
 class _Task:
-    """Neighbouring chunks of one partition, and where their segments go."""
+    """Neighbouring chunks of one partition, and the directory for their segments."""
 
     directory: str
     base_offset: int
@@ -101,7 +101,7 @@ class _Task:
 
 
 Cuts = dict[tuple[str, int], tuple[str, int]]
-"""By topic and partition: the segment and position where to stop reading."""
+"""By topic and partition: the segment and the position at which to stop reading."""
 
 
 def rewrite(
@@ -113,26 +113,26 @@ def rewrite(
     cuts: Cuts | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> RewriteReport:
-    """Writes every partition at and below `sources` anew into `out`, a directory a partition.
+    """Rewrites every partition at and below `sources` into `out`, which gets a directory for each.
 
     Segments have fixed borders, so the same input gives the same bytes on every engine.
 
     Raises:
-        RefusedError: nothing to read, a partition found twice, or `out` is there already.
+        RefusedError: if there is nothing to read, a partition is found twice, or `out` is not empty.
 
     """
     listings = list_partitions(sources, distinct=True)
-    with Output(out, [*sources, *(listing["path"] for listing in listings)]) as directory:
+    with PartitionsOutput(out, [*sources, *(listing["path"] for listing in listings)]) as directory:
         plans = plan_partitions(listings, engine, chunk_bytes=options.segment_bytes, progress=progress)
         kept = [_cut(planned, cuts or {}) for planned in plans]
         staging = [_core.begin_partition(directory.target(listing)) for listing in listings]
         tasks = [
-            list(_tasks_of(chunks, str(place), options.segment_bytes))
-            for (chunks, _), place in zip(kept, staging, strict=True)
+            list(_tasks_of(chunks, str(attempts), options.segment_bytes))
+            for (chunks, _), attempts in zip(kept, staging, strict=True)
         ]
         flat = [task for of_partition in tasks for task in of_partition]
         size = format_bytes(sum(task.size for task in flat))
-        done = iter(
+        task_results = iter(
             engine.map(
                 partial(_rewrite_task, options=options),
                 flat,
@@ -141,14 +141,16 @@ def rewrite(
                 progress=progress,
             )
         )
-        answers = [[cast(_Rewritten, json.loads(next(done))) for _ in of_partition] for of_partition in tasks]
+        rewritten = [
+            [cast(_Rewritten, json.loads(next(task_results))) for _ in of_partition] for of_partition in tasks
+        ]
         results = [
-            [result for answer in of_partition for result in answer["results"]]
-            + [_core.set_aside(chunk, "truncated") for chunk in aside]
-            for of_partition, (_, aside) in zip(answers, kept, strict=True)
+            [result for task in of_partition for result in task["results"]]
+            + [_core.set_aside(chunk, "truncated") for chunk in dropped]
+            for of_partition, (_, dropped) in zip(rewritten, kept, strict=True)
         ]
         written = []
-        for listing, of_partition in zip(listings, answers, strict=True):
+        for listing, of_partition in zip(listings, rewritten, strict=True):
             written.append(_finish(directory.target(listing), listing, of_partition, options))
         partitions = reconcile_plans(plans, results)
         report = RewriteReport(
@@ -159,25 +161,25 @@ def rewrite(
             total=total_of(partitions),
             partitions=partitions,
             written=written,
-            **problems_of(plans, answers),
+            **problems_of(plans, rewritten),
         )
         directory.commit(report)
     return report
 
 
 def _cut(planned: Planned, cuts: Cuts) -> tuple[list[Chunk], list[str]]:
-    """The chunks to read, and those (or parts of them) behind the cut, as JSON text."""
+    """The chunks to read, and the chunks or parts of chunks after the cut, as JSON text."""
     chunks = planned.plan["chunks"]
     cut = cuts.get((planned.plan["topic"], planned.plan["partition"]))
     if cut is None:
         return chunks, []
     segment, position = cut
     index = next(i for i, one in enumerate(chunks) if one["segment"] == segment and one["end"] > position)
-    kept, behind = chunks[:index], chunks[index + 1 :]
+    kept, dropped = chunks[:index], chunks[index + 1 :]
     whole = chunks[index]
     if position > whole["start"]:
         kept.append(cast(Chunk, {**whole, "end": position, "next_offset": None}))
-    return kept, [json.dumps(one) for one in ({**whole, "start": position}, *behind)]
+    return kept, [json.dumps(one) for one in ({**whole, "start": position}, *dropped)]
 
 
 def _tasks_of(chunks: Sequence[Chunk], directory: str, target: int) -> Iterator[_Task]:
@@ -192,7 +194,7 @@ def _tasks_of(chunks: Sequence[Chunk], directory: str, target: int) -> Iterator[
 
 
 def _rewrite_task(task: _Task, options: RewriteOptions) -> str:
-    # An attempt has a directory of its own: of several, the driver takes the one it hears of.
+    # Each attempt has its own directory: the driver uses that of the attempt whose result it gets.
     directory = os.path.join(task.directory, f"attempt-{uuid.uuid4().hex[:12]}")
     return _core.rewrite_chunks(
         list(task.chunks),
@@ -211,22 +213,22 @@ def _rewrite_task(task: _Task, options: RewriteOptions) -> str:
 
 
 def _finish(
-    target: str, listing: PartitionListing, answers: Sequence[_Rewritten], options: RewriteOptions
+    target: str, listing: PartitionListing, rewritten: Sequence[_Rewritten], options: RewriteOptions
 ) -> Written:
-    segments = [segment for answer in answers for segment in answer["segments"]]
+    segments = [segment for task in rewritten for segment in task["segments"]]
     if segments:
         _core.finish_partition(target, segments, topic_id=options.topic_ids.get(listing["topic"]))
     return Written(
         topic=listing["topic"],
         partition=listing["partition"],
-        records=sum(answer["records"] for answer in answers),
-        batches=sum(answer["batches"] for answer in answers),
-        size=sum(answer["size"] for answer in answers),
+        records=sum(task["records"] for task in rewritten),
+        batches=sum(task["batches"] for task in rewritten),
+        size=sum(task["size"] for task in rewritten),
         segments=len(segments),
         losses={
             name: total
-            for name in (answers[0]["losses"] if answers else ())
-            if (total := sum(answer["losses"][name] for answer in answers))
+            for name in (rewritten[0]["losses"] if rewritten else ())
+            if (total := sum(task["losses"][name] for task in rewritten))
         },
     )
 

@@ -1,7 +1,7 @@
-"""Rows of Arrow batches written as partitions: what `df.write.format("magicbyte")` does.
+"""The job behind `df.write.format("magicbyte")`: writes rows of Arrow batches as partitions.
 
-A task writes the rows it is given, a directory a topic and partition; the driver joins what all tasks
-wrote in the order of offsets, adds the sidecars, and gives each partition its name.
+A task writes its rows, with a directory for each partition. Then the driver joins the segments of all tasks
+in offset order, adds the sidecars and publishes the partitions.
 """
 
 from __future__ import annotations
@@ -21,11 +21,15 @@ import pyarrow.compute as pc
 from magicbyte import _core
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.workspace import UNFINISHED, sync, write_text
+from magicbyte.model import PartitionReconciliation
 
 __all__ = ["COLUMNS", "Part", "RowsOptions", "commit_rows", "staging_in", "write_rows"]
 
 COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
-"""`value` is needed; the others are those of Spark's Kafka sink, and offset and timestamp."""
+"""The columns of Spark's Kafka sink, and offset and timestamp. Only `value` is required."""
+
+
+_TopicPartition = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -33,37 +37,39 @@ class RowsOptions:
     """How rows become segments."""
 
     topic: str | None = None
-    """Of rows, if there is no such column."""
+    """The topic of rows without one."""
     compression: int = 0
     """The codec's number."""
     level: int | None = None
+    """The codec's level; None for Kafka's default."""
     batch_bytes: int = 256 << 10
-    """A batch is built when it has about this many bytes."""
+    """The approximate size of a batch."""
     segment_bytes: int = 1 << 30
+    """The largest size of a segment."""
     timestamp: int = -1
-    """Milliseconds, of rows without one."""
+    """The timestamp (ms) of rows without one."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one task wrote of one partition."""
+    """The part of a partition that one task wrote."""
 
     topic: str
     partition: int
     segments: tuple[str, ...]
-    """SegmentSummaries, as the core's JSON texts."""
+    """The core's `SegmentSummary` of each segment, as JSON text."""
     rows: int
     first_offset: int
     next_offset: int
     has_offsets: bool
-    """Whether the rows said their offsets."""
+    """Whether the rows came with offsets."""
 
 
 def staging_in(path: str) -> str:
-    """Makes the hidden directory in which a job's tasks write: its own, more may write into `path`.
+    """Creates a hidden directory for the files of one job; other jobs may write to `path`, too.
 
-    If the job is killed it stays. Readers pass it over; nothing tells it from one that is written, as no
-    process lives from a job's begin to its end, so it is for the operator to remove.
+    It is left behind if the job is killed, and readers skip it. As no process runs from the beginning to
+    the end of a job, nothing distinguishes it from that of a running job: the operator has to remove it.
     """
     staging = os.path.join(os.path.abspath(path), f".{uuid.uuid4().hex[:12]}{UNFINISHED}")
     os.makedirs(staging)
@@ -71,33 +77,35 @@ def staging_in(path: str) -> str:
 
 
 def write_rows(batches: Iterable[pa.RecordBatch], staging: str, options: RowsOptions) -> list[Part]:
-    """Writes a task's rows; their order in each partition is kept.
+    """Writes the rows of a task, in order within each partition.
 
     Raises:
-        ValueError: a row that is no record; the message names it.
+        ValueError: for a row that is not a valid record, which the message names.
 
     """
     attempt = os.path.join(staging, f"attempt-{uuid.uuid4().hex[:12]}")
-    writers: dict[tuple[str, int], _core.RowsWriter] = {}
+    writers: dict[_TopicPartition, _core.RowsWriter] = {}
     has_offsets = False
     for batch in batches:
         has_offsets = "offset" in batch.schema.names
-        for place, rows in _by_partition(batch, options.topic):
-            if place not in writers:
-                writers[place] = _core.RowsWriter(
-                    os.path.join(attempt, f"{place[0]}-{place[1]}"),
+        for (topic, partition), rows in _by_partition(batch, options.topic):
+            if (topic, partition) not in writers:
+                writers[topic, partition] = _core.RowsWriter(
+                    os.path.join(attempt, f"{topic}-{partition}"),
                     compression=options.compression,
                     level=options.level,
                     batch_bytes=options.batch_bytes,
                     segment_bytes=options.segment_bytes,
                     timestamp=options.timestamp,
                 )
-            writers[place].append(rows)
+            writers[topic, partition].append(rows)
     parts = []
     for (topic, partition), writer in sorted(writers.items()):
-        segments, rows_written, first, behind = writer.finish()
-        if first is not None:
-            part = Part(topic, partition, tuple(segments), rows_written, first, behind, has_offsets)
+        segments, rows_written, first_offset, next_offset = writer.finish()
+        if first_offset is not None:
+            part = Part(
+                topic, partition, tuple(segments), rows_written, first_offset, next_offset, has_offsets
+            )
             parts.append(part)
     return parts
 
@@ -105,7 +113,7 @@ def write_rows(batches: Iterable[pa.RecordBatch], staging: str, options: RowsOpt
 def _by_partition(
     batch: pa.RecordBatch, default: str | None
 ) -> Iterator[tuple[tuple[str, int], pa.RecordBatch]]:
-    """A batch's rows by topic and partition, in their order."""
+    """Splits the rows of a batch by topic and partition, in order."""
     if batch.num_rows == 0:
         return
     topics = batch.column("topic") if "topic" in batch.schema.names else pa.nulls(batch.num_rows, pa.string())
@@ -118,12 +126,12 @@ def _by_partition(
         else pa.array([0] * batch.num_rows, pa.int32())
     )
     keys = pa.table({"topic": topics, "partition": partitions})
-    places = keys.group_by(["topic", "partition"], use_threads=False).aggregate([]).to_pylist()
-    for place in places:
-        topic, partition = place["topic"], place["partition"]
+    pairs = keys.group_by(["topic", "partition"], use_threads=False).aggregate([]).to_pylist()
+    for pair in pairs:
+        topic, partition = pair["topic"], pair["partition"]
         if not _is_topic(topic) or partition < 0:
-            raise ValueError(f"{topic!r}, {partition} is no topic and partition")
-        if len(places) == 1:
+            raise ValueError(f"{topic!r}, {partition} is not a topic and partition")
+        if len(pairs) == 1:
             yield (topic, partition), batch
             return
         mask = pc.and_(pc.equal(topics, topic), pc.equal(partitions, partition))
@@ -131,33 +139,34 @@ def _by_partition(
 
 
 def _is_topic(name: str) -> bool:
-    """As `org.apache.kafka.common.internals.Topic.validate`."""
+    """The rules of `org.apache.kafka.common.internals.Topic.validate`."""
     legal = all(letter.isascii() and (letter.isalnum() or letter in "._-") for letter in name)
     return legal and 0 < len(name) < 250 and name not in (".", "..")
 
 
 def commit_rows(path: str, staging: str, parts: Sequence[Part]) -> None:
-    """Makes partitions of what the tasks wrote, below `path`: all of them, or after a failure none.
+    """Publishes what the tasks wrote as partitions below `path`: all of them, or none after a failure.
 
-    `reconciliation-JOB.json` beside them says how many rows came in, and how many records and bytes
-    a reader finds in the files. It comes last: where it is missing, the job was killed among its renames.
+    `reconciliation-JOB.json` next to them has the number of rows that were written, and of records and bytes
+    that a reader finds in the files. It is published last: if it is missing, the job was killed during its
+    renames.
 
     Raises:
-        RefusedError: a partition is there already; rows of one partition came from several tasks
-            without saying their offsets, or with offsets that overlap.
-        JobError: a reader finds not what came in.
+        RefusedError: if a partition exists already, or the rows of one partition come from several tasks
+            without offsets or with overlapping offsets.
+        JobError: if a reader does not find exactly what was written.
 
     """
-    by_place: dict[tuple[str, int], list[Part]] = defaultdict(list)
+    by_partition: dict[_TopicPartition, list[Part]] = defaultdict(list)
     for part in parts:
-        by_place[part.topic, part.partition].append(part)
-    for (topic, partition), of_partition in by_place.items():
+        by_partition[part.topic, part.partition].append(part)
+    for (topic, partition), of_partition in by_partition.items():
         _check(path, f"{topic}-{partition}", of_partition)
     done = os.path.join(staging, "done")
     os.makedirs(done)
-    places = []
-    for number, (place, of_partition) in enumerate(sorted(by_place.items())):
-        # A number: with what is put around it while it is written, a topic's name can be too long.
+    written = []
+    for number, ((topic, partition), of_partition) in enumerate(sorted(by_partition.items())):
+        # A number, since the name could become too long with the suffixes that are added while it is written.
         target = os.path.join(done, str(number))
         directory = _core.begin_partition(target)
         summaries = [
@@ -166,26 +175,27 @@ def commit_rows(path: str, staging: str, parts: Sequence[Part]) -> None:
             for summary in part.segments
         ]
         _core.finish_partition(target, summaries)
-        places.append(_Place(*place, target, sum(part.rows for part in of_partition)))
-    report = _reconciliation(places)
+        rows = sum(part.rows for part in of_partition)
+        written.append(_Unpublished(topic, partition, target, rows))
+    report = _reconciliation(written)
     if not report["balanced"]:
-        raise JobError(f"not every row is found again, nothing is published: {json.dumps(report)}")
+        raise JobError(f"not every row can be read back, nothing is published: {json.dumps(report)}")
     job = os.path.basename(staging).removeprefix(".").removesuffix(UNFINISHED)
     reconciliation = os.path.join(staging, f"reconciliation-{job}.json")
     write_text(reconciliation, json.dumps(report, indent=1))
-    moves = [(place.directory, os.path.join(path, f"{place.topic}-{place.partition}")) for place in places]
+    moves = [(one.directory, os.path.join(path, f"{one.topic}-{one.partition}")) for one in written]
     _move_all([*moves, (reconciliation, os.path.join(path, os.path.basename(reconciliation)))])
     sync(path)
     shutil.rmtree(staging)
 
 
 def _move_all(moves: Sequence[tuple[str, str]]) -> None:
-    """Renames all, or after a failure none."""
+    """Renames everything, or nothing after a failure."""
     moved: list[tuple[str, str]] = []
     try:
         for source, target in moves:
             if os.path.lexists(target):
-                raise RefusedError(f"{target} came into being while the job ran: nothing is published")
+                raise RefusedError(f"{target} was created while the job ran: nothing is published")
             os.rename(source, target)
             moved.append((source, target))
     except BaseException:
@@ -195,33 +205,35 @@ def _move_all(moves: Sequence[tuple[str, str]]) -> None:
 
 
 @dataclass(frozen=True)
-class _Place:
-    """A partition that is written, and not yet published."""
+class _Unpublished:
+    """A partition that is complete but not yet published."""
 
     topic: str
     partition: int
     directory: str
     rows: int
-    """That came in."""
+    """Rows that were given to the writers."""
 
 
-def _reconciliation(places: Sequence[_Place]) -> dict[str, object]:
-    """What came in, and what a reader finds in the files written."""
+def _reconciliation(written: Sequence[_Unpublished]) -> dict[str, object]:
+    """The rows that were written, and what a reader finds in the files."""
     partitions = []
-    for place in places:
-        log = _core.PartitionLogCore(place.directory)
-        found = json.loads(log.verify("read_uncommitted", _core.DEFAULT_MAX_DECOMPRESSED_BYTES))
+    for one in written:
+        log = _core.PartitionLogCore(one.directory)
+        found: PartitionReconciliation = json.loads(
+            log.verify("read_uncommitted", _core.DEFAULT_MAX_DECOMPRESSED_BYTES)
+        )
         partitions.append(
             {
-                "topic": place.topic,
-                "partition": place.partition,
-                "rows": place.rows,
+                "topic": one.topic,
+                "partition": one.partition,
+                "rows": one.rows,
                 "records": found["rows"],
                 "size": found["size"],
                 "segments": len(found["segments"]),
                 "first_offset": found["first_offset"],
                 "last_offset": found["last_offset"],
-                "balanced": found["balanced"] and found["rows"] == place.rows,
+                "balanced": found["balanced"] and found["rows"] == one.rows,
             }
         )
     balanced = all(one["balanced"] for one in partitions)
@@ -234,20 +246,20 @@ def _check(path: str, name: str, parts: list[Part]) -> None:
     parts.sort(key=lambda part: part.first_offset)
     if len(parts) > 1 and not all(part.has_offsets for part in parts):
         raise RefusedError(
-            f"the rows of {name} came from {len(parts)} tasks and do not say their offsets: "
+            f"the rows of {name} came from {len(parts)} tasks and have no offsets: "
             "repartition by topic and partition, or add the column offset"
         )
-    for before, behind in pairwise(parts):
-        if behind.first_offset < before.next_offset:
+    for one, following in pairwise(parts):
+        if following.first_offset < one.next_offset:
             raise RefusedError(
-                f"the rows of {name} are not in order: one task wrote the offsets {before.first_offset} to "
-                f"{before.next_offset - 1}, another {behind.first_offset} to {behind.next_offset - 1}: "
+                f"the rows of {name} are not in order: one task wrote the offsets {one.first_offset} to "
+                f"{one.next_offset - 1}, another {following.first_offset} to {following.next_offset - 1}: "
                 "repartitionByRange by topic, partition and offset, and sort within partitions"
             )
 
 
 def _moved(summary: dict[str, object], directory: str) -> dict[str, object]:
-    """Moves an attempt's segments into the partition's directory."""
+    """Moves a segment of an attempt into the partition's directory; returns its summary from there."""
     moved = os.path.join(directory, f"part-{summary['base_offset']:020}")
     source = str(summary["directory"])
     os.makedirs(moved)

@@ -1,4 +1,4 @@
-"""Statistics: what the batches of each partition say, and the time range of their records."""
+"""The job behind `magicbyte stats`: counts over the batches of each partition, and its time range."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ import pyarrow.compute as pc
 from magicbyte import _core
 from magicbyte.jobs.accounting import reconcile_partitions
 from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.model import PartitionReconciliation
 from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import Task, plan_partitions, task_name, tasks_of
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.reading import ReadOptions, check_column_limit, read_chunk
+from magicbyte.model import PartitionReconciliation
 
 __all__ = ["Group", "PartitionStats", "Stats", "StatsReport", "statistics"]
 
 
 class Group(TypedDict):
-    """The batches that have something in common; sizes are bytes."""
+    """Counts over batches with something in common; sizes are bytes."""
 
     batches: int
     records: int
     size: int
-    """As stored, headers of batches included."""
+    """As stored, batch headers included."""
     uncompressed_size: int
-    """The records after decompression."""
+    """Of the records after decompression."""
     ratio: float | None
-    """`uncompressed_size / size`; None without bytes."""
+    """`uncompressed_size / size`; None if there are no bytes."""
 
 
 class Stats(TypedDict):
-    """Counts over batches and records; sizes are bytes, times milliseconds (None: no time)."""
+    """Counts over batches and records. Sizes are bytes; times are milliseconds, or None if there are none."""
 
     segments: int
     size: int
@@ -48,25 +48,25 @@ class Stats(TypedDict):
     control_records: int
     uncompressed_size: int
     ratio: float | None
-    """`uncompressed_size` to the size of the batches as stored; None without batches."""
+    """`uncompressed_size` divided by the size of the batches as stored; None if there are no batches."""
     codecs: dict[str, Group]
     magics: dict[str, Group]
     producers: dict[str, Group]
-    """By producer id, the `LISTED` with the most bytes; `-1`: batches without one, those of magic 0 and 1
-    among them."""
+    """By producer id: the `LISTED` ones with the most bytes. `-1` is for batches without a producer id, such
+    as all of magic 0 and 1."""
     other_producers: Group
     """Those that are not listed."""
     producer_count: int
-    """All of them; batches without one count as one."""
+    """All producers; batches without a producer id count as one."""
     batch_sizes: dict[str, Group]
-    """By the size of the batch: each key is the power of two that it does not exceed."""
+    """By size of the batch, rounded up to a power of two."""
     min_timestamp: int | None
     max_timestamp: int | None
     problems: int
 
 
 class PartitionStats(Stats):
-    """Those of one partition."""
+    """The statistics of one partition."""
 
     path: str
     topic: str
@@ -76,7 +76,7 @@ class PartitionStats(Stats):
 
 
 class StatsReport(TypedDict):
-    """What `statistics` returns."""
+    """The statistics of all partitions, and their total."""
 
     total: Stats
     partitions: list[PartitionStats]
@@ -84,7 +84,7 @@ class StatsReport(TypedDict):
 
 
 _KIND = ("compression", "magic", "producerId", "batchSize")
-"""What batches are counted by; `batchSize` is the power of two that the size does not exceed."""
+"""The columns that batches are grouped by; `batchSize` is the size rounded up to a power of two."""
 _SUMS = ("batches", "records", "size", "uncompressedSize")
 _KINDS = pa.schema(
     [
@@ -99,24 +99,24 @@ _MOST_TABLES = 64
 
 
 class _Counts(NamedTuple):
-    """The counts of some chunks of a partition, which add up."""
+    """The counts of some chunks of a partition, which can be added up."""
 
     directory: str
-    """The partition's."""
+    """The partition's directory."""
     results: list[str]
-    """Of each chunk."""
+    """The `ChunkResult` of each chunk, as JSON text."""
     kinds: pa.Table
-    """A row a kind: in columns, since there can be as many producers as batches."""
+    """One row per kind of batch. A table, since there can be as many producers as batches."""
     times: list[int]
-    """The smallest and the largest, if there is any."""
+    """The smallest and the largest timestamp, or nothing."""
 
 
 def _kinds_of(batches: pa.RecordBatch) -> pa.Table:
-    """The rows of the table `batches` by their kind."""
+    """Counts rows of the table `batches` by kind."""
     size = batches.column("size")
     powers = [1 << (one - 1).bit_length() for one in size.to_pylist()]
     columns = {
-        # A codec that does not exist has no name; a batch that was not decoded no sums.
+        # An unknown codec has no name, and a batch that was not decoded has no sums.
         "compression": pc.fill_null(batches.column("compression"), "unknown"),
         "magic": batches.column("magic"),
         "producerId": pc.fill_null(batches.column("producerId"), -1),
@@ -130,14 +130,14 @@ def _kinds_of(batches: pa.RecordBatch) -> pa.Table:
 
 
 def _added(tables: Iterable[pa.Table], by: Sequence[str] = _KIND) -> pa.Table:
-    """What the tables have of each kind, or of each of some columns of it, added up."""
+    """Adds up tables of counts by kind, or by some of its columns."""
     table = pa.concat_tables([_KINDS.empty_table(), *tables])
     sums = table.group_by(list(by), use_threads=False).aggregate([(name, "sum") for name in _SUMS])
     return sums.rename_columns([name.removesuffix("_sum") for name in sums.column_names])
 
 
 def _count_task(task: Task, options: ReadOptions) -> list[_Counts]:
-    """One for each partition that the task has chunks of."""
+    """Returns one result for each partition that the task has chunks of."""
     return [
         _count_chunks(directory, chunks, options) for directory, chunks in groupby(task.chunks, _directory_of)
     ]
@@ -161,7 +161,7 @@ def _count_chunks(directory: str, chunks: Iterable[str], options: ReadOptions) -
                 kinds = [_added(kinds)]
         elif item.table == "records":
             known = item.batch.column("timestampMillis")
-            # -1 stands for "no timestamp".
+            # -1 means that there is no timestamp.
             extremes = pc.min_max(known.filter(pc.not_equal(known, -1))).as_py()
             if extremes["min"] is not None:
                 times = _extremes([*times, extremes["min"], extremes["max"]])
@@ -180,20 +180,25 @@ def statistics(
     max_decompressed_bytes: int,
     progress: Progress = NO_PROGRESS,
 ) -> StatsReport:
-    """Counts over all partitions at and below `sources`; every record is decoded for it."""
+    """Counts over all partitions at and below `sources`, decoding every record.
+
+    Raises:
+        RefusedError: if there is nothing to read, or `max_decompressed_bytes` is more than tables can hold.
+
+    """
     check_column_limit("max_decompressed_bytes", max_decompressed_bytes)
     listings = list_partitions(sources)
     plans = plan_partitions(listings, engine, progress=progress)
     tasks = tasks_of(plans, engine.parallelism)
     options = ReadOptions(("timestampMillis",), True, max_decompressed_bytes)
-    answers = engine.map(
+    task_results = engine.map(
         partial(_count_task, options=options),
         tasks,
         name=task_name("stats", tasks),
         sizes=[task.size for task in tasks],
         progress=progress,
     )
-    counted = [counts for answer in answers for counts in answer]
+    counted = [counts for result in task_results for counts in result]
     reconciled = reconcile_partitions(plans, (result for one in counted for result in one.results))
     by_directory = defaultdict(list)
     for counts in counted:
@@ -242,7 +247,7 @@ def _stats_of(counted: Sequence[_Counts], partitions: Sequence[PartitionReconcil
 
 
 def _groups(sums: pa.Table) -> dict[str, Group]:
-    """A group a row, by the first column."""
+    """One group for each row, by the first column."""
     ordered = sums.sort_by(sums.column_names[0])
     names = ordered.column(0).to_pylist()
     return {str(name): _group(ordered.slice(at, 1)) for at, name in enumerate(names)}

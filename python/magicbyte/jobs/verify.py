@@ -1,52 +1,54 @@
-"""Verifying: every record of every partition is decoded, nothing is written."""
+"""The job behind `magicbyte verify`: decodes every record of every partition and writes nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from magicbyte import _core
+from magicbyte.enums import IsolationLevel
 from magicbyte.jobs.accounting import Totals, reconcile_partitions, total_of
 from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.model import PartitionReconciliation
 from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import Task, plan_partitions, task_name, tasks_of
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
-from magicbyte.jobs.reading import ReadOptions, Rows, plan_problems, read_chunk
+from magicbyte.jobs.reading import ReadOptions, Rows, decoded_problems, read_chunk
+from magicbyte.model import PartitionReconciliation, Problem
 
 __all__ = ["VerifyReport", "verify"]
 
 
 class VerifyReport(TypedDict):
-    """What a verification found."""
+    """The result of a verification."""
 
     sources: list[str]
     balanced: bool
     total: Totals
     partitions: list[PartitionReconciliation]
-    problems: list[dict[str, Any]]
-    """Rows of the table `problems`: the first `LISTED`."""
+    problems: list[Problem]
+    """The first `LISTED`."""
     problems_left_out: int
+    """How many more there are."""
 
 
 @dataclass(frozen=True)
 class _Checked:
     results: list[str]
-    problems: list[dict[str, Any]]
+    problems: list[Problem]
     left_out: int
 
 
 def _check_task(task: Task, options: ReadOptions) -> _Checked:
     results: list[str] = []
-    problems: list[dict[str, Any]] = []
+    problems: list[Problem] = []
     left_out = 0
     for chunk in task.chunks:
         for item in read_chunk(chunk, options):
             if isinstance(item, Rows):
                 room = _core.LISTED - len(problems)
-                problems.extend(item.batch.slice(0, room).to_pylist())
+                problems += decoded_problems(item.batch.slice(0, room))
                 left_out += max(0, item.batch.num_rows - room)
             else:
                 results.append(item)
@@ -57,11 +59,16 @@ def verify(
     sources: Sequence[str],
     engine: Engine,
     *,
-    isolation_level: str = "read_uncommitted",
+    isolation_level: IsolationLevel = "read_uncommitted",
     max_decompressed_bytes: int,
     progress: Progress = NO_PROGRESS,
 ) -> VerifyReport:
-    """Checks sizes, CRCs and every record at and below `sources`."""
+    """Checks sizes, CRCs and every record of the partitions at and below `sources`.
+
+    Raises:
+        RefusedError: if there is nothing to read.
+
+    """
     listings = list_partitions(sources)
     plans = plan_partitions(listings, engine, isolation_level=isolation_level, progress=progress)
     tasks = tasks_of(plans, engine.parallelism)
@@ -74,8 +81,8 @@ def verify(
     )
     partitions = reconcile_partitions(plans, (text for one in checked for text in one.results))
     total = total_of(partitions)
-    problems = [row for one in plans for row in plan_problems(one.plan).to_pylist()]
-    problems += [row for one in checked for row in one.problems]
+    problems = [problem for one in plans for problem in one.plan["problems"]]
+    problems += [problem for one in checked for problem in one.problems]
     return VerifyReport(
         sources=list(sources),
         balanced=total["balanced"],

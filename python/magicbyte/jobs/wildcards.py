@@ -1,8 +1,8 @@
-"""SQLite's LIKE and GLOB for any bytes: through blobs, past zero bytes, in time that grows with the value.
+"""SQLite's LIKE and GLOB for any bytes: in blobs, past zero bytes, in time linear in the value.
 
-A pattern is pieces of a fixed length between wildcards for any text. The first piece is at the value's
-beginning, the last at its end, each of the others at the first place after the one before: there is
-nothing to go back to, however the value is made.
+A pattern is a sequence of fixed-length pieces, separated by wildcards for any text. The first piece matches
+at the start of the value, the last at its end, and each of the others at the first possible position after
+its predecessor. So there is no backtracking, whatever the value.
 """
 
 from __future__ import annotations
@@ -16,49 +16,50 @@ from typing import Any
 __all__ = ["glob", "like"]
 
 _MAX_PATTERN = 50_000
-"""Bytes: `SQLITE_MAX_LIKE_PATTERN_LENGTH`."""
+"""In bytes, SQLite's `SQLITE_MAX_LIKE_PATTERN_LENGTH`."""
 _ANY_TEXT = None
 _ANY_CHARACTER = "."
 
 
 def like(pattern: Any, value: Any, escape: Any = "") -> bool | None:
-    """SQLite's `value LIKE pattern ESCAPE escape`: `%` is any text, `_` a character, a-z are A-Z.
+    """SQLite's `value LIKE pattern ESCAPE escape`: `%` is any text, `_` any character, a-z equal A-Z.
 
-    A pattern with letters other than these takes all upper and lower case alike.
+    If the pattern is not ASCII, the case of all letters is ignored.
     """
     if pattern is None or value is None or escape is None:
         return None
     pattern, escape = _text(pattern), _text(escape)
     if len(escape) > 1:
         raise ValueError("ESCAPE expression must be a single character")
-    pieces = _of_like(pattern, escape)
+    pieces = _like_pieces(pattern, escape)
     return pieces is not None and _matches(pieces, _folded(_text(value), ascii_only=pattern.isascii()))
 
 
 def glob(pattern: Any, value: Any) -> bool | None:
-    """SQLite's `value GLOB pattern`: `*` is any text, `?` a character, `[a-z]` and `[^a-z]` one of a set."""
+    """SQLite's `value GLOB pattern`: `*` is any text, `?` any character, `[a-z]` or `[^a-z]` one of a set."""
     if pattern is None or value is None:
         return None
-    pieces = _of_glob(_text(pattern))
+    pieces = _glob_pieces(_text(pattern))
     return pieces is not None and _matches(pieces, _text(value))
 
 
 @dataclass(frozen=True)
 class _Piece:
-    """As many characters as `length`."""
+    """The part of a pattern between two wildcards for any text."""
 
     length: int
+    """How many characters it matches."""
     literal: str | None
-    """The characters, if all of them are given."""
+    """The characters, if it has no wildcards."""
     expression: re.Pattern[str]
 
-    def stands_at(self, value: str, at: int) -> bool:
+    def matches_at(self, value: str, at: int) -> bool:
         if self.literal is not None:
             return value.startswith(self.literal, at)
         return self.expression.match(value, at) is not None
 
     def find(self, value: str, start: int, end: int) -> int:
-        """Where it first occurs between the two, or -1."""
+        """The first match between two positions, or -1."""
         if self.literal is not None:
             return value.find(self.literal, start, end)
         found = self.expression.search(value, start, end)
@@ -68,9 +69,9 @@ class _Piece:
 def _matches(pieces: Sequence[_Piece], value: str) -> bool:
     first, last = pieces[0], pieces[-1]
     if len(pieces) == 1:
-        return len(value) == first.length and first.stands_at(value, 0)
+        return len(value) == first.length and first.matches_at(value, 0)
     at, end = first.length, len(value) - last.length
-    if at > end or not first.stands_at(value, 0) or not last.stands_at(value, end):
+    if at > end or not first.matches_at(value, 0) or not last.matches_at(value, end):
         return False
     for piece in pieces[1:-1]:
         found = piece.find(value, at, end)
@@ -81,8 +82,8 @@ def _matches(pieces: Sequence[_Piece], value: str) -> bool:
 
 
 @lru_cache
-def _of_like(pattern: str, escape: str) -> tuple[_Piece, ...] | None:
-    """None if nothing can match it."""
+def _like_pieces(pattern: str, escape: str) -> tuple[_Piece, ...] | None:
+    """The pieces of a LIKE pattern; None if nothing can match it."""
     _check_length(pattern)
     ascii_only = pattern.isascii()
     elements: list[str | None] = []
@@ -99,8 +100,8 @@ def _of_like(pattern: str, escape: str) -> tuple[_Piece, ...] | None:
 
 
 @lru_cache
-def _of_glob(pattern: str) -> tuple[_Piece, ...] | None:
-    """None if nothing can match it."""
+def _glob_pieces(pattern: str) -> tuple[_Piece, ...] | None:
+    """The pieces of a GLOB pattern; None if nothing can match it."""
     _check_length(pattern)
     elements: list[str | None] = []
     at = 0
@@ -108,20 +109,20 @@ def _of_glob(pattern: str) -> tuple[_Piece, ...] | None:
         one = pattern[at]
         at += 1
         if one == "[":
-            # A bracket right at its beginning belongs to the set.
+            # A closing bracket right at the start is a member of the set.
             inverted = pattern.startswith("^", at)
             start = at + inverted
             end = pattern.find("]", start + pattern.startswith("]", start))
             if end < 0:
                 return None
-            elements.append(_of_set(pattern[start:end], inverted=inverted))
+            elements.append(_set_expression(pattern[start:end], inverted=inverted))
             at = end + 1
         else:
             elements.append({"*": _ANY_TEXT, "?": _ANY_CHARACTER}.get(one, re.escape(one)))
     return _pieces(elements)
 
 
-def _of_set(members: str, *, inverted: bool) -> str:
+def _set_expression(members: str, *, inverted: bool) -> str:
     out, at = "", 0
     while at < len(members):
         low = high = members[at]
@@ -143,19 +144,19 @@ def _pieces(elements: Sequence[str | None]) -> tuple[_Piece, ...]:
             pieces.append([])
         else:
             pieces[-1].append(element)
-    # Neighbouring wildcards for any text are one.
+    # Adjacent wildcards for any text count as one.
     inner = [piece for piece in pieces[1:-1] if piece]
     return tuple(_piece(piece) for piece in (pieces[:1] + inner + pieces[1:][-1:]))
 
 
 def _piece(elements: Sequence[str]) -> _Piece:
-    given = [_given(element) for element in elements]
-    literal = None if None in given else "".join(map(str, given))
+    characters = [_literal(element) for element in elements]
+    literal = None if None in characters else "".join(map(str, characters))
     return _Piece(len(elements), literal, re.compile("".join(elements), re.DOTALL))
 
 
-def _given(element: str) -> str | None:
-    """The character of an element that is one."""
+def _literal(element: str) -> str | None:
+    """The character that an element stands for, if it is exactly one."""
     if len(element) == 1:
         return None if element == _ANY_CHARACTER else element
     return element[1] if len(element) == 2 and element[0] == "\\" else None
@@ -167,13 +168,13 @@ def _check_length(pattern: str) -> None:
 
 
 def _text(value: Any) -> str:
-    """As text in which any bytes can be found."""
+    """Any value as text, with bytes that are not UTF-8 as surrogates."""
     return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
 
 
 def _folded(text: str, *, ascii_only: bool) -> str:
-    """In lower case, character for character."""
+    """The text in lower case, character by character."""
     if ascii_only and not text.isascii():
         return text.encode("utf-8", "surrogateescape").lower().decode("utf-8", "surrogateescape")
-    # Two letters that alone, or at the end of a word, become something else.
+    # Letters that would change the length, or depend on their position in a word.
     return text.replace("\u0130", "i").replace("\u03a3", "\u03c3").replace("\u03c2", "\u03c3").lower()

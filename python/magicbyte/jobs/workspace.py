@@ -1,18 +1,19 @@
-"""The private directory in which a job makes its output, and how the output is published from there.
+"""The private directory in which a job prepares its output, and how the output is published from there.
 
-    WORK/lock                        locked (flock) by the job that is at work
-    WORK/magicbyte-ID/...            what one job writes; the ID is new each time
+    WORK/lock                        locked (flock) by the running job
+    WORK/magicbyte-ID/...            the files of one job; each job has a new ID
     WORK/magicbyte-ID/whole/NAME     what will be published
-    WORK/magicbyte-ID/replaced/NAME  what it takes the place of
-    WORK/magicbyte-ID/publishing     the names in the order of their moves, the mark of a whole output last
+    WORK/magicbyte-ID/replaced/NAME  what that replaces
+    WORK/magicbyte-ID/publishing     the names in the order of their moves; the last marks a complete output
 
-One job at a time: a second one is refused while the first is alive. What a killed job left is taken back
-by the next one: names it had published return into its directory, those it had replaced return to their
-place, and its directory is removed. If the mark had moved, its output is whole and stays. Nothing is ever
-removed that is not named as above. All lies on one file system, so every step is a rename.
+Only one job may run at a time: a second one is refused while the first is alive. If a job is killed, the
+next one rolls it back: names that it published return to its directory, names that it replaced return to
+their place, and its directory is removed. If the mark has been moved, the output is complete and stays.
+Nothing is ever removed unless it is named as above. Everything is on one file system, so every step is a
+rename.
 
-Where a file system has no locks, nothing tells a killed job from one that runs: then the job that finds
-WORK there is refused until somebody removes it.
+On a file system without locks, a killed job cannot be distinguished from a running one: a job that finds
+WORK there is refused until someone removes it.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ __all__ = [
 
 UNFINISHED = ".magicbyte-unfinished"
 OF_VOLUMES = frozenset({"lost+found"})
-"""What a volume has from the day it was formatted: it is empty all the same."""
+"""Names that every formatted volume has: a volume with nothing else counts as empty."""
 _LOCK = "lock"
 _JOB = re.compile(r"magicbyte-[0-9a-f]{12}")
 _JOURNAL = "publishing"
@@ -56,21 +57,21 @@ _NO_SYNC = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.E
 
 
 def is_unfinished(name: str) -> bool:
-    """Whether a directory of this name holds what jobs have not finished: no partition is named so."""
+    """Whether this is the name of a directory of unfinished jobs; a partition never has such a name."""
     return name.startswith(".") and name.endswith(UNFINISHED)
 
 
 def beside(out: str) -> str:
-    """The workspace of an output that is not there yet."""
+    """The workspace of an output that does not exist yet."""
     parent, name = os.path.split(out)
     return os.path.join(parent, f".{name}{UNFINISHED}")
 
 
 def clear(work: str, out: str) -> None:
-    """Takes back what a killed job left in `work`, if one did.
+    """Rolls back what a killed job left in `work`, if anything.
 
     Raises:
-        RefusedError: a job is at work there.
+        RefusedError: if a job is running there.
 
     """
     if os.path.exists(os.path.join(work, _LOCK)):
@@ -78,51 +79,53 @@ def clear(work: str, out: str) -> None:
 
 
 class Workspace:
-    """A job's private directory, until it is closed."""
+    """The private directory of a job, until it is closed."""
 
     def __init__(self, work: str, out: str) -> None:
-        """Claims `work` for outputs in `out`, and takes back what a killed job left there.
+        """Claims `work` for outputs in `out`, and rolls back what a killed job left there.
 
         Raises:
-            RefusedError: another job is at work there, it is no directory of ours, or its name is not UTF-8.
+            RefusedError: if another job is running there, it holds files that are not ours, or its name is
+                not UTF-8.
 
         """
         try:
             work.encode()
         except UnicodeEncodeError:
-            # Tasks are told in JSON where they write.
+            # Tasks get the path in JSON.
             raise RefusedError(f"{out!r} is not UTF-8: choose another output") from None
         self._work = work
         self._out = out
         self._lock = _claim(work, out)
         try:
             for name in filter(_JOB.fullmatch, os.listdir(work)):
-                _take_back(os.path.join(work, name), out)
+                _roll_back(os.path.join(work, name), out)
             self.directory = os.path.join(work, f"magicbyte-{uuid.uuid4().hex[:12]}")
             self.whole = os.path.join(self.directory, "whole")
-            """Where what will be published has its names."""
+            """The directory of what will be published, under its final names."""
             os.makedirs(self.whole)
         except BaseException:
             self._release()
             raise
 
     def publish_directory(self) -> None:
-        """Gives `whole` the output's name, which is free, or an empty directory's: one rename."""
+        """Publishes `whole` as the output, whose name is free or that of an empty directory: one rename."""
         sync(self.whole)
         try:
             os.rename(self.whole, self._out)
         except OSError as error:
             if os.path.lexists(self._out):
                 raise JobError(
-                    f"{self._out} came into being while the job ran ({error.strerror}): nothing is published"
+                    f"{self._out} was created while the job ran ({error.strerror}): nothing is published"
                 ) from error
             raise
         sync(os.path.dirname(self._out))
 
     def publish(self, names: Sequence[str], replaced: Sequence[str] = ()) -> None:
-        """Moves `names` from `whole` into the output in this order; the last one is the mark of a whole one.
+        """Moves `names` from `whole` into the output in this order; the last one marks it as complete.
 
-        `replaced` leaves the output before, in this order. After a failure all is as it was.
+        Before that, the names in `replaced` are removed from the output, in this order. `close` undoes
+        everything after a failure.
         """
         old = os.path.join(self.directory, "replaced")
         os.makedirs(old)
@@ -133,25 +136,25 @@ class Workspace:
         for name in names:
             target = os.path.join(self._out, name)
             if os.path.lexists(target):
-                raise JobError(f"{target} came into being while the job ran: nothing is published")
+                raise JobError(f"{target} was created while the job ran: nothing is published")
             os.rename(os.path.join(self.whole, name), target)
         sync(self._out)
 
     def close(self) -> None:
-        """Takes back what was not published to its end, removes the directory, lets the next job in."""
+        """Rolls back an incomplete publication, removes the directory and lets the next job in."""
         try:
-            _take_back(self.directory, self._out)
+            _roll_back(self.directory, self._out)
         finally:
             self._release()
 
     def _release(self) -> None:
-        # The lock goes before the directory: who holds it open already finds another one in its place.
+        # The lock is removed before the directory: a job that already has it open will notice that.
         try:
             if all(name == _LOCK for name in os.listdir(self._work)):
                 os.unlink(os.path.join(self._work, _LOCK))
                 os.rmdir(self._work)
         except OSError:
-            # The next job has come in, or clears away what is left.
+            # The next job has already started, or will clear up what is left.
             pass
         if self._lock is not None:
             os.close(self._lock)
@@ -159,7 +162,7 @@ class Workspace:
 
 
 def _claim(work: str, out: str) -> int | None:
-    """Makes `work` this job's; returns the lock, or None where there are no locks."""
+    """Claims `work` for this job. Returns the lock, or None if the file system has no locks."""
     path = os.path.join(work, _LOCK)
     while True:
         os.makedirs(os.path.dirname(work), exist_ok=True)
@@ -169,31 +172,31 @@ def _claim(work: str, out: str) -> int | None:
         except FileExistsError:
             made = False
         if os.path.islink(work):
-            raise RefusedError(f"{work} is a link, but the output would be made there: remove it")
+            raise RefusedError(f"{work} is a link, but the output would be prepared there: remove it")
         try:
             foreign = [name for name in os.listdir(work) if name != _LOCK and not _JOB.fullmatch(name)]
             if foreign:
                 raise RefusedError(
-                    f"{work} is where the output would be made, but {foreign[0]} in it is no job's: "
-                    "move it away, or choose another output"
+                    f"{work} is where the output would be prepared, but {foreign[0]} in it is not from a "
+                    "job: move it away, or choose another output"
                 )
             lock = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
         except FileNotFoundError:
-            continue  # a job ended in between
+            continue  # a job has just ended
         try:
             is_locked = _is_locked(lock)
             if is_locked is None and not made:
                 raise RefusedError(
-                    f"another job is writing {out}, or was killed: the file system has no locks to tell. "
-                    f"If no job is running, remove {work}"
+                    f"another job is writing {out}, or was killed: without locks in the file system there is "
+                    f"no way to tell. If no job is running, remove {work}"
                 )
             if is_locked is False:
                 raise RefusedError(
-                    f"another job is writing {out}: wait for its end, or choose another output"
+                    f"another job is writing {out}: wait until it ends, or choose another output"
                 )
             if not os.path.exists(path) or not os.path.samestat(os.fstat(lock), os.stat(path)):
                 os.close(lock)
-                continue  # it was the lock of a job that ended in between
+                continue  # it was the lock of a job that has just ended
         except BaseException:
             os.close(lock)
             raise
@@ -204,7 +207,7 @@ def _claim(work: str, out: str) -> int | None:
 
 
 def _is_locked(lock: int) -> bool | None:
-    """Tries to lock the file; None where the file system cannot."""
+    """Tries to lock the file; None if the file system has no locks."""
     if fcntl is None:
         return None
     try:
@@ -218,22 +221,22 @@ def _is_locked(lock: int) -> bool | None:
     return True
 
 
-def _take_back(job: str, out: str) -> None:
-    """Undoes a publication that did not come to its end, and removes the job's directory."""
+def _roll_back(job: str, out: str) -> None:
+    """Undoes an incomplete publication and removes the job's directory."""
     whole, old = os.path.join(job, "whole"), os.path.join(job, "replaced")
     names = _journal(job)
     if names and os.path.lexists(os.path.join(whole, names[-1])):
         for name in names:
             if not os.path.lexists(os.path.join(whole, name)) and os.path.lexists(os.path.join(out, name)):
                 os.rename(os.path.join(out, name), os.path.join(whole, name))
-        # The mark of a whole output is the last to return.
+        # The mark of a complete output is the last to return.
         for name in sorted(os.listdir(old), key=lambda name: name == names[-1]):
             os.rename(os.path.join(old, name), os.path.join(out, name))
     shutil.rmtree(job, ignore_errors=True)
 
 
 def _journal(job: str) -> list[str]:
-    """The names that were to move; none if it was not written to its end, or not by us."""
+    """The names that were to be moved; none if the file is incomplete or not ours."""
     try:
         with open(os.path.join(job, _JOURNAL), encoding="utf-8") as file:
             names = json.load(file)
@@ -246,18 +249,18 @@ def _journal(job: str) -> list[str]:
 
 
 def check_apart(path: str, sources: Sequence[str]) -> None:
-    """Raises `RefusedError` if the output and a source lie inside each other, links followed."""
+    """Raises `RefusedError` if the output contains a source or the other way round, following links."""
     out = os.path.realpath(path)
     above = {_identity(one) for one in _ancestors(out)} - {None}
     own = _identity(out)
     for source in map(os.path.realpath, sources):
         inside = own is not None and own in map(_identity, _ancestors(source))
         if inside or _identity(source) in above or os.path.commonpath([out, source]) in (out, source):
-            raise RefusedError(f"{path} and the source {source} lie inside each other: choose another output")
+            raise RefusedError(f"{path} and the source {source} overlap: choose another output")
 
 
 def _ancestors(path: str) -> list[str]:
-    """The path and all directories above it."""
+    """The path and all its parent directories."""
     found = [path]
     while (parent := os.path.dirname(found[-1])) != found[-1]:
         found.append(parent)
@@ -265,7 +268,7 @@ def _ancestors(path: str) -> list[str]:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    # The same directory may have several names: bind mounts, a file system that ignores case.
+    # A directory may have several names: bind mounts, case-insensitive file systems.
     try:
         status = os.stat(path)
     except OSError:
@@ -274,7 +277,7 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 def write_text(path: str, text: str) -> None:
-    """Writes a new file that lasts."""
+    """Writes a new file, durably."""
     with open(path, "x", encoding="utf-8") as file:
         file.write(text)
         file.flush()
@@ -282,7 +285,7 @@ def write_text(path: str, text: str) -> None:
 
 
 def sync_tree(top: str) -> None:
-    """Makes all files and names below a directory last."""
+    """Makes all files and names below a directory durable."""
     for directory, _, files in os.walk(top):
         for name in files:
             with open(os.path.join(directory, name), "rb") as file:
@@ -291,7 +294,7 @@ def sync_tree(top: str) -> None:
 
 
 def sync(directory: str) -> None:
-    """Makes the names in a directory last, where that can be asked for."""
+    """Makes the names in a directory durable, if the system supports that."""
     if os.name != "posix":
         return
     try:

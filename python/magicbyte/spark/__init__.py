@@ -1,1 +1,1 @@
-"""The Spark data source: `spark.read.format("magicbyte").option("path", directory).load()`."""
+"""The Spark data source: `spark.read.format("magicbyte").load("/backup/kafka-logs")`."""

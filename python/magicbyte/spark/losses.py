@@ -1,17 +1,16 @@
-"""Offsets that were to be read and are gone: an error, or with `failOnDataLoss=false` a warning."""
+"""Offsets that should have been read but are lost: an error, or with `failOnDataLoss=false` a warning."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import pyarrow as pa
 
 from magicbyte.jobs.failure import JobError
-from magicbyte.jobs.model import Problem
 from magicbyte.jobs.reading import record_batch_of, table_schema
-from magicbyte.spark.offsets import Place
+from magicbyte.model import Problem
+from magicbyte.spark.offsets import TopicPartition
 
 __all__ = ["Losses"]
 
@@ -20,25 +19,25 @@ _FILE_KINDS = ("file_missing", "file_truncated", "file_unreadable")
 
 
 class Losses:
-    """What a step of a stream finds lost: raised, or logged and kept as rows of `problems`."""
+    """The losses of one step of a stream: raised as errors, or logged and kept as rows of `problems`."""
 
-    def __init__(self, *, fail: bool, said: set[str]) -> None:
-        """`said` outlives the step: it keeps the log from saying the same at every trigger."""
+    def __init__(self, *, fail: bool, logged: set[str]) -> None:
+        """`logged` outlives the step, so that a message is not logged again at every trigger."""
         self._fail = fail
-        self._said = said
+        self._logged = logged
         self._rows: list[Problem] = []
 
-    def report(self, place: Place, first: int, last: int | None, why: str) -> None:
-        """Offsets from `first` to `last` (inclusive; None: whatever came) cannot be read."""
-        topic, partition = place
+    def report(self, partition: TopicPartition, first: int, last: int | None, why: str) -> None:
+        """Reports that offsets from `first` to `last` (inclusive; None: to the end) cannot be read."""
+        topic, number = partition
         offsets = f"from {first} on" if last is None else f"{first}..={last}"
-        message = f"magicbyte: {topic}-{partition}: offsets {offsets} cannot be read: {why}"
+        message = f"magicbyte: {topic}-{number}: offsets {offsets} cannot be read: {why}"
         self._refuse(message)
-        self._say(message)
+        self._warn(message)
         self._rows.append(
             Problem(
                 topic=topic,
-                partition=partition,
+                partition=number,
                 segment=None,
                 kind="data_loss",
                 start=None,
@@ -53,39 +52,39 @@ class Losses:
         )
 
     def report_missing_segments(
-        self, place: Place, problems: Iterable[Problem], begin: int, end: int
+        self, partition: TopicPartition, problems: Iterable[Problem], begin: int, end: int
     ) -> None:
-        """Reports segments that a plan misses between the others, as far as they are asked for."""
+        """Reports segments that are missing between others, as far as the range includes them."""
         for problem in problems:
             first, last = problem["first_lost_offset"], problem["last_lost_offset"]
             if problem["kind"] == "missing_segment" and first is not None and last is not None:
                 first, last = max(first, begin), min(last, end - 1)
                 if first <= last:
-                    self.report(place, first, last, problem["message"])
+                    self.report(partition, first, last, problem["message"])
 
     def check_unread(self, unread: Iterable[str]) -> None:
-        """Refuses what is there and cannot be looked into: nobody knows which offsets it has."""
-        for what in unread:
-            message = f"magicbyte: {what}"
+        """Refuses files that cannot be read, since their offsets are unknown."""
+        for description in unread:
+            message = f"magicbyte: {description}"
             self._refuse(message)
-            self._say(message)
+            self._warn(message)
 
-    def check_files(self, problems: Iterable[Mapping[str, Any]]) -> None:
-        """Refuses rows of `problems` that mean that a planned file went away or cannot be read."""
+    def check_files(self, problems: Iterable[Problem]) -> None:
+        """Refuses problems that mean that a planned file has disappeared or cannot be read."""
         for problem in problems:
             if problem["kind"] in _FILE_KINDS:
-                place = f"magicbyte: {problem['topic']}-{problem['partition']}, {problem['segment']}"
-                self._refuse(f"{place}: offsets from {problem['firstLostOffset']} on: {problem['message']}")
+                file = f"magicbyte: {problem['topic']}-{problem['partition']}, {problem['segment']}"
+                self._refuse(f"{file}: offsets from {problem['first_lost_offset']} on: {problem['message']}")
 
     def rows(self) -> pa.RecordBatch:
         """The losses as rows of the table `problems`."""
         return record_batch_of(self._rows, table_schema("problems"))
 
-    def _say(self, message: str) -> None:
-        if message not in self._said:
-            self._said.add(message)
+    def _warn(self, message: str) -> None:
+        if message not in self._logged:
+            self._logged.add(message)
             _LOGGER.warning("%s", message)
 
     def _refuse(self, message: str) -> None:
         if self._fail:
-            raise JobError(f"{message} (failOnDataLoss=false goes on without them)")
+            raise JobError(f"{message} (failOnDataLoss=false continues without them)")

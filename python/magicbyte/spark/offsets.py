@@ -1,7 +1,8 @@
-"""Where a read starts and ends: offsets and times in the words of Spark's Kafka source.
+"""Where a read starts and ends: offsets and times, in the terms of Spark's Kafka source.
 
-`startingTimestamp` goes before `startingOffsetsByTimestamp`, and that before `startingOffsets`; the
-end likewise. Ends are exclusive. A time stands for the first offset whose record is not older.
+`startingTimestamp` takes precedence over `startingOffsetsByTimestamp`, and that over `startingOffsets`; the
+options for the end likewise. Ends are exclusive. A time means the first offset whose record has this
+timestamp or a later one.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from magicbyte.jobs.plan import Planned
 
 __all__ = [
     "Edge",
-    "Place",
+    "TopicPartition",
     "check_named",
     "ending_edge",
     "log_end",
@@ -30,33 +31,33 @@ EARLIEST = -2
 LATEST = -1
 
 Get = Callable[[str], str | None]
-Place = tuple[str, int]
+TopicPartition = tuple[str, int]
 """Topic and partition."""
 
 
 @dataclass(frozen=True)
 class Edge:
-    """One end of a read. At most one of the three is set; none: as far as the log goes."""
+    """One end of a read. At most one of the three is set; without any, that end of the log."""
 
     option: str
     timestamp: int | None = None
     """Milliseconds, for all partitions."""
-    timestamps: Mapping[Place, int] | None = None
-    """Milliseconds, a partition each."""
-    offsets: Mapping[Place, int] | None = None
+    timestamps: Mapping[TopicPartition, int] | None = None
+    """Milliseconds, for each partition."""
+    offsets: Mapping[TopicPartition, int] | None = None
     latest: bool = False
-    """A stream that starts at the log's end."""
+    """Whether a stream starts at the end of the log."""
     strict: bool = True
-    """A time after the last record is an error, not the end of the log."""
+    """Whether a time after the last record is an error, rather than the end of the log."""
 
     @property
-    def named(self) -> Mapping[Place, int] | None:
+    def named(self) -> Mapping[TopicPartition, int] | None:
         """The partitions that the option names, if it names any."""
         return self.timestamps if self.timestamps is not None else self.offsets
 
 
 def starting_edge(get: Get, *, streaming: bool = False) -> Edge:
-    """Reads the options that say where to start: a stream at the end of the log, if they do not."""
+    """Parses the options for the start. By default, a stream starts at the end of the log."""
     strategy = (get("startingOffsetsByTimestampStrategy") or "error").lower()
     if strategy not in ("error", "latest"):
         raise ValueError(f"startingOffsetsByTimestampStrategy must be error or latest, not {strategy!r}")
@@ -70,7 +71,7 @@ def starting_edge(get: Get, *, streaming: bool = False) -> Edge:
 
 
 def ending_edge(get: Get) -> Edge:
-    """Reads the options that say where to end."""
+    """Parses the options for the end."""
     edge = _edge(get, "ending", "latest", ("latest",), strict=False)
     if edge.offsets and EARLIEST in edge.offsets.values():
         raise ValueError("endingOffsets cannot be earliest (-2) in a batch query")
@@ -96,80 +97,80 @@ def _edge(get: Get, side: str, default: str, words: tuple[str, ...], *, strict: 
     return Edge(option, offsets=_numbers(option, offsets))
 
 
-def _numbers(option: str, text: str) -> dict[Place, int]:
+def _numbers(option: str, text: str) -> dict[TopicPartition, int]:
     try:
-        return {place: int(number) for place, number in offsets_from_json(json.loads(text)).items()}
+        return {partition: int(number) for partition, number in offsets_from_json(json.loads(text)).items()}
     except (AttributeError, TypeError, ValueError):
         raise ValueError(f'{option} must look like {{"topicA":{{"0":23,"1":42}}}}, not {text!r}') from None
 
 
-def check_named(edge: Edge, partitions: Iterable[Place]) -> None:
-    """Spark's rule: an option that names partitions names exactly those that are read."""
+def check_named(edge: Edge, partitions: Iterable[TopicPartition]) -> None:
+    """Checks Spark's rule that an option which names partitions names exactly those that are read."""
     if edge.named is None:
         return
-    places = set(partitions)
-    if places != set(edge.named):
+    read = set(partitions)
+    if read != set(edge.named):
         raise ValueError(
             f"{edge.option} must name exactly the partitions that are read (offsets: -2 is earliest, "
-            f"-1 latest); named: {_places(edge.named)}; read: {_places(places)}"
+            f"-1 latest); named: {_names(edge.named)}; read: {_names(read)}"
         )
 
 
-def _places(places: Iterable[Place]) -> str:
-    return ", ".join(f"{topic}-{partition}" for topic, partition in sorted(places))
+def _names(partitions: Iterable[TopicPartition]) -> str:
+    return ", ".join(f"{topic}-{number}" for topic, number in sorted(partitions))
 
 
 def resolve_start(edge: Edge, planned: Planned) -> int | None:
-    """The first offset to read; None: the log's first."""
-    place = _place(planned)
+    """The first offset to read; None for the first one of the log."""
+    partition = _topic_partition(planned)
     if edge.offsets is not None:
-        asked = edge.offsets[place]
-        if asked == LATEST:
+        requested = edge.offsets[partition]
+        if requested == LATEST:
             return log_end(planned)
-        return None if asked == EARLIEST else asked
+        return None if requested == EARLIEST else requested
     if edge.latest:
         return log_end(planned)
-    time = _time(edge, place)
+    time = _time(edge, partition)
     if time is None:
         return None
     offset = _core.offset_for_timestamp(planned.text, time)
     if offset is None and edge.strict:
         raise ValueError(
-            f"{edge.option}: {place[0]}-{place[1]} has no record at or after {time}; "
-            "startingOffsetsByTimestampStrategy=latest reads nothing then"
+            f"{edge.option}: {partition[0]}-{partition[1]} has no record at or after {time}; "
+            "startingOffsetsByTimestampStrategy=latest reads nothing in that case"
         )
     return log_end(planned) if offset is None else offset
 
 
 def resolve_end(edge: Edge, planned: Planned) -> int | None:
-    """The offset behind the last one to read; None: the log's end."""
-    place = _place(planned)
+    """The offset after the last one to read; None for the end of the log."""
+    partition = _topic_partition(planned)
     if edge.offsets is not None:
-        return None if edge.offsets[place] == LATEST else edge.offsets[place]
-    time = _time(edge, place)
+        return None if edge.offsets[partition] == LATEST else edge.offsets[partition]
+    time = _time(edge, partition)
     return None if time is None else _core.offset_for_timestamp(planned.text, time)
 
 
-def _place(planned: Planned) -> Place:
+def _topic_partition(planned: Planned) -> TopicPartition:
     return planned.plan["topic"], planned.plan["partition"]
 
 
-def _time(edge: Edge, place: Place) -> int | None:
-    return edge.timestamp if edge.timestamps is None else edge.timestamps[place]
+def _time(edge: Edge, partition: TopicPartition) -> int | None:
+    return edge.timestamp if edge.timestamps is None else edge.timestamps[partition]
 
 
 def log_end(planned: Planned) -> int:
-    """One behind the last offset that can be read by now; `read_committed`: the last stable offset."""
+    """The offset after the last one that can be read; with `read_committed`, the last stable offset."""
     plan = planned.plan
     committed = plan["isolation_level"] == "read_committed"
     end = plan["last_stable_offset"] if committed else plan["next_offset"]
-    if end is None:  # no batch in it: a log that retention emptied goes on where its last segment says
+    if end is None:  # without batches, as after retention, a log continues at its last segment's base offset
         return plan["segments"][-1]["base_offset"] if plan["segments"] else 0
     return end
 
 
-def offsets_from_json(tree: Mapping[str, Mapping[str, int]]) -> dict[Place, int]:
-    """Reads offsets as Spark's Kafka source has them: `{"topicA":{"0":23,"1":42}}`."""
+def offsets_from_json(tree: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition, int]:
+    """Parses offsets in the form of Spark's Kafka source: `{"topicA":{"0":23,"1":42}}`."""
     return {
         (topic, int(partition)): offset
         for topic, partitions in tree.items()
@@ -177,8 +178,8 @@ def offsets_from_json(tree: Mapping[str, Mapping[str, int]]) -> dict[Place, int]
     }
 
 
-def offsets_to_json(offsets: Mapping[Place, int]) -> dict[str, dict[str, int]]:
-    """The same way back; the same offsets give the same order, since Spark compares texts."""
+def offsets_to_json(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
+    """The inverse of `offsets_from_json`. The order is fixed, since Spark compares the texts."""
     tree: dict[str, dict[str, int]] = {}
     for (topic, partition), offset in sorted(offsets.items()):
         tree.setdefault(topic, {})[str(partition)] = offset

@@ -1,4 +1,4 @@
-"""The options of the data source: names and meaning of Spark's own Kafka source where it has them."""
+"""The options of the data source, with the names and meanings of Spark's Kafka source, if it has them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from magicbyte import _core
+from magicbyte.enums import DamageMode, IsolationLevel
 from magicbyte.jobs.columns import BATCH_METADATA, KAFKA_COLUMNS, RECORDS_WITH_METADATA
 from magicbyte.spark.offsets import Edge, ending_edge, starting_edge
 
@@ -48,8 +49,8 @@ _KNOWN = (
     "filterPushdown",
     "maxDecompressedBytes",
 )
-# Options that speak of a broker, as Spark's Kafka source has them, or of a stream: a job that moves to
-# files may leave them in place. `paths` is how Spark hands on `load([...])`.
+# Options of Spark's Kafka source that concern a broker or a stream: a job that moves to files may keep them.
+# `paths` is how Spark passes on `load([...])`.
 _IGNORED = (
     "paths",
     "failOnDataLoss",
@@ -64,7 +65,7 @@ _IGNORED = (
     "fetchOffset.retryIntervalMs",
 )
 _IGNORED_PREFIXES = ("kafka.", "option.")
-# What Spark's catalog knows of a table comes with its options, and they once more with a prefix.
+# Spark's catalog passes the properties of a table as options, and the options again with a prefix.
 _OF_CATALOG = (
     "collation",
     "comment",
@@ -77,14 +78,16 @@ _OF_CATALOG = (
 )
 _KAFKA_ISOLATION = "kafka.isolation.level"
 
+C = TypeVar("C", bound=str)
+
 
 class OptionError(ValueError):
-    """An option that is unknown, or a value it does not take."""
+    """An unknown option, or an invalid value of an option."""
 
 
 @dataclass(frozen=True)
 class Topics:
-    """Which partitions are read: those of named topics, of a pattern, or named ones; or all."""
+    """Which partitions are read: those of some topics or of a pattern of topics, some partitions, or all."""
 
     names: frozenset[str] | None = None
     pattern: str | None = None
@@ -101,17 +104,17 @@ class Topics:
 
 @dataclass(frozen=True)
 class Options:
-    """What a read asks for, checked."""
+    """The checked options of a read."""
 
     paths: tuple[str, ...]
     table: str
     columns: tuple[str, ...] | None
-    """Those of the table; None: all it has."""
+    """The columns of the table; None for all."""
     topics: Topics
     starting: Edge
     ending: Edge
-    isolation_level: str
-    fail_fast: bool
+    isolation_level: IsolationLevel
+    mode: DamageMode
     filter_pushdown: bool
     min_partitions: int | None
     max_decompressed_bytes: int
@@ -119,24 +122,24 @@ class Options:
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """What a stream asks for, checked; see Spark's Kafka source for those that are not ours."""
+    """The checked options of a stream; most are those of Spark's Kafka source."""
 
     read: Options
     fail_on_data_loss: bool
     max_offsets: int | None
-    """A trigger's, over all partitions."""
+    """Per trigger, over all partitions."""
     min_offsets: int | None
     max_delay_seconds: float
     """How long to wait for `min_offsets`."""
     max_bytes: int | None
-    """A trigger's, over all partitions, as the bytes lie in the segments; at least a chunk each."""
+    """Per trigger, over all partitions, as stored in the segments; at least one chunk for each."""
 
 
 def parse_table(given: Mapping[str, str]) -> tuple[str, tuple[str, ...] | None]:
-    """Only what says how rows look: the table, and its columns (None: all it has).
+    """Parses only the options that determine the schema: the table and its columns (None for all).
 
     Raises:
-        OptionError: what is wrong, and what would be right.
+        OptionError: says what is wrong, and what would be right.
 
     """
     options = _lower(given)
@@ -145,16 +148,16 @@ def parse_table(given: Mapping[str, str]) -> tuple[str, tuple[str, ...] | None]:
 
 
 def parse_stream_options(given: Mapping[str, str]) -> StreamOptions:
-    """Checks the options of a stream; names are case-insensitive.
+    """Parses the options of a stream; names are case-insensitive.
 
     Raises:
-        OptionError: what is wrong, and what would be right.
+        OptionError: says what is wrong, and what would be right.
 
     """
     options = _lower(given)
     for name in ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp", "filterPushdown"):
         if name.lower() in options:
-            raise OptionError(f"{name} is for batch queries: a stream has no such thing")
+            raise OptionError(f"{name} is only for batch queries, not for streams")
     read = parse_options(given, streaming=True)
     if read.table not in ("records", "batches", "problems"):
         raise OptionError(f"table {read.table} cannot be streamed: records, batches and problems can")
@@ -169,10 +172,10 @@ def parse_stream_options(given: Mapping[str, str]) -> StreamOptions:
 
 
 def parse_options(given: Mapping[str, str], *, streaming: bool = False) -> Options:
-    """Checks the options of a read; names are case-insensitive.
+    """Parses the options of a read; names are case-insensitive.
 
     Raises:
-        OptionError: what is wrong, and what would be right.
+        OptionError: says what is wrong, and what would be right.
 
     """
     options = _lower(given)
@@ -182,7 +185,7 @@ def parse_options(given: Mapping[str, str], *, streaming: bool = False) -> Optio
 
     table = _choice("table", get("table") or "records", TABLES)
     isolation = get("isolationLevel") or get(_KAFKA_ISOLATION) or "read_uncommitted"
-    mode = _choice("mode", (get("mode") or "PERMISSIVE").upper(), ("PERMISSIVE", "FAILFAST"))
+    mode: DamageMode = _choice("mode", (get("mode") or "PERMISSIVE").upper(), ("PERMISSIVE", "FAILFAST"))
     try:
         starting = starting_edge(get, streaming=streaming)
         ending = ending_edge(get)
@@ -196,7 +199,7 @@ def parse_options(given: Mapping[str, str], *, streaming: bool = False) -> Optio
         starting=starting,
         ending=ending,
         isolation_level=_choice("isolationLevel", isolation, ("read_uncommitted", "read_committed")),
-        fail_fast=mode == "FAILFAST",
+        mode=mode,
         filter_pushdown=_flag("filterPushdown", get("filterPushdown")),
         min_partitions=_positive("minPartitions", get("minPartitions")),
         max_decompressed_bytes=_column_limit(get("maxDecompressedBytes")),
@@ -219,7 +222,7 @@ def _check_names(options: Mapping[str, str]) -> None:
 
 
 def known_options(options: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
-    """Options for writing under their own names, whatever their case; unknown ones are refused."""
+    """Returns options for writing under their proper names, whatever their case; refuses unknown ones."""
     known = {name.lower(): name for name in names}
     given = {}
     for name, value in options.items():
@@ -238,10 +241,11 @@ def _unknown(name: str, names: tuple[str, ...]) -> OptionError:
     return OptionError(f"unknown option {name}{hint} Known are: {', '.join(names)}")
 
 
-def _choice(name: str, value: str, choices: tuple[str, ...]) -> str:
-    if value not in choices:
-        raise OptionError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
-    return value
+def _choice(name: str, value: str, choices: tuple[C, ...]) -> C:
+    for choice in choices:
+        if choice == value:
+            return choice
+    raise OptionError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
 
 
 def _flag(name: str, value: str | None, default: str = "false") -> bool:
@@ -249,7 +253,7 @@ def _flag(name: str, value: str | None, default: str = "false") -> bool:
 
 
 def _seconds(name: str, value: str) -> float:
-    """As Spark writes a duration: `15m`, `30s`, `500ms`; without a unit, milliseconds."""
+    """Parses a duration as Spark does: `15m`, `30s`, `500ms`; milliseconds without a unit."""
     units = {"ms": 0.001, "": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
     parts = re.fullmatch(r"(\d+)\s*([a-z]*)", value.strip().lower())
     if parts is None or parts[2] not in units:
@@ -286,8 +290,8 @@ def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
     paths = tuple(filter(None, (options.get("path"), *listed)))
     if not paths:
         raise OptionError(
-            """option path is missing: .option("path", "/backup/kafka-logs"). Spark's catalog forgets the """
-            "options of a table: SELECT ... FROM it WITH ('path' = '...'), or make it a temporary view"
+            """option path is missing: .option("path", "/backup/kafka-logs"). Spark's catalog does not """
+            "keep the options of a table: SELECT ... FROM it WITH ('path' = '...'), or use a temporary view"
         )
     return paths
 
@@ -302,7 +306,7 @@ def _topics(options: Mapping[str, str]) -> Topics:
         try:
             re.compile(options["subscribepattern"])
         except re.error as error:
-            raise OptionError(f"subscribePattern is no regular expression: {error}") from None
+            raise OptionError(f"subscribePattern is not a regular expression: {error}") from None
         return Topics(pattern=options["subscribepattern"])
     if given == ["assign"]:
         assigned = _json("assign", options["assign"])

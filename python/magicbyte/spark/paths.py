@@ -1,4 +1,4 @@
-"""The option `path`: a directory, several with commas between them, or patterns with `*`."""
+"""The option `path`: a directory, several separated by commas, or patterns with `*`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["expand_paths"]
 
 
 def expand_paths(paths: Iterable[str]) -> list[str]:
-    """Returns the directories that the option names; each pattern must match something."""
+    """Returns the directories that the option names; each pattern must match at least one."""
     return [match for path in paths for match in _expand(_local(path))]
 
 
 def _expand(path: str) -> list[str]:
     if os.path.exists(path):
-        # A name that is there is meant as it is, whatever characters it has.
+        # The name of an existing file is taken literally, whatever characters it contains.
         return [path]
     if "," in path:
         return [match for part in path.split(",") for match in _expand(_local(part.strip()))]

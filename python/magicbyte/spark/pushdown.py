@@ -1,10 +1,10 @@
-"""Filters that Spark pushes down: they leave out offsets, topics and partitions before any decoding.
+"""Filter pushdown, which skips topics, partitions and offsets before anything is decoded.
 
-Opt-in, by the option `filterPushdown` and Spark's `spark.sql.python.filterPushdown.enabled`. Spark
-checks every filter again, so leaving out too little is safe; nothing is left out that could match.
+Opt in with the option `filterPushdown` and Spark's `spark.sql.python.filterPushdown.enabled`. Spark applies
+every filter again, so it is safe to skip too little; nothing that could match is skipped.
 
-Call `load()` anew for every query: Spark 4.3.0 keeps what the filters of one query left over,
-and gives it to a later query of the same DataFrame that has no filter at all. That one would miss rows.
+Call `load()` again for every query: Spark 4.3.0 caches the filtered scan of a DataFrame, and reuses it for a
+later query of the same DataFrame without filters, which would then miss rows.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 from pyspark.sql import datasource as spark
 
 from magicbyte import _core
-from magicbyte.jobs.model import PartitionListing
 from magicbyte.jobs.plan import Planned, Range
+from magicbyte.model import PartitionListing
 from magicbyte.spark.options import Options
 from magicbyte.spark.reader import MagicbyteReader
 
@@ -27,14 +27,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class PushdownReader(MagicbyteReader):
-    """A reader that plans no more than the pushed filters let through."""
+    """A reader that only plans what the pushed filters may match."""
 
     def __init__(self, options: Options, columns: tuple[str, ...]) -> None:
         super().__init__(options, columns)
         self._filters: list[spark.Filter] = []
 
     def pushFilters(self, filters: list[spark.Filter]) -> Iterable[spark.Filter]:
-        """Remembers the filters for `partitions`; all are left to Spark as well."""
+        """Remembers the filters for `partitions`, and leaves all of them to Spark as well."""
         self._filters = list(filters)
         return self._filters
 
@@ -74,7 +74,7 @@ class PushdownReader(MagicbyteReader):
 
 
 def _first_offset(planned: Planned, time: datetime) -> int:
-    """The first offset whose record is not older than `time`: all before it fail the filter."""
+    """The first offset whose record is not older than `time`: all earlier records fail the filter."""
     millis = (time - _EPOCH) // timedelta(milliseconds=1)
     offset = _core.offset_for_timestamp(planned.text, millis)
     return (planned.plan["next_offset"] or 0) if offset is None else offset

@@ -1,4 +1,4 @@
-"""The batch reader: plans in the driver, decodes in Spark's tasks."""
+"""The batch reader, which plans in the driver and decodes in Spark's tasks."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from magicbyte.enums import fails_fast
 from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.model import PartitionListing
 from magicbyte.jobs.partitions import list_partitions, refuse_unread
 from magicbyte.jobs.plan import Planned, Range, Task, plan_partitions, tasks_of
 from magicbyte.jobs.reading import ReadOptions, Rows, plan_problems, read_chunk
+from magicbyte.model import PartitionListing
+from magicbyte.spark.histories import HISTORY_TABLES, history_rows
 from magicbyte.spark.offsets import check_named, resolve_end, resolve_start
 from magicbyte.spark.options import Options
 from magicbyte.spark.paths import expand_paths
 from magicbyte.spark.segments import segment_rows
-from magicbyte.spark.stories import STORIES, story_rows
 
 __all__ = ["MagicbyteReader", "read_options"]
 
@@ -30,18 +31,18 @@ class MagicbyteReader(DataSourceReader):
         self._columns = columns
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Surveys and folds in threads of the driver; one input partition a decode task.
+        """Surveys and plans in threads of the driver; returns one input partition per decode task.
 
-        Its value is a task, or rows that the driver knows already.
+        The value of an input partition is a task, or rows that the driver knows already.
         """
         listings = self._choose(list_partitions(expand_paths(self._options.paths), distinct=True))
-        if self._options.fail_fast:
+        if fails_fast(self._options.mode):
             refuse_unread(listings)
-        # The cores of the executors are unknown here, those of this machine stand for them:
-        # minPartitions says it better where that matters.
+        # The number of executor cores is unknown here, so this machine's is used instead. If that matters,
+        # set minPartitions.
         engine = LocalEngine()
-        if self._options.table in STORIES:
-            return [InputPartition(story_rows(self._options.table, listings, engine))]
+        if self._options.table in HISTORY_TABLES:
+            return [InputPartition(history_rows(self._options.table, listings, engine))]
         plans = plan_partitions(
             listings,
             engine,
@@ -61,20 +62,20 @@ class MagicbyteReader(DataSourceReader):
         topics = self._options.topics
         chosen = [one for one in listings if topics.take(one["topic"], one["partition"])]
         missing = (topics.names or frozenset()) - {one["topic"] for one in chosen}
-        places = {(one["topic"], one["partition"]) for one in chosen}
-        missing |= {f"{topic}-{number}" for topic, number in (topics.partitions or frozenset()) - places}
+        partitions = {(one["topic"], one["partition"]) for one in chosen}
+        missing |= {f"{topic}-{number}" for topic, number in (topics.partitions or frozenset()) - partitions}
         if missing:
-            there = ", ".join(sorted({one["topic"] for one in listings}))
-            raise ValueError(f"not found below path: {', '.join(sorted(missing))}; topics there: {there}")
-        check_named(self._options.starting, places)
-        check_named(self._options.ending, places)
+            found = ", ".join(sorted({one["topic"] for one in listings}))
+            raise ValueError(f"not found below path: {', '.join(sorted(missing))}; topics there: {found}")
+        check_named(self._options.starting, partitions)
+        check_named(self._options.ending, partitions)
         return chosen
 
     def _bounds(self, planned: Planned) -> Range:
         return resolve_start(self._options.starting, planned), resolve_end(self._options.ending, planned)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yields Arrow batches of exactly the asked columns."""
+        """Yields Arrow batches of exactly the requested columns."""
         value: Any = partition.value
         if isinstance(value, Task):
             yield from self._decode(value)
@@ -93,10 +94,10 @@ def read_options(options: Options, columns: tuple[str, ...]) -> ReadOptions:
     """How chunks are decoded for the rows of one table."""
     table = options.table
     return ReadOptions(
-        # Rows of `batches` are taken whenever records come: one narrow column keeps them coming,
-        # so that no more of either than an Arrow batch waits in memory.
+        # Rows of `batches` are taken between batches of records. One narrow column of records is enough to
+        # keep the rows that wait in memory below one Arrow batch.
         columns=columns if table == "records" else ("offset",) if table == "batches" else (),
         batches=table == "batches",
         max_decompressed_bytes=options.max_decompressed_bytes,
-        fail_fast=options.fail_fast,
+        mode=options.mode,
     )

@@ -1,4 +1,4 @@
-"""The schemas of the tables, for Arrow and for Spark: one definition, the core's, for both sides."""
+"""The schemas of the tables for Arrow and Spark. Decoded tables have the schemas of the core."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SEGMENTS = pa.schema(
         ("state", pa.string()),
     ]
 )
-"""One row a file of the log: `state` is `read`, or `ignored:` and the reason."""
+"""One row per file of the log. `state` is `read`, or `ignored:` and the reason."""
 
 PRODUCERS = pa.schema(
     [
@@ -56,7 +56,7 @@ PRODUCERS = pa.schema(
         ("coordinatorEpoch", pa.int32()),
     ]
 )
-"""One row a producer and epoch; what each column says: `ProducerStory` in `jobs/explain.py`."""
+"""One row per producer and epoch; the columns are those of `magicbyte.model.ProducerHistory`."""
 
 TRANSACTIONS = pa.schema(
     [
@@ -81,15 +81,16 @@ TRANSACTIONS = pa.schema(
         ("hanging", pa.bool_()),
     ]
 )
-"""One row a transaction, or a marker without data; columns: `TransactionStory` in `jobs/explain.py`."""
+"""One row per transaction, or per marker without data; the columns are those of
+`magicbyte.model.TransactionHistory`."""
 
-_DRIVERS = {"segments": SEGMENTS, "producers": PRODUCERS, "transactions": TRANSACTIONS}
-"""Tables whose rows the driver knows after a scan of headers."""
+_DRIVER_TABLES = {"segments": SEGMENTS, "producers": PRODUCERS, "transactions": TRANSACTIONS}
+"""Tables whose rows the driver makes from a scan of batch headers."""
 
 
 def arrow_schema_of(table: str, columns: Sequence[str] | None = None) -> pa.Schema:
     """The Arrow schema of a table, or of some of its columns in the given order."""
-    whole = _DRIVERS[table] if table in _DRIVERS else table_schema(table)
+    whole = _DRIVER_TABLES[table] if table in _DRIVER_TABLES else table_schema(table)
     if columns is None:
         return whole
     for name in columns:
@@ -101,18 +102,18 @@ def arrow_schema_of(table: str, columns: Sequence[str] | None = None) -> pa.Sche
 
 
 def spark_schema_of(table: str, columns: Sequence[str] | None = None) -> StructType:
-    """The same as Spark sees it: what `load()` returns must match it exactly."""
+    """The same schema for Spark, which the result of `load()` must match exactly."""
     return from_arrow_schema(arrow_schema_of(table, columns), prefer_timestamp_ntz=False)
 
 
 def columns_of(table: str, schema: StructType) -> tuple[str, ...]:
-    """The columns a schema asks for, if the table has them with these types: a projection."""
+    """The columns that a schema selects, if the table has them with these types."""
     columns = tuple(schema.fieldNames())
     ours = spark_schema_of(table, columns)
-    for asked, field in zip(schema.fields, ours.fields, strict=True):
-        if asked.dataType != field.dataType or not asked.nullable:
+    for requested, field in zip(schema.fields, ours.fields, strict=True):
+        if requested.dataType != field.dataType or not requested.nullable:
             raise OptionError(
-                f"column {asked.name} of table {table} is {field.dataType.simpleString()} and nullable, "
-                f"not {asked.dataType.simpleString()}{'' if asked.nullable else ' NOT NULL'}"
+                f"column {requested.name} of table {table} is {field.dataType.simpleString()} and nullable, "
+                f"not {requested.dataType.simpleString()}{'' if requested.nullable else ' NOT NULL'}"
             )
     return columns

@@ -1,4 +1,4 @@
-"""The table `segments`: one row a file of the log, from listing and survey; nothing is decoded."""
+"""The table `segments`: one row per file of the log, from listing and survey; nothing is decoded."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from magicbyte.jobs.model import Survey
 from magicbyte.jobs.plan import Planned
+from magicbyte.model import Survey
 from magicbyte.spark.schema import SEGMENTS
 
 __all__ = ["segment_rows"]
@@ -19,7 +19,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def segment_rows(plans: Iterable[Planned]) -> pa.RecordBatch:
-    """Makes the rows of all partitions; a file that is not read says why in `state`."""
+    """Makes the rows of all partitions; `state` has the reason if a file is not read."""
     rows = [row for planned in plans for row in _rows_of(planned)]
     return pa.RecordBatch.from_pylist(rows, SEGMENTS)
 
@@ -31,7 +31,7 @@ def _rows_of(planned: Planned) -> Iterator[dict[str, Any]]:
         segment = survey["segment"]
         reason = ignored.pop(segment["file"], None)
         yield {
-            **_place(planned),
+            **_partition_columns(planned),
             "segment": segment["file"],
             "baseOffset": segment["base_offset"],
             "size": segment["size"],
@@ -44,12 +44,12 @@ def _rows_of(planned: Planned) -> Iterator[dict[str, Any]]:
         }
     for one in ignored.values():
         yield {
-            **_place(planned),
+            **_partition_columns(planned),
             "segment": one["file"],
             "size": one["size"],
             "state": f"ignored:{one['reason']}",
         }
 
 
-def _place(planned: Planned) -> dict[str, Any]:
+def _partition_columns(planned: Planned) -> dict[str, Any]:
     return {"topic": planned.plan["topic"], "partition": planned.plan["partition"]}

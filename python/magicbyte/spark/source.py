@@ -17,12 +17,12 @@ __all__ = ["MagicbyteDataSource"]
 
 
 class MagicbyteDataSource(DataSource):
-    """Reads Kafka's segment files as the Kafka source reads topics, with no broker.
+    """Reads Kafka's segment files as the Kafka source reads topics, but without a broker.
 
     ``spark.read.format("magicbyte").option("path", "/backup/kafka-logs").load()``, or ``readStream``.
 
-    Columns and options are those of Spark's Kafka source where it has them; `spark/options.py` has
-    all. Heavy imports happen when a read needs them, since Spark imports this class for any job.
+    Columns and options are named as in Spark's Kafka source, if it has them; `spark/options.py` lists all.
+    Heavy imports are delayed until a read needs them, since Spark imports this class for every job.
     """
 
     @classmethod
@@ -31,14 +31,14 @@ class MagicbyteDataSource(DataSource):
         return "magicbyte"
 
     def schema(self) -> StructType:
-        """The columns of the table that the options ask for."""
+        """The columns of the table that the options select."""
         from magicbyte.spark.options import parse_table
         from magicbyte.spark.schema import spark_schema_of
 
         return spark_schema_of(*parse_table(self.options))
 
     def reader(self, schema: StructType) -> MagicbyteReader:
-        """A reader of the columns of `schema`: one that a user gives is a projection."""
+        """A reader of the columns of `schema`; a schema from the user selects columns."""
         from magicbyte.spark.options import parse_options
         from magicbyte.spark.pushdown import PushdownReader
         from magicbyte.spark.reader import MagicbyteReader
@@ -50,7 +50,7 @@ class MagicbyteDataSource(DataSource):
         return kind(options, columns_of(options.table, schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> MagicbyteWriter:
-        """A writer of segments: see `spark/writer.py` for columns and options."""
+        """A writer of segments; see `spark/writer.py` for columns and options."""
         from magicbyte.spark.writer import MagicbyteWriter
 
         return MagicbyteWriter(self.options, schema, overwrite)

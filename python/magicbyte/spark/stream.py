@@ -1,8 +1,8 @@
-"""The stream reader: follows growing partition directories, offset by offset.
+"""The stream reader, which follows growing partition directories.
 
-An offset of the stream is a JSON object as Spark's Kafka source has it, `{"topicA":{"0":23}}`: the
-next offset to read of each partition. What lies behind the last whole batch is not there yet: a
-broker may be writing it. With `read_committed` neither is what an open transaction holds back.
+An offset of the stream is a JSON object as in Spark's Kafka source, `{"topicA":{"0":23}}`: the next offset
+to read in each partition. Bytes after the last whole batch do not count yet, as a broker may be writing
+them; nor, with `read_committed`, do records from the first open transaction on.
 """
 
 from __future__ import annotations
@@ -24,12 +24,18 @@ from pyspark.sql.streaming.datasource import (
 
 from magicbyte import _core
 from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.model import Chunk
 from magicbyte.jobs.plan import Task, tasks_of_chunks
-from magicbyte.jobs.reading import Rows, read_chunk
-from magicbyte.spark.limits import asked_chunks, limit_bytes, limit_offsets
+from magicbyte.jobs.reading import Rows, decoded_problems, read_chunk
+from magicbyte.model import Chunk, Problem
+from magicbyte.spark.limits import chunks_between, limit_bytes, limit_offsets
 from magicbyte.spark.losses import Losses
-from magicbyte.spark.offsets import Place, check_named, offsets_from_json, offsets_to_json, resolve_start
+from magicbyte.spark.offsets import (
+    TopicPartition,
+    check_named,
+    offsets_from_json,
+    offsets_to_json,
+    resolve_start,
+)
 from magicbyte.spark.options import StreamOptions
 from magicbyte.spark.reader import read_options
 from magicbyte.spark.watch import Log, Watch
@@ -44,33 +50,33 @@ Offsets = dict[str, dict[str, int]]
 class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads one table of a growing log.
 
-    Spark keeps one in the driver, which plans; executors make their own for `read`.
+    Spark keeps one in the driver, which plans; executors create their own for `read`.
     """
 
     def __init__(self, options: StreamOptions, columns: tuple[str, ...]) -> None:
         self._options = options
         self._columns = columns
         self._watch = Watch(options.read)
-        self._said: set[str] = set()
+        self._logged: set[str] = set()
         self._initial: Offsets | None = None
-        self._target: dict[Place, int] | None = None
+        self._target: dict[TopicPartition, int] | None = None
         self._latest: Offsets | None = None
         self._last_trigger = float("-inf")
 
     def initialOffset(self) -> Offsets:
-        """Where the options say to start; only a query without a checkpoint asks."""
+        """Where the options start the query; Spark only asks if there is no checkpoint."""
         logs = self._look()
         starting = self._options.read.starting
         check_named(starting, logs)
         offsets = {}
-        for place, log in logs.items():
+        for partition, log in logs.items():
             offset = resolve_start(starting, log.whole)
-            offsets[place] = log.start_offset if offset is None else offset
+            offsets[partition] = log.start_offset if offset is None else offset
         self._initial = offsets_to_json(offsets)
         return self._initial
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Tells Spark that there are limits. Only a trigger that has none passes `ReadAllAvailable`."""
+        """Declares the limits. Spark passes `ReadAllAvailable` only for a trigger without limits."""
         if self._options.max_bytes is not None and self._options.max_offsets is None:
             return ReadMaxBytes(self._options.max_bytes)
         return ReadMaxRows(self._options.max_offsets or (1 << 63) - 1)
@@ -79,14 +85,14 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         """Where the next micro-batch ends: `start` itself if it must wait."""
         unlimited = isinstance(limit, ReadAllAvailable)
         if start == self._initial and not unlimited:
-            # Spark writes down where batches end, not where the first one starts. An empty first one
-            # does: a query that is killed in it would start anew somewhere else.
+            # Spark records where batches end, but not where the first one starts, so the first one is
+            # empty. Otherwise a query that is killed during it would start again at another offset.
             self._initial = None
             return start
         logs = self._look()
-        places = offsets_from_json(start)
-        begin = self._begin(places.keys() | logs.keys(), places, logs, self._losses())
-        end = {place: self._end(place, offset, logs) for place, offset in begin.items()}
+        starts = offsets_from_json(start)
+        begin = self._begin(starts.keys() | logs.keys(), starts, logs, self._losses())
+        end = {partition: self._end(partition, offset, logs) for partition, offset in begin.items()}
         self._latest = offsets_to_json(end)
         if not unlimited:
             if self._must_wait(sum(end.values()) - sum(begin.values())):
@@ -98,39 +104,42 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         self._last_trigger = time.monotonic()
         return offsets_to_json(end)
 
-    def _look(self) -> dict[Place, Log]:
+    def _look(self) -> dict[TopicPartition, Log]:
         logs = self._watch.look()
         self._losses().check_unread(self._watch.unread)
         return logs
 
     def _losses(self) -> Losses:
-        return Losses(fail=self._options.fail_on_data_loss, said=self._said)
+        return Losses(fail=self._options.fail_on_data_loss, logged=self._logged)
 
     @staticmethod
     def _begin(
-        places: Iterable[Place], start: Mapping[Place, int], logs: Mapping[Place, Log], losses: Losses
-    ) -> dict[Place, int]:
-        """Where reading goes on: as asked, or behind what is lost. New partitions begin at 0."""
+        partitions: Iterable[TopicPartition],
+        start: Mapping[TopicPartition, int],
+        logs: Mapping[TopicPartition, Log],
+        losses: Losses,
+    ) -> dict[TopicPartition, int]:
+        """Where to continue: at the requested offsets, or after lost ones. New partitions begin at 0."""
         begin = {}
-        for place in places:
-            offset = start.get(place, 0)
-            log = logs.get(place)
+        for partition in partitions:
+            offset = start.get(partition, 0)
+            log = logs.get(partition)
             if log is None:
-                losses.report(place, offset, None, "the partition's directory is gone")
+                losses.report(partition, offset, None, "the partition's directory is gone")
             elif offset > log.high_offset:
-                losses.report(place, log.high_offset, offset - 1, "the log ends before them")
+                losses.report(partition, log.high_offset, offset - 1, "the log ends before them")
             elif offset < log.start_offset:
-                losses.report(place, offset, log.start_offset - 1, "the log begins behind them")
+                losses.report(partition, offset, log.start_offset - 1, "the log begins after them")
                 offset = log.start_offset
-            begin[place] = offset
+            begin[partition] = offset
         return begin
 
-    def _end(self, place: Place, begin: int, logs: Mapping[Place, Log]) -> int:
-        if place not in logs:
+    def _end(self, partition: TopicPartition, begin: int, logs: Mapping[TopicPartition, Log]) -> int:
+        if partition not in logs:
             return begin
-        end = logs[place].end_offset
+        end = logs[partition].end_offset
         if self._target is not None:
-            end = min(end, self._target.get(place, begin))
+            end = min(end, self._target.get(partition, begin))
         return max(begin, end)
 
     def _must_wait(self, offsets: int) -> bool:
@@ -141,39 +150,41 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         return offsets < wanted and waited < self._options.max_delay_seconds
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Takes the present ends as the ends of the query."""
-        self._target = {place: log.end_offset for place, log in self._look().items()}
+        """Makes the current ends of the logs the ends of the query."""
+        self._target = {partition: log.end_offset for partition, log in self._look().items()}
 
     def reportLatestOffset(self) -> Offsets | None:
-        """The ends of the logs at the last trigger, limits apart."""
+        """The ends of the logs at the last trigger, regardless of limits."""
         return self._latest
 
     def partitions(self, start: Offsets, end: Offsets) -> Sequence[InputPartition]:
-        """Plans a micro-batch, perhaps again after a restart: the same offsets give the same rows."""
+        """Plans a micro-batch, possibly again after a restart: the same offsets give the same rows."""
         self._initial = None
         logs = self._look()
-        asked = offsets_from_json(end)
-        known = offsets_from_json(start)
-        places = sorted(place for place, until in asked.items() if known.get(place, 0) < until)
+        ends = offsets_from_json(end)
+        starts = offsets_from_json(start)
+        partitions = sorted(
+            partition for partition, until in ends.items() if starts.get(partition, 0) < until
+        )
         losses = self._losses()
-        begin = self._begin(places, known, logs, losses)
+        begin = self._begin(partitions, starts, logs, losses)
         chunks: list[Chunk] = []
-        for place in places:
-            if place not in logs:
+        for partition in partitions:
+            if partition not in logs:
                 continue
-            log, until = logs[place], asked[place]
+            log, until = logs[partition], ends[partition]
             if until > log.high_offset:
-                first = max(begin[place], log.high_offset)
-                losses.report(place, first, until - 1, "the log ends before them")
-            losses.report_missing_segments(place, log.whole.plan["problems"], begin[place], until)
-            chunks += asked_chunks(log, begin[place], until)
+                first = max(begin[partition], log.high_offset)
+                losses.report(partition, first, until - 1, "the log ends before them")
+            losses.report_missing_segments(partition, log.whole.plan["problems"], begin[partition], until)
+            chunks += chunks_between(log, begin[partition], until)
         tasks = tasks_of_chunks(chunks, LocalEngine().parallelism, self._options.read.min_partitions)
-        lost = losses.rows()
-        said = [lost] if lost.num_rows and self._options.read.table == "problems" else []
-        return [InputPartition(value) for value in (*said, *tasks)]
+        rows = losses.rows()
+        lost = [rows] if rows.num_rows and self._options.read.table == "problems" else []
+        return [InputPartition(value) for value in (*lost, *tasks)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yields Arrow batches of exactly the asked columns."""
+        """Yields Arrow batches of exactly the requested columns."""
         value: Any = partition.value
         if isinstance(value, Task):
             for chunk in value.chunks:
@@ -186,20 +197,20 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         if trimmed is None:
             return
         table = self._options.read.table
-        problems: list[dict[str, Any]] = []
+        problems: list[Problem] = []
         for item in read_chunk(trimmed, read_options(self._options.read, self._columns)):
             if not isinstance(item, Rows):
                 continue
             if item.table == "problems":
-                rows = item.batch.to_pylist()
-                self._losses().check_files(rows)
-                problems += rows
+                found = decoded_problems(item.batch)
+                self._losses().check_files(found)
+                problems += found
             if item.table == table:
                 yield item.batch.select(list(self._columns))
         if problems and table != "problems":
             first = problems[0]
             _LOGGER.warning(
-                "%s-%d, %s: %d problems; the first: %s. They are the rows of option table=problems.",
+                "%s-%d, %s: %d problems; the first: %s. Read all of them with the option table=problems.",
                 first["topic"],
                 first["partition"],
                 first["segment"],

@@ -1,4 +1,4 @@
-"""What growing directories hold at present: each look surveys only segments that changed."""
+"""Watches growing directories: each look surveys only the segments that have changed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.model import PartitionListing, Problem, Segment, Survey
-from magicbyte.jobs.partitions import list_partitions, unread_names
-from magicbyte.jobs.plan import Planned, Range, fold, survey
-from magicbyte.spark.offsets import Place, log_end
+from magicbyte.jobs.partitions import list_partitions
+from magicbyte.jobs.plan import Planned, Range, plan_surveyed, survey
+from magicbyte.listing import unread_segments
+from magicbyte.model import PartitionListing, Problem, Segment, Survey
+from magicbyte.spark.offsets import TopicPartition, log_end
 from magicbyte.spark.options import Options
 from magicbyte.spark.paths import expand_paths
 
@@ -22,64 +23,64 @@ _WHOLE_SEGMENTS = 1 << 62
 _ATTEMPTS = 5
 _PAUSE_SECONDS = 0.1
 _SETTLED_MILLIS = 1000
-"""Times of files are coarser than writes."""
+"""Timestamps of files are coarser than writes."""
 
 _Key = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
 class Log:
-    """One partition as it was when it was looked at; offsets as a broker would tell them."""
+    """The state of a partition at the time of a look, with offsets as a broker would report them."""
 
     whole: Planned
-    """All of it, a chunk a segment."""
+    """The plan for all of it, with one chunk for each segment."""
     start_offset: int
     """The first offset that retention has left."""
     end_offset: int
-    """One behind the last offset that can be read: of whole batches, and with `read_committed` of
-    decided transactions."""
+    """The end (exclusive) of what can be read: whole batches, and with `read_committed` only decided
+    transactions."""
     high_offset: int
-    """One behind the last offset there is, undecided transactions included."""
+    """The offset after the last one in the log, undecided transactions included."""
     unreadable: Mapping[str, str]
-    """Segments that cannot be read, by their paths, and why."""
+    """The paths of segments that cannot be read, with the reason."""
 
-    def plan(self, asked: Range) -> Planned:
+    def plan(self, offsets: Range) -> Planned:
         """The plan for some of the offsets, in chunks of about 4 MiB."""
         isolation_level = self.whole.plan["isolation_level"]
-        return fold(
+        return plan_surveyed(
             self.whole.listing,
             self.whole.surveys,
             isolation_level=isolation_level,
-            asked=asked,
+            offsets=offsets,
             chunk_bytes=_CHUNK_BYTES,
         )
 
 
 class Watch:
-    """Looks at the partitions that a stream's options name. It holds plain data: it is pickled."""
+    """Looks at the partitions that a stream's options select. It is pickled, so it holds plain data only."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
         self._surveys: dict[_Key, str] = {}
         self._logs: dict[tuple[_Key, ...], Log] = {}
         self.unread: list[str] = []
-        """What the last look could not look into, and why."""
+        """What the last look could not read, and why."""
 
-    def look(self) -> dict[Place, Log]:
-        """Lists, surveys what changed, and folds; there may be no partitions yet."""
+    def look(self) -> dict[TopicPartition, Log]:
+        """Lists the partitions, surveys what has changed, and plans; there may be no partitions yet."""
         for _ in range(_ATTEMPTS - 1):
             try:
                 return self._look()
-            except FileNotFoundError:  # a broker rolled or deleted while we looked
+            except FileNotFoundError:  # a broker has just rolled or deleted a segment
                 time.sleep(_PAUSE_SECONDS)
         return self._look()
 
-    def _look(self) -> dict[Place, Log]:
+    def _look(self) -> dict[TopicPartition, Log]:
         now = time.time_ns() // 1_000_000
         listings = list_partitions(expand_paths(self._options.paths), distinct=True, may_be_none=True)
         take = self._options.topics.take
         listings = [one for one in listings if take(one["topic"], one["partition"])]
-        names = [problem for one in listings for problem in unread_names(one)]
+        unread = [problem for one in listings for problem in unread_segments(one)]
         listings = [one for one in listings if one["segments"]]
         self._survey(listings)
         logs = {}
@@ -87,7 +88,7 @@ class Watch:
             keys = tuple(map(_key, listing["segments"]))
             log = self._logs.get(keys) or self._fold(listing, keys)
             logs[keys] = log
-        self.unread = [f"{one['topic']}-{one['partition']}: {_said_of(one)}" for one in names]
+        self.unread = [f"{one['topic']}-{one['partition']}: {_description(one)}" for one in unread]
         self.unread += [f"{path}: {why}" for log in logs.values() for path, why in log.unreadable.items()]
         unreadable = {path for log in logs.values() for path in log.unreadable}
         segments = (segment for one in listings for segment in one["segments"])
@@ -97,7 +98,7 @@ class Watch:
         return {(log.whole.plan["topic"], log.whole.plan["partition"]): log for log in logs.values()}
 
     def _is_settled(self, segment: Segment, now: int) -> bool:
-        """Whether the same size and time mean the same content: else a tail could still become a batch."""
+        """Whether the same size and time mean the same content. If not, a tail may still become a batch."""
         if segment["modified_ms"] + _SETTLED_MILLIS < now:
             return True
         survey: Survey = json.loads(self._surveys[_key(segment)])
@@ -111,14 +112,14 @@ class Watch:
             self._surveys.update(zip(map(_key, changed), texts, strict=True))
 
     def _fold(self, listing: PartitionListing, keys: tuple[_Key, ...]) -> Log:
-        whole = fold(
+        whole = plan_surveyed(
             listing,
             [self._surveys[key] for key in keys],
             isolation_level=self._options.isolation_level,
             chunk_bytes=_WHOLE_SEGMENTS,
         )
         end, high = log_end(whole), whole.plan["next_offset"]
-        # A segment that was renamed begins before its name says.
+        # A renamed segment may begin before the offset in its name.
         starts = [segment["base_offset"] for segment in listing["segments"][:1]]
         if whole.plan["first_offset"] is not None:
             starts.append(whole.plan["first_offset"])
@@ -127,7 +128,7 @@ class Watch:
         return Log(whole, min(starts, default=0), end, end if high is None else high, unreadable)
 
 
-def _said_of(problem: Problem) -> str:
+def _description(problem: Problem) -> str:
     name = problem["segment"]
     return problem["message"] if name is None else f"{name} {problem['message']}"
 

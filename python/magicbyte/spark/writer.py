@@ -1,4 +1,4 @@
-"""Writing: `df.write.format("magicbyte")` makes partitions that a broker opens."""
+"""The writer: `df.write.format("magicbyte")` creates partitions that a broker opens."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ _TYPES = {
 
 @dataclass
 class Written(WriterCommitMessage):
-    """What a task wrote."""
+    """The output of one task."""
 
     parts: Sequence[Part]
 
 
 class MagicbyteWriter(DataSourceArrowWriter):
-    """Tasks write segments; the driver joins them and adds the sidecars.
+    """Writes segments in tasks; the driver joins them and adds the sidecars.
 
     The columns are those of Spark's Kafka sink (`value`, and optionally `key`, `headers`, `topic`,
-    `partition`), and optionally `offset` and `timestamp`. Without `offset` rows are numbered from 0
-    in their order, which needs all rows of a partition in one task.
+    `partition`), and optionally `offset` and `timestamp`. Without `offset`, the rows of each partition are
+    numbered from 0 in order, so all rows of a partition must be in one task.
     """
 
     def __init__(self, options: Mapping[str, str], schema: StructType, overwrite: bool) -> None:
@@ -53,7 +53,7 @@ class MagicbyteWriter(DataSourceArrowWriter):
         if overwrite:
             raise OptionError("mode overwrite is not supported: a log is not replaced; write to another path")
         if "path" not in given:
-            raise OptionError("the option path is missing: where the partitions' directories are written")
+            raise OptionError("the option path is missing: the directory to write partitions to")
         _check_columns(schema)
         self._path = given["path"]
         codec = given.get("compression", "none")
@@ -65,17 +65,17 @@ class MagicbyteWriter(DataSourceArrowWriter):
             level=_integer(given, "level"),
             batch_bytes=_integer(given, "batchBytes") or RowsOptions.batch_bytes,
             segment_bytes=_integer(given, "segmentBytes") or RowsOptions.segment_bytes,
-            # As a producer does with records that have no time.
+            # The time of rows without one, as a producer would set it.
             timestamp=int(time.time() * 1000),
         )
         self._staging = staging_in(self._path)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        """Runs in a task."""
+        """Writes the rows of a task."""
         return Written(write_rows(iterator, self._staging, self._options))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Runs in the driver when all tasks are done."""
+        """Publishes the partitions, in the driver, when all tasks are done."""
         parts = [part for message in messages if isinstance(message, Written) for part in message.parts]
         try:
             commit_rows(self._path, self._staging, parts)
@@ -83,7 +83,7 @@ class MagicbyteWriter(DataSourceArrowWriter):
             shutil.rmtree(self._staging, ignore_errors=True)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Runs in the driver when a task failed: nothing is left."""
+        """Removes everything, in the driver, after a task has failed."""
         shutil.rmtree(self._staging, ignore_errors=True)
 
 
@@ -91,14 +91,14 @@ def _integer(options: Mapping[str, str], name: str) -> int | None:
     try:
         return int(options[name]) if name in options else None
     except ValueError:
-        raise OptionError(f"{name} {options[name]!r} is no number") from None
+        raise OptionError(f"{name} {options[name]!r} is not a number") from None
 
 
 def _check_columns(schema: StructType) -> None:
     for field in schema.fields:
         types = _TYPES.get(field.name)
         if types is None:
-            raise OptionError(f"column {field.name} has no place in a record: expected {', '.join(COLUMNS)}")
+            raise OptionError(f"column {field.name} is not part of a record: expected {', '.join(COLUMNS)}")
         if field.dataType.simpleString() not in types:
             found = field.dataType.simpleString()
             raise OptionError(f"column {field.name} is {found}: expected {' or '.join(sorted(types))}")

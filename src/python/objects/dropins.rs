@@ -22,12 +22,12 @@ use crate::python::panics::guarded;
 
 impl Kind {
     /// For a type of records.
-    pub(in super::super) const fn of_records() -> Self {
+    pub(in crate::python) const fn of_records() -> Self {
         Self::new(size_of::<RecordObject>())
     }
 
     /// For a type of receipts.
-    pub(in super::super) const fn of_receipts() -> Self {
+    pub(in crate::python) const fn of_receipts() -> Self {
         Self::new(size_of::<ReceiptObject>())
     }
 }
@@ -60,7 +60,7 @@ pub(in crate::python) struct Field {
 }
 
 impl Field {
-    pub(in super::super) const fn new(name: &'static CStr, get: Get, doc: &'static CStr) -> Self {
+    pub(in crate::python) const fn new(name: &'static CStr, get: Get, doc: &'static CStr) -> Self {
         Self { name, get, doc }
     }
 }

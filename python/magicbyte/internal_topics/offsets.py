@@ -1,8 +1,8 @@
-"""The records of `__consumer_offsets`: key and value by the type that a key begins with."""
+"""The messages of `__consumer_offsets`: key and value by the type at the start of the key."""
 
 from __future__ import annotations
 
-from magicbyte.internal.schema import Field, Message
+from magicbyte.internal_topics.schema import Field, Message
 
 __all__ = ["OFFSETS"]
 

@@ -1,8 +1,8 @@
-"""What classic consumers tell each other: inside the group metadata of `__consumer_offsets`."""
+"""The messages of classic consumers, which are part of the group metadata in `__consumer_offsets`."""
 
 from __future__ import annotations
 
-from magicbyte.internal.schema import Field, Message
+from magicbyte.internal_topics.schema import Field, Message
 
 __all__ = ["ASSIGNMENT", "SUBSCRIPTION"]
 

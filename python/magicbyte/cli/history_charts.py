@@ -1,4 +1,4 @@
-"""The pictures of a story: inline SVG over offsets, of a few hundred shapes however long the log is."""
+"""The charts of a history: inline SVG over offsets, with a few hundred shapes however long the log is."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
 
-from magicbyte.jobs.explain import Story, TransactionStory
 from magicbyte.jobs.progress import format_bytes
+from magicbyte.model import PartitionHistory, TransactionHistory
 
-__all__ = ["Picture", "pictures"]
+__all__ = ["Chart", "charts"]
 
 _WIDTH = 1000
 _LEFT = 78
 _RIGHT = 12
 _PLOT = _WIDTH - _LEFT - _RIGHT
 _MOST_BARS = 240
-"""Transactions up to which each is a bar of its own."""
+"""Up to how many transactions each has a bar of its own."""
 _MOST_LANES = 16
 _OUTCOMES = ("committed", "aborted", "open", "hanging")
-"""As `transaction_steps` counts them."""
+"""In the order of `transaction_steps`."""
 
 
-class Picture(NamedTuple):
-    """A picture with its words; `legend` names the colours."""
+class Chart(NamedTuple):
+    """A chart with its caption; `legend` names the colours."""
 
     title: str
     text: str
@@ -54,20 +54,20 @@ class _Offsets:
             )
 
 
-def pictures(story: Story) -> list[Picture]:
-    """The pictures there is something to draw for."""
-    bins, first, end = story["bins"], story["first_offset"], story["next_offset"]
+def charts(history: PartitionHistory) -> list[Chart]:
+    """The charts that have something to show."""
+    bins, first, end = history["bins"], history["first_offset"], history["next_offset"]
     if not bins or first is None or end is None:
         return []
     offsets = _Offsets(first, end)
     found = []
-    if story["transaction_steps"]:
-        found.append(_transactions(story, offsets))
-    found += [_sizes(story, offsets), _codecs(story, offsets)]
-    if story["missing_offsets"]:
-        found.append(_gaps(story, offsets))
-    if len(story["leader_epochs"]) > 1:
-        found.append(_epochs(story, offsets))
+    if history["transaction_steps"]:
+        found.append(_transactions(history, offsets))
+    found += [_sizes(history, offsets), _codecs(history, offsets)]
+    if history["missing_offsets"]:
+        found.append(_gaps(history, offsets))
+    if len(history["leader_epochs"]) > 1:
+        found.append(_epochs(history, offsets))
     return found
 
 
@@ -96,24 +96,24 @@ def _label(y: float, text: str) -> str:
     return f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{escape(text)}</text>'
 
 
-def _outcome(one: TransactionStory) -> str:
+def _outcome(one: TransactionHistory) -> str:
     return "hanging" if one["hanging"] else one["outcome"]
 
 
-def _transactions(story: Story, offsets: _Offsets) -> Picture:
-    steps = story["transaction_steps"]
+def _transactions(history: PartitionHistory, offsets: _Offsets) -> Chart:
+    steps = history["transaction_steps"]
     total = sum(map(sum, steps))
     outcomes = [name for name, counts in zip(_OUTCOMES, zip(*steps, strict=True), strict=True) if any(counts)]
     if total <= _MOST_BARS:
-        svg = _bars([one for one in story["transactions"] if one["first_offset"] is not None], offsets)
-        text = "Each transaction from its first offset to its marker, one above the other where they overlap."
+        svg = _bars([one for one in history["transactions"] if one["first_offset"] is not None], offsets)
+        text = "Each transaction from its first offset to its marker; overlapping ones are stacked."
     else:
         svg = _columns(steps, total, offsets)
-        text = f"How many of {total:,} transactions begin where, by their outcome."
-    return Picture("Transactions", text, svg, outcomes)
+        text = f"Where {total:,} transactions begin, by outcome."
+    return Chart("Transactions", text, svg, outcomes)
 
 
-def _bars(shown: list[TransactionStory], offsets: _Offsets) -> str:
+def _bars(shown: list[TransactionHistory], offsets: _Offsets) -> str:
     lanes: list[float] = []
     placed = []
     for one in shown:
@@ -164,8 +164,8 @@ def _columns(steps: list[list[int]], total: int, offsets: _Offsets) -> str:
     return _svg(height, f"Outcomes of {total} transactions over offsets", parts())
 
 
-def _sizes(story: Story, offsets: _Offsets) -> Picture:
-    bins = story["bins"]
+def _sizes(history: PartitionHistory, offsets: _Offsets) -> Chart:
+    bins = history["bins"]
     low = math.log2(max(1, min(one["smallest"] for one in bins))) - 0.3
     high = math.log2(max(2, max(one["largest"] for one in bins))) + 0.3
     plot, height = 170, 200
@@ -189,15 +189,15 @@ def _sizes(story: Story, offsets: _Offsets) -> Picture:
 
     smallest, largest = min(one["smallest"] for one in bins), max(one["largest"] for one in bins)
     text = (
-        f"{story['batches']:,} batches from {format_bytes(smallest)} to {format_bytes(largest)}; "
-        "the bar is from the smallest to the largest, the line is their average."
+        f"{history['batches']:,} batches from {format_bytes(smallest)} to {format_bytes(largest)}; "
+        "bars span the smallest to the largest, lines are the average."
     )
-    return Picture("Sizes of batches", text, _svg(height, "Sizes of batches over offsets", parts()), [])
+    return Chart("Sizes of batches", text, _svg(height, "Sizes of batches over offsets", parts()), [])
 
 
-def _codecs(story: Story, offsets: _Offsets) -> Picture:
-    names = story["bin_codecs"]
-    bins = story["bins"]
+def _codecs(history: PartitionHistory, offsets: _Offsets) -> Chart:
+    names = history["bin_codecs"]
+    bins = history["bins"]
     used = [at for at in range(len(names)) if any(one["codecs"][at] for one in bins)]
     plot, height = 92, 120
 
@@ -218,23 +218,23 @@ def _codecs(story: Story, offsets: _Offsets) -> Picture:
     bytes_of = {names[at]: sum(one["codecs"][at] for one in bins) for at in used}
     whole = max(1, sum(bytes_of.values()))
     text = ", ".join(
-        f"{name} {story['codecs'].get(name, 0):,} batches with {size / whole:.1%} of the bytes"
+        f"{name} {history['codecs'].get(name, 0):,} batches, {size / whole:.1%} of the bytes"
         for name, size in bytes_of.items()
     )
-    return Picture(
+    return Chart(
         "Codecs", text, _svg(height, "Codecs by bytes over offsets", parts()), [names[at] for at in used]
     )
 
 
-def _gaps(story: Story, offsets: _Offsets) -> Picture:
+def _gaps(history: PartitionHistory, offsets: _Offsets) -> Chart:
     plot, height = 92, 120
 
     def parts() -> Iterator[str]:
         for part in (0, 0.5, 1):
             yield _line(plot - part * (plot - 8)) + _label(plot - part * (plot - 8), f"{part:.0%}")
         before = offsets.first
-        for one in story["bins"]:
-            # The offsets missing before a bin belong to it.
+        for one in history["bins"]:
+            # Offsets missing before a bin count for that bin.
             x, until = offsets.x(min(before, one["first_offset"])), offsets.x(one["last_offset"] + 1)
             span = max(1, one["last_offset"] + 1 - min(before, one["first_offset"]))
             tall = min(1, one["missing"] / span) * (plot - 8)
@@ -252,16 +252,14 @@ def _gaps(story: Story, offsets: _Offsets) -> Picture:
 
     whole = max(1, offsets.end - offsets.first)
     text = (
-        f"{story['missing_offsets']:,} of {whole:,} offsets have no record "
-        f"({story['missing_offsets'] / whole:.1%}), in {story['gap_count']:,} gaps in and between batches."
+        f"{history['missing_offsets']:,} of {whole:,} offsets have no record "
+        f"({history['missing_offsets'] / whole:.1%}), in {history['gap_count']:,} gaps."
     )
-    return Picture(
-        "Missing offsets", text, _svg(height, "Share of missing offsets over offsets", parts()), []
-    )
+    return Chart("Missing offsets", text, _svg(height, "Share of missing offsets over offsets", parts()), [])
 
 
-def _epochs(story: Story, offsets: _Offsets) -> Picture:
-    epochs = story["leader_epochs"]
+def _epochs(history: PartitionHistory, offsets: _Offsets) -> Chart:
+    epochs = history["leader_epochs"]
     height = 56
     ends = [*(one["start_offset"] for one in epochs[1:]), offsets.end]
 
@@ -277,9 +275,9 @@ def _epochs(story: Story, offsets: _Offsets) -> Picture:
                 yield f'<text class="strong" {middle}>{one["epoch"]}</text>'
         yield from offsets.axis(height)
 
-    return Picture(
+    return Chart(
         "Leader epochs",
-        f"{story['leader_epoch_count']:,} leader epochs.",
+        f"{history['leader_epoch_count']:,} leader epochs.",
         _svg(height, "Leader epochs", parts()),
         [],
     )

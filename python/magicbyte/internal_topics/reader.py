@@ -1,7 +1,7 @@
-"""Reads a message of Kafka's protocol by its table (Kafka's `ByteBufferAccessor` and generated classes).
+"""Reads messages of Kafka's protocol by their schema (`ByteBufferAccessor` and generated classes in Kafka).
 
-The result has the shape of Kafka's JSON converters: bytes in base64, uuids in Kafka's text form, tagged
-fields only where they differ from their default.
+The result has the form of Kafka's JSON converters: bytes in base64, uuids in Kafka's text form, and tagged
+fields only if they differ from their default.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import struct
 from typing import Any
 
 from magicbyte.errors import InvalidRecordError
-from magicbyte.internal.schema import Field, Message
+from magicbyte.internal_topics.schema import Field, Message
 
 __all__ = ["Reader", "read_message"]
 
@@ -31,7 +31,7 @@ _UVARINT_BYTES = 5
 
 
 class Reader:
-    """A position in bytes; every method raises InvalidRecordError where they end too early."""
+    """A position in a byte string; its methods raise InvalidRecordError if the bytes end too early."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -39,7 +39,7 @@ class Reader:
 
     @property
     def remaining(self) -> int:
-        """Bytes not read yet."""
+        """The number of bytes that have not been read yet."""
         return len(self._data) - self._position
 
     def take(self, size: int, what: str) -> bytes:
@@ -50,12 +50,12 @@ class Reader:
         return self._data[self._position - size : self._position]
 
     def number(self, kind: str, what: str) -> Any:
-        """A number of fixed width, big-endian."""
+        """A big-endian number of fixed width."""
         form = _NUMBERS[kind]
         return form.unpack(self.take(form.size, what))[0]
 
     def uvarint(self, what: str) -> int:
-        """An unsigned varint of 32 bits (`ByteUtils.readUnsignedVarint`)."""
+        """An unsigned 32-bit varint (`ByteUtils.readUnsignedVarint`)."""
         value = 0
         for index in range(_UVARINT_BYTES):
             byte = self.take(1, what)[0]
@@ -66,7 +66,7 @@ class Reader:
 
 
 def read_message(reader: Reader, message: Message, version: int) -> dict[str, Any]:
-    """Reads one message of this version; unknown tagged fields are stepped over, as Kafka does."""
+    """Reads one message of this version; skips unknown tagged fields, as Kafka does."""
     flexible = message.flexible is not None and version >= message.flexible
     return _struct(reader, message.fields, version, flexible)
 
@@ -95,7 +95,7 @@ def _value(reader: Reader, field: Field, version: int, flexible: bool) -> Any:
         count = _length(reader, "[]", field.name, flexible, nullable)
         if count is None:
             return None
-        # Every element takes a byte at least: no count makes this run longer than the bytes are.
+        # Every element takes at least one byte, so a huge count cannot make this run for long.
         if count > reader.remaining:
             raise _invalid(f"{field.name} has {count} elements, {reader.remaining} bytes are left")
         return [_element(reader, field, field.type[2:], version, flexible) for _ in range(count)]
@@ -105,7 +105,7 @@ def _value(reader: Reader, field: Field, version: int, flexible: bool) -> Any:
 
 
 def _is_present(reader: Reader, field: Field) -> bool:
-    """Before a struct that may be null: a byte, -1 for null, or as a tagged field a varint, 0 for null."""
+    """Reads the flag of a nullable struct: a byte, -1 for null, or for a tagged one a varint, 0 for null."""
     if field.tag is None:
         return bool(reader.number("int8", field.name) >= 0)
     return reader.uvarint(field.name) > 0
@@ -126,12 +126,12 @@ def _element(
             data = reader.take(size, field.name)
             return data.decode(errors="replace") if kind == "string" else base64.b64encode(data).decode()
     number = reader.number(kind, field.name)
-    # JSON has no words for NaN and the infinities: Kafka's are strings there.
+    # JSON has no NaN or infinity: Kafka writes them as strings.
     return number if math.isfinite(number) else json.dumps(number)
 
 
 def _length(reader: Reader, kind: str, name: str, flexible: bool, nullable: bool) -> int | None:
-    """The length of a string, bytes or an array; None for null. Compact ones count from 1."""
+    """The length of a string, bytes or an array; None for null. Compact lengths are stored plus one."""
     length = reader.uvarint(name) - 1 if flexible else reader.number(_LENGTHS[kind], name)
     if length >= 0:
         return int(length)

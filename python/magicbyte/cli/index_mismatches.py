@@ -1,4 +1,9 @@
-"""`dump --verify-index`: the indexes of segments against the log, as DumpLogSegments compares them."""
+"""Entries of indexes that the log contradicts, by the rules of Kafka's DumpLogSegments.
+
+A `.txnindex` is compared with the markers of the whole directory: a transaction may have begun in an
+earlier segment. As in Kafka, an entry's offset has to be the last one of its batch; brokers before 4.1
+did not keep to this when a batch or an append held several records.
+"""
 
 from __future__ import annotations
 
@@ -10,44 +15,21 @@ from functools import lru_cache
 from typing import Any
 
 from magicbyte import _core
-from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.segment_file import batches
-from magicbyte.cli.sidecars import Entry, is_sidecar, read_sidecar
-from magicbyte.cli.terminal import json_line, print_data
+from magicbyte.cli.sidecar_entries import Entry, is_sidecar, read_sidecar
 from magicbyte.errors import Error
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.partitions import list_directory
 from magicbyte.jobs.plan import plan_partitions
 
-__all__ = ["verify_indexes"]
+__all__ = ["Mismatch", "indexes_of", "mismatches_of"]
 
 _SUFFIXES = (".index", ".timeindex", ".txnindex")
 Mismatch = dict[str, Any]
 
 
-def verify_indexes(files: Sequence[str], *, as_json: bool, max_decompressed_bytes: int) -> int:
-    """Prints every entry that the log contradicts; returns the exit code.
-
-    A `.log` file stands for all indexes beside it. A `.txnindex` is compared with the markers of the
-    whole directory: a transaction may have begun in an earlier segment. As in Kafka, an entry's offset
-    has to be the last one of its batch, which brokers before 4.1 did not keep to when a batch or an
-    append held more than one.
-    """
-    found, indexes = 0, _indexes(files)
-    for index in indexes:
-        for mismatch in _mismatches(index, max_decompressed_bytes):
-            found += 1
-            if as_json:
-                print_data(json_line({"file": index, **mismatch}))
-            else:
-                facts = " ".join(f"{name}: {value}" for name, value in mismatch.items())
-                print_data(f"{index} {facts}")
-    if not as_json:
-        print_data(f"{len(indexes):,} indexes compared, {found:,} differences")
-    return PROBLEMS if found else CLEAN
-
-
-def _indexes(files: Sequence[str]) -> list[str]:
+def indexes_of(files: Sequence[str]) -> list[str]:
+    """The indexes among the files, and those beside the `.log` files among them, each once."""
     found: dict[str, None] = {}
     for path in files:
         stem, suffix = os.path.splitext(path)
@@ -57,8 +39,8 @@ def _indexes(files: Sequence[str]) -> list[str]:
     return list(found)
 
 
-def _mismatches(index: str, max_decompressed_bytes: int) -> Iterator[Mismatch]:
-    """What is wrong with an index: its form, then its entries."""
+def mismatches_of(index: str, max_decompressed_bytes: int) -> Iterator[Mismatch]:
+    """Yields what is wrong with an index: first its format, then its entries."""
     stem, suffix = os.path.splitext(index)
     entries, error = read_sidecar(index)
     if error is not None:
@@ -75,7 +57,7 @@ def _mismatches(index: str, max_decompressed_bytes: int) -> Iterator[Mismatch]:
 
 
 def _offset_mismatches(log: str, entries: list[Entry], max_decompressed_bytes: int) -> Iterator[Mismatch]:
-    """At each position a batch begins that ends with the entry's offset."""
+    """Checks that at each entry's position begins a batch whose last offset is the entry's."""
     wanted = {entry["position"] for entry in entries}
     last_offsets: dict[int, int] = {}
     try:
@@ -98,9 +80,9 @@ def _offset_mismatches(log: str, entries: list[Entry], max_decompressed_bytes: i
 
 
 def _time_mismatches(log: str, entries: list[Entry], max_decompressed_bytes: int) -> Iterator[Mismatch]:
-    """A batch ends with each entry's offset, and its largest time is the entry's; times increase."""
+    """Checks that each entry has the last offset and the largest time of a batch, and that times grow."""
     offsets = sorted({entry["offset"] for entry in entries})
-    # For each offset the first batch that does not end before it: its last offset, and its largest time.
+    # For each offset, the first batch that does not end before it: its last offset and its largest time.
     found: dict[int, tuple[int, int | str]] = {}
     try:
         for _, batch in batches(log, max_decompressed_bytes):
@@ -114,15 +96,15 @@ def _time_mismatches(log: str, entries: list[Entry], max_decompressed_bytes: int
     for entry in entries:
         offset, time = entry["offset"], entry["timestamp"]
         last_offset, largest = found.get(offset, (-1, -1))
-        facts = {"offset": offset, "timestamp": time}
+        fields = {"offset": offset, "timestamp": time}
         if last_offset != offset:
             actual = "no batch from there on" if last_offset == -1 else last_offset
-            yield {"kind": "offset_not_found", **facts, "found": actual, "expected": offset}
+            yield {"kind": "offset_not_found", **fields, "found": actual, "expected": offset}
         else:
             if largest != time:
-                yield {"kind": "timestamp_mismatch", **facts, "found": largest, "expected": time}
+                yield {"kind": "timestamp_mismatch", **fields, "found": largest, "expected": time}
             if previous >= time:
-                yield {"kind": "timestamp_out_of_order", **facts, "found": time, "expected": f"> {previous}"}
+                yield {"kind": "timestamp_out_of_order", **fields, "found": time, "expected": f"> {previous}"}
         previous = time
 
 
@@ -134,7 +116,7 @@ def _largest_time(batch: _core.RecordBatch | _core.LegacyBatch) -> int | str:
 
 
 def _transaction_mismatches(log: str, entries: list[Entry]) -> Iterator[Mismatch]:
-    """Every aborted transaction with data is there, and every entry has its abort marker."""
+    """Checks that each aborted transaction with data has an entry, and each entry an abort marker."""
     surveys, aborted = _transactions(os.path.dirname(os.path.abspath(log)))
     if os.path.basename(log) not in surveys:
         yield {"kind": "no_log", "expected": f"{log} as a part of the partition"}
@@ -147,25 +129,25 @@ def _transaction_mismatches(log: str, entries: list[Entry]) -> Iterator[Mismatch
     known = {(producer_id, last): first for producer_id, first, last in aborted}
     listed = set()
     for entry in entries:
-        place = entry["producerId"], entry["lastOffset"]
-        listed.add(place)
-        facts = {"producerId": place[0], "firstOffset": entry["firstOffset"], "lastOffset": place[1]}
-        if place not in markers:
-            yield {"kind": "no_abort_marker", **facts, "found": "no marker", "expected": "an abort marker"}
-        # Compaction takes a transaction's first records away: it seems to begin later then.
-        elif entry["firstOffset"] > known.get(place, entry["firstOffset"]):
+        key = entry["producerId"], entry["lastOffset"]
+        listed.add(key)
+        fields = {"producer_id": key[0], "first_offset": entry["firstOffset"], "last_offset": key[1]}
+        if key not in markers:
+            yield {"kind": "no_abort_marker", **fields, "found": "no marker", "expected": "an abort marker"}
+        # Compaction may have removed the first records of a transaction, which then seems to begin later.
+        elif entry["firstOffset"] > known.get(key, entry["firstOffset"]):
             yield {
                 "kind": "first_offset_mismatch",
-                **facts,
-                "found": known[place],
+                **fields,
+                "found": known[key],
                 "expected": entry["firstOffset"],
             }
-    for place in sorted(markers & known.keys() - listed):
+    for key in sorted(markers & known.keys() - listed):
         yield {
             "kind": "not_indexed",
-            "producerId": place[0],
-            "firstOffset": known[place],
-            "lastOffset": place[1],
+            "producer_id": key[0],
+            "first_offset": known[key],
+            "last_offset": key[1],
             "found": "no entry",
             "expected": "an entry",
         }
@@ -173,8 +155,9 @@ def _transaction_mismatches(log: str, entries: list[Entry]) -> Iterator[Mismatch
 
 @lru_cache(maxsize=1)
 def _transactions(directory: str) -> tuple[dict[str, dict[str, Any]], list[tuple[int, int, int]]]:
-    """What each segment of a partition says, by its file, and producer, first and last offset of each aborted
-    transaction of the partition.
+    """The surveys of a partition's segments by file name, and its aborted transactions.
+
+    A transaction is its producer id, first offset and last offset.
     """
     (planned,) = plan_partitions([list_directory(directory)], LocalEngine())
     surveys = map(json.loads, planned.surveys)

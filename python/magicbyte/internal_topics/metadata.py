@@ -1,8 +1,8 @@
-"""The records of `__cluster_metadata` by their type."""
+"""The messages of `__cluster_metadata` by their type."""
 
 from __future__ import annotations
 
-from magicbyte.internal.schema import Field, Message
+from magicbyte.internal_topics.schema import Field, Message
 
 __all__ = ["METADATA"]
 

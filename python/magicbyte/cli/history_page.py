@@ -1,4 +1,4 @@
-"""A story as one HTML page: no script, nothing from elsewhere, every name escaped."""
+"""Histories as one HTML page: no script, nothing loaded from elsewhere, every name escaped."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from magicbyte.cli.report import time_text
-from magicbyte.cli.story_pictures import pictures
-from magicbyte.cli.story_text import by_interest, facts_of, transactions_of
+from magicbyte.cli.history_charts import charts
+from magicbyte.cli.history_text import by_interest, figures_of, transaction_count
 from magicbyte.cli.terminal import plain
-from magicbyte.jobs.explain import Story
+from magicbyte.cli.times import time_text
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.workspace import UNFINISHED, sync, write_text
+from magicbyte.model import PartitionHistory
 
-__all__ = ["check_replaceable", "story_page", "write_page"]
+__all__ = ["check_replaceable", "history_page", "write_page"]
 
 _HEAD = (
     '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
     '<meta name="generator" content="magicbyte explain">\n'
 )
-"""How a page begins, and no file of anybody else."""
+"""What a page begins with, and no other file."""
 
-_SHOWN = 50
+_ROWS_SHOWN = 50
 
 _STYLE = """
 :root { color-scheme: light dark;
@@ -45,7 +45,7 @@ h1 { font-size: 1.7rem; margin: 0; overflow-wrap: anywhere; } h2 { font-size: 1.
 p, dl { margin: 0; } .path, .soft { color: var(--soft); }
 .path { overflow-wrap: anywhere; margin-bottom: 1.2rem; }
 nav { margin-bottom: 1.5rem; } nav a { color: var(--accent); margin-right: 1rem; }
-.story { margin-bottom: 4rem; }
+.history { margin-bottom: 4rem; }
 .facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(9.5rem, 1fr)); gap: .6rem; }
 .facts div, .card { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; }
 .facts div { padding: .55rem .8rem; } .facts dt { color: var(--soft); font-size: .8rem; }
@@ -69,9 +69,9 @@ footer { color: var(--soft); font-size: .85rem; }
 """
 
 
-def story_page(stories: Sequence[Story]) -> str:
-    """The page of all stories, in their order. Tables show the first 50 rows and say how many there are."""
-    names = [f"{one['topic']}-{one['partition']}" for one in stories]
+def history_page(histories: Sequence[PartitionHistory]) -> str:
+    """The page of the histories, in order. Tables show their first 50 rows and how many there are."""
+    names = [f"{one['topic']}-{one['partition']}" for one in histories]
     title = names[0] if len(names) == 1 else f"{len(names)} partitions"
     nav = "".join(f'<a href="#p{at}">{_text(name)}</a>' for at, name in enumerate(names))
     return "".join(
@@ -81,32 +81,37 @@ def story_page(stories: Sequence[Story]) -> str:
             f"<title>{_text(title)} - magicbyte explain</title>\n<style>{_STYLE}</style>\n</head>\n",
             "<body>\n<main>\n",
             f"<nav>{nav}</nav>\n" if len(names) > 1 else "",
-            *(_story(at, name, story) for at, (name, story) in enumerate(zip(names, stories, strict=True))),
-            "<footer>Told by the headers of the batches. Offsets are inclusive, times are UTC; ",
-            "<code>magicbyte explain --json</code> has more of it.</footer>\n</main>\n</body>\n</html>\n",
+            *(
+                _history(at, name, history)
+                for at, (name, history) in enumerate(zip(names, histories, strict=True))
+            ),
+            "<footer>Reconstructed from batch headers. Offsets are inclusive, times are UTC; ",
+            "<code>magicbyte explain --json</code> has more.</footer>\n</main>\n</body>\n</html>\n",
         )
     )
 
 
 def check_replaceable(path: Path) -> None:
-    """Raises `RefusedError` if there is a file that is no page of ours."""
+    """Raises `RefusedError` if the path is a file other than a page of `magicbyte explain`."""
     if path.is_file():
         with path.open("rb") as file:
-            # An empty one has nothing to lose.
+            # An empty file has nothing to lose.
             if file.read(len(_HEAD)) not in (_HEAD.encode(), b""):
-                raise RefusedError(f"{path} is there and no page of magicbyte explain: choose another name")
+                raise RefusedError(
+                    f"{path} exists and is not a page of magicbyte explain: choose another name"
+                )
 
 
-def write_page(path: Path, stories: Sequence[Story]) -> None:
-    """Writes the page; a file has the whole of it or is as it was.
+def write_page(path: Path, histories: Sequence[PartitionHistory]) -> None:
+    """Writes the page, completely or not at all.
 
     Raises:
-        RefusedError: there is a file that is no page of ours.
+        RefusedError: the path is a file other than a page of `magicbyte explain`.
 
     """
-    text = story_page(stories)
+    text = history_page(histories)
     if path.exists() and not path.is_file():
-        # A pipe or a terminal: there is nothing to replace.
+        # A pipe or a terminal cannot be replaced.
         path.write_text(text, encoding="utf-8")
         return
     target = os.path.realpath(path)
@@ -126,14 +131,14 @@ def _text(text: str) -> str:
     return escape(plain(text))
 
 
-def _story(at: int, name: str, story: Story) -> str:
-    path, told = _text(story["path"]), time_text(story["now"])
+def _history(at: int, name: str, history: PartitionHistory) -> str:
+    path, now = _text(history["path"]), time_text(history["now"])
     parts = [
-        f'<section class="story" id="p{at}">\n<h1>{_text(name)}</h1>\n',
-        f'<p class="path">{path}, told at {told}</p>\n',
+        f'<section class="history" id="p{at}">\n<h1>{_text(name)}</h1>\n',
+        f'<p class="path">{path}, as of {now}</p>\n',
     ]
     parts.append('<dl class="facts">\n')
-    for key, title, figure in facts_of(story):
+    for key, title, figure in figures_of(history):
         bad = key in _BAD and figure != "0"
         parts.append(
             f'<div{" class=bad" if bad else ""}><dt>{title}</dt><dd data-figure="{key}">{figure}</dd></div>\n'
@@ -142,9 +147,9 @@ def _story(at: int, name: str, story: Story) -> str:
     parts += [
         f'<figure class="card">\n<h2>{one.title}</h2>\n<p class="soft">{escape(one.text)}</p>\n{one.svg}\n'
         f"{_legend(one.legend)}</figure>\n"
-        for one in pictures(story)
+        for one in charts(history)
     ]
-    parts += _tables(story)
+    parts += _tables(history)
     parts.append("</section>\n")
     return "".join(parts)
 
@@ -157,8 +162,8 @@ def _legend(names: Sequence[str]) -> str:
     return f'<div class="legend">{items}</div>\n' if items else ""
 
 
-def _tables(story: Story) -> list[str]:
-    producers = sorted(story["producers"], key=lambda one: -one["bytes"])
+def _tables(history: PartitionHistory) -> list[str]:
+    producers = sorted(history["producers"], key=lambda one: -one["bytes"])
     return [
         _table(
             "Transactions",
@@ -176,13 +181,13 @@ def _tables(story: Story) -> list[str]:
                     time_text(one["first_timestamp"]),
                     time_text(one["marker_timestamp"]),
                 ]
-                for one in by_interest(story["transactions"])
+                for one in by_interest(history["transactions"])
             ],
-            transactions_of(story),
+            transaction_count(history),
         ),
         _table(
             "Producers",
-            "each epoch on its own, the largest first",
+            "one row per epoch, the largest first",
             [
                 "producer",
                 "epoch",
@@ -192,7 +197,7 @@ def _tables(story: Story) -> list[str]:
                 "offsets",
                 "sequences",
                 "anomalies",
-                "last heard of",
+                "last batch",
             ],
             [
                 [
@@ -210,11 +215,11 @@ def _tables(story: Story) -> list[str]:
                 ]
                 for one in producers
             ],
-            story["producer_count"],
+            history["producer_count"],
         ),
         _table(
             "Anomalies",
-            "a leader that gets these batches from their producers had not appended them",
+            "a leader would not have appended these batches from their producers",
             ["offset", "producer", "epoch", "sequence", "error", "why"],
             [
                 [
@@ -223,22 +228,22 @@ def _tables(story: Story) -> list[str]:
                     one["producer_epoch"],
                     one["sequence"],
                     one["kind"],
-                    one["message"] + (" (compacted in between)" if one["compacted"] else ""),
+                    one["message"] + (" (may be due to compaction)" if one["compacted"] else ""),
                 ]
-                for one in story["anomalies"]
+                for one in history["anomalies"]
             ],
-            sum(story["anomaly_counts"].values()),
+            sum(history["anomaly_counts"].values()),
         ),
         _table(
             "Leader epochs",
-            "where each leader began to write",
+            "where each leader started to write",
             ["epoch", "from offset"],
-            [[one["epoch"], one["start_offset"]] for one in story["leader_epochs"]],
-            story["leader_epoch_count"],
+            [[one["epoch"], one["start_offset"]] for one in history["leader_epochs"]],
+            history["leader_epoch_count"],
         ),
         _table(
             "Missing offsets",
-            "what compaction or a broker left out",
+            "removed by compaction, or left out by a broker",
             ["offsets", "missing", "where"],
             [
                 [
@@ -246,42 +251,42 @@ def _tables(story: Story) -> list[str]:
                     one["missing"],
                     "in a batch" if one["inside"] else "between batches",
                 ]
-                for one in story["gaps"]
+                for one in history["gaps"]
             ],
-            story["gap_count"],
+            history["gap_count"],
         ),
         _table(
             "Steps back in time",
-            "batches whose largest timestamp is smaller than one before",
+            "batches whose largest timestamp is smaller than an earlier one",
             ["offset", "time", "largest before"],
             [
                 [one["offset"], time_text(one["timestamp"]), time_text(one["before"])]
-                for one in story["steps_back"]
+                for one in history["steps_back"]
             ],
-            story["step_back_count"],
+            history["step_back_count"],
         ),
         _table(
             "Control batches",
             "by the type of their first record",
             ["type", "batches"],
-            [[one["kind"], one["batches"]] for one in story["controls"]],
+            [[one["kind"], one["batches"]] for one in history["controls"]],
         ),
         _table(
             "Bytes in no batch",
-            "damage, or a tail behind the last batch",
+            "damage, or a tail after the last batch",
             ["segment", "from", "to", "where"],
             [
                 [one["segment"], one["start"], one["end"], "tail" if one["is_tail"] else "between batches"]
-                for one in story["skipped"]
+                for one in history["skipped"]
             ],
-            story["skipped_count"],
+            history["skipped_count"],
         ),
         _table(
             "Problems",
             "of the directory and its sidecars",
             ["file", "kind", "what"],
-            [[one["segment"], one["kind"], one["message"]] for one in story["problems"]],
-            story["problem_count"],
+            [[one["segment"], one["kind"], one["message"]] for one in history["problems"]],
+            history["problem_count"],
         ),
     ]
 
@@ -294,7 +299,7 @@ def _table(title: str, text: str, names: list[str], rows: list[list[Any]], total
     if not rows:
         return ""
     total = len(rows) if total is None else total
-    shown = rows[:_SHOWN]
+    shown = rows[:_ROWS_SHOWN]
     numeric = [all(isinstance(row[at], int | None) for row in shown) for at in range(len(names))]
     head = "".join(
         f'<th scope="col"{" class=n" if number else ""}>{name}</th>'
@@ -315,7 +320,7 @@ def _cell(name: str, value: Any, numeric: bool) -> str:
     if value is None:
         return f"<td{' class=n' if numeric else ''}>-</td>"
     if isinstance(value, int):
-        # Names of things are not grouped.
+        # Ids are not grouped by thousands.
         return f"<td class=n>{value if name in ('producer', 'epoch') else f'{value:,}'}</td>"
     kind = f' class="{value}"' if name == "outcome" else ""
     return f"<td{kind}>{_text(value)}</td>"

@@ -1,6 +1,6 @@
-"""`dump --format kafka`: the lines of Kafka's DumpLogSegments with --print-data-log.
+"""The text of `magicbyte dump`: the lines of Kafka's DumpLogSegments with --print-data-log.
 
-Scripts read these lines, so they are kept to the letter, U+FFFD for bytes that are not UTF-8 included.
+Scripts parse these lines, so they match to the letter, including U+FFFD for bytes that are not UTF-8.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from itertools import chain, repeat
 from typing import Any
 
 from magicbyte import _core
-from magicbyte.cli.decode import compact_json, decoded_text, decoder_for, topic_of_file
+from magicbyte.cli.batch_layout import wrapped_checksums
 from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.internal_records import compact_json, decoded_text, decoder_for, topic_of_file
 from magicbyte.cli.segment_file import Batch, batches, size_of
 from magicbyte.cli.selection import Selection
-from magicbyte.cli.sidecars import base_offset, is_sidecar, read_sidecar, sidecar_lines
+from magicbyte.cli.sidecar_entries import base_offset, is_sidecar, read_sidecar, sidecar_lines
 from magicbyte.cli.terminal import print_data, print_problem
-from magicbyte.cli.trace import inner_checksums
 from magicbyte.enums import Compression, TimestampType
 from magicbyte.errors import Error
-from magicbyte.internal.decode import Decode
+from magicbyte.internal_topics.decode import Decode
 
-__all__ = ["dump_kafka"]
+__all__ = ["print_as_kafka"]
 
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 _TIMESTAMP_TYPES = {
@@ -34,10 +34,10 @@ _TIMESTAMP_TYPES = {
 }
 
 
-def dump_kafka(
+def print_as_kafka(
     files: Sequence[str], selection: Selection, *, decode: str, no_records: bool, max_decompressed_bytes: int
 ) -> int:
-    """Prints batches, records and entries of files as they lie there; returns the exit code."""
+    """Prints the batches, records and entries of files; returns the exit code."""
     printer = _Printer(selection, decode, no_records, max_decompressed_bytes)
     for file in files:
         if printer.full:
@@ -50,6 +50,8 @@ def dump_kafka(
 
 
 class _Printer:
+    """Prints files until there are enough records; counts the problems it meets."""
+
     def __init__(
         self, selection: Selection, decode: str, no_records: bool, max_decompressed_bytes: int
     ) -> None:
@@ -105,17 +107,17 @@ class _Printer:
                 return
             checksums = chain(_legacy_checksums(batch, self._max_decompressed_bytes), repeat(""))
             for record, checksum in zip(batch, checksums, strict=False):
-                if not self.full and self._selection.takes(record.offset, record.timestamp):
+                if not self.full and self._selection.includes(record.offset, record.timestamp):
                     self._count(1)
                     lines.append(_record_line(batch, record, checksum) + self._content(batch, record))
         except Error as error:
             self._problem(error)
-        if lines or not self._selection.limited:
+        if lines or not self._selection.has_ranges:
             print_data(_batch_line(position, batch), *lines)
 
     def _in_range(self, batch: Batch) -> bool:
-        # Asked only if it matters: the base offset of a legacy wrapper is known by decompressing it.
-        return not self._selection.limited or self._selection.may_take(
+        # Only if there is a range: the base offset of a legacy wrapper takes its decompression.
+        return not self._selection.has_ranges or self._selection.may_include(
             batch.base_offset, batch.last_offset, batch.max_timestamp
         )
 
@@ -194,32 +196,32 @@ def _text(value: bytes) -> str:
 
 
 def _legacy_checksums(batch: Batch, max_decompressed_bytes: int) -> Iterator[str]:
-    """What Kafka says about the CRC-32 of each message of magic 0 or 1; nothing for magic 2."""
+    """What Kafka prints of the CRC-32 of each message of magic 0 or 1; nothing for magic 2."""
     if isinstance(batch, _core.RecordBatch):
         return
     if batch.compression is Compression.NONE:
         yield f" isValid: {_java(batch.is_valid())} crc: {batch.crc}"
     else:
-        # Those of a wrapper's messages: with LogAppendTime they cover a time that no record shows.
-        for crc, is_valid in inner_checksums(batch.to_bytes(), max_decompressed_bytes):
+        # The messages' own CRCs: with LogAppendTime they cover a timestamp that no record shows.
+        for crc, is_valid in wrapped_checksums(batch.to_bytes(), max_decompressed_bytes):
             yield f" isValid: {_java(is_valid)} crc: {crc}"
 
 
-def _control(facts: dict[str, Any] | None) -> str:
-    """A control record as Kafka prints it; KRaft's as the JSON of its message classes."""
-    facts = dict(facts or {})
-    kind = facts.pop("type")
+def _control(control: dict[str, Any] | None) -> str:
+    """A control record as Kafka prints it; KRaft's are the JSON of its message classes."""
+    fields = dict(control or {})
+    kind = fields.pop("type")
     match kind:
         case "ABORT" | "COMMIT":
-            return f" endTxnMarker: {kind} coordinatorEpoch: {facts['coordinator_epoch']}"
+            return f" endTxnMarker: {kind} coordinatorEpoch: {fields['coordinator_epoch']}"
         case "LEADER_CHANGE":
             for voters in ("voters", "granting_voters"):
-                facts[voters] = [_voter(one, with_directory=facts["version"] > 0) for one in facts[voters]]
-            return f" LeaderChange: {compact_json(_camel_case(facts))}"
+                fields[voters] = [_voter(one, with_directory=fields["version"] > 0) for one in fields[voters]]
+            return f" LeaderChange: {compact_json(_camel_case(fields))}"
         case "KRAFT_VERSION":
-            return f" KRaftVersion {compact_json(_camel_case(facts))}"
+            return f" KRaftVersion {compact_json(_camel_case(fields))}"
         case "KRAFT_VOTERS":
-            facts["voters"] = [
+            fields["voters"] = [
                 {
                     **_voter(one, with_directory=True),
                     "endpoints": [
@@ -234,31 +236,31 @@ def _control(facts: dict[str, Any] | None) -> str:
                         )
                     ),
                 }
-                for one in facts["voters"]
+                for one in fields["voters"]
             ]
-            return f" KRaftVoters {compact_json(_camel_case(facts))}"
+            return f" KRaftVoters {compact_json(_camel_case(fields))}"
         case "SNAPSHOT_HEADER":
-            return f" SnapshotHeader {compact_json(_camel_case(facts))}"
+            return f" SnapshotHeader {compact_json(_camel_case(fields))}"
         case "SNAPSHOT_FOOTER":
-            return f" SnapshotFooter {compact_json(_camel_case(facts))}"
-    return f" controlType: {kind}({facts['id']})"
+            return f" SnapshotFooter {compact_json(_camel_case(fields))}"
+    return f" controlType: {kind}({fields['id']})"
 
 
-def _voter(facts: dict[str, Any], *, with_directory: bool) -> dict[str, Any]:
-    voter = {"voter_id": facts["voter_id"]}
+def _voter(fields: dict[str, Any], *, with_directory: bool) -> dict[str, Any]:
+    voter = {"voter_id": fields["voter_id"]}
     if with_directory:
         # Kafka's Uuid: base64 for URLs, without padding.
-        voter["voter_directory_id"] = base64.urlsafe_b64encode(facts["directory_id"]).decode().rstrip("=")
+        voter["voter_directory_id"] = base64.urlsafe_b64encode(fields["directory_id"]).decode().rstrip("=")
     return voter
 
 
-def _camel_case(facts: Any) -> Any:
-    if isinstance(facts, list):
-        return [_camel_case(one) for one in facts]
-    if not isinstance(facts, dict):
-        return facts
+def _camel_case(document: Any) -> Any:
+    if isinstance(document, list):
+        return [_camel_case(one) for one in document]
+    if not isinstance(document, dict):
+        return document
     names = {"kraft_version": "kRaftVersion"}
     return {
         names.get(name) or re.sub(r"_(\w)", lambda match: match[1].upper(), name): _camel_case(value)
-        for name, value in facts.items()
+        for name, value in document.items()
     }

@@ -1,4 +1,4 @@
-"""A partition's story as text: tables for a terminal, plain columns for a pipe."""
+"""The history of a partition as text: tables for a terminal, plain columns for a pipe."""
 
 from __future__ import annotations
 
@@ -6,69 +6,70 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from magicbyte.cli.report import print_table, time_text
+from magicbyte.cli.reports import print_table
 from magicbyte.cli.terminal import plain, print_line
-from magicbyte.jobs.explain import Story, TransactionStory
+from magicbyte.cli.times import time_text
 from magicbyte.jobs.progress import format_bytes
+from magicbyte.model import PartitionHistory, TransactionHistory
 
-__all__ = ["by_interest", "facts_of", "print_story", "transactions_of"]
+__all__ = ["by_interest", "figures_of", "print_history", "transaction_count"]
 
-_SHOWN = 20
+_ROWS_SHOWN = 20
 
 
-def facts_of(story: Story) -> list[tuple[str, str, str]]:
-    """The figures at the head of a story: a stable name, a title, and the figure as text."""
-    outcomes = story["transaction_counts"]
-    first, end = story["first_offset"], story["next_offset"]
+def figures_of(history: PartitionHistory) -> list[tuple[str, str, str]]:
+    """The figures at the top of a history: a stable name, a title, and the figure as text."""
+    outcomes = history["transaction_counts"]
+    first, end = history["first_offset"], history["next_offset"]
     numbers = [
-        ("segments", "segments", story["segments"]),
-        ("bytes", "bytes", story["bytes"]),
-        ("batches", "batches", story["batches"]),
-        ("records", "records", story["records"]),
-        ("producers", "producers", story["producer_ids"]),
+        ("segments", "segments", history["segments"]),
+        ("bytes", "bytes", history["bytes"]),
+        ("batches", "batches", history["batches"]),
+        ("records", "records", history["records"]),
+        ("producers", "producers", history["producer_ids"]),
         ("transactions.committed", "committed", outcomes["committed"]),
         ("transactions.aborted", "aborted", outcomes["aborted"]),
         ("transactions.open", "open", outcomes["open"]),
         ("transactions.hanging", "hanging", outcomes["hanging"]),
-        ("anomalies", "anomalies", sum(story["anomaly_counts"].values())),
-        ("missing_offsets", "missing offsets", story["missing_offsets"]),
-        ("steps_back", "steps back in time", story["step_back_count"]),
-        ("leader_epochs", "leader epochs", story["leader_epoch_count"]),
-        ("problems", "problems", story["problem_count"] + story["skipped_count"]),
+        ("anomalies", "anomalies", sum(history["anomaly_counts"].values())),
+        ("missing_offsets", "missing offsets", history["missing_offsets"]),
+        ("steps_back", "steps back in time", history["step_back_count"]),
+        ("leader_epochs", "leader epochs", history["leader_epoch_count"]),
+        ("problems", "problems", history["problem_count"] + history["skipped_count"]),
     ]
-    facts = [(name, title, f"{number:,}") for name, title, number in numbers]
+    figures = [(name, title, f"{number:,}") for name, title, number in numbers]
     if first is not None and end is not None:
-        facts.insert(4, ("offsets", "offsets", f"{first:,} to {end - 1:,}"))
-    return facts
+        figures.insert(4, ("offsets", "offsets", f"{first:,} to {end - 1:,}"))
+    return figures
 
 
-def by_interest(transactions: Sequence[TransactionStory]) -> list[TransactionStory]:
-    """Hanging ones first, then open, aborted, committed; inside each the largest first."""
+def by_interest(transactions: Sequence[TransactionHistory]) -> list[TransactionHistory]:
+    """Hanging ones first, then open, aborted and committed ones; of each the largest first."""
     order = {"open": 1, "aborted": 2, "committed": 3}
     return sorted(
         transactions, key=lambda one: (0 if one["hanging"] else order[one["outcome"]], -one["bytes"])
     )
 
 
-def transactions_of(story: Story) -> int:
-    """How many transactions there are, those that are not listed among them."""
-    counts = story["transaction_counts"]
+def transaction_count(history: PartitionHistory) -> int:
+    """How many transactions there are, including those that are not listed."""
+    counts = history["transaction_counts"]
     return counts["committed"] + counts["aborted"] + counts["open"]
 
 
-def print_story(story: Story) -> None:
-    """Prints the story of a partition."""
-    print_line(f"{story['topic']}-{story['partition']}  {story['path']}")
-    for _, title, figure in facts_of(story):
+def print_history(history: PartitionHistory) -> None:
+    """Prints the history of a partition."""
+    print_line(f"{history['topic']}-{history['partition']}  {history['path']}")
+    for _, title, figure in figures_of(history):
         if figure != "0":
             print_line(f"  {title:<20}{figure:>20}")
-    if story["last_stable_offset"] != story["next_offset"]:
-        print_line(f"  {'last stable offset':<20}{story['last_stable_offset']:>20,}")
-    _counts("codecs", story["codecs"])
-    _counts("magics", story["magics"])
-    _counts("control batches", {one["kind"]: one["batches"] for one in story["controls"]})
-    _counts("anomalies", story["anomaly_counts"])
-    producers = sorted(story["producers"], key=lambda one: -one["bytes"])
+    if history["last_stable_offset"] != history["next_offset"]:
+        print_line(f"  {'last stable offset':<20}{history['last_stable_offset']:>20,}")
+    _counts("codecs", history["codecs"])
+    _counts("magics", history["magics"])
+    _counts("control batches", {one["kind"]: one["batches"] for one in history["controls"]})
+    _counts("anomalies", history["anomaly_counts"])
+    producers = sorted(history["producers"], key=lambda one: -one["bytes"])
     _print_rows(
         "producers",
         [
@@ -98,11 +99,11 @@ def print_story(story: Story) -> None:
             ]
             for one in producers
         ],
-        story["producer_count"],
+        history["producer_count"],
     )
     _print_rows(
         "transactions",
-        ["producer", "epoch", "outcome", "offsets", "marker", "records", "bytes", "last heard of"],
+        ["producer", "epoch", "outcome", "offsets", "marker", "records", "bytes", "last batch"],
         [
             [
                 str(one["producer_id"]),
@@ -114,18 +115,18 @@ def print_story(story: Story) -> None:
                 one["bytes"],
                 time_text(one["marker_timestamp"] or one["last_timestamp"]),
             ]
-            for one in by_interest(story["transactions"])
+            for one in by_interest(history["transactions"])
         ],
-        transactions_of(story),
+        transaction_count(history),
     )
     _print_rows(
         "leader epochs",
         ["epoch", "from offset"],
-        [[one["epoch"], one["start_offset"]] for one in story["leader_epochs"]],
-        story["leader_epoch_count"],
+        [[one["epoch"], one["start_offset"]] for one in history["leader_epochs"]],
+        history["leader_epoch_count"],
     )
     _print_rows(
-        "anomalies: a leader had not appended these",
+        "anomalies: a leader would not have appended these",
         ["offset", "producer", "epoch", "sequence", "error", "why"],
         [
             [
@@ -134,11 +135,11 @@ def print_story(story: Story) -> None:
                 one["producer_epoch"],
                 one["sequence"],
                 one["kind"],
-                one["message"] + (" (compacted in between)" if one["compacted"] else ""),
+                one["message"] + (" (may be due to compaction)" if one["compacted"] else ""),
             ]
-            for one in story["anomalies"]
+            for one in history["anomalies"]
         ],
-        sum(story["anomaly_counts"].values()),
+        sum(history["anomaly_counts"].values()),
     )
     _print_rows(
         "missing offsets",
@@ -149,33 +150,33 @@ def print_story(story: Story) -> None:
                 one["missing"],
                 "in a batch" if one["inside"] else "between batches",
             ]
-            for one in story["gaps"]
+            for one in history["gaps"]
         ],
-        story["gap_count"],
+        history["gap_count"],
     )
     _print_rows(
         "steps back in time",
         ["offset", "time", "before"],
         [
             [one["offset"], time_text(one["timestamp"]), time_text(one["before"])]
-            for one in story["steps_back"]
+            for one in history["steps_back"]
         ],
-        story["step_back_count"],
+        history["step_back_count"],
     )
     _print_rows(
         "bytes in no batch",
         ["segment", "from", "to", "size"],
         [
             [one["segment"], one["start"], one["end"], format_bytes(one["end"] - one["start"])]
-            for one in story["skipped"]
+            for one in history["skipped"]
         ],
-        story["skipped_count"],
+        history["skipped_count"],
     )
     _print_rows(
         "problems",
         ["file", "kind", "what"],
-        [[one["segment"], one["kind"], one["message"]] for one in story["problems"]],
-        story["problem_count"],
+        [[one["segment"], one["kind"], one["message"]] for one in history["problems"]],
+        history["problem_count"],
     )
     print_line()
 
@@ -189,7 +190,7 @@ def _print_rows(title: str, names: list[str], rows: list[list[Any]], total: int 
     if not rows:
         return
     print_line()
-    shown = [[plain(cell) if isinstance(cell, str) else cell for cell in row] for row in rows[:_SHOWN]]
+    shown = [[plain(cell) if isinstance(cell, str) else cell for cell in row] for row in rows[:_ROWS_SHOWN]]
     if sys.stdout.isatty():
         _print_rich(title, names, shown)
     else:

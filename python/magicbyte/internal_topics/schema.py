@@ -1,4 +1,4 @@
-"""What a message of Kafka's own topics looks like: the tables in this package are made of these."""
+"""The classes that describe the messages of internal topics."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ _EMPTY: dict[str, Any] = {"string": "", "uuid": "A" * 22, "bool": False, "bytes"
 
 @dataclass(frozen=True)
 class Field:
-    """One field; versions are inclusive, None stands for "none" (`until`: for "all later ones")."""
+    """A field of a message. Versions are inclusive."""
 
     name: str
     type: str
-    """`int8` .. `int64`, `uint16`, `float64`, `bool`, `string`, `bytes`, `uuid`, `struct`; `[]`: array."""
+    """`int8` to `int64`, `uint16`, `float64`, `bool`, `string`, `bytes`, `uuid` or `struct`; arrays have the
+    prefix `[]`."""
     fields: tuple[Field, ...] = ()
-    """Of a `struct`."""
+    """The fields of a `struct`."""
     since: int = 0
+    """The first version that has the field."""
     until: int | None = None
+    """The last version that has the field; None for the latest one."""
     nullable: int | None = None
-    """The first version that knows null."""
+    """The first version in which the field may be null; None for no version."""
     tag: int | None = None
-    """The number of a tagged field; in the JSON form it is left out when it has its default."""
+    """The number of a tagged field, which is left out of the JSON if it has its default."""
     default: Any = ...
 
     def known(self, version: int) -> bool:
@@ -33,7 +36,7 @@ class Field:
 
     @property
     def absent(self) -> Any:
-        """The value of a tagged field that is not there."""
+        """The value of a tagged field that is absent."""
         if self.default is not ...:
             return self.default
         return [] if self.type.startswith("[]") else _EMPTY.get(self.type, 0)
@@ -41,10 +44,10 @@ class Field:
 
 @dataclass(frozen=True)
 class Message:
-    """One message class of Kafka: its name there, its versions and its fields."""
+    """A message class of Kafka, with its name, versions and fields."""
 
     name: str
     fields: tuple[Field, ...]
     last_version: int = 0
     flexible: int | None = None
-    """The first version with compact lengths and tagged fields."""
+    """The first version with compact lengths and tagged fields; None for no version."""

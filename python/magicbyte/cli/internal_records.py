@@ -1,4 +1,4 @@
-"""`dump --decode`: the records of internal topics, as text."""
+"""The records of Kafka's internal topics (`--decode`): their decoders, and their text as Kafka prints it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from magicbyte.errors import Error
-from magicbyte.internal.decode import DECODERS, Decode, decoder_of_topic
+from magicbyte.internal_topics.decode import DECODERS, Decode, decoder_of_topic
 
 __all__ = ["compact_json", "decoded_text", "decoder_for", "topic_of_file"]
 
@@ -16,22 +16,22 @@ _ESCAPE = re.compile(r"\\(?:u[0-9a-f]{4}|.)")
 
 
 def topic_of_file(path: str) -> str:
-    """The topic by the name of a file's directory, `topic-N`."""
+    """The topic of a file, from the name of its directory, `topic-N`."""
     directory = os.path.basename(os.path.dirname(os.path.abspath(path)))
     return re.sub(r"-\d+$", "", directory)
 
 
 def decoder_for(name: str, topic: str) -> Decode | None:
-    """The decoder of this name; `auto` chooses by the topic."""
+    """The decoder of this name, or None; `auto` chooses by the topic."""
     return DECODERS[decoder_of_topic(topic) if name == "auto" else name]
 
 
 def decoded_text(
     decode: Decode, offset: int, key: bytes | None, value: bytes | None
 ) -> tuple[str, Error | None]:
-    """The end of a record's line, as Kafka's decoders print it, and what is wrong with the record.
+    """The end of a record's line, as Kafka's decoders print it, and the error, if the record has one.
 
-    What cannot be decoded is said as Kafka says it, and its value follows in hex.
+    What cannot be decoded is named in Kafka's words, followed by the value in hex.
     """
     payload = "" if value is None else f" payload: {value.hex()}"
     try:
@@ -49,6 +49,6 @@ def _value_text(value: dict[str, Any] | str | None) -> str:
 
 
 def compact_json(document: Any) -> str:
-    """JSON as Kafka's tools print it: no spaces, nothing escaped that need not be, hex in capitals."""
+    """JSON as Kafka's tools print it: no spaces, only necessary escapes, hex digits in capitals."""
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
     return _ESCAPE.sub(lambda escape: escape[0][:2] + escape[0][2:].upper(), text)

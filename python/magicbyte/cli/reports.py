@@ -1,18 +1,17 @@
-"""Printing what a job found, for people."""
+"""Printing the reports of jobs: as text, or as JSON."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from magicbyte.cli.exits import CLEAN, FAILED, PROBLEMS
 from magicbyte.cli.terminal import plain, print_line
 from magicbyte.jobs.accounting import Totals
 from magicbyte.jobs.clean import CleanReport
-from magicbyte.jobs.model import PartitionReconciliation
 from magicbyte.jobs.rewrite import RewriteReport
+from magicbyte.model import PartitionReconciliation
 
 __all__ = [
     "exit_code",
@@ -22,8 +21,7 @@ __all__ = [
     "print_reconciliation",
     "print_rewrite",
     "print_table",
-    "time_text",
-    "written",
+    "print_written",
 ]
 
 _PROBLEMS_SHOWN = 20
@@ -31,19 +29,21 @@ WriteReport = TypeVar("WriteReport", RewriteReport, CleanReport)
 
 
 def exit_code(*, balanced: bool, problems: int) -> int:
-    """The exit code of a job that came to its end."""
+    """The exit code of a job that finished."""
     if not balanced:
         return FAILED
     return PROBLEMS if problems else CLEAN
 
 
-def written(found: WriteReport, out: str, show: Callable[[WriteReport, str], None], *, as_json: bool) -> int:
-    """Prints what a job wrote into `out`, with `show` or as JSON; the command's exit code."""
+def print_written(
+    report: WriteReport, out: str, print_text: Callable[[WriteReport, str], None], *, as_json: bool
+) -> int:
+    """Prints the report of a job that wrote into `out`; returns the exit code."""
     if as_json:
-        print_json(found)
+        print_json(report)
     else:
-        show(found, out)
-    return exit_code(balanced=found["balanced"], problems=found["total"]["problems"])
+        print_text(report, out)
+    return exit_code(balanced=report["balanced"], problems=report["total"]["problems"])
 
 
 def print_json(document: Any) -> None:
@@ -53,7 +53,7 @@ def print_json(document: Any) -> None:
 
 
 def print_table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Prints aligned columns: the first to the left, numbers to the right."""
+    """Prints aligned columns: the first to the left, the others to the right."""
     names = [plain(name) for name in names]
     cells = [[_cell(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
@@ -72,7 +72,7 @@ def _cell(value: Any) -> str:
 
 
 def print_reconciliation(partitions: Sequence[PartitionReconciliation], total: Totals) -> None:
-    """Prints a line a partition, and the two sums."""
+    """Prints a line per partition, and the sums of bytes and of records."""
     rows = [[f"{one['topic']}-{one['partition']}", len(one["segments"]), *_sums(one)] for one in partitions]
     rows.append(["total", total["segments"], *_sums(total)])
     print_table(["partition", "segments", *_SUMS.values()], rows)
@@ -83,31 +83,31 @@ def print_reconciliation(partitions: Sequence[PartitionReconciliation], total: T
     )
     print_line(
         f"records  {total['announced']:,} = {total['rows']:,} rows + {total['control']:,} control"
-        f" + {total['aborted']:,} aborted + {total['outside']:,} outside the asked range"
+        f" + {total['aborted']:,} aborted + {total['outside']:,} outside the range"
     )
 
 
-def print_rewrite(found: RewriteReport, out: str) -> None:
-    """Prints what was read, and what was written of it."""
-    print_reconciliation(found["partitions"], found["total"])
+def print_rewrite(report: RewriteReport, out: str) -> None:
+    """Prints what was read, and what was written."""
+    print_reconciliation(report["partitions"], report["total"])
     print_line()
     rows = [
         [f"{one['topic']}-{one['partition']}", one["segments"], one["size"], one["batches"], one["records"]]
-        for one in found["written"]
+        for one in report["written"]
     ]
     totals = [sum(row[column] for row in rows) for column in range(1, 5)]  # type: ignore[misc]
     print_table([out, "segments", "bytes", "batches", "records"], [*rows, ["total", *totals]])
-    for one in found["written"]:
+    for one in report["written"]:
         lost = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in one["losses"].items())
         if lost:
             print_line(f"{one['topic']}-{one['partition']} lost: {lost}")
-    for problem in found["problems"][:_PROBLEMS_SHOWN]:
+    for problem in report["problems"][:_PROBLEMS_SHOWN]:
         print_line(f"{problem['kind']}  {problem['topic']}-{problem['partition']}: {problem['message']}")
 
 
-def print_clean(found: CleanReport, out: str) -> None:
-    """Prints what was read, what was written of it, and what became of the other records."""
-    print_reconciliation(found["partitions"], found["total"])
+def print_clean(report: CleanReport, out: str) -> None:
+    """Prints what was read, what was written, and why the other records were removed."""
+    print_reconciliation(report["partitions"], report["total"])
     print_line()
     rows = [
         [
@@ -118,26 +118,26 @@ def print_clean(found: CleanReport, out: str) -> None:
             one["batches"],
             *_parts(one["counts"]),
         ]
-        for one in found["written"]
+        for one in report["written"]
     ]
     totals = [sum(row[column] for row in rows) for column in range(2, 5)]  # type: ignore[misc]
-    rows.append(["total", None, *totals, *_parts(found["counts"])])
+    rows.append(["total", None, *totals, *_parts(report["counts"])])
     print_table([out, "cleaned until", "segments", "bytes", "batches", *_FATES.values()], rows)
-    for one in found["written"]:
+    for one in report["written"]:
         for redacted in one["redacted"]:
             place = f"{one['topic']}-{one['partition']}/{redacted['segment']}"
             print_line(
                 f"{place} redacted: {redacted['records']:,} records, offsets {_ranges(redacted['ranges'])}"
             )
-    if stripped := found["counts"]["stripped_batches"]:
-        print_line(f"stripped of bytes that no reader shows: {stripped:,} batches")
-    if check := found["check"]:
-        none_left = ", none of the keys left" if found["options"].get("keys") else ""
+    if stripped := report["counts"]["stripped_batches"]:
+        print_line(f"removed bytes that no reader shows from {stripped:,} batches")
+    if check := report["check"]:
+        none_left = ", none of the keys left" if report["options"].get("keys") else ""
         print_line(f"checked: {check['files']:,} files, {check['records']:,} records{none_left}")
         for name, where in _ELSEWHERE.items():
             if count := check[name]:  # type: ignore[literal-required]
                 print_line(f"keys also occur in {where}: {count:,}")
-    for problem in found["problems"][:_PROBLEMS_SHOWN]:
+    for problem in report["problems"][:_PROBLEMS_SHOWN]:
         print_line(f"{problem['kind']}  {problem['topic']}-{problem['partition']}: {problem['message']}")
 
 
@@ -188,7 +188,7 @@ def _sums(sums: Mapping[str, Any]) -> list[int]:
 
 
 def print_problems(problems: Sequence[Mapping[str, Any]], left_out: int) -> None:
-    """Prints a line a problem; of very many only the first."""
+    """Prints a line per problem; of many only the first ones."""
     for one in problems[:_PROBLEMS_SHOWN]:
         place = f"{one['topic']}-{one['partition']}"
         if one["segment"] is not None:
@@ -198,23 +198,12 @@ def print_problems(problems: Sequence[Mapping[str, Any]], left_out: int) -> None
         print_line(f"{one['kind']}  {place}: {one['message']}{_lost(one)}")
     more = len(problems[_PROBLEMS_SHOWN:]) + left_out
     if more:
-        where = "ingest makes a table of all" if left_out else "--json has all"
+        where = "ingest writes all of them as a table" if left_out else "--json has all"
         print_line(f"... and {more:,} more problems ({where})")
 
 
 def _lost(problem: Mapping[str, Any]) -> str:
-    first, last = problem["firstLostOffset"], problem["lastLostOffset"]
+    first, last = problem["first_lost_offset"], problem["last_lost_offset"]
     if first is None or problem["start"] is None:
         return ""
     return f"; lost: offsets {first:,} to {'?' if last is None else format(last, ',')} at most"
-
-
-def time_text(millis: int | None) -> str | None:
-    """A time in ISO 8601, or in milliseconds where no calendar has it."""
-    if millis is None:
-        return None
-    try:
-        time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=millis)
-    except OverflowError:
-        return f"{millis} ms"
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")

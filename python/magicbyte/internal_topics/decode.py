@@ -1,4 +1,4 @@
-"""Decodes the records of internal topics into the JSON that Kafka's own tools print for them."""
+"""Decodes the records of internal topics to the JSON that Kafka's own tools print for them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from magicbyte.errors import Error, InvalidRecordError
-from magicbyte.internal.consumer_protocol import ASSIGNMENT, SUBSCRIPTION
-from magicbyte.internal.metadata import METADATA
-from magicbyte.internal.offsets import OFFSETS
-from magicbyte.internal.reader import Reader, read_message
-from magicbyte.internal.schema import Message
-from magicbyte.internal.transactions import TRANSACTIONS
+from magicbyte.internal_topics.consumer_protocol import ASSIGNMENT, SUBSCRIPTION
+from magicbyte.internal_topics.metadata import METADATA
+from magicbyte.internal_topics.offsets import OFFSETS
+from magicbyte.internal_topics.reader import Reader, read_message
+from magicbyte.internal_topics.schema import Message
+from magicbyte.internal_topics.transactions import TRANSACTIONS
 
 __all__ = ["DECODERS", "Decode", "Decoded", "decoder_of_topic"]
 
@@ -25,21 +25,21 @@ DELETED = "<DELETE>"
 
 @dataclass(frozen=True)
 class Decoded:
-    """A record of an internal topic."""
+    """A decoded record of an internal topic."""
 
     name: str | None
-    """What it is, in Kafka's words; None if that is unknown."""
+    """Kafka's name for this type of record; None if it is unknown."""
     key: dict[str, Any] | None
     value: dict[str, Any] | str | None
-    """`<DELETE>` for a tombstone of a coordinator."""
+    """`<DELETE>` for a coordinator's tombstone."""
 
 
 Decode = Callable[[bytes | None, bytes | None], Decoded]
-"""Raises LookupError for an unknown type of record, Error for bytes that do not fit their type."""
+"""Decodes a key and a value. Raises LookupError for unknown types of records, and Error for invalid bytes."""
 
 
 def decoder_of_topic(topic: str) -> str:
-    """The name in `DECODERS` of what decodes a topic; `none` for any but Kafka's own."""
+    """The key in `DECODERS` for a topic; `none` for any topic that is not internal."""
     return _TOPICS.get(topic, "none")
 
 
@@ -54,7 +54,7 @@ def _transactions(key: bytes | None, value: bytes | None) -> Decoded:
 def _coordinator(
     types: dict[int, tuple[Message, Message]], key: bytes | None, value: bytes | None
 ) -> Decoded:
-    """A coordinator's record: type and key, version and value (`CoordinatorRecordSerde`)."""
+    """Decodes a coordinator's record: type and key, version and value (`CoordinatorRecordSerde`)."""
     if key is None:
         raise InvalidRecordError("a record without a key")
     reader = Reader(key)
@@ -78,7 +78,7 @@ def _coordinator(
 
 
 def _consumer_protocol(text: str, message: Message) -> Any:
-    """What a classic consumer told its group; left as it is, as Kafka does, if it is something else."""
+    """Decodes a classic consumer's subscription or assignment; other data stays as it is, as in Kafka."""
     try:
         reader = Reader(base64.b64decode(text))
         return read_message(reader, message, reader.number("int16", "version"))
@@ -87,7 +87,7 @@ def _consumer_protocol(text: str, message: Message) -> Any:
 
 
 def _metadata(_: bytes | None, value: bytes | None) -> Decoded:
-    """A frame: frame version, type and version as varints, then the message (`MetadataRecordSerde`)."""
+    """Decodes a frame: frame version, type and version as varints, then a message (`MetadataRecordSerde`)."""
     if value is None:
         raise InvalidRecordError("a record without a value")
     reader = Reader(value)
@@ -101,7 +101,7 @@ def _metadata(_: bytes | None, value: bytes | None) -> Decoded:
     _check_version(message, version)
     data = read_message(reader, message, version)
     if reader.remaining:
-        raise InvalidRecordError(f"{reader.remaining} bytes are left behind {message.name}")
+        raise InvalidRecordError(f"{reader.remaining} bytes are left after {message.name}")
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", message.name).upper()
     return Decoded(name, None, {"type": name, "version": version, "data": data})
 

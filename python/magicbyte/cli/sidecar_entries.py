@@ -1,0 +1,113 @@
+"""The entries of the files beside segments, with the field names of Kafka's DumpLogSegments."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from magicbyte import _core
+from magicbyte.errors import Error
+
+__all__ = ["base_offset", "is_sidecar", "read_sidecar", "sidecar_lines"]
+
+Entry = dict[str, Any]
+
+_INT_MAX = (1 << 31) - 1
+_INDEX_ENTRY_BYTES = 8
+
+
+def is_sidecar(path: str) -> bool:
+    """Whether a file is, by its name, an index, a snapshot or a checkpoint of a partition."""
+    return _kind(path) in _READERS
+
+
+def base_offset(path: str) -> int:
+    """The offset in the name of a segment's file; 0 for any other name."""
+    digits = re.match(r"\d{20}", os.path.basename(path))
+    return int(digits[0]) if digits else 0
+
+
+def _kind(path: str) -> str:
+    name = os.path.basename(path)
+    return name if name in _READERS else os.path.splitext(name)[1]
+
+
+def read_sidecar(path: str) -> tuple[list[Entry], Error | OSError | None]:
+    """Reads all entries up to the first error; returns them, and the error if there is one."""
+    entries: list[Entry] = []
+    try:
+        entries.extend(_READERS[_kind(path)](_core.read_sidecar(path), base_offset(path)))
+    except (Error, OSError) as error:
+        return entries, error
+    return entries, None
+
+
+def sidecar_lines(path: str, entries: list[Entry]) -> Iterator[str]:
+    """Yields the lines that Kafka prints for these entries."""
+    if _kind(path) == ".index" and os.path.getsize(path) < _INDEX_ENTRY_BYTES:
+        yield f"{path} is empty."
+    for entry in entries:
+        yield " ".join(f"{name}: {_text(name, value)}" for name, value in entry.items())
+
+
+def _text(name: str, value: Any) -> str:
+    if name != "currentTxnFirstOffset":
+        return str(value)
+    return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"
+
+
+def _offset_index(data: bytes, base: int) -> Iterator[Entry]:
+    for offset, position in _core.offset_index(data, base, check=False):
+        yield {"offset": offset, "position": position}
+    _core.offset_index(data, base)
+
+
+def _time_index(data: bytes, base: int) -> Iterator[Entry]:
+    for timestamp, offset in _core.time_index(data, base, check=False):
+        yield {"timestamp": timestamp, "offset": offset}
+    _core.time_index(data, base)
+
+
+def _transaction_index(data: bytes, _: int) -> Iterator[Entry]:
+    names = ("version", "producerId", "firstOffset", "lastOffset", "lastStableOffset")
+    for values in _core.transaction_index(data):
+        yield dict(zip(names, values, strict=True))
+
+
+def _producer_snapshot(data: bytes, _: int) -> Iterator[Entry]:
+    for producer, epoch, last, offset, delta, time, coordinator, first in _core.producer_snapshot(data):
+        entry: Entry = {
+            "producerId": producer,
+            "producerEpoch": epoch,
+            "coordinatorEpoch": coordinator,
+            "currentTxnFirstOffset": first,
+            "lastTimestamp": time,
+        }
+        if offset >= 0:
+            # Sequences wrap around: 0 follows the largest.
+            sequence = last - delta if last >= delta else _INT_MAX - (delta - last) + 1
+            entry |= {"firstSequence": sequence, "lastSequence": last}
+            entry |= {"lastOffset": offset, "offsetDelta": delta, "timestamp": time}
+        yield entry
+
+
+def _leader_epoch_checkpoint(data: bytes, _: int) -> Iterator[Entry]:
+    for epoch, start in _core.leader_epoch_checkpoint(data.decode(errors="replace")):
+        yield {"epoch": epoch, "startOffset": start}
+
+
+def _partition_metadata(data: bytes, _: int) -> Iterator[Entry]:
+    version, topic_id = _core.partition_metadata(data.decode(errors="replace"))
+    yield {"version": version, "topicId": topic_id}
+
+
+_READERS = {
+    ".index": _offset_index,
+    ".timeindex": _time_index,
+    ".txnindex": _transaction_index,
+    ".snapshot": _producer_snapshot,
+    "leader-epoch-checkpoint": _leader_epoch_checkpoint,
+    "partition.metadata": _partition_metadata,
+}

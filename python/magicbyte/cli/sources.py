@@ -1,0 +1,94 @@
+"""What the sources of a command are: the partitions, segments and sidecars that the paths name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.sidecar_entries import is_sidecar
+from magicbyte.cli.terminal import print_problem
+from magicbyte.jobs.partitions import (
+    list_partitions,
+    list_segment_file,
+    refuse_other_encodings,
+)
+from magicbyte.listing import unread_segments
+
+if TYPE_CHECKING:
+    from magicbyte.model import PartitionListing
+
+__all__ = ["files_of", "partitions_of", "readable", "segments_only"]
+
+
+def readable(sources: Sequence[str]) -> tuple[str, ...]:
+    """The sources, all of them with names in UTF-8.
+
+    Raises:
+        RefusedError: a name is in another encoding.
+
+    """
+    for source in sources:
+        refuse_other_encodings(source)
+    return tuple(sources)
+
+
+def segments_only(command: str, sources: Sequence[str]) -> tuple[str, ...]:
+    """The sources, none of them a sidecar.
+
+    Raises:
+        RefusedError: a name is not in UTF-8.
+        UsageError: a file is a sidecar.
+
+    """
+    for source in readable(sources):
+        if is_sidecar(source) and not os.path.isdir(source):
+            raise click.UsageError(
+                f"{source} is not a segment: {command} reads segments,"
+                " and `magicbyte sidecars` prints the files beside them"
+            )
+    return tuple(sources)
+
+
+def partitions_of(sources: Sequence[str]) -> tuple[list[PartitionListing], int]:
+    """The partitions at and below the sources, and the exit code.
+
+    What cannot be read is reported on standard error and makes the exit code 1.
+    """
+    listings: list[PartitionListing] = []
+    code = CLEAN
+    for source in sources:
+        try:
+            found = list_partitions([source]) if os.path.isdir(source) else [list_segment_file(source)]
+        except OSError as error:
+            code = PROBLEMS
+            print_problem(f"magicbyte: {error}")
+            continue
+        listings += found
+        for listing in found:
+            for problem in unread_segments(listing):
+                code = PROBLEMS
+                path = os.path.join(listing["path"], problem["segment"] or "")
+                print_problem(f"magicbyte: {path}: {problem['message']}")
+    return listings, code
+
+
+def files_of(sources: Sequence[str]) -> tuple[list[str], int]:
+    """Files as they are given and the segments of directories, and the exit code as in `partitions_of`.
+
+    Like Kafka's tool, paths begin with the source as it was given.
+    """
+    files = []
+    code = CLEAN
+    for source in sources:
+        if os.path.isdir(source):
+            listings, unread = partitions_of([source])
+            code = max(code, unread)
+            paths = [segment["path"] for listing in listings for segment in listing["segments"]]
+            files += [os.path.join(source, os.path.relpath(path, source)) for path in paths]
+        else:
+            files.append(source)
+    return files, code

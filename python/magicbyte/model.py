@@ -1,0 +1,530 @@
+"""Plain data that the compiled core returns as JSON, as typed dictionaries.
+
+The steps of a job (list, survey, plan, decode, reconcile) may run in different processes, so everything
+that passes between them is plain data. Field names are the core's. Offsets are inclusive if the name says
+first or last, exclusive if it says end or next; positions and sizes are bytes; times are milliseconds.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias, TypedDict
+
+from magicbyte.enums import IsolationLevel
+
+__all__ = [
+    "Anomaly",
+    "Bin",
+    "Border",
+    "ByteRange",
+    "Chunk",
+    "ChunkResult",
+    "ControlCount",
+    "IgnoredFile",
+    "LeaderEpoch",
+    "OffsetGap",
+    "PartitionHistory",
+    "PartitionListing",
+    "PartitionPlan",
+    "PartitionReconciliation",
+    "PlanSegment",
+    "Problem",
+    "ProducerHistory",
+    "Segment",
+    "SegmentReconciliation",
+    "Sidecar",
+    "SkippedRange",
+    "StepBack",
+    "Survey",
+    "TransactionBegin",
+    "TransactionEnd",
+    "TransactionEvent",
+    "TransactionHistory",
+    "TransactionIndexEntry",
+]
+
+
+# --- listing -------------------------------------------------------------------------------------
+
+
+class Segment(TypedDict):
+    """A `.log` (or, on request, `.checkpoint`) file, pinned at the size it had when it was listed."""
+
+    path: str
+    file: str
+    topic: str
+    partition: int
+    base_offset: int
+    """From the file's name."""
+    size: int
+    modified_ms: int
+    is_checkpoint: bool
+
+
+class IgnoredFile(TypedDict):
+    """A file that is not read as part of the log, and why. No file is skipped without being listed."""
+
+    file: str
+    size: int
+    reason: str
+    """`deleted`, `cleaned`, `swap`, `foreign`, `overlapping` or `checkpoint`; if it is not a regular file,
+    `directory`, `special` or `unreadable` (it should be a file of the log, or cannot be examined)."""
+
+
+class Sidecar(TypedDict):
+    """A file of the log other than a segment."""
+
+    file: str
+    size: int
+    kind: str
+    """`index`, `timeindex`, `txnindex`, `snapshot`, `leader-epoch-checkpoint` or `partition.metadata`."""
+
+
+class Problem(TypedDict):
+    """A row of the table `problems`."""
+
+    topic: str
+    partition: int
+    segment: str | None
+    kind: str
+    start: int | None
+    end: int | None
+    base_offset: int | None
+    record_index: int | None
+    field: str | None
+    first_lost_offset: int | None
+    """The first offset that may be lost (inclusive), judged by the good batches around the damage. If
+    several ranges have no good batch between them, the first range carries it for all of them."""
+    last_lost_offset: int | None
+    """The last offset that may be lost (inclusive); None if no good batch follows."""
+    message: str
+
+
+class PartitionListing(TypedDict):
+    """The contents of one partition directory. `topic` and `partition` come from its name `topic-N`."""
+
+    path: str
+    topic: str
+    partition: int
+    segments: list[Segment]
+    sidecars: list[Sidecar]
+    ignored: list[IgnoredFile]
+    problems: list[Problem]
+    """Files that cannot be listed or read, and checkpoints with a broken format."""
+
+
+# --- survey --------------------------------------------------------------------------------------
+
+
+class Border(TypedDict):
+    """A batch at which a segment may be cut into chunks: its CRC and its predecessor's are right."""
+
+    position: int
+    expected_offset: int
+    """The offset after the last one of the batch before it."""
+
+
+class TransactionBegin(TypedDict):
+    """The first data batch of a transaction."""
+
+    event: Literal["begin"]
+    producer_id: int
+    offset: int
+
+
+class TransactionEnd(TypedDict):
+    """The marker that ends a transaction."""
+
+    event: Literal["end"]
+    producer_id: int
+    offset: int
+    committed: bool
+
+
+TransactionEvent: TypeAlias = TransactionBegin | TransactionEnd
+
+
+class TransactionIndexEntry(TypedDict):
+    """An entry of a `.txnindex` file."""
+
+    version: int
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    """Of the abort marker (inclusive)."""
+    last_stable_offset: int
+    """When the marker was written."""
+
+
+class LeaderEpoch(TypedDict):
+    """Where a leader epoch begins."""
+
+    epoch: int
+    start_offset: int
+
+
+class Survey(TypedDict):
+    """A scan of one segment's batch headers; no record is decompressed."""
+
+    segment: Segment
+    batches: int
+    first_offset: int | None
+    last_offset: int | None
+    gaps: int
+    """Offsets without a record, judged by the headers: usually the work of compaction."""
+    max_timestamp: int
+    """-1 if there is none."""
+    chain_end: int
+    """Where the chain of batch headers ends: the file's size if it can be framed to the end."""
+    sound_end: int
+    """Where the last batch with a right CRC ends."""
+    borders: list[Border]
+    transactions: list[TransactionEvent]
+    transactional: list[tuple[int, int]]
+    """(position, producer id) of transactional data: each producer once after each border."""
+    leader_epochs: list[LeaderEpoch]
+    """According to the batches."""
+    transaction_index: list[TransactionIndexEntry]
+    emptied: bool
+    """Whether the file is empty but has not always been: Kafka's cleaner leaves an empty index next to a
+    segment that it emptied."""
+    problems: list[Problem]
+    """Sidecars that cannot be read, have a broken format or point past the end of the segment."""
+    unreadable: str | None
+    """Why the file could not be read to its end, if it could not."""
+
+
+# --- plan ----------------------------------------------------------------------------------------
+
+
+class Chunk(TypedDict):
+    """A byte range of one segment, cut at batch borders: what one decode task reads.
+
+    Pass it back to `ChunkDecoder` unchanged.
+    """
+
+    path: str
+    segment: str
+    topic: str
+    partition: int
+    size: int
+    """Of the segment when it was listed."""
+    start: int
+    end: int
+    expected_offset: int
+    """The smallest offset that the first batch can have."""
+    max_offset: int
+    """The largest offset that the segment can hold."""
+    next_offset: int | None
+    """The smallest offset that can follow the chunk, if anything follows."""
+    start_offset: int | None
+    """Records before this offset are outside the requested range."""
+    end_offset: int | None
+    """Records from this offset on are outside the requested range."""
+    aborted: list[tuple[int, int, int]]
+    """(producer id, first offset, last offset) of each aborted transaction that reaches into the chunk;
+    empty unless the plan is for `read_committed`."""
+
+
+class PlanSegment(Segment):
+    """A segment of a plan, with the results of its survey."""
+
+    first_offset: int | None
+    last_offset: int | None
+    max_timestamp: int
+    batches: int
+    transactional: list[tuple[int, int]]
+
+
+class PartitionPlan(TypedDict):
+    """Which chunks to decode, in offset order, and what is known before decoding."""
+
+    path: str
+    topic: str
+    partition: int
+    isolation_level: IsolationLevel
+    chunks: list[Chunk]
+    segments: list[PlanSegment]
+    ignored: list[IgnoredFile]
+    """Overlapping segments included."""
+    problems: list[Problem]
+    first_offset: int | None
+    next_offset: int | None
+    """The offset after the last one in the log: Kafka's log end offset."""
+    last_stable_offset: int | None
+    """Where the first open transaction begins, or `next_offset`."""
+    aborted: list[tuple[int, int, int]]
+    """(producer id, first offset, last offset) of every aborted transaction."""
+    leader_epochs: list[LeaderEpoch]
+    """According to the batches."""
+
+
+# --- reconciliation ------------------------------------------------------------------------------
+
+
+class ByteRange(TypedDict):
+    """A byte range of a segment and the reason why it is listed."""
+
+    start: int
+    end: int
+    reason: str
+
+
+class ChunkResult(TypedDict):
+    """What became of a chunk: each byte and each record is counted exactly once."""
+
+    path: str
+    segment: str
+    topic: str
+    partition: int
+    start: int
+    end: int
+    good_batches: int
+    good_bytes: int
+    quarantined: list[ByteRange]
+    """The first `LISTED`, then the first one of each other reason, and the last one."""
+    quarantined_ranges: int
+    """How many there are altogether."""
+    quarantined_bytes: int
+    tail: ByteRange | None
+    """`reason` is `zeros` or `partial_batch`."""
+    announced: int
+    """Records announced by good batches: the sum of the next four."""
+    rows: int
+    control: int
+    aborted: int
+    outside: int
+    first_offset: int | None
+    last_offset: int | None
+    lost_offsets: int
+    """Offsets that may have been lost to damage, judged by the good batches around it."""
+    null_timestamps: int
+    """Rows whose time does not fit into Spark's microseconds (`timestamp` is null there)."""
+
+
+class SegmentReconciliation(ChunkResult):
+    """What became of a segment: the sum of its chunks. `LISTED` caps `quarantined` for the partition."""
+
+    file: str
+    size: int
+    tail_bytes: int
+    missing_offsets: int
+    balanced: bool
+
+
+class PartitionReconciliation(TypedDict):
+    """What became of every byte and every record of a partition; `balanced` if the sums hold."""
+
+    path: str
+    topic: str
+    partition: int
+    isolation_level: IsolationLevel
+    segments: list[SegmentReconciliation]
+    ignored: list[IgnoredFile]
+    size: int
+    good_batches: int
+    good_bytes: int
+    quarantined_bytes: int
+    tail_bytes: int
+    announced: int
+    rows: int
+    control: int
+    aborted: int
+    outside: int
+    first_offset: int | None
+    last_offset: int | None
+    missing_offsets: int
+    """Offsets between the first and the last without a good record: compacted or lost."""
+    lost_offsets: int
+    null_timestamps: int
+    last_stable_offset: int | None
+    problems: int
+    balanced: bool
+
+
+# --- histories -----------------------------------------------------------------------------------
+
+
+class ControlCount(TypedDict):
+    """How many control batches there are of a type."""
+
+    kind: str
+    """Kafka's name, or `EMPTY` (compacted) or `UNREADABLE`."""
+    batches: int
+
+
+class ProducerHistory(TypedDict):
+    """A producer in one of its epochs."""
+
+    producer_id: int
+    producer_epoch: int
+    first_offset: int
+    last_offset: int
+    first_sequence: int
+    """-1 if there is none."""
+    last_sequence: int
+    first_timestamp: int
+    last_timestamp: int
+    batches: int
+    records: int
+    bytes: int
+    committed: int
+    """Committed transactions."""
+    aborted: int
+    """Aborted transactions."""
+    empty_markers: int
+    """Markers of transactions without data."""
+    duplicates: int
+    """Batches that a broker would have answered as duplicates."""
+    refused: int
+    """Batches that a broker would have refused."""
+    is_current: bool
+    """Whether a broker that replays the log ends with this epoch for the producer."""
+    current_txn_first_offset: int | None
+    coordinator_epoch: int
+
+
+class TransactionHistory(TypedDict):
+    """One transaction. A marker without data before it has no first and last offset."""
+
+    producer_id: int
+    producer_epoch: int
+    outcome: Literal["open", "committed", "aborted"]
+    first_offset: int | None
+    last_offset: int | None
+    marker_offset: int | None
+    marker_epoch: int | None
+    coordinator_epoch: int | None
+    first_timestamp: int | None
+    last_timestamp: int | None
+    marker_timestamp: int | None
+    batches: int
+    records: int
+    bytes: int
+    last_stable_offset: int | None
+    age_ms: int | None
+    """Of an open transaction: the time since its producer was last heard from."""
+    hanging: bool
+
+
+class Anomaly(TypedDict):
+    """A batch that a leader would not simply have appended."""
+
+    kind: str
+    """Kafka's name of the error."""
+    producer_id: int
+    producer_epoch: int
+    offset: int
+    sequence: int
+    compacted: bool
+    """Whether compaction may have removed the batches that are missing before it."""
+    message: str
+
+
+class OffsetGap(TypedDict):
+    """Offsets without a record, inside a batch or between two."""
+
+    first_offset: int
+    last_offset: int
+    missing: int
+    inside: bool
+
+
+class StepBack(TypedDict):
+    """A batch whose largest timestamp is smaller than that of an earlier batch."""
+
+    offset: int
+    timestamp: int
+    before: int
+
+
+class SkippedRange(TypedDict):
+    """Bytes of a segment that belong to no batch."""
+
+    segment: str
+    start: int
+    end: int
+    is_tail: bool
+
+
+class Bin(TypedDict):
+    """A run of consecutive batches, for charts."""
+
+    first_offset: int
+    last_offset: int
+    batches: int
+    records: int
+    bytes: int
+    smallest: int
+    """Bytes of the smallest batch."""
+    largest: int
+    missing: int
+    max_timestamp: int
+    codecs: list[int]
+    """Bytes by codec, in the order of `PartitionHistory.bin_codecs`."""
+
+
+class PartitionHistory(TypedDict):
+    """The history of a partition, reconstructed from its batch headers.
+
+    Lists are cut at the number that was asked for; the counts next to them cover everything.
+    """
+
+    path: str
+    topic: str
+    partition: int
+    now: int
+    segments: int
+    bytes: int
+    batches: int
+    records: int
+    """According to the headers: records inside legacy wrappers are not counted."""
+    first_offset: int | None
+    next_offset: int | None
+    last_stable_offset: int | None
+    max_timestamp: int
+    magics: dict[str, int]
+    """Batches by magic."""
+    codecs: dict[str, int]
+    """Batches by codec."""
+    without_producer: int
+    controls: list[ControlCount]
+    leader_epochs: list[LeaderEpoch]
+    """The first ones."""
+    leader_epoch_count: int
+    producers: list[ProducerHistory]
+    """Those with the most bytes."""
+    producer_count: int
+    """Each epoch counts."""
+    producer_ids: int
+    """Distinct producers, whatever their epochs."""
+    transactions: list[TransactionHistory]
+    """In log order. If there are too many, hanging ones are listed before open, aborted and committed
+    ones, and within each group those with the most bytes."""
+    transaction_counts: dict[str, int]
+    """By outcome; `hanging` counts those of the open ones that hang."""
+    transaction_steps: list[list[int]]
+    """How many transactions begin in each of a number of equal offset ranges: committed, aborted, open but
+    not hanging, hanging. Empty if there are none."""
+    anomalies: list[Anomaly]
+    """The first ones."""
+    anomaly_counts: dict[str, int]
+    """By kind."""
+    compacted_anomalies: int
+    """Those that compaction may explain."""
+    gaps: list[OffsetGap]
+    """The first ones."""
+    gap_count: int
+    missing_offsets: int
+    steps_back: list[StepBack]
+    """The first ones."""
+    step_back_count: int
+    largest_step_back_ms: int
+    skipped: list[SkippedRange]
+    """The first ones."""
+    skipped_count: int
+    problems: list[Problem]
+    """The first ones."""
+    problem_count: int
+    ignored: list[IgnoredFile]
+    bin_codecs: list[str]
+    bins: list[Bin]

@@ -1,0 +1,38 @@
+"""The tables `producers` and `transactions`: rows of each partition's history, from batch headers alone."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from magicbyte.jobs.engines import Engine
+from magicbyte.jobs.explain import partition_histories
+from magicbyte.model import PartitionListing
+from magicbyte.spark.schema import arrow_schema_of
+
+__all__ = ["HISTORY_TABLES", "history_rows"]
+
+HISTORY_TABLES = ("producers", "transactions")
+
+
+def history_rows(table: str, listings: Sequence[PartitionListing], engine: Engine) -> pa.RecordBatch:
+    """Makes the rows of one of the tables; the age of open transactions is counted to the current time."""
+    rows: list[dict[str, Any]] = []
+    # A table has all its rows, however many there are.
+    for history in partition_histories(
+        listings, engine, now=round(time.time() * 1000), max_listed=sys.maxsize
+    ):
+        partition = {"topic": history["topic"], "partition": history["partition"]}
+        entries: Sequence[Mapping[str, Any]]
+        entries = history["producers"] if table == "producers" else history["transactions"]
+        rows += [partition | {_camel_case(name): value for name, value in one.items()} for one in entries]
+    return pa.RecordBatch.from_pylist(rows, arrow_schema_of(table))
+
+
+def _camel_case(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))

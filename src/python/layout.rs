@@ -1,0 +1,55 @@
+//! The fields of a batch, below the command `annotate`.
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::compression::decompressor::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
+use crate::layout::{BatchLayout, Section};
+use crate::python::errors::to_py;
+use crate::python::locked::Locked;
+use crate::python::view::to_bytes;
+
+/// Whether the field is in the decompressed payload, position, bytes, name, record, header, number, computed CRC.
+type Fields = (bool, usize, Py<PyBytes>, &'static str, Option<u32>, Option<u32>, Option<i64>, Option<u32>);
+
+/// Iterates the fields of one batch of any magic; ends in an error where its bytes make no sense.
+#[pyclass(frozen, name = "BatchLayoutCore", module = "magicbyte._core")]
+pub(super) struct PyBatchLayout(Locked<BatchLayout>);
+
+#[pymethods]
+impl PyBatchLayout {
+    #[new]
+    #[pyo3(signature = (batch, *, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES))]
+    fn new(batch: &Bound<'_, PyAny>, max_decompressed_bytes: usize) -> PyResult<Self> {
+        let decompressor = Decompressor::with_limit(max_decompressed_bytes);
+        Ok(Self(Locked::new(BatchLayout::new(to_bytes(batch)?, decompressor))))
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Fields>> {
+        let next = self.0.with(py, |layout| {
+            let next = layout.next().transpose()?;
+            Ok(next.map(|field| (layout.bytes(field.section).slice(field.range.clone()), field)))
+        });
+        let Some((data, field)) = next.map_err(|error| to_py(py, &error))? else { return Ok(None) };
+        Ok(Some((
+            field.section == Section::Decompressed,
+            field.range.start,
+            PyBytes::new(py, &data).unbind(),
+            field.name,
+            field.record,
+            field.header,
+            field.number,
+            field.computed_crc,
+        )))
+    }
+
+    /// Bytes of the payload after decompression; 0 before a field of it was yielded.
+    #[getter]
+    fn decompressed_size(&self, py: Python<'_>) -> usize {
+        self.0.with(py, |layout| layout.bytes(Section::Decompressed).len())
+    }
+}

@@ -1,0 +1,83 @@
+"""`magicbyte annotate`: the bytes of batches, field by field."""
+
+from __future__ import annotations
+
+import re
+import struct
+from itertools import takewhile
+from pathlib import Path
+
+import pytest
+from conftest import KAFKA, PARTITIONS, Cli
+from digest import expected
+from kafka_dumps import DUMPS, LOG
+from magicbyte import _core
+from magicbyte.cli.batch_layout import Field, batch_layout
+
+
+def hello_world() -> bytes:
+    """Two records without keys, uncompressed, no producer id, outside of any broker."""
+    records = b"".join(
+        bytes([11 << 1, 0, 0, delta << 1, 1, 5 << 1]) + value + b"\0"
+        for delta, value in enumerate((b"hello", b"world"))
+    )
+    time = 1_714_000_000_000
+    covered = struct.pack(">hiqqqhii", 0, 1, time, time, -1, -1, -1, 2) + records
+    crc = _core.crc32c(covered)
+    return struct.pack(">qiibI", 0, 9 + len(covered), -1, 2, crc) + covered
+
+
+def test_example(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / LOG
+    path.write_bytes(hello_world())
+    output = cli("annotate", path)
+    assert output.replace(str(tmp_path), "logs") == (DUMPS / "annotated.txt").read_text()
+    assert path.stat().st_size == 85
+    rows = {line[35:61].strip(): line for line in output.splitlines()}
+    assert "00 00 00 49" in rows["batchLength"]
+    assert "00 00 01 8f 12 5c 74 00" in rows["baseTimestamp"]
+    assert "1714000000000: 2024-04-24T23:06:40.000Z" in rows["baseTimestamp"]
+    assert rows["record 0: length"].split()[1] == "16"
+
+
+@pytest.mark.parametrize("name", PARTITIONS)
+def test_layouts_hold_every_byte_and_value(name: str) -> None:
+    values = []
+    for batch in expected(KAFKA / name, "batches.jsonl"):
+        stored = (KAFKA / name / batch["segment"]).read_bytes()
+        stored = stored[batch["position"] : batch["position"] + batch["size"]]
+        parts = list(batch_layout(stored, 1 << 30))
+        outer = list(takewhile(lambda part: isinstance(part, Field), parts))
+        assert b"".join(field.data for field in outer) == stored
+        inner = outer if len(outer) == len(parts) else parts[len(outer) + 1 :]
+        is_value = re.compile(r"((record|message) \d+: )?value").fullmatch
+        values += [field.data for field in inner if is_value(field.name)]
+    known = [record["value"] for record in expected(KAFKA / name) if record["value"] is not None]
+    assert len(values) == len(known)
+    for value, text in zip(values, known, strict=True):
+        assert text == value.hex() or text["len"] == len(value)
+
+
+def test_one_batch(cli: Cli) -> None:
+    path = KAFKA / "v1_gzip"
+    batches = expected(path, "batches.jsonl")
+    output = cli("annotate", path, "--offset", batches[2]["baseOffset"])
+    assert output.splitlines()[0].endswith(
+        f"batch at byte {batches[2]['position']}, {batches[2]['size']} bytes"
+    )
+    assert output.count(": batch at byte ") == 1
+    assert "the wrapper's value, decompressed from gzip" in output
+    assert cli("annotate", path, "--max-batches", 3).count(": batch at byte ") == 3
+
+
+def test_a_damaged_batch_ends_in_its_error(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / LOG
+    data = bytearray(hello_world())
+    data[61] += 2
+    path.write_bytes(data)
+    output = cli("annotate", path, code=1)
+    assert "wrong, computed 0x" in output
+    assert 'record 0: value             "hello"' in output
+    assert output.splitlines()[-2].startswith(
+        "error: the record declares 12 bytes, its fields take 11 (record 0"
+    )

@@ -1,0 +1,49 @@
+"""The commands in the README, the guide and the help exist, with the options and arguments that they show."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+from magicbyte.cli.app import app
+
+ROOT = Path(__file__).parents[2]
+
+
+def readme() -> list[str]:
+    text = "".join((ROOT / page).read_text() for page in ("README.md", "docs/guide.md"))
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    return [line for block in blocks for line in block.splitlines() if line.startswith("magicbyte ")]
+
+
+def examples_in_help() -> list[str]:
+    texts = [one.help or "" for one in (app, *app.commands.values())]
+    lines = [line.strip() for text in texts for line in text.splitlines()]
+    return [line for line in lines if line.startswith("magicbyte ")]
+
+
+def words_of(line: str) -> list[str]:
+    """The words of the command, without what follows it: a comment, a pipe or a redirection."""
+    # An explanation is three blanks away. One pair of blanks aligns the names of commands.
+    command = re.split(r" {3,}| # | \| | > ", re.sub(r"^(magicbyte [\w-]+) +", r"\1 ", line))[0]
+    return shlex.split(command)[1:]
+
+
+LINES = [*readme(), *examples_in_help()]
+
+
+def test_there_are_examples() -> None:
+    assert len(readme()) > 15
+    assert {words_of(line)[0] for line in readme()} == app.commands.keys()
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_an_example_can_be_parsed(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The paths of examples do not exist.
+    monkeypatch.setattr(click.Path, "convert", lambda _self, value, *_: value)
+    monkeypatch.setattr(click.File, "convert", lambda _self, value, *_: value)
+    name, *arguments = words_of(line)
+    app.commands[name].make_context(name, arguments)
