@@ -435,7 +435,7 @@ def test_threads_at_one_iterator(tmp_path: Path) -> None:
     (tmp_path / "t-0" / f"{0:020}.log").write_bytes(MANY)
     log: Any = _core.PartitionLogCore(tmp_path / "t-0")
     asked = {"start_offset": None, "end_offset": None, "start_timestamp": None}
-    how = {"isolation_level": "read_uncommitted", "check_crcs": True, "skip_damage": False}
+    how = {"isolation_level": "read_uncommitted", "check_crcs": True, "mode": "FAILFAST"}
     for _ in range(5):
         for make, total in (
             (lambda: magicbyte.read_batches(MANY), 60),

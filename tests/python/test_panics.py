@@ -123,8 +123,8 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "set_max_timestamp": lambda: c.set_max_timestamp(V2, 0, 9),
         "set_partition_leader_epoch": lambda: c.set_partition_leader_epoch(V2, 9),
         "survey_segment": lambda: c.survey_segment(one.segment),
-        "tell_segment": lambda: c.tell_segment(one.segment),
-        "tell_story": lambda: c.tell_story(
+        "segment_history": lambda: c.segment_history(one.segment),
+        "partition_history": lambda: c.partition_history(
             one.listing, [], now=0, max_transaction_timeout_ms=1, bins=1, listed=1
         ),
         "time_index": lambda: c.time_index(b"", 0),
@@ -154,7 +154,7 @@ STORED = {
     "Record.attributes", "Record.key", "Record.key_bytes", "Record.offset", "Record.timestamp",
     "Record.value", "Record.value_bytes",
     "RecordIterator.__iter__", "RecordIterator.__length_hint__", "RecordIterator.__next__",
-    "RescuerCore.__iter__", "VerificationGuard.__new__",
+    "BatchLayoutCore.__iter__", "RescuerCore.__iter__", "VerificationGuard.__new__",
     "_Batch.position", "_Batch.size_in_bytes", "_Batch.to_bytes",
     "_DefaultRecordBatch.magic",
     "_MemoryRecords.__iter__", "_MemoryRecords.size_in_bytes",
@@ -170,7 +170,7 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
     log = c.PartitionLogCore(one.path)
     asked: dict[str, Any] = {"start_offset": None, "end_offset": None, "start_timestamp": None}
     asked |= {"isolation_level": "read_uncommitted", "check_crcs": True, "max_decompressed_bytes": 1 << 20}
-    asked |= {"skip_damage": False}
+    asked |= {"mode": "FAILFAST"}
     stream = {**asked, "views": False, "end_timestamp": None, "threads": 1}
 
     def converter() -> Any:
@@ -320,6 +320,7 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
                 "empty_batch": (30, 1),
             },
         ),
+        "BatchLayoutCore": (lambda: c.BatchLayoutCore(V2), {}),
         "RescuerCore": (lambda: c.RescuerCore(one.survey), {}),
         "RowsWriter": (lambda: c.RowsWriter(empty()), {"append": (ROWS,)}),
         "VerificationGuard": (c.VerificationGuard, {}),
