@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from magicbyte import _core
 from magicbyte.enums import Compression, IsolationLevel, TimestampType
 from magicbyte.errors import AppendError, RecordError
-from magicbyte.state import ProducerStateEntry
+from magicbyte.state import AbortedTransaction, ProducerStateEntry
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 __all__ = [
-    "AbortedTransaction",
     "AppendConfig",
     "AppendError",
     "AppendInfo",
@@ -204,14 +203,6 @@ class ProduceResponse:
     """The first offset that consumers can see."""
     is_duplicate: bool
     """Whether the batch was already in the log and is not stored again. A broker does not report this."""
-
-
-class AbortedTransaction(NamedTuple):
-    """An aborted transaction in a fetch response."""
-
-    producer_id: int
-    first_offset: int
-    """Offset of the transaction's first record."""
 
 
 @dataclass(frozen=True)

@@ -276,7 +276,8 @@ class PartitionLog:
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
         mode: DamageMode = "FAILFAST",
     ) -> None:
-        self._skip_damage = not fails_fast(mode)
+        # Raises for an unknown mode.
+        fails_fast(mode)
         self._mode = mode
         self._core = PartitionLogCore(os.fspath(path))
         self._listing: PartitionListing = json.loads(self._core.listing())
@@ -409,7 +410,7 @@ class PartitionLog:
             isolation_level=isolation_level,
             check_crcs=self._check_crcs,
             max_decompressed_bytes=self._max_decompressed_bytes,
-            skip_damage=self._skip_damage,
+            mode=self._mode,
         )
         return LogArrowStream(stream)
 
@@ -443,7 +444,7 @@ class PartitionLog:
             isolation_level=isolation_level,
             check_crcs=self._check_crcs,
             max_decompressed_bytes=self._max_decompressed_bytes,
-            skip_damage=self._skip_damage,
+            mode=self._mode,
         )
         return _Read(batches, self._listing, self._mode)
 

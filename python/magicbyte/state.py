@@ -28,6 +28,7 @@ from magicbyte.listing import unread_segments
 from magicbyte.model import PartitionListing, PartitionPlan, Survey
 
 __all__ = [
+    "AbortedTransaction",
     "BatchMetadata",
     "Check",
     "CompletedTransaction",
@@ -382,8 +383,18 @@ def truncation(follower: str | PathLike[str], leader: str | PathLike[str]) -> Tr
     return epochs.truncation(end, leaders, leader_end)
 
 
+class AbortedTransaction(NamedTuple):
+    """An aborted transaction (`AbortedTransaction` of Kafka's fetch response)."""
+
+    producer_id: int
+    first_offset: int
+    """Offset of the transaction's first record."""
+    last_offset: int
+    """Offset of its marker (inclusive). Kafka's response leaves it out."""
+
+
 def read_committed(
-    batches: Iterable[_Batch], aborted_transactions: Iterable[tuple[int, int]]
+    batches: Iterable[_Batch], aborted_transactions: Iterable[AbortedTransaction | tuple[int, int]]
 ) -> Iterator[_Batch]:
     """The batches of a fetch that a `read_committed` consumer delivers (Kafka's `CompletedFetch`).
 
@@ -392,11 +403,12 @@ def read_committed(
 
     Args:
         batches: in the order of the fetch, for example `magicbyte.read_batches(...)`.
-        aborted_transactions: (producer id, first offset) pairs, in any order.
+        aborted_transactions: in any order; (producer id, first offset) is enough of each.
 
     Raises:
         Error: for a control batch whose first record cannot be read.
 
     """
-    committed = _core.AbortedFilter(list(aborted_transactions))
+    pairs = [(producer_id, first_offset) for producer_id, first_offset, *_ in aborted_transactions]
+    committed = _core.AbortedFilter(pairs)
     return (batch for batch in batches if committed.admit(batch) == "deliver")

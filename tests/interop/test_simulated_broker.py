@@ -111,7 +111,7 @@ class Both:
             "high_watermark": fetched.high_watermark,
             "stable": fetched.last_stable_offset,
             "start": fetched.log_start_offset,
-            "aborted": [list(one) for one in fetched.aborted_transactions],
+            "aborted": [[one.producer_id, one.first_offset] for one in fetched.aborted_transactions],
         }
 
     def list(self, timestamp: int, *, committed: bool) -> None:

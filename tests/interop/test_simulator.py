@@ -122,7 +122,7 @@ class Play:
         def act() -> dict[str, Any]:
             level = "read_committed" if committed else "read_uncommitted"
             fetched = self.partition.fetch(request["offset"], size, isolation_level=level)
-            aborted = [list(one) for one in fetched.aborted_transactions]
+            aborted = [[one.producer_id, one.first_offset] for one in fetched.aborted_transactions]
             return {"bytes": fetched.records.hex(), "aborted": aborted}
 
         self._ask(request, lambda: answered(act))

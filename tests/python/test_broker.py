@@ -157,7 +157,7 @@ def test_transactions() -> None:
     assert code_of(refused) == "INVALID_TXN_STATE"
     assert partition.end_transaction(5, 0, committed=False).base_offset == 4
     fetched = partition.fetch(0, isolation_level="read_committed")
-    assert fetched.aborted_transactions == [(5, 0)]
+    assert fetched.aborted_transactions == [(5, 0, 4)]
     assert [one.is_control for one in magicbyte.read_batches(fetched.records)] == [False, False, True]
     assert partition.last_stable_offset == 5
 

@@ -89,9 +89,9 @@ def documents(listing: str) -> Iterator[tuple[str, Any]]:
                     yield json.dumps(decoded_problems(item.batch)), list[model.Problem]
         yield from ((result, model.ChunkResult) for result in results)
         yield _core.reconcile(plan, results), model.PartitionReconciliation
-    history = _core.tell_story(
+    history = _core.partition_history(
         listing,
-        [_core.tell_segment(segment) for segment in segments],
+        [_core.segment_history(segment) for segment in segments],
         now=1_800_000_000_000,
         max_transaction_timeout_ms=900_000,
         bins=10,

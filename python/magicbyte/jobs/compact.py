@@ -30,7 +30,7 @@ from os import PathLike
 from typing import cast
 
 from magicbyte import _core
-from magicbyte.enums import DamageMode, fails_fast
+from magicbyte.enums import DamageMode
 from magicbyte.jobs.clean import CleanReport, Compaction, IndexedKeys, PassOne, PassTwo, clean
 from magicbyte.jobs.engines import Engine, LocalEngine
 from magicbyte.jobs.failure import RefusedError
@@ -251,7 +251,7 @@ class _Compact:
             # Keys are usually smaller than the log. If it is compressed well, they may go to files again.
             parts=1 if task.whole_log <= self.memory else 16,
             max_decompressed_bytes=self.options.max_decompressed_bytes,
-            fail_fast=fails_fast(self.options.mode),
+            mode=self.options.mode,
         )
 
     def between(
@@ -293,7 +293,7 @@ class _Compact:
             delete_retention_ms=self.options.delete_retention_ms,
             max_decompressed_bytes=self.options.max_decompressed_bytes,
             index_interval_bytes=self.options.index_interval_bytes,
-            fail_fast=fails_fast(self.options.mode),
+            mode=self.options.mode,
         )
 
     @property

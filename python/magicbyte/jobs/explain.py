@@ -31,7 +31,7 @@ _BINS = 320
 
 
 def _segment_histories(segments: list[Segment]) -> list[str]:
-    return [_core.tell_segment(json.dumps(segment)) for segment in segments]
+    return [_core.segment_history(json.dumps(segment)) for segment in segments]
 
 
 def explain(
@@ -92,7 +92,7 @@ def partition_histories(
     segment_histories = (text for result in results for text in result)
     histories = []
     for listing in listings:
-        text = _core.tell_story(
+        text = _core.partition_history(
             json.dumps(listing),
             [next(segment_histories) for _ in listing["segments"]],
             now=now,

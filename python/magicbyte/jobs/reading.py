@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 import pyarrow as pa
 
 from magicbyte import _core
-from magicbyte.enums import DamageMode, fails_fast
+from magicbyte.enums import DamageMode
 from magicbyte.jobs.columns import RECORDS_WITH_METADATA
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.model import PartitionPlan, Problem
@@ -74,7 +74,7 @@ def read_chunk(chunk: str, options: ReadOptions) -> Iterator[Rows | str]:
         columns=options.columns,
         batches_table=options.batches,
         max_decompressed_bytes=options.max_decompressed_bytes,
-        fail_fast=fails_fast(options.mode),
+        mode=options.mode,
     )
 
     def other_tables() -> Iterator[Rows]:

@@ -26,7 +26,7 @@ from os import PathLike
 from typing import Any, cast
 
 from magicbyte import _core
-from magicbyte.enums import DamageMode, fails_fast
+from magicbyte.enums import DamageMode
 from magicbyte.jobs.clean import (
     CheckResult,
     CleanReport,
@@ -205,7 +205,7 @@ class _Redact:
             _core.index_keys(
                 list(task.chunks),
                 max_decompressed_bytes=self.max_decompressed_bytes,
-                fail_fast=fails_fast(self.options.mode),
+                mode=self.options.mode,
             )
         )
         for chunk, found, file in zip(chunks, indexed["chunks"], files, strict=True):
@@ -235,7 +235,7 @@ class _Redact:
             clean_until=task.clean_until,
             max_decompressed_bytes=self.max_decompressed_bytes,
             index_interval_bytes=self.options.index_interval_bytes,
-            fail_fast=fails_fast(self.options.mode),
+            mode=self.options.mode,
         )
         # The core compared the batches that it read with those of the first pass. The rest of the file is
         # the same, too, unless someone modified it.
