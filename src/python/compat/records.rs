@@ -224,6 +224,7 @@ fn int<'py>(batch: &Bound<'py, IndexedBatch>, value: impl IntoPyObject<'py, Erro
     value.into_py_any(batch.py())
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a `Getter`")]
 fn none(batch: &Bound<'_, IndexedBatch>, _: &Entry) -> Made {
     Ok(batch.py().None())
 }
