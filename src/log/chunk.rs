@@ -42,7 +42,7 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// A problem of a byte range of the chunk.
+    /// A problem with a byte range of the chunk.
     pub(crate) fn problem(&self, range: Range<u64>, error: &Error) -> Problem {
         Problem::of_bytes(&self.topic, self.partition, &self.segment, range, error)
     }

@@ -44,7 +44,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem of a byte range of a segment.
+    /// A problem with a byte range of a segment.
     pub(crate) fn of_bytes(
         topic: &str,
         partition: i32,

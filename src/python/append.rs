@@ -41,8 +41,8 @@ fn parameter(py: Python<'_>, name: Borrowed<'_, '_, PyAny>) -> PyResult<usize> {
 /// The arguments in the order of the parameters.
 ///
 /// # Safety
-/// As CPython calls a METH_FASTCALL | METH_KEYWORDS function: `args` are `count` positional arguments, then one
-/// for each of the names in the tuple `keywords`, which may be null. All outlive 'a.
+/// To be called as CPython calls a METH_FASTCALL | METH_KEYWORDS function: `args` are `count` positional
+/// arguments, then one for each of the names in the tuple `keywords`, which may be null. All outlive 'a.
 #[inline]
 unsafe fn arguments<'a>(
     py: Python<'_>,
@@ -77,8 +77,9 @@ unsafe fn arguments<'a>(
 }
 
 /// # Safety
-/// As CPython calls a METH_FASTCALL | METH_KEYWORDS method: Attached; the descriptor has checked that `slf` is a
-/// `RecordsBuilder`; the caller keeps it, the `args` and the tuple `keywords`, which may be null.
+/// To be called as CPython calls a METH_FASTCALL | METH_KEYWORDS method: Attached; the descriptor has checked
+/// that `slf` is a `RecordsBuilder`; the caller keeps it, the `args` and the tuple `keywords`, which may be
+/// null.
 unsafe extern "C" fn builder_append(
     slf: *mut ffi::PyObject,
     args: *const *mut ffi::PyObject,

@@ -143,7 +143,7 @@ unsafe extern "C" fn get_schema(stream: *mut FFI_ArrowArrayStream, out: *mut FFI
 }
 
 /// # Safety
-/// As [`get_schema`].
+/// Like [`get_schema`].
 unsafe extern "C" fn get_next(stream: *mut FFI_ArrowArrayStream, out: *mut FFI_ArrowArray) -> c_int {
     // SAFETY: as in `get_schema`. The data is shared, and its mutable part is locked.
     unsafe {
@@ -153,7 +153,7 @@ unsafe extern "C" fn get_next(stream: *mut FFI_ArrowArrayStream, out: *mut FFI_A
 }
 
 /// # Safety
-/// As [`get_schema`].
+/// Like [`get_schema`].
 unsafe extern "C" fn get_last_error(stream: *mut FFI_ArrowArrayStream) -> *const c_char {
     // SAFETY: as in `get_schema`. The text lives as long as the stream.
     let exported = unsafe { &*(*stream).private_data.cast::<Exported>() };
@@ -161,7 +161,7 @@ unsafe extern "C" fn get_last_error(stream: *mut FFI_ArrowArrayStream) -> *const
 }
 
 /// # Safety
-/// As [`get_schema`], once, when no other callback runs.
+/// Like [`get_schema`], once, when no other callback runs.
 unsafe extern "C" fn release(stream: *mut FFI_ArrowArrayStream) {
     // SAFETY: the stream is one of ours, not yet released; its data came from a box.
     let exported = unsafe {

@@ -18,7 +18,7 @@ pub struct Bin {
     pub last_offset: i64,
     /// The number of batches.
     pub batches: u64,
-    /// Records, by the headers; a legacy wrapper counts as none.
+    /// Records, according to the headers; a legacy wrapper counts as none.
     pub records: u64,
     /// Bytes as stored.
     pub bytes: u64,

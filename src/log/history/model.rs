@@ -64,7 +64,7 @@ pub struct TransactionHistory {
     pub marker_timestamp: Option<i64>,
     /// The number of data batches.
     pub batches: u64,
-    /// Their records, by the headers.
+    /// Their records, according to the headers.
     pub records: u64,
     /// Their bytes as stored.
     pub bytes: u64,
@@ -122,7 +122,7 @@ pub struct ProducerHistory {
     pub last_timestamp: i64,
     /// The number of data batches.
     pub batches: u64,
-    /// Their records, by the headers.
+    /// Their records, according to the headers.
     pub records: u64,
     /// Their bytes as stored.
     pub bytes: u64,
@@ -195,7 +195,7 @@ pub struct PartitionHistory {
     pub bytes: u64,
     /// Their batches.
     pub batches: u64,
-    /// Their records, by the headers, except those in legacy wrappers.
+    /// Their records, according to the headers, except those in legacy wrappers.
     pub records: u64,
     /// The first offset.
     pub first_offset: Option<i64>,
@@ -213,7 +213,7 @@ pub struct PartitionHistory {
     pub without_producer: u64,
     /// Control batches by type.
     pub controls: Vec<ControlCount>,
-    /// Where leader epochs begin, by the batches: the first of them.
+    /// Where leader epochs begin, according to the batches: the first of them.
     pub leader_epochs: Vec<EpochEntry>,
     /// The number of leader epochs.
     pub leader_epoch_count: u64,

@@ -60,7 +60,7 @@ pub struct SegmentHistory {
     pub survey: Survey,
     /// What producers did.
     pub events: Vec<HistoryEvent>,
-    /// Records by the headers.
+    /// Records according to the headers.
     pub records: u64,
     /// Batches by magic.
     pub magics: BTreeMap<i8, u64>,

@@ -19,15 +19,15 @@ pub struct PlanSegment {
     /// The file.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub segment: Segment,
-    /// As [`Survey::first_offset`].
+    /// See [`Survey::first_offset`].
     pub first_offset: Option<i64>,
-    /// As [`Survey::last_offset`].
+    /// See [`Survey::last_offset`].
     pub last_offset: Option<i64>,
-    /// As [`Survey::max_timestamp`].
+    /// See [`Survey::max_timestamp`].
     pub max_timestamp: i64,
-    /// As [`Survey::batches`].
+    /// See [`Survey::batches`].
     pub batches: u64,
-    /// As [`Survey::transactional`].
+    /// See [`Survey::transactional`].
     pub transactional: Vec<(u64, i64)>,
 }
 
@@ -59,7 +59,7 @@ pub struct Plan {
     pub last_stable_offset: Option<i64>,
     /// All aborted transactions.
     pub aborted: Vec<AbortedTransaction>,
-    /// Where leader epochs begin, by the batches.
+    /// Where leader epochs begin, according to the batches.
     pub leader_epochs: LeaderEpochs,
 }
 

@@ -77,7 +77,7 @@ pub struct Survey {
     /// Position and producer ID of transactional batches, each producer once after each border: a chunk needs
     /// the aborted transactions of these producers only.
     pub transactional: Vec<(u64, i64)>,
-    /// Where leader epochs begin, by the batches.
+    /// Where leader epochs begin, according to the batches.
     pub leader_epochs: LeaderEpochs,
     /// The entries of the segment's `.txnindex`.
     pub transaction_index: Vec<TransactionIndexEntry>,

@@ -22,16 +22,16 @@ pub enum Piece {
     Batch(SegmentBatch),
     /// Bytes that cannot be read, and why.
     Quarantined {
-        /// Which bytes.
+        /// The byte range.
         range: Range<u64>,
         /// What is wrong with them.
         error: Error,
     },
     /// The end of the file after the last batch.
     Tail {
-        /// Which bytes.
+        /// The byte range.
         range: Range<u64>,
-        /// What they are.
+        /// What the bytes are.
         kind: TailKind,
     },
 }

@@ -75,7 +75,7 @@ pub(in crate::python) enum Get {
 }
 
 /// # Safety
-/// As CPython calls `tp_dealloc`: Attached, once, with an object of T's type whose count is 0.
+/// To be called as CPython calls `tp_dealloc`: Attached, once, with an object of T's type whose count is 0.
 pub(in crate::python) unsafe extern "C" fn record_dealloc<T: RecordType>(slf: *mut ffi::PyObject) {
     // SAFETY: Attached, Layout; CPython calls this once, when the count is 0, for objects of T's type.
     unsafe {
@@ -89,7 +89,8 @@ pub(in crate::python) static SHORTCUTS: [Shortcut; 3] =
     [shortcut(c"value", get_value_bytes), shortcut(c"key", get_key_bytes), shortcut(c"offset", get_offset)];
 
 /// # Safety
-/// As CPython calls `tp_getattro`: Attached, with an object of a `RecordType` and a name that the caller keeps.
+/// To be called as CPython calls `tp_getattro`: Attached, with an object of a `RecordType` and a name that
+/// the caller keeps.
 pub(in crate::python) unsafe extern "C" fn record_getattro(
     slf: *mut ffi::PyObject,
     name: *mut ffi::PyObject,
@@ -99,8 +100,8 @@ pub(in crate::python) unsafe extern "C" fn record_getattro(
 }
 
 /// # Safety
-/// As CPython calls a getter: Attached; the descriptor has checked `slf`, which the caller keeps; `getter` is the
-/// closure of [`getset`].
+/// To be called as CPython calls a getter: Attached; the descriptor has checked `slf`, which the caller
+/// keeps; `getter` is the closure of [`getset`].
 pub(in crate::python) unsafe extern "C" fn get_by(
     slf: *mut ffi::PyObject,
     getter: *mut c_void,
@@ -110,7 +111,7 @@ pub(in crate::python) unsafe extern "C" fn get_by(
 }
 
 /// # Safety
-/// As CPython calls `tp_repr`: Attached, with an object of T's type that the caller keeps.
+/// To be called as CPython calls `tp_repr`: Attached, with an object of T's type that the caller keeps.
 pub(in crate::python) unsafe extern "C" fn record_repr<T: RecordType>(
     slf: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
@@ -119,8 +120,8 @@ pub(in crate::python) unsafe extern "C" fn record_repr<T: RecordType>(
 }
 
 /// # Safety
-/// As CPython calls a METH_NOARGS method: Attached; the descriptor has checked that `slf` is of T's type; the
-/// second argument is null.
+/// To be called as CPython calls a METH_NOARGS method: Attached; the descriptor has checked that `slf` is of
+/// T's type; the second argument is null.
 pub(in crate::python) unsafe extern "C" fn record_method<T: RecordType>(
     slf: *mut ffi::PyObject,
     _: *mut ffi::PyObject,
@@ -133,7 +134,7 @@ pub(in crate::python) unsafe extern "C" fn record_method<T: RecordType>(
 }
 
 /// # Safety
-/// As CPython calls `tp_new`: Attached, with a tuple, and a dict or null, that the caller keeps.
+/// To be called as CPython calls `tp_new`: Attached, with a tuple, and a dict or null, that the caller keeps.
 pub(in crate::python) unsafe extern "C" fn record_new<T: RecordType>(
     _: *mut ffi::PyTypeObject,
     arguments: *mut ffi::PyObject,
@@ -199,15 +200,15 @@ pub(in crate::python) fn receipt<T: ReceiptType>(
 }
 
 /// # Safety
-/// As CPython calls `tp_dealloc`: Attached, once, with an object of T's type whose count is 0.
+/// To be called as CPython calls `tp_dealloc`: Attached, once, with an object of T's type whose count is 0.
 pub(in crate::python) unsafe extern "C" fn receipt_dealloc<T: ReceiptType>(slf: *mut ffi::PyObject) {
     // SAFETY: Attached, Layout; CPython calls this once, when the count is 0, for objects of T's type.
     unsafe { release(T::kind(), slf) }
 }
 
 /// # Safety
-/// As CPython calls a getter: Attached; the descriptor has checked that `slf` is a receipt; `index` is the closure
-/// of [`receipt_type`].
+/// To be called as CPython calls a getter: Attached; the descriptor has checked that `slf` is a receipt;
+/// `index` is the closure of [`receipt_type`].
 pub(in crate::python) unsafe extern "C" fn receipt_get(
     slf: *mut ffi::PyObject,
     index: *mut c_void,
@@ -220,7 +221,7 @@ pub(in crate::python) unsafe extern "C" fn receipt_get(
 }
 
 /// # Safety
-/// As CPython calls `tp_repr`: Attached, with an object of T's type that the caller keeps.
+/// To be called as CPython calls `tp_repr`: Attached, with an object of T's type that the caller keeps.
 pub(in crate::python) unsafe extern "C" fn receipt_repr<T: ReceiptType>(
     slf: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
@@ -230,7 +231,7 @@ pub(in crate::python) unsafe extern "C" fn receipt_repr<T: ReceiptType>(
 }
 
 /// # Safety
-/// As CPython calls `tp_new`: Attached, with a tuple, and a dict or null, that the caller keeps.
+/// To be called as CPython calls `tp_new`: Attached, with a tuple, and a dict or null, that the caller keeps.
 pub(in crate::python) unsafe extern "C" fn receipt_new<T: ReceiptType>(
     _: *mut ffi::PyTypeObject,
     arguments: *mut ffi::PyObject,

@@ -21,7 +21,8 @@ pub(in crate::python) struct ExporterObject {
 pub(in crate::python) static EXPORTER: Kind = Kind::new(size_of::<ExporterObject>());
 
 /// # Safety
-/// As CPython calls `bf_getbuffer`: Attached, with an exporter that the caller keeps and a `view` to fill.
+/// To be called as CPython calls `bf_getbuffer`: Attached, with an exporter that the caller keeps and a
+/// `view` to fill.
 pub(in crate::python) unsafe extern "C" fn exporter_getbuffer(
     slf: *mut ffi::PyObject,
     view: *mut ffi::Py_buffer,

@@ -143,7 +143,8 @@ pub(in crate::python) fn slot(slot: c_int, pfunc: *mut c_void) -> ffi::PyType_Sl
 macro_rules! dealloc {
     ($name:ident, $object:ty, $kind:ident) => {
         /// # Safety
-        /// As CPython calls `tp_dealloc`: Attached, once, with an object of this kind whose count is 0.
+        /// To be called as CPython calls `tp_dealloc`: Attached, once, with an object of this kind whose
+        /// count is 0.
         pub(in crate::python) unsafe extern "C" fn $name(slf: *mut ffi::PyObject) {
             // SAFETY: Attached, Layout; CPython calls this once, when the count is 0.
             unsafe {

@@ -116,7 +116,7 @@ pub(in crate::python) unsafe fn new_record(
 }
 
 /// # Safety
-/// As CPython calls `tp_iternext`: Attached, with a `RecordIterator` that the caller keeps.
+/// To be called as CPython calls `tp_iternext`: Attached, with a `RecordIterator` that the caller keeps.
 pub(in crate::python) unsafe extern "C" fn iterator_next(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: Attached, Layout, Holder. Null without an exception is the end.
     unsafe {
@@ -137,7 +137,7 @@ pub(in crate::python) unsafe extern "C" fn iterator_next(slf: *mut ffi::PyObject
 }
 
 /// # Safety
-/// As CPython calls a METH_NOARGS method: Attached; the descriptor has checked that `slf` is a
+/// To be called as CPython calls a METH_NOARGS method: Attached; the descriptor has checked that `slf` is a
 /// `RecordIterator`, and the second argument is null.
 pub(in crate::python) unsafe extern "C" fn iterator_length_hint(
     slf: *mut ffi::PyObject,
@@ -192,7 +192,8 @@ pub(in crate::python) unsafe fn none() -> *mut ffi::PyObject {
 macro_rules! int_getter {
     ($name:ident, $field:ident) => {
         /// # Safety
-        /// As CPython calls a getter: Attached; the descriptor has checked that `slf` is a record, which the caller keeps.
+        /// To be called as CPython calls a getter: Attached; the descriptor has checked that `slf` is a
+        /// record, which the caller keeps.
         pub(in crate::python) unsafe extern "C" fn $name(
             slf: *mut ffi::PyObject,
             _: *mut c_void,
@@ -210,7 +211,8 @@ int_getter!(get_attributes, attributes);
 macro_rules! slice_getters {
     ($copy:ident, $view:ident, $field:ident) => {
         /// # Safety
-        /// As CPython calls a getter: Attached; the descriptor has checked that `slf` is a record, which the caller keeps.
+        /// To be called as CPython calls a getter: Attached; the descriptor has checked that `slf` is a
+        /// record, which the caller keeps.
         pub(in crate::python) unsafe extern "C" fn $copy(
             slf: *mut ffi::PyObject,
             _: *mut c_void,
@@ -228,7 +230,8 @@ macro_rules! slice_getters {
         }
 
         /// # Safety
-        /// As CPython calls a getter: Attached; the descriptor has checked that `slf` is a record, which the caller keeps.
+        /// To be called as CPython calls a getter: Attached; the descriptor has checked that `slf` is a
+        /// record, which the caller keeps.
         pub(in crate::python) unsafe extern "C" fn $view(
             slf: *mut ffi::PyObject,
             _: *mut c_void,
@@ -268,7 +271,8 @@ pub(in crate::python) unsafe fn safely(
 macro_rules! safe_getter {
     ($name:ident, $work:path) => {
         /// # Safety
-        /// As CPython calls a getter: Attached; the descriptor has checked that `slf` is a record, which the caller keeps.
+        /// To be called as CPython calls a getter: Attached; the descriptor has checked that `slf` is a
+        /// record, which the caller keeps.
         pub(in crate::python) unsafe extern "C" fn $name(
             slf: *mut ffi::PyObject,
             _: *mut c_void,
@@ -283,8 +287,8 @@ macro_rules! safe_getter {
 macro_rules! safe_method {
     ($name:ident, $work:path) => {
         /// # Safety
-        /// As CPython calls a METH_O method: Attached; the descriptor has checked that `slf` is a `Record`; the
-        /// caller keeps it and the argument, which is not null.
+        /// To be called as CPython calls a METH_O method: Attached; the descriptor has checked that `slf` is
+        /// a `Record`; the caller keeps it and the argument, which is not null.
         pub(in crate::python) unsafe extern "C" fn $name(
             slf: *mut ffi::PyObject,
             argument: *mut ffi::PyObject,
@@ -329,7 +333,7 @@ pub(in crate::python) static SHORTCUTS: [Shortcut; 6] = [
 ];
 
 /// # Safety
-/// As CPython calls `tp_getattro`: Attached, with a `Record` and a name that the caller keeps.
+/// To be called as CPython calls `tp_getattro`: Attached, with a `Record` and a name that the caller keeps.
 pub(in crate::python) unsafe extern "C" fn record_getattro(
     slf: *mut ffi::PyObject,
     name: *mut ffi::PyObject,
@@ -339,7 +343,7 @@ pub(in crate::python) unsafe extern "C" fn record_getattro(
 }
 
 /// # Safety
-/// As CPython calls `tp_getattro`, of a type that has these attributes and cannot be subclassed.
+/// To be called as CPython calls `tp_getattro`, of a type that has these attributes and cannot be subclassed.
 #[inline(always)]
 pub(in crate::python) unsafe fn get_attribute(
     shortcuts: &[Shortcut],
@@ -357,7 +361,7 @@ pub(in crate::python) unsafe fn get_attribute(
 }
 
 /// # Safety
-/// As CPython calls `tp_repr`: Attached, with a `Record` that the caller keeps.
+/// To be called as CPython calls `tp_repr`: Attached, with a `Record` that the caller keeps.
 pub(in crate::python) unsafe extern "C" fn record_repr(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: as CPython calls it, which is as it calls a getter.
     unsafe { repr_of(slf, ptr::null_mut()) }
