@@ -41,7 +41,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// A problem with the segment, or of a file beside it, as a whole.
+    /// A problem with the segment, or with a file beside it, as a whole.
     pub(crate) fn problem(&self, file: &str, kind: &str, message: String) -> Problem {
         Problem {
             topic: self.topic.clone(),

@@ -98,7 +98,8 @@ pub struct CleanCounts {
     pub copied_batches: u64,
     /// Batches rewritten.
     pub rewritten_batches: u64,
-    /// Batches that lost no record but bytes that no reader returns (also counted as rewritten or emptied).
+    /// Batches that lost no record but bytes that no reader returns (also counted as rewritten, emptied or
+    /// dropped).
     pub stripped_batches: u64,
     /// Batches reduced to their header.
     pub emptied_batches: u64,

@@ -22,7 +22,7 @@ const BLOCK: usize = 64 << 10;
 /// `LogSegment.findOffsetByTimestamp`, segment by segment). None if there is no such record.
 ///
 /// # Errors
-/// [`LogError::Io`] if a segment cannot be opened.
+/// [`LogError::Io`] if no file can be opened or memory is exhausted.
 pub fn offset_for_timestamp(plan: &Plan, timestamp: i64) -> LogResult<Option<i64>> {
     for planned in plan.segments.iter().filter(|planned| planned.max_timestamp >= timestamp) {
         if let Some(offset) = offset_for_timestamp_in(&planned.segment, timestamp)? {

@@ -81,8 +81,8 @@ pub struct Survey {
     pub leader_epochs: LeaderEpochs,
     /// The entries of the segment's `.txnindex`.
     pub transaction_index: Vec<TransactionIndexEntry>,
-    /// Whether the file is empty but was not always: Kafka's cleaner keeps a nonempty index beside a segment
-    /// that it emptied.
+    /// Whether the file has lost its batches: it is empty, but not known to have been empty always or to have
+    /// been emptied by Kafka's cleaner. Both leave an empty index beside it.
     pub emptied: bool,
     /// Sidecars that cannot be read, are malformed, or point past the segment.
     pub problems: Vec<Problem>,

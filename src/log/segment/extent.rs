@@ -27,8 +27,8 @@ pub(crate) enum Extent {
 }
 
 /// The extent of the batch at `position`, judged by its `header` and at most `most` of its bytes, and the
-/// number of bytes walked. With `is_exact`, a record cut off by the end of the file must end exactly where
-/// the batch does.
+/// number of bytes walked. With `is_exact`, a record that the end of the file cuts off must end where the
+/// batch does if it is the last one, and only then.
 pub(crate) fn extent(
     blocks: &mut Blocks,
     position: u64,
