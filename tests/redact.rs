@@ -25,20 +25,21 @@ const LIMIT: usize = 64 << 20;
 const SEGMENT: &str = "00000000000000000000.log";
 
 /// What a redaction looks for.
-struct Request<'a> {
-    keys: &'a [&'a [u8]],
+struct Request {
+    keys: Vec<Vec<u8>>,
     tombstones: bool,
     /// Added to the chunks of the first pass: what an expression selects.
     select: fn(&mut IndexedChunk),
 }
 
-impl<'a> Request<'a> {
-    fn of(keys: &'a [&'a [u8]]) -> Self {
+impl Request {
+    fn of(keys: &[&[u8]]) -> Self {
+        let keys = keys.iter().map(|key| key.to_vec()).collect();
         Self { keys, tombstones: false, select: |_| {} }
     }
 
     fn key_set(&self) -> Arc<KeySet> {
-        Arc::new(KeySet::new(self.keys.iter().map(|key| key.to_vec()).collect()))
+        Arc::new(KeySet::new(self.keys.clone()))
     }
 }
 
@@ -50,7 +51,7 @@ fn plan(source: &Path) -> Plan {
 }
 
 /// All steps of a redaction; the results of the groups, one for each segment.
-fn redact(source: &Path, target: &Path, request: &Request<'_>) -> Vec<Cleaned> {
+fn redact(source: &Path, target: &Path, request: &Request) -> Vec<Cleaned> {
     let redaction = plan_redaction(&plan(source)).unwrap();
     let chunks: Vec<_> = redaction.groups.iter().flat_map(|group| group.chunks.clone()).collect();
     let mut indexed = index_keys(&chunks, None, LIMIT, DamageMode::Permissive).unwrap();
@@ -77,7 +78,7 @@ fn redact(source: &Path, target: &Path, request: &Request<'_>) -> Vec<Cleaned> {
     cleaned
 }
 
-fn check(directory: &Path, request: &Request<'_>) -> Vec<CheckedSegment> {
+fn check(directory: &Path, request: &Request) -> Vec<CheckedSegment> {
     let keys = request.key_set();
     let segments = files(directory, ".log");
     segments.iter().map(|path| check_segment(path, &keys, request.tombstones, LIMIT).unwrap()).collect()
@@ -260,7 +261,7 @@ fn bytes_that_no_reader_returns_are_removed() {
     };
     message[12..16].copy_from_slice(&crc.to_be_bytes());
     write_log(&source, &[message]);
-    let request = Request::of(&[secret]);
+    let request = Request::of(&[&secret[..]]);
     let [before] = &check(&source, &request)[..] else { panic!("one segment") };
     let found: Vec<&str> = before.first_leaks.iter().map(|leak| leak.what.as_str()).collect();
     assert_eq!(found, ["bytes that no reader returns", "one of the keys after the records"]);
