@@ -220,7 +220,7 @@ fn what_does_not_fit_is_refused_by_name_and_the_writer_goes_on() {
     let mut flipped = batch(10, 0, 0);
     flipped[30] ^= 1;
     refuse(&flipped, &["CRC mismatch", "batch at offset 10"]);
-    refuse(&batch(10, 0, 0)[..60], &["the last batch is cut", "byte 0"]);
+    refuse(&batch(10, 0, 0)[..60], &["the last batch is incomplete", "byte 0"]);
     refuse(
         &[&batch(10, 4, 0)[..], &batch(13, 0, 0)].concat(),
         &["offset 13", "expected at least 15", "byte 61"],
@@ -260,7 +260,7 @@ fn only_segments_that_belong_together_make_a_partition() {
     refuse(&[first.clone(), overlapping], None, "segment 5 begins before offset 10");
     refuse(&[first.clone(), first.clone()], None, "segment 0 begins before");
     refuse(&[write(&root.join("elsewhere"), 0)], None, "was not written in");
-    refuse(&[SegmentSummary { size: 60, ..first.clone() }], None, "its summary says 60");
+    refuse(&[SegmentSummary { size: 60, ..first.clone() }], None, "its summary has 60");
     refuse(std::slice::from_ref(&first), Some("short"), "no topic id");
     finish_partition(&target, &[second, first], Some("GzXX9iQkTMGiyJ7cQU9tvA"), None).unwrap();
     let names: Vec<_> = read_all(&target).into_keys().collect();

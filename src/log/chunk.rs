@@ -6,10 +6,10 @@ use crate::log::problem::Problem;
 use crate::state::isolation::AbortedTransaction;
 use std::ops::Range;
 
-/// How far apart the survey puts borders, and the default size of a chunk: 4 MiB.
+/// The distance between the survey's borders, and the default size of a chunk: 4 MiB.
 pub const DEFAULT_CHUNK_BYTES: u64 = 4 << 20;
 
-/// A byte range of a segment, cut at borders, with all that decoding it takes.
+/// A byte range of a segment, cut at borders, with everything needed to decode it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Chunk {
@@ -25,30 +25,30 @@ pub struct Chunk {
     pub size: u64,
     /// First byte.
     pub start: u64,
-    /// One behind the last byte.
+    /// Past the last byte.
     pub end: u64,
     /// The smallest offset the first batch can have.
     pub expected_offset: i64,
-    /// The largest offset the segment can hold.
+    /// The largest offset the segment can hold, inclusive.
     pub max_offset: i64,
-    /// The smallest offset that can follow the chunk, where something does.
+    /// The smallest offset that can follow the chunk, if anything does.
     pub next_offset: Option<i64>,
-    /// Records before it are outside what was asked for.
+    /// The first requested offset.
     pub start_offset: Option<i64>,
-    /// Records from it on are outside what was asked for.
+    /// The requested offsets end before this one.
     pub end_offset: Option<i64>,
-    /// The aborted transactions that reach into the chunk; empty unless `read_committed`.
+    /// The aborted transactions that overlap the chunk; empty unless `read_committed`.
     pub aborted: Vec<AbortedTransaction>,
 }
 
 impl Chunk {
-    /// A problem of a byte range of the chunk.
+    /// A problem with a byte range of the chunk.
     pub(crate) fn problem(&self, range: Range<u64>, error: &Error) -> Problem {
         Problem::of_bytes(&self.topic, self.partition, &self.segment, range, error)
     }
 
-    /// A byte range of a segment whose offsets begin at `base`, with no filter. A range that does
-    /// not start the segment needs its own `expected_offset` only where it is known better.
+    /// A byte range of a segment whose offsets begin at `base`, without filters. A range inside the segment
+    /// can be given a better `expected_offset`.
     pub(crate) fn of(segment: &Segment, base: i64, range: std::ops::Range<u64>) -> Self {
         Self {
             path: segment.path.clone(),
@@ -68,9 +68,9 @@ impl Chunk {
     }
 }
 
-/// The largest offset that a segment whose offsets begin at `base` can hold: Kafka's index counts them in 31
-/// bits. There is no offset after the largest number, so none can have that.
+/// The largest offset of a segment whose offsets begin at `base`: Kafka's index stores them relative to it in
+/// 31 bits. `i64::MAX` is excluded since no offset can follow it.
 pub(crate) fn largest_offset(segment: &Segment, base: i64) -> i64 {
-    let most = if segment.is_checkpoint { i64::MAX } else { base.saturating_add(i32::MAX.into()) };
-    most.min(i64::MAX - 1)
+    let max = if segment.is_checkpoint { i64::MAX } else { base.saturating_add(i32::MAX.into()) };
+    max.min(i64::MAX - 1)
 }

@@ -1,28 +1,28 @@
-//! What can go wrong with a directory.
+//! Errors of reading and writing a directory.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What can go wrong with a directory: the operating system, or the bytes.
+/// An error of a directory: of the operating system, of a file's content, or of the caller.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum LogError {
-    /// A file or directory could not be read.
+    /// A file or directory could not be read or written.
     Io {
-        /// Which.
+        /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A file's content is not what its name promises.
+    /// A file's content is malformed.
     Format {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         error: crate::error::Error,
     },
-    /// The caller asked for something that cannot be.
+    /// The caller's arguments are invalid.
     Usage(String),
 }
 
@@ -52,5 +52,5 @@ impl LogError {
     }
 }
 
-/// The result of reading a directory.
+/// The result of an operation on a directory.
 pub type LogResult<T> = std::result::Result<T, LogError>;

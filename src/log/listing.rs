@@ -1,4 +1,4 @@
-//! What lies in a partition's directory: segments, sidecars, and files that are no part of the log.
+//! The files of a partition's directory: segments, sidecars, and files that are not part of the log.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -18,13 +18,13 @@ use crate::sidecar::producer_snapshot::parse_producer_snapshot;
 const LEADER_EPOCHS: &str = "leader-epoch-checkpoint";
 const PARTITION_METADATA: &str = "partition.metadata";
 
-/// One `.log` (or `.checkpoint`) file, its size as it was when listed.
+/// A `.log` (or `.checkpoint`) file, as it was when listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Segment {
-    /// The whole path.
+    /// The full path.
     pub path: String,
-    /// The name alone.
+    /// The file name.
     pub file: String,
     /// The topic, from the directory's name `topic-N`.
     pub topic: String,
@@ -32,16 +32,16 @@ pub struct Segment {
     pub partition: i32,
     /// The base offset, from the file's name.
     pub base_offset: i64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Last modification, milliseconds since 1970.
+    /// Last modification, in milliseconds since the Unix epoch.
     pub modified_ms: i64,
-    /// Whether it is a KRaft snapshot, whose offsets start at 0 whatever its name.
+    /// Whether the file is a KRaft snapshot, whose offsets start at 0 whatever its name.
     pub is_checkpoint: bool,
 }
 
 impl Segment {
-    /// A problem of the segment, or of a file beside it, as a whole.
+    /// A problem with the segment, or with a file beside it, as a whole.
     pub(crate) fn problem(&self, file: &str, kind: &str, message: String) -> Problem {
         Problem {
             topic: self.topic.clone(),
@@ -53,7 +53,7 @@ impl Segment {
         }
     }
 
-    /// The file beside the segment with this ending (`index`, say).
+    /// The path of the file beside the segment with this extension (such as `index`).
     #[must_use]
     pub fn sidecar_path(&self, ending: &str) -> PathBuf {
         Path::new(&self.path).with_extension(ending)
@@ -64,62 +64,62 @@ impl Segment {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Sidecar {
-    /// The name.
+    /// The file name.
     pub file: String,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// The ending, or the whole name of those that have a fixed one.
+    /// The extension, or the whole name of a file with a fixed name.
     pub kind: String,
 }
 
-/// A name that is not read as part of the log.
+/// A file that is not read as part of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct IgnoredFile {
-    /// The name; bytes that are not UTF-8 are escaped.
+    /// The file name; bytes that are not UTF-8 are escaped.
     pub file: String,
-    /// Bytes; 0 of what is no regular file.
+    /// Size in bytes; 0 for anything but a regular file.
     pub size: u64,
-    /// `deleted`, `cleaned`, `swap`, `checkpoint`, `foreign` or `overlapping`; of what is no regular file
-    /// `directory`, `special` (a FIFO, a socket, a device), or `unreadable` if it should be a file of the
-    /// log, or nobody can say what it is.
+    /// `deleted`, `cleaned`, `swap`, `checkpoint`, `foreign` or `overlapping`. For anything but a regular
+    /// file: `directory`, `special` (a FIFO, a socket, a device), or `unreadable` if it is named like a file
+    /// of the log or its type is unknown.
     pub reason: String,
 }
 
-/// A partition's directory. Every name in it is in exactly one of the three lists.
+/// The files of a partition's directory. Every name is in exactly one of the three lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Listing {
     /// The directory.
     pub path: String,
-    /// From the directory's name `topic-N`; the whole name if it has no such form.
+    /// The topic, from the directory's name `topic-N`; the whole name if it has another form.
     pub topic: String,
-    /// From the directory's name, 0 if it has no such form.
+    /// The partition, from the directory's name; 0 if it has another form.
     pub partition: i32,
-    /// In offset order.
+    /// Segments, in offset order.
     pub segments: Vec<Segment>,
-    /// In name order.
+    /// Sidecars, in name order.
     pub sidecars: Vec<Sidecar>,
-    /// In name order.
+    /// Ignored files, in name order.
     pub ignored: Vec<IgnoredFile>,
-    /// Names that should be files of the log and cannot be read; checkpoints and snapshots that break their
-    /// format.
+    /// Files of the log that cannot be read; malformed checkpoints and snapshots.
     pub problems: Vec<Problem>,
 }
 
-/// Lists a partition's directory; a single `.log` or `.checkpoint` file counts as a directory
-/// with just that file. KRaft `.checkpoint` snapshots are segments of the listing only on request.
-/// Checkpoints and the snapshot at the log's end are read, to say whether they can be.
+/// Lists a partition's directory; a single `.log` or `.checkpoint` file counts as a directory with only that
+/// file. KRaft `.checkpoint` snapshots are listed as segments only on request. Checkpoints and the snapshot
+/// at the log's end are read, to report those that are malformed.
 ///
 /// # Errors
-/// [`LogError::Io`] if it cannot be read, or its path is not UTF-8: plans travel as JSON.
+/// [`LogError::Io`] if the directory cannot be listed, or its path is not UTF-8: plans travel as JSON.
 pub fn list_partition(path: &Path, include_checkpoints: bool) -> LogResult<Listing> {
     let io = |error| LogError::io(path, error);
     let found = fs::metadata(path).map_err(io)?;
     let directory = if found.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
     let mut listing = Listing::empty(path, directory)?;
     if found.is_dir() {
-        // All names before the first size: a segment with a name after it is closed, and has its last size.
+        // Read all names before the first size: a segment followed by another one is closed, so its size is
+        // final.
         let entries: Vec<_> = fs::read_dir(path).and_then(Iterator::collect).map_err(io)?;
         for entry in entries {
             listing.add(&entry.path(), include_checkpoints)?;
@@ -137,7 +137,7 @@ pub fn list_partition(path: &Path, include_checkpoints: bool) -> LogResult<Listi
 }
 
 impl Listing {
-    /// Of a directory of which nothing is known yet.
+    /// The listing of a directory before any file is added.
     fn empty(path: &Path, directory: &Path) -> LogResult<Self> {
         let Some(text) = path.to_str() else {
             let why = "the path is not UTF-8: rename it, or reach it through a link";
@@ -147,7 +147,7 @@ impl Listing {
         Ok(Self { path: text.to_owned(), topic, partition, ..Self::default() })
     }
 
-    /// In place of a listing of a directory that cannot be listed: a problem, and nothing to read.
+    /// The listing of a directory that cannot be listed: one problem, and nothing to read.
     ///
     /// # Errors
     /// [`LogError::Io`] if the path is not UTF-8.
@@ -161,7 +161,7 @@ impl Listing {
         Ok(listing)
     }
 
-    /// Names of segments that are no regular files, with the base offset, in offset order.
+    /// Segments that are not regular files, with their base offset.
     pub(crate) fn unreadable_segments(&self) -> impl Iterator<Item = (i64, &Problem)> {
         self.problems.iter().filter_map(|problem| match classify(problem.segment.as_deref()?) {
             FileKind::Segment(base_offset) => Some((base_offset, problem)),
@@ -169,12 +169,12 @@ impl Listing {
         })
     }
 
-    /// Refuses a directory in which a segment is no regular file.
+    /// Refuses a directory in which a segment is not a regular file.
     pub(crate) fn check_segments(&self) -> LogResult<()> {
         self.unreadable_segments().next().map_or(Ok(()), |(_, problem)| Err(self.error_of(problem)))
     }
 
-    /// A problem of the listing or the plan as the error of those who stop at it.
+    /// The error for a problem of the listing or the plan, in mode `FailFast`.
     pub(crate) fn error_of(&self, problem: &Problem) -> LogError {
         let path = Path::new(&self.path).join(problem.segment.as_deref().unwrap_or_default());
         let kind = match (problem.first_lost_offset, problem.last_lost_offset) {
@@ -185,7 +185,7 @@ impl Listing {
     }
 
     fn add(&mut self, path: &Path, include_checkpoints: bool) -> LogResult<()> {
-        let file = shown(path.file_name().unwrap_or_default());
+        let file = display_name(path.file_name().unwrap_or_default());
         let kind = classify(&file);
         let metadata = match examine(path) {
             Ok(Found::File(metadata)) => metadata,
@@ -193,7 +193,7 @@ impl Listing {
                 self.add_other(file, &kind, what, why);
                 return Ok(());
             }
-            // Deleted since the directory was read.
+            // Deleted after the directory was read.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(LogError::io(path, error)),
         };
@@ -212,10 +212,10 @@ impl Listing {
         Ok(())
     }
 
-    /// A name that is no regular file, or nobody can say what it is.
-    fn add_other(&mut self, file: String, kind: &FileKind, what: Option<FileType>, why: String) {
-        let reason = match (kind, what) {
-            (FileKind::Ignored(_), Some(what)) if what.is_dir() => "directory",
+    /// Adds anything but a regular file.
+    fn add_other(&mut self, file: String, kind: &FileKind, file_type: Option<FileType>, why: String) {
+        let reason = match (kind, file_type) {
+            (FileKind::Ignored(_), Some(file_type)) if file_type.is_dir() => "directory",
             (FileKind::Ignored(_), Some(_)) => "special",
             _ => {
                 let kind = unreadable(why);
@@ -226,8 +226,8 @@ impl Listing {
         self.ignored.push(IgnoredFile { file, size: 0, reason: reason.into() });
     }
 
-    /// Reads the checkpoints, and the snapshots of no segment that is here, such as the one at the log's end:
-    /// no survey does. Indexes without their segment are opened only, since they are about nothing.
+    /// Reads what no survey reads: the checkpoints, and the snapshots that belong to no listed segment, such
+    /// as the one at the log's end. An index without its segment is only opened.
     fn check_sidecars(&mut self, directory: &Path) {
         let stems: HashSet<_> =
             self.segments.iter().filter_map(|one| one.file.strip_suffix(".log")).collect();
@@ -242,7 +242,7 @@ impl Listing {
             };
             let (kind, message) = match content.map(|data| data.map(|data| check_content(&kind, &data))) {
                 Ok(None | Some(Ok(()))) => continue,
-                // Deleted since.
+                // Deleted after it was listed.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Ok(Some(Err(error))) => (error.kind().name(), error.to_string()),
                 Err(error) => sidecar_problem(&error),
@@ -278,7 +278,7 @@ impl Listing {
     }
 }
 
-/// Whether the file is what its kind says.
+/// Checks that a sidecar of this kind is well-formed.
 fn check_content(kind: &str, data: &[u8]) -> Result<()> {
     let text = || String::from_utf8_lossy(data);
     match kind {
@@ -329,10 +329,10 @@ fn base_offset(stem: &str) -> Option<i64> {
     (stem.len() == 20 && stem.bytes().all(|b| b.is_ascii_digit())).then(|| stem.parse().ok()).flatten()
 }
 
-/// `topic-N`, or `topic-N.<hash>-delete` and the like of directories on their way out.
+/// `topic-N`, or `topic-N.<hash>-delete` and the like, as Kafka renames directories before it removes them.
 fn topic_and_partition(directory: &Path) -> (String, i32) {
     let absolute = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
-    let name = shown(absolute.file_name().unwrap_or_default());
+    let name = display_name(absolute.file_name().unwrap_or_default());
     let stem = match name.rsplit_once('.') {
         Some((stem, rest)) if ["-delete", "-future", "-stray"].iter().any(|s| rest.ends_with(s)) => stem,
         _ => &name,
@@ -343,8 +343,8 @@ fn topic_and_partition(directory: &Path) -> (String, i32) {
     }
 }
 
-/// A name as text; of one that is not UTF-8 the bytes are escaped, so that no two look the same.
-fn shown(name: &OsStr) -> String {
+/// A file name as text; if it is not UTF-8, its bytes are escaped, so that no two names look the same.
+fn display_name(name: &OsStr) -> String {
     name.to_str().map_or_else(|| name.as_encoded_bytes().escape_ascii().to_string(), str::to_owned)
 }
 

@@ -1,9 +1,10 @@
-//! A partition's directory: its segments, how they are read in full, written, cleaned and repaired
-//! (Kafka's `UnifiedLog`, `LocalLog`, `LogSegment`, `LogCleaner`).
+//! A partition's directory: its segments, and how they are read, written, cleaned and repaired (Kafka's
+//! `UnifiedLog`, `LocalLog`, `LogSegment`, `LogCleaner`).
 //!
 //! [`PartitionLog`] reads a partition, [`begin_partition`] and [`PartitionWriter`] write one,
-//! [`compact_partition`] compacts one, [`rebuild_sidecars`] makes its indexes, [`Rescuer`] shows what can be saved of
-//! damage. Each is made of steps over plain data, which threads or a cluster can take: see [`steps`].
+//! [`compact_partition`] compacts one, [`rebuild_sidecars`] rebuilds its indexes, and [`Rescuer`] shows what
+//! can be saved from damage. Each consists of steps over plain data, which threads or a cluster can run: see
+//! [`steps`].
 
 pub(crate) mod chunk;
 pub(crate) mod cleaner;

@@ -4,14 +4,15 @@ use std::ops::Range;
 
 use crate::error::Error;
 
-/// Reports list so many findings of a kind, and count all of them: hostile input makes no report large.
+/// The number of findings of each kind that a report lists; further ones are only counted, so that hostile
+/// input cannot make a report large.
 pub const LISTED: usize = 1000;
 
 pub(crate) const MISSING_SEGMENT: &str = "missing_segment";
 
 pub(crate) const FILE_UNREADABLE: &str = "file_unreadable";
 
-/// A row of the table `problems`: something in the log that is not as it should be.
+/// A row of the table `problems`: damage, or an inconsistency in the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Problem {
@@ -19,13 +20,13 @@ pub struct Problem {
     pub topic: String,
     /// The partition.
     pub partition: i32,
-    /// The file concerned.
+    /// The affected file.
     pub segment: Option<String>,
-    /// A stable word: [`crate::ErrorKind::name`], or one of the plan's own.
+    /// A stable identifier: [`crate::ErrorKind::name`], or one of the plan's own.
     pub kind: String,
-    /// First byte concerned.
+    /// First affected byte.
     pub start: Option<u64>,
-    /// One behind the last byte concerned.
+    /// Past the last affected byte.
     pub end: Option<u64>,
     /// The batch's base offset, as far as it can be trusted.
     pub base_offset: Option<i64>,
@@ -33,17 +34,17 @@ pub struct Problem {
     pub record_index: Option<u32>,
     /// The field, in Kafka's spelling.
     pub field: Option<String>,
-    /// The first offset that may be lost, by the neighbours (inclusive); of ranges without a good
-    /// batch between them, the first has it for all.
+    /// The first offset that may be lost, judging by the good batches around (inclusive). Of several ranges
+    /// with no good batch between them, only the first has it.
     pub first_lost_offset: Option<i64>,
-    /// The last offset that may be lost (inclusive); none where no good batch follows.
+    /// The last offset that may be lost (inclusive); None if no good batch follows.
     pub last_lost_offset: Option<i64>,
-    /// For people.
+    /// A human-readable description.
     pub message: String,
 }
 
 impl Problem {
-    /// A problem of a byte range of a segment.
+    /// A problem with a byte range of a segment.
     pub(crate) fn of_bytes(
         topic: &str,
         partition: i32,
@@ -67,20 +68,20 @@ impl Problem {
     }
 }
 
-/// The first [`LISTED`] problems, and how many more there were.
+/// The first [`LISTED`] problems, and the number of further ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Problems {
-    /// The first ones.
+    /// The first problems, at most [`LISTED`].
     #[cfg_attr(feature = "serde", serde(rename = "problems"))]
     pub listed: Vec<Problem>,
-    /// How many more there were.
+    /// The number of further problems.
     #[cfg_attr(feature = "serde", serde(rename = "problems_left_out"))]
     pub left_out: u64,
 }
 
 impl Problems {
-    /// Takes one more.
+    /// Adds a problem.
     pub fn note(&mut self, problem: Problem) {
         if self.listed.len() < LISTED {
             self.listed.push(problem);
@@ -89,7 +90,7 @@ impl Problems {
         }
     }
 
-    /// Takes those that come after.
+    /// Adds the problems of the part that follows.
     pub fn join(&mut self, next: Self) {
         next.listed.into_iter().for_each(|problem| self.note(problem));
         self.left_out += next.left_out;

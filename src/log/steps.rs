@@ -1,5 +1,5 @@
-//! The steps that jobs over many partitions are made of, for engines that run them elsewhere. What goes from one
-//! step to the next is plain data (JSON with the feature `serde`).
+//! The steps of jobs over many partitions, for engines that distribute them. The values passed between steps
+//! are plain data (JSON with the feature `serde`).
 //!
 //! ```text
 //! read      list_partition -> survey_segment -> plan_partition -> ChunkReader -> reconcile

@@ -1,5 +1,5 @@
-//! Opening what lies in a directory, whatever it is: only regular files are read, so that no FIFO and no
-//! device keeps us waiting, and sidecars only up to a size.
+//! Opens files of a directory safely: only regular files, so that no FIFO or device can block, and sidecars
+//! only up to a maximum size.
 
 use std::fs::{self, File, FileType, Metadata};
 use std::io::{self, Read};
@@ -7,19 +7,19 @@ use std::path::Path;
 
 use crate::error::ErrorKind;
 
-/// Larger sidecars are not read. Kafka's indexes have 10 MiB unless told otherwise.
-pub(crate) const MAX_SIDECAR: u64 = 64 << 20;
+/// The maximum size of a sidecar, in bytes. Kafka limits an index to 10 MiB by default.
+pub(crate) const MAX_SIDECAR_BYTES: u64 = 64 << 20;
 
-/// Opens a regular file, or says what has its name instead.
+/// Opens a regular file.
 ///
 /// # Errors
-/// When it cannot be opened; [`io::ErrorKind::InvalidInput`] for anything but a regular file.
+/// If it cannot be opened; [`io::ErrorKind::InvalidInput`] for anything but a regular file.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    // Opening a device can do something to it.
+    // Opening a device can have side effects.
     check_regular(fs::metadata(path)?.file_type())?;
     let mut options = File::options();
     options.read(true);
-    // What has the name by now may be a FIFO, which would wait for a writer.
+    // By now the name may belong to a FIFO, which would block until it has a writer.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
     let file = options.open(path)?;
@@ -35,7 +35,7 @@ fn check_regular(found: FileType) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, why))
 }
 
-/// What it is, for people.
+/// The file type, for messages.
 fn describe(found: FileType) -> &'static str {
     if found.is_dir() {
         return "a directory";
@@ -53,17 +53,17 @@ fn describe(found: FileType) -> &'static str {
     "a device"
 }
 
-/// What has a name in a directory.
+/// An entry of a directory.
 pub(crate) enum Found {
     File(Metadata),
-    /// Something else, and why it is not read; without a type where nobody can say what it is.
+    /// Anything but a regular file, with its type if that is known, and why it is not read.
     Other(Option<FileType>, String),
 }
 
-/// Looks at a name in a directory; symbolic links are followed.
+/// Examines a directory entry; symbolic links are followed.
 ///
 /// # Errors
-/// [`io::ErrorKind::NotFound`]: there is no such name, or no longer.
+/// [`io::ErrorKind::NotFound`] if the entry does not exist (any more).
 pub(crate) fn examine(path: &Path) -> io::Result<Found> {
     match fs::metadata(path) {
         Ok(found) => Ok(match check_regular(found.file_type()) {
@@ -78,12 +78,12 @@ pub(crate) fn examine(path: &Path) -> io::Result<Found> {
     }
 }
 
-/// The kind of damage that a file is which cannot be read.
+/// The error kind of a file that cannot be read.
 pub(crate) fn unreadable(why: impl std::fmt::Display) -> ErrorKind {
     ErrorKind::FileUnreadable(format!("cannot be read: {why}"))
 }
 
-/// Whether an error is not the file's: nothing can be opened now, or there is no memory.
+/// Whether an error concerns the process, not the file: no file can be opened now, or memory is exhausted.
 pub(crate) fn is_exhaustion(error: &io::Error) -> bool {
     #[cfg(unix)]
     if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) {
@@ -92,10 +92,10 @@ pub(crate) fn is_exhaustion(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::OutOfMemory
 }
 
-/// The content of an index, snapshot or checkpoint file. None: there is no such file.
+/// The content of an index, snapshot or checkpoint file. None if the file does not exist.
 ///
 /// # Errors
-/// When it cannot be read; [`io::ErrorKind::InvalidInput`] for anything but a regular file,
+/// If it cannot be read; [`io::ErrorKind::InvalidInput`] for anything but a regular file,
 /// [`io::ErrorKind::FileTooLarge`] above 64 MiB.
 pub fn read_sidecar(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let file = match open_regular(path) {
@@ -103,23 +103,23 @@ pub fn read_sidecar(path: &Path) -> io::Result<Option<Vec<u8>>> {
         opened => opened?,
     };
     let too_large = |size: u64| {
-        let why = format!("{size} bytes are more than the {MAX_SIDECAR} that are read");
+        let why = format!("{size} bytes exceed the limit of {MAX_SIDECAR_BYTES}");
         io::Error::new(io::ErrorKind::FileTooLarge, why)
     };
     let size = file.metadata()?.len();
-    if size > MAX_SIDECAR {
+    if size > MAX_SIDECAR_BYTES {
         return Err(too_large(size));
     }
     let mut data = Vec::new();
-    // The size of a file that grows, or lies, is what it gives.
-    file.take(MAX_SIDECAR + 1).read_to_end(&mut data)?;
-    if data.len() as u64 > MAX_SIDECAR {
+    // The file may grow, or report a wrong size: only the bytes read count.
+    file.take(MAX_SIDECAR_BYTES + 1).read_to_end(&mut data)?;
+    if data.len() as u64 > MAX_SIDECAR_BYTES {
         return Err(too_large(data.len() as u64));
     }
     Ok(Some(data))
 }
 
-/// Kind and text of the problem that [`read_sidecar`] failed with.
+/// The kind and message of the problem for an error of [`read_sidecar`].
 pub(crate) fn sidecar_problem(error: &io::Error) -> (&'static str, String) {
     if error.kind() == io::ErrorKind::FileTooLarge {
         return ("limit_exceeded", error.to_string());
@@ -177,9 +177,9 @@ mod tests {
         let directory = scratch("large-sidecar");
         let path = directory.join("leader-epoch-checkpoint");
         let file = File::create_new(&path).expect("created");
-        file.set_len(MAX_SIDECAR).expect("sparse");
-        assert_eq!(read_sidecar(&path).expect("read").map(|data| data.len() as u64), Some(MAX_SIDECAR));
-        file.set_len(MAX_SIDECAR + 1).expect("sparse");
+        file.set_len(MAX_SIDECAR_BYTES).expect("sparse");
+        assert_eq!(read_sidecar(&path).expect("read").map(|data| data.len() as u64), Some(MAX_SIDECAR_BYTES));
+        file.set_len(MAX_SIDECAR_BYTES + 1).expect("sparse");
         assert_eq!(read_sidecar(&path).expect_err("too large").kind(), io::ErrorKind::FileTooLarge);
         fs::remove_dir_all(directory).expect("removed");
     }

@@ -1,6 +1,7 @@
-//! `RecordsBuilder.append` against CPython's C API: through PyO3's wrapper, calling it would cost more than appending.
+//! `RecordsBuilder.append`, written against CPython's C API: a call through PyO3's wrapper would cost more
+//! than the append itself.
 //!
-//! **Attached** in the SAFETY comments: CPython calls in with the GIL held.
+//! **Attached** in the SAFETY comments: CPython calls these functions with the GIL held.
 #![allow(unsafe_code, reason = "a method in CPython's C API")]
 
 use crate::python::append_arguments::Argument;
@@ -21,7 +22,7 @@ const SIGNATURE: &CStr = c"append($self, /, offset, timestamp, key=None, value=N
 
 Appends one record.";
 
-/// The parameters' names as interned strings, which keywords in source code are.
+/// The parameters' names as interned strings; keywords in source code are interned too.
 static NAMES: PyOnceLock<[Py<PyString>; PARAMETERS.len()]> = PyOnceLock::new();
 
 fn parameter(py: Python<'_>, name: Borrowed<'_, '_, PyAny>) -> PyResult<usize> {
@@ -40,8 +41,8 @@ fn parameter(py: Python<'_>, name: Borrowed<'_, '_, PyAny>) -> PyResult<usize> {
 /// The arguments in the order of the parameters.
 ///
 /// # Safety
-/// As CPython calls a METH_FASTCALL | METH_KEYWORDS function: `args` are `count` positional arguments, then one
-/// for each of the names in the tuple `keywords`, which may be null. All outlive 'a.
+/// To be called as CPython calls a METH_FASTCALL | METH_KEYWORDS function: `args` are `count` positional
+/// arguments, then one for each of the names in the tuple `keywords`, which may be null. All outlive 'a.
 #[inline]
 unsafe fn arguments<'a>(
     py: Python<'_>,
@@ -51,8 +52,8 @@ unsafe fn arguments<'a>(
 ) -> PyResult<[Argument<'a, '_>; PARAMETERS.len()]> {
     let mut arguments = [None; PARAMETERS.len()];
     if count > PARAMETERS.len() {
-        let most = PARAMETERS.len();
-        let why = format!("append() takes from 2 to {most} positional arguments but {count} were given");
+        let max = PARAMETERS.len();
+        let why = format!("append() takes from 2 to {max} positional arguments but {count} were given");
         return Err(PyTypeError::new_err(why));
     }
     // SAFETY: the caller's promise; an argument is not null.
@@ -76,8 +77,9 @@ unsafe fn arguments<'a>(
 }
 
 /// # Safety
-/// As CPython calls a METH_FASTCALL | METH_KEYWORDS method: Attached; the descriptor has checked that `slf` is a
-/// `RecordsBuilder`; the caller keeps it, the `args` and the tuple `keywords`, which may be null.
+/// To be called as CPython calls a METH_FASTCALL | METH_KEYWORDS method: Attached; the descriptor has checked
+/// that `slf` is a `RecordsBuilder`; the caller keeps it, the `args` and the tuple `keywords`, which may be
+/// null.
 unsafe extern "C" fn builder_append(
     slf: *mut ffi::PyObject,
     args: *const *mut ffi::PyObject,
@@ -94,7 +96,7 @@ unsafe extern "C" fn builder_append(
     guarded(py, || builder.get().append_arguments(py, arguments?).map(|()| py.None()))
 }
 
-/// Gives `RecordsBuilder` its method `append`.
+/// Adds the method `append` to `RecordsBuilder`.
 pub(super) fn add_append(class: &Bound<'_, PyType>) -> PyResult<()> {
     let name = CString::from(c"append");
     let method = Box::new(ffi::PyMethodDef {
@@ -103,9 +105,10 @@ pub(super) fn add_append(class: &Bound<'_, PyType>) -> PyResult<()> {
         ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
         ml_doc: SIGNATURE.as_ptr(),
     });
-    // The type lives as long as the process, and keeps pointers to both.
+    // The type lives as long as the process, and points to both.
     let (_, method) = (CString::into_raw(name), Box::leak(method));
-    // SAFETY: Attached; the definition is static by now, its function has the signature that its flags say.
+    // SAFETY: Attached; the definition is leaked, so static, and its function has the signature that its
+    // flags declare.
     let descriptor = unsafe {
         let made = ffi::PyDescr_NewMethod(class.as_type_ptr(), method);
         Bound::from_owned_ptr_or_err(class.py(), made)?

@@ -1,5 +1,5 @@
-//! The arguments of `append`, and rows of `append_many`, read without a call into Python where they are of the very
-//! types that are most common.
+//! The arguments of `append` and the rows of `append_many`, read without a call into Python if they have
+//! exactly the most common types.
 //!
 //! **Attached** in the SAFETY comments: a borrowed object proves that the GIL is held.
 #![allow(unsafe_code, reason = "reading ints, bytes and lists through CPython's C API")]
@@ -16,25 +16,24 @@ use std::ffi::c_long;
 use std::ptr;
 use std::slice;
 
-/// An argument, if it was given.
+/// An argument, if it is given.
 pub(super) type Argument<'a, 'py> = Option<Borrowed<'a, 'py, PyAny>>;
 
-/// The number, if the object is an `int` itself and has 64 bits.
+/// The number, if the object is exactly an `int` and fits in 64 bits.
 #[inline]
-#[allow(clippy::useless_conversion, reason = "not where a long has 32 bits")]
+#[allow(clippy::useless_conversion, reason = "needed where a long has 32 bits")]
 fn exact_int(object: Borrowed<'_, '_, PyAny>) -> Option<i64> {
     let number = object.cast_exact::<PyInt>().ok()?;
     if size_of::<c_long>() < size_of::<i64>() {
         return number.extract().ok();
     }
     let mut overflow = 0;
-    // PyLong_AsLong calls it, and is twice as fast as PyLong_AsLongLong for a timestamp.
-    // SAFETY: Attached; it is an int, so nothing is raised, and `overflow` is there to be written to.
+    // PyLong_AsLong calls this function, which is twice as fast as PyLong_AsLongLong for a timestamp.
     let value = unsafe { ffi::PyLong_AsLongAndOverflow(number.as_ptr(), &raw mut overflow) };
     (overflow == 0).then_some(i64::from(value))
 }
 
-/// The bytes of an argument that is `bytes` itself, or None, or left out; nothing for any other.
+/// The bytes of an argument that is exactly `bytes`, None, or not given; None for any other.
 #[inline]
 fn exact_bytes<'a>(argument: Argument<'a, '_>) -> Option<Option<&'a [u8]>> {
     let Some(object) = argument else { return Some(None) };
@@ -51,7 +50,7 @@ fn exact_bytes<'a>(argument: Argument<'a, '_>) -> Option<Option<&'a [u8]>> {
 /// Offset, timestamp, key and value.
 pub(super) type Row<'a> = (i64, i64, Option<&'a [u8]>, Option<&'a [u8]>);
 
-/// The fields of a record, if all are of these very types: no Python code runs.
+/// The fields of a record, if all have exactly these types: no Python code runs.
 #[inline]
 pub(super) fn exact_fields<'a>(
     (offset, timestamp): (Borrowed<'_, '_, PyAny>, Borrowed<'_, '_, PyAny>),
@@ -60,7 +59,7 @@ pub(super) fn exact_fields<'a>(
     Some((exact_int(offset)?, exact_int(timestamp)?, exact_bytes(key)?, exact_bytes(value)?))
 }
 
-/// What stands in a tuple of four, as [`exact_fields`].
+/// The items of a tuple of four, as in [`exact_fields`].
 #[inline]
 fn exact_row<'a>(item: &'a Bound<'_, PyAny>) -> Option<Row<'a>> {
     let tuple = item.cast_exact::<PyTuple>().ok().filter(|tuple| tuple.len() == 4)?;
@@ -68,8 +67,8 @@ fn exact_row<'a>(item: &'a Bound<'_, PyAny>) -> Option<Row<'a>> {
     exact_fields((at(0)?, at(1)?), (Some(at(2)?), Some(at(3)?)))
 }
 
-/// Appends the rows of `list` from `start` on, up to the first item that is another object; gives its index.
-/// The items are not held one by one, which would write to each.
+/// Appends the rows of `list` from `start` up to the first item that is anything else; returns that item's
+/// index. The items are borrowed, since a reference count for each would be a write to each.
 pub(super) fn append_rows(
     list: &Bound<'_, PyList>,
     start: usize,
@@ -77,7 +76,7 @@ pub(super) fn append_rows(
 ) -> Result<usize> {
     let count = list.len();
     for index in start..count {
-        // SAFETY: Attached; the index is below the length. The list holds the item as long as it is borrowed,
+        // SAFETY: Attached; the index is below the length. The list keeps the item while it is borrowed,
         // since no Python code runs here that could change the list.
         let item = unsafe {
             Borrowed::from_ptr(list.py(), ffi::PyList_GetItem(list.as_ptr(), index as ffi::Py_ssize_t))

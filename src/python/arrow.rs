@@ -1,4 +1,4 @@
-//! Arrow across the C data interface: PyCapsules that pyarrow, polars, duckdb and pandas read and give.
+//! Arrow's C data interface: PyCapsules that pyarrow, polars, duckdb and pandas read and produce.
 #![allow(unsafe_code, reason = "the C data interface hands over pointers")]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -36,7 +36,7 @@ pub(super) fn schema_capsule<'py>(py: Python<'py>, schema: &Schema) -> PyResult<
     PyCapsule::new_with_value(py, ffi, SCHEMA)
 }
 
-/// Schema and array; a batch travels as a struct array, as the interface has it.
+/// The capsules of schema and array; the interface passes a batch as a struct array.
 pub(super) fn array_capsules<'py>(py: Python<'py>, batch: &RecordBatch) -> PyResult<Bound<'py, PyTuple>> {
     let schema = schema_capsule(py, &batch.schema())?;
     let columns = StructArray::from(batch.clone());
@@ -44,22 +44,23 @@ pub(super) fn array_capsules<'py>(py: Python<'py>, batch: &RecordBatch) -> PyRes
     PyTuple::new(py, [schema, array])
 }
 
-/// The columns and the flavour that a consumer wishes for by a schema; none if it does not, or if there are
-/// none of these names and types: by the interface a producer then gives what it has.
+/// The columns and flavour that a consumer requests by a schema. None if it does not, or if names or types
+/// are unknown: by the interface, a producer then uses its default.
 pub(super) fn requested(schema: Option<&Bound<'_, PyAny>>) -> PyResult<Option<(Vec<RecordColumn>, Flavour)>> {
     let Some(capsule) = schema.and_then(|schema| schema.cast::<PyCapsule>().ok()) else { return Ok(None) };
     let schema = capsule.pointer_checked(Some(SCHEMA))?.cast::<FFI_ArrowSchema>();
-    // SAFETY: the capsule's name says what it points to; the capsule owns that and outlives this borrow.
+    // SAFETY: the capsule's name determines what it points to; the capsule owns that and outlives this
+    // borrow.
     let schema = unsafe { schema.as_ref() };
     if schema.release.is_none() {
-        return Err(used_up("schema"));
+        return Err(already_consumed("schema"));
     }
     Ok(Schema::try_from(schema).ok().and_then(|schema| columns_of(&schema)))
 }
 
-/// Who takes what a capsule holds leaves it there marked as released: its pointers lead to freed memory.
-fn used_up(what: &str) -> PyErr {
-    PyValueError::new_err(format!("the capsule of an Arrow {what} was used up before: expected a new one"))
+/// A consumer moves the struct out of a capsule and marks it as released: its pointers may be dangling.
+fn already_consumed(what: &str) -> PyErr {
+    PyValueError::new_err(format!("the capsule of an Arrow {what} was already consumed: expected a new one"))
 }
 
 pub(super) fn stream_capsule(
@@ -69,16 +70,17 @@ pub(super) fn stream_capsule(
     PyCapsule::new_with_value(py, Exported::stream(reader), STREAM)
 }
 
-/// What the callbacks of an exported stream share. A consumer may call them in any thread, and in several.
+/// The state shared by the callbacks of an exported stream. A consumer may call them from any thread, and
+/// from several at once.
 struct Exported {
     schema: SchemaRef,
-    /// Held while a batch is made, which runs no Python code. After a panic it stays poisoned.
+    /// Locked while a batch is produced, which runs no Python code. Poisoned after a panic.
     reader: Mutex<Box<dyn RecordBatchReader + Send>>,
-    /// The first error. It is never replaced: one thread may read it while another asks for a batch.
+    /// The first error. It is never replaced, since one thread may read it while another requests a batch.
     error: OnceLock<CString>,
 }
 
-/// By Arrow's interface an errno: the argument is invalid. The text says what it is.
+/// The errno for an invalid argument, as the interface requires one. The text has the details.
 const EINVAL: c_int = 22;
 
 impl Exported {
@@ -95,7 +97,7 @@ impl Exported {
 
     fn next(&self) -> Result<FFI_ArrowArray, ArrowError> {
         let Ok(mut reader) = self.reader.lock() else {
-            return Err(ArrowError::CDataInterface("the stream ended by a panic".into()));
+            return Err(ArrowError::CDataInterface("the stream has ended after a panic".into()));
         };
         panics::here();
         Ok(match reader.next().transpose()? {
@@ -109,15 +111,16 @@ impl Exported {
         FFI_ArrowSchema::try_from(&*self.schema)
     }
 
-    /// Writes what `work` makes to `out`, or keeps its error, or its panic, for `get_last_error`.
+    /// Writes the result of `work` to `out`, or keeps its error or panic for `get_last_error`.
     ///
     /// # Safety
     /// `out` may be written to.
-    unsafe fn give<T>(&self, out: *mut T, work: impl FnOnce(&Self) -> Result<T, ArrowError>) -> c_int {
+    unsafe fn write_to<T>(&self, out: *mut T, work: impl FnOnce(&Self) -> Result<T, ArrowError>) -> c_int {
         let done = panics::catch(|| work(self));
         let text = match done {
             Ok(Ok(made)) => {
-                // SAFETY: the caller's promise. What is there is not dropped: by the interface it is not valid.
+                // SAFETY: the caller's promise. The previous content of `out` is not dropped: by the
+                // interface it is not valid.
                 unsafe { ptr::write_unaligned(out, made) };
                 return 0;
             }
@@ -130,27 +133,27 @@ impl Exported {
 }
 
 /// # Safety
-/// As all callbacks of a stream are called: with a stream of [`Exported::stream`] that was not released.
+/// As all callbacks of a stream are called: with a stream of [`Exported::stream`] that has not been released.
 unsafe extern "C" fn get_schema(stream: *mut FFI_ArrowArrayStream, out: *mut FFI_ArrowSchema) -> c_int {
     // SAFETY: the stream is one of ours, and only `release` drops its data; `out` is the consumer's.
     unsafe {
         let exported = &*(*stream).private_data.cast::<Exported>();
-        exported.give(out, Exported::schema)
+        exported.write_to(out, Exported::schema)
     }
 }
 
 /// # Safety
-/// As [`get_schema`].
+/// Like [`get_schema`].
 unsafe extern "C" fn get_next(stream: *mut FFI_ArrowArrayStream, out: *mut FFI_ArrowArray) -> c_int {
-    // SAFETY: as in `get_schema`. The data is shared, and what changes in it has a lock.
+    // SAFETY: as in `get_schema`. The data is shared, and its mutable part is locked.
     unsafe {
         let exported = &*(*stream).private_data.cast::<Exported>();
-        exported.give(out, Exported::next)
+        exported.write_to(out, Exported::next)
     }
 }
 
 /// # Safety
-/// As [`get_schema`].
+/// Like [`get_schema`].
 unsafe extern "C" fn get_last_error(stream: *mut FFI_ArrowArrayStream) -> *const c_char {
     // SAFETY: as in `get_schema`. The text lives as long as the stream.
     let exported = unsafe { &*(*stream).private_data.cast::<Exported>() };
@@ -158,34 +161,34 @@ unsafe extern "C" fn get_last_error(stream: *mut FFI_ArrowArrayStream) -> *const
 }
 
 /// # Safety
-/// As [`get_schema`], once, when no other callback runs.
+/// Like [`get_schema`], once, when no other callback runs.
 unsafe extern "C" fn release(stream: *mut FFI_ArrowArrayStream) {
-    // SAFETY: the stream is one of ours, not yet released; the data came out of a box.
+    // SAFETY: the stream is one of ours, not yet released; its data came from a box.
     let exported = unsafe {
         let data = std::mem::replace(&mut (*stream).private_data, ptr::null_mut::<c_void>());
         (*stream).release = None;
         Box::from_raw(data.cast::<Exported>())
     };
-    // Nobody can be told of a panic here; at worst memory is not given back.
+    // A panic cannot be reported here; at worst memory leaks.
     let _ = catch_unwind(AssertUnwindSafe(|| drop(exported)));
 }
 
-/// The batches of an object that gives Arrow: a record batch, a table, a frame, a reader.
+/// The batches of an object that exports Arrow data: a record batch, a table, a data frame, a reader.
 pub(super) fn batches_of(object: &Bound<'_, PyAny>) -> PyResult<Imported> {
     if let Some(array) = object.getattr_opt("__arrow_c_array__")? {
         let capsules = array.call0()?;
         let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = capsules.extract()?;
         let schema = schema.pointer_checked(Some(SCHEMA))?.cast::<FFI_ArrowSchema>();
         let array = array.pointer_checked(Some(ARRAY))?.cast::<FFI_ArrowArray>();
-        // SAFETY: the capsules' names say what they point to, by the PyCapsule interface of Arrow; `from_raw`
-        // takes the structs over and marks those in the capsules as released.
+        // SAFETY: by Arrow's PyCapsule interface, the capsules' names determine what they point to;
+        // `from_raw` moves the structs out and marks those in the capsules as released.
         let (schema, array) =
             unsafe { (FFI_ArrowSchema::from_raw(schema.as_ptr()), FFI_ArrowArray::from_raw(array.as_ptr())) };
         if schema.release.is_none() {
-            return Err(used_up("schema"));
+            return Err(already_consumed("schema"));
         }
         if array.is_released() {
-            return Err(used_up("array"));
+            return Err(already_consumed("array"));
         }
         let data_type = DataType::try_from(&schema).map_err(failed)?;
         return Ok(Imported { data_type: of_records(data_type)?, from: From::Array(Some(array)) });
@@ -196,10 +199,10 @@ pub(super) fn batches_of(object: &Bound<'_, PyAny>) -> PyResult<Imported> {
         // SAFETY: as above, for a stream.
         let mut stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr()) };
         let (Some(_), Some(get_schema)) = (stream.release, stream.get_schema) else {
-            return Err(used_up("stream"));
+            return Err(already_consumed("stream"));
         };
         let mut schema = FFI_ArrowSchema::empty();
-        // SAFETY: the stream's own callback, and it was not released.
+        // SAFETY: the stream's own callback, and it has not been released.
         let failure = unsafe { get_schema(&raw mut stream, &raw mut schema) };
         if failure != 0 {
             return Err(failed(last_error(&mut stream, failure)));
@@ -210,7 +213,7 @@ pub(super) fn batches_of(object: &Bound<'_, PyAny>) -> PyResult<Imported> {
     Err(PyTypeError::new_err("expected Arrow data: an object with __arrow_c_array__ or __arrow_c_stream__"))
 }
 
-/// A batch travels as a struct array, as the interface has it.
+/// Checks that the data is a batch, which the interface passes as a struct array.
 fn of_records(data_type: DataType) -> PyResult<DataType> {
     match data_type {
         DataType::Struct(_) => Ok(data_type),
@@ -218,8 +221,8 @@ fn of_records(data_type: DataType) -> PyResult<DataType> {
     }
 }
 
-/// Batches that somebody else makes. arrow-rs's reader takes null rows for records, and panics where a stream gives
-/// no error text.
+/// Batches from another producer. arrow-rs's reader is not used: it accepts null rows as records, and panics
+/// if a stream has no error text.
 pub(super) struct Imported {
     data_type: DataType,
     from: From,
@@ -231,7 +234,7 @@ enum From {
 }
 
 impl Imported {
-    /// The next batch. Runs code of the producer, which may be Python's: to be called with no lock held.
+    /// The next batch. Runs the producer's code, which may be Python code: call it without holding a lock.
     pub(super) fn next_batch(&mut self) -> PyResult<Option<RecordBatch>> {
         let array = match &mut self.from {
             From::Array(array) => array.take(),
@@ -241,8 +244,8 @@ impl Imported {
     }
 
     fn batch(&self, array: FFI_ArrowArray) -> PyResult<RecordBatch> {
-        // SAFETY: the array was not released. That it is of the type of the schema that came with it and describes
-        // valid memory is the interface's contract with its producer.
+        // SAFETY: the array has not been released. The interface obliges its producer to describe valid
+        // memory of the type in the schema.
         let data = unsafe { from_ffi_and_data_type(array, self.data_type.clone()) }.map_err(failed)?;
         let rows = StructArray::from(data);
         let null = rows.nulls().and_then(|nulls| nulls.iter().position(|valid| !valid));
@@ -256,23 +259,23 @@ impl Imported {
     }
 }
 
-/// The next array of a stream; none at its end.
+/// The next array of a stream; None at its end.
 fn next_array(stream: &mut FFI_ArrowArrayStream) -> PyResult<Option<FFI_ArrowArray>> {
-    let Some(get_next) = stream.get_next else { return Err(used_up("stream")) };
+    let Some(get_next) = stream.get_next else { return Err(already_consumed("stream")) };
     let mut array = FFI_ArrowArray::empty();
-    // SAFETY: the stream's own callback; `batches_of` took the stream over, so nobody has released it.
+    // SAFETY: the stream's own callback; `batches_of` moved the stream out, so it has not been released.
     match unsafe { get_next(stream, &raw mut array) } {
         0 => Ok((!array.is_released()).then_some(array)),
         failure => Err(failed(last_error(stream, failure))),
     }
 }
 
-/// What a producer says about its failure.
+/// The producer's error text.
 fn last_error(stream: &mut FFI_ArrowArrayStream, failure: c_int) -> ArrowError {
-    // SAFETY: the stream's own callback, and it was not released.
+    // SAFETY: the stream's own callback, and it has not been released.
     let text = stream.get_last_error.map(|get_last_error| unsafe { get_last_error(stream) });
     let text = text.filter(|text| !text.is_null()).map(|text| {
-        // SAFETY: by the interface a string that lives until the stream is called again.
+        // SAFETY: by the interface, a string that lives until the stream is called again.
         unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
     });
     ArrowError::CDataInterface(text.unwrap_or_else(|| format!("the stream failed with errno {failure}")))
@@ -290,7 +293,7 @@ impl PyArrowBatch {
 
 #[pymethods]
 impl PyArrowBatch {
-    /// How many rows it has.
+    /// The number of rows.
     #[getter]
     fn num_rows(&self) -> usize {
         self.0.num_rows()
@@ -331,7 +334,7 @@ pub(super) fn parse_columns(py: Python<'_>, columns: &[String]) -> PyResult<Vec<
     columns.iter().map(|name| name.parse().map_err(|e: LogError| log_to_py(py, &e))).collect()
 }
 
-/// The schema of a table of the Spark flavour; `columns` only for `records`.
+/// The schema of a table in the Spark flavour; `columns` applies to `records` only.
 #[pyfunction]
 #[pyo3(signature = (table, columns = None))]
 pub(super) fn arrow_schema(

@@ -1,4 +1,4 @@
-//! `to_arrow` of logs and of batches in memory: an object that gives Arrow streams.
+//! `to_arrow` of logs and of batches in memory: an object that exports Arrow streams.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,18 +18,18 @@ use crate::python::arrow::{parse_columns, requested, schema_capsule, stream_caps
 use crate::python::jobs::to_json;
 use crate::python::panics;
 
-/// More threads than this are a mistake.
+/// More threads than this are rejected as a mistake.
 const MAX_THREADS: usize = 256;
 
-/// What `to_arrow` is asked for, in the words of its Python signature.
-pub(super) struct Asked {
+/// The arguments of `to_arrow`.
+pub(super) struct ToArrowArguments {
     pub(super) columns: Option<Vec<String>>,
     pub(super) views: bool,
     pub(super) selection: Selection,
     pub(super) threads: usize,
 }
 
-impl Asked {
+impl ToArrowArguments {
     pub(super) fn options(self, py: Python<'_>) -> PyResult<StreamOptions> {
         if !(1..=MAX_THREADS).contains(&self.threads) {
             return Err(PyValueError::new_err(format!(
@@ -46,12 +46,12 @@ impl Asked {
     }
 }
 
-/// A buffer does not know whose partition it is of.
-pub(super) fn columns_of_a_buffer(options: &StreamOptions) -> PyResult<()> {
+/// Checks that a buffer has the requested columns: it does not know its topic and partition.
+pub(super) fn check_buffer_columns(options: &StreamOptions) -> PyResult<()> {
     match options.columns.iter().find(|column| !is_in_a_buffer(**column)) {
         Some(column) => {
             let name = column.name();
-            Err(PyValueError::new_err(format!("no column {name:?} here: a buffer is of no partition")))
+            Err(PyValueError::new_err(format!("no column {name:?}: a buffer does not belong to a partition")))
         }
         None => Ok(()),
     }
@@ -66,7 +66,7 @@ pub(super) enum Origin {
     Log { log: PartitionLog, read: ReadOptions },
 }
 
-/// Records as columns: a fresh Arrow stream a call.
+/// Records as columns: a new Arrow stream for each call.
 #[pyclass(frozen, name = "ArrowStream", module = "magicbyte")]
 pub(super) struct PyArrowStream {
     origin: Origin,
@@ -77,12 +77,12 @@ pub(super) struct PyArrowStream {
 impl PyArrowStream {
     pub(super) fn new(origin: Origin, options: StreamOptions) -> PyResult<Self> {
         if matches!(origin, Origin::Buffer { .. }) {
-            columns_of_a_buffer(&options)?;
+            check_buffer_columns(&options)?;
         }
         Ok(Self { origin, options, findings: Arc::default() })
     }
 
-    /// The stream's lock, held by the thread that asks it for a batch: waited for without the interpreter.
+    /// Waits for the stream's lock, which the thread that reads a batch holds, without the interpreter.
     fn findings<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Findings) -> T + Send) -> T {
         panics::here();
         py.detach(|| work(&self.findings.lock().unwrap_or_else(PoisonError::into_inner)))
@@ -95,7 +95,7 @@ impl PyArrowStream {
         schema_capsule(py, &records_schema(&self.options.columns, self.options.flavour))
     }
 
-    /// A fresh stream from the beginning; nothing is read before its first batch is asked for.
+    /// A new stream from the beginning; nothing is read before its first batch is requested.
     #[pyo3(signature = (requested_schema = None))]
     pub(super) fn __arrow_c_stream__<'py>(
         &self,
@@ -121,17 +121,17 @@ impl PyArrowStream {
         }
     }
 
-    /// What the last stream left out so far, as JSON.
+    /// The problems that the last stream has found so far, as JSON.
     fn problems(&self, py: Python<'_>) -> PyResult<String> {
         self.findings(py, |findings| to_json(&findings.problems.listed))
     }
 
-    /// How many more it left out.
+    /// The number of further problems.
     fn problems_left_out(&self, py: Python<'_>) -> u64 {
         self.findings(py, |findings| findings.problems.left_out)
     }
 
-    /// Nothing is read from this offset on: what was asked for, or the last stable offset.
+    /// The offset that reading stops before: the requested end, or the last stable offset.
     #[getter]
     fn end_offset(&self, py: Python<'_>) -> Option<i64> {
         self.findings(py, |findings| findings.end_offset)

@@ -1,4 +1,4 @@
-//! `read_batches` and the batches it gives.
+//! `read_batches` and its batches.
 
 use crate::python::indexed_batch::IndexedBatch;
 use crate::python::objects::record_object;
@@ -19,14 +19,14 @@ use crate::columns::stream::StreamOptions;
 use crate::compression::codec::Compression;
 use crate::compression::decompressor::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 use crate::error::Result;
-use crate::python::arrow_stream::{Asked, Origin, PyArrowStream, columns_of_a_buffer};
+use crate::python::arrow_stream::{Origin, PyArrowStream, ToArrowArguments, check_buffer_columns};
 use crate::python::classes;
 use crate::python::errors::to_py;
 use crate::python::locked::{Detached, Locked, detached};
 use crate::python::view::{optional_items, to_bytes};
 use crate::python::{arrow, panics};
 
-/// What all batches of one reader share: a decompressor under a lock, and how to check.
+/// State shared by all batches of one reader: a locked decompressor, and whether to check CRCs.
 pub(super) struct Reading {
     decompressor: Locked<Decompressor>,
     pub(super) check_crcs: bool,
@@ -51,7 +51,7 @@ pub(super) fn read_batches(
     Ok(PyBatches { data, at: AtomicUsize::new(0), reading: Reading::new(check_crcs, max_decompressed_bytes) })
 }
 
-/// Set in a position: what is there is no batch. No buffer is so long.
+/// A bit set in a position whose bytes are not a batch. No buffer is this long.
 const FAILED: usize = 1 << (usize::BITS - 1);
 
 /// An iterator of the batches in a buffer.
@@ -83,7 +83,7 @@ impl PyBatches {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        // Each batch, and the error, goes to one of the threads that iterate.
+        // Each batch, and the error, is returned to exactly one of the iterating threads.
         panics::here();
         let (start, framed) = loop {
             let start = self.at.load(Ordering::Relaxed);
@@ -105,13 +105,13 @@ impl PyBatches {
         new_batch(py, data, following, start as u64, Arc::clone(&self.reading)).map(Some)
     }
 
-    /// Bytes not framed yet: at the end, those of a cut last batch.
+    /// The bytes not framed yet; at the end, those of an incomplete last batch.
     #[getter]
     fn remaining(&self) -> usize {
         self.data.len() - self.rest()
     }
 
-    /// How many bytes the next batch lacks; 0 when it is whole or nothing is there.
+    /// The number of bytes the next batch lacks; 0 if it is whole or there is none.
     #[getter]
     fn needed(&self) -> u64 {
         Batches::new(&self.data[self.rest()..]).needed()
@@ -135,14 +135,14 @@ impl PyBatches {
         threads: usize,
     ) -> PyResult<PyArrowStream> {
         let selection = Selection { start_offset, end_offset, start_timestamp, end_timestamp };
-        self.stream(Asked { columns, views, selection, threads }.options(py)?)
+        self.stream(ToArrowArguments { columns, views, selection, threads }.options(py)?)
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         self.stream(StreamOptions::default())?.__arrow_c_schema__(py)
     }
 
-    /// A fresh stream over the whole buffer, whatever was iterated before.
+    /// A new stream over the whole buffer, regardless of iteration.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -157,11 +157,11 @@ impl PyBatches {
 #[pyclass(frozen, subclass, name = "_Batch", module = "magicbyte")]
 pub(super) struct BatchBase {
     data: Bytes,
-    /// What is read next, if it stands in memory already.
+    /// The bytes that are read next, if they are in memory, to prefetch them.
     following: Bytes,
     position: u64,
     reading: Arc<Reading>,
-    /// How many records were found, once they were.
+    /// The number of records, once they have been found.
     count: OnceLock<usize>,
 }
 
@@ -173,7 +173,7 @@ pub(super) struct RecordBatch;
 #[pyclass(frozen, extends = BatchBase, module = "magicbyte")]
 pub(super) struct LegacyBatch;
 
-/// `data` is one whole frame.
+/// A batch of one whole frame, `data`.
 pub(super) fn new_batch(
     py: Python<'_>,
     data: Bytes,
@@ -197,7 +197,7 @@ impl BatchBase {
         Batch::from_frame(&self.data, self.position).map_err(|error| to_py(py, &error))
     }
 
-    /// Work on the batch with the GIL released.
+    /// Works on the batch with the GIL released.
     pub(super) fn detached<T: Send>(
         &self,
         py: Python<'_>,
@@ -233,7 +233,7 @@ impl BatchBase {
         Ok(arrow)
     }
 
-    /// As a consumer wishes for it.
+    /// The batch in the columns that a consumer requests.
     fn requested(
         &self,
         py: Python<'_>,
@@ -247,11 +247,11 @@ impl BatchBase {
     }
 }
 
-/// A getter of a fact that only magic 2 has: None for the others.
-macro_rules! v2_fact {
-    ($self:expr, $py:expr, $batch:ident => $fact:expr) => {
+/// A getter of a field that only magic 2 has: None for the others.
+macro_rules! v2_field {
+    ($self:expr, $py:expr, $batch:ident => $field:expr) => {
         Ok(match $self.batch($py)? {
-            Batch::V2($batch) => Some($fact),
+            Batch::V2($batch) => Some($field),
             Batch::Legacy(_) => None,
         })
     };
@@ -265,7 +265,7 @@ impl BatchBase {
         Ok(self.batch(py)?.magic())
     }
 
-    /// Offset of the first record. A compressed legacy batch is decompressed for it.
+    /// Offset of the first record. A compressed legacy batch is decompressed to find it.
     #[getter]
     fn base_offset(&self, py: Python<'_>) -> PyResult<i64> {
         match self.batch(py)? {
@@ -283,7 +283,7 @@ impl BatchBase {
         Ok(self.batch(py)?.last_offset())
     }
 
-    /// One behind the last offset.
+    /// The offset after the last one.
     #[getter]
     fn next_offset(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.batch(py)?.last_offset().wrapping_add(1))
@@ -295,7 +295,7 @@ impl BatchBase {
         self.position
     }
 
-    /// Bytes of the whole batch.
+    /// Size of the whole batch in bytes.
     #[getter]
     fn size_in_bytes(&self) -> usize {
         self.data.len()
@@ -307,7 +307,7 @@ impl BatchBase {
         Ok(self.batch(py)?.crc())
     }
 
-    /// Whether the checksum holds (for a wrapper: the outer one); never raises.
+    /// Whether the checksum holds (of a wrapper: the outer one); never raises.
     fn is_valid(&self, py: Python<'_>) -> bool {
         panics::here();
         py.detach(|| Batch::from_frame(&self.data, self.position).is_ok_and(|batch| batch.verify().is_ok()))
@@ -320,39 +320,39 @@ impl BatchBase {
         classes::compression(py, codec)
     }
 
-    /// Whose clock the timestamps are.
+    /// Whether timestamps are from the producer or the broker.
     #[getter]
     fn timestamp_type(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         classes::timestamp_type(py, self.batch(py)?.timestamp_type())
     }
 
-    /// Timestamp (ms) the records' deltas count from.
+    /// The timestamp (ms) to which the records' deltas are relative.
     #[getter]
     fn base_timestamp(&self, py: Python<'_>) -> PyResult<Option<i64>> {
-        v2_fact!(self, py, batch => batch.base_timestamp())
+        v2_field!(self, py, batch => batch.base_timestamp())
     }
 
-    /// The largest timestamp (ms), or the append time; -1 for none.
+    /// The largest timestamp (ms), or the append time; -1 if there is none.
     #[getter]
     fn max_timestamp(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.batch(py)?.max_timestamp())
     }
 
-    /// When (ms) tombstones may go, if the cleaner set that.
+    /// When tombstones may be removed (ms), if the cleaner set that.
     #[getter]
     fn delete_horizon_ms(&self, py: Python<'_>) -> PyResult<Option<i64>> {
-        let horizon: PyResult<Option<Option<i64>>> = v2_fact!(self, py, batch => batch.delete_horizon_ms());
+        let horizon: PyResult<Option<Option<i64>>> = v2_field!(self, py, batch => batch.delete_horizon_ms());
         horizon.map(Option::flatten)
     }
 
     /// Epoch of the leader that appended the batch.
     #[getter]
     fn partition_leader_epoch(&self, py: Python<'_>) -> PyResult<Option<i32>> {
-        v2_fact!(self, py, batch => batch.partition_leader_epoch())
+        v2_field!(self, py, batch => batch.partition_leader_epoch())
     }
 
-    /// How many records the header announces; None for a compressed legacy batch until it was
-    /// decompressed for its records, columns or Arrow form.
+    /// The number of records in the header; None for a compressed legacy batch until it has been decompressed
+    /// for its records, columns or Arrow form.
     #[getter]
     fn record_count(&self, py: Python<'_>) -> PyResult<Option<i64>> {
         Ok(match self.batch(py)? {
@@ -362,28 +362,28 @@ impl BatchBase {
         })
     }
 
-    /// The producer's id, -1 for none.
+    /// The producer's ID; -1 for none.
     #[getter]
     fn producer_id(&self, py: Python<'_>) -> PyResult<Option<i64>> {
-        v2_fact!(self, py, batch => batch.producer_id())
+        v2_field!(self, py, batch => batch.producer_id())
     }
 
-    /// The producer's epoch, -1 for none.
+    /// The producer's epoch; -1 for none.
     #[getter]
     fn producer_epoch(&self, py: Python<'_>) -> PyResult<Option<i16>> {
-        v2_fact!(self, py, batch => batch.producer_epoch())
+        v2_field!(self, py, batch => batch.producer_epoch())
     }
 
-    /// The first record's sequence number, -1 for none.
+    /// The first record's sequence number; -1 for none.
     #[getter]
     fn base_sequence(&self, py: Python<'_>) -> PyResult<Option<i32>> {
-        v2_fact!(self, py, batch => batch.base_sequence())
+        v2_field!(self, py, batch => batch.base_sequence())
     }
 
-    /// The last record's sequence number, -1 for none.
+    /// The last record's sequence number; -1 for none.
     #[getter]
     fn last_sequence(&self, py: Python<'_>) -> PyResult<Option<i32>> {
-        v2_fact!(self, py, batch => batch.last_sequence())
+        v2_field!(self, py, batch => batch.last_sequence())
     }
 
     /// Whether the batch belongs to a transaction.
@@ -392,7 +392,7 @@ impl BatchBase {
         Ok(matches!(self.batch(py)?, Batch::V2(batch) if batch.is_transactional()))
     }
 
-    /// Whether the batch holds a control record.
+    /// Whether the batch is a control batch.
     #[getter]
     fn is_control(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.batch(py)?.is_control())
@@ -415,7 +415,7 @@ impl BatchBase {
         ))
     }
 
-    /// The batch as it stands, copied.
+    /// A copy of the batch's bytes.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.data)
     }
@@ -428,8 +428,9 @@ impl BatchBase {
         #[pyo3(from_py_with = optional_items)] columns: Option<Vec<String>>,
         views: bool,
     ) -> PyResult<arrow::PyArrowBatch> {
-        let options = Asked { columns, views, selection: Selection::default(), threads: 1 }.options(py)?;
-        columns_of_a_buffer(&options)?;
+        let options =
+            ToArrowArguments { columns, views, selection: Selection::default(), threads: 1 }.options(py)?;
+        check_buffer_columns(&options)?;
         Ok(arrow::PyArrowBatch::new(self.arrow(py, &options)?))
     }
 

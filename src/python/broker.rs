@@ -1,4 +1,4 @@
-//! Appends as a broker takes them.
+//! Appends, validated as by a broker.
 
 use crate::broker::append::AppendInfo;
 use pyo3::exceptions::PyValueError;
@@ -17,7 +17,7 @@ use crate::python::view::content;
 use crate::record::timestamp_type::TimestampType;
 use crate::state::producer_check::AppendOrigin;
 
-/// The topic's configuration, by Kafka's defaults where left out.
+/// The topic's configuration; every field is given.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(super) struct ConfigFields {
@@ -61,18 +61,18 @@ impl ConfigFields {
     }
 }
 
-/// `AppendOrigin` by its number.
+/// The `AppendOrigin` with this number.
 pub(super) fn origin(number: u8) -> PyResult<AppendOrigin> {
     Ok(match number {
         0 => AppendOrigin::Replication,
         1 => AppendOrigin::Coordinator,
         2 => AppendOrigin::Client,
         3 => AppendOrigin::RaftLeader,
-        _ => return Err(PyValueError::new_err(format!("there is no origin {number}"))),
+        _ => return Err(PyValueError::new_err(format!("origin {number}: expected 0 to 3"))),
     })
 }
 
-/// The fields of `AppendInfo` in their order, but for the records.
+/// The fields of `AppendInfo` in order, without the records.
 pub(super) type InfoFields = (Option<i64>, i64, i64, i64, Option<i64>, u64, u64);
 
 pub(super) fn info_fields(info: &AppendInfo) -> InfoFields {
@@ -87,7 +87,7 @@ pub(super) fn info_fields(info: &AppendInfo) -> InfoFields {
     )
 }
 
-/// Checks appends and makes of them what is stored.
+/// Validates appends and rewrites them as they are stored.
 #[pyclass(frozen, name = "AppendValidatorCore", module = "magicbyte._core")]
 pub(super) struct PyAppendValidator(Locked<AppendValidator>);
 
@@ -99,7 +99,7 @@ impl PyAppendValidator {
         Ok(Self(Locked::new(validator)))
     }
 
-    /// The bytes to be stored and what became of them; None if there is no whole batch.
+    /// The bytes to store and their `AppendInfo`; None if there is no whole batch.
     fn validate<'py>(
         &self,
         py: Python<'py>,
@@ -117,7 +117,7 @@ impl PyAppendValidator {
     }
 }
 
-/// The checks of a produce request's records.
+/// Checks the records of a produce request.
 #[pyfunction]
 pub(super) fn check_produce_request(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! `RecordsBuilder`: arguments in, batches out.
+//! `RecordsBuilder`: converts Python arguments, builds batches.
 
 use crate::python::append_arguments::Argument;
 use crate::python::append_arguments::append_rows;
@@ -28,14 +28,14 @@ pub(super) struct PyRecordsBuilder(GilCell<State>);
 
 struct State {
     builder: RecordsBuilder,
-    /// The last batch built: memory for the next one, which is cheaper to write to again than to ask for.
+    /// The last batch built: its memory is reused for the next one, which is cheaper than a new allocation.
     built: Vec<u8>,
 }
 
 pub(super) type Content<'a> = Option<Cow<'a, [u8]>>;
 
 impl PyRecordsBuilder {
-    /// Works on the builder; `work` runs no Python code.
+    /// Works on the builder; `work` must not run Python code.
     #[inline]
     fn with<R>(&self, py: Python<'_>, work: impl FnOnce(&mut RecordsBuilder) -> R) -> R {
         self.0.with(py, |state| work(&mut state.builder))
@@ -54,14 +54,14 @@ impl PyRecordsBuilder {
         self.append_objects(py, (offset, timestamp), (key, value), headers)
     }
 
-    /// A tuple, or a record.
+    /// Appends a tuple or a record.
     fn append_item(&self, py: Python<'_>, item: &Bound<'_, PyAny>) -> PyResult<()> {
         if let Ok(tuple) = item.cast_exact::<PyTuple>().or_else(|_| item.cast()) {
             self.append_tuple(py, tuple)
         } else if let Some(record) = record_object::record_of(item) {
             self.with(py, |builder| builder.append_record(&record)).map_err(|e| to_py(py, &e))
         } else {
-            Err(no_record())
+            Err(not_a_record())
         }
     }
 
@@ -79,14 +79,14 @@ impl PyRecordsBuilder {
                 self.with(py, |builder| builder.append(offset, timestamp, key, value, &[]))
             }
             _ => {
-                let place = (offset.extract()?, timestamp.extract()?);
-                return self.append_any(py, place, (key, value), headers);
+                let numbers = (offset.extract()?, timestamp.extract()?);
+                return self.append_any(py, numbers, (key, value), headers);
             }
         };
         appended.map_err(|e| to_py(py, &e))
     }
 
-    /// Of whatever types.
+    /// Appends fields of any types.
     #[cold]
     fn append_any(
         &self,
@@ -105,17 +105,17 @@ impl PyRecordsBuilder {
         self.with(py, append).map_err(|e| to_py(py, &e))
     }
 
-    /// The items are borrowed from the tuple, which cannot change.
+    /// Appends a tuple; its items can be borrowed, since a tuple cannot change.
     #[inline]
     fn append_tuple(&self, py: Python<'_>, tuple: &Bound<'_, PyTuple>) -> PyResult<()> {
         let headers = match tuple.len() {
             4 => None,
             5 => Some(tuple.get_borrowed_item(4)?),
-            _ => return Err(no_record()),
+            _ => return Err(not_a_record()),
         };
-        let place = (tuple.get_borrowed_item(0)?, tuple.get_borrowed_item(1)?);
+        let numbers = (tuple.get_borrowed_item(0)?, tuple.get_borrowed_item(1)?);
         let (key, value) = (tuple.get_borrowed_item(2)?, tuple.get_borrowed_item(3)?);
-        self.append_objects(py, place, (Some(key), Some(value)), headers)
+        self.append_objects(py, numbers, (Some(key), Some(value)), headers)
     }
 
     fn headers<'a>(
@@ -137,11 +137,11 @@ impl PyRecordsBuilder {
     }
 }
 
-fn no_record() -> PyErr {
+fn not_a_record() -> PyErr {
     PyTypeError::new_err("expected tuples (offset, timestamp, key, value[, headers]) or records")
 }
 
-/// Headers as they are given: keys and values.
+/// Headers as given: keys and values.
 pub(super) fn pairs<'py>(
     headers: &Bound<'py, PyAny>,
 ) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
@@ -152,7 +152,7 @@ pub(super) fn borrowed<'a>(headers: &'a [(Cow<'_, [u8]>, Content<'_>)]) -> Vec<H
     headers.iter().map(|(key, value)| Header { key, value: value.as_deref() }).collect()
 }
 
-/// Null for an argument that is None or left out.
+/// The bytes of an argument; null if it is None or not given.
 pub(super) fn optional<'a>(object: Option<&'a Bound<'_, PyAny>>) -> PyResult<Content<'a>> {
     object.filter(|object| !object.is_none()).map(content).transpose()
 }
@@ -240,7 +240,7 @@ impl PyRecordsBuilder {
         }
     }
 
-    /// Appends the rows of Arrow data; returns how many.
+    /// Appends the rows of Arrow data; returns their number.
     #[pyo3(signature = (data, *, offset = 0, timestamp = -1))]
     fn append_arrow(
         &self,
@@ -281,13 +281,13 @@ impl PyRecordsBuilder {
             .with(py, |builder| builder.has_room_for(timestamp, key.as_deref(), value.as_deref(), &headers)))
     }
 
-    /// Bytes of the batch if built now.
+    /// The size of the batch in bytes if it were built now.
     #[getter]
     fn estimated_size_in_bytes(&self, py: Python<'_>) -> usize {
         self.with(py, |builder| builder.estimated_size_in_bytes())
     }
 
-    /// How many records the batch has so far.
+    /// The number of records so far.
     #[getter]
     fn record_count(&self, py: Python<'_>) -> u32 {
         self.with(py, |builder| builder.record_count())
@@ -295,7 +295,7 @@ impl PyRecordsBuilder {
 
     /// The finished batch.
     fn build<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        // Nothing to compress: one copy, and no reason to let go of the GIL.
+        // Without compression this is only a copy, not worth releasing the GIL.
         let stored = self.with(py, |builder| builder.build_stored(|batch| PyBytes::new(py, batch)));
         if let Some(batch) = stored.map_err(|e| to_py(py, &e))? {
             return Ok(batch);
@@ -311,7 +311,7 @@ impl PyRecordsBuilder {
         Ok(batch)
     }
 
-    /// What compaction keeps of a batch whose records are all gone.
+    /// A batch without records, as compaction leaves it.
     fn empty_batch<'py>(
         &self,
         py: Python<'py>,
@@ -323,7 +323,7 @@ impl PyRecordsBuilder {
     }
 }
 
-/// The type says no more than magic and append time do; it may not contradict them.
+/// Checks that the type agrees with magic and append time, which determine it.
 fn check_timestamp_type(magic: i8, given: Option<i8>, append_time: Option<i64>) -> PyResult<()> {
     let implied = match append_time {
         _ if magic == 0 => TimestampType::NoTimestampType,

@@ -1,4 +1,4 @@
-//! What the bindings use of the Python side: enums, exceptions, the tuples Columns and Losses.
+//! Python classes that the bindings use: enums, exceptions, the tuples Columns and Losses.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

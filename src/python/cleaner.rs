@@ -1,4 +1,4 @@
-//! Compaction and redaction, a step a function; everything between them is JSON.
+//! Compaction and redaction, one function per step; all values between them are JSON.
 
 use crate::python::view::parse_name;
 use std::path::PathBuf;
@@ -25,10 +25,10 @@ use crate::log::write::segment_fold::DEFAULT_INDEX_INTERVAL_BYTES;
 use crate::python::errors::log_to_py;
 use crate::python::jobs::{parse, to_json};
 use crate::python::view::items;
-use crate::python::writer::{Told, Work};
+use crate::python::writer::{TaskResult, Work};
 use crate::python::{panics, view};
 
-/// Decides what is cleaned of a log, and into which segments.
+/// Plans what is cleaned of a log, and into which segments.
 #[pyfunction]
 #[pyo3(signature = (
     plan, listing, *, now, delete_retention_ms = CompactOptions::default().delete_retention_ms,
@@ -64,7 +64,7 @@ pub(super) fn plan_compaction(
     to_json(&compaction.map_err(|e| log_to_py(py, &e))?)
 }
 
-/// Every segment of a log by itself.
+/// Plans each segment of a log as a group of its own.
 #[pyfunction]
 pub(super) fn plan_redaction(py: Python<'_>, plan: &str) -> PyResult<String> {
     to_json(&plan::plan_redaction(&parse(plan)?).map_err(|e| log_to_py(py, &e))?)
@@ -101,7 +101,7 @@ pub(super) fn index_keys(
     })
 }
 
-/// What is only handed on is text, as in [`Work`].
+/// Values that are only passed on are text, as in [`Work`].
 #[derive(Serialize)]
 struct IndexedText {
     chunks: Vec<IndexedChunk>,
@@ -109,7 +109,7 @@ struct IndexedText {
     files: Vec<Option<PathBuf>>,
 }
 
-/// Reduces spilled keys to lists of places.
+/// Reduces spilled keys to lists of positions.
 #[pyfunction]
 #[pyo3(signature = (files, directory, *, seed, memory = 64 << 20))]
 pub(super) fn reduce_keys(
@@ -123,7 +123,7 @@ pub(super) fn reduce_keys(
     py.detach(|| last_records::reduce_keys(&files, &directory, options)).map_err(|e| log_to_py(py, &e))
 }
 
-/// What a log says about producers and transactions, for each group.
+/// The facts about producers and transactions for each group of a log.
 #[pyfunction]
 #[pyo3(signature = (producers, groups, *, expired_until = None))]
 pub(super) fn log_facts(
@@ -136,7 +136,7 @@ pub(super) fn log_facts(
     groups.iter().map(|&(first, last)| to_json(&facts.between(first, last))).collect()
 }
 
-/// The second pass over a group of segments: all but the last record of each key goes.
+/// The second pass over a group of segments: keeps only the last record of each key.
 #[pyfunction]
 #[pyo3(signature = (
     group, indexed, facts, directory, *, lists, clean_until, now, delete_retention_ms,
@@ -168,7 +168,7 @@ pub(super) fn compact_group(
     clean_group(py, group, &indexed, facts, directory, &options)
 }
 
-/// The second pass over a group of segments: selected records go.
+/// The second pass over a group of segments: removes the selected records.
 #[pyfunction]
 #[pyo3(signature = (
     group, indexed, facts, directory, *, keys, tombstones, clean_until,
@@ -199,7 +199,7 @@ pub(super) fn redact_group(
     clean_group(py, group, &indexed, facts, directory, &options)
 }
 
-/// Keys to be forgotten.
+/// The keys to redact.
 #[pyclass(frozen, name = "KeySet", module = "magicbyte._core")]
 pub(super) struct PyKeySet(Arc<KeySet>);
 
@@ -212,7 +212,7 @@ impl PyKeySet {
         Self(Arc::new(py.detach(|| KeySet::new(keys))))
     }
 
-    /// Where one of the keys that are searched for first occurs.
+    /// The first position where a key that is distinctive enough to search for occurs.
     fn find(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
         panics::here();
         let data = view::to_bytes(data)?;
@@ -220,7 +220,7 @@ impl PyKeySet {
     }
 }
 
-/// Reads a segment that a redaction wrote.
+/// Checks a segment that a redaction wrote.
 #[pyfunction]
 #[pyo3(signature = (path, keys, *, tombstones, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES))]
 pub(super) fn check_segment(
@@ -249,12 +249,12 @@ fn clean_group(
     let cleaned = py.detach(|| clean::clean_group(&group, &indexed, &facts, &directory, options));
     let cleaned = cleaned.map_err(|e| log_to_py(py, &e))?;
     let Cleaned { results, problems, segments, counts, redacted, matched } = cleaned;
-    let also = CleanedToo { counts, redacted, matched };
-    to_json(&Told { work: Work::of(&results, problems, &segments)?, also })
+    let details = CleanedDetails { counts, redacted, matched };
+    to_json(&TaskResult { work: Work::of(&results, problems, &segments)?, details })
 }
 
 #[derive(Serialize)]
-struct CleanedToo {
+struct CleanedDetails {
     counts: CleanCounts,
     redacted: Vec<RedactedOffsets>,
     matched: Vec<u64>,

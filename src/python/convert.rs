@@ -1,4 +1,4 @@
-//! `magicbyte.convert`: buffers of batches in, buffers of batches out.
+//! `magicbyte.convert`: converts buffers of batches.
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -20,12 +20,13 @@ use crate::python::panics;
 use crate::python::view::content;
 use crate::record::timestamp_type::TimestampType;
 
-/// Converts batches; codec contexts and buffers are kept between calls.
+/// Converts batches; keeps codec contexts and buffers between calls.
 #[pyclass(frozen, name = "Converter", module = "magicbyte.convert")]
 pub(super) struct PyConverter(Locked<Converter>);
 
 impl PyConverter {
-    /// Hands the converter every batch of `data`, without the GIL; what it appended, and what came of it.
+    /// Calls `work` with the converter and all of `data`, without the GIL; returns the bytes appended, and
+    /// its result.
     fn convert<'py, T: Default + Send>(
         &self,
         py: Python<'py>,
@@ -41,7 +42,7 @@ impl PyConverter {
         Ok((PyBytes::new(py, &out), result))
     }
 
-    /// As [`convert`](Self::convert), of which nothing comes but bytes.
+    /// Like [`convert`](Self::convert), for work that has no other result.
     fn rewrite<'py>(
         &self,
         py: Python<'py>,
@@ -52,7 +53,7 @@ impl PyConverter {
     }
 }
 
-/// Calls `work` for each of the whole batches that `data` consists of.
+/// Calls `work` for each of the whole batches in `data`.
 fn each<'a>(data: &'a [u8], mut work: impl FnMut(Batch<'a>) -> Result<()>) -> Result<()> {
     let mut batches = Batches::new(data);
     for batch in &mut batches {
@@ -66,7 +67,7 @@ fn each<'a>(data: &'a [u8], mut work: impl FnMut(Batch<'a>) -> Result<()>) -> Re
 
 #[cold]
 fn needs_magic_2(batch: &Batch<'_>) -> Error {
-    batch.place(Error::new(ErrorKind::InvalidOptions("only batches of magic 2 are merged and split")))
+    batch.place(Error::new(ErrorKind::InvalidOptions("only batches of magic 2 can be merged or split")))
 }
 
 #[pymethods]
@@ -85,7 +86,7 @@ impl PyConverter {
         let converter = match compression.map(Compression::from_id).transpose() {
             Ok(Some(codec)) => Converter::to_codec(codec, level),
             Ok(None) if level.is_some() => {
-                Err(ErrorKind::InvalidOptions("a level needs a compression").into())
+                Err(ErrorKind::InvalidOptions("a level requires a compression").into())
             }
             Ok(None) => Ok(Converter::new()),
             Err(error) => Err(error),
@@ -94,12 +95,12 @@ impl PyConverter {
         Ok(Self(Locked::new(converter.with_limit(max_decompressed_bytes))))
     }
 
-    /// Every batch as magic 2.
+    /// Converts every batch to magic 2.
     fn up_convert<'py>(&self, py: Python<'py>, data: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         self.rewrite(py, data, |converter, data, out| each(data, |batch| converter.up_convert(&batch, out)))
     }
 
-    /// Every batch as magic 0 or 1, and what that loses.
+    /// Converts every batch to magic 0 or 1; returns what that loses.
     fn down_convert<'py>(
         &self,
         py: Python<'py>,
@@ -117,12 +118,12 @@ impl PyConverter {
         Ok((out, classes::losses(py, &losses)?))
     }
 
-    /// Every batch with the converter's codec.
+    /// Recompresses every batch with the converter's codec.
     fn recompress<'py>(&self, py: Python<'py>, data: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         self.rewrite(py, data, |converter, data, out| each(data, |batch| converter.recompress(&batch, out)))
     }
 
-    /// All batches as one.
+    /// Merges all batches into one.
     fn merge<'py>(&self, py: Python<'py>, data: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         self.rewrite(py, data, |converter, data, out| {
             let mut batches = Vec::new();
@@ -137,7 +138,7 @@ impl PyConverter {
         })
     }
 
-    /// Every batch as several small ones.
+    /// Splits every batch into smaller ones.
     fn split<'py>(
         &self,
         py: Python<'py>,
@@ -152,7 +153,7 @@ impl PyConverter {
         })
     }
 
-    /// Records packed tightly into batches of magic 2.
+    /// Packs records tightly into batches of magic 2.
     fn rebatch<'py>(
         &self,
         py: Python<'py>,
@@ -167,7 +168,7 @@ impl PyConverter {
         })
     }
 
-    /// A magic 0 batch with offsets from `base_offset` on.
+    /// Gives a magic 0 batch offsets from `base_offset`.
     fn assign_offsets<'py>(
         &self,
         py: Python<'py>,
@@ -177,14 +178,14 @@ impl PyConverter {
         self.rewrite(py, batch, |converter, data, out| match Batch::from_frame(data, 0)? {
             Batch::Legacy(batch) => converter.assign_offsets(&batch, base_offset, out),
             batch @ Batch::V2(_) => {
-                let why = "only magic 0 has offsets to assign one by one";
+                let why = "only batches of magic 0 store an offset in each message";
                 Err(batch.place(ErrorKind::InvalidOptions(why).into()))
             }
         })
     }
 }
 
-/// A copy of `data` that `change` was made to.
+/// A copy of `data` with a change applied.
 fn changed<'py>(
     py: Python<'py>,
     data: &Bound<'_, PyAny>,
@@ -197,7 +198,7 @@ fn changed<'py>(
     })
 }
 
-/// One batch, moved so that its last record has this offset.
+/// A copy of a batch, shifted so that its last record has this offset.
 #[pyfunction]
 pub(super) fn set_last_offset<'py>(
     py: Python<'py>,
@@ -207,7 +208,7 @@ pub(super) fn set_last_offset<'py>(
     changed(py, batch, |batch| in_place::set_last_offset(batch, last_offset))
 }
 
-/// The batches with another leader epoch.
+/// A copy of the batches with another leader epoch.
 #[pyfunction]
 pub(super) fn set_partition_leader_epoch<'py>(
     py: Python<'py>,
@@ -217,7 +218,7 @@ pub(super) fn set_partition_leader_epoch<'py>(
     changed(py, data, |data| each_batch(data, |batch| in_place::set_partition_leader_epoch(batch, epoch)))
 }
 
-/// The batches with another timestamp type and largest timestamp.
+/// A copy of the batches with another timestamp type and largest timestamp.
 #[pyfunction]
 pub(super) fn set_max_timestamp<'py>(
     py: Python<'py>,

@@ -1,4 +1,4 @@
-//! Errors of the core as the exceptions of `magicbyte.errors`.
+//! Converts errors of the core to the exceptions of `magicbyte.errors`.
 
 use pyo3::exceptions::{PyFileExistsError, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -89,7 +89,7 @@ pub(super) fn log_to_py(py: Python<'_>, error: &LogError) -> PyErr {
     }
 }
 
-/// With errno and file name, so that Python picks FileNotFoundError and the like.
+/// An OSError with errno and file name, so that Python picks FileNotFoundError and the like.
 pub(super) fn io_to_py(path: &std::path::Path, source: &std::io::Error) -> PyErr {
     match source.raw_os_error() {
         Some(errno) => PyOSError::new_err((errno, source.to_string(), path.display().to_string())),

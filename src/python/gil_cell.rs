@@ -1,7 +1,7 @@
-//! A cell that the GIL guards in place of a lock.
+//! A cell that is guarded by the GIL instead of a lock.
 //!
-//! **Attached** in the SAFETY comments: a `Python` token proves that the GIL is held. The module declares that it uses
-//! the GIL, so an interpreter without one takes it back.
+//! **Attached** in the SAFETY comments: a `Python` token proves that the GIL is held. The module declares
+//! that it uses the GIL, so a free-threaded interpreter enables it.
 #![allow(unsafe_code, reason = "access that the GIL guards")]
 
 use pyo3::prelude::*;
@@ -9,10 +9,10 @@ use std::cell::UnsafeCell;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering;
-/// A value that whoever holds the GIL may use.
+/// A value that the thread holding the GIL may use.
 pub(super) struct GilCell<T> {
     value: UnsafeCell<T>,
-    /// [`FREE`], or who uses it: set with the GIL held only.
+    /// [`FREE`], or how it is in use; set only with the GIL held.
     used: AtomicU8,
     /// Held by a thread that works on the value without the GIL.
     detached: Mutex<()>,
@@ -22,8 +22,9 @@ const FREE: u8 = 0;
 const ATTACHED: u8 = 1;
 const DETACHED: u8 = 2;
 
-// SAFETY: `value` is touched in `with` and `with_detached` only, by who found `used` free and set it, with the GIL held
-// (Attached), until they free it: an acquiring load that finds it free comes after all they did.
+// SAFETY: `value` is accessed only in `with` and `with_detached`, by the thread that found `used` free and
+// set it with the GIL held (Attached), until that thread frees it: an acquiring load that finds it free
+// happens after all it did.
 unsafe impl<T: Send> Sync for GilCell<T> {}
 
 impl<T: Send> GilCell<T> {
@@ -31,7 +32,7 @@ impl<T: Send> GilCell<T> {
         Self { value: UnsafeCell::new(value), used: AtomicU8::new(FREE), detached: Mutex::new(()) }
     }
 
-    /// Works on the value. `work` runs no Python code, which could come back here: that panics.
+    /// Works on the value. `work` must not run Python code: if that came back here, it would panic.
     #[inline]
     pub(super) fn with<R>(&self, py: Python<'_>, work: impl FnOnce(&mut T) -> R) -> R {
         let _used = self.enter(py, ATTACHED);
@@ -40,13 +41,13 @@ impl<T: Send> GilCell<T> {
         work(unsafe { &mut *self.value.get() })
     }
 
-    /// As [`with`](Self::with), without the GIL; others that want the value wait. It is free before this thread takes
-    /// the GIL back, which runs finalizers that may want it.
+    /// Like [`with`](Self::with), without the GIL; other threads that need the value wait. The value is freed
+    /// before this thread takes the GIL back, since that may run finalizers that need it.
     pub(super) fn with_detached<R: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut T) -> R + Send) -> R {
         let used = self.enter(py, DETACHED);
         py.detach(move || {
             let _detached = self.detached.lock();
-            // Freed first, so that who waits for the lock finds the value free.
+            // Dropped first, so that a thread waiting for the lock finds the value free.
             let _used = used;
             crate::python::panics::here();
             // SAFETY: as in `with`.
@@ -65,13 +66,16 @@ impl<T: Send> GilCell<T> {
 
     #[cold]
     fn wait(&self, py: Python<'_>) {
-        // Whoever is attached and uses it is this thread, since we have the GIL.
-        assert!(self.used.load(Ordering::Acquire) != ATTACHED, "a value was asked for by who is using it");
+        // An attached user must be this thread, since it has the GIL.
+        assert!(
+            self.used.load(Ordering::Acquire) != ATTACHED,
+            "a value was requested while this thread was using it"
+        );
         py.detach(|| drop(self.detached.lock()));
     }
 }
 
-/// Lets others in when dropped.
+/// Frees the value when dropped.
 struct Used<'a>(&'a AtomicU8);
 
 impl Drop for Used<'_> {

@@ -1,4 +1,4 @@
-//! A batch whose records were found once: what iterators and views of records point into.
+//! A batch whose records have been located: iterators and views of records point into it.
 
 use crate::batch::Batch;
 use crate::bytes::cursor::be;
@@ -13,20 +13,20 @@ use crate::record::timestamp_type::TimestampType;
 use ::bytes::Bytes;
 use pyo3::prelude::*;
 use std::sync::OnceLock;
-/// A batch's bytes (decompressed) and where its records stand in them.
+/// A batch's decompressed bytes, and where its records are in them.
 #[pyclass(frozen, name = "_IndexedBatch", module = "magicbyte._core")]
 pub(super) struct IndexedBatch {
     pub(super) data: Bytes,
     pub(super) entries: Vec<Entry>,
     pub(super) is_control: bool,
     pub(super) is_legacy: bool,
-    /// What comes behind the last record instead of the end: for readers that yield records up to an error.
+    /// Raised after the last record instead of ending: for readers that yield records up to an error.
     pub(super) failure: Option<Failure>,
-    /// Where each record's own bytes stand, once somebody asked.
-    places: OnceLock<Vec<Slice>>,
+    /// Each record's own bytes, once requested.
+    record_slices: OnceLock<Vec<Slice>>,
 }
 
-/// Makes the exception.
+/// Creates the exception.
 pub(super) type Failure = Box<dyn Fn(Python<'_>) -> PyErr + Send + Sync>;
 
 pub(super) struct Entry {
@@ -48,7 +48,7 @@ pub(super) struct Slice {
     pub(super) length: u32,
 }
 
-/// A slice, or null: a length that no slice has.
+/// A slice, or null, represented by a length that no slice has.
 #[derive(Clone, Copy)]
 pub(super) struct Nullable(Slice);
 
@@ -61,7 +61,7 @@ impl Nullable {
 }
 
 impl IndexedBatch {
-    /// Decodes and checks every record of the batch whose own bytes are `data`.
+    /// Decodes and checks every record of the batch, whose stored bytes are `data`.
     pub(super) fn read(
         batch: &Batch<'_>,
         data: &Bytes,
@@ -75,8 +75,8 @@ impl IndexedBatch {
         error.map_or(Ok(indexed), Err)
     }
 
-    /// As [`read`](Self::read), with the first error that a record has beside the records before it; the
-    /// batch's own CRC is not checked.
+    /// Like [`read`](Self::read), but returns the records before the first bad one along with its error; does
+    /// not check the batch's own CRC.
     pub(super) fn read_until_error(
         batch: &Batch<'_>,
         data: &Bytes,
@@ -92,7 +92,7 @@ impl IndexedBatch {
             length: slice.len() as u32,
         };
         let nullable = |slice: Option<&[u8]>| slice.map_or(Nullable::NULL, |slice| Nullable(slice_of(slice)));
-        // The count is announced, so it reserves no more than the bytes can hold.
+        // The announced count cannot be trusted: reserve no more than the bytes can hold.
         let mut entries =
             Vec::with_capacity(records.size_hint().1.unwrap_or(0).min(shared.len() / SMALLEST_RECORD));
         let visited = records.visit(|record: Record<'_>| {
@@ -110,23 +110,23 @@ impl IndexedBatch {
             });
         });
         let (is_control, is_legacy) = (batch.is_control(), batch.magic() < 2);
-        let places = OnceLock::new();
-        let indexed = Self { data: shared, entries, is_control, is_legacy, failure: None, places };
+        let record_slices = OnceLock::new();
+        let indexed = Self { data: shared, entries, is_control, is_legacy, failure: None, record_slices };
         Ok((indexed, visited.err()))
     }
 
-    /// The record as it stands: in magic 2 what its length field counts, else the message with offset
-    /// and size.
+    /// The record's stored bytes: in magic 2 without the length field, in magic 0 and 1 the message with its
+    /// offset and size.
     pub(super) fn own_bytes(&self, entry: &Entry) -> &[u8] {
-        let behind = std::ptr::from_ref(entry).addr().wrapping_sub(self.entries.as_ptr().addr());
-        let places = self.places.get_or_init(|| self.find_places());
-        places.get(behind / size_of::<Entry>()).map_or(&[], |&place| self.slice(place))
+        let distance = std::ptr::from_ref(entry).addr().wrapping_sub(self.entries.as_ptr().addr());
+        let record_slices = self.record_slices.get_or_init(|| self.find_record_slices());
+        record_slices.get(distance / size_of::<Entry>()).map_or(&[], |&slice| self.slice(slice))
     }
 
-    /// The records were read from the start on, each checked.
-    fn find_places(&self) -> Vec<Slice> {
+    /// Walks the records again; each has been checked before.
+    fn find_record_slices(&self) -> Vec<Slice> {
         let mut at = 0;
-        let place = |_: &Entry| {
+        let next_slice = |_: &Entry| {
             let (start, length) = if self.is_legacy {
                 (at, self.data.get(at..at + 12).map_or(0, |overhead| 12 + be!(overhead, 8, i32) as usize))
             } else {
@@ -137,7 +137,7 @@ impl IndexedBatch {
             at = start.saturating_add(length);
             Slice { start: start as u32, length: length as u32 }
         };
-        self.entries.iter().map(place).collect()
+        self.entries.iter().map(next_slice).collect()
     }
 
     pub(super) fn key(&self, entry: &Entry) -> Option<&[u8]> {
@@ -153,14 +153,14 @@ impl IndexedBatch {
         slice.get().map(|slice| self.slice(slice))
     }
 
-    /// The slice's bytes; none of them if it is not this batch's.
+    /// The slice's bytes; empty if it is not of this batch.
     #[inline]
     pub(super) fn slice(&self, slice: Slice) -> &[u8] {
         let start = slice.start as usize;
         self.data.get(start..start + slice.length as usize).unwrap_or_default()
     }
 
-    /// The record as the core knows it; what a legacy message's attributes say is said elsewhere.
+    /// The record as the core's type; the attributes of a legacy message are in its other fields.
     pub(super) fn record(&self, entry: &Entry) -> Record<'_> {
         Record {
             offset: entry.offset,

@@ -1,4 +1,4 @@
-//! The job layer's steps: `list -> survey -> plan -> decode -> reconcile`, JSON in and out.
+//! The steps of jobs: `list -> survey -> plan -> decode -> reconcile`, with JSON arguments and results.
 
 use crate::log::read::options::DamageMode;
 use crate::python::view::parse_name;
@@ -48,7 +48,7 @@ pub(super) fn list_partition(py: Python<'_>, path: PathBuf, include_checkpoints:
     to_json(&listing.map_err(|e| log_to_py(py, &e))?)
 }
 
-/// The listing of a directory that cannot be listed: the problem, and nothing to read.
+/// The listing of a directory that cannot be listed: one problem, and nothing to read.
 #[pyfunction]
 pub(super) fn unreadable_directory(py: Python<'_>, path: PathBuf, why: &str) -> PyResult<String> {
     crate::python::panics::here();
@@ -105,7 +105,7 @@ pub(super) fn reconcile(
     to_json(&accounting::reconcile(&plan, &results?).map_err(|e| log_to_py(py, &e))?)
 }
 
-/// Narrows a chunk to the bytes that hold the offsets asked for.
+/// Narrows a chunk to the bytes that hold its requested offsets.
 #[pyfunction]
 pub(super) fn trim_chunk(py: Python<'_>, chunk: &str) -> PyResult<Option<String>> {
     let chunk: Chunk = parse(chunk)?;
@@ -160,7 +160,7 @@ impl PyChunkDecoder {
         Ok(Self { decoder: Locked::new(decoder), path, mode: parse_name(mode)? })
     }
 
-    /// How far the chunk was read, in bytes.
+    /// The number of bytes of the chunk read so far.
     #[getter]
     fn bytes_read(&self, py: Python<'_>) -> u64 {
         self.decoder.with(py, |decoder| decoder.bytes_read())
@@ -199,7 +199,7 @@ impl PyChunkDecoder {
         self.decoder.with(py, |decoder| decoder.checksum())
     }
 
-    /// The accounts of the chunk, complete once the iterator is at its end.
+    /// The account of the chunk, complete once the iterator is exhausted.
     fn result(&self, py: Python<'_>) -> PyResult<String> {
         self.decoder.with(py, |decoder| to_json(decoder.result()))
     }

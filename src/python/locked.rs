@@ -1,16 +1,17 @@
-//! The lock around what several Python threads share. There is no other in the bindings, beside the cell of
-//! `calls.rs`.
+//! The lock around values shared by Python threads. There is no other in the bindings, apart from
+//! `gil_cell.rs`.
 //!
-//! Wherever CPython is called, code of the caller may run: a finalizer, an exception's class, the release of a
-//! buffer. If one of our locks were held there, that code could come back for it and wait for itself, or another
-//! thread could wait for it with the GIL that its owner needs. So a lock is held by detached threads only: who has
-//! the guard cannot have a `Python` token, and what is dropped meanwhile is given back to Python later.
+//! Any call into CPython may run code of the caller: a finalizer, an exception's class, the release of a
+//! buffer. If a lock of ours were held then, that code could wait for it forever, or another thread could
+//! wait for it while holding the GIL that its owner needs. So only detached threads hold a lock: a thread
+//! with the guard cannot have a `Python` token, and Python references dropped meanwhile are released later.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 
-/// Says that this thread has let go of the interpreter. It cannot leave the closure it was made for.
+/// Proof that this thread is detached from the interpreter. It cannot leave the closure for which it was
+/// created.
 pub(super) struct Detached(());
 
 /// Works without the interpreter.
@@ -26,8 +27,8 @@ impl<T> Locked<T> {
         Self(Mutex::new(value))
     }
 
-    /// Waits for the value. All values here are sound after a panic: a call changes them at its end, or they begin
-    /// with the next call.
+    /// Waits for the value. A poisoned lock is ignored: all values here are consistent after a panic, since a
+    /// call changes them at its end, or the next call resets them.
     pub(super) fn lock<'a>(&'a self, _: &'a Detached) -> MutexGuard<'a, T> {
         crate::python::panics::here();
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,4 +1,4 @@
-//! `PartitionLog`, below the facade of `magicbyte.log`.
+//! `PartitionLog`, for the facade in `magicbyte.log`.
 
 use crate::python::view::parse_name;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::columns::selection::Selection;
 use crate::log::read::chunk_reader::Disposition;
 use crate::log::read::options::{PlanOptions, ReadOptions};
 use crate::log::read::partition_log::{LogBatches, PartitionLog};
-use crate::python::arrow_stream::{Asked, Origin, PyArrowStream};
+use crate::python::arrow_stream::{Origin, PyArrowStream, ToArrowArguments};
 use crate::python::batch::{Reading, new_batch};
 use crate::python::errors::log_to_py;
 use crate::python::jobs::to_json;
@@ -31,12 +31,12 @@ impl PyPartitionLog {
         PartitionLog::open(&path).map(Self).map_err(|e| log_to_py(py, &e))
     }
 
-    /// What is in the directory, as JSON.
+    /// The directory's files, as JSON.
     fn listing(&self) -> PyResult<String> {
         to_json(self.0.listing())
     }
 
-    /// Decodes everything and accounts for every byte; JSON.
+    /// Decodes every record and accounts for every byte; JSON.
     fn verify(
         &self,
         py: Python<'_>,
@@ -56,7 +56,7 @@ impl PyPartitionLog {
         py.detach(|| self.0.offset_for_timestamp(timestamp)).map_err(|e| log_to_py(py, &e))
     }
 
-    /// The data records that are asked for as columns.
+    /// The requested data records as columns.
     #[pyo3(signature = (
         columns, *, views, start_offset, end_offset, start_timestamp, end_timestamp, threads,
         isolation_level, check_crcs, max_decompressed_bytes, mode
@@ -78,13 +78,13 @@ impl PyPartitionLog {
         mode: &str,
     ) -> PyResult<PyArrowStream> {
         let selection = Selection { start_offset, end_offset, start_timestamp, end_timestamp };
-        let options = Asked { columns, views, selection, threads }.options(py)?;
+        let options = ToArrowArguments { columns, views, selection, threads }.options(py)?;
         let isolation_level = parse_name(isolation_level)?;
         let read = ReadOptions { isolation_level, ..read_options(check_crcs, max_decompressed_bytes, mode)? };
         PyArrowStream::new(Origin::Log { log: self.0.clone(), read }, options)
     }
 
-    /// The batches that hold what is asked for.
+    /// The batches that hold the requested records.
     #[pyo3(signature = (
         *, start_offset, end_offset, start_timestamp, isolation_level, check_crcs, max_decompressed_bytes, mode
     ))]
@@ -111,7 +111,7 @@ impl PyPartitionLog {
         let batches = py.detach(|| self.0.batches(options)).map_err(|e| log_to_py(py, &e))?;
         Ok(PyLogBatches {
             batches: Locked::new(batches),
-            // The log's reader has checked the CRC of what it gives.
+            // The log's reader has already checked the CRCs.
             reading: Reading::new(check_crcs, max_decompressed_bytes),
         })
     }
@@ -148,17 +148,17 @@ impl PyLogBatches {
         Ok(Some((batch, next.segment, next.start_offset, next.end_offset, is_data)))
     }
 
-    /// What was left out so far, as JSON.
+    /// The problems found so far, as JSON.
     fn problems(&self, py: Python<'_>) -> PyResult<String> {
         self.batches.with(py, |batches| to_json(&batches.problems()))
     }
 
-    /// How many more were left out.
+    /// The number of further problems.
     fn problems_left_out(&self, py: Python<'_>) -> u64 {
         self.batches.with(py, |batches| batches.problems_left_out())
     }
 
-    /// Nothing is read from this offset on: what was asked for, or the last stable offset.
+    /// The offset that reading stops before: the requested end, or the last stable offset.
     #[getter]
     fn end_offset(&self, py: Python<'_>) -> i64 {
         self.batches.with(py, |batches| batches.end_offset())

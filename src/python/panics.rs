@@ -1,4 +1,4 @@
-//! What becomes of a panic: an ordinary exception, whatever was called.
+//! Turns panics into ordinary exceptions, whatever was called.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,12 +10,12 @@ use pyo3::panic::PanicException;
 use pyo3::prelude::*;
 
 const DOC: &str = "A defect of magicbyte: its Rust code panicked. Please report it, with its message.\n\n\
-    The objects concerned can be used on; a stream of Arrow batches has ended. Not a `magicbyte.Error`:\n\
-    nothing is known about the bytes that were read.";
+    The objects involved remain usable, but a stream of Arrow batches has ended. Not a `magicbyte.Error`:\n\
+    it does not show anything about the bytes that were read.";
 
 /// PyO3 catches panics in every function and slot it generates and raises its `PanicException`. As a
-/// `BaseException` that would pass all handlers and end worker processes: it becomes `magicbyte.InternalError`, a
-/// `RuntimeError`.
+/// `BaseException` that would bypass handlers and end worker processes, so it is turned into
+/// `magicbyte.InternalError`, a `RuntimeError`.
 pub(super) fn add_internal_error(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let class = module.py().get_type::<PanicException>();
     class.setattr("__bases__", (module.py().get_type::<PyRuntimeError>(),))?;
@@ -26,8 +26,8 @@ pub(super) fn add_internal_error(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("InternalError", class)
 }
 
-/// The object that `work` makes, or null with its error, or its panic, as exception: for functions in CPython's C
-/// API, which PyO3 does not know.
+/// The result of `work`, or null with its error or panic raised: for functions in CPython's C API, which PyO3
+/// does not generate.
 pub(super) fn guarded(py: Python<'_>, work: impl FnOnce() -> PyResult<Py<PyAny>>) -> *mut ffi::PyObject {
     let work = || {
         here();
@@ -42,7 +42,7 @@ pub(super) fn guarded(py: Python<'_>, work: impl FnOnce() -> PyResult<Py<PyAny>>
     ptr::null_mut()
 }
 
-/// What `work` gives, or what it panicked with.
+/// The result of `work`, or the message it panicked with.
 pub(super) fn catch<R>(work: impl FnOnce() -> R) -> Result<R, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| text(&*panic))
 }
@@ -52,7 +52,7 @@ fn text(panic: &(dyn Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic").to_owned()
 }
 
-/// Where tests can have a panic, in what the entry points have in common. Only in builds with debug assertions, which
+/// A point in all entry points where tests can trigger a panic. Only in builds with debug assertions, which
 /// wheels are not.
 #[inline(always)]
 pub(super) fn here() {
@@ -68,7 +68,7 @@ mod on_purpose {
 
     static ARMED: AtomicBool = AtomicBool::new(false);
 
-    /// Whether the next call that comes by here, in any thread, panics; whether it was to.
+    /// Sets whether the next call that passes here, in any thread, panics; returns the previous setting.
     #[pyfunction]
     pub(in super::super) fn _panic_next(armed: bool) -> bool {
         ARMED.swap(armed, Ordering::SeqCst)

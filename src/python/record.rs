@@ -1,5 +1,4 @@
-//! A record's parts: a batch that was checked and indexed as a whole, and what its records' slower
-//! getters do. The objects themselves are in `objects.rs`.
+//! The slower getters of records. The objects themselves are in `objects/`.
 
 use crate::python::indexed_batch::{Entry, IndexedBatch, Nullable, Slice};
 use crate::python::view::header_key;
@@ -17,7 +16,7 @@ pub(super) fn timestamp_type(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> 
     classes::timestamp_type(batch.py(), entry.timestamp_type)
 }
 
-/// Bytes that are not UTF-8 come as surrogate escapes.
+/// A header key as a str; bytes that are not UTF-8 become surrogate escapes.
 pub(super) fn header_text<'py>(py: Python<'py>, key: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     match std::str::from_utf8(key) {
         Ok(text) => Ok(PyString::new(py, text).into_any()),
@@ -54,7 +53,7 @@ pub(super) fn headers(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResul
     header_list(batch, batch.get().header_list(entry))
 }
 
-/// The last with this key, or None.
+/// The last header with this key, or None.
 pub(super) fn last_header(
     batch: &Bound<'_, IndexedBatch>,
     entry: &Entry,
@@ -65,7 +64,7 @@ pub(super) fn last_header(
     Ok(found.into_pyobject(batch.py())?.into_any().unbind())
 }
 
-/// All with this key.
+/// All headers with this key.
 pub(super) fn headers_for(
     batch: &Bound<'_, IndexedBatch>,
     entry: &Entry,
@@ -83,7 +82,7 @@ pub(super) fn headers_raw(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyR
     Ok(list.into_any().unbind())
 }
 
-/// None for magic 0 and 1, which have no such field.
+/// The sequence number; None for magic 0 and 1, which have no such field.
 pub(super) fn sequence(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
     let sequence = (!batch.get().is_legacy).then_some(entry.sequence);
     Ok(sequence.into_pyobject(batch.py())?.into_any().unbind())

@@ -1,4 +1,4 @@
-//! What can be saved of quarantined ranges, below the facade of `magicbyte.rescue`.
+//! What can be saved from quarantined ranges, for the facade in `magicbyte.rescue`.
 
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ impl PyRescuer {
     fn new(survey: &str, max_decompressed_bytes: usize) -> PyResult<Self> {
         panics::here();
         let survey: Survey = serde_json::from_str(survey)
-            .map_err(|error| PyValueError::new_err(format!("no survey: {error}")))?;
+            .map_err(|error| PyValueError::new_err(format!("not a survey: {error}")))?;
         let path = PathBuf::from(&survey.segment.path);
         let rescuer = Rescuer::open(&survey, max_decompressed_bytes).map_err(|e| io_to_py(&path, &e))?;
         Ok(Self { rescuer: Locked::new(rescuer), path, max_decompressed_bytes })

@@ -1,4 +1,4 @@
-//! The files beside a segment, and a payload of it decompressed: for tools that show what is there.
+//! Sidecars, and decompressed payloads, for tools that show file contents.
 
 use std::path::PathBuf;
 
@@ -39,7 +39,7 @@ fn or_raise<T>(py: Python<'_>, result: Result<T>) -> PyResult<T> {
     result.map_err(|error| to_py(py, &error))
 }
 
-/// (offset, position) of each entry; with `check` they have to be in order.
+/// (offset, position) of each entry; with `check` they must be in order.
 #[pyfunction]
 #[pyo3(signature = (data, base_offset, *, check = true))]
 pub(super) fn offset_index(
@@ -54,7 +54,7 @@ pub(super) fn offset_index(
     Ok(offset_index_entries(data, base_offset).map(|e| (e.offset, e.position)).collect())
 }
 
-/// (timestamp, offset) of each entry; with `check` they have to be in order.
+/// (timestamp, offset) of each entry; with `check` they must be in order.
 #[pyfunction]
 #[pyo3(signature = (data, base_offset, *, check = true))]
 pub(super) fn time_index(
@@ -77,7 +77,7 @@ pub(super) fn transaction_index(py: Python<'_>, data: &[u8]) -> PyResult<Vec<Abo
     Ok(or_raise(py, parse_transaction_index(data))?.into_iter().map(aborted).collect())
 }
 
-/// Those entries that a fetch needs to know, and whether no later segment can have more.
+/// The entries relevant to a fetch, and whether later segments cannot have more.
 #[pyfunction]
 pub(super) fn collect_aborted_transactions(
     py: Python<'_>,
@@ -102,7 +102,7 @@ type Producer = (i64, i16, i32, i64, i32, i64, i32, Option<i64>);
 #[pyfunction]
 pub(super) fn producer_snapshot(py: Python<'_>, data: &[u8]) -> PyResult<Vec<Producer>> {
     let entries = or_raise(py, parse_producer_snapshot(data))?.into_iter();
-    let facts = |e: ProducerStateEntry| {
+    let fields = |e: ProducerStateEntry| {
         (
             e.producer_id,
             e.producer_epoch,
@@ -114,7 +114,7 @@ pub(super) fn producer_snapshot(py: Python<'_>, data: &[u8]) -> PyResult<Vec<Pro
             e.current_txn_first_offset,
         )
     };
-    Ok(entries.map(facts).collect())
+    Ok(entries.map(fields).collect())
 }
 
 /// (epoch, start offset) of each leader epoch.

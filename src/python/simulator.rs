@@ -13,13 +13,14 @@ use crate::python::errors::{append_to_py, to_py};
 use crate::python::locked::Locked;
 use crate::python::view::content;
 
-/// A partition that takes appends and serves fetches.
+/// A partition that accepts appends and serves fetches.
 #[pyclass(frozen, name = "PartitionSimulatorCore", module = "magicbyte._core")]
 pub(super) struct PySimulator(Locked<PartitionSimulator>);
 
-/// Records, high watermark, last stable offset, log start, aborted transactions: producer and first offset.
+/// Records, high watermark, last stable offset, log start offset, aborted transactions.
 type FetchedFields<'py> = (Bound<'py, PyBytes>, i64, i64, i64, Vec<(i64, i64, i64)>);
-/// Producer, epoch, last sequence, last offset, timestamp, coordinator epoch, open transaction's first offset.
+/// Producer ID, epoch, last sequence, last offset, timestamp, coordinator epoch, open transaction's first
+/// offset.
 type ProducerFields = (i64, i16, i32, i64, i64, i32, Option<i64>);
 
 impl PySimulator {
@@ -41,7 +42,7 @@ impl PySimulator {
         Ok(Self(Locked::new(simulator)))
     }
 
-    /// A producer's request.
+    /// Appends the records of a produce request.
     fn produce(
         &self,
         py: Python<'_>,
@@ -52,7 +53,7 @@ impl PySimulator {
         self.append_by(py, |partition| partition.produce(&records, version))
     }
 
-    /// Batches of somebody.
+    /// Appends batches of this origin.
     fn append(
         &self,
         py: Python<'_>,
@@ -63,7 +64,7 @@ impl PySimulator {
         self.append_by(py, |partition| partition.append(&records, origin))
     }
 
-    /// A marker.
+    /// Appends a transaction marker.
     fn end_transaction(
         &self,
         py: Python<'_>,
@@ -78,7 +79,7 @@ impl PySimulator {
         self.append_by(py, |partition| partition.end_transaction(end))
     }
 
-    /// Batches from an offset on.
+    /// Batches from an offset.
     fn fetch<'py>(
         &self,
         py: Python<'py>,
@@ -94,7 +95,7 @@ impl PySimulator {
         Ok((records, fetched.high_watermark, fetched.last_stable_offset, fetched.log_start_offset, aborted))
     }
 
-    /// Timestamp, offset and leader epoch of what is asked for, as numbers of a request.
+    /// Timestamp, offset and leader epoch for a timestamp or one of the request's special values.
     fn list_offset(
         &self,
         py: Python<'_>,
@@ -106,7 +107,11 @@ impl PySimulator {
             -2 => OffsetSpec::Earliest,
             -3 => OffsetSpec::MaxTimestamp,
             0.. => OffsetSpec::Timestamp(timestamp),
-            _ => return Err(PyValueError::new_err(format!("there is no timestamp {timestamp} to list"))),
+            _ => {
+                return Err(PyValueError::new_err(format!(
+                    "timestamp {timestamp}: expected -3 to -1, or at least 0"
+                )));
+            }
         };
         let isolation = parse_name(isolation_level)?;
         let listed = self.0.with(py, |partition| partition.list_offset(spec, isolation));
@@ -126,7 +131,7 @@ impl PySimulator {
         self.0.with(py, |partition| partition.delete_records(before_offset)).map_err(|e| append_to_py(py, &e))
     }
 
-    /// What is known of each producer.
+    /// The state of each producer.
     fn producers(&self, py: Python<'_>) -> Vec<ProducerFields> {
         let fields = |one: &crate::state::producer_entry::ProducerStateEntry| {
             let (sequence, offset) = (one.last_sequence(), one.last_offset());

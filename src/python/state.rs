@@ -111,7 +111,7 @@ impl PyLeaderEpochs {
 
     fn assign(&self, py: Python<'_>, epoch: i32, start_offset: i64) -> PyResult<()> {
         if epoch < 0 || start_offset < 0 {
-            return Err(PyValueError::new_err("an epoch and its start offset are at least 0"));
+            return Err(PyValueError::new_err("an epoch and its start offset must be at least 0"));
         }
         self.epochs.with(py, |epochs| epochs.assign(EpochEntry { epoch, start_offset }));
         Ok(())
@@ -141,7 +141,7 @@ impl PyLeaderEpochs {
         self.epochs.with(py, |epochs| epochs.end_offset_for_epoch(epoch, log_end_offset))
     }
 
-    /// Where a follower with these epochs cuts its log, and what it asked.
+    /// Where a follower with these epochs truncates its log, and the requests it made to find that.
     #[allow(clippy::type_complexity, reason = "a tuple that Python takes apart at once")]
     fn truncation(
         &self,
@@ -169,10 +169,10 @@ fn origin_of(name: &str) -> PyResult<AppendOrigin> {
 }
 
 /// First sequence, first offset, last sequence, last offset, timestamp.
-type BatchFacts = (i32, i64, i32, i64, i64);
-/// Producer, first offset, last offset, committed, last stable offset.
+type BatchFields = (i32, i64, i32, i64, i64);
+/// Producer ID, first offset, last offset, committed, last stable offset.
 type Ended = (i64, i64, i64, bool, i64);
-type ProducerFacts = (i64, i16, i32, i64, Option<i64>, Vec<BatchFacts>);
+type ProducerFields = (i64, i16, i32, i64, Option<i64>, Vec<BatchFields>);
 
 /// Producer state with its snapshots.
 #[pyclass(frozen, name = "ProducerStateManagerCore", module = "magicbyte._core")]
@@ -199,7 +199,7 @@ impl PyProducerStateManager {
         Self { state: Locked::new(ProducerStateManager::new(snapshots, expiration_ms)) }
     }
 
-    /// (verdict or Kafka's error, message, the batch that came before).
+    /// (verdict or Kafka's error, message, the earlier batch of a duplicate).
     #[pyo3(signature = (batch, *, origin = "client", transaction_version = 0, guard = None))]
     fn check(
         &self,
@@ -208,7 +208,7 @@ impl PyProducerStateManager {
         origin: &str,
         transaction_version: i16,
         guard: Option<&Guard>,
-    ) -> PyResult<(&'static str, String, Option<BatchFacts>)> {
+    ) -> PyResult<(&'static str, String, Option<BatchFields>)> {
         let verification = guard.map(|guard| guard.0);
         let terms = AppendTerms { origin: origin_of(origin)?, transaction_version, verification };
         let Some(event) = Self::event(py, batch)? else { return Ok(("append", String::new(), None)) };
@@ -219,14 +219,14 @@ impl PyProducerStateManager {
         })
     }
 
-    /// Takes the batch; gives the transaction it ends.
+    /// Applies the batch; returns the transaction it ends.
     fn apply(&self, py: Python<'_>, batch: &BatchBase) -> PyResult<Option<Ended>> {
         let Some(event) = Self::event(py, batch)? else { return Ok(None) };
         let ended = self.state.with(py, |state| state.producers.apply(&event));
         Ok(ended.map(|e| (e.producer_id, e.first_offset, e.last_offset, e.committed, e.last_stable_offset)))
     }
 
-    /// Takes batches that come together.
+    /// Applies batches that were appended together.
     fn apply_together(
         &self,
         py: Python<'_>,
@@ -235,10 +235,10 @@ impl PyProducerStateManager {
         let events: PyResult<Vec<_>> = batches.iter().map(|batch| Self::event(py, batch)).collect();
         let events: Vec<_> = events?.into_iter().flatten().collect();
         let ended = self.state.with(py, |state| state.producers.apply_together(&events));
-        let facts = |e: CompletedTransaction| {
+        let fields = |e: CompletedTransaction| {
             (e.producer_id, e.first_offset, e.last_offset, e.committed, e.last_stable_offset)
         };
-        Ok(ended.into_iter().map(facts).collect())
+        Ok(ended.into_iter().map(fields).collect())
     }
 
     fn start_verification(
@@ -258,8 +258,8 @@ impl PyProducerStateManager {
 
     /// (id, epoch, coordinator epoch, last timestamp, open transaction's first offset, batches) of
     /// each producer, in the order in which they appeared.
-    fn producers(&self, py: Python<'_>) -> Vec<ProducerFacts> {
-        let facts = |entry: &ProducerStateEntry| {
+    fn producers(&self, py: Python<'_>) -> Vec<ProducerFields> {
+        let fields = |entry: &ProducerStateEntry| {
             (
                 entry.producer_id,
                 entry.producer_epoch,
@@ -269,7 +269,7 @@ impl PyProducerStateManager {
                 entry.batches().iter().map(batch_of).collect(),
             )
         };
-        self.state.with(py, |state| state.producers.entries().iter().map(facts).collect())
+        self.state.with(py, |state| state.producers.entries().iter().map(fields).collect())
     }
 
     #[getter]
@@ -340,17 +340,17 @@ impl PyProducerStateManager {
     }
 }
 
-fn batch_of(batch: &BatchMetadata) -> BatchFacts {
+fn batch_of(batch: &BatchMetadata) -> BatchFields {
     (batch.first_sequence(), batch.first_offset(), batch.last_sequence, batch.last_offset, batch.timestamp)
 }
 
-/// Stands for a verification.
+/// A verification in progress.
 #[pyclass(frozen, module = "magicbyte._core", name = "VerificationGuard")]
 pub(super) struct Guard(VerificationGuard);
 
 #[pymethods]
 impl Guard {
-    /// Of a request that was not verified.
+    /// The guard of a request that is not verified.
     #[new]
     fn new() -> Self {
         Self(VerificationGuard::SENTINEL)

@@ -1,4 +1,4 @@
-//! Bytes from Python: zero-copy from `bytes`, copied from anything else with the buffer protocol.
+//! Bytes from Python: shared with `bytes`, copied from anything else with the buffer protocol.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -20,8 +20,8 @@ pub(super) fn parse_name<T: FromStr<Err: Display>>(name: &str) -> PyResult<T> {
     name.parse().map_err(|error: T::Err| PyValueError::new_err(error.to_string()))
 }
 
-/// The object's bytes: shared with a `bytes` object, which cannot change; copied from any other
-/// (a bytearray, a memoryview or mmap may be written to behind our back).
+/// The object's bytes: shared with a `bytes` object, which cannot change; copied from anything else (a
+/// bytearray, memoryview or mmap may change at any time).
 pub(super) fn to_bytes(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
     panics::here();
     if let Ok(bytes) = object.cast::<PyBytes>() {
@@ -30,8 +30,8 @@ pub(super) fn to_bytes(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
     Ok(buffer(object)?.to_vec(object.py())?.into())
 }
 
-/// The object's bytes for the length of a call: borrowed from a `bytes` object, copied from any
-/// other with the buffer protocol.
+/// The object's bytes for the duration of a call: borrowed from a `bytes` object, copied from anything else
+/// with the buffer protocol.
 pub(super) fn content<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     panics::here();
     match object.cast::<PyBytes>() {
@@ -40,7 +40,7 @@ pub(super) fn content<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]
     }
 }
 
-/// An error of the object's own code goes on as it is: it may be a KeyboardInterrupt.
+/// An error raised by the object's own code is passed on: it may be a KeyboardInterrupt.
 fn buffer(object: &Bound<'_, PyAny>) -> PyResult<PyBuffer<u8>> {
     let not_bytes = || PyTypeError::new_err("expected an object with the buffer protocol over bytes");
     let py = object.py();
@@ -52,8 +52,8 @@ fn buffer(object: &Bound<'_, PyAny>) -> PyResult<PyBuffer<u8>> {
     buffer.into_typed().map_err(|_| not_bytes())
 }
 
-/// A sequence of any length, for `from_py_with`. A `Vec` as PyO3 extracts it reserves what `__len__` says, which need
-/// not be true.
+/// A sequence of any length, for `from_py_with`. PyO3's own extraction of a `Vec` reserves as much as
+/// `__len__` returns, which may be wrong.
 pub(super) fn items<'py, T: FromPyObjectOwned<'py>>(object: &Bound<'py, PyAny>) -> PyResult<Vec<T>> {
     panics::here();
     if object.is_instance_of::<PyString>() {
@@ -66,14 +66,14 @@ pub(super) fn items<'py, T: FromPyObjectOwned<'py>>(object: &Bound<'py, PyAny>) 
     Ok(items)
 }
 
-/// As [`items`], or None.
+/// Like [`items`], or None.
 pub(super) fn optional_items<'py, T: FromPyObjectOwned<'py>>(
     object: &Bound<'py, PyAny>,
 ) -> PyResult<Option<Vec<T>>> {
     if object.is_none() { Ok(None) } else { items(object).map(Some) }
 }
 
-/// A str as UTF-8, its surrogate escapes as the bytes they came from; or bytes.
+/// A str as UTF-8, with surrogate escapes turned back into the original bytes; or bytes.
 pub(super) fn header_key<'a>(key: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     let Ok(text) = key.cast::<PyString>() else { return content(key) };
     match text.to_str() {

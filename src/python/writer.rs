@@ -1,4 +1,4 @@
-//! Writing: partitions anew, and sidecars rebuilt. Summaries and reports are JSON.
+//! Writes partitions and rebuilds sidecars. Summaries and reports are JSON.
 
 use std::path::{Path, PathBuf};
 
@@ -28,8 +28,8 @@ use crate::python::locked::Locked;
 use crate::python::view::items;
 use crate::python::{arrow, panics, view};
 
-/// What a task that writes segments answers. Accounts and summaries are texts in it, for who hands them on
-/// without a look: as Python's objects they would outweigh the log.
+/// The result of a task that writes segments. Accounts and summaries are nested JSON texts, since the driver
+/// only passes them on: as Python objects they could be larger than the log.
 #[derive(Serialize)]
 pub(super) struct Work {
     results: Vec<String>,
@@ -56,29 +56,29 @@ impl Work {
     }
 }
 
-/// The work, and what else a job wants to know of it.
+/// The result of a task, with details specific to the job.
 #[derive(Serialize)]
-pub(super) struct Told<T> {
+pub(super) struct TaskResult<T> {
     #[serde(flatten)]
     pub(super) work: Work,
     #[serde(flatten)]
-    pub(super) also: T,
+    pub(super) details: T,
 }
 
 #[derive(Serialize)]
-struct RewrittenToo {
+struct RewrittenDetails {
     records: u64,
     losses: Losses,
 }
 
-/// Makes the hidden directory in which a partition is written.
+/// Creates the hidden directory in which a partition is written.
 #[pyfunction]
 pub(super) fn begin_partition(py: Python<'_>, target: PathBuf) -> PyResult<PathBuf> {
     panics::here();
     py.detach(|| partition_writer::begin_partition(&target)).map_err(|e| log_to_py(py, &e))
 }
 
-/// Gives the partition its sidecars and its name.
+/// Writes the partition's sidecars and renames its directory to the target.
 #[pyfunction]
 #[pyo3(signature = (target, summaries, *, topic_id = None, epochs_of = None))]
 pub(super) fn finish_partition(
@@ -94,7 +94,7 @@ pub(super) fn finish_partition(
         .map_err(|e| log_to_py(py, &e))
 }
 
-/// Rebuilds a partition's sidecars from its segments; the report of each file.
+/// Rebuilds a partition's sidecars from its segments; returns the report for each file.
 #[pyfunction]
 #[pyo3(signature = (
     directory, *, index_interval_bytes = DEFAULT_INDEX_INTERVAL_BYTES, expired_until = None, dry_run = false
@@ -161,13 +161,13 @@ impl PyPartitionWriter {
         self.with(py, |writer| Ok(writer.next_offset()))
     }
 
-    /// Appends whole batches; how many.
+    /// Appends whole batches; returns their number.
     fn append(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<u64> {
         let data = view::to_bytes(data)?;
         self.with(py, |writer| writer.append_all(&data))
     }
 
-    /// Closes the last segment; the summaries of all.
+    /// Closes the last segment; returns the summaries of all.
     fn finish(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let writer = self.0.with(py, Option::take).ok_or_else(finished)?;
         let summaries = py.detach(|| writer.finish()).map_err(|e| log_to_py(py, &e))?;
@@ -175,13 +175,13 @@ impl PyPartitionWriter {
     }
 }
 
-/// The accounts of a chunk that is not read, for this reason; JSON.
+/// The account of a chunk that is not read, for this reason; JSON.
 #[pyfunction]
 pub(super) fn set_aside(chunk: &str, reason: &str) -> PyResult<String> {
     to_json(&ChunkResult::set_aside(&parse(chunk)?, reason))
 }
 
-/// Reads chunks, converts their batches, writes them into segments in `directory`.
+/// Reads chunks, converts their batches and writes them into segments in `directory`.
 #[pyfunction]
 #[pyo3(signature = (
     chunks, directory, base_offset, *, magic = None, compression = None, level = None, rebatch = None,
@@ -220,7 +220,10 @@ pub(super) fn rewrite_chunks(
     let rewritten = py.detach(|| rewriter::rewrite_chunks(&chunks, &directory, base_offset, &options));
     let Rewritten { results, problems, segments, records, losses } =
         rewritten.map_err(|e| log_to_py(py, &e))?;
-    to_json(&Told { work: Work::of(&results, problems, &segments)?, also: RewrittenToo { records, losses } })
+    to_json(&TaskResult {
+        work: Work::of(&results, problems, &segments)?,
+        details: RewrittenDetails { records, losses },
+    })
 }
 
 /// Writes the rows of one partition as segments.
@@ -261,7 +264,8 @@ impl PyRowsWriter {
         Ok(())
     }
 
-    /// Closes the last segment: the summaries of all, rows, first offset, and the offset behind the last.
+    /// Closes the last segment; returns the summaries of all, the number of rows, the first offset, and the
+    /// offset after the last one.
     fn finish(&self, py: Python<'_>) -> PyResult<(Vec<String>, u64, Option<i64>, i64)> {
         let writer = self.0.with(py, Option::take).ok_or_else(finished)?;
         let (rows, first, next) = (writer.rows(), writer.first_offset(), writer.next_offset());

@@ -68,7 +68,7 @@ def test_capsules_that_were_used_up(used_by: str) -> None:
     gc.collect()
     for used in (rows, stream):
         builder = RecordsBuilder()
-        with pytest.raises(ValueError, match="was used up before"):
+        with pytest.raises(ValueError, match="was already consumed"):
             builder.append_arrow(used)
         assert builder.record_count == 0
 
@@ -77,7 +77,7 @@ def test_one_capsule_of_two_is_used_up() -> None:
     schema, _ = pa.record_batch(ROWS).__arrow_c_array__()
     pa.Schema._import_from_c_capsule(schema)
     _, array_capsule = pa.record_batch(ROWS).__arrow_c_array__()
-    with pytest.raises(ValueError, match="schema was used up"):
+    with pytest.raises(ValueError, match="schema was already consumed"):
         RecordsBuilder().append_arrow(Given(__arrow_c_array__=(schema, array_capsule)))
 
 
@@ -90,7 +90,7 @@ def test_a_requested_schema_that_was_used_up() -> None:
         batch.__arrow_c_stream__,
         magicbyte.read_batches(V2).__arrow_c_stream__,
     ):
-        with pytest.raises(ValueError, match="was used up before"):
+        with pytest.raises(ValueError, match="was already consumed"):
             asked(capsule)
 
 

@@ -1,5 +1,5 @@
-//! What was written, read again: no record with a key that was to be forgotten, no bytes that no reader shows,
-//! and none of the keys in what else there is.
+//! Reads back what a redaction wrote, to confirm that no record has a key to be erased, that no bytes are
+//! invisible to readers, and that the keys are not found anywhere else.
 
 use std::fs;
 use std::ops::Range;
@@ -19,42 +19,43 @@ use crate::log::segment::reader::{Piece, SegmentReader};
 use crate::record::Record;
 use crate::record::batch_header::RECORD_BATCH_OVERHEAD;
 
-/// Leaks of one segment that are told in full: one is too many.
-const LEAKS_TOLD: usize = 20;
+/// The number of leaks of one segment that are listed.
+const LISTED_LEAKS: usize = 20;
 
-/// What was found in a segment.
+/// The findings in one segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CheckedSegment {
-    /// Its bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Its records.
+    /// The number of records.
     pub records: u64,
-    /// Places that should not be there.
+    /// The number of leaks.
     pub leaks: u64,
-    /// The first of them.
+    /// The first leaks.
     pub first_leaks: Vec<Leak>,
-    /// Records with a larger key that holds one of the keys.
+    /// Records whose key is not one of the keys but contains one.
     pub in_keys: u64,
-    /// Records with a value that holds one of the keys.
+    /// Records whose value contains one of the keys.
     pub in_values: u64,
-    /// Records with headers that hold one of the keys.
+    /// Records whose headers contain one of the keys.
     pub in_headers: u64,
 }
 
-/// A place that should not be there.
+/// Bytes that a redaction should not have left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Leak {
-    /// Where its batch begins.
+    /// Position of the batch.
     pub position: u64,
-    /// The offset of the record, or of the batch.
+    /// The offset of the record or the batch.
     pub offset: Option<i64>,
-    /// What is there.
+    /// A human-readable description.
     pub what: String,
 }
 
-/// Reads a segment that a redaction wrote. With `tombstones`, records may have the keys, but nothing else.
+/// Checks a segment that a redaction wrote. With `tombstones`, records may have the keys, but neither values
+/// nor headers.
 ///
 /// # Errors
 /// [`LogError::Io`].
@@ -82,7 +83,7 @@ pub fn check_segment(
                 }
             }
             Piece::Quarantined { range, .. } | Piece::Tail { range, .. } => {
-                check.found.leak(range.start, None, "bytes that are no batch".into());
+                check.found.leak(range.start, None, "bytes outside of batches".into());
             }
         }
     }
@@ -107,7 +108,7 @@ impl Check<'_> {
             records += 1;
             if batch.is_control() {
                 if !is_bare(&record) || records > 1 && is_producers {
-                    leak(record.offset, "more in a control batch than what it says");
+                    leak(record.offset, "excess bytes or records in a control batch");
                 }
             } else if record.key.is_some_and(|key| keys.number_of(key).is_some())
                 && !(*tombstones && record.value.is_none() && record.headers.is_empty())
@@ -116,7 +117,7 @@ impl Check<'_> {
             }
         })?;
         if decoded.has_unread_bytes()? {
-            leak(batch.stored_offset(), "bytes that no reader shows");
+            leak(batch.stored_offset(), "bytes that no reader returns");
         }
         found.records += records;
         if keys.find(header_of(batch)).is_some() {
@@ -126,7 +127,7 @@ impl Check<'_> {
     }
 }
 
-/// Of a batch whose payload does not hold it: what precedes that.
+/// The bytes before the payload, if the payload does not include them.
 fn header_of<'a>(batch: &Batch<'a>) -> &'a [u8] {
     match batch {
         Batch::V2(batch) => &batch.as_bytes()[..RECORD_BATCH_OVERHEAD],
@@ -140,12 +141,12 @@ fn header_of<'a>(batch: &Batch<'a>) -> &'a [u8] {
 impl CheckedSegment {
     fn leak(&mut self, position: u64, offset: Option<i64>, what: String) {
         self.leaks += 1;
-        if self.first_leaks.len() < LEAKS_TOLD {
+        if self.first_leaks.len() < LISTED_LEAKS {
             self.first_leaks.push(Leak { position, offset, what });
         }
     }
 
-    /// Looks for the keys in every byte of the payload.
+    /// Searches for the keys in every byte of the payload.
     fn add_occurrences(&mut self, keys: &KeySet, decoded: &Decoded<'_, '_>) -> Result<()> {
         let (batch, payload) = (decoded.batch, decoded.payload());
         let mut hits = keys.find_iter(payload).peekable();
@@ -169,8 +170,8 @@ impl CheckedSegment {
                 self.in_values += u64::from(in_value);
                 self.in_headers += u64::from(in_headers);
             }
-            // What ends in a field, or begins there, is that field's: the lengths between them may look like
-            // the rest of a key.
+            // A hit that overlaps a field belongs to that field: the lengths between fields may look like the
+            // rest of a key.
             let fields = parts_of(&record).map(|part| range_in(payload, part));
             let end = fields.iter().map(|field| field.end).max().unwrap_or(0);
             while let Some(hit) = hits.next_if(|hit| hit.start < end) {
@@ -187,12 +188,12 @@ impl CheckedSegment {
     }
 }
 
-/// Key, value and headers, in this order as in the batch.
+/// Key, value and headers, in the order in which they are stored.
 fn parts_of<'r>(record: &Record<'r>) -> [&'r [u8]; 3] {
     [record.key.unwrap_or_default(), record.value.unwrap_or_default(), record.headers.parts().0]
 }
 
-/// The place of a part of `payload` in it.
+/// The range of a part of `payload` within it.
 fn range_in(payload: &[u8], part: &[u8]) -> Range<usize> {
     if part.is_empty() {
         return 0..0;

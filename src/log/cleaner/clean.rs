@@ -1,5 +1,5 @@
-//! The second pass: a group of segments written as one, without what is superseded, expired or to be
-//! forgotten (`Cleaner.cleanInto`, `MemoryRecords.filterTo`).
+//! The second pass: writes a group of segments as one, without superseded, expired or redacted records
+//! (`Cleaner.cleanInto`, `MemoryRecords.filterTo`).
 
 use std::fs::File;
 use std::io;
@@ -13,12 +13,12 @@ use crate::compression::decompressor::Decompressor;
 use crate::convert::Encoder;
 use crate::convert::filter::{Fate, empty_of, is_bare};
 use crate::error::{ErrorKind, Result};
-use crate::log::cleaner::decodable::SoundBatch;
-use crate::log::cleaner::index_keys::{IndexedChunk, numbered};
+use crate::log::cleaner::decodable::DecodedBatch;
+use crate::log::cleaner::index_keys::{IndexedChunk, has_numbers};
 use crate::log::cleaner::key_set::KeySet;
 use crate::log::cleaner::last_records::LastRecords;
 use crate::log::cleaner::plan::{CleanerChunk, SegmentGroup};
-use crate::log::cleaner::prior_state::Said;
+use crate::log::cleaner::prior_state::PriorState;
 use crate::log::cleaner::transaction_metadata::LogFacts;
 use crate::log::error::{LogError, LogResult};
 use crate::log::problem::{LISTED, Problems};
@@ -33,121 +33,123 @@ use crate::record::Record;
 use crate::record::control::ControlType;
 use crate::state::producer_event::ProducerEvent;
 
-/// Which records go.
+/// Which records are removed.
 #[derive(Clone, Debug)]
 pub enum Rule {
-    /// All but the last of each key.
+    /// All but the last record of each key.
     Compact {
-        /// The time (ms) it is.
+        /// The current time (ms).
         now: i64,
         /// `delete.retention.ms`.
         delete_retention_ms: i64,
-        /// The lists of [`super::reduce_keys`], all of the log.
+        /// All of the log's lists from [`reduce_keys`](crate::log::steps::reduce_keys).
         lists: Vec<PathBuf>,
     },
-    /// Those that are selected.
+    /// The selected records.
     Redact(Selection),
 }
 
-/// Records to be forgotten, besides those that [`IndexedChunk::selected`] names.
+/// The records to redact, in addition to those in [`IndexedChunk::selected`].
 #[derive(Clone, Debug)]
 pub struct Selection {
     /// Records with one of these keys.
     pub keys: Arc<KeySet>,
-    /// They stay as tombstones: key, offset and timestamp, but no value and no headers.
+    /// Whether they are kept as tombstones, with key, offset and timestamp but neither value nor headers.
     pub tombstones: bool,
 }
 
-/// How groups are written.
+/// Options of cleaning a group.
 #[derive(Clone, Debug)]
 pub struct CleanOptions {
-    /// Which records go.
+    /// Which records are removed.
     pub rule: Rule,
-    /// Where cleaning ends: the batch before it is kept, if need be without records.
+    /// The offset where cleaning ends (exclusive): the batch before it is kept, if necessary without records.
     pub clean_until: i64,
-    /// The cap on one batch, stored or decompressed.
+    /// The limit for one batch, stored or decompressed, in bytes.
     pub max_decompressed_bytes: usize,
-    /// What damage does, and a batch that could only be copied.
+    /// What to do with damage, and with a batch that can only be copied.
     pub mode: DamageMode,
-    /// How segments are indexed. A group is one segment, unless offsets or positions say no.
+    /// How segments are indexed. A group is written as one segment unless its offsets or positions do not
+    /// fit.
     pub write: WriteOptions,
 }
 
-/// What became of records and batches.
+/// Counts of records and batches by what happened to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CleanCounts {
     /// Records written.
     pub kept: u64,
-    /// Records dropped: their key has a later one.
+    /// Records dropped because their key has a later record.
     pub superseded: u64,
-    /// Tombstones dropped: their time was over.
+    /// Tombstones dropped because their retention time was over.
     pub expired_tombstones: u64,
-    /// Records dropped: their transaction was aborted.
+    /// Records dropped because their transaction was aborted.
     pub aborted: u64,
-    /// Records dropped: they have no key.
+    /// Records dropped because they have no key.
     pub keyless: u64,
-    /// Control records dropped: nothing was left of their transaction, and their time was over.
+    /// Control records dropped because their transaction was empty and their retention time was over.
     pub markers: u64,
     /// Records dropped because they were selected.
     pub redacted: u64,
-    /// Records written as tombstones because they were selected (they count as kept, too).
+    /// Records written as tombstones because they were selected (also counted as kept).
     pub nulled: u64,
-    /// Batches copied as they were.
+    /// Batches copied unchanged.
     pub copied_batches: u64,
-    /// Batches written anew.
+    /// Batches rewritten.
     pub rewritten_batches: u64,
-    /// Batches of which bytes that no reader shows are gone, and no record (they are among those above).
+    /// Batches that lost no record but bytes that no reader returns (also counted as rewritten, emptied or
+    /// dropped).
     pub stripped_batches: u64,
-    /// Batches of which only the header is left.
+    /// Batches reduced to their header.
     pub emptied_batches: u64,
-    /// Batches that are gone.
+    /// Batches dropped entirely.
     pub dropped_batches: u64,
 }
 
-/// Offsets of one segment (inclusive) whose records were selected.
+/// The offsets of one segment's redacted records (inclusive).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RedactedOffsets {
     /// The segment's file name.
     pub segment: String,
-    /// How many records.
+    /// The number of records.
     pub records: u64,
-    /// First and last offset of each of the first [`LISTED`] runs.
+    /// The first and last offset of each of the first [`LISTED`] runs.
     pub ranges: Vec<(i64, i64)>,
-    /// How many of the records are in the runs after these.
+    /// The number of records in further runs.
     pub records_left_out: u64,
 }
 
-/// What came of a group.
+/// The result of cleaning a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Cleaned {
-    /// The accounts of each chunk.
+    /// The account of each chunk.
     pub results: Vec<ChunkResult>,
     /// Damage, and batches that could only be copied.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub problems: Problems,
-    /// What was written, for [`super::super::finish_partition`].
+    /// The segments written, for [`finish_partition`](crate::log::finish_partition).
     pub segments: Vec<SegmentSummary>,
-    /// The sums.
+    /// The counts of all chunks.
     pub counts: CleanCounts,
-    /// Where redacted records stood.
+    /// The offsets of redacted records.
     pub redacted: Vec<RedactedOffsets>,
-    /// Which of the keys redacted records had: a bit a number of the [`KeySet`]; as long as it needs to be.
+    /// The keys that redacted records had: one bit per number in the [`KeySet`], without trailing zero words.
     pub matched: Vec<u64>,
 }
 
-/// Writes a group of segments as one in `directory`, which is there even if nothing is left.
-/// `indexed` is what the first pass learned of the group's chunks.
+/// Writes a group of segments as one in `directory`, even if no record is left. `indexed` is the first pass's
+/// result for the group's chunks.
 ///
 /// # Errors
-/// [`LogError::Io`]; [`LogError::Usage`] if the batches are not what they were in the first pass; with
-/// [`DamageMode::FailFast`] [`LogError::Format`] at the first damage, which else is no error.
+/// [`LogError::Io`]; [`LogError::Usage`] if the batches have changed since the first pass; with
+/// [`DamageMode::FailFast`], [`LogError::Format`] at the first damage, which otherwise is not an error.
 pub fn clean_group(
     group: &SegmentGroup,
     indexed: &[IndexedChunk],
-    facts: &LogFacts,
+    log_facts: &LogFacts,
     directory: &Path,
     options: &CleanOptions,
 ) -> LogResult<Cleaned> {
@@ -155,30 +157,30 @@ pub fn clean_group(
     let mut cleaner = Cleaner {
         encoder: Encoder::default(),
         decompressor: Decompressor::with_limit(options.max_decompressed_bytes),
-        facts,
+        log_facts,
         options,
         writer: PartitionWriter::create(directory, group.base_offset, write)?,
         fates: Vec::new(),
         last: LastRecords::default(),
         record: 0,
         selected: Vec::new(),
-        said: vec![Said::default()],
+        prior: vec![PriorState::default()],
         cleaned: Cleaned::default(),
     };
     for (chunk, indexed) in group.chunks.iter().zip(indexed) {
         cleaner.chunk(chunk, indexed)?;
     }
-    let Cleaner { writer, said, mut cleaned, .. } = cleaner;
+    let Cleaner { writer, prior, mut cleaned, .. } = cleaner;
     cleaned.segments = writer.finish()?;
-    for (segment, said) in cleaned.segments.iter_mut().zip(said) {
-        said.tell(segment);
+    for (segment, prior) in cleaned.segments.iter_mut().zip(prior) {
+        prior.apply_to(segment);
         let path = Path::new(&segment.directory).join(format!("{:020}.log", segment.base_offset));
         set_modified(&path, group.modified_ms).map_err(|e| LogError::io(&path, e))?;
     }
     Ok(cleaned)
 }
 
-/// A broker goes by a segment's age where batches have no time.
+/// A broker uses a segment's age where batches have no timestamps.
 fn set_modified(path: &Path, modified_ms: i64) -> io::Result<()> {
     match u64::try_from(modified_ms) {
         Ok(time) => {
@@ -191,29 +193,29 @@ fn set_modified(path: &Path, modified_ms: i64) -> io::Result<()> {
 struct Cleaner<'a> {
     encoder: Encoder,
     decompressor: Decompressor,
-    facts: &'a LogFacts,
+    log_facts: &'a LogFacts,
     options: &'a CleanOptions,
     writer: PartitionWriter,
-    /// Of the records of the batch at hand.
+    /// The fates of the current batch's records.
     fates: Vec<Fate>,
-    /// Of the chunk at hand.
+    /// The last records in the current chunk.
     last: LastRecords,
-    /// Number of the next record of the chunk.
+    /// The number of the current chunk's next record.
     record: u64,
-    /// Runs of records of the batch at hand that somebody selected.
+    /// Runs of selected records of the current batch.
     selected: Vec<(u32, u32)>,
-    /// By segment written: what the batches said that went into it.
-    said: Vec<Said>,
+    /// For each segment written, the state before cleaning of the batches that went into it.
+    prior: Vec<PriorState>,
     cleaned: Cleaned,
 }
 
-/// What became of a batch.
+/// The result of cleaning a batch.
 struct Outcome {
     counts: BatchCounts,
     sums: CleanCounts,
     event: Option<ProducerEvent>,
     is_outside: bool,
-    /// Its records can not be written anew: it was copied whole.
+    /// Whether its records' offsets are out of order: it was copied whole.
     unordered: bool,
 }
 
@@ -243,7 +245,7 @@ impl Cleaner<'_> {
             let batch = data.batch();
             match self.batch(&batch, disposition, cleaner, next_offset, &mut out) {
                 Ok(outcome) => {
-                    if numbered(disposition) && outcome.counts.outside == 0 {
+                    if has_numbers(disposition) && outcome.counts.outside == 0 {
                         self.record += outcome.counts.announced;
                     }
                     if outcome.unordered {
@@ -254,9 +256,9 @@ impl Cleaner<'_> {
                     for batch in Batches::new(&out).flatten() {
                         self.writer.append(&batch)?;
                     }
-                    self.said.resize_with(self.writer.segments(), Said::default);
-                    if let (false, Some(said)) = (outcome.is_outside, self.said.last_mut()) {
-                        said.add(&batch, outcome.event);
+                    self.prior.resize_with(self.writer.segments(), PriorState::default);
+                    if let (false, Some(prior)) = (outcome.is_outside, self.prior.last_mut()) {
+                        prior.add(&batch, outcome.event);
                     }
                 }
                 Err(error) => reader.bad(&data, &error),
@@ -265,8 +267,8 @@ impl Cleaner<'_> {
         }
         reader.check_damage(self.options.mode)?;
         reader.move_problems(&mut self.cleaned.problems);
-        // Redaction may have to give up a batch that the first pass, which does not know whom it looks for,
-        // took for good: then the accounts differ, though the batches are the same.
+        // Redaction may have to reject a batch that the first pass, which does not know the keys, accepted.
+        // Then the accounts differ although the batches are the same.
         let is_compact = matches!(self.options.rule, Rule::Compact { .. });
         if reader.checksum() != indexed.checksum || is_compact && reader.result() != &indexed.result {
             return Err(LogError::Usage(format!("{}: changed while it was read", chunk.path)));
@@ -282,7 +284,8 @@ impl Cleaner<'_> {
         let (start, size) = (data.position(), data.data().len() as u64);
         let batch = data.batch();
         let error = batch.place(
-            ErrorKind::InvalidRecord("the records' offsets do not rise: copied as it is, not cleaned").into(),
+            ErrorKind::InvalidRecord("the records' offsets do not rise: copied unchanged, not cleaned")
+                .into(),
         );
         if self.options.mode == DamageMode::FailFast {
             return Err(LogError::Format { path: cleaner.chunk.path.clone().into(), error });
@@ -291,7 +294,7 @@ impl Cleaner<'_> {
         Ok(())
     }
 
-    /// Appends what stays of the batch to `out`.
+    /// Appends what is kept of the batch to `out`.
     fn batch(
         &mut self,
         batch: &Batch<'_>,
@@ -300,112 +303,112 @@ impl Cleaner<'_> {
         next_offset: i64,
         out: &mut Vec<u8>,
     ) -> Result<Outcome> {
-        // Borrowed apart from the rest, which judges the records.
+        // Taken out so that `clean` can borrow the rest.
         let mut decompressor = std::mem::take(&mut self.decompressor);
-        let sound = SoundBatch::read(batch, &mut decompressor, cleaner.chunk.start_offset, next_offset);
-        let outcome = sound.and_then(|sound| self.judge(&sound, disposition, cleaner, out));
+        let read = DecodedBatch::read(batch, &mut decompressor, cleaner.chunk.start_offset, next_offset);
+        let outcome = read.and_then(|read| self.clean(&read, disposition, cleaner, out));
         self.decompressor = decompressor;
         outcome
     }
 
-    fn judge(
+    fn clean(
         &mut self,
-        sound: &SoundBatch<'_, '_>,
+        read: &DecodedBatch<'_, '_>,
         disposition: Disposition,
         cleaner: &CleanerChunk,
         out: &mut Vec<u8>,
     ) -> Result<Outcome> {
-        let (event, is_outside) = (sound.event, sound.is_outside);
+        let (event, is_outside) = (read.event, read.is_outside);
         let sums = CleanCounts::default();
-        let mut outcome = Outcome { counts: sound.counts, sums, event, is_outside, unordered: false };
+        let mut outcome = Outcome { counts: read.counts, sums, event, is_outside, unordered: false };
         if is_outside {
             return Ok(outcome);
         }
-        let batch = sound.decoded.batch;
-        let stays = match &self.options.rule {
+        let batch = read.decoded.batch;
+        let kept_part = match &self.options.rule {
             _ if !cleaner.cleaned => None,
-            Rule::Redact(selection) => self.redact(sound, selection, disposition, &mut outcome.sums)?,
-            Rule::Compact { .. } if !sound.rises => {
+            Rule::Redact(selection) => self.redact(read, selection, disposition, &mut outcome.sums)?,
+            Rule::Compact { .. } if !read.rises => {
                 outcome.unordered = true;
                 None
             }
             Rule::Compact { now, delete_retention_ms, .. } => {
                 let times = (*now, *delete_retention_ms);
-                Some(self.compact(sound, disposition, cleaner, times, &mut outcome.sums))
+                Some(self.compact(read, disposition, cleaner, times, &mut outcome.sums))
             }
         };
         let sums = &mut outcome.sums;
-        let is_written = match &stays {
-            Some(Stays::Anew { .. }) => true,
-            Some(Stays::Nothing) => self.must_stay(batch),
-            Some(Stays::Whole) | None => false,
+        let is_written = match &kept_part {
+            Some(Kept::Rewritten { .. }) => true,
+            Some(Kept::Nothing) => self.must_stay(batch),
+            Some(Kept::Whole) | None => false,
         };
-        if is_written && sound.overlaps {
-            let (found, expected) = (sound.counts.first_offset.unwrap_or(0), self.writer.next_offset());
+        if is_written && read.overlaps {
+            let (found, expected) = (read.counts.first_offset.unwrap_or(0), self.writer.next_offset());
             return Err(batch.place(ErrorKind::OffsetOutOfOrder { found, expected }.into()));
         }
-        match stays {
-            Some(Stays::Anew { delete_horizon_ms }) => {
-                self.encoder.retain(&sound.decoded, &self.fates, delete_horizon_ms, out)?;
+        match kept_part {
+            Some(Kept::Rewritten { delete_horizon_ms }) => {
+                self.encoder.retain(&read.decoded, &self.fates, delete_horizon_ms, out)?;
                 sums.kept += self.fates.iter().filter(|&&fate| fate != Fate::Drop).count() as u64;
                 sums.rewritten_batches += 1;
             }
-            Some(Stays::Nothing) if is_written => {
-                empty_of(&sound.decoded, out)?;
+            Some(Kept::Nothing) if is_written => {
+                empty_of(&read.decoded, out)?;
                 sums.emptied_batches += 1;
             }
-            Some(Stays::Nothing) => sums.dropped_batches += 1,
-            Some(Stays::Whole) | None => {
+            Some(Kept::Nothing) => sums.dropped_batches += 1,
+            Some(Kept::Whole) | None => {
                 out.extend_from_slice(batch.as_bytes());
-                sums.kept += sound.counts.announced;
+                sums.kept += read.counts.announced;
                 sums.copied_batches += 1;
             }
         }
         Ok(outcome)
     }
 
-    /// Without records the batch still says what a broker needs: a producer's last sequence or epoch, or
-    /// where the log ends.
+    /// Whether the batch must be kept even without records: for a producer's last sequence or epoch, or
+    /// because it ends the cleaned part of the log.
     fn must_stay(&self, batch: &Batch<'_>) -> bool {
-        let tells = match batch {
-            Batch::V2(batch) => batch.producer_id() >= 0 && self.facts.is_last_of_producer(batch),
+        let has_producer_state = match batch {
+            Batch::V2(batch) => batch.producer_id() >= 0 && self.log_facts.is_last_of_producer(batch),
             Batch::Legacy(_) => false,
         };
-        tells || batch.last_offset().checked_add(1) == Some(self.options.clean_until)
+        has_producer_state || batch.last_offset().checked_add(1) == Some(self.options.clean_until)
     }
 
     fn compact(
         &mut self,
-        sound: &SoundBatch<'_, '_>,
+        read: &DecodedBatch<'_, '_>,
         disposition: Disposition,
         cleaner: &CleanerChunk,
         (now, delete_retention_ms): (i64, i64),
         sums: &mut CleanCounts,
-    ) -> Stays {
-        let batch = sound.decoded.batch;
+    ) -> Kept {
+        let batch = read.decoded.batch;
         let horizon = match batch {
             Batch::V2(batch) => batch.delete_horizon_ms(),
             Batch::Legacy(_) => None,
         };
-        let count = sound.counts.announced;
+        let count = read.counts.announced;
         let mut marker_of_empty = false;
         match disposition {
             Disposition::Aborted => {
                 sums.aborted += count;
-                return Stays::Nothing;
+                return Kept::Nothing;
             }
             Disposition::Control => {
-                marker_of_empty = match sound.control {
-                    // Emptied before.
+                marker_of_empty = match read.control {
+                    // Emptied by an earlier cleaning.
                     None => count == 0,
                     Some(ControlType::Abort | ControlType::Commit) => {
-                        !self.facts.has_data(batch.stored_offset())
+                        !self.log_facts.has_data(batch.stored_offset())
                     }
                     Some(_) => false,
                 };
                 if marker_of_empty && horizon.is_some_and(|horizon| horizon <= now) {
                     sums.markers += count;
-                    return Stays::Nothing;
+                    return Kept::Nothing;
                 }
             }
             Disposition::Rows => {}
@@ -416,7 +419,7 @@ impl Cleaner<'_> {
         };
         self.fates.clear();
         let mut has_tombstones = false;
-        for (record, number) in sound.records.iter().zip(self.record..) {
+        for (record, number) in read.records.iter().zip(self.record..) {
             let dropped = match record.key {
                 _ if disposition == Disposition::Control => None,
                 None => Some(&mut sums.keyless),
@@ -431,30 +434,30 @@ impl Cleaner<'_> {
             }
         }
         if self.fates.iter().all(|&fate| fate == Fate::Drop) {
-            return Stays::Nothing;
+            return Kept::Nothing;
         }
         let sets_horizon = (has_tombstones || marker_of_empty) && horizon.is_none();
         if batch.magic() == 2 && !sets_horizon && self.fates.iter().all(|&fate| fate == Fate::Keep) {
-            return Stays::Whole;
+            return Kept::Whole;
         }
         let new = sets_horizon.then(|| now.saturating_add(delete_retention_ms));
-        Stays::Anew { delete_horizon_ms: new.or(horizon) }
+        Kept::Rewritten { delete_horizon_ms: new.or(horizon) }
     }
 
-    /// None: nothing of the batch has to go, and it holds nothing that nobody has seen.
+    /// None if the batch is kept whole: no record is removed, and all its bytes are visible to readers.
     fn redact(
         &mut self,
-        sound: &SoundBatch<'_, '_>,
+        read: &DecodedBatch<'_, '_>,
         selection: &Selection,
         disposition: Disposition,
         sums: &mut CleanCounts,
-    ) -> Result<Option<Stays>> {
-        let batch = sound.decoded.batch;
+    ) -> Result<Option<Kept>> {
+        let batch = read.decoded.batch;
         self.fates.clear();
         if disposition == Disposition::Control {
-            self.bare(sound)?;
+            self.bare(read)?;
         } else {
-            self.select(sound, selection);
+            self.select(read, selection);
         }
         let fates = &self.fates;
         let count_of = |wanted: Fate| fates.iter().filter(|&&fate| fate == wanted).count() as u64;
@@ -463,31 +466,31 @@ impl Cleaner<'_> {
         sums.nulled += nulled;
         if let Some(redacted) = self.cleaned.redacted.last_mut() {
             redacted.records += dropped + nulled;
-            for (record, fate) in sound.records.iter().zip(fates) {
+            for (record, fate) in read.records.iter().zip(fates) {
                 if matches!(fate, Fate::Drop | Fate::Null) {
                     redacted.add(record.offset);
                 }
             }
         }
         let keeps_all = fates.iter().all(|&fate| fate == Fate::Keep);
-        if keeps_all && !sound.decoded.has_unread_bytes()? {
+        if keeps_all && !read.decoded.has_unread_bytes()? {
             return Ok(None);
         }
         sums.stripped_batches += u64::from(dropped + nulled == 0);
         if dropped == fates.len() as u64 {
-            return Ok(Some(Stays::Nothing));
+            return Ok(Some(Kept::Nothing));
         }
         let delete_horizon_ms = match batch {
             Batch::V2(batch) => batch.delete_horizon_ms(),
             Batch::Legacy(_) => None,
         };
-        Ok(Some(Stays::Anew { delete_horizon_ms }))
+        Ok(Some(Kept::Rewritten { delete_horizon_ms }))
     }
 
-    /// The records' fates by key and by place.
-    fn select(&mut self, sound: &SoundBatch<'_, '_>, selection: &Selection) {
+    /// Sets the fates of the records by their keys and their numbers.
+    fn select(&mut self, read: &DecodedBatch<'_, '_>, selection: &Selection) {
         let fate = if selection.tombstones { Fate::Null } else { Fate::Drop };
-        for (number, record) in (0..).zip(&sound.records) {
+        for (number, record) in (0..).zip(&read.records) {
             let key = record.key.and_then(|key| selection.keys.number_of(key));
             if let Some(key) = key {
                 let (word, bit) = (key as usize / 64, key % 64);
@@ -502,11 +505,11 @@ impl Cleaner<'_> {
         }
     }
 
-    /// Control records are not selected, but no more stays of them than what they say: of a producer's batch
-    /// the first, of others those that have a type.
-    fn bare(&mut self, sound: &SoundBatch<'_, '_>) -> Result<()> {
-        let is_producers = matches!(sound.decoded.batch, Batch::V2(batch) if batch.producer_id() >= 0);
-        for (number, record) in sound.decoded.records().enumerate() {
+    /// Sets the fates of control records, which cannot be selected: they are reduced to their meaning, and
+    /// only the first of a producer's batch, or those with a type in others, are kept.
+    fn bare(&mut self, read: &DecodedBatch<'_, '_>) -> Result<()> {
+        let is_producers = matches!(read.decoded.batch, Batch::V2(batch) if batch.producer_id() >= 0);
+        for (number, record) in read.decoded.records().enumerate() {
             self.fates.push(match record? {
                 record if number > 0 && (is_producers || !has_type(&record)) => Fate::Drop,
                 record if is_bare(&record) => Fate::Keep,
@@ -532,15 +535,15 @@ impl RedactedOffsets {
     }
 }
 
-/// What stays of a batch, by its records' fates.
-enum Stays {
+/// What is kept of a batch.
+enum Kept {
     Whole,
-    Anew { delete_horizon_ms: Option<i64> },
+    Rewritten { delete_horizon_ms: Option<i64> },
     Nothing,
 }
 
 impl CleanCounts {
-    /// Adds up.
+    /// Adds another count.
     pub fn add(&mut self, other: &Self) {
         let Self {
             kept,

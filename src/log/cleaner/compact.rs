@@ -1,4 +1,4 @@
-//! All steps of a compaction in order, in one process.
+//! All steps of a compaction, in one process.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,16 +19,16 @@ use crate::log::write::options::WriteOptions;
 use crate::log::write::partition_writer::{begin_partition, finish_partition};
 use crate::log::write::segment_fold::SegmentSummary;
 
-/// What a compaction in one process may take, and what damage does.
+/// Options of running a compaction in one process.
 #[derive(Clone, Copy, Debug)]
 pub struct CompactRun {
-    /// Producers last heard of at this time (ms) or before are forgotten.
+    /// Producers whose last timestamp (ms) is not later than this are expired.
     pub expired_until: Option<i64>,
-    /// Bytes for the map of keys; what is more goes to files beside the target.
+    /// Memory for the map of keys, in bytes; further keys are spilled to files next to the target.
     pub memory: usize,
-    /// The cap on one batch, stored or decompressed.
+    /// The limit for one batch, stored or decompressed, in bytes.
     pub max_decompressed_bytes: usize,
-    /// Damage ends it, or is left out: a job reports it.
+    /// Whether damage is an error or is skipped; only a job reports skipped damage.
     pub mode: DamageMode,
 }
 
@@ -46,12 +46,11 @@ impl Default for CompactRun {
 /// Compacts the partition in `source` into the new directory `target`.
 ///
 /// # Errors
-/// [`LogError::Io`], also if the target is there already; with [`DamageMode::FailFast`] [`LogError::Format`] at
-/// the first damage; [`LogError::Usage`] if another writer of the target is at work, or was killed.
+/// [`LogError::Io`], also if the target exists; with [`DamageMode::FailFast`], [`LogError::Format`] at the
+/// first damage; [`LogError::Usage`] if another writer of the target is at work, or was killed.
 ///
-/// [`LogError::Io`]: super::super::LogError::Io
-/// [`LogError::Format`]: super::super::LogError::Format
-/// [`LogError::Usage`]: super::super::LogError::Usage
+/// [`LogError::Io`]: crate::log::LogError::Io [`LogError::Format`]: crate::log::LogError::Format
+/// [`LogError::Usage`]: crate::log::LogError::Usage
 pub fn compact_partition(
     source: &Path,
     target: &Path,
@@ -73,13 +72,13 @@ pub fn compact_partition(
         Ok(counts)
     });
     if compacted.is_err() {
-        // The first error is what matters; what cannot be removed is no partition.
+        // The first error matters; leftovers that cannot be removed are not a partition.
         let _ = fs::remove_dir_all(&directory);
     }
     compacted
 }
 
-/// Both passes; the segments in `directory`.
+/// Runs both passes; writes the segments into `directory`.
 fn write(
     compaction: &Compaction,
     size: u64,
@@ -113,8 +112,8 @@ fn write(
     };
     let (mut counts, mut segments, mut rest) = (CleanCounts::default(), Vec::new(), &*indexed.chunks);
     for group in &compaction.groups {
-        let (own, behind) = rest.split_at(group.chunks.len());
-        rest = behind;
+        let (own, later) = rest.split_at(group.chunks.len());
+        rest = later;
         let cleaned = clean_group(group, own, &facts, directory, &clean)?;
         counts.add(&cleaned.counts);
         segments.extend(cleaned.segments);

@@ -1,4 +1,4 @@
-//! A batch that every pass over a log takes for good, or none does.
+//! A batch as every pass over a log reads it, so that all passes accept the same batches.
 
 use crate::batch::Batch;
 use crate::compression::decompressor::Decompressor;
@@ -8,33 +8,33 @@ use crate::log::read::chunk_reader::BatchCounts;
 use crate::record::control::ControlType;
 use crate::state::producer_event::ProducerEvent;
 
-/// What a pass looks at of a record.
+/// The parts of a record that the passes use.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RecordFacts<'b> {
+pub(crate) struct RecordParts<'b> {
     pub(crate) offset: i64,
     pub(crate) key: Option<&'b [u8]>,
     pub(crate) has_value: bool,
 }
 
-/// A batch that decodes in full.
-pub(crate) struct SoundBatch<'b, 'a> {
+/// A batch whose records all decode.
+pub(crate) struct DecodedBatch<'b, 'a> {
     pub(crate) decoded: Decoded<'b, 'a>,
-    pub(crate) records: Vec<RecordFacts<'b>>,
+    pub(crate) records: Vec<RecordParts<'b>>,
     pub(crate) counts: BatchCounts,
-    /// Its offsets are in an earlier segment: it is not part of the log.
+    /// Whether its offsets are in an earlier segment, so that it is not part of the log.
     pub(crate) is_outside: bool,
-    /// Whether the records' offsets rise, from what came before on: else the batch can be copied, but not
-    /// written anew.
+    /// Whether the records' offsets rise, also with respect to earlier batches: otherwise the batch can be
+    /// copied but not rewritten.
     pub(crate) rises: bool,
-    /// Whether its first record's offset was there before, as only a wrapper can hide it.
+    /// Whether its first record's offset was used before, which only a wrapper can hide.
     pub(crate) overlaps: bool,
     pub(crate) event: Option<ProducerEvent>,
-    /// What a control batch's first record is: only that counts, as in Kafka.
+    /// The type of a control batch's first record: only that counts, as in Kafka.
     pub(crate) control: Option<ControlType>,
 }
 
-impl<'b, 'a> SoundBatch<'b, 'a> {
-    /// Reads all records; those before `start` are in an earlier segment. Offsets before `next_offset` are
+impl<'b, 'a> DecodedBatch<'b, 'a> {
+    /// Reads all records. Those before `start` are in an earlier segment; offsets before `next_offset` are
     /// taken.
     pub(crate) fn read(
         batch: &'b Batch<'a>,
@@ -46,12 +46,12 @@ impl<'b, 'a> SoundBatch<'b, 'a> {
             Batch::V2(batch) => ProducerEvent::of(batch, decompressor)?,
             Batch::Legacy(_) => None,
         };
-        let mut records: Vec<RecordFacts<'b>> = Vec::new();
+        let mut records: Vec<RecordParts<'b>> = Vec::new();
         let mut rises = true;
         let decoded = Decoded::visiting(batch, decompressor, |record| {
             let offset = record.offset();
             rises &= records.last().is_none_or(|last| last.offset < offset);
-            records.push(RecordFacts { offset, key: record.key(), has_value: record.value().is_some() });
+            records.push(RecordParts { offset, key: record.key(), has_value: record.value().is_some() });
         })?;
         let Decoded { count, first_offset, last_offset, .. } = decoded;
         let overlaps = first_offset.is_some_and(|first| first < next_offset);
@@ -62,7 +62,7 @@ impl<'b, 'a> SoundBatch<'b, 'a> {
             Batch::Legacy(_) => first_offset.unwrap_or(batch.stored_offset()),
         };
         if begins < 0 {
-            // No segment can have its name.
+            // A segment cannot be named for a negative offset.
             return Err(batch.place(ErrorKind::OffsetOutOfOrder { found: begins, expected: 0 }.into()));
         }
         let is_outside = start.is_some_and(|start| begins < start);

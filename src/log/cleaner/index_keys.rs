@@ -1,4 +1,4 @@
-//! The first pass: the keys of a run of chunks, and what these say about producers.
+//! The first pass: collects the keys of a run of chunks, and what their batches show about producers.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use crate::batch::Batch;
 use crate::compression::decompressor::Decompressor;
 use crate::error::Result;
-use crate::log::cleaner::decodable::SoundBatch;
+use crate::log::cleaner::decodable::DecodedBatch;
 use crate::log::cleaner::key_map::{KeyMap, KeyMapOptions};
-use crate::log::cleaner::last_records::place;
+use crate::log::cleaner::last_records::record_position;
 use crate::log::cleaner::plan::CleanerChunk;
 use crate::log::error::{LogError, LogResult};
 use crate::log::read::accounting::ChunkResult;
@@ -16,42 +16,42 @@ use crate::log::read::chunk_reader::{BatchCounts, ChunkReader, Disposition};
 use crate::log::read::options::DamageMode;
 use crate::state::producer_event::{ProducerEvent, ProducerEvents};
 
-/// What the first pass learned of one chunk.
+/// The first pass's result for one chunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct IndexedChunk {
     /// [`CleanerChunk::number`].
     pub number: u32,
-    /// Records of the chunk that have a number.
+    /// The number of the chunk's records that have a number.
     pub records: u64,
-    /// The accounts, which the second pass must find again.
+    /// The account, which the second pass must reproduce.
     pub result: ChunkResult,
-    /// [`ChunkReader::checksum`], which it must find, too.
+    /// [`ChunkReader::checksum`], which the second pass must reproduce.
     pub checksum: u32,
-    /// What somebody selected to be redacted: where each batch begins, and the first and last number, from 0,
-    /// of each run of its records; both in order.
+    /// Records selected for redaction: the position of each batch, and the first and last number, from 0, of
+    /// each run of its records; both in order.
     #[cfg_attr(feature = "serde", serde(default))]
     pub selected: Vec<(u64, Vec<(u32, u32)>)>,
 }
 
-/// What the first pass learned of a run of chunks.
+/// The first pass's result for a run of chunks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct IndexedKeys {
-    /// Each chunk.
+    /// The result of each chunk.
     pub chunks: Vec<IndexedChunk>,
-    /// What they say about producers, in offset order.
+    /// What producers did, in offset order.
     pub producers: Vec<ProducerEvent>,
-    /// The spilled keys, by part of the hash.
+    /// The files of spilled keys, by part of the hash.
     pub files: Vec<Option<PathBuf>>,
 }
 
-/// Reads neighbouring chunks of one log. With `keys`, spills the keys of those that are cleaned into files
-/// in `directory`, for [`super::reduce_keys`].
+/// Reads adjacent chunks of one log. With `keys`, spills the keys of chunks to be cleaned into files in the
+/// given directory, for [`reduce_keys`](crate::log::steps::reduce_keys).
 ///
 /// # Errors
-/// [`LogError::Io`]; with [`DamageMode::FailFast`] [`LogError::Format`] at the first damage, which else is no error:
-/// the second pass tells.
+/// [`LogError::Io`]; with [`DamageMode::FailFast`], [`LogError::Format`] at the first damage, which otherwise
+/// is not an error and is reported by the second pass.
 pub fn index_keys(
     chunks: &[CleanerChunk],
     keys: Option<(&Path, KeyMapOptions)>,
@@ -94,7 +94,7 @@ impl Indexer {
             match self.batch(&batch, disposition, cleaner, (records, reader.next_offset())) {
                 Ok((counts, put)) => {
                     put?;
-                    if numbered(disposition) && counts.outside == 0 {
+                    if has_numbers(disposition) && counts.outside == 0 {
                         records += counts.announced;
                     }
                     reader.good(&data, batch.last_offset(), disposition, counts);
@@ -107,7 +107,7 @@ impl Indexer {
         Ok(IndexedChunk { number: cleaner.number, records, result, checksum, selected: Vec::new() })
     }
 
-    /// Nothing of a bad batch counts; a map that cannot spill is another error.
+    /// The outer error rejects a bad batch; the inner one is a map that cannot spill.
     fn batch(
         &mut self,
         batch: &Batch<'_>,
@@ -115,25 +115,27 @@ impl Indexer {
         cleaner: &CleanerChunk,
         (first, next_offset): (u64, i64),
     ) -> Result<(BatchCounts, LogResult<()>)> {
-        let sound = SoundBatch::read(batch, &mut self.decompressor, cleaner.chunk.start_offset, next_offset)?;
-        if sound.is_outside {
-            return Ok((sound.counts, Ok(())));
+        let read =
+            DecodedBatch::read(batch, &mut self.decompressor, cleaner.chunk.start_offset, next_offset)?;
+        if read.is_outside {
+            return Ok((read.counts, Ok(())));
         }
-        if let Some(event) = sound.event {
+        if let Some(event) = read.event {
             self.producers.add(event);
         }
         let mut put = Ok(());
-        if let (Some(map), true) = (&mut self.map, cleaner.cleaned && sound.rises && numbered(disposition)) {
-            put = sound.records.iter().zip(first..).try_for_each(|(record, number)| match record.key {
-                Some(key) => map.put(key, place(cleaner.number, number)?),
+        if let (Some(map), true) = (&mut self.map, cleaner.cleaned && read.rises && has_numbers(disposition))
+        {
+            put = read.records.iter().zip(first..).try_for_each(|(record, number)| match record.key {
+                Some(key) => map.put(key, record_position(cleaner.number, number)?),
                 None => Ok(()),
             });
         }
-        Ok((sound.counts, put))
+        Ok((read.counts, put))
     }
 }
 
-/// Whether the batch's records have numbers: data that counts.
-pub(crate) fn numbered(disposition: Disposition) -> bool {
+/// Whether the batch's records are numbered: only data that is delivered is.
+pub(crate) fn has_numbers(disposition: Disposition) -> bool {
     disposition == Disposition::Rows
 }

@@ -1,9 +1,9 @@
-//! The offset map: of each key the place of its last record, exact for any keys, in bounded memory.
+//! The offset map: the position of each key's last record, exact for any keys, in bounded memory.
 //!
-//! Kafka's `SkimpyOffsetMap` takes two keys with the same MD5 for one, and cleans only as far as its memory
-//! reaches. Here the keys themselves are compared, and what outgrows memory goes to files, dealt out by
-//! hash, so that each can be reduced by itself. The hash is seeded by chance: nobody can choose keys that
-//! fall together, and if they did it would cost time, not records.
+//! Kafka's `SkimpyOffsetMap` treats keys with equal MD5 hashes as one key, and cleans only as far as its
+//! memory reaches. Here the keys themselves are compared, and keys that do not fit in memory are partitioned
+//! by hash into files that can be reduced separately. The hash has a random seed, so colliding keys cannot be
+//! chosen; if keys collide, they cost time but not records.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hasher};
@@ -12,22 +12,23 @@ use std::path::{Path, PathBuf};
 
 use crate::log::error::{LogError, LogResult};
 
-/// Files a map spills into, at most.
+/// The maximum number of files that a map spills into.
 const FANOUT: usize = 16;
-/// Each level of spilling takes its own bits of the hash; deeper, memory has to do.
+/// Each level of spilling uses its own bits of the hash. Below this level, keys stay in memory.
 const MAX_DEPTH: u32 = 8;
 const FILE_BUFFER: usize = 64 << 10;
-/// Place and length in front of each key, in memory and in files.
+/// The size of the position and length before each key, in memory and in files.
 const ENTRY: usize = 12;
 
-/// How the keys of one partition's log are dealt out.
+/// How the keys of one partition's log are distributed.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyMapOptions {
-    /// By chance, the same for all tasks of a partition.
+    /// A random seed, the same for all tasks of a partition.
     pub seed: u64,
-    /// Bytes that one map may take; a single key may be larger.
+    /// The memory of one map, in bytes; a single key may exceed it.
     pub memory: usize,
-    /// Files of the first level: 1 for a log so small that one map holds it, else 16. Any number is right.
+    /// The number of files at the first level: 1 for a log whose keys fit in one map, else 16. Any number
+    /// gives correct results.
     pub parts: usize,
 }
 
@@ -40,15 +41,15 @@ fn seeded(seed: u64, key: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// Keys and the places of their last records.
+/// Keys and the positions of their last records.
 pub(crate) struct KeyMap {
     options: KeyMapOptions,
     depth: u32,
     hash: Hash,
-    /// Open addressing: the hash's low half, and the position in `entries` plus one; 0 is free.
+    /// Open addressing: the low half of the hash, and the index in `entries` plus one; 0 is free.
     slots: Vec<u64>,
     used: usize,
-    /// Place, length and bytes of each key.
+    /// Position, length and bytes of each key.
     entries: Vec<u8>,
     max_entries: usize,
     spill: Spill,
@@ -65,21 +66,21 @@ impl KeyMap {
             slots: vec![0; 1 << 10],
             used: 0,
             entries: Vec::new(),
-            // Slots are grown up to a quarter of the memory; positions have 32 bits.
+            // Slots may take up to a quarter of the memory; indexes have 32 bits.
             max_entries: (options.memory / 4 * 3).clamp(1 << 12, u32::MAX as usize - 1),
             spill: Spill { directory: directory.to_owned(), files: (0..parts).map(|_| None).collect() },
         }
     }
 
-    /// Notes that the key has a record at this place; the largest place counts.
-    pub(crate) fn put(&mut self, key: &[u8], place: u64) -> LogResult<()> {
+    /// Adds a record of the key at this position; the largest position is kept.
+    pub(crate) fn put(&mut self, key: &[u8], position: u64) -> LogResult<()> {
         let tag = (self.hash)(self.options.seed, key) as u32;
         let mut at = self.find(tag, key);
         if self.slots[at] != 0 {
             let start = (self.slots[at] as u32 - 1) as usize;
             let stored = &mut self.entries[start..start + 8];
-            if place > read_u64(stored) {
-                stored.copy_from_slice(&place.to_le_bytes());
+            if position > read_u64(stored) {
+                stored.copy_from_slice(&position.to_le_bytes());
             }
             return Ok(());
         }
@@ -92,30 +93,30 @@ impl KeyMap {
         }
         self.slots[at] = u64::from(tag) << 32 | (self.entries.len() as u64 + 1);
         self.used += 1;
-        self.entries.extend_from_slice(&place.to_le_bytes());
+        self.entries.extend_from_slice(&position.to_le_bytes());
         self.entries.extend_from_slice(&(key.len() as u32).to_le_bytes());
         self.entries.extend_from_slice(key);
         Ok(())
     }
 
-    /// Whether all keys are still in memory.
+    /// Whether all keys are in memory.
     pub(crate) fn is_whole(&self) -> bool {
         self.spill.files.iter().all(Option::is_none)
     }
 
-    /// The places of a map that is whole.
-    pub(crate) fn into_places(mut self) -> Vec<u64> {
+    /// The positions in a map whose keys are all in memory.
+    pub(crate) fn into_positions(mut self) -> Vec<u64> {
         self.slots = Vec::new();
-        entries(&self.entries).map(|(place, _)| place).collect()
+        entries(&self.entries).map(|(position, _)| position).collect()
     }
 
-    /// Writes what is in memory; the files, by part of the hash.
+    /// Spills the remaining keys; returns the files, by part of the hash.
     pub(crate) fn into_files(mut self) -> LogResult<Vec<Option<PathBuf>>> {
         self.flush()?;
         self.spill.finish()
     }
 
-    /// The key's slot, or the free one where it belongs.
+    /// The key's slot, or the free slot where it belongs.
     fn find(&self, tag: u32, key: &[u8]) -> usize {
         let mask = self.slots.len() - 1;
         let mut at = tag as usize & mask;
@@ -133,7 +134,7 @@ impl KeyMap {
         entry(&self.entries[start..]).1
     }
 
-    /// Whether another key would take more memory than there is.
+    /// Whether another key would exceed the memory.
     fn is_full(&self, length: usize) -> bool {
         let must_grow = self.used >= self.slots.len() / 4 * 3;
         let slots_full = must_grow && self.slots.len() * 16 > self.options.memory / 4;
@@ -157,9 +158,9 @@ impl KeyMap {
 
     fn flush(&mut self) -> LogResult<()> {
         let parts = self.spill.files.len();
-        for (place, key) in entries(&self.entries) {
+        for (position, key) in entries(&self.entries) {
             let bits = (self.hash)(self.options.seed, key) >> (32 + 4 * self.depth.min(MAX_DEPTH - 1));
-            self.spill.write(bits as usize % parts, place, key)?;
+            self.spill.write(bits as usize % parts, position, key)?;
         }
         self.entries.clear();
         self.slots.fill(0);
@@ -182,7 +183,7 @@ pub(crate) fn put_file(map: &mut KeyMap, path: &Path) -> LogResult<()> {
         }
         let length = u64::from(u32::from_le_bytes([head[8], head[9], head[10], head[11]]));
         key.clear();
-        // As much as there is: a cut file reserves nothing.
+        // Reads only what exists: a truncated file cannot reserve memory.
         if (&mut file).take(length).read_to_end(&mut key).map_err(io)? as u64 != length {
             return Err(io(io::ErrorKind::UnexpectedEof.into()));
         }
@@ -190,14 +191,14 @@ pub(crate) fn put_file(map: &mut KeyMap, path: &Path) -> LogResult<()> {
     }
 }
 
-/// The files of a map that outgrew memory.
+/// The files of a map that does not fit in memory.
 struct Spill {
     directory: PathBuf,
     files: Vec<Option<(PathBuf, BufWriter<File>)>>,
 }
 
 impl Spill {
-    fn write(&mut self, part: usize, place: u64, key: &[u8]) -> LogResult<()> {
+    fn write(&mut self, part: usize, position: u64, key: &[u8]) -> LogResult<()> {
         let (path, file) = match &mut self.files[part] {
             Some(file) => file,
             none => {
@@ -208,7 +209,7 @@ impl Spill {
             }
         };
         let written = file
-            .write_all(&place.to_le_bytes())
+            .write_all(&position.to_le_bytes())
             .and_then(|()| file.write_all(&(key.len() as u32).to_le_bytes()))
             .and_then(|()| file.write_all(key));
         written.map_err(|e| LogError::io(path, e))
@@ -229,7 +230,7 @@ fn read_u64(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(value)
 }
 
-/// Place and key of the entry that `bytes` begin with.
+/// Position and key of the first entry in `bytes`.
 fn entry(bytes: &[u8]) -> (u64, &[u8]) {
     let length = u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]) as usize;
     (read_u64(bytes), &bytes[ENTRY..ENTRY + length])
@@ -238,9 +239,9 @@ fn entry(bytes: &[u8]) -> (u64, &[u8]) {
 fn entries(mut rest: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     std::iter::from_fn(move || {
         (!rest.is_empty()).then(|| {
-            let (place, key) = entry(rest);
+            let (position, key) = entry(rest);
             rest = &rest[ENTRY + key.len()..];
-            (place, key)
+            (position, key)
         })
     })
 }
@@ -270,75 +271,75 @@ mod tests {
 
     const OPTIONS: KeyMapOptions = KeyMapOptions { seed: 7, memory: 1 << 14, parts: 16 };
 
-    /// Keys of many lengths, most of them several times.
+    /// Keys of many lengths, most of them repeated.
     fn puts(count: u64) -> impl Iterator<Item = (Vec<u8>, u64)> {
-        (0..count).map(move |place| {
-            let number = place.wrapping_mul(0x9E37_79B9_7F4A_7C15) % (count / 2);
-            (number.to_string().repeat(1 + (number % 5) as usize).into_bytes(), place)
+        (0..count).map(move |position| {
+            let number = position.wrapping_mul(0x9E37_79B9_7F4A_7C15) % (count / 2);
+            (number.to_string().repeat(1 + (number % 5) as usize).into_bytes(), position)
         })
     }
 
-    fn last_places(count: u64) -> Vec<u64> {
-        let mut places: Vec<_> = puts(count).collect::<HashMap<_, _>>().into_values().collect();
-        places.sort_unstable();
-        places
+    fn last_positions(count: u64) -> Vec<u64> {
+        let mut positions: Vec<_> = puts(count).collect::<HashMap<_, _>>().into_values().collect();
+        positions.sort_unstable();
+        positions
     }
 
     fn reduced(files: Vec<Option<PathBuf>>, scratch: &Path) -> Vec<u64> {
-        let mut places = Vec::new();
+        let mut positions = Vec::new();
         for (part, file) in files.into_iter().enumerate() {
             let lists = reduce_keys(file.as_slice(), &scratch.join(format!("to-{part}")), OPTIONS);
             for list in lists.expect("the files are there") {
                 let data = fs::read(list).expect("just written");
                 let own: Vec<_> = data.chunks(8).map(read_u64).collect();
                 assert!(own.is_sorted());
-                places.extend(own);
+                positions.extend(own);
             }
         }
-        places.sort_unstable();
-        places
+        positions.sort_unstable();
+        positions
     }
 
     #[test]
-    fn spilled_over_many_levels_each_key_has_its_last_place() {
+    fn spilled_over_many_levels_each_key_has_its_last_position() {
         let scratch = Scratch::new("levels");
         let mut map = KeyMap::new(&scratch.0.join("from"), OPTIONS, 0);
-        for (key, place) in puts(100_000) {
-            map.put(&key, place).expect("there is room on the disk");
+        for (key, position) in puts(100_000) {
+            map.put(&key, position).expect("there is room on the disk");
         }
         assert!(!map.is_whole());
         assert!(map.entries.len() + map.slots.len() * 8 <= 2 * OPTIONS.memory);
         let files = map.into_files().expect("there is room on the disk");
-        assert_eq!(reduced(files, &scratch.0), last_places(100_000));
+        assert_eq!(reduced(files, &scratch.0), last_positions(100_000));
     }
 
-    /// The worst that chosen keys can do is to have one hash, all of them: then it is slow.
+    /// The worst case, slow but correct: all keys have the same hash.
     #[test]
     fn keys_of_one_hash_stay_apart() {
         let scratch = Scratch::new("one-hash");
         let mut map = KeyMap::new(&scratch.0.join("from"), OPTIONS, 0);
         map.hash = |_, _| 0xAAAA_AAAA_0000_0001;
-        for (key, place) in puts(3000) {
-            map.put(&key, place).expect("there is room on the disk");
+        for (key, position) in puts(3000) {
+            map.put(&key, position).expect("there is room on the disk");
         }
         assert!(!map.is_whole());
         let files = map.into_files().expect("there is room on the disk");
         assert_eq!(files.iter().flatten().count(), 1);
-        assert_eq!(reduced(files, &scratch.0), last_places(3000));
+        assert_eq!(reduced(files, &scratch.0), last_positions(3000));
     }
 
-    /// Deeper than the hash has bits, memory has to do.
+    /// Below the last level of the hash, keys stay in memory.
     #[test]
-    fn where_the_hash_has_no_more_bits_nothing_spills() {
+    fn nothing_spills_when_the_hash_has_no_bits_left() {
         let scratch = Scratch::new("deep");
         let mut map = KeyMap::new(&scratch.0, OPTIONS, MAX_DEPTH);
         map.hash = |_, _| 1;
-        for (key, place) in puts(3000) {
-            map.put(&key, place).expect("nothing is written");
+        for (key, position) in puts(3000) {
+            map.put(&key, position).expect("nothing is written");
         }
         assert!(map.is_whole());
-        let mut places = map.into_places();
-        places.sort_unstable();
-        assert_eq!(places, last_places(3000));
+        let mut positions = map.into_positions();
+        positions.sort_unstable();
+        assert_eq!(positions, last_positions(3000));
     }
 }

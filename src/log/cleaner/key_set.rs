@@ -1,30 +1,29 @@
-//! The keys that are to be forgotten: as the key of a record, and, those that chance does not make, in any
-//! bytes.
+//! The keys to redact: searched for as record keys and, if distinctive enough, in any bytes.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 
-/// Bytes other than zero from which on a key is searched for in any bytes: shorter ones, and the small numbers
-/// that serializers write in eight bytes, are everywhere.
+/// The number of nonzero bytes a key needs to be searched for in any bytes: shorter keys, and small numbers
+/// serialized in eight bytes, would match everywhere.
 const DISTINCTIVE: usize = 8;
 const WINDOW: usize = 8;
-/// Bits of the filter for each key: one window in sixteen of foreign text is looked up.
-const BITS_A_KEY: usize = 16;
+/// The filter's bits per key: one in sixteen windows of unrelated text is looked up.
+const BITS_PER_KEY: usize = 16;
 const FILTER_BITS: (usize, usize) = (1 << 10, 1 << 26);
 
-/// Keys, numbered in the order they were given. Memory is about a hundred bytes a key and the keys themselves;
-/// time to search does not depend on their number.
+/// Keys, numbered in the order given. Memory: about a hundred bytes per key plus the keys themselves. Search
+/// time does not depend on their number.
 pub struct KeySet {
     numbers: HashMap<Box<[u8]>, u32>,
-    /// A bit for each hash of the first bytes of a key that is searched for.
+    /// A Bloom filter of the first bytes of each key that is searched for.
     filter: Vec<u64>,
-    /// First bytes and length of each such key, in order.
+    /// The first bytes and the length of each such key, sorted.
     lengths: Vec<(u64, usize)>,
 }
 
 impl KeySet {
-    /// Takes the keys; of equal ones the first has the number.
+    /// Creates a set of keys; of equal keys the first has the number.
     #[must_use]
     pub fn new(keys: Vec<Vec<u8>>) -> Self {
         let mut lengths: Vec<_> = keys
@@ -34,7 +33,7 @@ impl KeySet {
             .collect();
         lengths.sort_unstable();
         lengths.dedup();
-        let bits = (lengths.len() * BITS_A_KEY).next_power_of_two().clamp(FILTER_BITS.0, FILTER_BITS.1);
+        let bits = (lengths.len() * BITS_PER_KEY).next_power_of_two().clamp(FILTER_BITS.0, FILTER_BITS.1);
         let mut filter = vec![0; bits / 64];
         for &(window, _) in &lengths {
             let bit = bit_of(window, bits);
@@ -47,19 +46,19 @@ impl KeySet {
         Self { numbers, filter, lengths }
     }
 
-    /// The key's number, if it is one of them.
+    /// The key's number, if it is in the set.
     #[must_use]
     pub fn number_of(&self, key: &[u8]) -> Option<u32> {
         self.numbers.get(key).copied()
     }
 
-    /// Where one of the keys that are searched for first occurs in `data`.
+    /// The first occurrence in `data` of a key that is distinctive enough to search for.
     #[must_use]
     pub fn find(&self, data: &[u8]) -> Option<Range<usize>> {
         self.find_iter(data).next()
     }
 
-    /// Where they occur, from left to right; none begins inside the one before.
+    /// All occurrences, from left to right, without overlaps.
     pub(crate) fn find_iter<'k>(&'k self, data: &'k [u8]) -> impl Iterator<Item = Range<usize>> + use<'k> {
         let mut from = if self.lengths.is_empty() { data.len() } else { 0 };
         std::iter::from_fn(move || {
@@ -80,7 +79,7 @@ impl KeySet {
         self.filter[bit / 64] >> (bit % 64) & 1 != 0
     }
 
-    /// The length of the shortest key that `data`, which begins with `window`, begins with.
+    /// The length of the shortest key at the start of `data`, which begins with `window`.
     fn length_at(&self, window: u64, data: &[u8]) -> Option<usize> {
         let first = self.lengths.partition_point(|&(other, _)| other < window);
         let own = self.lengths[first..].iter().take_while(|(other, _)| *other == window);
@@ -89,12 +88,12 @@ impl KeySet {
     }
 }
 
-/// The top bits of a product: neighbouring windows go far apart.
+/// The top bits of a product, so that similar windows are spread apart.
 fn bit_of(window: u64, bits: usize) -> usize {
     (window.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits.trailing_zeros())) as usize
 }
 
-/// How many, and nothing else: they may be personal.
+/// Prints only the number of keys, since keys may be personal data.
 impl fmt::Debug for KeySet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeySet").field("keys", &self.numbers.len()).finish_non_exhaustive()
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn its_text_holds_no_key() {
+    fn debug_output_has_no_keys() {
         assert!(!format!("{:?}", KeySet::new(vec![b"user-4711".to_vec()])).contains("4711"));
     }
 }

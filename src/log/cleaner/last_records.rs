@@ -1,5 +1,5 @@
-//! Where the last record of each key stands: the reduction of spilled keys to sorted lists of places, and
-//! of those, for one chunk, to a bit a record.
+//! The position of each key's last record: reduces spilled keys to sorted lists of positions, and those to
+//! one bit per record of a chunk.
 
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -8,19 +8,21 @@ use std::path::{Path, PathBuf};
 use crate::log::cleaner::key_map::{KeyMap, KeyMapOptions, put_file};
 use crate::log::error::{LogError, LogResult};
 
-/// Records of a chunk that have numbers: far more than a file can hold.
+/// The bits of a record's number within its chunk: far more than a file can hold.
 const RECORD_BITS: u32 = 40;
 
-/// The place of a record in its log: the chunk's number, then the record's in the chunk.
-pub(crate) fn place(chunk: u32, record: u64) -> LogResult<u64> {
+/// The position of a record in its log: the chunk's number, then the record's number in the chunk.
+pub(crate) fn record_position(chunk: u32, record: u64) -> LogResult<u64> {
     if chunk >> (64 - RECORD_BITS) != 0 || record >> RECORD_BITS != 0 {
-        return Err(LogError::Usage("more chunks or records than places".into()));
+        return Err(LogError::Usage(
+            "too many chunks or records: at most 2^24 chunks of 2^40 records".into(),
+        ));
     }
     Ok(u64::from(chunk) << RECORD_BITS | record)
 }
 
 /// Reduces the files that the tasks of a log spilled for one part of the hash. Writes sorted lists of the
-/// places of last records into `directory`; a list is at most as large as a map's memory holds keys.
+/// positions of last records into `directory`; each list has at most as many as fit in one map.
 ///
 /// # Errors
 /// [`LogError::Io`].
@@ -40,17 +42,17 @@ fn reduce(
     let mut map = KeyMap::new(directory, options, depth);
     for file in files {
         put_file(&mut map, file)?;
-        // Those of the tasks stay: another attempt may want them.
+        // The tasks' own files are kept, since another attempt may need them.
         if depth > 1 {
             fs::remove_file(file).map_err(|e| LogError::io(file, e))?;
         }
     }
     if map.is_whole() {
-        let mut places = map.into_places();
-        places.sort_unstable();
+        let mut positions = map.into_positions();
+        positions.sort_unstable();
         fs::create_dir_all(directory).map_err(|e| LogError::io(directory, e))?;
-        let path = directory.join("places");
-        write_list(&path, &places).map_err(|e| LogError::io(&path, e))?;
+        let path = directory.join("positions");
+        write_list(&path, &positions).map_err(|e| LogError::io(&path, e))?;
         lists.push(path);
         return Ok(());
     }
@@ -62,20 +64,20 @@ fn reduce(
     Ok(())
 }
 
-fn write_list(path: &Path, places: &[u64]) -> std::io::Result<()> {
+fn write_list(path: &Path, positions: &[u64]) -> std::io::Result<()> {
     let mut file = BufWriter::with_capacity(1 << 16, File::create_new(path)?);
-    places.iter().try_for_each(|place| file.write_all(&place.to_le_bytes()))?;
+    positions.iter().try_for_each(|position| file.write_all(&position.to_le_bytes()))?;
     file.flush()
 }
 
-/// Which records of a chunk are the last of their key: a bit a record.
+/// Which records of a chunk are the last of their key: one bit per record.
 #[derive(Debug, Default)]
 pub(crate) struct LastRecords {
     bits: Vec<u64>,
 }
 
 impl LastRecords {
-    /// Those of a chunk with so many records, from all lists of its log.
+    /// The last records of a chunk with this many records, from all lists of its log.
     pub(crate) fn of(chunk: u32, records: u64, lists: &[PathBuf]) -> LogResult<Self> {
         let mut last = Self { bits: vec![0; records.div_ceil(64) as usize] };
         for path in lists {
@@ -109,7 +111,7 @@ impl LastRecords {
         Ok(())
     }
 
-    /// Whether the record is its key's last.
+    /// Whether the record is the last of its key.
     #[inline]
     pub(crate) fn contains(&self, record: u64) -> bool {
         self.bits.get((record / 64) as usize).is_some_and(|bits| bits >> (record % 64) & 1 != 0)

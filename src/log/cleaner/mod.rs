@@ -1,5 +1,5 @@
-//! Compaction and redaction: a partition written anew without some of its records
-//! (Kafka's `Cleaner`, `LogCleanerManager`, `CleanedTransactionMetadata`).
+//! Compaction and redaction: rewriting a partition without some of its records (Kafka's `Cleaner`,
+//! `LogCleanerManager`, `CleanedTransactionMetadata`).
 //!
 //! ```text
 //! plan_compaction -> index_keys (runs of chunks) -> reduce_keys (parts of the hash), LogFacts (fold)
@@ -7,8 +7,8 @@
 //! plan_redaction  -> index_keys -> LogFacts (fold) -> clean_group -> finish_partition -> check_segment
 //! ```
 //!
-//! Steps over plain data, as reading is: threads or a cluster can do them. [`compact_partition`] does
-//! them in order in one process.
+//! Like reading, these are steps over plain data, which threads or a cluster can run.
+//! [`compact_partition`](compact::compact_partition) runs them in order in one process.
 
 pub(crate) mod check;
 pub(crate) mod clean;

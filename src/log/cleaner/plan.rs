@@ -1,5 +1,5 @@
-//! What is cleaned of a log, and into which segments (`LogCleanerManager.cleanableOffsets`,
-//! `Cleaner.groupSegmentsBySize`). Pure: no file is touched.
+//! Plans which part of a log is cleaned, and into which segments (`LogCleanerManager.cleanableOffsets`,
+//! `Cleaner.groupSegmentsBySize`). Pure: no file is read.
 
 use std::collections::HashMap;
 
@@ -9,23 +9,24 @@ use crate::log::listing::Listing;
 use crate::log::read::plan::{Plan, PlanSegment};
 use crate::state::isolation::AbortedByProducer;
 
-/// How a log is compacted; the names are Kafka's topic configs where it has one.
+/// Options of a compaction; the names are Kafka's topic configs where there is one.
 #[derive(Clone, Copy, Debug)]
 pub struct CompactOptions {
-    /// The time (ms) it is.
+    /// The current time (ms).
     pub now: i64,
-    /// `delete.retention.ms`: how long tombstones and the markers of empty transactions stay.
+    /// `delete.retention.ms`: how long tombstones and the markers of empty transactions are kept.
     pub delete_retention_ms: i64,
-    /// `min.compaction.lag.ms`: segments with a later record stay as they are.
+    /// `min.compaction.lag.ms`: segments with a record younger than this, and those after them, are not
+    /// cleaned.
     pub min_compaction_lag_ms: i64,
-    /// Nothing from the segment with this offset on is cleaned.
+    /// Cleaning stops before the segment that contains this offset.
     pub until_offset: Option<i64>,
-    /// Clean the last segment too, which a broker leaves alone: it is the one it writes to.
+    /// Whether to clean the last segment too. A broker does not, since it is the active one.
     pub all: bool,
-    /// Up to where the log is clean: the broker's `cleaner-offset-checkpoint`. It decides about
-    /// tombstones of magic 0 and 1 alone, which have no delete horizon.
+    /// The first offset not yet cleaned, from the broker's `cleaner-offset-checkpoint`. Affects only
+    /// tombstones of magic 0 and 1, which have no delete horizon.
     pub first_dirty_offset: Option<i64>,
-    /// `segment.bytes`: neighbours that are not larger together become one.
+    /// `segment.bytes`: adjacent segments that together do not exceed it are merged.
     pub segment_bytes: u64,
     /// `segment.index.bytes`.
     pub segment_index_bytes: u64,
@@ -46,7 +47,7 @@ impl Default for CompactOptions {
     }
 }
 
-/// What becomes of a log's segments.
+/// The plan of a compaction or redaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Compaction {
@@ -56,36 +57,36 @@ pub struct Compaction {
     pub groups: Vec<SegmentGroup>,
 }
 
-/// Neighbouring segments that become one.
+/// Adjacent segments that are written as one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SegmentGroup {
     /// The base offset of the segment to write.
     pub base_offset: i64,
-    /// When (ms) the last of them was modified.
+    /// When the last of them was modified (ms).
     pub modified_ms: i64,
-    /// Whether they are cleaned, or copied.
+    /// Whether they are cleaned rather than copied.
     pub cleaned: bool,
-    /// What to read.
+    /// The chunks to read.
     pub chunks: Vec<CleanerChunk>,
 }
 
-/// A chunk on its way through the cleaner.
+/// A chunk to be cleaned or copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CleanerChunk {
-    /// Counts the log's chunks.
+    /// The chunk's number in the log.
     pub number: u32,
-    /// Whether it is cleaned, or copied.
+    /// Whether it is cleaned rather than copied.
     pub cleaned: bool,
-    /// Whether its tombstones of magic 0 and 1 stay, by its segment's age.
+    /// Whether its tombstones of magic 0 and 1 are kept, by its segment's age.
     pub retain_legacy_tombstones: bool,
-    /// Which bytes; its aborted transactions are filled in.
+    /// The chunk, with its aborted transactions.
     pub chunk: Chunk,
 }
 
-/// Decides what is cleaned and how segments are grouped. `plan` is of the whole log, `read_uncommitted`;
-/// `listing` is its directory, for the sizes of indexes.
+/// Plans what is cleaned and how segments are grouped. `plan` covers the whole log, `read_uncommitted`;
+/// `listing` is of its directory and provides the sizes of indexes.
 ///
 /// # Errors
 /// [`LogError::Usage`] for a log of more than 2^24 chunks.
@@ -97,7 +98,7 @@ pub fn plan_compaction(plan: &Plan, listing: &Listing, options: &CompactOptions)
     let clean_until = clean_until(plan, options, dirty, end);
     let cleaned = plan.segments.iter().take_while(|one| one.segment.base_offset < clean_until).count();
     let (clean, rest) = plan.segments.split_at(cleaned);
-    // Kafka: the last segment below the first dirty offset, at least in part.
+    // As in Kafka: the last segment that begins before the first dirty offset.
     let last_clean = clean.iter().rev().find(|one| one.segment.base_offset < dirty);
     let legacy_horizon =
         last_clean.map_or(0, |one| one.segment.modified_ms.saturating_sub(options.delete_retention_ms));
@@ -119,10 +120,10 @@ pub fn plan_compaction(plan: &Plan, listing: &Listing, options: &CompactOptions)
     Ok(Compaction { clean_until, groups: builder.groups })
 }
 
-/// Each segment by itself, none of them cleaned as a broker would: for redaction.
+/// Plans a redaction: each segment is a group of its own, and none is compacted.
 ///
 /// # Errors
-/// As [`plan_compaction`].
+/// Those of [`plan_compaction`].
 pub fn plan_redaction(plan: &Plan) -> LogResult<Compaction> {
     let mut builder = Groups {
         aborted: AbortedByProducer::new(&plan.aborted),
@@ -138,8 +139,8 @@ pub fn plan_redaction(plan: &Plan) -> LogResult<Compaction> {
     Ok(Compaction { clean_until: plan.next_offset.unwrap_or(0), groups: builder.groups })
 }
 
-/// Not beyond the last stable offset, not into the active segment, and whole segments only, as
-/// `LogToClean` has it.
+/// Where cleaning ends: at or before the last stable offset, before the active segment, and at a segment's
+/// start, as in `LogToClean`.
 fn clean_until(plan: &Plan, options: &CompactOptions, dirty: i64, end: i64) -> i64 {
     let active = plan.segments.last().map_or(0, |last| last.segment.base_offset);
     let mut limit = plan.last_stable_offset.unwrap_or(end);
@@ -162,12 +163,12 @@ fn clean_until(plan: &Plan, options: &CompactOptions, dirty: i64, end: i64) -> i
     containing.map_or(active, |one| one.segment.base_offset)
 }
 
-/// As `LogSegment.largestTimestamp`.
+/// Like `LogSegment.largestTimestamp`.
 fn largest_timestamp(segment: &PlanSegment) -> i64 {
     if segment.max_timestamp >= 0 { segment.max_timestamp } else { segment.segment.modified_ms }
 }
 
-/// Bytes of each segment's `.index` and `.timeindex`, by the segment's file name.
+/// The sizes of each segment's `.index` and `.timeindex` in bytes, by the segment's file name.
 fn index_sizes(listing: &Listing) -> HashMap<String, (u64, u64)> {
     let mut sizes: HashMap<String, (u64, u64)> = HashMap::new();
     for sidecar in &listing.sidecars {
@@ -196,8 +197,8 @@ fn group_by_size<'p>(
         while let Some(next) = segments.get(count) {
             let (more, more_offset_index, more_time_index) = size_of(next);
             // The next segment's base offset bounds its last one without reading it.
-            let behind = segments.get(count + 1).map_or(clean_until, |one| one.segment.base_offset);
-            let span = behind.saturating_sub(1).saturating_sub(first.segment.base_offset);
+            let next_offset = segments.get(count + 1).map_or(clean_until, |one| one.segment.base_offset);
+            let span = next_offset.saturating_sub(1).saturating_sub(first.segment.base_offset);
             if size + more > options.segment_bytes
                 || offset_index + more_offset_index > options.segment_index_bytes
                 || time_index + more_time_index > options.segment_index_bytes
@@ -229,7 +230,7 @@ struct Groups<'p> {
     aborted: AbortedByProducer,
     by_path: HashMap<&'p str, Vec<&'p Chunk>>,
     number: u32,
-    /// Where the groups so far end.
+    /// The offset after the groups so far.
     next_offset: i64,
     /// `legacyDeleteHorizonMs`.
     legacy_horizon: i64,
@@ -243,10 +244,10 @@ impl Groups<'_> {
         for one in segments {
             for &chunk in self.by_path.get(one.segment.path.as_str()).into_iter().flatten() {
                 if self.number >> 24 != 0 {
-                    return Err(LogError::Usage("a log of more than 2^24 chunks".into()));
+                    return Err(LogError::Usage("the log has more than 2^24 chunks".into()));
                 }
-                let behind = chunk.next_offset.unwrap_or(i64::MAX);
-                let (bytes, offsets) = (chunk.start..chunk.end, chunk.expected_offset..behind);
+                let next_offset = chunk.next_offset.unwrap_or(i64::MAX);
+                let (bytes, offsets) = (chunk.start..chunk.end, chunk.expected_offset..next_offset);
                 let aborted = self.aborted.within(&one.transactional, bytes, offsets);
                 chunks.push(CleanerChunk {
                     number: self.number,
@@ -257,13 +258,13 @@ impl Groups<'_> {
                 self.number += 1;
             }
         }
-        // Where offsets begin: a segment that overlaps the one before is read from there on.
+        // A segment that overlaps the previous one is read from where that ends.
         let own = chunks.first().filter(|one| one.chunk.path == first.segment.path);
         let base_offset = own.map_or(first.segment.base_offset, |one| {
             one.chunk.expected_offset.max(one.chunk.start_offset.unwrap_or(i64::MIN))
         });
         self.groups.push(SegmentGroup {
-            // A name that lies inside the group before is not what the good batches say.
+            // A base offset inside the previous group is contradicted by that group's batches.
             base_offset: base_offset.max(self.next_offset),
             modified_ms: last.segment.modified_ms,
             cleaned,

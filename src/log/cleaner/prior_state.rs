@@ -1,20 +1,20 @@
-//! What batches said about producers and leader epochs before they were cleaned. A broker's cleaner leaves
-//! snapshots and the epochs' checkpoint alone, and indexes each aborted transaction that it met a batch of:
-//! what sidecars say is still true when the batches are gone.
+//! The state of producers and leader epochs as the batches had it before cleaning. A broker's cleaner does
+//! not touch snapshots and the epoch checkpoint, and indexes every aborted transaction of which it found a
+//! batch. So the sidecars remain true when batches are gone.
 
 use crate::batch::Batch;
 use crate::log::write::segment_fold::SegmentSummary;
 use crate::state::leader_epochs::{EpochEntry, LeaderEpochs};
 use crate::state::producer_event::{ProducerEvent, ProducerEvents};
 
-/// The batches that went into one segment, whatever is left of them.
+/// The state of the batches that went into one segment, whatever is left of them.
 #[derive(Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct PriorState {
     producers: ProducerEvents,
     epochs: LeaderEpochs,
 }
 
-impl Said {
+impl PriorState {
     pub(crate) fn add(&mut self, batch: &Batch<'_>, event: Option<ProducerEvent>) {
         if let Some(event) = event {
             self.producers.add(event);
@@ -25,8 +25,8 @@ impl Said {
         }
     }
 
-    /// Puts it in the place of what the cleaned batches say.
-    pub(crate) fn tell(self, segment: &mut SegmentSummary) {
+    /// Replaces the state that the summary took from the cleaned batches.
+    pub(crate) fn apply_to(self, segment: &mut SegmentSummary) {
         segment.producers = self.producers.into_events();
         segment.leader_epochs = self.epochs.entries().to_vec();
     }

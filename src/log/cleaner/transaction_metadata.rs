@@ -1,4 +1,4 @@
-//! What the whole log says about producers and transactions, without which no batch can be judged.
+//! What the whole log shows about producers and transactions, needed to clean any of its batches.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -6,24 +6,24 @@ use std::ops::Range;
 use crate::state::producer_event::ProducerEvent;
 use crate::state::producers::Producers;
 
-/// The facts of one log, each where it matters: a task gets those of its offsets, and all tasks together
+/// The facts of one log, by offset: a task needs only those of its own offsets, so that all tasks together
 /// get no more than there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LogFacts {
-    /// Last data offset and id of each producer that is not forgotten, in order
+    /// The last data offset and the ID of each producer that has not expired, sorted
     /// (`UnifiedLog.lastRecordsOfActiveProducers`).
     last_data: Vec<(i64, i64)>,
-    /// Of producers of which only markers are known: their markers' offsets, in order, each with the
-    /// producer's last epoch.
+    /// For producers known only from markers: the markers' offsets, sorted, each with the producer's last
+    /// epoch.
     lone_markers: Vec<(i64, i16)>,
-    /// Offsets of the markers whose transaction still has batches, in order.
+    /// Offsets of the markers whose transactions still have batches, sorted.
     markers_with_data: Vec<i64>,
 }
 
 impl LogFacts {
-    /// Folds what the log's chunks say, in offset order. Producers without an open transaction that were
-    /// last heard of at `expired_until` (ms) or before are forgotten, as a broker forgets them.
+    /// Folds the events of the log's chunks, in offset order. Producers without an open transaction whose
+    /// last timestamp (ms) is not later than `expired_until` are expired, as by a broker.
     #[must_use]
     pub fn of(chunks: &[Vec<ProducerEvent>], expired_until: Option<i64>) -> Self {
         let mut state = Producers::default();
@@ -59,7 +59,7 @@ impl LogFacts {
         Self { last_data, lone_markers, markers_with_data }
     }
 
-    /// The facts that concern offsets from `first` to `last`, to hand to a task.
+    /// The facts about offsets from `first` to `last` (inclusive), for a task.
     #[must_use]
     pub fn between(&self, first: i64, last: i64) -> Self {
         let data = within(&self.last_data, |one| one.0, first, last);
@@ -77,8 +77,8 @@ impl LogFacts {
         self.markers_with_data.binary_search(&marker_offset).is_ok()
     }
 
-    /// Whether the batch tells a producer's last sequence or, of one that only markers are left of, its
-    /// epoch.
+    /// Whether the batch has a producer's last sequence, or the last epoch of a producer known only from
+    /// markers.
     pub(crate) fn is_last_of_producer(&self, batch: &crate::record::batch::RecordBatch<'_>) -> bool {
         let data = (batch.last_offset(), batch.producer_id());
         let marker = (batch.base_offset(), batch.producer_epoch());
@@ -87,7 +87,7 @@ impl LogFacts {
     }
 }
 
-/// Which of the sorted elements have offsets from `first` to `last`.
+/// The range of sorted elements whose offsets are from `first` to `last`.
 fn within<T>(sorted: &[T], offset: impl Fn(&T) -> i64, first: i64, last: i64) -> Range<usize> {
     let start = sorted.partition_point(|one| offset(one) < first);
     let end = sorted.partition_point(|one| offset(one) <= last);
@@ -98,7 +98,7 @@ fn within<T>(sorted: &[T], offset: impl Fn(&T) -> i64, first: i64, last: i64) ->
 mod tests {
     use super::*;
 
-    /// A task had all producers that are known by markers alone: the square of their number for all tasks.
+    /// Each task once got all producers known only from markers: quadratic in their number.
     #[test]
     fn tasks_together_get_no_more_facts_than_there_are() {
         let marker = |producer_id| ProducerEvent::Marker {

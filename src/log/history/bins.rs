@@ -1,14 +1,14 @@
-//! A log in a few hundred steps, however many batches it has: what pictures are drawn from.
+//! A log summarized in a few hundred bins, however many batches it has, for charts.
 
 use crate::batch::Batch;
 
-/// The codecs that bins count by, in the order of their ids; the last is any that does not exist.
+/// The codecs that bins count, in the order of their IDs; the last one stands for IDs that do not exist.
 pub const CODECS: [&str; 6] = ["none", "gzip", "snappy", "lz4", "zstd", "unknown"];
 
-/// Where a segment's bins are halved.
+/// The number of bins at which a segment's are joined in pairs.
 const MOST: usize = 256;
 
-/// Batches that follow each other.
+/// Consecutive batches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Bin {
@@ -16,9 +16,9 @@ pub struct Bin {
     pub first_offset: i64,
     /// The last offset (inclusive).
     pub last_offset: i64,
-    /// Batches.
+    /// The number of batches.
     pub batches: u64,
-    /// Records, by the headers; a legacy wrapper counts none.
+    /// Records, according to the headers; a legacy wrapper counts as none.
     pub records: u64,
     /// Bytes as stored.
     pub bytes: u64,
@@ -26,9 +26,9 @@ pub struct Bin {
     pub smallest: u64,
     /// Bytes of the largest batch.
     pub largest: u64,
-    /// Offsets that are missing inside its batches, and between them.
+    /// Offsets missing within and between its batches.
     pub missing: u64,
-    /// The largest timestamp (ms), -1 for none.
+    /// The largest timestamp (ms); -1 if there is none.
     pub max_timestamp: i64,
     /// Bytes by codec, in the order of [`CODECS`].
     pub codecs: [u64; CODECS.len()],
@@ -66,13 +66,13 @@ impl Bin {
     }
 }
 
-/// Where a batch's codec stands in [`CODECS`].
+/// The index of a batch's codec in [`CODECS`].
 pub(crate) fn codec_of(batch: &Batch<'_>) -> usize {
     let name = batch.compression().map_or("unknown", |codec| codec.name());
     CODECS.iter().position(|&codec| codec == name).unwrap_or(CODECS.len() - 1)
 }
 
-/// Bins of equally many batches, twice as many whenever there are too many bins.
+/// Bins of equally many batches; the number doubles whenever there are too many bins.
 #[derive(Debug)]
 pub(crate) struct Bins {
     bins: Vec<Bin>,
@@ -92,7 +92,7 @@ impl Bins {
             return last.join(&bin);
         }
         if self.bins.len() == MOST {
-            self.bins = join_neighbours(&self.bins, 2);
+            self.bins = join_adjacent(&self.bins, 2);
             self.batches_each *= 2;
         }
         self.bins.push(bin);
@@ -103,12 +103,12 @@ impl Bins {
     }
 }
 
-/// At most `most` bins, each of as many neighbours.
+/// Joins adjacent bins evenly, down to at most `most`.
 pub(crate) fn at_most(bins: &[Bin], most: usize) -> Vec<Bin> {
-    join_neighbours(bins, bins.len().div_ceil(most).max(1))
+    join_adjacent(bins, bins.len().div_ceil(most).max(1))
 }
 
-fn join_neighbours(bins: &[Bin], each: usize) -> Vec<Bin> {
+fn join_adjacent(bins: &[Bin], each: usize) -> Vec<Bin> {
     let join = |group: &[Bin]| {
         let mut joined = group[0].clone();
         group[1..].iter().for_each(|next| joined.join(next));

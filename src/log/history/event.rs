@@ -1,11 +1,11 @@
-//! What the batches of producers did, in the order of the log.
+//! Producers' batches and markers, in the order of the log.
 
 use crate::state::producer_entry::BatchMetadata;
 
-/// What batches of producers say, in the order of the log.
+/// A run of a producer's data batches, or a marker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(into = "Numbers", try_from = "Numbers"))]
+#[cfg_attr(feature = "serde", serde(into = "EncodedEvent", try_from = "EncodedEvent"))]
 pub enum HistoryEvent {
     /// Data batches of one producer and epoch, each the next in sequence, in or out of a transaction.
     Data {
@@ -13,38 +13,38 @@ pub enum HistoryEvent {
         producer_id: i64,
         /// Its epoch.
         producer_epoch: i16,
-        /// Whether they belong to a transaction.
+        /// Whether the batches belong to a transaction.
         transactional: bool,
-        /// First sequence of the first, -1 for none.
+        /// First sequence of the first batch; -1 if it has none.
         base_sequence: i32,
-        /// The first ones, five at most: only these can repeat what was before.
+        /// The first batches, at most five: only these can repeat earlier ones.
         first: Vec<BatchMetadata>,
-        /// The last ones of the others, five at most: what is remembered.
+        /// The last of the other batches, at most five: these are what a broker remembers.
         last: Vec<BatchMetadata>,
-        /// How many they are.
+        /// The number of batches.
         batches: u64,
         /// Their records.
         records: u64,
         /// Their bytes as stored.
         bytes: u64,
-        /// Timestamp (ms) of the first: of its first record, if the header has that.
+        /// Timestamp (ms) of the first record if the first header has it, else of the first batch.
         first_timestamp: i64,
         /// Their largest timestamp (ms).
         max_timestamp: i64,
-        /// Offsets missing in the segment before the first.
+        /// Offsets missing in the segment before the first batch.
         missing_before: u64,
-        /// Offsets missing in the segment up to the end of the last.
+        /// Offsets missing in the segment up to the end of the last batch.
         missing_until: u64,
     },
-    /// A marker; a control batch that compaction emptied has no outcome.
+    /// A transaction marker, or what compaction left of one.
     Marker {
         /// The producer.
         producer_id: i64,
         /// Its epoch.
         producer_epoch: i16,
-        /// Whether it commits; none if nothing is left of the marker.
+        /// Whether it commits; None if compaction emptied the batch.
         committed: Option<bool>,
-        /// Epoch of the coordinator that wrote it, -1 if it cannot be read.
+        /// Epoch of the coordinator that wrote it; -1 if it cannot be read.
         coordinator_epoch: i32,
         /// Its offset.
         offset: i64,
@@ -54,7 +54,7 @@ pub enum HistoryEvent {
 }
 
 impl HistoryEvent {
-    /// Whose it is.
+    /// The producer's ID.
     #[must_use]
     pub fn producer_id(&self) -> i64 {
         match *self {
@@ -62,7 +62,7 @@ impl HistoryEvent {
         }
     }
 
-    /// Where it ends in the log (inclusive).
+    /// The last offset of the batches, or the marker's (inclusive).
     #[must_use]
     pub fn last_offset(&self) -> i64 {
         match self {
@@ -72,18 +72,18 @@ impl HistoryEvent {
     }
 }
 
-/// As numbers, since a log can have an event for every batch: names would outweigh the log. Batches are
-/// sequence, offset, delta and timestamp.
+/// The JSON form: arrays of numbers, since a log can have an event per batch and field names would outweigh
+/// the log. A batch is sequence, offset, delta and timestamp.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(untagged)]
-enum Numbers {
+enum EncodedEvent {
     Data([i64; 11], Vec<[i64; 4]>, Vec<[i64; 4]>),
     Marker([i64; 6]),
 }
 
 #[cfg(feature = "serde")]
-impl From<HistoryEvent> for Numbers {
+impl From<HistoryEvent> for EncodedEvent {
     fn from(event: HistoryEvent) -> Self {
         let batches = |batches: Vec<BatchMetadata>| {
             let numbers = |one: &BatchMetadata| {
@@ -107,9 +107,9 @@ impl From<HistoryEvent> for Numbers {
                 missing_before,
                 missing_until,
             } => {
-                // Counts of what is in a file; of missing offsets there are no more than an i64 can count.
+                // Counts of records and bytes of a file fit an i64; missing offsets saturate.
                 let count_of = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-                let facts = [
+                let fields = [
                     producer_id,
                     producer_epoch.into(),
                     transactional.into(),
@@ -122,7 +122,7 @@ impl From<HistoryEvent> for Numbers {
                     count_of(missing_before),
                     count_of(missing_until),
                 ];
-                Self::Data(facts, batches(first), batches(last))
+                Self::Data(fields, batches(first), batches(last))
             }
             HistoryEvent::Marker {
                 producer_id,
@@ -141,10 +141,10 @@ impl From<HistoryEvent> for Numbers {
 }
 
 #[cfg(feature = "serde")]
-impl TryFrom<Numbers> for HistoryEvent {
+impl TryFrom<EncodedEvent> for HistoryEvent {
     type Error = std::num::TryFromIntError;
 
-    fn try_from(numbers: Numbers) -> std::result::Result<Self, Self::Error> {
+    fn try_from(numbers: EncodedEvent) -> std::result::Result<Self, Self::Error> {
         let batches = |batches: Vec<[i64; 4]>| {
             let batch = |[sequence, last_offset, delta, timestamp]: [i64; 4]| {
                 let (last_sequence, offset_delta) = (sequence.try_into()?, delta.try_into()?);
@@ -153,7 +153,7 @@ impl TryFrom<Numbers> for HistoryEvent {
             batches.into_iter().map(batch).collect::<std::result::Result<_, Self::Error>>()
         };
         match numbers {
-            Numbers::Data(facts, first, last) => {
+            EncodedEvent::Data(fields, first, last) => {
                 let [
                     producer_id,
                     epoch,
@@ -166,7 +166,7 @@ impl TryFrom<Numbers> for HistoryEvent {
                     max_timestamp,
                     before,
                     until,
-                ] = facts;
+                ] = fields;
                 Ok(Self::Data {
                     producer_id,
                     producer_epoch: epoch.try_into()?,
@@ -183,7 +183,7 @@ impl TryFrom<Numbers> for HistoryEvent {
                     missing_until: until.try_into()?,
                 })
             }
-            Numbers::Marker([producer_id, epoch, outcome, coordinator, offset, timestamp]) => {
+            EncodedEvent::Marker([producer_id, epoch, outcome, coordinator, offset, timestamp]) => {
                 Ok(Self::Marker {
                     producer_id,
                     producer_epoch: epoch.try_into()?,

@@ -1,4 +1,4 @@
-//! What `explain` reports: what producers, transactions and leaders did, by the headers of the log's batches.
+//! The report of `explain`: what producers, transactions and leaders did, judged by the log's batch headers.
 
 pub(crate) mod bins;
 pub(crate) mod event;

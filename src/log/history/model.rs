@@ -1,4 +1,4 @@
-//! What a story says: plain data, JSON to whoever shows it.
+//! The data of a history, serialized to JSON.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,18 @@ use crate::log::listing::IgnoredFile;
 use crate::log::problem::Problem;
 use crate::state::leader_epochs::EpochEntry;
 
-/// How a story is told.
+/// Options of a history.
 #[derive(Clone, Copy, Debug)]
 pub struct HistoryOptions {
-    /// What time it is (ms): ages of open transactions count up to it.
+    /// The current time (ms), up to which the ages of open transactions are counted.
     pub now: i64,
-    /// An open transaction hangs if its producer was last heard of longer ago than this (ms), as
-    /// `kafka-transactions.sh find-hanging` has it.
+    /// An open transaction is hanging if its producer's last timestamp is older than this (ms), as in
+    /// `kafka-transactions.sh find-hanging`.
     pub max_transaction_timeout_ms: i64,
-    /// About how many bins there are at most.
+    /// The maximum number of bins.
     pub bins: usize,
-    /// How many transactions, producers, anomalies, gaps and so on are listed of each; all are counted.
+    /// The number of transactions, producers, anomalies, gaps and so on that are listed of each; all are
+    /// counted.
     pub listed: usize,
 }
 
@@ -27,7 +28,7 @@ pub struct HistoryOptions {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum TransactionOutcome {
-    /// It did not.
+    /// It has no marker.
     Open,
     /// With a commit marker.
     Committed,
@@ -35,7 +36,7 @@ pub enum TransactionOutcome {
     Aborted,
 }
 
-/// One transaction; of a marker without data before it the first and last offset are none.
+/// One transaction. For a marker without data, the first and last offset are None.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TransactionHistory {
@@ -43,7 +44,7 @@ pub struct TransactionHistory {
     pub producer_id: i64,
     /// Its epoch when the transaction began, else the marker's.
     pub producer_epoch: i16,
-    /// How it ended.
+    /// The outcome.
     pub outcome: TransactionOutcome,
     /// Base offset of its first batch.
     pub first_offset: Option<i64>,
@@ -51,7 +52,7 @@ pub struct TransactionHistory {
     pub last_offset: Option<i64>,
     /// Offset of its marker.
     pub marker_offset: Option<i64>,
-    /// Epoch in its marker: with transactions of version 2 one more than that of its batches.
+    /// Epoch of its marker; in transactions version 2 it is one more than the batches' epoch.
     pub marker_epoch: Option<i16>,
     /// Epoch of the coordinator that wrote its marker.
     pub coordinator_epoch: Option<i32>,
@@ -61,17 +62,17 @@ pub struct TransactionHistory {
     pub last_timestamp: Option<i64>,
     /// Timestamp (ms) of its marker.
     pub marker_timestamp: Option<i64>,
-    /// Data batches.
+    /// The number of data batches.
     pub batches: u64,
-    /// Their records, by the headers.
+    /// Their records, according to the headers.
     pub records: u64,
     /// Their bytes as stored.
     pub bytes: u64,
-    /// What the transaction index notes if it was aborted: the last stable offset at its marker.
+    /// The last stable offset at its marker, as the transaction index records it for an aborted one.
     pub last_stable_offset: Option<i64>,
-    /// Of an open one: time (ms) since its producer was last heard of.
+    /// For an open transaction: the time (ms) since its producer's last timestamp.
     pub age_ms: Option<i64>,
-    /// Whether it is open for longer than transactions may be.
+    /// Whether it has been open for longer than allowed.
     pub hanging: bool,
 }
 
@@ -111,44 +112,44 @@ pub struct ProducerHistory {
     pub first_offset: i64,
     /// Offset of its last record or marker.
     pub last_offset: i64,
-    /// Sequence of its first record, -1 for none.
+    /// Sequence of its first record; -1 if it has none.
     pub first_sequence: i32,
-    /// Sequence of its last record, -1 for none.
+    /// Sequence of its last record; -1 if it has none.
     pub last_sequence: i32,
     /// Timestamp (ms) of its first batch.
     pub first_timestamp: i64,
     /// Largest timestamp (ms) of its batches and markers.
     pub last_timestamp: i64,
-    /// Data batches.
+    /// The number of data batches.
     pub batches: u64,
-    /// Their records, by the headers.
+    /// Their records, according to the headers.
     pub records: u64,
     /// Their bytes as stored.
     pub bytes: u64,
-    /// Transactions that were committed.
+    /// Committed transactions.
     pub committed: u64,
-    /// Transactions that were aborted.
+    /// Aborted transactions.
     pub aborted: u64,
     /// Markers without data before them.
     pub empty_markers: u64,
-    /// Batches that a broker had answered as duplicates.
+    /// Batches that a broker would have acknowledged as duplicates.
     pub duplicates: u64,
-    /// Batches that a broker had refused.
+    /// Batches that a broker would have refused.
     pub refused: u64,
-    /// Whether a broker that replays the log knows this epoch as the producer's last.
+    /// Whether this is the producer's latest epoch, as a broker that replays the log knows it.
     pub is_current: bool,
-    /// Of a current one: where its open transaction began.
+    /// If current: where its open transaction began.
     pub current_txn_first_offset: Option<i64>,
-    /// Of a current one: epoch of the coordinator that wrote its last marker, -1 for none.
+    /// If current: epoch of the coordinator that wrote its last marker; -1 if there is none.
     pub coordinator_epoch: i32,
 }
 
-/// A batch to which a broker had said something else than "appended", were it a leader that gets it
-/// from the producer. The log was followed all the same.
+/// A batch that a leader would not have appended, had the producer sent it in this state. The history
+/// includes it all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Anomaly {
-    /// Kafka's name of the error.
+    /// Kafka's name for the error.
     pub kind: String,
     /// The producer.
     pub producer_id: i64,
@@ -156,26 +157,27 @@ pub struct Anomaly {
     pub producer_epoch: i16,
     /// Its base offset.
     pub offset: i64,
-    /// Its first sequence, -1 for none.
+    /// Its first sequence; -1 if it has none.
     pub sequence: i32,
-    /// Whether offsets are missing since the producer's last batch: compaction may have taken what
-    /// should stand between.
+    /// Whether offsets are missing since the producer's last batch: compaction may have removed batches in
+    /// between.
     pub compacted: bool,
-    /// For people.
+    /// A human-readable description.
     pub message: String,
 }
 
-/// Control batches of a type.
+/// The number of control batches of one type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ControlCount {
-    /// Kafka's name of the type of their first record; `EMPTY` for what compaction left, `UNREADABLE`.
+    /// Kafka's name for the type of their first record; `EMPTY` if compaction left none, `UNREADABLE` if it
+    /// cannot be read.
     pub kind: String,
-    /// How many batches.
+    /// The number of batches.
     pub batches: u64,
 }
 
-/// What a partition's batches tell.
+/// The history of a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PartitionHistory {
@@ -185,23 +187,23 @@ pub struct PartitionHistory {
     pub topic: String,
     /// The partition.
     pub partition: i32,
-    /// The time it was told for (ms).
+    /// The time (ms) to which ages refer.
     pub now: i64,
-    /// Segments that count.
+    /// The number of segments that are part of the log.
     pub segments: u64,
     /// Their bytes.
     pub bytes: u64,
     /// Their batches.
     pub batches: u64,
-    /// Their records, by the headers; those in legacy wrappers are not known.
+    /// Their records, according to the headers, except those in legacy wrappers.
     pub records: u64,
     /// The first offset.
     pub first_offset: Option<i64>,
-    /// One behind the last offset.
+    /// The offset after the last one.
     pub next_offset: Option<i64>,
     /// Where the earliest open transaction begins, else `next_offset`.
     pub last_stable_offset: Option<i64>,
-    /// The largest timestamp (ms), -1 for none.
+    /// The largest timestamp (ms); -1 if there is none.
     pub max_timestamp: i64,
     /// Batches by magic.
     pub magics: BTreeMap<i8, u64>,
@@ -211,54 +213,54 @@ pub struct PartitionHistory {
     pub without_producer: u64,
     /// Control batches by type.
     pub controls: Vec<ControlCount>,
-    /// Where the first leader epochs begin, by the batches.
+    /// Where leader epochs begin, according to the batches: the first of them.
     pub leader_epochs: Vec<EpochEntry>,
-    /// How many there are.
+    /// The number of leader epochs.
     pub leader_epoch_count: u64,
-    /// Producers and epochs, those with the most bytes, by their first offset.
+    /// The producers and epochs with the most bytes, ordered by first offset.
     pub producers: Vec<ProducerHistory>,
-    /// How many there are, each epoch on its own.
+    /// The number of producers, each epoch counted separately.
     pub producer_count: u64,
-    /// How many producers, whatever their epochs.
+    /// The number of producer IDs.
     pub producer_ids: u64,
-    /// Transactions, by the first offset or that of the marker: hanging ones before open ones, then aborted
-    /// and committed ones, of each those with the most bytes.
+    /// Transactions, ordered by their first offset or their marker's. If too many, hanging ones are listed
+    /// before open, aborted and committed ones, and of each those with the most bytes.
     pub transactions: Vec<TransactionHistory>,
-    /// How many there are by outcome; the open ones that hang once more as `hanging`.
+    /// The number of transactions by outcome; open ones that are hanging are also counted as `hanging`.
     pub transaction_counts: BTreeMap<String, u64>,
-    /// How many begin in each of equal steps from the first offset to the last: committed, aborted, open, and
-    /// apart from these hanging. Empty without any.
+    /// The number of transactions that begin in each of equal steps from the first offset to the last:
+    /// committed, aborted, open but not hanging, hanging. Empty if there are none.
     pub transaction_steps: Vec<[u64; 4]>,
     /// The first anomalies, in the order of the log.
     pub anomalies: Vec<Anomaly>,
-    /// Anomalies by kind, all of them.
+    /// The number of anomalies by kind.
     pub anomaly_counts: BTreeMap<String, u64>,
-    /// Those that compaction may explain.
+    /// The number of anomalies that compaction may explain.
     pub compacted_anomalies: u64,
     /// The first gaps in offsets.
     pub gaps: Vec<OffsetGap>,
-    /// How many gaps there are.
+    /// The number of gaps.
     pub gap_count: u64,
-    /// How many offsets they leave out.
+    /// The number of offsets missing in them.
     pub missing_offsets: u64,
-    /// The first batches that step back in time.
+    /// The first batches whose timestamp steps back.
     pub steps_back: Vec<StepBack>,
-    /// How many there are.
+    /// The number of steps back.
     pub step_back_count: u64,
-    /// The largest one (ms).
+    /// The largest step back (ms).
     pub largest_step_back_ms: u64,
-    /// The first bytes that are in no batch.
+    /// The first byte ranges that are in no batch.
     pub skipped: Vec<SkippedRange>,
-    /// How many such ranges there are.
+    /// The number of such ranges.
     pub skipped_count: u64,
-    /// What is wrong with the directory and its sidecars, the first ones.
+    /// The first problems of the directory and its sidecars.
     pub problems: Vec<Problem>,
-    /// How many there are.
+    /// The number of problems.
     pub problem_count: u64,
     /// Files that were not read.
     pub ignored: Vec<IgnoredFile>,
-    /// The names of the codecs in bins.
+    /// The names of the codecs that bins count.
     pub bin_codecs: Vec<String>,
-    /// The batches in steps.
+    /// The batches, summarized.
     pub bins: Vec<Bin>,
 }

@@ -1,5 +1,5 @@
-//! A partition's story: what its producers, transactions and leaders did, by the headers of its
-//! batches. A fold over the stories of its segments; no file is touched.
+//! The history of a partition: what its producers, transactions and leaders did, judged by its batch headers.
+//! A fold over the histories of its segments; no file is read.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -20,26 +20,27 @@ use crate::state::producer_entry::BatchMetadata;
 use crate::state::producer_event::ProducerEvent;
 use crate::state::producers::Producers;
 
-/// Joins the stories of a listing's segments, in any order.
+/// Joins the histories of a listing's segments, given in any order.
 ///
 /// # Errors
-/// [`LogError::Usage`](super::LogError::Usage) if a listed segment has no story.
+/// [`LogError::Usage`](crate::log::LogError::Usage) if a listed segment has no history.
 pub fn partition_history(
     listing: &Listing,
-    stories: &[SegmentHistory],
+    segments: &[SegmentHistory],
     options: HistoryOptions,
 ) -> LogResult<PartitionHistory> {
-    let surveys: Vec<_> = stories.iter().map(|story| story.survey.clone()).collect();
+    let surveys: Vec<_> = segments.iter().map(|segment| segment.survey.clone()).collect();
     let plan = plan_partition(listing, &surveys, PlanOptions::default())?;
-    let by_path: HashMap<_, _> = stories.iter().map(|story| (&story.survey.segment.path, story)).collect();
+    let by_path: HashMap<_, _> =
+        segments.iter().map(|segment| (&segment.survey.segment.path, segment)).collect();
     let kept: Vec<_> =
         plan.segments.iter().filter_map(|one| by_path.get(&one.segment.path).copied()).collect();
-    let mut story = PartitionHistory::of(plan, options);
-    let mut fold = Fold::new(&story, options);
+    let mut history = PartitionHistory::of(plan, options);
+    let mut fold = Fold::new(&history, options);
     let mut bins = Vec::new();
     let mut max_timestamp = -1;
     for segment in kept {
-        story.add(segment, &mut max_timestamp, fold.next_offset, options.listed);
+        history.add(segment, &mut max_timestamp, fold.next_offset, options.listed);
         fold.begin_segment(segment);
         let start = fold.next_offset.unwrap_or(i64::MIN);
         for event in segment.events.iter().filter(|event| event.last_offset() >= start) {
@@ -48,10 +49,10 @@ pub fn partition_history(
         fold.end_segment(segment);
         bins.extend_from_slice(&segment.bins);
     }
-    story.max_timestamp = max_timestamp;
-    story.bins = at_most(&bins, options.bins.max(1));
-    fold.finish(&mut story, options);
-    Ok(story)
+    history.max_timestamp = max_timestamp;
+    history.bins = at_most(&bins, options.bins.max(1));
+    fold.finish(&mut history, options);
+    Ok(history)
 }
 
 impl PartitionHistory {
@@ -103,7 +104,7 @@ impl PartitionHistory {
         }
     }
 
-    /// Sums and lists of a segment.
+    /// Adds the counts and lists of a segment.
     fn add(
         &mut self,
         segment: &SegmentHistory,
@@ -137,7 +138,7 @@ impl PartitionHistory {
         list(&mut self.gaps, &segment.gaps, listed);
         self.gap_count += segment.gap_count;
         self.missing_offsets = self.missing_offsets.saturating_add(segment.missing);
-        // A segment does not know how late it was before it: its first batch tells.
+        // A segment does not know the timestamps before it, so compare its first bin.
         if let Some(first) = segment.bins.first()
             && (0..*max_timestamp).contains(&first.max_timestamp)
         {
@@ -155,13 +156,13 @@ impl PartitionHistory {
     }
 }
 
-/// Takes as many more as may be listed.
+/// Extends a list up to the limit.
 fn list<T: Clone>(all: &mut Vec<T>, more: &[T], listed: usize) {
     let room = listed.saturating_sub(all.len());
     all.extend(more.iter().take(room).cloned());
 }
 
-/// The largest transactions of an outcome.
+/// The largest transactions of one outcome.
 struct Largest {
     most: usize,
     kept: Vec<TransactionHistory>,
@@ -179,7 +180,7 @@ impl Largest {
         }
     }
 
-    /// Of equals the first ones stay.
+    /// Of equally large ones, the first are kept.
     fn prune(&mut self) {
         self.kept.sort_by_key(|one| Reverse(one.bytes));
         self.kept.truncate(self.most);
@@ -191,10 +192,10 @@ impl Largest {
     }
 }
 
-/// How many steps transactions are counted in.
+/// The number of steps in which transactions are counted.
 const STEPS: usize = 120;
 
-/// How many transactions there are, and where they begin.
+/// The number of transactions, and where they begin.
 struct Tally {
     committed: u64,
     aborted: u64,
@@ -224,11 +225,11 @@ impl Tally {
         }
     }
 
-    fn tell(self, story: &mut PartitionHistory) {
+    fn report(self, history: &mut PartitionHistory) {
         let Self { committed, aborted, open, hanging, steps, .. } = self;
         let counts = [("committed", committed), ("aborted", aborted), ("open", open), ("hanging", hanging)];
-        story.transaction_counts = counts.into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
-        story.transaction_steps = steps;
+        history.transaction_counts = counts.into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
+        history.transaction_steps = steps;
     }
 }
 
@@ -236,9 +237,9 @@ impl Tally {
 struct Fold {
     listed: usize,
     producers: Producers,
-    /// Where each producer and epoch stands in the story.
-    stories: HashMap<(i64, i16), usize>,
-    told: Vec<ProducerHistory>,
+    /// The index of each producer and epoch in `histories`.
+    indexes: HashMap<(i64, i16), usize>,
+    histories: Vec<ProducerHistory>,
     /// Each producer's open transaction.
     open: HashMap<i64, TransactionHistory>,
     committed: Largest,
@@ -247,20 +248,21 @@ struct Fold {
     anomalies: Vec<Anomaly>,
     anomaly_counts: BTreeMap<String, u64>,
     compacted_anomalies: u64,
-    /// Offsets missing in the segments before, and up to each producer's last batch.
+    /// Offsets missing in the segments before this one.
     missing: u64,
+    /// Offsets missing up to each producer's last batch.
     missing_until: HashMap<i64, u64>,
     next_offset: Option<i64>,
 }
 
 impl Fold {
-    fn new(story: &PartitionHistory, options: HistoryOptions) -> Self {
-        let offsets = (story.first_offset.unwrap_or(0), story.next_offset.unwrap_or(0));
+    fn new(history: &PartitionHistory, options: HistoryOptions) -> Self {
+        let offsets = (history.first_offset.unwrap_or(0), history.next_offset.unwrap_or(0));
         Self {
             listed: options.listed,
             producers: Producers::default(),
-            stories: HashMap::new(),
-            told: Vec::new(),
+            indexes: HashMap::new(),
+            histories: Vec::new(),
             open: HashMap::new(),
             committed: Largest::new(options.listed),
             aborted: Largest::new(options.listed),
@@ -336,7 +338,7 @@ impl Fold {
         let known = self.missing_until.insert(producer_id, self.missing.saturating_add(missing_until));
         let compacted = known.is_some_and(|known| known < self.missing.saturating_add(missing_before));
         let first_offset = start.first_offset();
-        self.story_of(producer_id, producer_epoch, first_offset, first_timestamp);
+        self.history_of(producer_id, producer_epoch, first_offset, first_timestamp);
         for (at, batch) in first.iter().enumerate() {
             let verdict = self.producers.check(&data(batch), AppendTerms::of(origin));
             let compacted = compacted && at == 0;
@@ -344,20 +346,20 @@ impl Fold {
             self.note(verdict, producer_id, producer_epoch, offset, sequence_of(batch), compacted);
             self.producers.apply(&data(batch));
         }
-        // Each of the others follows the one before; only the last ones are remembered.
+        // The other batches are in sequence; only the last ones are remembered.
         for batch in last {
             self.producers.apply(&data(batch));
         }
-        let story = self.story_of(producer_id, producer_epoch, first_offset, first_timestamp);
-        if story.batches == 0 {
-            story.first_sequence = base_sequence;
+        let history = self.history_of(producer_id, producer_epoch, first_offset, first_timestamp);
+        if history.batches == 0 {
+            history.first_sequence = base_sequence;
         }
-        story.last_offset = end.last_offset;
-        story.last_sequence = end.last_sequence;
-        story.last_timestamp = story.last_timestamp.max(max_timestamp);
-        story.batches += batches;
-        story.records += records;
-        story.bytes += bytes;
+        history.last_offset = end.last_offset;
+        history.last_sequence = end.last_sequence;
+        history.last_timestamp = history.last_timestamp.max(max_timestamp);
+        history.batches += batches;
+        history.records += records;
+        history.bytes += bytes;
         if !transactional {
             return;
         }
@@ -397,18 +399,18 @@ impl Fold {
         let completed = self.producers.apply(&marker);
         self.producers.set_high_watermark(i64::MAX);
         let open = self.open.remove(&producer_id);
-        // The transaction is told in the epoch of its data.
+        // The transaction counts in the epoch of its data.
         let epoch = open.as_ref().map_or(producer_epoch, |open| open.producer_epoch);
-        let story = self.story_of(producer_id, epoch, offset, timestamp);
-        story.last_offset = story.last_offset.max(offset);
-        story.last_timestamp = story.last_timestamp.max(timestamp);
+        let history = self.history_of(producer_id, epoch, offset, timestamp);
+        history.last_offset = history.last_offset.max(offset);
+        history.last_timestamp = history.last_timestamp.max(timestamp);
         match (&open, committed) {
-            (None, _) => story.empty_markers += 1,
-            (Some(_), true) => story.committed += 1,
-            (Some(_), false) => story.aborted += 1,
+            (None, _) => history.empty_markers += 1,
+            (Some(_), true) => history.committed += 1,
+            (Some(_), false) => history.aborted += 1,
         }
         if epoch != producer_epoch {
-            self.story_of(producer_id, producer_epoch, offset, timestamp);
+            self.history_of(producer_id, producer_epoch, offset, timestamp);
         }
         self.note(verdict, producer_id, producer_epoch, offset, -1, false);
         let ended = TransactionHistory {
@@ -424,10 +426,10 @@ impl Fold {
         if committed { &mut self.committed } else { &mut self.aborted }.add(ended);
     }
 
-    fn story_of(&mut self, id: i64, epoch: i16, offset: i64, timestamp: i64) -> &mut ProducerHistory {
-        let at = *self.stories.entry((id, epoch)).or_insert(self.told.len());
-        if at == self.told.len() {
-            self.told.push(ProducerHistory {
+    fn history_of(&mut self, id: i64, epoch: i16, offset: i64, timestamp: i64) -> &mut ProducerHistory {
+        let at = *self.indexes.entry((id, epoch)).or_insert(self.histories.len());
+        if at == self.histories.len() {
+            self.histories.push(ProducerHistory {
                 producer_id: id,
                 producer_epoch: epoch,
                 first_offset: offset,
@@ -449,23 +451,23 @@ impl Fold {
                 coordinator_epoch: -1,
             });
         }
-        &mut self.told[at]
+        &mut self.histories[at]
     }
 
     fn note(&mut self, verdict: Verdict, id: i64, epoch: i16, offset: i64, sequence: i32, compacted: bool) {
         let (kind, message) = match verdict {
             Verdict::Append => return,
             Verdict::Duplicate(before) => {
-                self.story_of(id, epoch, offset, -1).duplicates += 1;
+                self.history_of(id, epoch, offset, -1).duplicates += 1;
                 let (first, last) = (before.first_offset(), before.last_offset);
                 let message = format!(
-                    "sequences {sequence}..={} came before, at offsets {first}..={last}",
+                    "sequences {sequence}..={} were appended before, at offsets {first}..={last}",
                     before.last_sequence
                 );
                 ("DUPLICATE_SEQUENCE_NUMBER", message)
             }
             Verdict::Refuse(refusal) => {
-                self.story_of(id, epoch, offset, -1).refused += 1;
+                self.history_of(id, epoch, offset, -1).refused += 1;
                 (refusal.name(), refusal.to_string())
             }
         };
@@ -485,18 +487,19 @@ impl Fold {
         }
     }
 
-    fn finish(mut self, story: &mut PartitionHistory, options: HistoryOptions) {
+    fn finish(mut self, history: &mut PartitionHistory, options: HistoryOptions) {
         for entry in self.producers.entries() {
-            let Some(&at) = self.stories.get(&(entry.producer_id, entry.producer_epoch)) else { continue };
-            let told = &mut self.told[at];
-            told.is_current = true;
-            told.coordinator_epoch = entry.coordinator_epoch;
-            told.current_txn_first_offset = entry.current_txn_first_offset;
+            let Some(&at) = self.indexes.get(&(entry.producer_id, entry.producer_epoch)) else { continue };
+            let history = &mut self.histories[at];
+            history.is_current = true;
+            history.coordinator_epoch = entry.coordinator_epoch;
+            history.current_txn_first_offset = entry.current_txn_first_offset;
         }
         let mut transactions = Vec::new();
         for mut open in self.open.into_values() {
-            let heard = self.producers.get(open.producer_id).map_or(-1, |entry| entry.last_timestamp);
-            let age = options.now.saturating_sub(heard);
+            let last_timestamp =
+                self.producers.get(open.producer_id).map_or(-1, |entry| entry.last_timestamp);
+            let age = options.now.saturating_sub(last_timestamp);
             open.age_ms = Some(age);
             open.hanging = age > options.max_transaction_timeout_ms;
             self.tally.add(&open);
@@ -507,16 +510,17 @@ impl Fold {
         transactions.extend(self.committed.finish());
         transactions.truncate(options.listed);
         transactions.sort_by_key(|one| one.first_offset.or(one.marker_offset));
-        story.producer_count = self.told.len() as u64;
-        story.producer_ids = self.told.iter().map(|one| one.producer_id).collect::<HashSet<_>>().len() as u64;
-        self.told.sort_by_key(|one| (Reverse(one.bytes), one.first_offset));
-        self.told.truncate(options.listed);
-        self.told.sort_by_key(|one| one.first_offset);
-        self.tally.tell(story);
-        story.anomaly_counts = self.anomaly_counts;
-        story.compacted_anomalies = self.compacted_anomalies;
-        story.anomalies = self.anomalies;
-        story.transactions = transactions;
-        story.producers = self.told;
+        history.producer_count = self.histories.len() as u64;
+        history.producer_ids =
+            self.histories.iter().map(|one| one.producer_id).collect::<HashSet<_>>().len() as u64;
+        self.histories.sort_by_key(|one| (Reverse(one.bytes), one.first_offset));
+        self.histories.truncate(options.listed);
+        self.histories.sort_by_key(|one| one.first_offset);
+        self.tally.report(history);
+        history.anomaly_counts = self.anomaly_counts;
+        history.compacted_anomalies = self.compacted_anomalies;
+        history.anomalies = self.anomalies;
+        history.transactions = transactions;
+        history.producers = self.histories;
     }
 }

@@ -1,4 +1,4 @@
-//! A segment's part of the story: one scan over its batch headers, with the survey.
+//! The history of a segment: one scan over its batch headers, together with its survey.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,13 +20,13 @@ pub struct OffsetGap {
     pub first_offset: i64,
     /// Last offset (inclusive).
     pub last_offset: i64,
-    /// How many of these offsets have no record.
+    /// The number of these offsets that have no record.
     pub missing: u64,
-    /// Whether they are missing inside one batch; else between two.
+    /// Whether they are missing within one batch rather than between two.
     pub inside: bool,
 }
 
-/// A batch whose largest timestamp is smaller than one before it.
+/// A batch whose largest timestamp is smaller than that of an earlier one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct StepBack {
@@ -34,11 +34,11 @@ pub struct StepBack {
     pub offset: i64,
     /// Its largest timestamp (ms).
     pub timestamp: i64,
-    /// The largest one before it (ms).
+    /// The largest timestamp before it (ms).
     pub before: i64,
 }
 
-/// Bytes that the chain of headers leaves out.
+/// Bytes that are in no batch of the chain of headers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SkippedRange {
@@ -46,13 +46,13 @@ pub struct SkippedRange {
     pub segment: String,
     /// First byte.
     pub start: u64,
-    /// One behind the last byte.
+    /// Past the last byte.
     pub end: u64,
     /// Whether no batch follows in the segment.
     pub is_tail: bool,
 }
 
-/// A segment's survey, and its part of the story.
+/// A segment's survey and history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SegmentHistory {
@@ -60,42 +60,43 @@ pub struct SegmentHistory {
     pub survey: Survey,
     /// What producers did.
     pub events: Vec<HistoryEvent>,
-    /// Records by the headers.
+    /// Records according to the headers.
     pub records: u64,
     /// Batches by magic.
     pub magics: BTreeMap<i8, u64>,
     /// Batches by codec, in the order of [`CODECS`].
     pub codecs: [u64; CODECS.len()],
-    /// Batches without a producer id, those of magic 0 and 1 among them.
+    /// Batches without a producer ID, including those of magic 0 and 1.
     pub without_producer: u64,
-    /// Control batches by Kafka's name of their type; `EMPTY` for what compaction left, `UNREADABLE`.
+    /// Control batches by Kafka's name for their type; `EMPTY` if compaction left no record, `UNREADABLE` if
+    /// it cannot be read.
     pub controls: BTreeMap<String, u64>,
     /// The first gaps.
     pub gaps: Vec<OffsetGap>,
-    /// How many gaps there are.
+    /// The number of gaps.
     pub gap_count: u64,
-    /// How many offsets they leave out.
+    /// The number of offsets missing in them.
     pub missing: u64,
     /// The first steps back in time.
     pub steps_back: Vec<StepBack>,
-    /// How many there are.
+    /// The number of steps back.
     pub step_back_count: u64,
-    /// The largest one (ms).
+    /// The largest step back (ms).
     pub largest_step_back_ms: u64,
-    /// The first bytes that are in no batch.
+    /// The first byte ranges that are in no batch.
     pub skipped: Vec<SkippedRange>,
-    /// How many such ranges there are.
+    /// The number of such ranges.
     pub skipped_count: u64,
-    /// The batches in steps.
+    /// The batches, summarized.
     pub bins: Vec<Bin>,
 }
 
-/// Reads a segment's headers once: its survey, and what they tell. Nothing is decompressed; of control
-/// batches the first record is read. Memory grows with producers and transactions, not with batches,
+/// Surveys a segment and collects its history in one scan over its headers. Nothing is decompressed; of
+/// control batches the first record is read. Memory grows with producers and transactions, not with batches,
 /// as long as sequences are in order.
 ///
 /// # Errors
-/// As [`survey_segment`](super::survey_segment).
+/// Those of [`survey_segment`](crate::log::steps::survey_segment).
 pub fn segment_history(segment: &Segment) -> LogResult<SegmentHistory> {
     let mut builder = HistoryBuilder::default();
     let survey = survey_with(segment, Some(&mut builder))?;
@@ -112,7 +113,7 @@ impl HeaderVisitor for HistoryBuilder {
 #[derive(Debug, Default)]
 pub(crate) struct HistoryBuilder {
     events: Vec<HistoryEvent>,
-    /// Where each producer's last event stands.
+    /// The index of each producer's last event.
     last: HashMap<i64, usize>,
     records: u64,
     magics: BTreeMap<i8, u64>,
@@ -128,7 +129,7 @@ pub(crate) struct HistoryBuilder {
     skipped: Vec<(u64, u64)>,
     skipped_count: u64,
     bins: Bins,
-    /// Where the last batch ended: position and next offset.
+    /// Position where the last batch ended.
     end: u64,
     next_offset: Option<i64>,
     max_timestamp: i64,
@@ -147,7 +148,7 @@ impl HistoryBuilder {
         self.codecs[codec_of(batch)] += 1;
         let missing_before = self.missing;
         let (first, last) = (batch.stored_offset(), batch.last_offset());
-        // A wrapper's header has its last offset only, and not how many are inside.
+        // A wrapper's header has neither its first offset nor its record count.
         let is_wrapper = batch.magic() < 2 && codec_of(batch) != 0;
         if let Some(next) = self.next_offset.filter(|&next| next < first && !is_wrapper) {
             self.add_gap(next, first - 1, (first - 1).abs_diff(next).saturating_add(1), false);
@@ -319,7 +320,7 @@ impl HistoryBuilder {
     }
 }
 
-/// Whether a run goes on; batches without sequences, a coordinator's, always do.
+/// Whether a batch continues a run; a coordinator's batches, which have no sequences, always do.
 fn follows(last: i32, next: i32) -> bool {
     if next == -1 { last == -1 } else { last != -1 && is_in_sequence(last, next) }
 }

@@ -1,4 +1,4 @@
-//! The sums that prove that nothing was lost: every byte and every record counted exactly once.
+//! The accounts that prove nothing was lost: every byte and every record is counted exactly once.
 
 use crate::log::problem::LISTED;
 use std::collections::HashMap;
@@ -9,15 +9,15 @@ use crate::log::listing::IgnoredFile;
 use crate::log::read::plan::Plan;
 use crate::state::isolation::IsolationLevel;
 
-/// A byte range and what is to say about it.
+/// A byte range, and why it was not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ByteRange {
     /// First byte.
     pub start: u64,
-    /// One behind the last byte.
+    /// Past the last byte.
     pub end: u64,
-    /// [`crate::ErrorKind::name`] of a quarantined range, [`super::TailKind::name`] of a tail.
+    /// [`crate::ErrorKind::name`] for a quarantined range, [`crate::log::TailKind::name`] for a tail.
     pub reason: String,
 }
 
@@ -27,7 +27,7 @@ impl ByteRange {
     }
 }
 
-/// What became of a chunk.
+/// The account of one chunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ChunkResult {
@@ -41,43 +41,43 @@ pub struct ChunkResult {
     pub partition: i32,
     /// First byte.
     pub start: u64,
-    /// One behind the last byte.
+    /// Past the last byte.
     pub end: u64,
-    /// Batches that are framed, have the right CRC, and decode in full.
+    /// Batches whose framing and CRC are right and whose records all decode.
     pub good_batches: u64,
     /// Their bytes.
     pub good_bytes: u64,
-    /// What could not be read; neighbours with the same reason are one range. These are the first
+    /// Ranges that could not be read; adjacent ones with the same reason are joined. Lists the first
     /// [`LISTED`], then the first of each other reason, and the last.
     pub quarantined: Vec<ByteRange>,
-    /// How many ranges there are, those that are not listed among them.
+    /// The number of quarantined ranges, including those not listed.
     pub quarantined_ranges: u64,
-    /// The bytes of all of them.
+    /// The bytes of all quarantined ranges.
     pub quarantined_bytes: u64,
-    /// What stands behind the last batch of the file.
+    /// What follows the last batch of the file.
     pub tail: Option<ByteRange>,
     /// Records announced by good batches: the sum of the next four.
     pub announced: u64,
-    /// Delivered.
+    /// Records delivered.
     pub rows: u64,
-    /// In control batches.
+    /// Records in control batches.
     pub control: u64,
-    /// In aborted transactions (`read_committed`).
+    /// Records in aborted transactions (`read_committed`).
     pub aborted: u64,
-    /// Outside the range asked for, or behind the last stable offset.
+    /// Records outside the requested range, or past the last stable offset.
     pub outside: u64,
-    /// Offset of the first record or batch that is good.
+    /// Offset of the first good record, or of the first good batch.
     pub first_offset: Option<i64>,
     /// Last offset of the last good batch.
     pub last_offset: Option<i64>,
-    /// Offsets that damage may have cost, as far as good neighbours show.
+    /// Offsets that damage may have cost, as far as good neighbors show.
     pub lost_offsets: u64,
     /// Rows whose timestamp a table of microseconds cannot hold.
     pub null_timestamps: u64,
 }
 
 impl ChunkResult {
-    /// A chunk of which nothing was read yet.
+    /// The empty account of a chunk.
     pub(crate) fn of(chunk: &Chunk) -> Self {
         Self {
             path: chunk.path.clone(),
@@ -90,7 +90,7 @@ impl ChunkResult {
         }
     }
 
-    /// A chunk that is not read, for this reason.
+    /// The account of a chunk that is not read, for this reason.
     #[must_use]
     pub fn set_aside(chunk: &Chunk, reason: &str) -> Self {
         let mut result = Self::of(chunk);
@@ -109,8 +109,8 @@ impl ChunkResult {
             && self.rows + self.control + self.aborted + self.outside == self.announced
     }
 
-    /// Adds what came of the chunk that follows directly. Counts add up; bytes join. At most so many
-    /// ranges are listed.
+    /// Adds the account of the chunk that directly follows. Counts add up; bytes join. Lists at most `listed`
+    /// ranges.
     fn join(&mut self, next: &Self, listed: usize) {
         self.end = next.end;
         self.good_batches += next.good_batches;
@@ -119,7 +119,7 @@ impl ChunkResult {
         for range in &next.quarantined {
             self.list(range.clone(), listed);
         }
-        // Those that are not listed join nothing.
+        // Ranges that are not listed join nothing.
         let joined = ranges + next.quarantined.len() as u64 - self.quarantined_ranges;
         self.quarantined_ranges = ranges + next.quarantined_ranges - joined;
         self.quarantined_bytes = bytes + next.quarantined_bytes;
@@ -149,7 +149,7 @@ impl ChunkResult {
             return;
         }
         self.quarantined_ranges += 1;
-        // The last one gives way if it is there for being the last only.
+        // The last range is replaced if it is listed only for being the last.
         if self.quarantined.len() > listed
             && let Some((last, before)) = self.quarantined.split_last_mut()
             && before.iter().any(|one| one.reason == last.reason)
@@ -161,26 +161,26 @@ impl ChunkResult {
     }
 }
 
-/// The sums of one segment file.
+/// The account of one segment file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SegmentReconciliation {
     /// The file's name.
     pub file: String,
-    /// Bytes, when it was listed.
+    /// Size in bytes when the file was listed.
     pub size: u64,
     /// Bytes in the tail.
     pub tail_bytes: u64,
-    /// Offsets between first and last that no good record has.
+    /// Offsets between the first and the last that no good record has.
     pub missing_offsets: u64,
-    /// Whether good batches, quarantined ranges and tail are the whole file, and records add up.
+    /// Whether good batches, quarantined ranges and the tail make up the whole file, and the records add up.
     pub balanced: bool,
-    /// All chunks of the file together.
+    /// All chunks of the file joined.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub result: ChunkResult,
 }
 
-/// The sums of a partition.
+/// The account of a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PartitionReconciliation {
@@ -194,56 +194,56 @@ pub struct PartitionReconciliation {
     pub isolation_level: IsolationLevel,
     /// Bytes of all segments.
     pub size: u64,
-    /// Batches that decode in full.
+    /// Batches whose records all decode.
     pub good_batches: u64,
     /// Their bytes.
     pub good_bytes: u64,
     /// Bytes that could not be read.
     pub quarantined_bytes: u64,
-    /// Bytes behind last batches.
+    /// Bytes after the last batches.
     pub tail_bytes: u64,
     /// Records announced by good batches: the sum of the next four.
     pub announced: u64,
-    /// Delivered.
+    /// Records delivered.
     pub rows: u64,
-    /// In control batches.
+    /// Records in control batches.
     pub control: u64,
-    /// In aborted transactions.
+    /// Records in aborted transactions.
     pub aborted: u64,
-    /// Outside the range asked for, or behind the last stable offset.
+    /// Records outside the requested range, or past the last stable offset.
     pub outside: u64,
     /// Offset of the first good record.
     pub first_offset: Option<i64>,
     /// Last offset of the last good batch.
     pub last_offset: Option<i64>,
-    /// Offsets between first and last that no good record has: compaction, or loss.
+    /// Offsets between the first and the last that no good record has: compacted away, or lost.
     pub missing_offsets: u64,
-    /// Offsets that damage may have cost, as far as good neighbours show.
+    /// Offsets that damage may have cost, as far as good neighbors show.
     pub lost_offsets: u64,
     /// Rows whose timestamp a table of microseconds cannot hold.
     pub null_timestamps: u64,
-    /// Where the earliest open transaction begins, else the end of the log.
+    /// Where the earliest open transaction begins, else the log end offset.
     pub last_stable_offset: Option<i64>,
-    /// Problems of the directory and quarantined ranges.
+    /// The number of the directory's problems, quarantined ranges and torn tails.
     pub problems: u64,
-    /// Whether all of it adds up.
+    /// Whether every segment is balanced.
     pub balanced: bool,
-    /// Each segment.
+    /// The account of each segment.
     pub segments: Vec<SegmentReconciliation>,
     /// Files that were not read.
     pub ignored: Vec<IgnoredFile>,
 }
 
-/// Joins the results of all chunks of a plan, in any order.
+/// Joins the results of all chunks of a plan, given in any order.
 ///
 /// # Errors
-/// [`LogError::Usage`] if a result belongs to no segment of the plan.
+/// [`LogError::Usage`] if a result belongs to a segment that is not in the plan.
 pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionReconciliation> {
     let mut parts: HashMap<&str, Vec<&ChunkResult>> =
         plan.segments.iter().map(|planned| (planned.segment.path.as_str(), Vec::new())).collect();
     for result in results {
         let Some(known) = parts.get_mut(result.path.as_str()) else {
-            return Err(LogError::Usage(format!("{} is no segment of the plan", result.path)));
+            return Err(LogError::Usage(format!("{} is not a segment of the plan", result.path)));
         };
         known.push(result);
     }
@@ -314,7 +314,7 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
     })
 }
 
-/// Offsets are unique: those in the span that no record has are missing.
+/// Offsets are unique, so every offset in the span that has no record is missing.
 fn missing(first: Option<i64>, last: Option<i64>, announced: u64) -> u64 {
     match (first, last) {
         (Some(first), Some(last)) => {

@@ -1,5 +1,5 @@
-//! The third step's frame: a chunk's batches one after another, and the accounts of what became
-//! of each. What is done with the records is the caller's.
+//! The third step: reads a chunk's batches in order and accounts for each. The caller decides what to do with
+//! the records.
 
 use std::io;
 use std::path::Path;
@@ -17,17 +17,17 @@ use crate::log::segment::reader::{Piece, SegmentBatch, SegmentReader, TailKind};
 use crate::log::segment::wrapper::{check_offset, inner_offsets};
 use crate::state::isolation::AbortedByProducer;
 
-/// Bytes of a batch of magic 2 from the offset to its CRC, inclusive.
+/// Bytes of a magic 2 batch from its offset through its CRC.
 const CHECKSUMMED: usize = 21;
 
-/// What a reader gets of a batch's records.
+/// What a batch's records are to a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disposition {
-    /// They are data.
+    /// Data records.
     Rows,
-    /// They are control records.
+    /// Control records.
     Control,
-    /// Their transaction was aborted.
+    /// Records of an aborted transaction.
     Aborted,
 }
 
@@ -36,45 +36,45 @@ pub enum Disposition {
 pub(crate) enum Step {
     /// A batch whose CRC holds.
     Batch(SegmentBatch, Disposition),
-    /// Bytes that are in no such batch.
+    /// Bytes outside any such batch.
     Damage,
-    /// The chunk was read.
+    /// The end of the chunk.
     End,
 }
 
-/// The records of one good batch, counted.
+/// The record counts of one good batch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BatchCounts {
-    /// All of them.
+    /// All records.
     pub announced: u64,
-    /// Those before the start or from the end on of what was asked for.
+    /// Records before the requested start, or from the requested end on.
     pub outside: u64,
-    /// Offset of the first, where there is one.
+    /// Offset of the first record, if there is one.
     pub first_offset: Option<i64>,
-    /// Offset of the last.
+    /// Offset of the last record.
     pub last_offset: Option<i64>,
 }
 
-/// Reads one chunk: call [`next_batch`](Self::next_batch), then [`good`](Self::good) or
-/// [`bad`](Self::bad) for what it gave, until it gives none.
+/// Reads one chunk: call [`next_batch`](Self::next_batch), then [`good`](Self::good) or [`bad`](Self::bad)
+/// for the batch it returned, until it returns none.
 #[derive(Debug)]
 pub struct ChunkReader {
     chunk: Chunk,
     pieces: SegmentReader,
     result: ChunkResult,
     problems: Vec<Problem>,
-    /// More problems than these are only counted.
+    /// Problems beyond this number are only counted.
     max_problems: usize,
     problems_left_out: u64,
-    /// The first and the last range of damage since the last good batch: the next one shows what
-    /// was lost, or that the damage goes on.
+    /// The first and the last damaged range since the last good batch. The next good batch shows what was
+    /// lost.
     damage: (Option<Problem>, Option<Problem>),
     /// The smallest offset the next good batch can have.
     next_offset: i64,
     first_error: Option<Error>,
     checksum: u32,
     aborted: AbortedByProducer,
-    /// For wrappers, whose offsets only their messages can tell.
+    /// For wrappers: only their messages have the first offset.
     decompressor: Decompressor,
 }
 
@@ -82,7 +82,8 @@ impl ChunkReader {
     /// Opens the chunk's file.
     ///
     /// # Errors
-    /// When it cannot be opened.
+    /// If no file can be opened or memory is exhausted. The bytes of a file that is missing or unreadable are
+    /// accounted as damage instead.
     pub fn open(chunk: Chunk, check_crcs: bool, max_batch_size: usize) -> io::Result<Self> {
         let pieces = SegmentReader::open(
             Path::new(&chunk.path),
@@ -112,8 +113,8 @@ impl ChunkReader {
         })
     }
 
-    /// Holds no more problems than these until they are taken: of others only
-    /// [`take_problems_left_out`](Self::take_problems_left_out) tells. Without it, all are kept.
+    /// Keeps at most this many problems until they are taken; further ones are only counted, for
+    /// [`take_problems_left_out`](Self::take_problems_left_out). By default all are kept.
     #[must_use]
     pub fn max_problems(mut self, most: usize) -> Self {
         self.max_problems = most;
@@ -126,16 +127,16 @@ impl ChunkReader {
         &self.chunk
     }
 
-    /// How far the chunk was read, in bytes from its start.
+    /// The bytes read so far, from the chunk's start.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.pieces.position() - self.chunk.start
     }
 
-    /// The next batch whose CRC holds, and what its records are. Damage on the way is accounted.
+    /// The next batch whose CRC holds, and what its records are. Damage in between is accounted.
     ///
     /// # Errors
-    /// When the operating system fails to read.
+    /// If memory is exhausted. Bytes that the operating system cannot read are damage.
     pub fn next_batch(&mut self) -> io::Result<Option<(SegmentBatch, Disposition)>> {
         loop {
             match self.step()? {
@@ -146,7 +147,7 @@ impl ChunkReader {
         }
     }
 
-    /// As [`next_batch`](Self::next_batch), but a piece at a time: damage may go on for long.
+    /// Like [`next_batch`](Self::next_batch), but returns after each piece, since damage may be long.
     pub(crate) fn step(&mut self) -> io::Result<Step> {
         match self.pieces.next().transpose()? {
             Some(piece) => self.take(piece),
@@ -169,7 +170,7 @@ impl ChunkReader {
                 Err(error) => self.bad(&batch, &error),
             },
             Piece::Quarantined { range, error } => self.quarantine(range.start, range.end, &error),
-            // Only the last segment may be unfinished.
+            // Only the last segment may be incomplete.
             Piece::Tail { range, kind } if self.chunk.next_offset.is_some() => {
                 let kind = match kind {
                     TailKind::Zeros => ErrorKind::Zeros,
@@ -189,7 +190,7 @@ impl ChunkReader {
         Ok(Step::Damage)
     }
 
-    /// Whether a wrapper's offset agrees with its messages' and with its neighbours'.
+    /// Checks a wrapper's offset against its messages' offsets and the neighboring batches.
     fn check_wrapper(&mut self, data: &SegmentBatch) -> io::Result<Result<()>> {
         let batch = data.batch();
         let Some(inner) = inner_offsets(&batch, &mut self.decompressor) else { return Ok(Ok(())) };
@@ -209,16 +210,16 @@ impl ChunkReader {
         Ok(Ok(()))
     }
 
-    /// Its place, and what precedes the bytes that its own CRC covers, with that CRC.
+    /// Adds a batch's position, the header bytes that its own CRC does not cover, and that CRC.
     fn add_to_checksum(&mut self, batch: &SegmentBatch) {
-        let mut facts = [0; 8 + CHECKSUMMED];
-        facts[..8].copy_from_slice(&batch.position().to_be_bytes());
+        let mut identity = [0; 8 + CHECKSUMMED];
+        identity[..8].copy_from_slice(&batch.position().to_be_bytes());
         let head = &batch.data()[..batch.data().len().min(CHECKSUMMED)];
-        facts[8..8 + head.len()].copy_from_slice(head);
-        self.checksum = crc32c(&facts, self.checksum);
+        identity[8..8 + head.len()].copy_from_slice(head);
+        self.checksum = crc32c(&identity, self.checksum);
     }
 
-    /// Only transactional batches of an aborted transaction's producer are skipped.
+    /// Only transactional batches of the aborted transaction's producer are skipped.
     fn disposition(&self, batch: &Batch<'_>) -> Disposition {
         let Batch::V2(batch) = batch else { return Disposition::Rows };
         if batch.is_control() {
@@ -229,7 +230,7 @@ impl ChunkReader {
         if aborted { Disposition::Aborted } else { Disposition::Rows }
     }
 
-    /// Whether a record at this offset was asked for.
+    /// Whether the offset is in the requested range.
     #[must_use]
     #[inline]
     pub fn in_range(&self, offset: i64) -> bool {
@@ -237,7 +238,7 @@ impl ChunkReader {
             && self.chunk.end_offset.is_none_or(|end| offset < end)
     }
 
-    /// The batch decodes in full.
+    /// Accounts for a batch whose records all decode.
     pub fn good(
         &mut self,
         batch: &SegmentBatch,
@@ -263,18 +264,18 @@ impl ChunkReader {
         self.pass(counts.first_offset, last_offset);
     }
 
-    /// A good batch was passed: what was lost before it ends where it begins.
+    /// Passes a good batch: offsets lost before it end where it begins.
     pub(crate) fn pass(&mut self, first_offset: Option<i64>, last_offset: i64) {
         self.end_damage(first_offset);
         self.next_offset = last_offset.saturating_add(1);
     }
 
-    /// Whether the last thing read was damage.
-    pub(crate) fn is_behind_damage(&self) -> bool {
+    /// Whether damage was the last thing read.
+    pub(crate) fn follows_damage(&self) -> bool {
         self.damage.0.is_some()
     }
 
-    /// The batch does not decode: none of its records counts.
+    /// Accounts for a batch that does not decode: none of its records counts.
     pub fn bad(&mut self, batch: &SegmentBatch, error: &Error) {
         let start = batch.position();
         self.quarantine(start, start + batch.data().len() as u64, error);
@@ -284,7 +285,7 @@ impl ChunkReader {
         let kind = error.kind().name();
         self.first_error.get_or_insert_with(|| error.clone());
         self.result.quarantine(ByteRange { start, end, reason: kind.into() });
-        // One row for neighbours of the same kind: a file of garbage has one problem, not millions.
+        // Adjacent ranges of the same kind are one problem: a file of garbage has one, not millions.
         let (first, last) = &mut self.damage;
         if let Some(before) = last.as_mut().or(first.as_mut())
             && before.end == Some(start)
@@ -302,7 +303,8 @@ impl ChunkReader {
         }
     }
 
-    /// The next good record has this offset; none if nothing is known to follow.
+    /// Ends the current damage. `next_offset` is that of the next good record; None if nothing is known to
+    /// follow.
     fn end_damage(&mut self, next_offset: Option<i64>) {
         let (Some(mut first), last) = std::mem::take(&mut self.damage) else { return };
         if let Some(next) = next_offset {
@@ -328,7 +330,7 @@ impl ChunkReader {
         }
     }
 
-    /// Counts rows whose time a table cannot hold.
+    /// Counts rows whose timestamp a table cannot hold.
     pub fn add_null_timestamps(&mut self, rows: u64) {
         self.result.null_timestamps += rows;
     }
@@ -343,29 +345,29 @@ impl ChunkReader {
         std::mem::take(&mut self.problems)
     }
 
-    /// Moves the problems found since the last call to others.
+    /// Moves the problems found since the last call to `problems`.
     pub(crate) fn move_problems(&mut self, problems: &mut Problems) {
         self.take_problems().into_iter().for_each(|problem| problems.note(problem));
         problems.left_out += self.take_problems_left_out();
     }
 
-    /// How many problems wait to be taken.
+    /// The number of problems not yet taken.
     #[must_use]
     pub fn problems(&self) -> usize {
         self.problems.len()
     }
 
-    /// How many problems there was no room for since the last call.
+    /// The number of problems that were only counted since the last call.
     pub fn take_problems_left_out(&mut self) -> u64 {
         std::mem::take(&mut self.problems_left_out)
     }
 
-    /// The error behind the first quarantined range since the last call.
+    /// The error of the first range quarantined since the last call.
     pub fn take_error(&mut self) -> Option<Error> {
         self.first_error.take()
     }
 
-    /// Damage since the last call, for those who stop at it.
+    /// Fails with the first damage since the last call, in mode [`DamageMode::FailFast`].
     pub(crate) fn check_damage(&mut self, mode: DamageMode) -> LogResult<()> {
         match (self.take_error(), mode) {
             (Some(error), DamageMode::FailFast) => {
@@ -375,14 +377,14 @@ impl ChunkReader {
         }
     }
 
-    /// A checksum of the batches that [`next_batch`](Self::next_batch) gave, their places, offsets and own
-    /// checksums: another reader of the chunk knows by it whether the file is still the same.
+    /// A checksum of the positions, offsets and CRCs of the batches that [`next_batch`](Self::next_batch)
+    /// returned. Another reader of the chunk detects by it that the file has changed.
     #[must_use]
     pub fn checksum(&self) -> u32 {
         self.checksum
     }
 
-    /// The accounts: complete once [`next_batch`](Self::next_batch) gave none.
+    /// The account; complete once [`next_batch`](Self::next_batch) has returned none.
     #[must_use]
     pub fn result(&self) -> &ChunkResult {
         &self.result

@@ -1,4 +1,4 @@
-//! Reading a partition: survey, plan, chunks, and the accounts that prove that nothing was lost.
+//! Reading a partition: survey, plan, chunks, and the accounts that prove nothing was lost.
 
 pub(crate) mod accounting;
 pub(crate) mod chunk_reader;

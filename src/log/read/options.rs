@@ -1,4 +1,4 @@
-//! What to read of a log.
+//! Options of reading a log.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,14 +7,14 @@ use crate::compression::decompressor::DEFAULT_MAX_DECOMPRESSED_BYTES;
 use crate::log::chunk::DEFAULT_CHUNK_BYTES;
 use crate::state::isolation::IsolationLevel;
 
-/// What damage does to a reader; the names are those of Spark's sources.
+/// What a reader does with damage; the names are those of Spark's sources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum DamageMode {
-    /// It is left out and counted as a problem.
+    /// Damage is skipped and reported as a problem.
     #[cfg_attr(feature = "serde", serde(rename = "PERMISSIVE"))]
     Permissive,
-    /// The first damage is an error, and reading ends.
+    /// The first damage is an error and ends reading.
     #[default]
     #[cfg_attr(feature = "serde", serde(rename = "FAILFAST"))]
     FailFast,
@@ -35,7 +35,7 @@ impl std::error::Error for UnknownDamageMode {}
 impl FromStr for DamageMode {
     type Err = UnknownDamageMode;
 
-    /// Takes the names in any case, as Spark does.
+    /// Case-insensitive, as in Spark.
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         match name.to_ascii_uppercase().as_str() {
             "PERMISSIVE" => Ok(Self::Permissive),
@@ -45,20 +45,20 @@ impl FromStr for DamageMode {
     }
 }
 
-/// What to read of a log.
+/// Options of [`PartitionLog::batches`](crate::log::PartitionLog::batches).
 #[derive(Clone, Copy, Debug)]
 pub struct ReadOptions {
-    /// Nothing before this offset.
+    /// The first offset to read.
     pub start_offset: Option<i64>,
-    /// Nothing from this offset on.
+    /// The offset to stop before.
     pub end_offset: Option<i64>,
-    /// Nothing before the first record with this timestamp (ms) or a later one.
+    /// Reading starts at the first record with this timestamp (ms) or a later one.
     pub start_timestamp: Option<i64>,
     /// Which records are delivered.
     pub isolation_level: IsolationLevel,
     /// Whether CRCs are checked.
     pub check_crcs: bool,
-    /// The cap on one batch, stored or decompressed.
+    /// The limit for one batch, stored or decompressed, in bytes.
     pub max_decompressed_bytes: usize,
     /// What to do with damage.
     pub mode: DamageMode,
@@ -78,16 +78,16 @@ impl Default for ReadOptions {
     }
 }
 
-/// What to read, beyond the directory itself.
+/// Options of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanOptions {
     /// Which records to deliver.
     pub isolation_level: IsolationLevel,
-    /// Nothing before this offset.
+    /// The first offset to read.
     pub start_offset: Option<i64>,
-    /// Nothing from this offset on.
+    /// The offset to stop before.
     pub end_offset: Option<i64>,
-    /// About how large a chunk is, in bytes of the file.
+    /// The approximate size of a chunk, in bytes of the file.
     pub chunk_bytes: u64,
 }
 

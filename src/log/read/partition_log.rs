@@ -1,4 +1,4 @@
-//! A partition's log as one thing to read: segments in order, from any offset or time.
+//! A partition's log, read as a whole: segments in order, from any offset or timestamp.
 
 use crate::log::read::options::DamageMode;
 use crate::log::read::options::ReadOptions;
@@ -40,7 +40,7 @@ pub struct PartitionLog {
 }
 
 impl PartitionLog {
-    /// Lists the directory (or a single segment file); reads nothing yet.
+    /// Lists the directory (or a single segment file); reads no segment yet.
     ///
     /// # Errors
     /// [`LogError::Io`].
@@ -48,7 +48,7 @@ impl PartitionLog {
         Ok(Self { listing: list_partition(path, false)? })
     }
 
-    /// What is in the directory.
+    /// The directory's files.
     #[must_use]
     pub fn listing(&self) -> &Listing {
         &self.listing
@@ -63,9 +63,9 @@ impl PartitionLog {
         plan_partition(&self.listing, &surveys?, options)
     }
 
-    /// The batches that hold what the options ask for, in offset order. `read_committed` surveys
-    /// the whole log first, since a marker may stand far behind its data; otherwise nothing is
-    /// read before it is asked for.
+    /// The batches that hold the requested records, in offset order. `read_committed` surveys the whole log
+    /// first, since a transaction's marker may come long after its data; otherwise nothing is read before it
+    /// is needed.
     ///
     /// # Errors
     /// [`LogError::Io`].
@@ -80,7 +80,7 @@ impl PartitionLog {
         let mut losses: Vec<_> = self.unreadable_segments(start, end_offset).collect();
         let steps: Vec<(i64, Step)> = match options.isolation_level {
             IsolationLevel::ReadUncommitted => {
-                // The segment that holds the start is the last whose name is not beyond it.
+                // The start is in the last segment whose base offset is not greater.
                 let names = &self.listing.segments;
                 let skip =
                     names.partition_point(|s| s.base_offset <= start_offset.unwrap_or(0)).saturating_sub(1);
@@ -112,23 +112,24 @@ impl PartitionLog {
         })
     }
 
-    /// Names of segments that cannot be read, of those that can hold offsets from `start` up to `end`.
+    /// Unreadable segments, with their base offset, that may hold offsets in `start..end`.
     fn unreadable_segments(&self, start: i64, end: i64) -> impl Iterator<Item = (i64, Problem)> {
-        let asked = move |base_offset| {
+        let may_overlap = move |base_offset| {
             let others = self.listing.unreadable_segments().map(|(other, _)| other);
             let mut others = self.listing.segments.iter().map(|s| s.base_offset).chain(others);
             base_offset < end && !others.any(|other| base_offset < other && other <= start)
         };
-        let named = self.listing.unreadable_segments().filter(move |&(base_offset, _)| asked(base_offset));
+        let named =
+            self.listing.unreadable_segments().filter(move |&(base_offset, _)| may_overlap(base_offset));
         named.map(|(base_offset, problem)| (base_offset, problem.clone()))
     }
 
-    /// What the plan says is missing between segments: nothing, in a log that was compacted.
+    /// The segments that the plan reports as missing: none if the log was compacted.
     fn missing_segments(&self) -> LogResult<Vec<(i64, Problem)>> {
         let mut surveys = Vec::new();
         for segment in &self.listing.segments {
             surveys.push(survey_segment(segment)?);
-            // Enough to know the answer: the log's other segments need not be scanned.
+            // A compacted log: its other segments need not be scanned.
             if surveys.last().is_some_and(|survey| survey.gaps > 0) {
                 return Ok(Vec::new());
             }
@@ -150,18 +151,18 @@ impl PartitionLog {
         Ok(None)
     }
 
-    /// Decodes every record of every segment and accounts for every byte; keeps nothing.
+    /// Decodes every record of every segment and accounts for every byte; keeps none of them.
     ///
     /// # Errors
-    /// [`LogError::Io`]; damage is not an error, it is in the result.
+    /// [`LogError::Io`]; damage is not an error but part of the result.
     pub fn verify(&self, options: PlanOptions) -> LogResult<PartitionReconciliation> {
         self.verify_limited(options, DEFAULT_MAX_DECOMPRESSED_BYTES)
     }
 
-    /// As [`verify`](Self::verify), with another cap on one batch, stored or decompressed.
+    /// Like [`verify`](Self::verify), with a limit for one batch, stored or decompressed, in bytes.
     ///
     /// # Errors
-    /// [`LogError::Io`]; damage is not an error, it is in the result.
+    /// [`LogError::Io`]; damage is not an error but part of the result.
     pub fn verify_limited(
         &self,
         options: PlanOptions,
@@ -175,7 +176,7 @@ impl PartitionLog {
     }
 }
 
-/// The problems of a plan that name offsets between segments, of those asked for.
+/// The missing segments of a plan that overlap `start..end`, with their first offset.
 fn missing_segments(plan: &Plan, start: i64, end: i64) -> impl Iterator<Item = (i64, Problem)> {
     plan.problems.iter().filter(|problem| problem.kind == MISSING_SEGMENT).filter_map(move |problem| {
         let (first, last) = (problem.first_lost_offset?, problem.last_lost_offset?);
@@ -183,7 +184,7 @@ fn missing_segments(plan: &Plan, start: i64, end: i64) -> impl Iterator<Item = (
     })
 }
 
-/// Puts what is lost where its offsets would be: steps keep their order.
+/// Merges lost segments into the steps by offset; steps keep their order.
 fn with_losses(steps: Vec<(i64, Step)>, mut losses: Vec<(i64, Problem)>) -> Vec<Step> {
     losses.sort_by_key(|(first, _)| *first);
     let mut losses = losses.into_iter().peekable();
@@ -212,7 +213,7 @@ fn verify_chunk(chunk: &Chunk, decompressor: &mut Decompressor) -> LogResult<Chu
     Ok(reader.result().clone())
 }
 
-/// Walks all records of a batch: whether it is good, and how many are asked for.
+/// Decodes all records of a batch and counts them.
 fn count(batch: &Batch<'_>, reader: &ChunkReader, decompressor: &mut Decompressor) -> Result<BatchCounts> {
     let mut counts = BatchCounts::default();
     for record in batch.records(decompressor)? {
@@ -225,7 +226,7 @@ fn count(batch: &Batch<'_>, reader: &ChunkReader, decompressor: &mut Decompresso
     Ok(counts)
 }
 
-/// A batch of the log and what its records are to a reader.
+/// A batch of the log, and what its records are to a reader.
 #[derive(Clone, Debug)]
 pub struct LogBatch {
     /// The batch with its bytes.
@@ -234,9 +235,9 @@ pub struct LogBatch {
     pub disposition: Disposition,
     /// The segment's file name.
     pub segment: String,
-    /// Records before it were not asked for.
+    /// The first requested offset.
     pub start_offset: i64,
-    /// Records from it on were not asked for.
+    /// The requested offsets end before this one.
     pub end_offset: i64,
 }
 
@@ -245,51 +246,50 @@ pub struct LogBatch {
 pub struct LogBatches {
     log: PartitionLog,
     steps: std::vec::IntoIter<Step>,
-    /// What is missing between segments and was not told yet, by its first offset; asked for where there
-    /// may be something.
+    /// Missing segments not yet reported, with their first offset; None until a gap requires a survey.
     missing: Option<Vec<(i64, Problem)>>,
-    /// The offset after the last one that was read, asked for or not.
+    /// The offset after the last batch read, requested or not.
     next_offset: Option<i64>,
     reader: Option<ChunkReader>,
-    /// Rises as batches are delivered, so that overlapping segments give no record twice.
+    /// Rises as batches are delivered, so that overlapping segments yield no record twice.
     start_offset: i64,
     end_offset: i64,
     options: ReadOptions,
     problems: Problems,
-    /// For wrappers whose offsets only their messages can tell.
+    /// For wrappers: only their messages have the first offset.
     decompressor: Decompressor,
 }
 
 /// What comes next in a log.
 #[derive(Debug)]
 enum Step {
-    /// A segment that nobody surveyed.
+    /// A segment that was not surveyed.
     Segment(Segment),
     Chunk(Chunk),
-    /// Something that should be there and cannot be read.
+    /// A segment that is missing or cannot be read.
     Loss(Problem),
 }
 
 impl LogBatches {
-    /// What was left out so far ([`DamageMode::Permissive`]), torn tails included: the first [`LISTED`].
+    /// The problems found so far ([`DamageMode::Permissive`]), including torn tails: the first [`LISTED`].
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems.listed
     }
 
-    /// The same and those that were not listed; they are forgotten here.
+    /// Takes all problems found so far, listed or only counted.
     #[cfg(feature = "arrow")]
     pub(crate) fn take_problems(&mut self) -> Problems {
         std::mem::take(&mut self.problems)
     }
 
-    /// How many more problems there were.
+    /// The number of problems beyond those listed.
     #[must_use]
     pub fn problems_left_out(&self) -> u64 {
         self.problems.left_out
     }
 
-    /// Nothing from this offset on: what was asked for, or the last stable offset.
+    /// The offset that reading stops before: the requested end, or the last stable offset.
     #[must_use]
     pub fn end_offset(&self) -> i64 {
         self.end_offset
@@ -331,8 +331,8 @@ impl LogBatches {
         }
     }
 
-    /// Where a segment does not begin right after the one before it, offsets were compacted away, or a
-    /// segment is missing: the plan can tell.
+    /// Reports a missing segment before this one. Where a segment does not begin right after the previous
+    /// one, either offsets were compacted away or a segment is missing: the plan knows which.
     fn check_missing(&mut self, segment: &Segment) -> LogResult<()> {
         let Some(next) = self.next_offset else { return Ok(()) };
         if segment.base_offset <= next || next >= self.end_offset {
@@ -368,9 +368,9 @@ impl LogBatches {
             let next = reader.next_batch().map_err(|e| LogError::io(Path::new(&reader.chunk().path), e))?;
             if let Some((data, _)) = &next {
                 let batch = data.batch();
-                // Only there a wrapper's first offset is worth its decompression.
-                let behind_damage = reader.is_behind_damage();
-                let first = behind_damage.then(|| batch.base_offset(&mut self.decompressor).ok());
+                // Only after damage is a wrapper's first offset worth its decompression.
+                let follows_damage = reader.follows_damage();
+                let first = follows_damage.then(|| batch.base_offset(&mut self.decompressor).ok());
                 reader.pass(first.flatten(), batch.last_offset());
             }
             reader.move_problems(&mut self.problems);
@@ -410,15 +410,16 @@ impl Iterator for LogBatches {
     }
 }
 
-/// One chunk for a segment that nobody surveyed, from the place its index gives for the offset;
-/// none if it has nothing to add.
+/// One chunk for a segment that was not surveyed, from the position its index gives for the offset. None if
+/// the segment adds nothing.
 fn whole_segment(segment: &Segment, start_offset: i64) -> LogResult<Option<Chunk>> {
     let start =
         if start_offset > segment.base_offset { position_for_offset(segment, start_offset)? } else { 0 };
-    // Offsets before the file's own name, or none to see: only a look at the whole segment can tell
-    // where they begin.
-    let odd = start == 0 && first_stored_offset(segment)?.is_none_or(|first| first < segment.base_offset);
-    if !odd || segment.is_checkpoint {
+    // The first offset is missing, or below the file's base offset: only a survey shows where the offsets
+    // begin.
+    let needs_survey =
+        start == 0 && first_stored_offset(segment)?.is_none_or(|first| first < segment.base_offset);
+    if !needs_survey || segment.is_checkpoint {
         return Ok(Some(Chunk::of(
             segment,
             if segment.is_checkpoint { 0 } else { segment.base_offset },

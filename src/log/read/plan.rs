@@ -1,5 +1,4 @@
-//! The second step, the fold: surveys joined in offset order into a plan of what to read.
-//! Pure: no file is touched.
+//! The second step: joins surveys in offset order into a plan of what to read. Pure: no file is opened.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,26 +12,26 @@ use crate::state::isolation::{AbortedByProducer, AbortedTransaction, IsolationLe
 use crate::state::leader_epochs::LeaderEpochs;
 use crate::state::transactions::{TransactionEvent, Transactions};
 
-/// A segment of a plan, with what its survey found.
+/// A segment of a plan, with its survey's findings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PlanSegment {
     /// The file.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub segment: Segment,
-    /// As [`Survey::first_offset`].
+    /// See [`Survey::first_offset`].
     pub first_offset: Option<i64>,
-    /// As [`Survey::last_offset`].
+    /// See [`Survey::last_offset`].
     pub last_offset: Option<i64>,
-    /// As [`Survey::max_timestamp`].
+    /// See [`Survey::max_timestamp`].
     pub max_timestamp: i64,
-    /// As [`Survey::batches`].
+    /// See [`Survey::batches`].
     pub batches: u64,
-    /// As [`Survey::transactional`].
+    /// See [`Survey::transactional`].
     pub transactional: Vec<(u64, i64)>,
 }
 
-/// What to read, in offset order, and what is known before reading.
+/// What to read, in offset order, and what is known beforehand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Plan {
@@ -46,25 +45,25 @@ pub struct Plan {
     pub isolation_level: IsolationLevel,
     /// The chunks to decode.
     pub chunks: Vec<Chunk>,
-    /// The segments that count, in offset order.
+    /// The segments that are part of the log, in offset order.
     pub segments: Vec<PlanSegment>,
-    /// Files that are not read, overlapping segments among them.
+    /// Files that are not read, including overlapping segments.
     pub ignored: Vec<IgnoredFile>,
-    /// What is wrong with the directory as a whole.
+    /// Problems of the directory, its segments and sidecars.
     pub problems: Vec<Problem>,
     /// The offset in the first batch's header.
     pub first_offset: Option<i64>,
-    /// One behind the last offset: Kafka's log end offset.
+    /// The offset after the last one: Kafka's log end offset.
     pub next_offset: Option<i64>,
     /// Where the earliest open transaction begins, else `next_offset`.
     pub last_stable_offset: Option<i64>,
     /// All aborted transactions.
     pub aborted: Vec<AbortedTransaction>,
-    /// Where leader epochs begin, by the batches.
+    /// Where leader epochs begin, according to the batches.
     pub leader_epochs: LeaderEpochs,
 }
 
-/// Joins the surveys of a directory's segments, in any order, into a plan.
+/// Joins the surveys of a directory's segments, given in any order, into a plan.
 ///
 /// # Errors
 /// [`LogError::Usage`] if a listed segment has no survey.
@@ -87,7 +86,7 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
     let by_path: HashMap<_, _> = surveys.iter().map(|survey| (&survey.segment.path, survey)).collect();
     let survey_of = |segment: &Segment| {
         let survey = by_path.get(&segment.path).copied();
-        survey.ok_or_else(|| LogError::Usage(format!("no survey of {}", segment.path)))
+        survey.ok_or_else(|| LogError::Usage(format!("segment {} was not surveyed", segment.path)))
     };
     let ordered: Vec<&Survey> = listing.segments.iter().map(survey_of).collect::<LogResult<_>>()?;
     plan.note_swap_files(listing);
@@ -95,13 +94,13 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
     let mut kept: Vec<(&Survey, Option<i64>)> = Vec::new();
     for survey in ordered {
         let before = kept.last().map(|(before, _)| *before);
-        let Some(start_offset) = plan.place(survey, options.start_offset) else { continue };
+        let Some(start_offset) = plan.append(survey, options.start_offset) else { continue };
         if let Some(before) = before {
             plan.note_missing_segment(before, survey);
         }
         kept.push((survey, start_offset));
         plan.problems.extend(survey.problems.iter().cloned());
-        // Where there are bytes that cannot be read, a chunk tells.
+        // Unreadable bytes are reported by the chunk that has them.
         if let (Some(why), 0) = (&survey.unreadable, survey.segment.size) {
             let segment = &survey.segment;
             plan.problems.push(segment.problem(&segment.file, FILE_UNREADABLE, why.clone()));
@@ -141,8 +140,8 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
 }
 
 impl Plan {
-    /// Kafka names a segment by the offset after the last one before it. What is wrong with the end of a
-    /// segment, its reader finds.
+    /// Kafka names a segment by the offset after the previous segment's last one. Damage at the end of a
+    /// segment is left to its reader.
     fn note_missing_segment(&mut self, before: &Survey, survey: &Survey) {
         let (first, ends) = match before.last_offset {
             Some(last) if before.sound_end == before.segment.size => {
@@ -155,7 +154,7 @@ impl Plan {
         if segment.base_offset > first && !segment.is_checkpoint {
             let last = segment.base_offset - 1;
             let message = format!(
-                "offsets {first}..={last} are in no file: {} {ends}, {} begins after them",
+                "offsets {first}..={last} are in no file: {} {ends} and {} begins after them",
                 before.segment.file, segment.file
             );
             self.problems.push(Problem {
@@ -168,7 +167,7 @@ impl Plan {
 
     fn note_swap_files(&mut self, listing: &Listing) {
         for file in listing.ignored.iter().filter(|file| file.reason == "swap") {
-            let message = "a broker stopped while it replaced segments: this file is not read".to_owned();
+            let message = "a broker stopped while replacing segments; this file is not read".to_owned();
             self.problems.push(Problem {
                 topic: self.topic.clone(),
                 partition: self.partition,
@@ -180,20 +179,20 @@ impl Plan {
         }
     }
 
-    /// Takes a segment into the log behind those before it. None: it adds nothing to them.
-    /// Some: where to start reading it.
-    fn place(&mut self, survey: &Survey, asked: Option<i64>) -> Option<Option<i64>> {
+    /// Appends a segment to the log. None if it adds nothing to the segments before it, else the offset to
+    /// start reading it at.
+    fn append(&mut self, survey: &Survey, requested_start: Option<i64>) -> Option<Option<i64>> {
         let segment = &survey.segment;
-        let mut start_offset = asked;
+        let mut start_offset = requested_start;
         if let (Some(first), Some(last), false) =
             (survey.first_offset, survey.last_offset, segment.is_checkpoint)
         {
             if let Some(next) = self.next_offset.filter(|&next| first < next) {
                 let contained = last < next;
                 let message = format!(
-                    "segment holds offsets {first}..={last}, the segments before it reach {}: {}",
+                    "the segment has offsets {first}..={last}, but those before it already reach {}: {}",
                     next.saturating_sub(1),
-                    if contained { "it is not read" } else { "read from there on" },
+                    if contained { "it is not read" } else { "it is read from there on" },
                 );
                 self.problems.push(segment.problem(&segment.file, "overlapping_segment", message));
                 if contained {
@@ -204,13 +203,15 @@ impl Plan {
                     });
                     return None;
                 }
-                start_offset = Some(asked.unwrap_or(i64::MIN).max(next));
+                start_offset = Some(requested_start.unwrap_or(i64::MIN).max(next));
             }
             self.first_offset.get_or_insert(first);
             self.next_offset = Some(last.saturating_add(1));
             if last < segment.base_offset {
-                let message =
-                    format!("the file's name says {}, its offsets end at {last}", segment.base_offset);
+                let message = format!(
+                    "the file is named for base offset {}, but its offsets end at {last}",
+                    segment.base_offset
+                );
                 self.problems.push(segment.problem(&segment.file, "wrong_base_offset", message));
             }
         }
@@ -225,7 +226,7 @@ impl Plan {
         Some(start_offset)
     }
 
-    /// Markers are the authority; an index that lacks what they say would mislead a broker.
+    /// Markers are authoritative; a broker would be misled by an index that lacks their transactions.
     fn compare_transaction_index(&mut self, survey: &Survey) {
         let segment = &survey.segment;
         let (Some(first), Some(last)) = (survey.first_offset, survey.last_offset) else { return };
@@ -233,14 +234,14 @@ impl Plan {
             survey.transaction_index.iter().map(|entry| (entry.producer_id, entry.last_offset)).collect();
         let is_missing =
             |range: &&AbortedTransaction| !known.contains(&(range.producer_id, range.last_offset));
-        // In the order of their markers.
+        // Aborted transactions are in the order of their markers.
         let from = self.aborted.partition_point(|range| range.last_offset < first);
         let here = self.aborted[from..].iter().take_while(|range| range.last_offset <= last);
         let missing: Vec<_> = here.filter(is_missing).collect();
         if let Some(range) = missing.first() {
             let message = format!(
                 "{} aborted transactions are not in the transaction index; the first is of producer {}, \
-                 offsets {}..={}. The markers in the log are followed.",
+                 offsets {}..={}. Reading follows the markers.",
                 missing.len(),
                 range.producer_id,
                 range.first_offset,
@@ -269,9 +270,10 @@ impl Plan {
                 borders.by_ref().find(|border| border.position >= start.saturating_add(options.chunk_bytes));
             let end = next.map_or(segment.size, |border| border.position);
             let next_expected = next.map_or(i64::MAX, |border| border.expected_offset);
-            // Asked ranges leave whole chunks out; all others are read, so that every byte is counted.
-            let outside = options.start_offset.is_some_and(|asked| next_expected <= asked)
-                || options.end_offset.is_some_and(|asked| expected_offset >= asked && start > 0);
+            // A requested range skips whole chunks outside it; all others are read, so that every byte is
+            // counted.
+            let outside = options.start_offset.is_some_and(|start| next_expected <= start)
+                || options.end_offset.is_some_and(|end| expected_offset >= end && start > 0);
             if !outside {
                 let aborted =
                     aborted.within(&survey.transactional, start..end, expected_offset..next_expected);

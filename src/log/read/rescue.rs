@@ -1,5 +1,5 @@
-//! What can be saved of bytes that were quarantined: a repair that the CRC proves, and the records
-//! before the damage, which are suspects and never mixed with good ones.
+//! What can be saved from quarantined bytes: a repair that the CRC proves, and the records before the damage,
+//! which are suspect and never mixed with good ones.
 
 use std::io;
 use std::path::Path;
@@ -21,10 +21,10 @@ use crate::record::Record;
 use crate::record::batch_header::RECORD_BATCH_OVERHEAD;
 
 const MAGIC: usize = 16;
-/// Of a batch of 64 KiB.
+/// The bits of a 64 KiB batch.
 const MOST_PROVEN_BITS: u64 = 8 << 16;
 
-/// A quarantined range and what can be saved of it.
+/// A quarantined range, and what can be saved from it.
 #[derive(Clone, Debug)]
 pub struct Rescued {
     /// Position of the first byte in the segment.
@@ -33,34 +33,35 @@ pub struct Rescued {
     pub data: Bytes,
     /// Why they are quarantined.
     pub error: Error,
-    /// A batch that differs by one bit, or by its length or magic alone, and is sound.
+    /// A repaired batch that differs by one bit, or only by its length or magic.
     pub repair: Option<Repair>,
-    /// The bytes with a length and magic that frame them, if they have a batch's header at all.
+    /// The bytes with a length and magic that frame them, if they begin with a batch header.
     framed: Option<Vec<u8>>,
 }
 
-/// A copy of a batch, made sound.
+/// A repaired copy of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repair {
     /// The whole batch: its CRC holds and every record decodes.
     pub batch: Vec<u8>,
     /// First byte that differs, from the start of the batch.
     pub at: usize,
-    /// What was changed, for people.
+    /// A human-readable description of the change.
     pub change: String,
-    /// How many bits could have been the flipped one; 1 where no bit had to be found.
+    /// The number of bits that could have been the flipped one; 1 if no bit had to be found.
     pub candidates: u64,
 }
 
 impl Repair {
-    /// How often damage of any other kind would look like this repair: once in 2^32 for each bit that could have
-    /// been the flipped one. Records that decode make it rarer, by how much depends on what is in them.
+    /// The probability that damage of any other kind looks like this repair: 2^-32 for each bit that could
+    /// have been the flipped one. Records that decode make it smaller still.
     #[must_use]
     pub fn chance(&self) -> f64 {
         self.candidates as f64 / 2f64.powi(32)
     }
 
-    /// Whether that is less than once in 8,000 times: up to 64 KiB. A repair of more is a guess.
+    /// Whether [`chance`](Self::chance) is below 1 in 8,000, as it is for batches up to 64 KiB. A repair of a
+    /// larger batch is a guess.
     #[must_use]
     pub fn is_proven(&self) -> bool {
         self.candidates <= MOST_PROVEN_BITS
@@ -68,9 +69,8 @@ impl Repair {
 }
 
 impl Rescued {
-    /// Hands over the records up to the first that does not decode. A batch whose CRC is wrong has no
-    /// good records: some of these may be changed too. None if the batch is compressed, unless its
-    /// CRC holds.
+    /// Passes the records up to the first that does not decode to `take`. They are suspect: in a batch whose
+    /// CRC is wrong, any of them may have been changed. A compressed batch has none unless its CRC holds.
     pub fn suspects(&self, decompressor: &mut Decompressor, mut take: impl FnMut(Record<'_>)) {
         let Some(framed) = &self.framed else { return };
         let Ok(batch) = Batch::from_frame(framed, self.position) else { return };
@@ -87,10 +87,10 @@ impl Rescued {
     }
 }
 
-/// Goes through a segment and gives every quarantined range with what can be saved of it. Needs the
-/// segment's survey for where its offsets begin.
+/// Reads a segment and yields every quarantined range with what can be saved from it. Needs the segment's
+/// survey for its first offset.
 ///
-/// Cost: as [`super::PartitionLog::verify`], and a step for each bit of a bad batch.
+/// Cost: that of [`crate::log::PartitionLog::verify`], plus one step per bit of each bad batch.
 #[derive(Debug)]
 pub struct Rescuer {
     pieces: SegmentReader,
@@ -98,10 +98,10 @@ pub struct Rescuer {
 }
 
 impl Rescuer {
-    /// Opens the segment; batches larger than the limit, stored or decompressed, stay as they are.
+    /// Opens the segment; batches larger than the limit in bytes, stored or decompressed, are not repaired.
     ///
     /// # Errors
-    /// When the file cannot be opened.
+    /// If no file can be opened or memory is exhausted.
     pub fn open(survey: &Survey, max_decompressed_bytes: usize) -> io::Result<Self> {
         let segment: &Segment = &survey.segment;
         let whole = Chunk::of(segment, survey.base_offset(), 0..segment.size);
@@ -127,7 +127,7 @@ impl Rescuer {
                     }
                 }
                 Piece::Quarantined { range, error } => {
-                    // A range too large to be loaded is no batch.
+                    // A range too large to load is not a batch.
                     let length = (range.end - range.start).min(self.decompressor.limit() as u64) as usize;
                     let data = self.pieces.bytes_at(range.start, length)?;
                     return Ok(Some(self.rescue(range.start, data, error)));
@@ -156,13 +156,13 @@ fn decode(batch: &Batch<'_>, decompressor: &mut Decompressor) -> Result<()> {
     batch.records(decompressor)?.try_for_each(|record| record.map(drop))
 }
 
-/// The range taken for one batch: its length field says so, and its magic is one of Kafka's.
+/// The range framed as one batch, if its magic is one of Kafka's.
 fn framed(data: &[u8]) -> Option<Vec<u8>> {
     let magic = *data.get(MAGIC)?;
     (magic <= 2).then(|| with_length(data, magic)).flatten()
 }
 
-/// A copy whose length field says what the range has; none if a batch of this magic needs more.
+/// A copy with the length field set to the range's length; None if a batch of this magic needs more bytes.
 fn with_length(data: &[u8], magic: u8) -> Option<Vec<u8>> {
     let smallest = if magic == 2 { RECORD_BATCH_OVERHEAD } else { LOG_OVERHEAD + 14 };
     let length = i32::try_from(data.len().checked_sub(LOG_OVERHEAD)?).ok()?;
@@ -171,11 +171,11 @@ fn with_length(data: &[u8], magic: u8) -> Option<Vec<u8>> {
     (data.len() >= smallest).then_some(batch)
 }
 
-/// Tries what one flipped bit, a wrong length or a wrong magic can explain.
+/// Tries to explain the damage by one flipped bit, a wrong length or a wrong magic.
 fn repair(data: &[u8], decompressor: &mut Decompressor) -> Option<Repair> {
     [2, 1, 0].into_iter().find_map(|magic| {
         let mut batch = with_length(data, magic)?;
-        // Of magic 0 and 1 the CRC covers the magic: a flip there is one of its bits.
+        // In magic 0 and 1 the CRC covers the magic, so a wrong magic is a flipped bit.
         if magic == 2 {
             batch[MAGIC] = 2;
         }
@@ -196,12 +196,12 @@ fn repair(data: &[u8], decompressor: &mut Decompressor) -> Option<Repair> {
         }
         let changes = (0..batch.len()).filter(|&at| batch[at] != data[at]).collect::<Vec<_>>();
         let at = *changes.first()?;
-        let sound = Batch::from_frame(&batch, 0).is_ok_and(|view| {
+        let is_repaired = Batch::from_frame(&batch, 0).is_ok_and(|view| {
             batch[MAGIC] == magic && view.verify().is_ok() && decode(&view, decompressor).is_ok()
         });
-        sound.then(|| {
-            let named = [(8..12, "the length"), (16..17, "the magic"), (crc_at..crc_at + 4, "the CRC")];
-            let mut change: Vec<_> = named
+        is_repaired.then(|| {
+            let fields = [(8..12, "the length"), (16..17, "the magic"), (crc_at..crc_at + 4, "the CRC")];
+            let mut change: Vec<_> = fields
                 .iter()
                 .filter(|(range, _)| changes.iter().any(|change| range.contains(change)))
                 .map(|&(_, name)| name.to_owned())

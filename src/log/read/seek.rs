@@ -1,5 +1,5 @@
-//! Finding a place in a segment: through its indexes, whose word is checked against the log, and
-//! by a scan of the batch headers where an index is missing or lies.
+//! Finds a position in a segment, through its indexes, which are checked against the log, and by a scan of
+//! batch headers where an index is missing or wrong.
 
 use std::path::PathBuf;
 
@@ -18,11 +18,11 @@ use crate::sidecar::time_index::parse_time_index;
 
 const BLOCK: usize = 64 << 10;
 
-/// The first offset in the log whose record has this timestamp (ms) or a later one
-/// (Kafka's `LogSegment.findOffsetByTimestamp`, segment by segment). None: there is none.
+/// The first offset in the log whose record has this timestamp (ms) or a later one (Kafka's
+/// `LogSegment.findOffsetByTimestamp`, segment by segment). None if there is no such record.
 ///
 /// # Errors
-/// [`LogError::Io`] if a segment cannot be read.
+/// [`LogError::Io`] if no file can be opened or memory is exhausted.
 pub fn offset_for_timestamp(plan: &Plan, timestamp: i64) -> LogResult<Option<i64>> {
     for planned in plan.segments.iter().filter(|planned| planned.max_timestamp >= timestamp) {
         if let Some(offset) = offset_for_timestamp_in(&planned.segment, timestamp)? {
@@ -43,7 +43,7 @@ pub(crate) fn offset_for_timestamp_in(segment: &Segment, timestamp: i64) -> LogR
         }
         let data = headers.blocks.at(header.position, header.size).map_err(|e| headers.io(e))?;
         let found = first_at_or_after(&data, header.position, timestamp, &mut decompressor);
-        // A damaged batch has no record to find; reading the log will report it.
+        // A damaged batch has no record to find; reading the log reports it.
         if let Ok(Some(offset)) = found {
             return Ok(Some(offset));
         }
@@ -68,31 +68,32 @@ fn first_at_or_after(
     Ok(None)
 }
 
-/// Position of a batch with no later record before it: the last one the index knows whose base
-/// offset is not beyond `offset`, or the segment's start.
+/// Position of a batch such that no record at or after `offset` is before it: the last indexed batch whose
+/// base offset is not greater than `offset`, or the segment's start.
 pub(crate) fn position_for_offset(segment: &Segment, offset: i64) -> LogResult<u64> {
     let Some(data) = read_index(segment, "index") else { return Ok(0) };
     let Ok(entries) = parse_offset_index(&data, segment.base_offset) else { return Ok(0) };
     let known = entries.partition_point(|entry| entry.offset <= offset);
     let mut headers = Headers::open(segment)?;
-    // An entry counts only if a sound batch stands there that does not begin behind the offset, and
-    // sound batches lead there from two entries before: one that points into a value is not reached.
+    // An entry counts only if it leads to a batch whose CRC holds and whose base offset is not past the
+    // offset, and intact batches lead there from two entries before: an entry that points into a value is not
+    // reached.
     for index in (0..known).rev() {
         let (entry, position) = (entries[index], u64::from(entries[index].position));
         headers.position = index.checked_sub(2).map_or(0, |before| entries[before].position.into());
-        let mut sound = true;
-        while sound && headers.position < position {
-            sound = match headers.next()? {
-                Some(header) => headers.is_sound(&header)?,
+        let mut intact = true;
+        while intact && headers.position < position {
+            intact = match headers.next()? {
+                Some(header) => headers.crc_holds(&header)?,
                 None => false,
             };
         }
-        if sound
+        if intact
             && headers.position == position
             && let Some(header) = headers.next()?
             && (segment.base_offset..=entry.offset).contains(&header.stored_offset)
             && header.stored_offset <= offset
-            && headers.is_sound(&header)?
+            && headers.crc_holds(&header)?
         {
             return Ok(position);
         }
@@ -106,13 +107,13 @@ fn position_for_timestamp(segment: &Segment, timestamp: i64) -> LogResult<u64> {
     let Ok(entries) = parse_time_index(&data, segment.base_offset) else { return Ok(0) };
     let known = entries.partition_point(|entry| entry.timestamp < timestamp);
     let Some(entry) = entries[..known].last() else { return Ok(0) };
-    // The entry must name the batch in which its timestamp was reached.
+    // The entry must point to the batch in which its timestamp was reached.
     let mut headers = Headers::open(segment)?;
     headers.position = position_for_offset(segment, entry.offset)?;
     while let Some(header) = headers.next()? {
         if header.last_offset >= entry.offset {
-            let true_entry = header.last_offset == entry.offset && header.max_timestamp == entry.timestamp;
-            return Ok(if true_entry { header.position } else { 0 });
+            let entry_holds = header.last_offset == entry.offset && header.max_timestamp == entry.timestamp;
+            return Ok(if entry_holds { header.position } else { 0 });
         }
     }
     Ok(0)
@@ -123,8 +124,8 @@ pub(crate) fn first_stored_offset(segment: &Segment) -> LogResult<Option<i64>> {
     Ok(Headers::open(segment)?.next()?.map(|header| header.stored_offset))
 }
 
-/// An index beside the segment. One that cannot be read helps no more than one that is not there; the
-/// survey tells.
+/// The segment's index with this extension. An unreadable index is as good as a missing one; the survey
+/// reports it.
 fn read_index(segment: &Segment, ending: &str) -> Option<Vec<u8>> {
     read_sidecar(&segment.sidecar_path(ending)).ok().flatten()
 }
@@ -136,7 +137,7 @@ struct Headers {
     position: u64,
 }
 
-struct HeaderFacts {
+struct BatchHeader {
     position: u64,
     size: usize,
     stored_offset: i64,
@@ -155,8 +156,8 @@ impl Headers {
         LogError::io(&self.path, error)
     }
 
-    /// The next header; none where the chain ends.
-    fn next(&mut self) -> LogResult<Option<HeaderFacts>> {
+    /// The next header; None where the chain of headers ends.
+    fn next(&mut self) -> LogResult<Option<BatchHeader>> {
         let position = self.position;
         let header = self.blocks.at(position, RECORD_BATCH_OVERHEAD).map_err(|e| self.io(e))?;
         let size = match Frame::read(&header) {
@@ -169,7 +170,7 @@ impl Headers {
         }
         let Ok(batch) = Batch::from_header(&header, position) else { return Ok(None) };
         self.position = position + size as u64;
-        Ok(Some(HeaderFacts {
+        Ok(Some(BatchHeader {
             position,
             size,
             stored_offset: batch.stored_offset(),
@@ -178,7 +179,7 @@ impl Headers {
         }))
     }
 
-    fn is_sound(&mut self, header: &HeaderFacts) -> LogResult<bool> {
+    fn crc_holds(&mut self, header: &BatchHeader) -> LogResult<bool> {
         if header.size > DEFAULT_MAX_DECOMPRESSED_BYTES {
             return Ok(false);
         }

@@ -1,5 +1,6 @@
-//! The first step: a scan over one segment's batch headers. Nothing is decompressed; only what
-//! others will rely on (markers, first batches of transactions, borders) has its CRC checked.
+//! The first step: a scan over one segment's batch headers. Nothing is decompressed except control batches
+//! and the wrappers next to a gap, and CRCs are checked only where later steps rely on them (markers, the
+//! first batches of transactions, borders).
 
 use std::collections::{HashSet, VecDeque};
 use std::io;
@@ -30,68 +31,68 @@ use crate::sidecar::transaction_index::{TransactionIndexEntry, parse_transaction
 use crate::state::leader_epochs::{EpochEntry, LeaderEpochs};
 use crate::state::transactions::{TransactionEvent, Transactions};
 
-/// Headers stand close together: small blocks, and whole batches are stepped over.
+/// Headers are small and close together, so blocks are small and batches are skipped rather than read.
 const BLOCK: usize = 64 << 10;
-/// How many batches back what was taken from headers can be taken back.
+/// How many of the last batches the scan can take back.
 const LAST_BATCHES: usize = 64;
-/// A border is put only where all batches this close before it are sound.
+/// A border requires that the CRCs of all batches in this many bytes before it hold.
 const BEFORE_BORDER: u64 = 1 << 20;
-/// Larger batches are not loaded to check a CRC here.
+/// Batches of more bytes are not loaded to check their CRC.
 const MAX_CHECKED: usize = 64 << 20;
 
-/// Where a batch begins that may start a chunk: it and the batch before it have right CRCs.
+/// A batch that may start a chunk: its CRC and that of the batch before it hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Border {
     /// Position of the batch.
     pub position: u64,
-    /// One behind the last offset of the batch before it.
+    /// The offset after the last one of the batch before it.
     pub expected_offset: i64,
 }
 
-/// What the headers of one segment say.
+/// The findings from one segment's headers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Survey {
     /// The segment, as listed.
     pub segment: Segment,
-    /// Batches in the chain of headers.
+    /// The number of batches in the chain of headers.
     pub batches: u64,
-    /// The offset in the first batch's header (a legacy wrapper's: that of its last message).
+    /// The offset in the first batch's header (for a legacy wrapper, that of its last message).
     pub first_offset: Option<i64>,
     /// The last offset of the last batch whose CRC holds.
     pub last_offset: Option<i64>,
-    /// Offsets that neighbouring batches leave out, or that a batch lacks by its header: compaction.
+    /// Offsets missing between adjacent batches or, by its header, within a batch: they were compacted away.
     pub gaps: u64,
-    /// The largest timestamp (ms) in any header, -1 for none.
+    /// The largest timestamp (ms) in any header; -1 if there is none.
     pub max_timestamp: i64,
     /// Where the last batch ends: the file's size if there is no tail.
     pub chain_end: u64,
     /// Where the last batch whose CRC holds ends.
     pub sound_end: u64,
-    /// Borders, about every 4 MiB.
+    /// Borders, about one per 4 MiB.
     pub borders: Vec<Border>,
-    /// What the segment says about transactions.
+    /// Transactions' first batches and markers, in offset order.
     pub transactions: Vec<TransactionEvent>,
-    /// Position and producer of transactional data, each producer once after each border: whose
-    /// aborted transactions matter where.
+    /// Position and producer ID of transactional batches, each producer once after each border: a chunk needs
+    /// the aborted transactions of these producers only.
     pub transactional: Vec<(u64, i64)>,
-    /// Where leader epochs begin, by the batches.
+    /// Where leader epochs begin, according to the batches.
     pub leader_epochs: LeaderEpochs,
-    /// What the segment's `.txnindex` says.
+    /// The entries of the segment's `.txnindex`.
     pub transaction_index: Vec<TransactionIndexEntry>,
-    /// Whether the file is empty and was not always: Kafka's cleaner leaves an empty index beside a segment of
-    /// which nothing stays.
+    /// Whether the file has lost its batches: it is empty, but not known to have been empty always or to have
+    /// been emptied by Kafka's cleaner. Both leave an empty index beside it.
     pub emptied: bool,
-    /// Sidecars that cannot be read, break their format or point past the segment.
+    /// Sidecars that cannot be read, are malformed, or point past the segment.
     pub problems: Vec<Problem>,
-    /// Why the file could not be read to its end, if that is so.
+    /// Why the file could not be read to its end, if so.
     pub unreadable: Option<String>,
 }
 
 impl Survey {
-    /// Where the segment's offsets begin: its name says so, unless all offsets inside lie before
-    /// it (a renamed file); those of a KRaft snapshot begin at 0.
+    /// Where the segment's offsets begin: at the offset in its name, or at the first offset inside if all are
+    /// lower (a renamed file). The offsets of a KRaft snapshot begin at 0.
     #[must_use]
     pub fn base_offset(&self) -> i64 {
         let named = self.segment.base_offset;
@@ -108,8 +109,7 @@ impl Survey {
         self.problems.push(self.segment.problem(&file, kind, message));
     }
 
-    /// Reads the segment's indexes: those that cannot be right are named. The log is read without
-    /// them all the same.
+    /// Checks the segment's sidecars and reports wrong ones; the log is read either way.
     fn check_sidecars(&mut self) {
         let base = self.segment.base_offset;
         self.emptied = self.segment.size == 0 && !self.segment.is_checkpoint;
@@ -121,7 +121,8 @@ impl Survey {
                     let beyond =
                         entries.iter().filter(|e| u64::from(e.position) >= self.chain_end.max(1)).count();
                     if beyond > 0 {
-                        let message = format!("{beyond} entries point past the segment's last batch");
+                        let message =
+                            format!("{beyond} entries point past the end of the segment's last batch");
                         self.add_problem("index", "index_beyond_log", message);
                     }
                 }
@@ -145,11 +146,11 @@ impl Survey {
         }
     }
 
-    /// The content of a file beside the segment; one that is there and cannot be read is named.
+    /// The content of a file beside the segment; a file that cannot be read is reported.
     fn read_sidecar(&mut self, ending: &str) -> Option<Vec<u8>> {
         let path = self.segment.sidecar_path(ending);
         read_sidecar(&path).unwrap_or_else(|error| {
-            // The listing has named what is no regular file.
+            // The listing has reported what is not a regular file.
             if matches!(examine(&path), Ok(Found::File(_))) {
                 let (kind, message) = sidecar_problem(&error);
                 self.add_problem(ending, kind, message);
@@ -159,21 +160,22 @@ impl Survey {
     }
 }
 
-/// What sees the batches of a survey's scan.
+/// Receives the batches of a survey's scan.
 pub(crate) trait HeaderVisitor {
-    /// Takes the next batch of the log by its header; of a control batch also its first record, if it can be read.
+    /// Receives the header of the log's next batch and, for a control batch, its first record if that can be
+    /// read.
     fn visit(&mut self, batch: &Batch<'_>, size: usize, control: Option<&Control>);
 }
 
-/// Scans the headers of a segment. After damage the scan goes on where a reader would.
+/// Scans the headers of a segment. After damage the scan resumes where a reader would.
 ///
 /// # Errors
-/// [`LogError::Io`] if the file cannot be read; damaged bytes are left out.
+/// [`LogError::Io`] if no file can be opened or memory is exhausted. Damaged bytes are skipped.
 pub fn survey_segment(segment: &Segment) -> LogResult<Survey> {
     survey_with(segment, None)
 }
 
-/// The same, with a visitor that sees each batch once it is certain that the batch counts.
+/// Like [`survey_segment`], with a visitor that receives each batch once it is certain to be part of the log.
 pub(crate) fn survey_with(segment: &Segment, visitor: Option<&mut dyn HeaderVisitor>) -> LogResult<Survey> {
     let path = Path::new(&segment.path);
     let io = |error| LogError::io(path, error);
@@ -188,7 +190,7 @@ pub(crate) fn survey_with(segment: &Segment, visitor: Option<&mut dyn HeaderVisi
             max_batch_size: crate::compression::decompressor::DEFAULT_MAX_DECOMPRESSED_BYTES,
         },
         salvage: Salvage::new(0, segment.size),
-        judged: 0,
+        resolved: 0,
         transactions: Transactions::default(),
         since_border: HashSet::new(),
         decompressor: Decompressor::new(),
@@ -228,28 +230,28 @@ struct Scan<'a> {
     position: u64,
     limits: Limits,
     salvage: Salvage,
-    /// Damage before it was judged: the scan does not go back behind it.
-    judged: u64,
+    /// Damage before this position has been dealt with: the scan does not go back past it.
+    resolved: u64,
     transactions: Transactions,
     /// The producers with transactional data since the last border.
     since_border: HashSet<i64>,
     decompressor: Decompressor,
-    /// The last batches, each with what was known before it.
+    /// The last batches, each with the state of the survey before it.
     recent: VecDeque<Recent>,
     survey: Survey,
 }
 
-/// The first record of a control batch; none in one that compaction emptied.
+/// The first record of a control batch. Its `kind` is None in a batch that compaction emptied.
 pub(crate) struct Control {
     pub(crate) kind: Option<ControlType>,
-    /// Of a marker whose value can be read.
+    /// The coordinator epoch of a marker whose value can be read.
     pub(crate) coordinator_epoch: Option<i32>,
-    /// Milliseconds.
+    /// In milliseconds.
     pub(crate) timestamp: i64,
 }
 
 impl Control {
-    /// Whether it commits or aborts; none if it does neither. The key alone tells, as in Kafka.
+    /// Whether the record commits or aborts; None if neither. Only the key counts, as in Kafka.
     pub(crate) fn committed(&self) -> Option<bool> {
         match self.kind {
             Some(ControlType::Commit) => Some(true),
@@ -259,15 +261,16 @@ impl Control {
     }
 }
 
-/// A batch by its header, and how to take it back.
+/// A batch's header, and the state to restore if the batch is taken back.
 struct Recent {
     position: u64,
     header: Bytes,
-    /// Of a control batch: its first record, if that could be read.
+    /// The first record of a control batch, if it could be read.
     control: Option<Control>,
     size: usize,
     last_offset: i64,
-    sound: Option<bool>,
+    /// Whether the CRC holds, once checked.
+    crc_holds: Option<bool>,
     expected: i64,
     batches: u64,
     first_offset: Option<i64>,
@@ -279,7 +282,7 @@ struct Recent {
 }
 
 impl Scan<'_> {
-    /// Looks at the next header; false at the end of the log.
+    /// Processes the next header; false at the end of the log.
     fn step(&mut self) -> io::Result<bool> {
         let position = self.position;
         if position >= self.blocks.size() {
@@ -295,17 +298,17 @@ impl Scan<'_> {
         if end > self.blocks.size() || header.len() < HEADER_SIZE_UP_TO_MAGIC {
             return self.recover(None);
         }
-        // The header alone, taken for a batch: its facts are there, its records are not.
+        // The batch is its header alone: its fields are readable, its records are not.
         let Ok(batch) = Batch::from_header(&header, position) else { return self.recover(None) };
         let (first, last) = (batch.stored_offset(), batch.last_offset());
         if self.limits.expected == i64::MIN {
             self.limits.expected = self.first_expected(first, end)?;
         }
         if self.salvage.misfit(&mut self.blocks, &self.limits, (first, last), position..end)?.is_some() {
-            if self.verified(position, size)?.is_none() || self.recent.iter().any(|r| r.sound.is_none()) {
+            if self.verified(position, size)?.is_none() || self.recent.iter().any(|r| r.crc_holds.is_none()) {
                 return self.recover(Some(end));
             }
-            // Sound, but out of order: a reader leaves it alone out.
+            // The CRC holds but the offset is out of order: a reader skips only this batch.
             self.position = end;
             return Ok(true);
         }
@@ -323,7 +326,7 @@ impl Scan<'_> {
             control: None,
             size,
             last_offset: last,
-            sound: None,
+            crc_holds: None,
             expected: self.limits.expected,
             batches: self.survey.batches,
             first_offset: self.survey.first_offset,
@@ -350,8 +353,8 @@ impl Scan<'_> {
         Ok(true)
     }
 
-    /// Where the segment's offsets can begin: at its name, or before it if the file was renamed, which
-    /// the second batch confirms.
+    /// The smallest possible offset of the segment: that of its name, or a lower one if the file was renamed,
+    /// which the second batch confirms.
     fn first_expected(&mut self, first: i64, end: u64) -> io::Result<i64> {
         let named = if self.survey.segment.is_checkpoint { 0 } else { self.survey.segment.base_offset };
         let next = self.blocks.at(end, HEADER_SIZE_UP_TO_MAGIC)?;
@@ -360,7 +363,7 @@ impl Scan<'_> {
         Ok(if first < named && renamed { first } else { named })
     }
 
-    /// Offsets compacted away, leader epochs, transactions.
+    /// Records gaps, leader epochs and transactions from a batch.
     fn read_state(&mut self, batch: &RecordBatch<'_>, position: u64, size: usize) -> io::Result<()> {
         let span = i64::from(batch.last_offset_delta()) + 1;
         self.survey.gaps += (span - i64::from(batch.record_count())).max(0) as u64;
@@ -368,7 +371,7 @@ impl Scan<'_> {
         self.survey.leader_epochs.replay(EpochEntry { epoch, start_offset });
         let (producer_id, offset) = (batch.producer_id(), batch.base_offset());
         if batch.is_control() {
-            // Control batches other than markers matter to a visitor only.
+            // Control batches other than markers matter only to a visitor.
             if !batch.is_transactional() && self.visitor.is_none() {
                 return Ok(());
             }
@@ -405,29 +408,29 @@ impl Scan<'_> {
         }
     }
 
-    /// The headers lead nowhere, or offsets go back: one of the last batches is bad, or what stands
-    /// here is. Goes on where a reader would, and takes back what came from headers in between.
+    /// The headers lead nowhere or offsets go back, so the bytes here or one of the last batches are bad.
+    /// Resumes where a reader would, and takes back what came from the headers in between.
     fn recover(&mut self, declared_end: Option<u64>) -> io::Result<bool> {
         for index in 0..self.recent.len() {
             let (position, size) = (self.recent[index].position, self.recent[index].size);
-            if position < self.judged || self.is_sound(index)? {
+            if position < self.resolved || self.crc_holds(index)? {
                 continue;
             }
-            self.judged = position + 1;
+            self.resolved = position + 1;
             let limits = Limits { expected: self.recent[index].expected, ..self.limits };
             let declared = position + size as u64;
             let next = self.salvage.resume(&mut self.blocks, position, Some(declared), &limits)?;
             if next != Some(declared) {
                 self.take_back(index);
-                return Ok(self.go_on(next));
+                return Ok(self.resume_at(next));
             }
         }
-        self.judged = self.position + 1;
+        self.resolved = self.position + 1;
         let next = self.salvage.resume(&mut self.blocks, self.position, declared_end, &self.limits)?;
-        Ok(self.go_on(next))
+        Ok(self.resume_at(next))
     }
 
-    fn go_on(&mut self, next: Option<u64>) -> bool {
+    fn resume_at(&mut self, next: Option<u64>) -> bool {
         self.position = next.unwrap_or(self.blocks.size());
         next.is_some()
     }
@@ -453,14 +456,14 @@ impl Scan<'_> {
         }
     }
 
-    /// A border needs sound batches on both sides: the one before gives the offset to go on from, and
-    /// a bad one shortly before could reach over it.
+    /// A border needs intact batches on both sides: the one before it provides the offset to continue from,
+    /// and a bad batch shortly before it could extend past it.
     fn add_border(&mut self, position: u64, size: usize) -> io::Result<()> {
         if self.verified(position, size)?.is_none() {
             return Ok(());
         }
         for index in (0..self.recent.len()).rev() {
-            if !self.is_sound(index)? {
+            if !self.crc_holds(index)? {
                 return Ok(());
             }
             if self.recent[index].position + BEFORE_BORDER <= position {
@@ -475,14 +478,14 @@ impl Scan<'_> {
         Ok(())
     }
 
-    fn is_sound(&mut self, index: usize) -> io::Result<bool> {
+    fn crc_holds(&mut self, index: usize) -> io::Result<bool> {
         let recent = &self.recent[index];
-        if let Some(sound) = recent.sound {
-            return Ok(sound);
+        if let Some(crc_holds) = recent.crc_holds {
+            return Ok(crc_holds);
         }
-        let sound = self.verified(recent.position, recent.size)?.is_some();
-        self.recent[index].sound = Some(sound);
-        Ok(sound)
+        let crc_holds = self.verified(recent.position, recent.size)?.is_some();
+        self.recent[index].crc_holds = Some(crc_holds);
+        Ok(crc_holds)
     }
 
     /// The batch's bytes if its CRC holds.
@@ -491,19 +494,19 @@ impl Scan<'_> {
             return Ok(None);
         }
         let data = self.blocks.at(position, size)?;
-        let sound = Batch::from_frame(&data, position).is_ok_and(|batch| batch.verify().is_ok());
-        if !sound {
+        let crc_holds = Batch::from_frame(&data, position).is_ok_and(|batch| batch.verify().is_ok());
+        if !crc_holds {
             self.salvage.spend(size);
         }
-        Ok(sound.then_some(data))
+        Ok(crc_holds.then_some(data))
     }
 
-    /// What the control batch says; none if it is damaged.
+    /// The first record of the control batch; None if the batch is damaged.
     fn read_control(&mut self, position: u64, size: usize) -> io::Result<Option<Control>> {
         let Some(data) = self.verified(position, size)? else { return Ok(None) };
         let first_record = |decompressor: &mut Decompressor| {
             let batch = Batch::from_frame(&data, position)?;
-            // Only the first record counts, as in Kafka; a batch emptied by compaction has none.
+            // Only the first record counts, as in Kafka; compaction can leave a batch with none.
             let Some(record) = batch.records(decompressor)?.next().transpose()? else {
                 return Ok(Control { kind: None, coordinator_epoch: None, timestamp: -1 });
             };
@@ -519,7 +522,7 @@ impl Scan<'_> {
 
     fn find_last_offset(&mut self) -> io::Result<()> {
         for index in (0..self.recent.len()).rev() {
-            if self.is_sound(index)? {
+            if self.crc_holds(index)? {
                 let recent = &self.recent[index];
                 self.survey.last_offset = Some(recent.last_offset);
                 self.survey.sound_end = recent.position + recent.size as u64;

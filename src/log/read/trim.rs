@@ -1,5 +1,5 @@
-//! Narrowing a chunk to the bytes that hold the offsets asked for: what a stream reads, which comes
-//! back to a growing file again and again.
+//! Narrows a chunk to the bytes that hold the requested offsets, for a stream, which returns to a growing
+//! file again and again.
 
 use std::io;
 use std::path::Path;
@@ -8,15 +8,15 @@ use crate::batch::Batch;
 use crate::log::chunk::Chunk;
 use crate::log::segment::reader::{Piece, SegmentReader};
 
-/// Narrows a chunk to the batches that hold offsets it is asked for, and the damage between them;
-/// none if there are none. Reads no further than it must.
+/// Narrows a chunk to the batches that hold its requested offsets, and the damage between them; None if there
+/// are no such batches. Reads no further than necessary.
 ///
-/// Ranges of offsets that follow one another give ranges of bytes that do: damage is in exactly one
-/// of them, even if a batch is asked for in two parts. What stands behind the last good batch of
-/// the log is in none: it may be a batch that is still being written.
+/// Consecutive offset ranges yield consecutive byte ranges: each damaged range is in exactly one of them,
+/// even if a batch is requested in two parts. Bytes after the last good batch of the log are in none: they
+/// may be a batch that is still being written.
 ///
 /// # Errors
-/// When the file cannot be read.
+/// If no file can be opened or memory is exhausted.
 pub fn trim_chunk(mut chunk: Chunk) -> io::Result<Option<Chunk>> {
     let start = chunk.start_offset.filter(|&start| start > chunk.expected_offset);
     let end = chunk.end_offset.filter(|&end| chunk.next_offset.is_none_or(|next| end < next));
@@ -33,13 +33,13 @@ pub fn trim_chunk(mut chunk: Chunk) -> io::Result<Option<Chunk>> {
 }
 
 struct Cut {
-    /// The offset to begin at, until its place is found.
+    /// The offset to start at, until it is found.
     start: Option<i64>,
-    /// The offset to end at, likewise.
+    /// The offset to end before, until it is found.
     end: Option<i64>,
     /// Where the last good batch ends.
     last_end: u64,
-    /// One behind its last offset.
+    /// The offset after its last one.
     expected_offset: i64,
 }
 
@@ -63,7 +63,7 @@ impl Cut {
                 Batch::Legacy(_) => self.expected_offset,
             };
             if let Some(start) = self.start.take_if(|start| last >= *start) {
-                // The damage before a batch was read with the batch's first part.
+                // If the batch is split, the damage before it was read with its first part.
                 let begin = if first < start { position } else { self.last_end };
                 self.begin(chunk, begin);
             }

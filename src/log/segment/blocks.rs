@@ -1,4 +1,4 @@
-//! A file in refcounted blocks, read by position: it may shrink under us, so it is not mapped.
+//! A file read by position in refcounted blocks. It is not mapped, because it may shrink while it is read.
 
 use std::fs::File;
 use std::io;
@@ -10,33 +10,33 @@ use ::bytes::Bytes;
 use crate::error::ErrorKind;
 use crate::log::storage::{is_exhaustion, open_regular, unreadable};
 
-/// What a look elsewhere reads at once.
+/// The least that [`Blocks::peek`] reads.
 const ASIDE: usize = 16 << 10;
 
-/// Reads a file through one reused block; what it hands out keeps its block alive, and a block
-/// somebody keeps is never written again.
+/// Reads a file through one reused block. The bytes returned keep their block alive, and a block still in use
+/// is never overwritten.
 #[derive(Debug)]
 pub(crate) struct Blocks {
-    /// None: deleted since it was listed, or not to be opened, which is as good as empty.
+    /// None if the file was deleted after it was listed or cannot be opened; it then counts as empty.
     file: Option<File>,
-    /// What came of the first attempt to open or read it that failed.
+    /// The first failure to open or read the file.
     failure: Option<ErrorKind>,
-    /// The size the file is taken to have: what is appended later is not looked at.
+    /// The size the file had when it was listed: bytes appended later are not read.
     size: u64,
     block_size: usize,
     buffer: Arc<Vec<u8>>,
     block: Bytes,
     start: u64,
-    /// The last bytes that [`Blocks::peek`] read, and where they stand.
+    /// The position and bytes of the last read by [`Blocks::peek`].
     aside: (u64, Bytes),
 }
 
 impl Blocks {
-    /// Opens a file. One that cannot be opened or read has no bytes, and [`Blocks::missing`] says why: it
-    /// costs itself, not the run.
+    /// Opens a file. A file that cannot be opened or read has no bytes, and [`Blocks::missing`] gives the
+    /// reason: the rest of the run continues without it.
     ///
     /// # Errors
-    /// Where no file could be opened, or there is no memory.
+    /// If no file can be opened at all (too many are open), or memory is exhausted.
     pub(crate) fn open(path: &Path, size: u64, block_size: usize) -> io::Result<Self> {
         let (file, failure) = match open_regular(path) {
             Ok(file) => (Some(file), None),
@@ -60,7 +60,7 @@ impl Blocks {
         self.size
     }
 
-    /// Why bytes that were listed are not there.
+    /// Why bytes that were listed are missing.
     pub(crate) fn missing(&self) -> ErrorKind {
         match (&self.failure, &self.file) {
             (Some(kind), _) => kind.clone(),
@@ -69,12 +69,12 @@ impl Blocks {
         }
     }
 
-    /// Why bytes of the file could not be read, if that ever happened.
+    /// The first failure to open or read the file, if there was one.
     pub(crate) fn failure(&self) -> Option<&ErrorKind> {
         self.failure.as_ref()
     }
 
-    /// `length` bytes at `position`: fewer where the file ends (or has become shorter).
+    /// `length` bytes at `position`, or fewer where the file ends (or has become shorter).
     pub(crate) fn at(&mut self, position: u64, length: usize) -> io::Result<Bytes> {
         let wanted = (length as u64).min(self.size.saturating_sub(position)) as usize;
         let inside =
@@ -89,7 +89,7 @@ impl Blocks {
         Ok(self.block.slice(at..self.block.len().min(at + wanted)))
     }
 
-    /// As [`Blocks::at`], for a look elsewhere: the block stays where it is.
+    /// Like [`Blocks::at`], without moving the block.
     pub(crate) fn peek(&mut self, position: u64, length: usize) -> io::Result<Bytes> {
         let wanted = (length as u64).min(self.size.saturating_sub(position)) as usize;
         let slice = |start: u64, bytes: &Bytes| {
@@ -107,7 +107,7 @@ impl Blocks {
         Ok(self.aside.1.slice(..wanted.min(self.aside.1.len())))
     }
 
-    /// How many zero bytes there are from `position` on.
+    /// The number of consecutive zero bytes from `position`.
     pub(crate) fn zeros_from(&mut self, position: u64) -> io::Result<u64> {
         let mut at = position;
         loop {
@@ -149,7 +149,8 @@ impl AsRef<[u8]> for SharedBlock {
     }
 }
 
-/// Fills `buffer` from `position` on; returns how much there was. What the system cannot read is not there.
+/// Fills `buffer` from `position`; returns the number of bytes read. Bytes that the system cannot read count
+/// as missing.
 fn read_at(
     file: &File,
     buffer: &mut [u8],
@@ -181,7 +182,7 @@ fn read_at(
 mod tests {
     use super::*;
 
-    /// Nothing is mapped at address 0: reading there is an error of the system, as on a bad disk.
+    /// Nothing is mapped at address 0: reading there fails with an I/O error, as on a bad disk.
     const UNREADABLE: &str = "/proc/self/mem";
 
     #[test]

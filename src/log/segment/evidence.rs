@@ -1,5 +1,5 @@
-//! What may be looked at because of damage: a budget that keeps a reader linear in its file, and
-//! checksums of ranges of the file, which stay cheap where many long ranges overlap.
+//! The work a reader may do because of damage: a budget that keeps the reader linear in its file, and
+//! checksums of file ranges that stay cheap when many long ranges overlap.
 
 use std::io;
 use std::ops::Range;
@@ -11,31 +11,31 @@ use crate::frame::{Frame, HEADER_SIZE_UP_TO_MAGIC};
 use crate::log::segment::blocks::Blocks;
 use crate::record::batch_header::RECORD_BATCH_OVERHEAD;
 
-/// How far behind damage evidence is gathered. Kafka's own limit of a batch is 1 MiB by default.
+/// How far past damage to look for evidence, in bytes. Kafka limits a batch to 1 MiB by default.
 pub(crate) const REACH: usize = 4 << 20;
-/// Bytes a reader may look at because of damage, per byte it passed, beyond what it starts with.
+/// Bytes a reader may inspect because of damage, per byte passed, in addition to its initial budget.
 const PER_BYTE: u64 = 4;
-/// What it starts with, per byte of the file: many small files must not cost more than a large one.
+/// The initial budget, per byte of the file: many small files must not cost more than one large file.
 const TO_START_WITH_PER_BYTE: u64 = 16;
 const MOST_TO_START_WITH: u64 = 16 * REACH as u64;
-/// A file of a few batches can be looked through as often as its damage asks for.
+/// Enough for a file of a few batches to be searched as often as its damage requires.
 const LEAST_TO_START_WITH: u64 = 256 << 10;
-/// Prefixes of a file are kept this far apart: 1 MiB of them a GiB.
+/// The distance between stored prefix checksums: 1 MiB of them per GiB.
 const STRIDE: u64 = 4 << 10;
-/// Longer ranges are made from prefixes.
+/// Checksums of longer ranges are computed from prefixes.
 const AT_ONCE: u64 = 1 << 20;
-/// What is read at once.
+/// The size of one read.
 const PIECE: u64 = 64 << 10;
 
-/// The checksum in a header, and that of the batch's bytes as far as they were looked at.
+/// The checksum stored in a header, and the checksum of the batch's bytes inspected so far.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OwnChecksum {
     pub(crate) algorithm: Algorithm,
     pub(crate) stored: u32,
     computed: u32,
-    /// Where the bytes it covers begin, counted from the batch; they end where the batch does.
+    /// Where the covered bytes begin, relative to the batch; they end where the batch does.
     pub(crate) start: u64,
-    /// Up to where they were looked at, counted from the batch.
+    /// How far the covered bytes were inspected, relative to the batch.
     pub(crate) covered: u64,
 }
 
@@ -48,8 +48,8 @@ impl OwnChecksum {
         }
     }
 
-    /// As if the header's magic, which may be damaged, were one with this checksum. The header has
-    /// the checksum at least.
+    /// Reads the checksum as if the header's magic, which may be damaged, were one that uses this algorithm.
+    /// The header must reach past the checksum field.
     fn of(algorithm: Algorithm, header: &[u8]) -> Self {
         let (at, start) = match algorithm {
             Algorithm::Castagnoli => (17, 21),
@@ -58,7 +58,7 @@ impl OwnChecksum {
         Self { algorithm, stored: be!(header, at, u32), computed: 0, start, covered: start }
     }
 
-    /// Goes on to `position` in the file; returns how many bytes that took.
+    /// Extends the checksum to `position` in the file; returns the number of bytes inspected.
     pub(crate) fn extend(&mut self, blocks: &mut Blocks, damage: u64, position: u64) -> io::Result<u64> {
         let from = self.covered;
         while damage + self.covered < position {
@@ -72,8 +72,9 @@ impl OwnChecksum {
         Ok(self.covered - from)
     }
 
-    /// The position where the batch at `damage` ends, if it has between `least` and `most` bytes and only its
-    /// length is wrong; and how many bytes that took. By chance one fits once in 2^32 for each byte.
+    /// The end position of the batch at `damage`, if it has between `least` and `most` bytes and only its
+    /// length is wrong, and the number of bytes inspected. The chance of a false match is one in 2^32 for
+    /// each byte.
     pub(crate) fn end(
         mut self,
         blocks: &mut Blocks,
@@ -111,10 +112,10 @@ impl OwnChecksum {
     }
 }
 
-/// One a reader.
+/// The budget and the checksums of one reader.
 #[derive(Debug)]
 pub(crate) struct Evidence {
-    /// Where the reader began.
+    /// Where the reader started.
     start: u64,
     to_start_with: u64,
     spent: u64,
@@ -123,7 +124,7 @@ pub(crate) struct Evidence {
 }
 
 impl Evidence {
-    /// For a reader of the bytes from `start` up to `end`.
+    /// The budget of a reader of the bytes `start..end`.
     pub(crate) fn new(start: u64, end: u64) -> Self {
         let bytes = end.saturating_sub(start);
         let to_start_with = bytes.saturating_mul(TO_START_WITH_PER_BYTE);
@@ -136,13 +137,13 @@ impl Evidence {
         }
     }
 
-    /// Bytes that may still be looked at for damage at `position`.
+    /// The bytes that may still be inspected for damage at `position`.
     pub(crate) fn left(&self, position: u64) -> u64 {
         let passed = position.saturating_sub(self.start);
         self.to_start_with.saturating_add(passed.saturating_mul(PER_BYTE)).saturating_sub(self.spent)
     }
 
-    /// How far behind damage at `position` to look: less and less where damage comes often.
+    /// How far past damage at `position` to look: less as damage becomes frequent.
     pub(crate) fn reach(&self, position: u64) -> u64 {
         (self.left(position) / 8).min(REACH as u64)
     }
@@ -151,7 +152,8 @@ impl Evidence {
         self.spent = self.spent.saturating_add(bytes);
     }
 
-    /// The checksum of a range of the file, for damage at `damage`. None: the file has become shorter.
+    /// The checksum of a range of the file, paid from the budget for damage at `damage`. None if the file has
+    /// become shorter.
     pub(crate) fn checksum(
         &mut self,
         blocks: &mut Blocks,
@@ -160,7 +162,7 @@ impl Evidence {
         damage: u64,
     ) -> io::Result<Option<u32>> {
         let length = range.end.saturating_sub(range.start);
-        // Bytes that look like the header of a long batch are common; many such claims share prefixes.
+        // Bytes that look like the header of a long batch are common, and many such ranges share prefixes.
         if length <= self.left(damage).min(AT_ONCE) {
             self.spend(length);
             return whole(blocks, algorithm, range);
@@ -171,8 +173,8 @@ impl Evidence {
         }
     }
 
-    /// Whether the bytes from `damage` up to `end` are one batch but for a flipped bit, which may be one of
-    /// its checksum or its magic. By chance they are not, and seem so, once in 2^32 for each bit that they have.
+    /// Whether the bytes `damage..end` are a batch with one flipped bit, which may be in its checksum or its
+    /// magic. The chance of a false match is one in 2^32 for each bit of the batch.
     pub(crate) fn is_a_bit_off(
         &mut self,
         blocks: &mut Blocks,
@@ -192,7 +194,8 @@ impl Evidence {
             };
             let computed = self.checksum(blocks, algorithm, damage + own.start..end, damage)?;
             let Some(syndrome) = computed.map(|computed| own.stored ^ computed) else { continue };
-            // The checksum of magic 2 does not cover the magic: if that is wrong, the rest must be right.
+            // The checksum of magic 2 does not cover the magic: if the magic is wrong, the rest must be
+            // right.
             let magic_is_wrong = is_v2 && magic != 2;
             if syndrome == 0 || (!magic_is_wrong && syndrome.is_power_of_two()) {
                 return Ok(true);
@@ -207,9 +210,9 @@ impl Evidence {
         Ok(false)
     }
 
-    /// Whether a batch of at most `max_size` bytes whose CRC holds stands at `position`, where `header`
-    /// was read.
-    pub(crate) fn is_sound(
+    /// Whether `position`, where `header` was read, holds a batch of at most `max_size` bytes whose CRC
+    /// holds.
+    pub(crate) fn crc_holds_at(
         &mut self,
         blocks: &mut Blocks,
         header: &[u8],
@@ -235,7 +238,7 @@ impl Evidence {
     }
 }
 
-/// The checksum of a range, from its bytes.
+/// The checksum of a range, computed from its bytes.
 fn whole(blocks: &mut Blocks, algorithm: Algorithm, range: Range<u64>) -> io::Result<Option<u32>> {
     let (mut at, mut checksum) = (range.start, 0);
     while at < range.end {
@@ -249,12 +252,12 @@ fn whole(blocks: &mut Blocks, algorithm: Algorithm, range: Range<u64>) -> io::Re
     Ok(Some(checksum))
 }
 
-/// As `RangeChecksum`, of a file: prefixes are computed as far as they are needed, once.
+/// Like `RangeChecksum`, for a file: prefixes are computed once, as far as they are needed.
 #[derive(Debug)]
 struct FileChecksum {
     algorithm: Algorithm,
     start: u64,
-    /// `[i]` is the checksum of the first `i * STRIDE` bytes from `start` on.
+    /// `[i]` is the checksum of the first `i * STRIDE` bytes from `start`.
     prefixes: Vec<u32>,
 }
 
@@ -318,7 +321,7 @@ mod tests {
         for algorithm in [Algorithm::Castagnoli, Algorithm::Ieee] {
             let mut blocks = Blocks::open(&path, data.len() as u64, 1 << 16)?;
             let mut file = FileChecksum::new(algorithm, START);
-            // The first stands before the start; some are short, some end on a stride.
+            // The first range begins before the start; some are short, some end on a stride.
             for (start, end) in [
                 (0, 200_000),
                 (100, 299_000),
@@ -330,7 +333,7 @@ mod tests {
                 let expected = algorithm.checksum(&data[start as usize..end as usize]);
                 assert_eq!(file.of(&mut blocks, start..end)?, Some(expected), "{start}..{end}");
             }
-            // Listed with more bytes than it has.
+            // The listed size is larger than the file.
             let mut blocks = Blocks::open(&path, 400_000, 1 << 16)?;
             assert_eq!(file.of(&mut blocks, 100..350_000)?, None);
             assert_eq!(file.of(&mut blocks, 299_999..300_001)?, None);

@@ -1,6 +1,6 @@
-//! Where a bad batch ends by what is in it. No checksum covers a batch's length, but records, and a
-//! message's key and value, have sizes of their own: they tell a batch that was never written to its end
-//! from one whose length is wrong.
+//! Where a bad batch ends, judged by its content. No checksum covers a batch's length, but records, and a
+//! message's key and value, have sizes of their own. They distinguish a batch that was never completely
+//! written from one whose length is wrong.
 
 use std::io;
 
@@ -13,21 +13,22 @@ use crate::legacy::message::{LOG_OVERHEAD, at};
 use crate::log::segment::blocks::Blocks;
 use crate::record::batch_header::RECORD_BATCH_OVERHEAD;
 
-/// What the sizes inside a batch say.
+/// What the sizes inside a batch show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// All that the header announces is there, and ends at this position.
+    /// Everything the header announces is present, and ends at this position.
     Ends(u64),
-    /// The file, or what was ever written to it, ends before the batch does.
+    /// The file, or the part of it that was written, ends inside the batch.
     Torn,
-    /// They are compressed.
+    /// The sizes are compressed.
     Hidden,
-    /// They contradict each other.
+    /// The sizes contradict each other.
     Unknown,
 }
 
-/// The extent of the batch at `position`, by its `header` and at most `most` of its bytes; and how many
-/// bytes were walked. With `is_exact` what the file's end cuts has to end there.
+/// The extent of the batch at `position`, judged by its `header` and at most `most` of its bytes, and the
+/// number of bytes walked. With `is_exact`, a record that the end of the file cuts off must end where the
+/// batch does if it is the last one, and only then.
 pub(crate) fn extent(
     blocks: &mut Blocks,
     position: u64,
@@ -49,7 +50,7 @@ pub(crate) fn extent(
         Ok(()) => Extent::Ends(walk.at),
         Err(Stop::Cut) => Extent::Torn,
         Err(Stop::Io(error)) => return Err(error),
-        // What a crash left unwritten of a file that has its full size are zeros.
+        // A crash can leave zeros where a preallocated file was never written.
         Err(Stop::Contradiction)
             if blocks.zeros_from(position + steps)? == blocks.size() - position - steps =>
         {
@@ -64,7 +65,7 @@ pub(crate) fn extent(
 enum Stop {
     /// The file ends.
     Cut,
-    /// A size that cannot be.
+    /// An impossible size.
     Contradiction,
     Io(io::Error),
 }
@@ -75,11 +76,11 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// Steps from size to size; what lies between is not looked at.
+/// Steps from size to size; the bytes between them are not read.
 struct Walk<'a> {
     blocks: &'a mut Blocks,
     at: u64,
-    /// Not to be passed.
+    /// The walk must not pass this position.
     end: u64,
     is_exact: bool,
 }
@@ -92,7 +93,7 @@ impl Walk<'_> {
         }
         self.at += RECORD_BATCH_OVERHEAD as u64;
         for left in (0..count).rev() {
-            // A record that cannot be is left at its start.
+            // An impossible record leaves the walk at the record's start.
             let start = self.at;
             self.record(left == 0).inspect_err(|_| self.at = start)?;
         }
@@ -108,7 +109,7 @@ impl Walk<'_> {
         }
         self.end = end;
         match self.fields() {
-            // The last record ends where the batch does, and no other.
+            // Only the last record ends where the batch does.
             Err(Stop::Cut) if self.is_exact && is_last != (end == outside) => Err(Stop::Contradiction),
             Ok(()) if self.at != end => Err(Stop::Contradiction),
             walked => {
@@ -118,7 +119,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What a record has after its length.
+    /// The fields of a record after its length.
     fn fields(&mut self) -> std::result::Result<(), Stop> {
         self.skip(1)?; // attributes
         let _timestamp_delta = self.number(varint::read_i64)?;
@@ -132,7 +133,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// A size and that many bytes; any negative one is null.
+    /// A size and that many bytes; a negative size means null.
     fn nullable(&mut self) -> std::result::Result<(), Stop> {
         let size = self.number(varint::read_i32)?;
         self.skip(u64::try_from(size).unwrap_or(0))
@@ -181,7 +182,7 @@ impl Walk<'_> {
     }
 }
 
-/// Where a legacy message has its key, counted from its offset.
+/// Where a legacy message's key begins, relative to the message's offset field.
 pub(crate) fn key_at(magic: u8) -> usize {
     LOG_OVERHEAD + if magic == 0 { at::TIMESTAMP } else { at::TIMESTAMP + 8 }
 }

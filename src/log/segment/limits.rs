@@ -1,9 +1,9 @@
-//! What a segment allows its next batch to be.
+//! The bounds on a segment's next batch.
 
-/// What a batch must fit to be the log's next.
+/// The offsets and size that the next batch of the log must fit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// The smallest offset it can have.
+    /// The smallest offset the batch can have.
     pub(crate) expected: i64,
     /// The largest offset the segment can hold.
     pub(crate) max_offset: i64,

@@ -1,4 +1,4 @@
-//! One segment file: a walk over its bytes, in which every byte is in a batch, a quarantined range or the tail.
+//! One segment file: a walk that puts every byte in a batch, a quarantined range or the tail.
 
 pub(crate) mod blocks;
 pub(crate) mod evidence;

@@ -15,28 +15,28 @@ use crate::log::segment::salvage::Salvage;
 
 const BLOCK: usize = 1 << 20;
 
-/// A piece of a segment, in file order; pieces leave no byte out.
+/// A piece of a segment. Pieces come in file order and cover every byte.
 #[derive(Debug)]
 pub enum Piece {
-    /// A batch that is whole, in order, and whose CRC holds.
+    /// A whole batch, in offset order, whose CRC holds.
     Batch(SegmentBatch),
     /// Bytes that cannot be read, and why.
     Quarantined {
-        /// Which bytes.
+        /// The byte range.
         range: Range<u64>,
         /// What is wrong with them.
         error: Error,
     },
-    /// The end of the file behind its last batch.
+    /// The end of the file after the last batch.
     Tail {
-        /// Which bytes.
+        /// The byte range.
         range: Range<u64>,
-        /// What they are.
+        /// What the bytes are.
         kind: TailKind,
     },
 }
 
-/// What stands behind the last batch.
+/// What follows the last batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TailKind {
     /// Zeros to the end: a preallocated file.
@@ -64,13 +64,13 @@ pub struct SegmentBatch {
 }
 
 impl SegmentBatch {
-    /// The batch's bytes, refcounted: they stay valid as long as they are held.
+    /// The batch's bytes, refcounted.
     #[must_use]
     pub fn data(&self) -> &Bytes {
         &self.data
     }
 
-    /// Position in the segment.
+    /// Position in the segment, in bytes.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.position
@@ -83,10 +83,10 @@ impl SegmentBatch {
     }
 }
 
-/// Reads a byte range of a segment in pieces; memory is one block or the largest batch.
+/// Reads a byte range of a segment in pieces. Memory: one block (1 MiB) or the largest batch.
 ///
-/// A bad batch costs only itself: the log goes on where its declared length, its own checksum or a
-/// scan finds the next batch (`salvage.rs`). Batches inside values never count.
+/// A bad batch costs only itself: reading resumes where its declared length, its own checksum or a scan finds
+/// the next batch (`salvage.rs`). Batches inside values are never mistaken for the log's.
 #[derive(Debug)]
 pub struct SegmentReader {
     blocks: Blocks,
@@ -98,12 +98,13 @@ pub struct SegmentReader {
 }
 
 impl SegmentReader {
-    /// Opens `range` of a segment file that has `size` bytes. The range starts at a batch;
-    /// `expected_offset` is the smallest offset that can have, `max_offset` the largest the
-    /// segment can hold.
+    /// Opens `range` of a segment file that has `size` bytes. The range starts at a batch. `expected_offset`
+    /// is the smallest offset that batch can have; `max_offset` is the largest the segment can hold,
+    /// inclusive.
     ///
     /// # Errors
-    /// When the file cannot be opened.
+    /// If no file can be opened or memory is exhausted. The bytes of a file that is missing or unreadable are
+    /// quarantined instead.
     pub fn open(
         path: &Path,
         size: u64,
@@ -125,14 +126,14 @@ impl SegmentReader {
         })
     }
 
-    /// Leaves CRCs unchecked.
+    /// Whether CRCs are checked; they are by default.
     #[must_use]
     pub fn check_crcs(mut self, check: bool) -> Self {
         self.check_crcs = check;
         self
     }
 
-    /// Quarantines batches larger than this many bytes unread.
+    /// Quarantines batches of more than this many bytes without loading them.
     #[must_use]
     pub fn max_batch_size(mut self, bytes: usize) -> Self {
         self.limits.max_batch_size = bytes;
@@ -145,12 +146,12 @@ impl SegmentReader {
         self.position
     }
 
-    /// Bytes of the segment, wherever the reader is.
+    /// Bytes of the segment, regardless of the reader's position.
     pub(crate) fn bytes_at(&mut self, position: u64, length: usize) -> io::Result<Bytes> {
         self.blocks.at(position, length)
     }
 
-    /// The batch at `position`, if a whole one whose CRC holds is there; the reader stays where it is.
+    /// The batch at `position`, if it is whole and its CRC holds; the reader does not move.
     pub(crate) fn peek_batch(&mut self, position: u64) -> io::Result<Option<SegmentBatch>> {
         let header = self.blocks.peek(position, HEADER_SIZE_UP_TO_MAGIC)?;
         let size = match Frame::read(&header) {
@@ -162,8 +163,8 @@ impl SegmentReader {
             return Ok(None);
         }
         let batch = SegmentBatch { data: self.blocks.peek(position, size)?, position };
-        let sound = batch.batch().verify().is_ok();
-        Ok(sound.then_some(batch))
+        let crc_holds = batch.batch().verify().is_ok();
+        Ok(crc_holds.then_some(batch))
     }
 
     fn read(&mut self) -> io::Result<Piece> {
@@ -172,7 +173,7 @@ impl SegmentReader {
         if (header.len() as u64) < rest.min(HEADER_SIZE_UP_TO_MAGIC as u64) {
             return Ok(self.quarantine_to(self.end, self.blocks.missing().into()));
         }
-        // Zeros are no batch of length 0: they are a preallocated file's tail, or damage.
+        // Zeros are not a batch of length 0: they are the tail of a preallocated file, or damage.
         if header.iter().all(|&byte| byte == 0) {
             let range = self.position..self.position + self.blocks.zeros_from(self.position)?;
             if range.end == self.blocks.size() {
@@ -206,7 +207,7 @@ impl SegmentReader {
             return Ok(self.quarantine_to(self.end, self.blocks.missing().into()));
         }
         let batch = match Batch::from_frame(&data, self.position) {
-            // A magic 2 batch smaller than its header: its length is wrong, so is what follows.
+            // A magic 2 batch smaller than its header has a wrong length, so its declared end means nothing.
             Err(error) => return self.quarantine(None, error),
             Ok(batch) => batch,
         };
@@ -221,7 +222,7 @@ impl SegmentReader {
             self.salvage.misfit(&mut self.blocks, &self.limits, (first, last), self.position..end)?;
         if let Some(found) = misfit {
             let expected = self.limits.expected;
-            // Its CRC says that it ends where it says.
+            // Its CRC holds, so its length is right.
             let error = batch.place(ErrorKind::OffsetOutOfOrder { found, expected }.into());
             return Ok(self.quarantine_to(end, error));
         }
@@ -229,7 +230,8 @@ impl SegmentReader {
         Ok(Piece::Batch(SegmentBatch { data, position: self.position }))
     }
 
-    /// The file ends inside what may be a batch: a tail, unless it cannot be one.
+    /// The file ends inside what may be a batch: this is the tail, unless the header cannot be the next
+    /// batch's.
     fn read_tail(&mut self, header: &[u8], size: u64) -> io::Result<Piece> {
         if header.len() >= 8 {
             let found = crate::bytes::cursor::be!(header, 0, i64);
@@ -247,7 +249,7 @@ impl SegmentReader {
         Ok(Piece::Tail { range, kind: TailKind::PartialBatch })
     }
 
-    /// What stands here is bad; `declared_end` is where it says that the next batch begins.
+    /// Quarantines the bytes at the current position; `declared_end` is where the next batch should begin.
     fn quarantine(&mut self, declared_end: Option<u64>, error: Error) -> io::Result<Piece> {
         let next = self.resume(declared_end)?;
         Ok(self.quarantine_to(next.unwrap_or(self.end), error))
@@ -288,7 +290,7 @@ mod tests {
     const UNREADABLE: &str = "/proc/self/mem";
 
     #[test]
-    fn bytes_that_the_system_does_not_read_are_quarantined() {
+    fn bytes_the_system_cannot_read_are_quarantined() {
         let pieces = SegmentReader::open(Path::new(UNREADABLE), 100, 0..100, 0, i64::MAX).expect("opened");
         let pieces: Vec<_> = pieces.map(|piece| piece.expect("no error of the run")).collect();
         let [Piece::Quarantined { range, error }] = &pieces[..] else { panic!("{pieces:?}") };

@@ -1,20 +1,20 @@
-//! Where a log goes on behind a batch that cannot be right.
+//! Where the log continues after a bad batch.
 //!
-//! A value may hold whole batches, so a right CRC alone proves nothing. In this order:
+//! A value may hold whole batches, so a matching CRC alone proves nothing. Evidence is tried in this order:
 //!
-//! 1. The **same batch again**: an append that broke off was repeated in full.
+//! 1. The **same batch again**: an interrupted append was repeated in full.
 //! 2. The batch's **own sizes**: one flipped bit explains the checksum up to the declared end, or the sizes
-//!    of its records end there, or at a sound batch (`extent.rs`). What claims more than the file has, and
-//!    runs out of bytes inside its records, is a torn tail, whatever its values hold.
-//! 3. Its **declared length**, if the headers from there on lead to a sound batch.
-//! 4. Its **own checksum**, which does not cover its length: where the CRC of the bytes up to another
-//!    batch is the stored one, the bad batch ends there, whatever sound batches records hold.
-//! 5. A **scan** for batches whose CRC holds and whose offsets go on (`salvage_scan.rs`).
+//!    of its records lead there or to a batch whose CRC holds (`extent.rs`). A batch that claims more than
+//!    the file has, and whose records are cut off, is a torn tail, whatever its values hold.
+//! 3. Its **declared length**, if the headers from there lead to a batch whose CRC holds.
+//! 4. Its **own checksum**, which does not cover its length: if the CRC of the bytes up to another batch is
+//!    the stored one, the bad batch ends there, whatever batches its records hold.
+//! 5. A **scan** for batches whose CRC holds and whose offsets continue the log (`salvage_scan.rs`).
 //!
-//! Work is linear in the file, whatever lengths headers claim and however often damage comes. What is
-//! looked at because of damage is paid from a budget that grows with the bytes passed; as it runs
-//! out, evidence is gathered over shorter ways, down to the first sound batch that fits, while
-//! checksums of long ranges come from prefixes (`evidence.rs`).
+//! Work is linear in the file, whatever lengths headers claim and however frequent damage is. It is paid from
+//! a budget that grows with the bytes passed. As the budget runs out, evidence is gathered over shorter
+//! distances, down to the first batch that fits and whose CRC holds; checksums of long ranges are computed
+//! from prefixes (`evidence.rs`).
 
 use crate::log::segment::limits::Limits;
 use std::io;
@@ -38,67 +38,68 @@ use crate::log::segment::wrapper::inner_offsets;
 use crate::record::batch_header::RECORD_BATCH_OVERHEAD;
 
 const BLOCK: usize = 1 << 20;
-/// What looking at a header costs, in bytes.
+/// The cost of inspecting a header, in bytes of the budget.
 const HEADER_EFFORT: u64 = 256;
-/// A scan that may not look far begins with this many bytes.
+/// The first step of a scan with little budget left, in bytes.
 const SMALLEST_STEP: u64 = 1 << 10;
-/// No codec inflates a byte to more records: a zstd block of four bytes is at most 128 KiB.
-const MOST_RECORDS_A_BYTE: i64 = 8 << 10;
-/// A batch this large is not loaded for its CRC alone once damage has come often. Nor does a flipped bit alone
-/// explain it: among so many bits one fits any damage once in 4,000 times.
+/// No codec inflates one byte to more records than this: a zstd block of four bytes is at most 128 KiB.
+const MAX_RECORDS_PER_BYTE: i64 = 8 << 10;
+/// Once damage has been frequent, a batch larger than this is not loaded only to check its CRC. Nor is a
+/// flipped bit accepted as the explanation of its damage: among this many bits, one fits by chance once in
+/// 4,000 times.
 const LARGE: usize = 64 << 10;
 
-/// What a bad batch's own sizes say.
+/// What a bad batch's own sizes show.
 enum Sizes {
-    /// It ends here.
+    /// The batch ends here.
     End(u64),
-    /// It was never written to its end.
+    /// The batch was never completely written.
     Torn,
-    /// Its header claims more than the file has; whether that is so, nothing in it tells.
+    /// The header claims more than the file has, and nothing in the batch confirms or refutes it.
     Claimed,
     Unknown,
 }
 
-/// Finds the way out of damage; one a reader.
+/// Finds where to resume after damage; each reader has one.
 #[derive(Debug)]
 pub(crate) struct Salvage {
     evidence: Evidence,
-    /// Where headers led to the last time: the position from which they do, and the sound batch.
+    /// The last time that headers led to a batch whose CRC holds: the position they started from and the
+    /// batch's.
     led: Option<(u64, u64)>,
 }
 
 impl Salvage {
-    /// For a reader of the bytes from `start` up to `end`.
+    /// The state for a reader of the bytes `start..end`.
     pub(crate) fn new(start: u64, end: u64) -> Self {
         Self { evidence: Evidence::new(start, end), led: None }
     }
 
-    /// Whether a batch at this place and with these offsets fits between its neighbours. Base offsets
-    /// lie outside the CRC: the neighbours are all there is to check them by. None if it does, else
-    /// the offset that does not.
+    /// Checks that the offsets of a batch at `range` fit between its neighbors'. Base offsets are outside the
+    /// CRC, so the neighbors are the only evidence. None if they fit, else the offset that does not.
     pub(crate) fn misfit(
         &mut self,
         blocks: &mut Blocks,
         limits: &Limits,
         (first, last): (i64, i64),
-        place: Range<u64>,
+        range: Range<u64>,
     ) -> io::Result<Option<i64>> {
-        let end = place.end;
+        let end = range.end;
         if first < limits.expected {
             return Ok(Some(first));
         }
         if last > limits.max_offset || last < first {
             return Ok(Some(last));
         }
-        // A gap before it may be compaction, or those that follow may show that this one's offset is too high.
+        // A gap before it may come from compaction, or later batches may show that this offset is too high.
         let is_too_high = first > limits.expected
             && self.is_contradicted(blocks, limits, last, end)?
-            && !follows(blocks, place, limits)?;
+            && !follows(blocks, range, limits)?;
         Ok(is_too_high.then_some(first))
     }
 
-    /// Whether a sound batch with an offset that is expected, and not beyond `last`, follows at `position`; damaged
-    /// ones may lie between.
+    /// Whether a batch whose CRC holds and whose offset is within the expected one and `last` follows at
+    /// `position`; damaged batches may be in between.
     fn is_contradicted(
         &mut self,
         blocks: &mut Blocks,
@@ -115,7 +116,7 @@ impl Salvage {
             }
             let (Ok(_), Some(length)) = (Frame::read(&next), declared_length(&next)) else { break };
             if be!(&next, 0, i64) >= limits.expected
-                && self.evidence.is_sound(blocks, &next, at, limits.max_batch_size, position)?
+                && self.evidence.crc_holds_at(blocks, &next, at, limits.max_batch_size, position)?
             {
                 return Ok(true);
             }
@@ -124,8 +125,8 @@ impl Salvage {
         Ok(false)
     }
 
-    /// Headers that claim long ranges one after the other must not cost these ranges each time: whether a
-    /// large batch is not worth loading, since its CRC is known to be wrong.
+    /// Whether a large batch is not worth loading because its CRC is known to be wrong. Headers that claim
+    /// long ranges one after another must not cost those ranges each time.
     pub(crate) fn refuses(
         &mut self,
         blocks: &mut Blocks,
@@ -146,14 +147,14 @@ impl Salvage {
         Ok(wrong.map(|computed| batch.place(ErrorKind::CrcMismatch { stored, computed }.into())))
     }
 
-    /// So many bytes were looked at for nothing.
+    /// Spends this many bytes of the budget.
     pub(crate) fn spend(&mut self, bytes: usize) {
         self.evidence.spend(bytes as u64);
     }
 
-    /// Position of the first batch after the one at `damage`, or the file's size if that one is whole
-    /// and the last. `declared_end`: where its length says it ends, if that is a length at all.
-    /// None: no batch of this log follows.
+    /// Position of the first batch after the one at `damage`, or the file's size if that batch is whole and
+    /// the last. `declared_end` is where its length puts its end, if the length is possible at all. None if
+    /// no batch of this log follows.
     pub(crate) fn resume(
         &mut self,
         blocks: &mut Blocks,
@@ -186,8 +187,8 @@ impl Salvage {
         self.by_scan(blocks, damage, &header, torn, limits)
     }
 
-    /// Where the batch at `damage` begins a second time, whole: the first append broke off, or a page is there
-    /// twice.
+    /// Where the batch at `damage` begins a second time, whole: the first append was interrupted, or a page
+    /// is in the file twice.
     fn appended_again(
         &mut self,
         blocks: &mut Blocks,
@@ -195,12 +196,12 @@ impl Salvage {
         header: &[u8],
         limits: &Limits,
     ) -> io::Result<Option<u64>> {
-        // No batch in its own value is as long as it is.
-        let (Some(name), Some(length)) = (header.first_chunk::<LOG_OVERHEAD>(), declared_length(header))
+        // A batch in its own value cannot be as long as itself.
+        let (Some(prefix), Some(length)) = (header.first_chunk::<LOG_OVERHEAD>(), declared_length(header))
         else {
             return Ok(None);
         };
-        let finder = memmem::Finder::new(name);
+        let finder = memmem::Finder::new(prefix);
         let (mut at, end) = (damage + 1, damage + self.evidence.reach(damage).min(length.max(LARGE as u64)));
         while at < end {
             let window = blocks.peek(at, (end - at).min(LARGE as u64) as usize + LOG_OVERHEAD)?;
@@ -208,7 +209,7 @@ impl Salvage {
             for hit in finder.find_iter(&window) {
                 let position = at + hit as u64;
                 let next = blocks.peek(position, RECORD_BATCH_OVERHEAD)?;
-                if self.evidence.is_sound(blocks, &next, position, limits.max_batch_size, damage)? {
+                if self.evidence.crc_holds_at(blocks, &next, position, limits.max_batch_size, damage)? {
                     return Ok(Some(position));
                 }
             }
@@ -220,7 +221,7 @@ impl Salvage {
         Ok(None)
     }
 
-    /// What the batch's own sizes and checksum say of its end.
+    /// What the batch's own sizes and checksum show of its end.
     fn by_sizes(
         &mut self,
         blocks: &mut Blocks,
@@ -268,7 +269,7 @@ impl Salvage {
         })
     }
 
-    /// Where the batch ends if nothing but its length is wrong: its checksum, which covers all else, tells.
+    /// Where the batch ends if only its length is wrong: its checksum covers everything else.
     fn by_checksum(&mut self, blocks: &mut Blocks, damage: u64, header: &[u8]) -> io::Result<Option<u64>> {
         let Some(own) = OwnChecksum::read(header) else { return Ok(None) };
         let least = match own.algorithm {
@@ -281,8 +282,8 @@ impl Salvage {
         Ok(end)
     }
 
-    /// Whether the batch at `damage`, whose sizes say that it ends at `end`, does: by its own checksum, since the
-    /// file ends there, or since the next batch begins there, if only by its offset.
+    /// Whether the batch at `damage` does end at `end`, as its sizes indicate: its own checksum holds, the
+    /// file ends there, or the next batch begins there, if only by its offset.
     fn ends_at(
         &mut self,
         blocks: &mut Blocks,
@@ -307,14 +308,14 @@ impl Salvage {
             return Ok(false);
         }
         let found = be!(&next, 0, i64);
-        let goes_on = found == expected && claims_its_offsets(header, rest, limits);
-        Ok(goes_on
+        let continues = found == expected && claims_its_offsets(header, rest, limits);
+        Ok(continues
             || ((expected..=limits.max_offset).contains(&found)
-                && self.evidence.is_sound(blocks, &next, end, limits.max_batch_size, damage)?))
+                && self.evidence.crc_holds_at(blocks, &next, end, limits.max_batch_size, damage)?))
     }
 
-    /// Whether a sound batch begins before the `end` of the batch at `damage`, and ends after it: then bytes are
-    /// missing in between.
+    /// Whether a batch whose CRC holds begins before the `end` of the batch at `damage` and ends after it:
+    /// then bytes are missing in between.
     fn is_straddled(
         &mut self,
         blocks: &mut Blocks,
@@ -338,7 +339,7 @@ impl Salvage {
         Ok(scan.found.iter().any(|batch| batch.end > end && batch.first >= limits.expected))
     }
 
-    /// Follows headers from the declared end on. None if they lead nowhere.
+    /// Follows headers from the declared end. None if they lead nowhere.
     fn by_declared_length(
         &mut self,
         blocks: &mut Blocks,
@@ -351,9 +352,10 @@ impl Salvage {
         let mut proof = OwnChecksum::read(header).filter(|_| reach > 0);
         let rest = blocks.size() - damage;
         let (mut at, mut expected) = (end, first_offset_after(header, rest, limits));
-        let led = self.led.take().filter(|&(from, sound)| from == damage && end <= sound);
-        let mut sound_at = led.map(|(_, sound)| sound);
-        // Led to a sound neighbour that the reader will refuse: only the own checksum knows better.
+        let led = self.led.take().filter(|&(from, intact)| from == damage && end <= intact);
+        let mut intact_at = led.map(|(_, intact)| intact);
+        // Set if headers led to an intact neighbor that the reader will refuse: only the batch's own checksum
+        // is better evidence.
         let mut refused = None;
         loop {
             if let Some(proof) = &mut proof {
@@ -363,14 +365,14 @@ impl Salvage {
                     return Ok(Some(at));
                 }
             }
-            let sound = sound_at.is_some();
+            let leads_to_intact = intact_at.is_some();
             if at == blocks.size() {
-                return Ok((sound || at == end).then_some(end));
+                return Ok((leads_to_intact || at == end).then_some(end));
             }
             let next = blocks.peek(at, RECORD_BATCH_OVERHEAD)?;
             self.evidence.spend(HEADER_EFFORT);
             if next.iter().all(|&byte| byte == 0) {
-                // One zero may be the bad batch's own: a last record without headers ends in it.
+                // One zero may belong to the bad batch: a last record without headers ends in one.
                 if let Some(proof) = &mut proof {
                     proof.extend(blocks, damage, at + 1)?;
                     if proof.holds() {
@@ -382,52 +384,54 @@ impl Salvage {
                 }
                 let zeros = blocks.zeros_from(at)?;
                 self.evidence.spend(zeros);
-                // Records end in zeros: a few of them say nothing about a length.
+                // Records end in zeros, so a few zeros prove nothing about a length.
                 let is_tail = next.len() >= HEADER_SIZE_UP_TO_MAGIC;
                 let to_the_end = zeros == blocks.size() - at;
-                return Ok((to_the_end && (sound || at == end && is_tail)).then_some(end).or(refused));
+                return Ok((to_the_end && (leads_to_intact || at == end && is_tail))
+                    .then_some(end)
+                    .or(refused));
             }
             let size = match Frame::read(&next) {
                 Ok(Frame::Whole { size }) => size,
                 Ok(Frame::Cut { needed }) => next.len() + needed as usize,
                 Err(_) => return Ok(refused),
             };
-            // What claims more than the file has is a tail only if a scan finds nothing better.
+            // A batch that claims more than the file has is the tail only if a scan finds nothing better.
             if next.len() < HEADER_SIZE_UP_TO_MAGIC || size as u64 > blocks.size() - at {
                 return Ok(refused);
             }
             let Ok(batch) = Batch::from_header(&next, at) else { return Ok(refused) };
             let (first, last) = (batch.stored_offset(), batch.last_offset());
             let fits = first >= expected && last >= first && last <= limits.max_offset;
-            if sound_at.is_none()
-                && self.evidence.is_sound(blocks, &next, at, limits.max_batch_size, damage)?
+            if intact_at.is_none()
+                && self.evidence.crc_holds_at(blocks, &next, at, limits.max_batch_size, damage)?
             {
-                sound_at = Some(at);
+                intact_at = Some(at);
             }
             if !fits && refused.is_none() {
                 let refuses = first < limits.expected || last < first || last > limits.max_offset;
-                if sound_at.is_none() || !refuses || at != end {
+                if intact_at.is_none() || !refuses || at != end {
                     return Ok(None);
                 }
                 refused = Some(end);
             }
             expected = last.saturating_add(1);
-            if let Some(sound) = sound_at
+            if let Some(intact) = intact_at
                 && (proof.is_none() || at - damage >= reach)
             {
-                self.led = Some((end, sound));
+                self.led = Some((end, intact));
                 return Ok(Some(end));
             }
-            if sound_at.is_none() && self.evidence.left(damage) == 0 {
+            if intact_at.is_none() && self.evidence.left(damage) == 0 {
                 return Ok(None);
             }
             at += size as u64;
         }
     }
 
-    /// A length that is too large may lead into the value of a later batch, or by chance to where a later
-    /// batch begins: whether the bad batch ends before `end`. Its own checksum tells, or sound batches
-    /// with the offsets that are missing between the two; before the end of the file, the next ones.
+    /// Whether the bad batch ends before `end`: a length that is too large may lead into the value of a later
+    /// batch, or by chance to where a later batch begins. The evidence is its own checksum, or intact batches
+    /// with the offsets missing between the two; at the end of the file, only with the very next offsets.
     fn ends_sooner(
         &mut self,
         blocks: &mut Blocks,
@@ -437,21 +441,21 @@ impl Salvage {
         limits: &Limits,
     ) -> io::Result<Option<u64>> {
         let (next, is_last) = (blocks.peek(end, RECORD_BATCH_OVERHEAD)?, end == blocks.size());
-        let behind = match Batch::from_header(&next, end) {
+        let first_after = match Batch::from_header(&next, end) {
             Ok(batch) => batch.stored_offset(),
             Err(_) if is_last => limits.max_offset,
             Err(_) => i64::MIN,
         };
         let rest = blocks.size() - damage;
-        let missing = first_offset_after(header, rest, limits)..=behind.saturating_sub(1);
+        let missing = first_offset_after(header, rest, limits)..=first_after.saturating_sub(1);
         let end = end.min(damage + self.evidence.left(damage).max(SMALLEST_STEP));
-        // What claims to end inside the window is judged from memory.
-        let ahead = if self.evidence.reach(damage) >= BLOCK as u64 { BLOCK } else { LARGE };
+        // Batches that claim to end inside the window are checked from memory.
+        let lookahead = if self.evidence.reach(damage) >= BLOCK as u64 { BLOCK } else { LARGE };
         let mut scan = Scan::new(damage, header, limits);
         let mut at = damage;
         while at < end && (scan.may_prove() || !missing.is_empty()) {
             let starts = (end - at).min(REACH as u64) as usize;
-            let window = blocks.at(at, starts + ahead)?;
+            let window = blocks.at(at, starts + lookahead)?;
             if window.len() < starts {
                 break;
             }
@@ -462,14 +466,14 @@ impl Salvage {
             at += starts as u64;
         }
         let next = next_offsets(header, rest, limits);
-        let goes_on = |&at: &u64| {
+        let continues = |&at: &u64| {
             !is_last || scan.found.iter().any(|batch| batch.start == at && next.contains(&batch.first))
         };
-        Ok(choose(&scan.found, &missing).filter(goes_on))
+        Ok(choose(&scan.found, &missing).filter(continues))
     }
 
-    /// Looks at every byte after the damage for the first batch that goes on with the log. After what is
-    /// `torn` by its header only one does that leaves no more offsets out than bytes.
+    /// Searches every byte after the damage for the first batch that continues the log. After a batch that is
+    /// `torn` by its header, that batch may skip no more offsets than bytes.
     fn by_scan(
         &mut self,
         blocks: &mut Blocks,
@@ -480,7 +484,7 @@ impl Salvage {
     ) -> io::Result<Option<u64>> {
         let rest = blocks.size() - damage;
         let possible = first_offset_after(header, rest, limits)..=limits.max_offset;
-        let goes_on = |found: &[Candidate], start: &u64| {
+        let continues = |found: &[Candidate], start: &u64| {
             let lost = |batch: &Candidate| batch.first.abs_diff(*possible.start());
             !torn || found.iter().any(|batch| batch.start == *start && lost(batch) <= start - damage)
         };
@@ -501,10 +505,10 @@ impl Salvage {
                 if whole {
                     return Ok(Some(at));
                 }
-                return Ok(choose(&scan.found, &possible).filter(|start| goes_on(&scan.found, start)));
+                return Ok(choose(&scan.found, &possible).filter(|start| continues(&scan.found, start)));
             }
             if scan.found.first().is_some_and(|first| at >= first.start + reach / 2) {
-                let chosen = choose(&scan.found, &possible).filter(|start| goes_on(&scan.found, start));
+                let chosen = choose(&scan.found, &possible).filter(|start| continues(&scan.found, start));
                 if chosen.is_some() {
                     return Ok(chosen);
                 }
@@ -515,8 +519,8 @@ impl Salvage {
     }
 }
 
-/// The offsets the batch behind a bad one can have, if nothing is lost between them: by all its fields, by its
-/// last offset, by its count. Damage may have hit one of them.
+/// The offsets that the batch after a bad one can have if nothing is lost between them: by all fields of the
+/// bad batch, by its last offset, by its count. Damage may have hit one of these.
 fn next_offsets(header: &[u8], rest: u64, limits: &Limits) -> [i64; 3] {
     let by_all = first_offset_after(header, rest, limits);
     match Batch::from_header(header, 0) {
@@ -528,17 +532,17 @@ fn next_offsets(header: &[u8], rest: u64, limits: &Limits) -> [i64; 3] {
     }
 }
 
-/// Whether the batch here is a wrapper whose first message has the offset that is expected: the header of a
-/// wrapper has the last one only.
-fn follows(blocks: &mut Blocks, place: Range<u64>, limits: &Limits) -> io::Result<bool> {
-    let data = blocks.peek(place.start, (place.end - place.start) as usize)?;
-    let Ok(batch) = Batch::from_frame(&data, place.start) else { return Ok(false) };
+/// Whether the batch at `range` is a wrapper whose first message has the expected offset; a wrapper's header
+/// has only the last offset.
+fn follows(blocks: &mut Blocks, range: Range<u64>, limits: &Limits) -> io::Result<bool> {
+    let data = blocks.peek(range.start, (range.end - range.start) as usize)?;
+    let Ok(batch) = Batch::from_frame(&data, range.start) else { return Ok(false) };
     let mut decompressor = Decompressor::with_limit(limits.max_batch_size);
     let inner = inner_offsets(&batch, &mut decompressor);
     Ok(inner.is_some_and(|inner| inner.0 == limits.expected && inner.1 == batch.last_offset()))
 }
 
-/// The smallest offset that can follow a bad batch: its header may claim offsets for itself.
+/// The smallest offset that can follow a bad batch, whose header may claim offsets for itself.
 fn first_offset_after(header: &[u8], rest: u64, limits: &Limits) -> i64 {
     match Batch::from_header(header, 0) {
         Ok(batch) if claims_its_offsets(header, rest, limits) => batch.last_offset().saturating_add(1),
@@ -546,8 +550,8 @@ fn first_offset_after(header: &[u8], rest: u64, limits: &Limits) -> i64 {
     }
 }
 
-/// Whether a header says what the log expects and does not contradict itself: then its offsets are its own,
-/// unless its length or the `rest` of the file cannot hold as many records.
+/// Whether a header has the offset that the log expects and does not contradict itself. Its offsets are then
+/// its own, unless its length or the `rest` of the file cannot hold that many records.
 fn claims_its_offsets(header: &[u8], rest: u64, limits: &Limits) -> bool {
     let (Ok(_), Ok(batch)) = (Frame::read(header), Batch::from_header(header, 0)) else { return false };
     if batch.stored_offset() != limits.expected || batch.last_offset() > limits.max_offset {
@@ -564,7 +568,8 @@ fn claims_its_offsets(header: &[u8], rest: u64, limits: &Limits) -> bool {
     }
 }
 
-/// Whether the sizes of a legacy message's key and value, as far as its header shows them, make up its length.
+/// Whether the sizes of a legacy message's key and value add up to its length, as far as the header shows
+/// them.
 fn sizes_agree(header: &[u8]) -> bool {
     let Some(length) = declared_length(header) else { return false };
     let mut at = key_at(header[HEADER_SIZE_UP_TO_MAGIC - 1]);
@@ -576,14 +581,14 @@ fn sizes_agree(header: &[u8]) -> bool {
     at as u64 == length
 }
 
-/// The whole size that a header declares, if a batch can have it.
+/// The whole size that a header declares, if it is possible.
 fn declared_length(header: &[u8]) -> Option<u64> {
     let length = usize::try_from(be!(header.get(..LOG_OVERHEAD)?, 8, i32)).ok()?;
     (length >= RECORD_OVERHEAD_V0).then_some((LOG_OVERHEAD + length) as u64)
 }
 
-/// How many records a batch can have by its length, of which no more than `rest` are in the file.
+/// The most records a batch can have by its length, at most `rest` bytes of which are in the file.
 fn most_records(header: &[u8], rest: u64) -> i64 {
     let length = i64::from(be!(header, 8, i32));
-    MOST_RECORDS_A_BYTE.saturating_mul(length.min(rest.try_into().unwrap_or(i64::MAX)))
+    MAX_RECORDS_PER_BYTE.saturating_mul(length.min(rest.try_into().unwrap_or(i64::MAX)))
 }

@@ -1,8 +1,8 @@
-//! The scan behind damage: batches whose CRC holds and whose offsets go on.
+//! The scan after damage, for batches whose CRC holds and whose offsets continue the log.
 //!
-//! They form islands: batches end to end. An island that stands in a value (its length is written right
-//! before it), whose offsets the bad batch's header claims for itself, or that contradicts more bytes of
-//! later islands than it has, is none of the log's.
+//! Such batches form islands: runs of batches end to end. An island does not belong to the log if it is in a
+//! value (its length is written right before it), if its offsets are ones that the bad batch's header claims
+//! for itself, or if it contradicts later islands that have more bytes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,10 +21,10 @@ use crate::log::segment::extent::key_at;
 use crate::log::segment::limits::Limits;
 use crate::record::batch_header::RECORD_BATCH_OVERHEAD;
 
-/// A magic 0 message without key and value.
+/// A magic 0 message with null key and value.
 const SMALLEST_BATCH: u64 = (LOG_OVERHEAD + RECORD_OVERHEAD_V0) as u64;
 
-/// A batch whose CRC holds; its offsets may have no place in the log.
+/// A batch whose CRC holds; its offsets may not fit the log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
     pub(crate) start: u64,
@@ -36,13 +36,13 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// What a length written right before the batch would be: a varint of magic 2, or a legacy size. Many a byte
-    /// looks like a `short` one, of a single byte.
+    /// The lengths that may be written right before the batch: a magic 2 varint or a legacy size. Single-byte
+    /// varints are included only if `short`, since many bytes look like one.
     fn lengths_before(&self, short: bool) -> impl Iterator<Item = u64> {
         let before = self.before;
         let shortest = if short { 1 } else { 2 };
         let varint = (shortest..=5).filter_map(move |size| {
-            // Only the shortest form: a longer one ends in a zero byte, as most records do.
+            // Only the shortest encoding: a longer one ends in a zero byte, as most records do.
             let bytes = &before[5 - size..];
             if size > 1 && bytes[size - 1] == 0 {
                 return None;
@@ -55,12 +55,12 @@ impl Candidate {
     }
 }
 
-/// One pass over the bytes behind the damage, in windows.
+/// One pass over the bytes after the damage, in windows.
 pub(crate) struct Scan {
     limits: Limits,
     proof: Option<OwnChecksum>,
     damage: u64,
-    /// Where the last sound batch ends, whether the log can take it or not: it is not looked into.
+    /// Where the last batch whose CRC holds ends, whether it fits the log or not: its inside is not searched.
     passed: u64,
     pub(crate) found: Vec<Candidate>,
 }
@@ -71,18 +71,18 @@ impl Scan {
         Self { limits: *limits, proof, damage, passed: damage + 1, found: Vec::new() }
     }
 
-    /// Whether the bad batch's own checksum can still tell where it ends.
+    /// Whether the bad batch's own checksum can still prove where it ends.
     pub(crate) fn may_prove(&self) -> bool {
         self.proof.is_some()
     }
 
-    /// Whether the bad batch ends, by its own checksum, where the last window did.
+    /// Whether its own checksum proves that the bad batch ends where the last window did.
     pub(crate) fn proves_what_it_passed(&self) -> bool {
         self.proof.is_some_and(|proof| proof.holds())
     }
 
-    /// Looks for batches that begin in the window's first `starts` bytes. Some: one of them is where
-    /// the bad batch ends, by its own checksum.
+    /// Searches for batches that begin in the window's first `starts` bytes. Some: the bad batch's own
+    /// checksum proves that it ends at this batch.
     pub(crate) fn window(
         &mut self,
         evidence: &mut Evidence,
@@ -93,7 +93,7 @@ impl Scan {
     ) -> io::Result<Option<u64>> {
         let mut castagnoli = RangeChecksum::new(Algorithm::Castagnoli, window);
         let mut ieee = RangeChecksum::new(Algorithm::Ieee, window);
-        // Where the bad batch's own checksum goes on in this window.
+        // Where the bad batch's own checksum resumes in this window.
         let covered = self.proof.map_or(0, |proof| (self.damage + proof.covered).saturating_sub(at) as usize);
         let extended = |proof: &OwnChecksum, to: usize, ranges: &mut RangeChecksum<'_>| {
             let mut proof = *proof;
@@ -102,7 +102,7 @@ impl Scan {
             }
             proof
         };
-        // A candidate's first byte stands 16 before its magic.
+        // A candidate's magic is 16 bytes after its first byte.
         let mut next = self.passed.saturating_sub(at) as usize;
         while let Some(hit) =
             window.get(next + HEADER_SIZE_UP_TO_MAGIC - 1..).and_then(|rest| memchr::memchr3(0, 1, 2, rest))
@@ -142,7 +142,7 @@ impl Scan {
         Ok(None)
     }
 
-    /// A header that could be a batch's, by its fields; its offset may have no place in the log.
+    /// A header whose fields could be a batch's; its offset may not fit the log.
     fn candidate(&self, data: &[u8], position: u64) -> Option<Candidate> {
         let first = be!(data, 0, i64);
         let size = LOG_OVERHEAD + usize::try_from(be!(data, 8, i32)).ok()?;
@@ -186,8 +186,8 @@ impl Scan {
             return Ok(None);
         };
         if start + size <= window.len() {
-            let sound = ranges.of(start + own.start as usize, start + size) == own.stored;
-            return Ok(sound.then_some(size));
+            let crc_holds = ranges.of(start + own.start as usize, start + size) == own.stored;
+            return Ok(crc_holds.then_some(size));
         }
         if !as_written(blocks, &window[start..], candidate.start, candidate.end)? {
             return Ok(None);
@@ -198,8 +198,8 @@ impl Scan {
     }
 }
 
-/// Whether a legacy message has room for its key and its value, as far as they are in memory: what has not is
-/// no message, and need not cost a checksum.
+/// Whether a legacy message has room for its key and value, as far as they are in memory. Bytes that do not
+/// are not a message and need no checksum.
 fn lengths_fit(message: &[u8], size: usize) -> bool {
     let mut at = key_at(message[HEADER_SIZE_UP_TO_MAGIC - 1]);
     for _key_and_value in 0..2 {
@@ -210,9 +210,9 @@ fn lengths_fit(message: &[u8], size: usize) -> bool {
     at <= size
 }
 
-/// Whether the header of a batch from `start` to `end`, and the lengths inside a legacy message, are as every
-/// writer leaves them. Kafka reads more than that, so only what claims to end beyond the window, or the file,
-/// is asked: by chance many bytes do, and each would cost a checksum over the file.
+/// Whether the header of a batch in `start..end`, and the lengths inside a legacy message, look as every
+/// writer leaves them. Kafka accepts more, so this is only asked of batches that claim to end past the window
+/// or the file: many bytes do so by chance, and each would cost a checksum over the file.
 pub(crate) fn as_written(blocks: &mut Blocks, header: &[u8], start: u64, end: u64) -> io::Result<bool> {
     const KNOWN_ATTRIBUTES: i16 = 0x7f;
     if Frame::read(header).is_err() {
@@ -241,19 +241,19 @@ pub(crate) fn as_written(blocks: &mut Blocks, header: &[u8], start: u64, end: u6
     Ok(at == end)
 }
 
-/// Batches end to end, offsets rising.
+/// Batches end to end, with rising offsets.
 #[derive(Clone, Copy)]
 struct Island {
     start: u64,
     end: u64,
     first: i64,
     last: i64,
-    /// Bytes of its batches: those whose offset was damaged do not count.
+    /// The bytes of its batches, except those whose offset was damaged.
     bytes: u64,
 }
 
-/// Of the batches found, in file order, the first that belongs to the log; offsets that are not
-/// `possible` belong to the bad batch, or have no place in the log.
+/// The start of the first batch found, in file order, that belongs to the log. Offsets that are not
+/// `possible` belong to the bad batch or do not fit the log.
 pub(crate) fn choose(found: &[Candidate], possible: &RangeInclusive<i64>) -> Option<u64> {
     let mut islands: Vec<Island> = Vec::new();
     let mut rest = found;
@@ -261,8 +261,8 @@ pub(crate) fn choose(found: &[Candidate], possible: &RangeInclusive<i64>) -> Opt
         let links = rest.windows(2).take_while(|pair| pair[0].end == pair[1].start).count();
         let (joined, after) = rest.split_at(links + 1);
         rest = after;
-        // What a length in front spans is a value: batches that were sent as data. After so short a one
-        // there is more of its record, not a batch.
+        // Batches spanned by a length right before them are a value: batches that were sent as data. What
+        // follows a single batch with such a short length is the rest of a record.
         let in_value = first
             .lengths_before(links == 0)
             .filter_map(|length| joined.iter().position(|batch| batch.end - first.start == length))
@@ -277,7 +277,7 @@ pub(crate) fn choose(found: &[Candidate], possible: &RangeInclusive<i64>) -> Opt
         for (index, batch) in real.iter().enumerate() {
             let before = islands[first_island..].last_mut();
             let next = real.get(index + 1);
-            // One batch whose offset was damaged does not split its neighbours.
+            // A single batch with a damaged offset does not split its neighbors.
             let is_outlier = before.as_ref().zip(next).is_some_and(|(before, next)| {
                 before.last < next.first && (batch.first <= before.last || batch.last >= next.first)
             });
@@ -300,18 +300,18 @@ pub(crate) fn choose(found: &[Candidate], possible: &RangeInclusive<i64>) -> Opt
     heaviest_chain(&islands)
 }
 
-/// Whether batches end to end are in the value of a bad one that ends where `next` begins: no batch of the log has
-/// room between the two, and offsets are missing before or after them.
+/// Whether batches end to end are in the value of a bad batch that ends where `next` begins: no batch fits
+/// between the two, and offsets are missing before or after them.
 fn is_in_value_before(joined: &[Candidate], next: &Candidate, expected: i64) -> bool {
     let (Some(first), Some(last)) = (joined.first(), joined.last()) else { return false };
-    let goes_on = first.first == expected && last.last.checked_add(1) == Some(next.first);
-    next.start - last.end < SMALLEST_BATCH && !goes_on
+    let continues = first.first == expected && last.last.checked_add(1) == Some(next.first);
+    next.start - last.end < SMALLEST_BATCH && !continues
 }
 
-/// Islands that contradict each other's offsets cannot all be the log's: those that together have
-/// most bytes are. Gives the start of the first of them.
+/// Islands whose offsets contradict each other cannot all belong to the log: the compatible ones with the
+/// most bytes do. Returns the start of the first of them.
 fn heaviest_chain(islands: &[Island]) -> Option<u64> {
-    // By the last offset of a chain: its bytes, and where it starts; bytes rise with the offset.
+    // Keyed by a chain's last offset: its bytes and its start. Bytes rise with the offset.
     let mut chains: BTreeMap<i64, (u64, u64)> = BTreeMap::new();
     for island in islands {
         let before = chains.range(..island.first).next_back().map(|(_, &chain)| chain);

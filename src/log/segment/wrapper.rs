@@ -1,13 +1,13 @@
-//! The offsets of a compressed wrapper's messages. A wrapper's own offset lies outside its checksum; what is
-//! inside, and its neighbours, tell whether it can be right.
+//! The offsets of the messages in a compressed wrapper. The CRC does not cover a wrapper's own offset, so it
+//! is checked against the messages inside and the neighboring batches.
 
 use crate::batch::Batch;
 use crate::compression::codec::Compression;
 use crate::compression::decompressor::Decompressor;
 use crate::error::{ErrorKind, Result};
 
-/// First and last offset of the messages in a compressed wrapper of magic 0 or 1. None for any other batch, and
-/// for one that does not decode: that is for its reader to find. Cost: it is decompressed.
+/// The first and last offset of the messages in a compressed wrapper of magic 0 or 1. None for any other
+/// batch, and for a wrapper that does not decode: its reader reports that. Cost: decompresses the wrapper.
 pub(crate) fn inner_offsets(batch: &Batch<'_>, decompressor: &mut Decompressor) -> Option<(i64, i64)> {
     if batch.magic() > 1 || batch.compression() == Ok(Compression::None) {
         return None;
@@ -21,8 +21,9 @@ pub(crate) fn inner_offsets(batch: &Batch<'_>, decompressor: &mut Decompressor) 
     offsets
 }
 
-/// Checks a wrapper's offset by those `inner` to it. In magic 0 these are absolute: a broker writes that of the
-/// last message. In magic 1 they count from the wrapper's: none may be before `expected`.
+/// Checks a wrapper's offset against the offsets `inner` to it. In magic 0 these are absolute, and a broker
+/// stores that of the last message. In magic 1 they are relative to the wrapper's offset; none may be below
+/// `expected`.
 ///
 /// # Errors
 /// [`ErrorKind::OffsetOutOfOrder`].

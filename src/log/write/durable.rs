@@ -1,4 +1,4 @@
-//! Files that are there whole or not at all: written beside, synced, renamed.
+//! Files that exist completely or not at all: written under another name, synced, renamed.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -16,7 +16,7 @@ pub(crate) fn write_file(path: &Path, data: &[u8]) -> LogResult<()> {
     file.sync_all().map_err(io)
 }
 
-/// Puts a file in the place of another, if there is one, at once.
+/// Atomically creates or replaces a file.
 pub(crate) fn replace_file(path: &Path, data: &[u8]) -> LogResult<()> {
     let beside = hidden_beside(path);
     remove_file(&beside)?;
@@ -24,7 +24,7 @@ pub(crate) fn replace_file(path: &Path, data: &[u8]) -> LogResult<()> {
     fs::rename(&beside, path).map_err(|e| LogError::io(path, e))
 }
 
-/// Removes a file, if it is there.
+/// Removes a file if it exists.
 pub(crate) fn remove_file(path: &Path) -> LogResult<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(LogError::io(path, error)),
@@ -32,14 +32,14 @@ pub(crate) fn remove_file(path: &Path) -> LogResult<()> {
     }
 }
 
-/// Makes renames, removals and new names in a directory last, where that can be asked for.
+/// Makes renames, removals and new names in a directory durable, where the system supports that.
 pub(crate) fn sync_directory(path: &Path) -> LogResult<()> {
-    // Elsewhere a directory cannot be opened, nor needs it.
+    // Other systems cannot open a directory, and need not.
     if !cfg!(unix) {
         return Ok(());
     }
     match File::open(path).and_then(|directory| directory.sync_all()) {
-        // Some file systems sync files only, and a directory may be writable but not readable.
+        // Some file systems sync only files, and a directory may be writable but not readable.
         Err(error)
             if matches!(
                 error.kind(),
@@ -52,13 +52,13 @@ pub(crate) fn sync_directory(path: &Path) -> LogResult<()> {
     }
 }
 
-/// The hidden name beside a path for what is not finished.
+/// The hidden name next to a path, for an unfinished file or directory.
 pub(crate) fn hidden_beside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}{UNFINISHED}"))
 }
 
-/// Whether an interrupted run left a file of this name.
+/// Whether a file of this name was left by an interrupted run.
 pub(crate) fn is_unfinished(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(UNFINISHED)
 }

@@ -1,4 +1,4 @@
-//! Writing a partition: segments, their indexes, and what spans segments.
+//! Writing a partition: segments, their indexes, and the sidecars whose state spans segments.
 
 pub(crate) mod durable;
 pub(crate) mod options;

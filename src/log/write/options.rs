@@ -1,19 +1,20 @@
-//! How a partition is written.
+//! Options of writing a partition.
 
 use crate::log::write::segment_fold::DEFAULT_INDEX_INTERVAL_BYTES;
 
-/// How a partition is written; the names are Kafka's topic configs.
+/// Options of writing a partition; the names are Kafka's topic configs.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteOptions {
-    /// `segment.bytes`: a segment is not larger, and a batch that is larger is refused as by a broker.
-    /// 1 GiB unless told; at most 2^31 - 1.
+    /// `segment.bytes`: the maximum size of a segment, at most 2^31 - 1; a larger batch is refused, as by a
+    /// broker. Default 1 GiB.
     pub segment_bytes: u32,
-    /// `segment.ms`: the next segment begins with a batch whose largest timestamp is so much later
-    /// (ms) than the first batch's; never, unless told.
+    /// `segment.ms`: a new segment begins with a batch whose largest timestamp is more than this (ms) later
+    /// than the first batch's. Default None: never.
     pub segment_ms: Option<i64>,
-    /// `index.interval.bytes`: bytes of log between two index entries, 4096 unless told.
+    /// `index.interval.bytes`: bytes of log between two index entries. Default 4096.
     pub index_interval_bytes: u32,
-    /// `segment.index.bytes`: a full index ends its segment too. 10 MiB unless told.
+    /// `segment.index.bytes`: the maximum size of an index; a full index also ends its segment. Default 10
+    /// MiB.
     pub segment_index_bytes: u32,
 }
 

@@ -1,5 +1,5 @@
-//! The sidecars whose state goes on from segment to segment: `.txnindex`, `.snapshot` and
-//! `leader-epoch-checkpoint`, from the summaries of the segments.
+//! The sidecars whose state spans segments: `.txnindex`, `.snapshot` and `leader-epoch-checkpoint`, computed
+//! from the segments' summaries.
 
 use std::path::Path;
 
@@ -12,17 +12,17 @@ use crate::sidecar::transaction_index::{TransactionIndexEntry, write_transaction
 use crate::state::leader_epochs::LeaderEpochs;
 use crate::state::producers::Producers;
 
-/// A sidecar: its name and what is in it.
+/// A sidecar: its name and its content.
 pub type SidecarFile = (String, Vec<u8>);
 
-/// The fold: feed it the summaries in offset order.
+/// The fold over a partition's segments; takes their summaries in offset order.
 #[derive(Debug, Default)]
 pub(crate) struct PartitionFold {
     producers: Producers,
     epochs: LeaderEpochs,
-    /// Producers that had nothing to say since this time (ms) are forgotten between segments.
+    /// Producers whose last timestamp (ms) is not later are expired between segments.
     expired_until: Option<i64>,
-    /// First base offset, last base offset, end offset of what came so far.
+    /// First base offset, last base offset and end offset of the segments so far.
     bounds: Option<(i64, i64, i64)>,
 }
 
@@ -31,9 +31,9 @@ impl PartitionFold {
         Self { epochs, expired_until, ..Self::default() }
     }
 
-    /// Takes the next segment; hands the snapshot at its base offset to `sink`, unless it is the first,
-    /// and its transaction index, if any of its markers aborts something. A snapshot has all producers so
-    /// far, so that those of many segments are not held together.
+    /// Adds the next segment. Passes to `sink` the snapshot at its base offset, unless it is the first, and
+    /// its transaction index if any of its markers aborts a transaction. Each snapshot has all producers so
+    /// far, so snapshots are not kept in memory.
     pub(crate) fn add(
         &mut self,
         segment: &SegmentSummary,
@@ -43,11 +43,11 @@ impl PartitionFold {
         if let Some((_, last_base, end)) = self.bounds {
             if base_offset < end || base_offset == last_base {
                 let why =
-                    format!("segment {base_offset} begins before offset {end}, where its neighbour ends");
+                    format!("segment {base_offset} overlaps the one before it, which ends at offset {end}");
                 return Err(LogError::Usage(why));
             }
-            // A broker writes a snapshot where a segment ends and loads it, without the expired, to
-            // go on. If the next one begins there, that is its snapshot; behind a gap it writes another.
+            // Where a segment ends, a broker writes a snapshot, then loads it without expired producers. If
+            // the next segment begins there, that is its snapshot; after a gap it writes another one.
             let at_end = (base_offset == end).then(|| self.snapshot_at(end));
             if let Some(time) = self.expired_until {
                 self.producers.expire(time);
@@ -62,7 +62,7 @@ impl PartitionFold {
                 aborted.push(TransactionIndexEntry::of(ended));
             }
         }
-        // What is in a log that is rebuilt is replicated.
+        // Everything in a log that is rebuilt is replicated.
         self.producers.set_high_watermark(i64::MAX);
         if !aborted.is_empty() {
             sink((format!("{base_offset:020}.txnindex"), write_transaction_index(&aborted)))?;
@@ -73,8 +73,8 @@ impl PartitionFold {
         Ok(())
     }
 
-    /// Gives the snapshot at the end of the log and the epochs. Where an empty segment ends a log
-    /// its snapshot was given before.
+    /// Returns the snapshot at the end of the log and the epoch checkpoint. If the log ends in an empty
+    /// segment, its snapshot has been written already.
     pub(crate) fn finish(mut self) -> Vec<SidecarFile> {
         let mut files = Vec::new();
         if let Some((first_base, last_base, end)) = self.bounds {
@@ -92,8 +92,8 @@ impl PartitionFold {
     }
 }
 
-/// A broker goes on from the checkpoint it finds: it knows epochs of which compaction left no
-/// batch. One that cannot be read says nothing; the listing has named it.
+/// The existing epoch checkpoint, which a broker extends: it has epochs of which compaction left no batch. An
+/// unreadable checkpoint counts as empty; the listing has reported it.
 pub(crate) fn existing_epochs(directory: &Path) -> LeaderEpochs {
     let data = read_sidecar(&directory.join("leader-epoch-checkpoint")).ok().flatten();
     let text = data.and_then(|data| String::from_utf8(data).ok());
@@ -123,9 +123,9 @@ mod tests {
         }
     }
 
-    /// A producer of which nothing is known but an empty marker expires at the first chance.
+    /// A producer known only from an empty marker expires at once.
     #[test]
-    fn expired_producers_are_in_the_snapshot_at_a_segments_end_but_not_behind_a_gap() {
+    fn expired_producers_are_in_the_snapshot_at_a_segments_end_but_not_after_a_gap() {
         let mut fold = PartitionFold::new(LeaderEpochs::default(), Some(0));
         let mut snapshots = Vec::new();
         for segment in [segment(5, 10, 1), segment(10, 20, 2), segment(25, 30, 3)] {

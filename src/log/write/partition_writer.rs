@@ -1,7 +1,7 @@
-//! A partition's directory written anew: [`begin_partition`], any number of [`PartitionWriter`]s
-//! (one a task, say), [`finish_partition`].
+//! Writes a partition's directory: [`begin_partition`], any number of [`PartitionWriter`]s (say, one per
+//! task), [`finish_partition`].
 //!
-//! All of it happens in a hidden directory beside the target, which gets its name last: an
+//! All files are written to a hidden directory next to the target, which is renamed to the target last: an
 //! interrupted run leaves nothing that looks like a partition.
 
 use crate::log::write::options::WriteOptions;
@@ -21,13 +21,13 @@ use crate::log::write::segment_fold::SegmentSummary;
 use crate::log::write::segment_writer::{SegmentWriter, check};
 use crate::sidecar::partition_metadata::{PartitionMetadata, write_partition_metadata};
 
-/// Makes the hidden directory in which the partition `target` is written, and gives its path. Only
-/// one writer of a target can be at work.
+/// Creates the hidden directory in which the partition `target` is written, and returns its path. A target
+/// can have one writer at a time.
 ///
 /// # Errors
-/// [`LogError::Usage`]: the directory is there, as of another writer or of one that was killed: nothing
-/// tells which, so it is the caller's to remove. [`LogError::Io`]: the target is there already and not
-/// an empty directory, or the directory cannot be made.
+/// [`LogError::Usage`] if the hidden directory exists: it belongs to another writer or to one that was
+/// killed. Nothing shows which, so removing it is up to the caller. [`LogError::Io`] if the target exists and
+/// is not an empty directory, or the directory cannot be created.
 pub fn begin_partition(target: &Path) -> LogResult<PathBuf> {
     refuse_existing(target)?;
     let directory = hidden_beside(target);
@@ -37,16 +37,16 @@ pub fn begin_partition(target: &Path) -> LogResult<PathBuf> {
     match fs::create_dir(&directory) {
         Ok(()) => Ok(directory),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(LogError::Usage(format!(
-            "{} is there: another writer is at work, or was killed; remove it if none is",
+            "{} exists: another writer is at work, or was killed; remove it if none is",
             directory.display()
         ))),
         Err(error) => Err(LogError::io(&directory, error)),
     }
 }
 
-/// Writes batches of one partition into segments with their `.index` and `.timeindex`; what spans
-/// segments is left to [`finish_partition`]. Memory: a buffer of 1 MiB, the open segment's index
-/// entries, the summaries.
+/// Writes batches of one partition into segments with their `.index` and `.timeindex`; [`finish_partition`]
+/// writes the sidecars that span segments. Memory: a buffer of 1 MiB, the open segment's index entries, and
+/// the summaries.
 #[derive(Debug)]
 pub struct PartitionWriter {
     directory: PathBuf,
@@ -58,12 +58,12 @@ pub struct PartitionWriter {
 }
 
 impl PartitionWriter {
-    /// Begins a segment with this base offset: the log's (or the part's) first offset. `directory`,
-    /// made if it is not there, is the one of [`begin_partition`] or one inside it.
+    /// Creates the first segment, with this base offset: the log's (or the part's) first offset. `directory`,
+    /// created if it does not exist, is that of [`begin_partition`] or one inside it.
     ///
     /// # Errors
-    /// [`LogError::Usage`] for options or offsets that Kafka does not know, [`LogError::Io`]; a
-    /// segment of the same name is not written over.
+    /// [`LogError::Usage`] for options or offsets that are invalid in Kafka; [`LogError::Io`], also if the
+    /// segment exists, which is not overwritten.
     pub fn create(directory: &Path, base_offset: i64, options: WriteOptions) -> LogResult<Self> {
         if base_offset < 0 {
             return Err(LogError::Usage(format!("base offset {base_offset} is negative")));
@@ -89,26 +89,26 @@ impl PartitionWriter {
         self.segment.next_offset()
     }
 
-    /// How many segments there are so far, the open one among them.
+    /// The number of segments so far, including the open one.
     #[must_use]
     pub fn segments(&self) -> usize {
         self.finished.len() + 1
     }
 
-    /// Batches from here on were written at this time: a segment's file gets that of its last batch, as
-    /// after a broker's cleaner. A broker goes by a segment's age where batches have no time (magic 0):
-    /// in retention, and for the largest timestamp in `LogSegment.largestTimestamp`.
+    /// Sets the time at which the following batches were written: a segment's file gets that of its last
+    /// batch as its modification time, as from a broker's cleaner. A broker uses it where batches have no
+    /// timestamp (magic 0): for retention, and in `LogSegment.largestTimestamp`.
     pub fn set_modified(&mut self, modified: SystemTime) {
         self.modified = Some(modified);
     }
 
-    /// Appends a batch as it stands, in the next segment if this one has no room for it. The CRC is
-    /// checked; the first offset of a compressed magic 0 or 1 message is not, its last one is.
+    /// Appends a batch unchanged, to a new segment if this one has no room for it. Its CRC is checked. For a
+    /// compressed magic 0 or 1 message, its last offset is checked but its first is not.
     ///
     /// # Errors
-    /// [`LogError::Format`] names the batch: wrong CRC, offsets that do not follow the ones before,
-    /// more than `segment_bytes`, a control batch of a producer that ends no transaction. Then the
-    /// batch is not written, the writer can go on. [`LogError::Io`]: it cannot.
+    /// [`LogError::Format`] for a batch with a wrong CRC, offsets that do not follow the previous ones or
+    /// more than `segment_bytes`, and for a control batch of a producer that does not end a transaction: the
+    /// batch is not written, and the writer can be used further. After [`LogError::Io`] it cannot.
     pub fn append(&mut self, batch: &Batch<'_>) -> LogResult<()> {
         self.refuse_failed()?;
         check(batch, self.next_offset(), &self.options)
@@ -120,11 +120,11 @@ impl PartitionWriter {
         appended
     }
 
-    /// Appends the batches that `data` consists of; returns how many.
+    /// Appends all batches in `data`; returns their number.
     ///
     /// # Errors
-    /// As [`append`](Self::append), and for bytes that are no whole batch. The batches before it
-    /// were appended.
+    /// Those of [`append`](Self::append), and [`LogError::Format`] for bytes that are not a whole batch. The
+    /// batches before the bad one have been appended.
     pub fn append_all(&mut self, data: &[u8]) -> LogResult<u64> {
         let mut count = 0;
         let mut batches = Batches::new(data);
@@ -136,24 +136,25 @@ impl PartitionWriter {
         match data.len() as u64 - batches.next_position() {
             0 => Ok(count),
             cut => {
-                let error = crate::error::Error::new(ErrorKind::InvalidRecord("the last batch is cut"));
+                let error =
+                    crate::error::Error::new(ErrorKind::InvalidRecord("the last batch is incomplete"));
                 Err(self.format(error.at_position(data.len() as u64 - cut)))
             }
         }
     }
 
-    /// Closes the last segment, syncs it, and gives the summaries of all.
+    /// Closes and syncs the last segment; returns the summaries of all segments.
     ///
     /// # Errors
-    /// [`LogError::Io`]; [`LogError::Usage`] if a file could not be written before.
+    /// [`LogError::Io`]; [`LogError::Usage`] if writing failed before.
     pub fn finish(mut self) -> LogResult<Vec<SegmentSummary>> {
         self.refuse_failed()?;
         self.finished.push(self.segment.finish()?);
         Ok(self.finished)
     }
 
-    /// As `UnifiedLog.maybeRoll`: a new segment begins at the batch's first offset, or where the log
-    /// ends if only decompression would tell that.
+    /// Like `UnifiedLog.maybeRoll`: a new segment begins at the batch's first offset, or at the log's end if
+    /// the first offset would require decompression.
     fn roll_for(&mut self, batch: &Batch<'_>) -> LogResult<()> {
         if !self.segment.should_roll(batch, &self.options) {
             return Ok(());
@@ -177,7 +178,7 @@ impl PartitionWriter {
     fn refuse_failed(&self) -> LogResult<()> {
         if self.failed {
             return Err(LogError::Usage(format!(
-                "{}: writing failed before, the segment is not whole",
+                "{}: the segment is incomplete, since writing it failed",
                 self.segment.path().display()
             )));
         }
@@ -185,17 +186,19 @@ impl PartitionWriter {
     }
 }
 
-/// Makes the partition `target` of the segments that writers wrote in or below the directory of
-/// [`begin_partition`]: joins them in offset order, writes `.txnindex`, `.snapshot` and
-/// `leader-epoch-checkpoint`, and `partition.metadata` if the topic's id is given; syncs; gives the
-/// directory its name. Segments that are not in `summaries` (of tasks that failed) are dropped, and so are
-/// empty ones that begin before the end of another: damage was all that they were written of. With
-/// `epochs_of`, the directory these segments come from, the epochs go on from its checkpoint, if it has one:
-/// it knows those of which no batch is left.
+/// Makes the partition `target` from the segments that writers wrote in or below the directory of
+/// [`begin_partition`]: joins them in offset order, writes `.txnindex`, `.snapshot`,
+/// `leader-epoch-checkpoint` and, if `topic_id` is given, `partition.metadata`, syncs, and renames the
+/// directory to the target.
+///
+/// Files that belong to no segment in `summaries` (those of failed tasks) are removed, and so are empty
+/// segments that begin before the end of another: they were written from damage alone. With `epochs_of`, the
+/// directory the segments come from, the leader epochs extend that directory's checkpoint, if there is one:
+/// it has epochs of which no batch is left.
 ///
 /// # Errors
-/// [`LogError::Usage`] for segments that overlap, are elsewhere or have not the size in their
-/// summary, and for a topic id that is none; [`LogError::Io`]. The target is there after success only.
+/// [`LogError::Usage`] for segments that overlap, are elsewhere or do not have the size in their summary, and
+/// for a malformed topic ID; [`LogError::Io`]. The target exists only after success.
 pub fn finish_partition(
     target: &Path,
     summaries: &[SegmentSummary],
@@ -209,7 +212,7 @@ pub fn finish_partition(
     let (mut last_base, mut end) = (-1, 0);
     let mut keep = HashSet::new();
     let mut write = |(name, data): SidecarFile| {
-        // One that failed before may have left it.
+        // An earlier attempt that failed may have left it.
         remove_file(&directory.join(&name))?;
         write_file(&directory.join(&name), &data)?;
         keep.insert(name);
@@ -217,11 +220,11 @@ pub fn finish_partition(
     };
     let mut fold = PartitionFold::new(epochs_of.map(existing_epochs).unwrap_or_default(), None);
     segments.retain(|segment| {
-        let has_place = segment.base_offset > last_base && segment.base_offset >= end;
-        if has_place || segment.batches > 0 {
+        let continues_log = segment.base_offset > last_base && segment.base_offset >= end;
+        if continues_log || segment.batches > 0 {
             (last_base, end) = (segment.base_offset, segment.next_offset);
         }
-        has_place || segment.batches > 0
+        continues_log || segment.batches > 0
     });
     for segment in &segments {
         fold.add(segment, &mut write)?;
@@ -253,7 +256,7 @@ fn gather(segment: &SegmentSummary, directory: &Path, keep: &mut HashSet<String>
     let log = from.join(format!("{stem}.log"));
     let size = fs::metadata(&log).map_err(|e| LogError::io(&log, e))?.len();
     if size != segment.size {
-        let why = format!("{}: {size} bytes, its summary says {}", log.display(), segment.size);
+        let why = format!("{}: {size} bytes, but its summary has {}", log.display(), segment.size);
         return Err(LogError::Usage(why));
     }
     for ending in ["log", "index", "timeindex"] {
@@ -279,7 +282,7 @@ fn remove_others(directory: &Path, keep: &HashSet<String>) -> LogResult<()> {
     Ok(())
 }
 
-/// An empty directory is as good as none.
+/// Refuses a target that exists, unless it is an empty directory.
 fn refuse_existing(target: &Path) -> LogResult<()> {
     match fs::read_dir(target).map(|mut entries| entries.next().is_none()) {
         Ok(true) => Ok(()),
@@ -292,7 +295,9 @@ fn refuse_existing(target: &Path) -> LogResult<()> {
 fn partition_metadata(id: &str) -> LogResult<Vec<u8>> {
     let is_id = id.len() == 22 && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
     if !is_id {
-        return Err(LogError::Usage(format!("{id:?} is no topic id: 22 characters of URL-safe base64")));
+        return Err(LogError::Usage(format!(
+            "{id:?} is not a topic id: expected 22 characters of URL-safe base64"
+        )));
     }
     let metadata = PartitionMetadata { version: 0, topic_id: id.to_owned() };
     Ok(write_partition_metadata(&metadata).into_bytes())

@@ -1,5 +1,5 @@
-//! All sidecars of a partition from its segments alone, byte for byte what a broker rebuilds after
-//! a crash (`LogLoader.recoverLog`, `LogSegment.recover`, `UnifiedLog.rebuildProducerState`).
+//! Rebuilds all sidecars of a partition from its segments alone, byte for byte as a broker does after a crash
+//! (`LogLoader.recoverLog`, `LogSegment.recover`, `UnifiedLog.rebuildProducerState`).
 
 use crate::log::chunk::largest_offset;
 use std::collections::BTreeSet;
@@ -13,14 +13,14 @@ use crate::log::write::durable::{is_unfinished, remove_file, replace_file, sync_
 use crate::log::write::partition_fold::{PartitionFold, SidecarFile, existing_epochs};
 use crate::log::write::segment_fold::{DEFAULT_INDEX_INTERVAL_BYTES, FoldedSegment, SegmentFold};
 
-/// How sidecars are rebuilt.
+/// Options of rebuilding sidecars.
 #[derive(Clone, Copy, Debug)]
 pub struct RebuildOptions {
     /// Bytes of log between two index entries: Kafka's `index.interval.bytes`.
     pub index_interval_bytes: u32,
-    /// A broker that rebuilds forgets, between segments, producers that were last heard of at or
-    /// before this time (ms): its clock less `producer.id.expiration.ms`. None forgets nobody; the
-    /// broker that loads the snapshot forgets them then.
+    /// Expires producers between segments, as a rebuilding broker does: those whose last timestamp (ms) is
+    /// not later than this, the broker's clock minus `producer.id.expiration.ms`. With None none expire, and
+    /// the broker that loads the snapshot expires them.
     pub expired_until: Option<i64>,
 }
 
@@ -30,24 +30,24 @@ impl Default for RebuildOptions {
     }
 }
 
-/// What [`rebuild_sidecars`] did with a file.
+/// What [`rebuild_sidecars`] did with one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RebuiltFile {
-    /// The name.
+    /// The file name.
     pub file: String,
     /// `created`, `changed`, `unchanged` or `removed`.
     pub change: String,
-    /// Bytes now.
+    /// The new size in bytes.
     pub size: u64,
 }
 
-/// Computes every sidecar of a partition's directory but `partition.metadata` and hands each to
-/// `sink`, segment by segment. Memory: one segment's indexes and the producers. A tail behind the
-/// last batch of the last segment is left out, as a broker cuts it off.
+/// Computes every sidecar of a partition's directory except `partition.metadata` and passes each to `sink`,
+/// segment by segment. Memory: one segment's indexes and the producers. A tail after the last batch of the
+/// last segment is ignored, since a broker truncates it.
 ///
 /// # Errors
-/// [`LogError::Format`] for bytes that are no sound batch, and what `sink` gives.
+/// [`LogError::Format`] for bytes that are not an intact batch, and the errors of `sink`.
 pub fn compute_sidecars(
     listing: &Listing,
     options: RebuildOptions,
@@ -66,12 +66,12 @@ pub fn compute_sidecars(
     partition.finish().into_iter().try_for_each(sink)
 }
 
-/// Rebuilds the sidecars of a partition's directory in place: each file is replaced at once, those
-/// that no longer stand for anything are removed, leftovers of an interrupted run too. A dry run only
-/// tells. The segments are not touched.
+/// Rebuilds the sidecars of a partition's directory in place. Each file is replaced atomically; obsolete
+/// sidecars and files left by an interrupted run are removed. A dry run only reports. The segments are not
+/// changed.
 ///
 /// # Errors
-/// As [`compute_sidecars`]; [`LogError::Io`] when a file cannot be written.
+/// Those of [`compute_sidecars`]; [`LogError::Io`] if a file cannot be written.
 pub fn rebuild_sidecars(
     directory: &Path,
     options: RebuildOptions,
@@ -88,7 +88,7 @@ pub fn rebuild_sidecars(
         let change = match read_sidecar(&path) {
             Ok(Some(before)) if before == data => "unchanged",
             Ok(None) => "created",
-            // What cannot be read is replaced, too.
+            // An unreadable file is replaced, too.
             _ => "changed",
         };
         if !dry_run && change != "unchanged" {

@@ -1,4 +1,5 @@
-//! Chunks of a log read, converted and written as segments: what `convert` and `recover` do in a task.
+//! Reads chunks of a log, converts their batches and writes them into segments: a task of `convert` and
+//! `recover`.
 
 use std::fs;
 use std::io;
@@ -24,21 +25,21 @@ use crate::log::write::options::WriteOptions;
 use crate::log::write::partition_writer::PartitionWriter;
 use crate::log::write::segment_fold::SegmentSummary;
 
-/// What becomes of batches on their way from a log to another.
+/// How batches are converted on their way from one log to another.
 #[derive(Clone, Copy, Debug)]
 pub struct RewriteOptions {
     /// The magic to write; `None` keeps each batch's.
     pub magic: Option<i8>,
-    /// The codec and level to write; `None` keeps each batch's codec, at Kafka's default level
-    /// where its records are compressed anew.
+    /// The codec and level to write; `None` keeps each batch's codec, at Kafka's default level where its
+    /// records are compressed again.
     pub compression: Option<(Compression, Option<i32>)>,
-    /// Pack records of batches without producer into batches of up to this many bytes before
-    /// compression. Magic 2 only.
+    /// Packs records of batches without a producer into batches of up to this many bytes before compression.
+    /// Magic 2 only.
     pub rebatch: Option<usize>,
-    /// The leader epoch of every magic 2 batch written; `None` keeps each batch's. A broker warns of
-    /// epochs above its own: for another cluster, -1 says that there is none.
+    /// The leader epoch of every magic 2 batch written; `None` keeps each batch's. A broker warns about
+    /// epochs above its own; for another cluster, use -1 (no epoch).
     pub leader_epoch: Option<i32>,
-    /// The cap on one batch, stored or decompressed.
+    /// The limit for one batch, stored or decompressed, in bytes.
     pub max_decompressed_bytes: usize,
     /// How segments are rolled and indexed.
     pub write: WriteOptions,
@@ -57,29 +58,29 @@ impl Default for RewriteOptions {
     }
 }
 
-/// What came of a run of chunks.
+/// The result of rewriting a run of chunks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Rewritten {
-    /// The accounts of each chunk.
+    /// The account of each chunk.
     pub results: Vec<ChunkResult>,
     /// Damage, and batches that cannot be converted.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub problems: Problems,
-    /// What was written, for [`super::finish_partition`].
+    /// The segments written, for [`finish_partition`](crate::log::finish_partition).
     pub segments: Vec<SegmentSummary>,
     /// Records in the batches written.
     pub records: u64,
-    /// What the target magic cannot carry.
+    /// What was lost because the target magic cannot express it.
     pub losses: Losses,
 }
 
-/// Reads chunks of one partition, neighbours in offset order, and writes their batches into segments in
-/// `directory`; the first has this base offset. No file is written if nothing is good.
+/// Reads adjacent chunks of one partition, in offset order, and writes their batches into segments in
+/// `directory`, the first with this base offset. If there is no good batch, no file is written.
 ///
 /// # Errors
-/// [`LogError::Io`]; [`LogError::Usage`] for options that exclude each other;
-/// [`LogError::Format`] for a batch larger than `segment_bytes`, which names it. Damage is no error.
+/// [`LogError::Io`]; [`LogError::Usage`] for options that exclude each other; [`LogError::Format`] for a
+/// batch larger than `segment_bytes`. Damage is not an error.
 pub fn rewrite_chunks(
     chunks: &[Chunk],
     directory: &Path,
@@ -100,7 +101,7 @@ pub fn rewrite_chunks(
     rewriter.finish()
 }
 
-/// How one batch becomes others.
+/// How batches are converted.
 enum Conversion {
     Copy,
     Up(Box<Encoder>),
@@ -119,7 +120,7 @@ impl Conversion {
         let encoder = encoder.map_err(|error| LogError::Usage(error.to_string()))?;
         match (options.magic, options.rebatch) {
             (None | Some(2), Some(size)) => Ok(Self::Rebatch(Box::new(Packer::new(encoder, size)))),
-            (_, Some(_)) => usage("batches are packed in magic 2 only"),
+            (_, Some(_)) => usage("rebatching requires magic 2"),
             (Some(0 | 1), None)
                 if options.compression.is_some_and(|(codec, _)| codec == Compression::Zstd) =>
             {
@@ -133,7 +134,8 @@ impl Conversion {
         }
     }
 
-    /// Appends what the batch becomes to `out`, or leaves `out` as it is.
+    /// Appends the converted batch to `out`; on error `out` is unchanged. A packer may append earlier
+    /// batches, or none yet.
     fn convert(&mut self, decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<Losses> {
         match self {
             Self::Copy => out.extend_from_slice(decoded.batch.as_bytes()),
@@ -154,7 +156,7 @@ struct Rewriter<'a> {
     options: &'a RewriteOptions,
     /// Created with the first batch.
     writer: Option<PartitionWriter>,
-    /// Of the segment at hand.
+    /// The modification time of the segment being read.
     modified: Option<SystemTime>,
     rewritten: Rewritten,
 }
@@ -165,7 +167,7 @@ impl Rewriter<'_> {
         let mut reader =
             ChunkReader::open(chunk.clone(), true, self.options.max_decompressed_bytes).map_err(io)?;
         reader = reader.max_problems(LISTED);
-        // A segment that is gone is the reader's to report, and not every file system tells times.
+        // The reader reports a segment that is gone, and not every file system has times.
         self.modified = fs::metadata(&chunk.path).and_then(|file| file.modified()).ok();
         let mut out = Vec::new();
         while let Some((data, disposition)) = reader.next_batch().map_err(io)? {
@@ -186,7 +188,7 @@ impl Rewriter<'_> {
         Ok(())
     }
 
-    /// Appends what the batch becomes to `out`; records before `start` are in an earlier segment.
+    /// Converts the batch and appends it to `out`. Records before `start` are in an earlier segment.
     fn convert(
         &mut self,
         batch: &Batch<'_>,
@@ -208,7 +210,8 @@ impl Rewriter<'_> {
         Ok((counts, losses))
     }
 
-    /// Writes the batches in `out`; if they are legacy, they were made of one with so many records.
+    /// Writes the batches in `out`. If they are legacy, they were converted from one batch with this many
+    /// records.
     fn write(&mut self, out: &mut [u8], legacy_records: u64) -> LogResult<()> {
         if out.is_empty() {
             return Ok(());
@@ -233,7 +236,7 @@ impl Rewriter<'_> {
         let mut records = None;
         for batch in Batches::new(out).flatten() {
             writer.append(&batch)?;
-            // A legacy batch does not tell.
+            // A legacy batch's header has no record count.
             if let Batch::V2(batch) = &batch {
                 *records.get_or_insert(0) += u64::from(batch.record_count().unsigned_abs());
             }

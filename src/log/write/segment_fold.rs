@@ -1,5 +1,5 @@
-//! What a segment's batches make of its indexes and of the state that outlives it: the same
-//! whether they are appended (`LogSegment.append`) or replayed (`LogSegment.recover`).
+//! The effect of a segment's batches on its indexes and on the state that outlives it: the same whether they
+//! are appended (`LogSegment.append`) or replayed (`LogSegment.recover`).
 
 use crate::batch::Batch;
 use crate::compression::decompressor::Decompressor;
@@ -12,28 +12,28 @@ use crate::state::producer_event::{ProducerEvent, ProducerEvents};
 /// Kafka's default of `index.interval.bytes`.
 pub const DEFAULT_INDEX_INTERVAL_BYTES: u32 = 4096;
 
-/// What the sidecars of a partition need to know of one of its segments. It grows with producers
-/// and transactions, not with batches.
+/// What a partition's sidecars need to know about one of its segments. Grows with producers and transactions,
+/// not with batches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SegmentSummary {
-    /// The directory the segment is in.
+    /// The segment's directory.
     pub directory: String,
     /// The offset in the segment's name.
     pub base_offset: i64,
-    /// One behind its last offset; the base offset if it is empty.
+    /// The offset after the last one; the base offset if the segment is empty.
     pub next_offset: i64,
-    /// Bytes of the `.log`.
+    /// Size of the `.log` in bytes.
     pub size: u64,
-    /// Batches (magic 0 and 1: outermost messages).
+    /// The number of batches (magic 0 and 1: outermost messages).
     pub batches: u64,
-    /// What it says about producers, in offset order.
+    /// What producers did, in offset order.
     pub producers: Vec<ProducerEvent>,
-    /// Where leader epochs begin in it.
+    /// Where leader epochs begin in the segment.
     pub leader_epochs: Vec<EpochEntry>,
 }
 
-/// The two indexes of a segment as bytes, and the rest of what its batches say.
+/// The encoded indexes of a segment, and its summary.
 pub(crate) struct FoldedSegment {
     pub(crate) offset_index: Vec<u8>,
     pub(crate) time_index: Vec<u8>,
@@ -91,20 +91,22 @@ impl SegmentFold {
         self.summary.size
     }
 
-    /// Whether an index with room for this many bytes has none left (`OffsetIndex.isFull`,
-    /// `TimeIndex.isFull`: the latter keeps room for the entry added on closing).
+    /// Whether an index limited to this many bytes is full (`OffsetIndex.isFull`, `TimeIndex.isFull`: the
+    /// latter keeps room for the entry added on closing).
     pub(crate) fn is_index_full(&self, max_index_bytes: u32) -> bool {
         let max = max_index_bytes as usize;
         self.offset_index.len() >= max / 8 || self.time_index.len() + 1 >= max / 12
     }
 
-    /// Takes the next batch, which is in order and whose offsets the segment can express.
+    /// Adds the next batch, which is in order and whose offsets fit the segment.
     pub(crate) fn add(&mut self, batch: &Batch<'_>) -> Result<()> {
         let (last_offset, timestamp) = (batch.last_offset(), batch.max_timestamp());
         // Kafka's positions are ints.
         let position = u32::try_from(self.summary.size).ok().filter(|&position| position < 1 << 31);
         let position = position.ok_or_else(|| {
-            batch.place(ErrorKind::InvalidRecord("the batch begins behind 2 GiB of its segment").into())
+            batch.place(
+                ErrorKind::InvalidRecord("the batch begins past the first 2 GiB of its segment").into(),
+            )
         })?;
         if let Batch::V2(batch) = batch {
             if let Some(event) = ProducerEvent::of(batch, &mut self.decompressor)? {
@@ -128,14 +130,14 @@ impl SegmentFold {
         Ok(())
     }
 
-    /// `TimeIndex.maybeAppend`: only a larger timestamp than the last entry's, -1 in an empty index.
+    /// `TimeIndex.maybeAppend`: only a timestamp larger than the last entry's, or than -1 in an empty index.
     fn add_time(&mut self) {
         if self.max_timestamp.timestamp > self.time_index.last().map_or(-1, |last| last.timestamp) {
             self.time_index.push(self.max_timestamp);
         }
     }
 
-    /// Closes the segment: its largest timestamp gets an entry.
+    /// Closes the segment, adding an entry for its largest timestamp.
     pub(crate) fn finish(mut self) -> Result<FoldedSegment> {
         self.add_time();
         self.summary.producers = self.producers.into_events();

@@ -1,4 +1,4 @@
-//! One segment that is being written: its `.log`, and the two indexes on closing.
+//! One segment being written: its `.log`, and its two indexes on closing.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -14,20 +14,20 @@ use crate::log::write::segment_fold::{FoldedSegment, SegmentFold, SegmentSummary
 
 const BUFFER: usize = 1 << 20;
 
-/// An open segment; what it is given is in order and fits.
+/// An open segment. Its caller checks that batches are in order and fit.
 #[derive(Debug)]
 pub(crate) struct SegmentWriter {
     path: PathBuf,
     log: BufWriter<File>,
     fold: SegmentFold,
-    /// Largest timestamp (ms) of the first batch: time counts from it.
+    /// Largest timestamp (ms) of the first batch, from which `segment.ms` is counted.
     first_timestamp: Option<i64>,
-    /// What the file will say of its last modification; the clock's time, unless told.
+    /// The file's modification time on closing; None leaves the clock's.
     modified: Option<SystemTime>,
 }
 
 impl SegmentWriter {
-    /// Creates the segment's `.log`, which must not be there.
+    /// Creates the segment's `.log`, which must not exist.
     pub(crate) fn create(directory: &Path, base_offset: i64, options: &WriteOptions) -> LogResult<Self> {
         let path = directory.join(format!("{base_offset:020}.log"));
         let file = File::create_new(&path).map_err(|e| LogError::io(&path, e))?;
@@ -49,8 +49,8 @@ impl SegmentWriter {
         self.fold.next_offset()
     }
 
-    /// Whether the batch belongs into the next segment (`LogSegment.shouldRoll`, without jitter and
-    /// without the wall clock).
+    /// Whether the batch belongs in the next segment (`LogSegment.shouldRoll`, without jitter and without the
+    /// wall clock).
     pub(crate) fn should_roll(&self, batch: &Batch<'_>, options: &WriteOptions) -> bool {
         let size = self.fold.size();
         let waited = match self.first_timestamp {
@@ -64,7 +64,7 @@ impl SegmentWriter {
             || relative > i32::MAX.into()
     }
 
-    /// Appends the batch, which was written at this time; after an I/O error the segment is good for nothing.
+    /// Appends a batch that was written at this time. After an I/O error the segment is unusable.
     pub(crate) fn append(&mut self, batch: &Batch<'_>, modified: Option<SystemTime>) -> LogResult<()> {
         self.fold.add(batch).map_err(|error| LogError::Format { path: self.path.clone(), error })?;
         self.first_timestamp.get_or_insert(batch.max_timestamp());
@@ -88,7 +88,7 @@ impl SegmentWriter {
     }
 }
 
-/// Whether the batch is sound and goes on where the log ends.
+/// Checks that the batch is intact and continues the log.
 pub(crate) fn check(batch: &Batch<'_>, next_offset: i64, options: &WriteOptions) -> Result<()> {
     batch.verify()?;
     let (first, last) = (batch.stored_offset(), batch.last_offset());

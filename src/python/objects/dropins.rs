@@ -1,5 +1,5 @@
-//! The types of the drop-ins (`compat`): records under their clients' names and attributes, and what their
-//! builders give back. The invariants are those of `objects.rs`.
+//! The types of the drop-ins (`compat`): records with their clients' names and attributes, and the results of
+//! their builders' `append`. For the invariants, see `record_object.rs`.
 #![allow(unsafe_code, reason = "types in CPython's C API")]
 
 use crate::python::indexed_batch::IndexedBatch;
@@ -39,16 +39,16 @@ pub(in crate::python) trait RecordType: 'static {
     const FIELDS: &'static [Field];
     /// A method without arguments, and its docstring.
     const METHOD: Option<(&'static CStr, Getter, &'static CStr)> = None;
-    /// Makes an object when Python code calls the type.
+    /// Constructs an object when Python code calls the type.
     const NEW: Constructor;
 
     fn kind() -> &'static Kind;
     fn repr(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>>;
 }
 
-/// What a getter does in safe code.
+/// The safe implementation of a getter.
 pub(in crate::python) type Getter = fn(&Bound<'_, IndexedBatch>, &Entry) -> PyResult<Py<PyAny>>;
-/// Positional and keyword arguments to an object of the type.
+/// Constructs an object from positional and keyword arguments.
 pub(in crate::python) type Constructor =
     fn(&Bound<'_, PyTuple>, Option<&Bound<'_, PyDict>>) -> PyResult<Py<PyAny>>;
 
@@ -65,7 +65,7 @@ impl Field {
     }
 }
 
-/// How an attribute is read: the hot ones in C's calling convention, the others in safe code.
+/// How an attribute is read: frequent ones in C's calling convention, the others in safe code.
 pub(in crate::python) enum Get {
     Offset,
     Timestamp,
@@ -75,7 +75,7 @@ pub(in crate::python) enum Get {
 }
 
 /// # Safety
-/// As CPython calls `tp_dealloc`: Attached, once, with an object of T's type whose count is 0.
+/// To be called as CPython calls `tp_dealloc`: Attached, once, with an object of T's type whose count is 0.
 pub(in crate::python) unsafe extern "C" fn record_dealloc<T: RecordType>(slf: *mut ffi::PyObject) {
     // SAFETY: Attached, Layout; CPython calls this once, when the count is 0, for objects of T's type.
     unsafe {
@@ -84,12 +84,13 @@ pub(in crate::python) unsafe extern "C" fn record_dealloc<T: RecordType>(slf: *m
     }
 }
 
-/// What all these records have.
+/// Attributes that all these records have.
 pub(in crate::python) static SHORTCUTS: [Shortcut; 3] =
     [shortcut(c"value", get_value_bytes), shortcut(c"key", get_key_bytes), shortcut(c"offset", get_offset)];
 
 /// # Safety
-/// As CPython calls `tp_getattro`: Attached, with an object of a `RecordType` and a name that the caller keeps.
+/// To be called as CPython calls `tp_getattro`: Attached, with an object of a `RecordType` and a name that
+/// the caller keeps.
 pub(in crate::python) unsafe extern "C" fn record_getattro(
     slf: *mut ffi::PyObject,
     name: *mut ffi::PyObject,
@@ -99,18 +100,18 @@ pub(in crate::python) unsafe extern "C" fn record_getattro(
 }
 
 /// # Safety
-/// As CPython calls a getter: Attached; the descriptor has checked `slf`, which the caller keeps; `getter` is the
-/// closure of [`getset`].
+/// To be called as CPython calls a getter: Attached; the descriptor has checked `slf`, which the caller
+/// keeps; `getter` is the closure of [`getset`].
 pub(in crate::python) unsafe extern "C" fn get_by(
     slf: *mut ffi::PyObject,
     getter: *mut c_void,
 ) -> *mut ffi::PyObject {
-    // SAFETY: `getter` is what `getset` made of a `&'static Getter`; CPython passes a record.
+    // SAFETY: `getter` is what `getset` made from a `&'static Getter`; CPython passes a record.
     unsafe { safely(slf, *getter.cast::<Getter>()) }
 }
 
 /// # Safety
-/// As CPython calls `tp_repr`: Attached, with an object of T's type that the caller keeps.
+/// To be called as CPython calls `tp_repr`: Attached, with an object of T's type that the caller keeps.
 pub(in crate::python) unsafe extern "C" fn record_repr<T: RecordType>(
     slf: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
@@ -119,8 +120,8 @@ pub(in crate::python) unsafe extern "C" fn record_repr<T: RecordType>(
 }
 
 /// # Safety
-/// As CPython calls a METH_NOARGS method: Attached; the descriptor has checked that `slf` is of T's type; the
-/// second argument is null.
+/// To be called as CPython calls a METH_NOARGS method: Attached; the descriptor has checked that `slf` is of
+/// T's type; the second argument is null.
 pub(in crate::python) unsafe extern "C" fn record_method<T: RecordType>(
     slf: *mut ffi::PyObject,
     _: *mut ffi::PyObject,
@@ -133,7 +134,7 @@ pub(in crate::python) unsafe extern "C" fn record_method<T: RecordType>(
 }
 
 /// # Safety
-/// As CPython calls `tp_new`: Attached, with a tuple, and a dict or null, that the caller keeps.
+/// To be called as CPython calls `tp_new`: Attached, with a tuple, and a dict or null, that the caller keeps.
 pub(in crate::python) unsafe extern "C" fn record_new<T: RecordType>(
     _: *mut ffi::PyTypeObject,
     arguments: *mut ffi::PyObject,
@@ -161,7 +162,7 @@ pub(in crate::python) unsafe fn construct(
     guarded(py, || new(&arguments, keywords.as_ref()))
 }
 
-/// What a builder's `append` gives: made as often as records are, and as small.
+/// The result of a builder's `append`, created as often as records are, and as small.
 #[repr(C)]
 pub(in crate::python) struct ReceiptObject {
     pub(in crate::python) head: ffi::PyObject,
@@ -174,7 +175,8 @@ pub(in crate::python) const RECEIPT_NUMBERS: usize = 4;
 pub(in crate::python) trait ReceiptType: 'static {
     const NAME: &'static CStr;
     const DOC: &'static CStr;
-    /// Which number each attribute is, None where there is none such, and its docstring.
+    /// For each attribute: its name, the index of its number (None in Python if there is no such number), and
+    /// its docstring.
     const FIELDS: &'static [(&'static CStr, usize, &'static CStr)];
     const NEW: Constructor;
 
@@ -198,28 +200,28 @@ pub(in crate::python) fn receipt<T: ReceiptType>(
 }
 
 /// # Safety
-/// As CPython calls `tp_dealloc`: Attached, once, with an object of T's type whose count is 0.
+/// To be called as CPython calls `tp_dealloc`: Attached, once, with an object of T's type whose count is 0.
 pub(in crate::python) unsafe extern "C" fn receipt_dealloc<T: ReceiptType>(slf: *mut ffi::PyObject) {
     // SAFETY: Attached, Layout; CPython calls this once, when the count is 0, for objects of T's type.
     unsafe { release(T::kind(), slf) }
 }
 
 /// # Safety
-/// As CPython calls a getter: Attached; the descriptor has checked that `slf` is a receipt; `index` is the closure
-/// of [`receipt_type`].
+/// To be called as CPython calls a getter: Attached; the descriptor has checked that `slf` is a receipt;
+/// `index` is the closure of [`receipt_type`].
 pub(in crate::python) unsafe extern "C" fn receipt_get(
     slf: *mut ffi::PyObject,
     index: *mut c_void,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Attached, Layout. The closure is no pointer but the number's index.
+    // SAFETY: Attached, Layout. The closure is not a pointer but the number's index.
     unsafe {
-        let known = &(*slf.cast::<ReceiptObject>()).numbers;
-        known.get(index.addr()).map_or_else(|| none(), |&number| ffi::PyLong_FromLongLong(number))
+        let numbers = &(*slf.cast::<ReceiptObject>()).numbers;
+        numbers.get(index.addr()).map_or_else(|| none(), |&number| ffi::PyLong_FromLongLong(number))
     }
 }
 
 /// # Safety
-/// As CPython calls `tp_repr`: Attached, with an object of T's type that the caller keeps.
+/// To be called as CPython calls `tp_repr`: Attached, with an object of T's type that the caller keeps.
 pub(in crate::python) unsafe extern "C" fn receipt_repr<T: ReceiptType>(
     slf: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
@@ -229,7 +231,7 @@ pub(in crate::python) unsafe extern "C" fn receipt_repr<T: ReceiptType>(
 }
 
 /// # Safety
-/// As CPython calls `tp_new`: Attached, with a tuple, and a dict or null, that the caller keeps.
+/// To be called as CPython calls `tp_new`: Attached, with a tuple, and a dict or null, that the caller keeps.
 pub(in crate::python) unsafe extern "C" fn receipt_new<T: ReceiptType>(
     _: *mut ffi::PyTypeObject,
     arguments: *mut ffi::PyObject,
@@ -239,7 +241,7 @@ pub(in crate::python) unsafe extern "C" fn receipt_new<T: ReceiptType>(
     unsafe { construct(arguments, keywords, T::NEW) }
 }
 
-/// Makes a type of receipts. Its tables are given to CPython for good.
+/// Creates a type of receipts. Its tables are leaked to CPython.
 pub(in crate::python) fn receipt_type<T: ReceiptType>(py: Python<'_>) -> PyResult<Py<PyType>> {
     let getter = |&(name, index, doc): &(&'static CStr, usize, &'static CStr)| ffi::PyGetSetDef {
         name: name.as_ptr(),
@@ -282,7 +284,7 @@ pub(in crate::python) fn getset(field: &'static Field) -> ffi::PyGetSetDef {
     }
 }
 
-/// Makes a type of records. Its tables are given to CPython for good.
+/// Creates a type of records. Its tables are leaked to CPython.
 pub(in crate::python) fn record_type<T: RecordType>(py: Python<'_>) -> PyResult<Py<PyType>> {
     let mut getters: Vec<_> = T::FIELDS.iter().map(getset).collect();
     getters.push(ffi::PyGetSetDef::default());

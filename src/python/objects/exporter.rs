@@ -1,4 +1,4 @@
-//! What a memoryview of a key or value is a view of. Invariants: see `record_object.rs`.
+//! The exporter of memoryviews of keys and values. For the invariants, see `record_object.rs`.
 #![allow(unsafe_code, reason = "a type in CPython's C API")]
 
 use crate::python::indexed_batch::IndexedBatch;
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use std::ffi::c_int;
 use std::ptr;
 
-/// What a memoryview of a key or value is a view of.
+/// The object that a memoryview of a key or value refers to.
 #[repr(C)]
 pub(in crate::python) struct ExporterObject {
     pub(in crate::python) head: ffi::PyObject,
@@ -21,14 +21,16 @@ pub(in crate::python) struct ExporterObject {
 pub(in crate::python) static EXPORTER: Kind = Kind::new(size_of::<ExporterObject>());
 
 /// # Safety
-/// As CPython calls `bf_getbuffer`: Attached, with an exporter that the caller keeps and a `view` to fill.
+/// To be called as CPython calls `bf_getbuffer`: Attached, with an exporter that the caller keeps and a
+/// `view` to fill.
 pub(in crate::python) unsafe extern "C" fn exporter_getbuffer(
     slf: *mut ffi::PyObject,
     view: *mut ffi::Py_buffer,
     flags: c_int,
 ) -> c_int {
-    // SAFETY: Layout, Holder: data and length are a slice of the batch's bytes, which nobody writes to; they are
-    // exported read-only. FillInfo stores a reference to the exporter in the view, so they outlive it.
+    // SAFETY: Layout, Holder: data and length are a slice of the batch's bytes, which are never written to;
+    // they are exported read-only. FillInfo stores a reference to the exporter in the view, so they outlive
+    // it.
     unsafe {
         let exporter = slf.cast::<ExporterObject>();
         let (data, length) = ((*exporter).data.cast_mut().cast(), (*exporter).length as ffi::Py_ssize_t);
@@ -42,7 +44,7 @@ pub(in crate::python) unsafe extern "C" fn exporter_getbuffer(
 /// Attached; `holder` is the object of the batch that `bytes` is a part of.
 pub(in crate::python) unsafe fn view(holder: *mut ffi::PyObject, bytes: &[u8]) -> *mut ffi::PyObject {
     // SAFETY: as above; all fields are written before the object is handed out. The memoryview owns the
-    // exporter, or nobody does and it goes.
+    // exporter, or on failure it is freed.
     unsafe {
         let exporter = allocate(&EXPORTER).cast::<ExporterObject>();
         if exporter.is_null() {

@@ -1,4 +1,5 @@
-//! The types of our objects, and dead objects to use again. Invariants: see `record_object.rs`.
+//! The types of our objects, and free lists of dead objects for reuse. For the invariants, see
+//! `record_object.rs`.
 #![allow(unsafe_code, reason = "types in CPython's C API")]
 
 use pyo3::ffi;
@@ -11,7 +12,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering;
-/// A type of ours and its dead objects to use again: they keep their type and the reference to it.
+/// A type of ours and its free list. Dead objects keep their type and the reference to it.
 pub(in crate::python) struct Kind {
     pub(in crate::python) type_object: AtomicPtr<ffi::PyTypeObject>,
     pub(in crate::python) free: UnsafeCell<FreeList>,
@@ -23,7 +24,7 @@ pub(in crate::python) struct FreeList {
     pub(in crate::python) length: usize,
 }
 
-/// Enough for a loop and what it keeps for a moment.
+/// Enough for a loop and the records it keeps briefly.
 pub(in crate::python) const FREE_OBJECTS: usize = 128;
 
 // SAFETY: `free` is touched only by `allocate` and `release`, with the GIL held (Attached).
@@ -65,14 +66,14 @@ impl Kind {
     }
 }
 
-/// A new object whose fields behind the head are not written yet; null with an exception set.
+/// A new object whose fields after the head are not yet written; null with an exception set.
 ///
 /// # Safety
-/// Attached; the caller writes the fields of the kind's struct before anybody sees the object.
+/// Attached; the caller writes the fields of the kind's struct before handing the object out.
 pub(in crate::python) unsafe fn allocate(kind: &Kind) -> *mut ffi::PyObject {
-    // SAFETY: Attached, so nobody else is in here; an object in the free list is of this kind, is owned by
-    // nobody and has the count 0 (Count). PyObject_Init gives new memory a type, which it makes a
-    // reference of, and a count of 1.
+    // SAFETY: Attached, so no other thread is here; an object in the free list is of this kind, unowned, and
+    // has the count 0 (Count). PyObject_Init sets the type of new memory, taking a reference to it, and a
+    // count of 1.
     unsafe {
         let free = &mut *kind.free.get();
         if free.length > 0 {
@@ -89,7 +90,7 @@ pub(in crate::python) unsafe fn allocate(kind: &Kind) -> *mut ffi::PyObject {
     }
 }
 
-/// One reference more.
+/// Adds a reference.
 ///
 /// # Safety
 /// Attached; an object of ours (Count).
@@ -99,10 +100,10 @@ pub(in crate::python) unsafe fn retain(object: *mut ffi::PyObject) {
     unsafe { (*object).ob_refcnt += 1 };
 }
 
-/// One reference less; the last one goes by way of CPython.
+/// Drops a reference; the last one through CPython.
 ///
 /// # Safety
-/// Attached; an object of ours (Count), of which the caller owns a reference.
+/// Attached; an object of ours (Count), to which the caller owns a reference.
 #[inline(always)]
 pub(in crate::python) unsafe fn give_up(object: *mut ffi::PyObject) {
     // SAFETY: as above.
@@ -115,10 +116,10 @@ pub(in crate::python) unsafe fn give_up(object: *mut ffi::PyObject) {
     }
 }
 
-/// Takes a dead object back.
+/// Puts a dead object into the free list, or frees it.
 ///
 /// # Safety
-/// Attached; the object is of this kind, its count is 0, and its holder was given up.
+/// Attached; the object is of this kind, its count is 0, and its holder has been released.
 pub(in crate::python) unsafe fn release(kind: &Kind, object: *mut ffi::PyObject) {
     // SAFETY: as above; an instance of a heap type owns a reference to its type.
     unsafe {
@@ -138,11 +139,12 @@ pub(in crate::python) fn slot(slot: c_int, pfunc: *mut c_void) -> ffi::PyType_Sl
     ffi::PyType_Slot { slot, pfunc }
 }
 
-/// Gives up the holder, then the memory.
+/// Releases the holder, then the memory.
 macro_rules! dealloc {
     ($name:ident, $object:ty, $kind:ident) => {
         /// # Safety
-        /// As CPython calls `tp_dealloc`: Attached, once, with an object of this kind whose count is 0.
+        /// To be called as CPython calls `tp_dealloc`: Attached, once, with an object of this kind whose
+        /// count is 0.
         pub(in crate::python) unsafe extern "C" fn $name(slf: *mut ffi::PyObject) {
             // SAFETY: Attached, Layout; CPython calls this once, when the count is 0.
             unsafe {

@@ -1,4 +1,5 @@
-//! `Record`, its iterator, the exporter of its views, and the drop-ins' records, written against CPython's C API.
+//! `Record`, its iterator, the exporter of its views, and the drop-ins' records, written against CPython's C
+//! API.
 
 pub(super) mod dropins;
 pub(super) mod exporter;

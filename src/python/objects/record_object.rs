@@ -1,19 +1,18 @@
-//! `Record`, its iterator and the exporter behind its views, written against CPython's C API.
+//! `Record` and its iterator, written against CPython's C API.
 //!
-//! A Python loop makes one object a record. As a `#[pyclass]` that costs twice of what it does here, where a
-//! record is three pointers from a free list. Everything that can wait is safe code in `record.rs`.
+//! A Python loop creates one object per record. A `#[pyclass]` costs twice as much as this: a record of three
+//! pointers from a free list. Everything that is not speed-critical is safe code in `record.rs`.
 //!
-//! The invariants that the SAFETY comments below refer to:
+//! The invariants that the SAFETY comments refer to:
 //!
-//! - **Attached**: CPython calls these functions with the GIL held, and the module declares that it uses it; the
-//!   GIL guards the free lists and the iterator's index. There is one module a process.
-//! - **Layout**: an object of one of these types was made by [`allocate`] with that type, so it has
-//!   that type's `repr(C)` struct, whose fields were all written before the object was handed out.
-//! - **Holder**: `holder` is a strong reference to the [`IndexedBatch`] object; `batch`, `entry` and
-//!   `data` point into it. A frozen pyclass does not move or change, so they are valid while the
-//!   object lives.
-//! - **Count**: counts are changed in place, as the headers of Python 3.11 do it in every extension of the
-//!   stable ABI, which this wheel is; only of objects of ours, none of which is immortal.
+//! - **Attached**: CPython calls these functions with the GIL held, which the module declares to use; the GIL
+//!   guards the free lists and the iterator's index. There is one module per process.
+//! - **Layout**: an object of one of these types was created by [`allocate`] with that type, so it has that
+//!   type's `repr(C)` struct, whose fields were all written before the object was handed out.
+//! - **Holder**: `holder` is a strong reference to the [`IndexedBatch`] object; `batch`, `entry` and `data`
+//!   point into it. A frozen pyclass does not move or change, so they are valid while the object lives.
+//! - **Count**: reference counts are changed in place, as Python 3.11's headers do in every extension for the
+//!   stable ABI, which this wheel targets; and only those of our own objects, none of which is immortal.
 #![allow(unsafe_code, reason = "types in CPython's C API")]
 
 use crate::python::indexed_batch::IndexedBatch;
@@ -44,14 +43,14 @@ pub(in crate::python) struct IteratorObject {
     pub(in crate::python) holder: *mut ffi::PyObject,
     pub(in crate::python) batch: *const IndexedBatch,
     pub(in crate::python) next: usize,
-    /// What it makes.
+    /// The kind of the records it creates.
     pub(in crate::python) kind: &'static Kind,
 }
 
 pub(in crate::python) static RECORD: Kind = Kind::new(size_of::<RecordObject>());
 pub(in crate::python) static ITERATOR: Kind = Kind::new(size_of::<IteratorObject>());
 
-/// An iterator over the batch's records, which makes objects of this kind.
+/// An iterator over the batch's records that creates objects of this kind.
 pub(in crate::python) fn iterate(
     py: Python<'_>,
     batch: Py<IndexedBatch>,
@@ -73,7 +72,7 @@ pub(in crate::python) fn iterate(
     }
 }
 
-/// An object for this record of the batch; none if it has no such record.
+/// An object for this record of the batch; None if it has no such record.
 pub(in crate::python) fn record_at(
     batch: &Bound<'_, IndexedBatch>,
     index: usize,
@@ -90,10 +89,10 @@ pub(in crate::python) fn record_at(
     }
 }
 
-/// A record of the batch; none if there is no such one, null with an exception set if memory is short.
+/// A record of the batch; None if there is no such record, null with an exception set if memory is exhausted.
 ///
 /// # Safety
-/// Attached; `holder` is the object of `batch`; the kind's type was made.
+/// Attached; `holder` is the object of `batch`; the kind's type has been created.
 pub(in crate::python) unsafe fn new_record(
     holder: *mut ffi::PyObject,
     batch: *const IndexedBatch,
@@ -103,8 +102,8 @@ pub(in crate::python) unsafe fn new_record(
     // SAFETY: Attached, Holder; the entry is one of the batch's, checked by `get`; all fields are written
     // before the object is handed out.
     unsafe {
-        let known = &*batch;
-        let entry = known.entries.get(index)?;
+        let indexed = &*batch;
+        let entry = indexed.entries.get(index)?;
         let record = allocate(kind).cast::<RecordObject>();
         if !record.is_null() {
             retain(holder);
@@ -117,7 +116,7 @@ pub(in crate::python) unsafe fn new_record(
 }
 
 /// # Safety
-/// As CPython calls `tp_iternext`: Attached, with a `RecordIterator` that the caller keeps.
+/// To be called as CPython calls `tp_iternext`: Attached, with a `RecordIterator` that the caller keeps.
 pub(in crate::python) unsafe extern "C" fn iterator_next(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: Attached, Layout, Holder. Null without an exception is the end.
     unsafe {
@@ -138,7 +137,7 @@ pub(in crate::python) unsafe extern "C" fn iterator_next(slf: *mut ffi::PyObject
 }
 
 /// # Safety
-/// As CPython calls a METH_NOARGS method: Attached; the descriptor has checked that `slf` is a
+/// To be called as CPython calls a METH_NOARGS method: Attached; the descriptor has checked that `slf` is a
 /// `RecordIterator`, and the second argument is null.
 pub(in crate::python) unsafe extern "C" fn iterator_length_hint(
     slf: *mut ffi::PyObject,
@@ -155,7 +154,7 @@ pub(in crate::python) unsafe extern "C" fn iterator_length_hint(
 dealloc!(record_dealloc, RecordObject, RECORD);
 dealloc!(iterator_dealloc, IteratorObject, ITERATOR);
 
-/// The record that a `Record` object stands for; none if it is another object.
+/// The record of a `Record` object; None for any other object.
 pub(in crate::python) fn record_of<'a>(object: &'a Bound<'_, PyAny>) -> Option<crate::record::Record<'a>> {
     let is_record = ptr::eq(object.get_type_ptr(), RECORD.type_object.load(Ordering::Acquire));
     is_record.then(|| {
@@ -193,7 +192,8 @@ pub(in crate::python) unsafe fn none() -> *mut ffi::PyObject {
 macro_rules! int_getter {
     ($name:ident, $field:ident) => {
         /// # Safety
-        /// As CPython calls a getter: Attached; the descriptor has checked that `slf` is a record, which the caller keeps.
+        /// To be called as CPython calls a getter: Attached; the descriptor has checked that `slf` is a
+        /// record, which the caller keeps.
         pub(in crate::python) unsafe extern "C" fn $name(
             slf: *mut ffi::PyObject,
             _: *mut c_void,
@@ -211,7 +211,8 @@ int_getter!(get_attributes, attributes);
 macro_rules! slice_getters {
     ($copy:ident, $view:ident, $field:ident) => {
         /// # Safety
-        /// As CPython calls a getter: Attached; the descriptor has checked that `slf` is a record, which the caller keeps.
+        /// To be called as CPython calls a getter: Attached; the descriptor has checked that `slf` is a
+        /// record, which the caller keeps.
         pub(in crate::python) unsafe extern "C" fn $copy(
             slf: *mut ffi::PyObject,
             _: *mut c_void,
@@ -229,7 +230,8 @@ macro_rules! slice_getters {
         }
 
         /// # Safety
-        /// As CPython calls a getter: Attached; the descriptor has checked that `slf` is a record, which the caller keeps.
+        /// To be called as CPython calls a getter: Attached; the descriptor has checked that `slf` is a
+        /// record, which the caller keeps.
         pub(in crate::python) unsafe extern "C" fn $view(
             slf: *mut ffi::PyObject,
             _: *mut c_void,
@@ -248,7 +250,7 @@ macro_rules! slice_getters {
 slice_getters!(get_key_bytes, get_key, key);
 slice_getters!(get_value_bytes, get_value, value);
 
-/// Work on a record that is a safe function: errors become exceptions, and so does a panic.
+/// Calls a safe function with a record: errors and panics become exceptions.
 ///
 /// # Safety
 /// Attached; `slf` is a `Record` that the caller keeps.
@@ -269,7 +271,8 @@ pub(in crate::python) unsafe fn safely(
 macro_rules! safe_getter {
     ($name:ident, $work:path) => {
         /// # Safety
-        /// As CPython calls a getter: Attached; the descriptor has checked that `slf` is a record, which the caller keeps.
+        /// To be called as CPython calls a getter: Attached; the descriptor has checked that `slf` is a
+        /// record, which the caller keeps.
         pub(in crate::python) unsafe extern "C" fn $name(
             slf: *mut ffi::PyObject,
             _: *mut c_void,
@@ -284,8 +287,8 @@ macro_rules! safe_getter {
 macro_rules! safe_method {
     ($name:ident, $work:path) => {
         /// # Safety
-        /// As CPython calls a METH_O method: Attached; the descriptor has checked that `slf` is a `Record`; the
-        /// caller keeps it and the argument, which is not null.
+        /// To be called as CPython calls a METH_O method: Attached; the descriptor has checked that `slf` is
+        /// a `Record`; the caller keeps it and the argument, which is not null.
         pub(in crate::python) unsafe extern "C" fn $name(
             slf: *mut ffi::PyObject,
             argument: *mut ffi::PyObject,
@@ -308,8 +311,8 @@ safe_getter!(repr_of, record::repr);
 safe_method!(last_header, record::last_header);
 safe_method!(headers_for, record::headers_for);
 
-/// The getters that loops use, found by their names' addresses: names in code are interned. All others, and
-/// names that are not interned, are found as always.
+/// A getter that loops use, found by the address of its name, since names in code are interned. All other
+/// attributes, and names that are not interned, take the usual way.
 pub(in crate::python) struct Shortcut {
     pub(in crate::python) name: AtomicPtr<ffi::PyObject>,
     pub(in crate::python) text: &'static CStr,
@@ -330,7 +333,7 @@ pub(in crate::python) static SHORTCUTS: [Shortcut; 6] = [
 ];
 
 /// # Safety
-/// As CPython calls `tp_getattro`: Attached, with a `Record` and a name that the caller keeps.
+/// To be called as CPython calls `tp_getattro`: Attached, with a `Record` and a name that the caller keeps.
 pub(in crate::python) unsafe extern "C" fn record_getattro(
     slf: *mut ffi::PyObject,
     name: *mut ffi::PyObject,
@@ -340,7 +343,7 @@ pub(in crate::python) unsafe extern "C" fn record_getattro(
 }
 
 /// # Safety
-/// As CPython calls `tp_getattro`, of a type that has these attributes and cannot be subclassed.
+/// To be called as CPython calls `tp_getattro`, of a type that has these attributes and cannot be subclassed.
 #[inline(always)]
 pub(in crate::python) unsafe fn get_attribute(
     shortcuts: &[Shortcut],
@@ -358,7 +361,7 @@ pub(in crate::python) unsafe fn get_attribute(
 }
 
 /// # Safety
-/// As CPython calls `tp_repr`: Attached, with a `Record` that the caller keeps.
+/// To be called as CPython calls `tp_repr`: Attached, with a `Record` that the caller keeps.
 pub(in crate::python) unsafe extern "C" fn record_repr(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: as CPython calls it, which is as it calls a getter.
     unsafe { repr_of(slf, ptr::null_mut()) }

@@ -1,5 +1,4 @@
-//! The types behind `objects.rs` as CPython wants them declared: their tables of attributes and methods, and
-//! their slots.
+//! The declarations of the types in `objects/` for CPython: their attributes, methods and slots.
 #![allow(unsafe_code, reason = "types in CPython's C API")]
 
 use crate::python::objects::kind::slot;
@@ -24,7 +23,7 @@ use crate::python::objects::record_object::{
 #[repr(transparent)]
 pub(in crate::python) struct Table<T, const N: usize>(UnsafeCell<[T; N]>);
 
-// SAFETY: only CPython reads the tables, after they were made; nobody writes to them.
+// SAFETY: only CPython reads the tables, after they were initialized; they are never written to.
 unsafe impl<T, const N: usize> Sync for Table<T, N> {}
 
 pub(in crate::python) const fn getter(
@@ -43,15 +42,19 @@ pub(in crate::python) const fn getter(
 
 pub(in crate::python) static RECORD_GETTERS: Table<ffi::PyGetSetDef, 13> = Table(UnsafeCell::new([
     getter(c"offset", get_offset, c"Absolute offset in the partition."),
-    getter(c"timestamp", get_timestamp, c"Milliseconds since 1970; -1 for none."),
-    getter(c"timestamp_type", get_timestamp_type, c"Whose clock the timestamp is."),
+    getter(c"timestamp", get_timestamp, c"Milliseconds since the Unix epoch; -1 for none."),
+    getter(
+        c"timestamp_type",
+        get_timestamp_type,
+        c"Whether the timestamp is from the producer or the broker.",
+    ),
     getter(c"key", get_key, c"The key: a read-only memoryview, or None for null."),
     getter(c"value", get_value, c"The value: a read-only memoryview, or None for null."),
     getter(c"key_bytes", get_key_bytes, c"The key, copied; None for null."),
     getter(c"value_bytes", get_value_bytes, c"The value, copied; None for null."),
     getter(c"headers", get_headers, c"The headers in order: (key, memoryview or None)."),
     getter(c"headers_raw", get_headers_raw, c"The headers in order, as bytes, copied."),
-    getter(c"sequence", get_sequence, c"The producer's sequence number, -1 for none; None before magic 2."),
+    getter(c"sequence", get_sequence, c"The producer's sequence number; -1 for none, None in magic 0 and 1."),
     getter(c"attributes", get_attributes, c"The record's own attributes byte (0 to 255)."),
     getter(c"control", get_control, c"For a record of a control batch: its type and payload; else None."),
     ffi::PyGetSetDef { name: ptr::null(), get: None, set: None, doc: ptr::null(), closure: ptr::null_mut() },
@@ -89,17 +92,17 @@ pub(in crate::python) static ITERATOR_METHODS: Table<ffi::PyMethodDef, 2> = Tabl
         ml_name: c"__length_hint__".as_ptr(),
         ml_meth: ffi::PyMethodDefPointer { PyCFunction: iterator_length_hint },
         ml_flags: ffi::METH_NOARGS,
-        ml_doc: c"How many records are left.".as_ptr(),
+        ml_doc: c"The number of records left.".as_ptr(),
     },
     ffi::PyMethodDef::zeroed(),
 ]));
 
-/// Makes the types and adds those that people see to the module.
+/// Creates the types and adds the public ones to the module.
 pub(in crate::python) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let end = slot(0, ptr::null_mut());
     for shortcut in SHORTCUTS.iter().chain(&dropins::SHORTCUTS) {
-        // SAFETY: the text ends in a zero. The reference is kept: the name lives as long as the process.
+        // SAFETY: the text ends in a zero. The reference is kept, so the name lives as long as the process.
         let name = unsafe { ffi::PyUnicode_InternFromString(shortcut.text.as_ptr()) };
         if name.is_null() {
             return Err(PyErr::fetch(py));
