@@ -111,7 +111,7 @@ pub(crate) fn each_batch(data: &mut [u8], mut change: impl FnMut(&mut [u8]) -> R
             Ok(Frame::Cut { needed }) => Err(ErrorKind::NeedMoreBytes { needed }.into()),
             Err(error) => Err(error),
         };
-        at += changed.map_err(|error| error.behind(at as u64))?;
+        at += changed.map_err(|error| error.shifted_by(at as u64))?;
     }
     Ok(())
 }
