@@ -303,8 +303,8 @@ impl<'r> Records<'r> {
         self.map(|record| record.map(PartialRecord::from))
     }
 
-    /// Calls `visit` with every record. The magic is matched once per batch rather than once per record, which
-    /// saves a fifth of the time in hot loops.
+    /// Calls `visit` with every record. The magic is matched once per batch rather than once per record,
+    /// which saves a fifth of the time in hot loops.
     ///
     /// # Errors
     /// The iterator's first error; the records before it have been visited.

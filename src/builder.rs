@@ -32,8 +32,8 @@ const PREFETCH_DISTANCE: usize = 2 << 10;
 /// combine are an error of the first [`append`](Self::append), or of [`build`](Self::build). A failed
 /// `append` leaves the batch unchanged.
 ///
-/// Uncompressed and snappy batches are byte for byte what Kafka writes for the same records; batches of the
-/// other codecs decompress to the same bytes.
+/// Uncompressed and snappy batches are byte for byte what Kafka writes for the same records. With the other
+/// codecs Kafka can read the batches, but would compress them differently.
 ///
 /// ```
 /// # use magicbyte::{Batches, Compression, Decompressor, Header, RecordsBuilder};
@@ -212,8 +212,8 @@ impl RecordsBuilder {
         self
     }
 
-    /// The maximum size of a batch in bytes, 2^31-1 by default. For a compressed batch the limit applies to the
-    /// estimated size; a last record that compresses badly can exceed it.
+    /// The maximum size of a batch in bytes, 2^31-1 by default. For a compressed batch the limit applies to
+    /// the estimated size; a last record that compresses badly can exceed it.
     #[must_use]
     pub fn max_size_in_bytes(mut self, size: usize) -> Self {
         self.options.max_size = size.min(i32::MAX as usize);
@@ -224,10 +224,10 @@ impl RecordsBuilder {
     /// drops it.
     ///
     /// # Errors
-    /// With the record's index and field: [`ErrorKind::OffsetOutOfRange`] for an offset that is not greater than
-    /// the last one or is more than 2^31-1 from the base, [`ErrorKind::InvalidRecord`] for a record that Kafka
-    /// refuses (a timestamp below -1, headers below magic 2, a control batch's record whose key is not a
-    /// control record's), [`ErrorKind::RecordTooLarge`]. For the first record also
+    /// With the record's index and field: [`ErrorKind::OffsetOutOfRange`] for an offset that is not greater
+    /// than the last one or is more than 2^31-1 from the base, [`ErrorKind::InvalidRecord`] for a record that
+    /// Kafka refuses (a timestamp below -1, headers below magic 2, a control batch's record whose key is not
+    /// a control record's), [`ErrorKind::RecordTooLarge`]. For the first record also
     /// [`ErrorKind::InvalidOptions`] and [`ErrorKind::UnsupportedCompression`].
     #[inline]
     pub fn append(
@@ -241,8 +241,8 @@ impl RecordsBuilder {
         self.append_fields((offset, timestamp), 0, (key, value), HeaderFields::List(headers))
     }
 
-    /// Appends a record of another batch with its offset, timestamp, key, value and headers and, in magic 2, its
-    /// attributes byte.
+    /// Appends a record of another batch with its offset, timestamp, key, value and headers and, in magic 2,
+    /// its attributes byte.
     ///
     /// # Errors
     /// Those of [`append`](Self::append).
@@ -268,8 +268,8 @@ impl RecordsBuilder {
     ///
     /// # Errors
     /// Those of [`append`](Self::append); [`ErrorKind::InvalidOptions`] for an end-of-transaction marker in a
-    /// batch that has no producer or is not transactional; [`ErrorKind::InvalidRecord`] for a record of unknown
-    /// type.
+    /// batch that has no producer or is not transactional; [`ErrorKind::InvalidRecord`] for a record of
+    /// unknown type.
     pub fn append_control(&mut self, offset: i64, timestamp: i64, record: &ControlRecord) -> Result<()> {
         let is_marker = matches!(record, ControlRecord::EndTransaction { .. });
         if is_marker && !self.options.transactional {
@@ -381,8 +381,8 @@ impl RecordsBuilder {
         get_or_create(&mut self.compressor, self.codec, self.level).map(drop)
     }
 
-    /// Whether a record with these fields, at the next offset, fits within the size limit. As in Kafka the first
-    /// record always fits; [`append`](Self::append) is strict.
+    /// Whether a record with these fields, at the next offset, fits within the size limit. As in Kafka the
+    /// first record always fits; [`append`](Self::append) is strict.
     #[must_use]
     pub fn has_room_for(
         &self,
@@ -448,16 +448,17 @@ impl RecordsBuilder {
     /// batch.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidOptions`], [`ErrorKind::UnsupportedLevel`], and those of [`Compressor::compress`]. The
-    /// builder keeps its records.
+    /// [`ErrorKind::InvalidOptions`], [`ErrorKind::UnsupportedLevel`], and those of [`Compressor::compress`].
+    /// The builder keeps its records.
     pub fn build(&mut self) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         self.build_into(&mut out)?;
         Ok(out)
     }
 
-    /// Calls `take` with the finished batch in the buffer where it was collected, if it is uncompressed and of
-    /// magic 2. `None` for any other batch, which needs a buffer of its own: [`build_into`](Self::build_into).
+    /// Calls `take` with the finished batch in the buffer where it was collected, if it is uncompressed and
+    /// of magic 2. `None` for any other batch, which needs a buffer of its own:
+    /// [`build_into`](Self::build_into).
     #[cfg(feature = "python")]
     pub(crate) fn build_stored<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
         self.options.check(self.magic, self.codec)?;
@@ -522,13 +523,13 @@ impl RecordsBuilder {
         self.options.base_sequence = sequence_of(last, 1);
     }
 
-    /// The empty batch that compaction leaves when it drops all records (`DefaultRecordBatch.writeEmptyHeader`):
-    /// 61 bytes with this builder's base offset, producer, flags and leader epoch. `last_offset` is inclusive,
-    /// `max_timestamp` in ms. Magic 2 only.
+    /// The empty batch that compaction leaves when it drops all records
+    /// (`DefaultRecordBatch.writeEmptyHeader`): 61 bytes with this builder's base offset, producer, flags and
+    /// leader epoch. `last_offset` is inclusive, `max_timestamp` in ms. Magic 2 only.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidOptions`]; [`ErrorKind::OffsetOutOfRange`] for a last offset below the base or more
-    /// than 2^31-1 above it.
+    /// [`ErrorKind::InvalidOptions`]; [`ErrorKind::OffsetOutOfRange`] for a last offset below the base or
+    /// more than 2^31-1 above it.
     pub fn empty_batch(&self, last_offset: i64, max_timestamp: i64) -> Result<Vec<u8>> {
         self.options.check(self.magic, self.codec)?;
         if self.magic < 2 {

@@ -22,8 +22,8 @@ pub(crate) enum Frame {
 }
 
 impl Frame {
-    /// Checks the start of `data` in Kafka's order, so that a truncated tail and a corrupt one are distinguished
-    /// as Kafka does.
+    /// Checks the start of `data` in Kafka's order, so that a truncated tail and a corrupt one are
+    /// distinguished as Kafka does.
     #[inline(always)]
     pub(crate) fn read(data: &[u8]) -> Result<Self> {
         let cut = |size: usize| Self::Cut { needed: (size - data.len()) as u64 };
@@ -41,7 +41,8 @@ impl Frame {
         if !(0..=2).contains(&(data[MAGIC] as i8)) {
             return Err(unsupported_magic(data));
         }
-        // Kafka counts a whole batch in an int, overflows here and fails: the batch is corrupt, not truncated.
+        // Kafka counts a whole batch in an int, overflows here and fails: the batch is corrupt, not
+        // truncated.
         if length > MAX_LENGTH {
             return Err(invalid_length(data));
         }

@@ -10,7 +10,8 @@ use crate::batches::Batches;
 use crate::compression::decompressor::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 use crate::error::{Error, Result};
 
-/// Batches go to the threads in chunks of this many bytes, so that the handover is cheap even for tiny batches.
+/// Batches go to the threads in chunks of this many bytes, so that the handover is cheap even for tiny
+/// batches.
 const CHUNK: usize = 256 << 10;
 /// Chunks in flight per thread, queued or with results not yet received: enough to keep it busy.
 const CHUNKS_PER_THREAD: usize = 2;
@@ -19,9 +20,9 @@ const CHUNKS_PER_THREAD: usize = 2;
 /// in the calling thread.
 ///
 /// Chunks of whole batches, of at least 256 KiB, are dealt to the threads in turn. Each thread has its own
-/// [`Decompressor`]. At most two chunks per thread are in flight, so memory is bounded by their results and by
-/// the threads' decompression buffers, whatever the size of the input. A thread that has finished its chunks
-/// waits until the results before its own are received.
+/// [`Decompressor`]. At most two chunks per thread are in flight, so memory is bounded by their results and
+/// by the threads' decompression buffers, whatever the size of the input. A thread that has finished its
+/// chunks waits until the results before its own are received.
 ///
 /// ```
 /// # use magicbyte::{Compression, ParallelBatches, RecordsBuilder};
@@ -87,16 +88,17 @@ impl<'a> ParallelBatches<'a> {
         self
     }
 
-    /// Calls `work` with every batch, in one of the threads, and `receive` with its result, in this thread and in
-    /// the order of the batches. Returns the size of a truncated last batch, as [`Batches::remaining`] does.
+    /// Calls `work` with every batch, in one of the threads, and `receive` with its result, in this thread
+    /// and in the order of the batches. Returns the size of a truncated last batch, as [`Batches::remaining`]
+    /// does.
     ///
     /// # Errors
-    /// The first error of framing, `work` or `receive` in the order of the batches. All results before it have
-    /// been received, and none after it.
+    /// The first error of framing, `work` or `receive` in the order of the batches. All results before it
+    /// have been received, and none after it.
     ///
     /// # Panics
-    /// If `work` panics, with the same panic, after the results of earlier chunks have been received; and if no
-    /// thread can be spawned.
+    /// If `work` panics, with the same panic, after the results of earlier chunks have been received; and if
+    /// no thread can be spawned.
     pub fn map<T: Send>(
         self,
         work: impl Fn(Batch<'a>, &mut Decompressor) -> Result<T> + Sync,

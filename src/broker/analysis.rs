@@ -115,8 +115,8 @@ pub(super) fn check_batch_size(config: &AppendConfig, size: usize) -> Result<(),
 }
 
 /// Checks the records of a produce request as a broker does before it appends them
-/// (`ProduceRequest.validateRecords`): since request version 3 there must be exactly one batch, of magic 2; zstd is
-/// allowed since version 7. Only framing is checked.
+/// (`ProduceRequest.validateRecords`): since request version 3 there must be exactly one batch, of magic 2;
+/// zstd is allowed since version 7. Only framing is checked.
 ///
 /// # Errors
 /// [`ErrorCode::InvalidRecord`], [`ErrorCode::UnsupportedCompressionType`],

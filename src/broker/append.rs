@@ -24,7 +24,8 @@ pub struct AppendInfo {
     pub last_offset: i64,
     /// The largest timestamp (ms) of the records, or the append time if that replaces them; -1 for none.
     pub max_timestamp: i64,
-    /// Last offset of the first batch with the largest timestamp, for the time index; -1 if no batch has a timestamp.
+    /// Last offset of the first batch with the largest timestamp, for the time index; -1 if no batch has a
+    /// timestamp.
     pub offset_of_max_timestamp: i64,
     /// The append time (ms), if the topic has `LogAppendTime`.
     pub log_append_time: Option<i64>,

@@ -58,7 +58,8 @@ error_codes! {
     InvalidRecord = 87 "INVALID_RECORD",
 }
 
-/// The maximum number of [`RecordError`]s that an error keeps. All are counted, but a batch can have any number.
+/// The maximum number of [`RecordError`]s that an error keeps. All are counted, but a batch can have any
+/// number.
 pub const MAX_RECORD_ERRORS: usize = 1 << 16;
 
 /// The error of a refused append, of which nothing was stored.
@@ -174,7 +175,8 @@ impl From<Error> for AppendError {
     fn from(error: Error) -> Self {
         let code = match error.kind() {
             ErrorKind::CrcMismatch { .. } => ErrorCode::CorruptMessage,
-            // In a batch, or of a message in a wrapper, this is an error of framing; in a record, of the record.
+            // In a batch, or of a message in a wrapper, this is an error of framing; in a record, of the
+            // record.
             ErrorKind::InvalidSize { .. } | ErrorKind::UnsupportedMagic(_)
                 if error.record_index().is_none() || error.field() == Some("size") =>
             {

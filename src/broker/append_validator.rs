@@ -40,8 +40,8 @@ impl AppendValidator {
     /// A validator for a topic with this configuration.
     ///
     /// # Errors
-    /// [`ErrorKind::UnsupportedMagic`] and [`ErrorKind::InvalidOptions`] for settings that no topic can have; for the
-    /// codec, those of [`Compressor::with_level`](crate::Compressor::with_level).
+    /// [`ErrorKind::UnsupportedMagic`] and [`ErrorKind::InvalidOptions`] for settings that no topic can have;
+    /// for the codec, those of [`Compressor::with_level`](crate::Compressor::with_level).
     pub fn new(config: AppendConfig) -> Result<Self> {
         if !(0..=2).contains(&config.message_format) {
             return Err(Error::new(ErrorKind::UnsupportedMagic(config.message_format)));
@@ -65,10 +65,10 @@ impl AppendValidator {
         &self.config
     }
 
-    /// Checks `records`, batches as a producer or leader sent them, and turns them into the batches to be stored. A
-    /// leader sets offsets, epoch and timestamps in place; if that is impossible (another codec or magic, a magic 0
-    /// wrapper) the batch is rewritten. A truncated last batch is removed. If there is no whole batch, `records` is
-    /// emptied and the result is `None`.
+    /// Checks `records`, batches as a producer or leader sent them, and turns them into the batches to be
+    /// stored. A leader sets offsets, epoch and timestamps in place; if that is impossible (another codec or
+    /// magic, a magic 0 wrapper) the batch is rewritten. A truncated last batch is removed. If there is no
+    /// whole batch, `records` is emptied and the result is `None`.
     ///
     /// Keys and values are not read. A compressed batch is decompressed once.
     ///
@@ -137,8 +137,8 @@ impl AppendValidator {
     }
 }
 
-/// Checks that offsets which the leader has assigned begin at the log's end or later, and that it has set its epoch
-/// (`LeaderEpochFileCache.assign`).
+/// Checks that offsets which the leader has assigned begin at the log's end or later, and that it has set its
+/// epoch (`LeaderEpochFileCache.assign`).
 fn check_follows(analysis: &Analysis, append: &Append) -> std::result::Result<(), AppendError> {
     let (found, expected) = (analysis.first_or_last_offset, append.next_offset);
     if analysis.without_epoch {

@@ -1,5 +1,5 @@
-//! A leader's assignment of offsets, epoch and timestamps to an append: in place, or by rewriting it if the topic has
-//! another codec or magic (`LogValidator`).
+//! A leader's assignment of offsets, epoch and timestamps to an append: in place, or by rewriting it if the
+//! topic has another codec or magic (`LogValidator`).
 
 use crate::batch::Batch;
 use crate::batches::Batches;
@@ -189,9 +189,9 @@ fn check_batch(batch: &RecordBatch<'_>, origin: AppendOrigin, magic: i8) -> Resu
     Err(AppendError::new(ErrorCode::InvalidRecord, why))
 }
 
-/// Checks that inner offsets that are not consecutive may be fixed. Kafka fixes those of old producers' wrappers. In
-/// magic 2, where no producer gets them wrong, its validator has already skipped the keys and values that it would
-/// have to rewrite, and fails.
+/// Checks that inner offsets that are not consecutive may be fixed. Kafka fixes those of old producers'
+/// wrappers. In magic 2, where no producer gets them wrong, its validator has already skipped the keys and
+/// values that it would have to rewrite, and fails.
 fn check_may_renumber(batch: &Batch<'_>, source: Compression) -> Result<()> {
     if batch.magic() == 2 && source != Compression::None {
         return Err(refuse("the offsets in a compressed batch must be consecutive from 0 on"));

@@ -1,5 +1,5 @@
-//! A broker's side of produce and fetch: the checks and changes of an append (`LogValidator`, `UnifiedLog`), and an
-//! in-memory partition for testing producers and consumers.
+//! A broker's side of produce and fetch: the checks and changes of an append (`LogValidator`, `UnifiedLog`),
+//! and an in-memory partition for testing producers and consumers.
 
 pub(crate) mod analysis;
 pub(crate) mod append;

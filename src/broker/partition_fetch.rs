@@ -11,7 +11,8 @@ use crate::state::isolation::IsolationLevel;
 /// A partition's part of a fetch response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetched {
-    /// Batches as stored, from the one with the requested offset on. The first is whole, the last may be truncated.
+    /// Batches as stored, from the one with the requested offset on. The first is whole, the last may be
+    /// truncated.
     pub records: Vec<u8>,
     /// The high watermark, which is the log end offset.
     pub high_watermark: i64,
@@ -19,7 +20,8 @@ pub struct Fetched {
     pub last_stable_offset: i64,
     /// As [`PartitionSimulator::log_start_offset`].
     pub log_start_offset: i64,
-    /// For `read_committed`: the aborted transactions that may have records here, in the order of their markers.
+    /// For `read_committed`: the aborted transactions that may have records here, in the order of their
+    /// markers.
     pub aborted_transactions: Vec<AbortedTransaction>,
 }
 
@@ -48,10 +50,12 @@ pub struct ListedOffset {
 }
 
 impl PartitionSimulator {
-    /// Returns batches from the one with this offset on, at most `max_bytes` but always the whole first batch.
+    /// Returns batches from the one with this offset on, at most `max_bytes` but always the whole first
+    /// batch.
     ///
     /// # Errors
-    /// [`ErrorCode::OffsetOutOfRange`](super::ErrorCode::OffsetOutOfRange) before the log's start and past its end.
+    /// [`ErrorCode::OffsetOutOfRange`](super::ErrorCode::OffsetOutOfRange) before the log's start and past
+    /// its end.
     pub fn fetch(
         &self,
         offset: i64,
@@ -88,8 +92,8 @@ impl PartitionSimulator {
         entries.iter().map(TransactionIndexEntry::transaction).collect()
     }
 
-    /// Looks up an offset; `None` if no record has such a timestamp, or if it cannot be read yet at this isolation
-    /// level.
+    /// Looks up an offset; `None` if no record has such a timestamp, or if it cannot be read yet at this
+    /// isolation level.
     ///
     /// # Errors
     /// A record that cannot be read, which appends do not let in.

@@ -1,5 +1,5 @@
-//! An in-memory partition that accepts produce requests and serves fetches as a broker does, for tests of producers
-//! and consumers (`UnifiedLog`, `Partition` with a single replica).
+//! An in-memory partition that accepts produce requests and serves fetches as a broker does, for tests of
+//! producers and consumers (`UnifiedLog`, `Partition` with a single replica).
 
 use crate::broker::append::AppendInfo;
 use crate::sidecar::transaction_index::TransactionIndexEntry;
@@ -31,9 +31,9 @@ type Result<T> = std::result::Result<T, AppendError>;
 /// `producer.id.expiration.ms`: when a producer without an open transaction is removed.
 const PRODUCER_ID_EXPIRATION_MS: i64 = 86_400_000;
 
-/// An in-memory partition. Its log is a single segment that is never deleted. The leader is the only replica, so the
-/// high watermark is the log end offset. Nothing happens on its own: the clock is [set](Self::set_now) by the caller,
-/// and transactions are ended with [`end_transaction`](Self::end_transaction).
+/// An in-memory partition. Its log is a single segment that is never deleted. The leader is the only replica,
+/// so the high watermark is the log end offset. Nothing happens on its own: the clock is [set](Self::set_now)
+/// by the caller, and transactions are ended with [`end_transaction`](Self::end_transaction).
 ///
 /// ```
 /// use magicbyte::broker::{AppendConfig, ErrorCode, PartitionSimulator};
@@ -56,8 +56,8 @@ const PRODUCER_ID_EXPIRATION_MS: i64 = 86_400_000;
 /// ```
 ///
 /// Transactions are not verified with a coordinator (`transaction.partition.verification.enable=false`).
-/// After [`truncate`](Self::truncate) producer state is rebuilt as in Kafka: from the snapshot that the previous
-/// truncation took, and a replay of the log from there.
+/// After [`truncate`](Self::truncate) producer state is rebuilt as in Kafka: from the snapshot that the
+/// previous truncation took, and a replay of the log from there.
 #[derive(Debug)]
 pub struct PartitionSimulator {
     validator: AppendValidator,
@@ -126,8 +126,8 @@ impl PartitionSimulator {
         self.now
     }
 
-    /// Sets the broker's clock (ms). Producers without an open transaction are removed a day after their last batch or
-    /// marker.
+    /// Sets the broker's clock (ms). Producers without an open transaction are removed a day after their last
+    /// batch or marker.
     pub fn set_now(&mut self, now: i64) {
         self.now = now;
         self.producers.remove_expired_producers(now);
@@ -146,8 +146,8 @@ impl PartitionSimulator {
     }
 
     /// The last stable offset (exclusive), up to which `read_committed` reads: the start of the earliest open
-    /// transaction, or the log's end. If the transaction began before the log's start, it is the base offset of the
-    /// batch at the log's start instead.
+    /// transaction, or the log's end. If the transaction began before the log's start, it is the base offset
+    /// of the batch at the log's start instead.
     #[must_use]
     pub fn last_stable_offset(&self) -> i64 {
         let first_unstable_offset = self.producers().first_unstable_offset().map(|first| {
@@ -180,8 +180,8 @@ impl PartitionSimulator {
         self.append(records, AppendOrigin::Client)
     }
 
-    /// Checks batches, assigns their offsets, checks them against the state of their producer, and stores them.
-    /// Batches with the origin `Replication` keep their offsets.
+    /// Checks batches, assigns their offsets, checks them against the state of their producer, and stores
+    /// them. Batches with the origin `Replication` keep their offsets.
     ///
     /// # Errors
     /// Those of [`AppendValidator::validate`]; [`ErrorCode::OutOfOrderSequenceNumber`],
@@ -241,7 +241,8 @@ impl PartitionSimulator {
         Ok(())
     }
 
-    /// Checks the batches against the state of their producers; returns the stored batch if the append is a duplicate.
+    /// Checks the batches against the state of their producers; returns the stored batch if the append is a
+    /// duplicate.
     fn check_producers(&self, events: &[ProducerEvent], terms: AppendTerms) -> Result<Option<BatchMetadata>> {
         // An append may have several batches of one producer.
         let mut after = (events.len() > 1).then(|| self.producers().clone());
@@ -294,8 +295,8 @@ impl PartitionSimulator {
         self.leader_epoch
     }
 
-    /// Truncates the log to end at `offset` (exclusive), as a follower of a new leader does. A batch that contains the
-    /// offset is removed whole. Does nothing if the log is shorter.
+    /// Truncates the log to end at `offset` (exclusive), as a follower of a new leader does. A batch that
+    /// contains the offset is removed whole. Does nothing if the log is shorter.
     ///
     /// # Errors
     /// [`ErrorCode::OffsetOutOfRange`] for a negative offset.
@@ -332,8 +333,8 @@ impl PartitionSimulator {
         Ok(())
     }
 
-    /// Moves the log's start up to this offset, or to the log's end for -1; earlier records are no longer served.
-    /// Returns the log start offset.
+    /// Moves the log's start up to this offset, or to the log's end for -1; earlier records are no longer
+    /// served. Returns the log start offset.
     ///
     /// # Errors
     /// [`ErrorCode::OffsetOutOfRange`], [`ErrorCode::PolicyViolation`] on a compacted topic.

@@ -77,8 +77,8 @@ impl Bounds {
     }
 }
 
-/// Reads and checks all records of `batch` in `payload`, which comes from [`Batch::payload`]. `first` is the offset
-/// that the first record should have.
+/// Reads and checks all records of `batch` in `payload`, which comes from [`Batch::payload`]. `first` is the
+/// offset that the first record should have.
 pub(super) fn walk(
     config: &AppendConfig,
     now: i64,

@@ -1,4 +1,5 @@
-//! Rewriting the records of an append with the leader's offsets (`LogValidator.buildRecordsAndAssignOffsets`).
+//! Rewriting the records of an append with the leader's offsets
+//! (`LogValidator.buildRecordsAndAssignOffsets`).
 
 use crate::batch::Batch;
 use crate::broker::append::{Append, ConversionStats};

@@ -5,8 +5,8 @@ use crate::batches::Batches;
 use crate::compression::decompressor::Decompressor;
 use crate::error::Result;
 
-/// `index.interval.bytes`: the density of the offset index, on which the aborted transactions in a fetch response
-/// depend.
+/// `index.interval.bytes`: the density of the offset index, on which the aborted transactions in a fetch
+/// response depend.
 const INDEX_INTERVAL_BYTES: usize = 4096;
 
 /// A batch in the log.
@@ -83,8 +83,8 @@ impl SimulatedLog {
         &self.bytes[self.find(offset).map_or(self.bytes.len(), |batch| batch.position)..]
     }
 
-    /// The index's upper bound for offsets of batches before the position `end`; `None` if that is the log's end
-    /// (`OffsetIndex.fetchUpperBoundOffset`).
+    /// The index's upper bound for offsets of batches before the position `end`; `None` if that is the log's
+    /// end (`OffsetIndex.fetchUpperBoundOffset`).
     pub(super) fn upper_bound(&self, end: usize) -> Option<i64> {
         // Kafka's search skips the first entry if it has exactly this position.
         let skip_first = self.index.first().is_some_and(|(_, position)| *position == end);

@@ -1,4 +1,5 @@
-//! The options of a [`RecordsBuilder`](super::RecordsBuilder), Kafka's rules for them, and the header they give.
+//! The options of a [`RecordsBuilder`](super::RecordsBuilder), Kafka's rules for them, and the header they
+//! give.
 
 use crate::compression::codec::Compression;
 use crate::error::{Error, ErrorKind, Result};

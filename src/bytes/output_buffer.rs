@@ -15,8 +15,8 @@ pub(crate) struct OutputBuffer {
 }
 
 impl OutputBuffer {
-    /// The next `size` bytes, to be written to, followed by [`Varint::MARGIN`] bytes that [`Varint::write`] may
-    /// overwrite.
+    /// The next `size` bytes, to be written to, followed by [`Varint::MARGIN`] bytes that [`Varint::write`]
+    /// may overwrite.
     #[inline(always)]
     pub(crate) fn next(&mut self, size: usize) -> &mut [u8] {
         let (start, end) = (self.end, self.end + size);

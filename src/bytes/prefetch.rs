@@ -1,8 +1,9 @@
 //! Prefetching the bytes of the next batch into the processor's cache while the current one is processed.
 //!
-//! A checksum is bound by memory, a walk over records by its own dependencies; in sequence, each batch costs the
-//! sum of both. So while records are walked, the bytes after their batch are prefetched at the same pace, and the
-//! next batch's checksum finds them in the cache. Prefetches are hints: nothing is read, and nothing waits.
+//! A checksum is bound by memory, a walk over records by its own dependencies; in sequence, each batch costs
+//! the sum of both. So while records are walked, the bytes after their batch are prefetched at the same pace,
+//! and the next batch's checksum finds them in the cache. Prefetches are hints: nothing is read, and nothing
+//! waits.
 
 use std::fmt;
 use std::ops::Range;
@@ -40,8 +41,8 @@ impl<'a> Prefetch<'a> {
     }
 }
 
-/// Prefetches the memory `distance` bytes after `bytes`: the next values of a buffer that is read in order, or
-/// mostly the next of many small allocations.
+/// Prefetches the memory `distance` bytes after `bytes`: the next values of a buffer that is read in order,
+/// or mostly the next of many small allocations.
 #[inline(always)]
 pub(crate) fn prefetch_after(bytes: &[u8], distance: usize) {
     if bytes.len() <= MAX_STEP {

@@ -41,8 +41,8 @@ impl Algorithm {
         self.shift(first, length) ^ second
     }
 
-    /// As [`join`](Self::join) for a few bytes, but without its products: the checksum of what precedes them is
-    /// the CRC's start value, which amounts to a change of the first four bytes.
+    /// As [`join`](Self::join) for a few bytes, but without its products: the checksum of what precedes them
+    /// is the CRC's start value, which amounts to a change of the first four bytes.
     fn append(self, before: u32, data: &[u8]) -> u32 {
         let mut copy = [0; STRIDE];
         let Some(copy) = copy.get_mut(..data.len()).filter(|copy| copy.len() >= 4) else {
@@ -79,9 +79,9 @@ impl Algorithm {
         product
     }
 
-    /// The shortest prefix of `data`, of at least `min_length` bytes, that has this checksum together with the
-    /// bytes before `data`, whose checksum is `before`. Returns its length, and the checksum up to the end of the
-    /// prefix or, if there is none, of `data`. Cost: one table lookup per byte.
+    /// The shortest prefix of `data`, of at least `min_length` bytes, that has this checksum together with
+    /// the bytes before `data`, whose checksum is `before`. Returns its length, and the checksum up to the
+    /// end of the prefix or, if there is none, of `data`. Cost: one table lookup per byte.
     pub(crate) fn prefix_with(
         self,
         checksum: u32,
@@ -106,9 +106,9 @@ impl Algorithm {
         (found, !state)
     }
 
-    /// The single bit whose flip changes the checksum of `length` bytes by `syndrome` (stored XOR computed), as an
-    /// index that counts from the first byte's lowest bit. `None` if there is no such bit. Cost: one step per bit,
-    /// from the last bit to the one found.
+    /// The single bit whose flip changes the checksum of `length` bytes by `syndrome` (stored XOR computed),
+    /// as an index that counts from the first byte's lowest bit. `None` if there is no such bit. Cost: one
+    /// step per bit, from the last bit to the one found.
     pub(crate) fn flipped_bit(self, syndrome: u32, length: usize) -> Option<u64> {
         // The last bit that enters the CRC is the last byte's highest; each bit before it has one more
         // power of x.

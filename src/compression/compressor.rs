@@ -62,8 +62,8 @@ impl Compressor {
         Self::with_level(codec, None)
     }
 
-    /// A compressor with a level within [`Compression::levels`], `None` for Kafka's default. As in Kafka, every lz4
-    /// level but the default 9 means high compression; levels above 12 are the same as 12.
+    /// A compressor with a level within [`Compression::levels`], `None` for Kafka's default. As in Kafka,
+    /// every lz4 level but the default 9 means high compression; levels above 12 are the same as 12.
     ///
     /// # Errors
     /// [`ErrorKind::UnsupportedLevel`], and those of [`new`](Self::new).
@@ -109,9 +109,9 @@ impl Compressor {
         self.level
     }
 
-    /// Compresses one payload into the reused buffer; returns `data` itself for [`Compression::None`]. `magic` is
-    /// that of the batch: LZ4 frames in magic 0 get a wrong header checksum (KAFKA-3160), as readers of that magic
-    /// expect.
+    /// Compresses one payload into the reused buffer; returns `data` itself for [`Compression::None`].
+    /// `magic` is that of the batch: LZ4 frames in magic 0 get a wrong header checksum (KAFKA-3160), as
+    /// readers of that magic expect.
     ///
     /// # Errors
     /// [`ErrorKind::UnsupportedCompression`] for zstd below magic 2, [`ErrorKind::Compression`].

@@ -94,8 +94,8 @@ impl Decompressor {
     }
 
     /// Decompresses one payload into the reused buffer, which is allocated and zeroed only when the output is
-    /// larger than any before. `magic` is that of the batch: LZ4 frames in magic 0 have a wrong header checksum
-    /// (KAFKA-3160), which is ignored there and only there.
+    /// larger than any before. `magic` is that of the batch: LZ4 frames in magic 0 have a wrong header
+    /// checksum (KAFKA-3160), which is ignored there and only there.
     ///
     /// # Errors
     /// [`ErrorKind::Decompression`] with the codec's reason, [`ErrorKind::LimitExceeded`],
@@ -105,9 +105,9 @@ impl Decompressor {
         Ok(&self.buffer[..length])
     }
 
-    /// As [`decompress`](Self::decompress), but the result is refcounted: its buffer is reused only after every
-    /// clone and slice of it is dropped. Copies only a result that is a small part of a large buffer. Allocates a
-    /// handle, and a new buffer if two are still held.
+    /// As [`decompress`](Self::decompress), but the result is refcounted: its buffer is reused only after
+    /// every clone and slice of it is dropped. Copies only a result that is a small part of a large buffer.
+    /// Allocates a handle, and a new buffer if two are still held.
     ///
     /// # Errors
     /// Those of [`decompress`](Self::decompress).

@@ -16,8 +16,8 @@ use crate::compression::output::{at_least, compression_failed};
 use crate::error::{Error, Result};
 
 const TRAILER: usize = 8;
-/// Java looks for another member only if more than 18 bytes follow. (The smallest member has 20: a header of 10,
-/// an empty stream of 2, a trailer of 8.)
+/// Java looks for another member only if more than 18 bytes follow. (The smallest member has 20: a header of
+/// 10, an empty stream of 2, a trailer of 8.)
 const JAVA_IGNORES_UP_TO: usize = 18;
 const FIRST_STEP: usize = 16 << 10;
 /// The first bytes of every member: magic, and DEFLATE as the method.
@@ -41,8 +41,8 @@ impl Context {
         }
     }
 
-    /// Decompresses a payload that is one member without header fields, and checks CRC and size; returns the bytes
-    /// written. `None` if the payload is, or might be, anything else.
+    /// Decompresses a payload that is one member without header fields, and checks CRC and size; returns the
+    /// bytes written. `None` if the payload is, or might be, anything else.
     fn one_member(&mut self, payload: &[u8], out: &mut Output<'_>) -> Option<usize> {
         const NO_FIELDS: u8 = 0;
         if !payload.starts_with(&MEMBER) || payload.get(3) != Some(&NO_FIELDS) {
@@ -56,9 +56,9 @@ impl Context {
         }
         let whole = self.whole.get_or_insert_default();
         let written = whole.gzip_decompress(payload, out.spare(size + FAST_LOOP_MARGIN)).ok()?;
-        // libdeflate does not report where the member ended, so another one may follow. But a member ends with
-        // the size of its content, now known, and the next one begins with MEMBER: if these seven bytes do not
-        // occur, there is no other.
+        // libdeflate does not report where the member ended, so another one may follow. But a member ends
+        // with the size of its content, now known, and the next one begins with MEMBER: if these seven bytes
+        // do not occur, there is no other.
         let mut starts = memmem::find_iter(payload, &MEMBER);
         let is_only_member = written == size && !starts.any(|at| payload[..at].ends_with(stored_size));
         is_only_member.then_some(written)
@@ -149,7 +149,8 @@ fn skip_header(member: &[u8]) -> Result<&[u8]> {
     Ok(&member[cursor.position()..])
 }
 
-/// See [`is_plain`](crate::compression::plain::is_plain): one member without header fields, and nothing after it.
+/// See [`is_plain`](crate::compression::plain::is_plain): one member without header fields, and nothing after
+/// it.
 pub(super) fn is_plain(payload: &[u8], content: &[u8]) -> bool {
     const FLAGS: usize = 3;
     let Some((header, rest)) = payload.split_at_checked(HEADER.len()) else { return false };
@@ -159,8 +160,8 @@ pub(super) fn is_plain(payload: &[u8], content: &[u8]) -> bool {
     let mut trailer = [0; TRAILER];
     trailer[..4].copy_from_slice(&crc32(content).to_le_bytes());
     trailer[4..].copy_from_slice(&(content.len() as u32).to_le_bytes());
-    // The member ends where this trailer first occurs: a member before it could only be empty, with a trailer of
-    // zeros.
+    // The member ends where this trailer first occurs: a member before it could only be empty, with a trailer
+    // of zeros.
     let empty_before = memmem::find_iter(rest, &MEMBER).any(|at| rest[..at].ends_with(&[0; TRAILER]));
     !empty_before && memmem::find(rest, &trailer).is_some_and(|at| at + TRAILER == rest.len())
 }

@@ -1,7 +1,7 @@
-//! The LZ4 frame format as Kafka's `Lz4BlockInputStream` reads it (one frame of independent blocks; bytes after
-//! its end mark are ignored) and as `Lz4BlockOutputStream` writes it (blocks of 64 KB, no checksum but the
-//! header's). Blocks are decompressed and, at high levels, compressed by the C library, which Kafka's lz4-java
-//! calls too; lz4_flex compresses at the default level.
+//! The LZ4 frame format as Kafka's `Lz4BlockInputStream` reads it (one frame of independent blocks; bytes
+//! after its end mark are ignored) and as `Lz4BlockOutputStream` writes it (blocks of 64 KB, no checksum but
+//! the header's). Blocks are decompressed and, at high levels, compressed by the C library, which Kafka's
+//! lz4-java calls too; lz4_flex compresses at the default level.
 
 use lz4_flex::block::{self, CompressTable};
 use twox_hash::XxHash32;
@@ -20,8 +20,8 @@ const MAX_RATIO: usize = 255;
 pub(super) enum HeaderChecksum {
     /// The checksum of the descriptor: written and verified.
     Right,
-    /// Brokers and clients of magic 0 included the frame's magic in the checksum (KAFKA-3160): written so, and
-    /// ignored by the reader.
+    /// Brokers and clients of magic 0 included the frame's magic in the checksum (KAFKA-3160): written so,
+    /// and ignored by the reader.
     Wrong,
 }
 
@@ -68,8 +68,8 @@ pub(super) fn decompress(frame: &[u8], checksum: HeaderChecksum, out: &mut Outpu
     }
 }
 
-/// See [`is_plain`](crate::compression::plain::is_plain): content size and checksum, if present, are right, and
-/// nothing follows the frame.
+/// See [`is_plain`](crate::compression::plain::is_plain): content size and checksum, if present, are right,
+/// and nothing follows the frame.
 pub(super) fn is_plain(frame: &[u8], content: &[u8]) -> bool {
     let mut input = Input(frame);
     // The header's checksum was checked when the content was read.

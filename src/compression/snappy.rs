@@ -10,8 +10,8 @@ use crate::compression::snappy_block;
 use crate::compression::snappy_block::MAX_SMALL_BLOCK;
 use crate::error::Result;
 
-/// Followed by two version ints. Those of the first header are ignored (Redpanda writes them little-endian), but
-/// those of later headers are checked.
+/// Followed by two version ints. Those of the first header are ignored (Redpanda writes them little-endian),
+/// but those of later headers are checked.
 const MAGIC: [u8; 8] = *b"\x82SNAPPY\0";
 const HEADER: usize = 16;
 const VERSION: usize = 8;
@@ -80,8 +80,8 @@ impl Context {
     }
 }
 
-/// See [`is_plain`](crate::compression::plain::is_plain): one header with versions that a known writer uses, and
-/// chunks up to the end.
+/// See [`is_plain`](crate::compression::plain::is_plain): one header with versions that a known writer uses,
+/// and chunks up to the end.
 pub(super) fn is_plain(payload: &[u8]) -> bool {
     if payload.len() < HEADER || !payload.starts_with(&MAGIC) {
         // A raw block has no unused bytes.

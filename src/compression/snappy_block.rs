@@ -1,7 +1,7 @@
 //! Raw snappy blocks of up to 8 KB, byte for byte as the C++ library in snappy-java writes them.
 //!
-//! The crate `snap` uses the same algorithm, but different hash bits for tables smaller than the largest, and so
-//! finds other matches in small blocks. For larger blocks it writes the same bytes.
+//! The crate `snap` uses the same algorithm, but different hash bits for tables smaller than the largest, and
+//! so finds other matches in small blocks. For larger blocks it writes the same bytes.
 
 use crate::bytes::varint;
 
@@ -15,8 +15,8 @@ const HASH_FACTOR: u32 = 0x1e35_a7bd;
 const MARGIN: usize = 15;
 const MIN_MATCH: usize = 4;
 
-/// Compresses `data` into `out`, which has at least `snap::raw::max_compress_len` bytes; returns the number of
-/// bytes written. Uses as much of `table` as `data` is long, rounded up to a power of two.
+/// Compresses `data` into `out`, which has at least `snap::raw::max_compress_len` bytes; returns the number
+/// of bytes written. Uses as much of `table` as `data` is long, rounded up to a power of two.
 pub(super) fn compress(data: &[u8], table: &mut [u16; MAX_SMALL_BLOCK], out: &mut [u8]) -> usize {
     let size = data.len().next_power_of_two().max(MIN_TABLE);
     let mut block = Block { data, table: &mut table[..size], out, at: 0 };
@@ -61,8 +61,8 @@ impl Block<'_> {
         self.literal(emitted, self.data.len());
     }
 
-    /// The next position after `from` whose four bytes occurred before, and where they did. Tries every byte at
-    /// first, and fewer the longer there is no match.
+    /// The next position after `from` whose four bytes occurred before, and where they did. Tries every byte
+    /// at first, and fewer the longer there is no match.
     fn next_match(&mut self, from: usize, limit: usize) -> Option<(usize, usize)> {
         let mut ip = from + 1;
         let mut skip = 32;

@@ -1,5 +1,5 @@
-//! zstd: reads any number of frames, including skippable ones, in one call; Kafka's frames have no content size.
-//! Writes one frame.
+//! zstd: reads any number of frames, including skippable ones, in one call; Kafka's frames have no content
+//! size. Writes one frame.
 
 use zstd_safe::{CCtx, CParameter, DCtx, Strategy};
 
@@ -50,8 +50,8 @@ impl Context {
     }
 }
 
-/// See [`is_plain`](crate::compression::plain::is_plain): frames up to the end, none of them skippable or with a
-/// dictionary. Their content sizes and checksums were checked when the content was read.
+/// See [`is_plain`](crate::compression::plain::is_plain): frames up to the end, none of them skippable or
+/// with a dictionary. Their content sizes and checksums were checked when the content was read.
 pub(super) fn is_plain(payload: &[u8]) -> bool {
     let mut rest = payload;
     while !rest.is_empty() {
@@ -92,8 +92,8 @@ fn after_frame(data: &[u8]) -> Option<&[u8]> {
 }
 
 const DEFAULT_LEVEL: i32 = 3;
-/// The parameters of level 3 for input of unknown size, as in Kafka, which streams. Given the size of a batch, zstd
-/// would choose smaller tables, and the output could be 7 % larger.
+/// The parameters of level 3 for input of unknown size, as in Kafka, which streams. Given the size of a
+/// batch, zstd would choose smaller tables, and the output could be 7 % larger.
 const AS_STREAMED: [CParameter; 5] = [
     CParameter::HashLog(17),
     CParameter::ChainLog(16),

@@ -1,5 +1,5 @@
-//! Down-conversion to magic 0 or 1, as brokers up to 3.9 did for old consumers (`RecordsUtil.downConvert`), with
-//! counts of what is lost.
+//! Down-conversion to magic 0 or 1, as brokers up to 3.9 did for old consumers (`RecordsUtil.downConvert`),
+//! with counts of what is lost.
 
 use std::ops::AddAssign;
 
@@ -44,8 +44,8 @@ impl AddAssign for Losses {
 }
 
 impl Converter {
-    /// Writes the batch as `magic` 0 or 1: one wrapper, or one message per record if uncompressed. A batch of this
-    /// magic or a lower one is copied, or recompressed with the target codec.
+    /// Writes the batch as `magic` 0 or 1: one wrapper, or one message per record if uncompressed. A batch of
+    /// this magic or a lower one is copied, or recompressed with the target codec.
     ///
     /// # Errors
     /// [`ErrorKind::UnsupportedCompression`] if the codec to write is zstd, [`ErrorKind::InvalidOptions`] for

@@ -1,5 +1,5 @@
-//! Writing a batch with only some of its records (`MemoryRecords.filterTo`, `buildRetainedRecordsInto`): always as
-//! magic 2, with the same codec at Kafka's default level.
+//! Writing a batch with only some of its records (`MemoryRecords.filterTo`, `buildRetainedRecordsInto`):
+//! always as magic 2, with the same codec at Kafka's default level.
 
 use crate::batch::Batch;
 use crate::convert::decoded::Decoded;
@@ -29,8 +29,8 @@ pub(crate) enum Fate {
 /// Bytes of a control record's key (`ControlRecordType.CURRENT_CONTROL_RECORD_KEY_SIZE`).
 const CONTROL_KEY: usize = 4;
 
-/// Whether a control record has nothing but its type and, if the type is known, its value: no bytes after them, no
-/// headers.
+/// Whether a control record has nothing but its type and, if the type is known, its value: no bytes after
+/// them, no headers.
 pub(crate) fn is_bare(record: &Record<'_>) -> bool {
     bare(*record) == *record
 }
@@ -49,9 +49,9 @@ fn bare(record: Record<'_>) -> Record<'_> {
 }
 
 impl Encoder {
-    /// Appends the batch with the records that are kept, at least one. `fates` has one entry per record, in order. A
-    /// magic 2 batch keeps its first and last offset, sequences, flags and epochs. Timestamps are relative to the
-    /// delete horizon if there is one.
+    /// Appends the batch with the records that are kept, at least one. `fates` has one entry per record, in
+    /// order. A magic 2 batch keeps its first and last offset, sequences, flags and epochs. Timestamps are
+    /// relative to the delete horizon if there is one.
     pub(crate) fn retain(
         &mut self,
         decoded: &Decoded<'_, '_>,
@@ -100,8 +100,8 @@ impl Encoder {
     }
 }
 
-/// Appends the batch without any records: only its header (`DefaultRecordBatch.writeEmptyHeader`). A batch of magic 0
-/// or 1, for which Kafka has no such form, becomes an empty magic 2 batch with the same offsets.
+/// Appends the batch without any records: only its header (`DefaultRecordBatch.writeEmptyHeader`). A batch of
+/// magic 0 or 1, for which Kafka has no such form, becomes an empty magic 2 batch with the same offsets.
 pub(crate) fn empty_of(decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
     let batch = decoded.batch;
     let mut header = match batch {

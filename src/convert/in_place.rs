@@ -10,8 +10,8 @@ use crate::record::batch_header::{
 use crate::record::timestamp_type::TimestampType;
 use crate::{legacy, record};
 
-/// Moves a batch so that its last record has this offset; the other offsets of a magic 2 batch or a magic 1 wrapper
-/// move with it. The CRC does not cover the offset and does not change.
+/// Moves a batch so that its last record has this offset; the other offsets of a magic 2 batch or a magic 1
+/// wrapper move with it. The CRC does not cover the offset and does not change.
 ///
 /// `batch` is exactly one batch.
 ///
@@ -39,7 +39,8 @@ pub fn set_last_offset(batch: &mut [u8], last_offset: i64) -> Result<()> {
     Ok(())
 }
 
-/// Sets the epoch of the leader that appends the batch, which the CRC does not cover. `batch` is exactly one batch.
+/// Sets the epoch of the leader that appends the batch, which the CRC does not cover. `batch` is exactly one
+/// batch.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidOptions`] below magic 2. Framing errors.
@@ -57,13 +58,13 @@ pub fn set_partition_leader_epoch(batch: &mut [u8], epoch: i32) -> Result<()> {
     }
 }
 
-/// Sets the batch's timestamp type and largest timestamp (ms), which with `LogAppendTime` is every record's. If
-/// either changes, unknown bits of the attributes are cleared and the CRC is recomputed. `batch` is exactly one
-/// batch.
+/// Sets the batch's timestamp type and largest timestamp (ms), which with `LogAppendTime` is every record's.
+/// If either changes, unknown bits of the attributes are cleared and the CRC is recomputed. `batch` is
+/// exactly one batch.
 ///
 /// # Errors
-/// [`ErrorKind::CrcMismatch`] for a batch that is already damaged, [`ErrorKind::InvalidOptions`] for magic 0 and for
-/// [`TimestampType::NoTimestampType`], [`ErrorKind::UnknownCompression`]. Framing errors.
+/// [`ErrorKind::CrcMismatch`] for a batch that is already damaged, [`ErrorKind::InvalidOptions`] for magic 0
+/// and for [`TimestampType::NoTimestampType`], [`ErrorKind::UnknownCompression`]. Framing errors.
 pub fn set_max_timestamp(batch: &mut [u8], timestamp_type: TimestampType, max_timestamp: i64) -> Result<()> {
     let old = Batch::from_frame(batch, 0)?;
     let forbid = |why| Err(old.place(Error::new(ErrorKind::InvalidOptions(why)).in_field("maxTimestamp")));
@@ -101,8 +102,8 @@ pub fn set_max_timestamp(batch: &mut [u8], timestamp_type: TimestampType, max_ti
 /// Calls `change` for each batch of `data`, which consists of whole batches.
 ///
 /// # Errors
-/// The errors of `change`, framing errors, and [`ErrorKind::NeedMoreBytes`] for a truncated last batch, with the
-/// batch's position in `data`. Batches before it have been changed.
+/// The errors of `change`, framing errors, and [`ErrorKind::NeedMoreBytes`] for a truncated last batch, with
+/// the batch's position in `data`. Batches before it have been changed.
 pub(crate) fn each_batch(data: &mut [u8], mut change: impl FnMut(&mut [u8]) -> Result<()>) -> Result<()> {
     let mut at = 0;
     while at < data.len() {

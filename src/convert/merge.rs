@@ -1,5 +1,5 @@
-//! Merging several magic 2 batches into one, and splitting one into several. This is only done on request, since
-//! readers of the log can see the difference.
+//! Merging several magic 2 batches into one, and splitting one into several. This is only done on request,
+//! since readers of the log can see the difference.
 
 use crate::batch::Batch;
 use crate::compression::compressor::Compressor;
@@ -11,13 +11,13 @@ use crate::record::builder::{BatchBuilder, offset_between};
 use crate::record::iter::sequence_of;
 
 impl Converter {
-    /// Writes consecutive batches as one, with the target codec or that of the first; writes nothing if there are
-    /// none.
+    /// Writes consecutive batches as one, with the target codec or that of the first; writes nothing if there
+    /// are none.
     ///
-    /// The batches must have the same flags, timestamp type, leader epoch, producer id and epoch and, where set,
-    /// append time and delete horizon, and increasing offsets. There may be no gap between a producer's batches,
-    /// since sequences are counted by offset within a batch. Control batches and batches without records cannot be
-    /// merged.
+    /// The batches must have the same flags, timestamp type, leader epoch, producer id and epoch and, where
+    /// set, append time and delete horizon, and increasing offsets. There may be no gap between a producer's
+    /// batches, since sequences are counted by offset within a batch. Control batches and batches without
+    /// records cannot be merged.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidOptions`] naming the difference, with the batch's base offset;
@@ -53,14 +53,14 @@ impl Converter {
         Ok(())
     }
 
-    /// Writes the batch as several batches of at most `max_size` bytes before compression; a larger record gets a
-    /// batch of its own. A batch that is small enough, has no records or is a control batch is written as
-    /// [`recompress`](Self::recompress) does. Each part extends up to the first record of the next; sequences
-    /// continue across parts.
+    /// Writes the batch as several batches of at most `max_size` bytes before compression; a larger record
+    /// gets a batch of its own. A batch that is small enough, has no records or is a control batch is written
+    /// as [`recompress`](Self::recompress) does. Each part extends up to the first record of the next;
+    /// sequences continue across parts.
     ///
     /// # Errors
-    /// [`ErrorKind::CrcMismatch`], [`ErrorKind::OffsetOutOfRange`] for offsets that do not increase, and those of
-    /// [`RecordBatch::records`].
+    /// [`ErrorKind::CrcMismatch`], [`ErrorKind::OffsetOutOfRange`] for offsets that do not increase, and
+    /// those of [`RecordBatch::records`].
     pub fn split(&mut self, batch: &RecordBatch<'_>, max_size: usize, out: &mut Vec<u8>) -> Result<()> {
         let Self { decompressor, encoder: Encoder { codecs, section } } = self;
         let records = batch.records(decompressor)?;

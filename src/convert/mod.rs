@@ -1,7 +1,7 @@
 //! Converting batches to another magic or codec, and rewriting them in place.
 //!
-//! Damage is never covered up: a batch with a CRC mismatch or an invalid record is refused, since the converted
-//! batch would get a valid CRC.
+//! Damage is never covered up: a batch with a CRC mismatch or an invalid record is refused, since the
+//! converted batch would get a valid CRC.
 
 pub(crate) mod decoded;
 pub(crate) mod down;
@@ -26,8 +26,8 @@ use crate::record::builder::BatchBuilder;
 use crate::record::encode::{HeaderFields, RecordFields};
 use crate::record::timestamp_type::TimestampType;
 
-/// Converts batches one at a time, reusing codec contexts and buffers. Output is appended to a vector, which an
-/// error leaves unchanged.
+/// Converts batches one at a time, reusing codec contexts and buffers. Output is appended to a vector, which
+/// an error leaves unchanged.
 ///
 /// ```
 /// # use magicbyte::{Batches, Compression, RecordsBuilder, convert::Converter};

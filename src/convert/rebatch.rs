@@ -9,11 +9,12 @@ use crate::error::Result;
 use crate::record::batch_header::{BatchHeader, RECORD_BATCH_OVERHEAD};
 use crate::record::builder::{BatchBuilder, offset_between};
 
-/// Packs the records of a log's batches into magic 2 batches of up to a given size. Small messages compress far
-/// better together.
+/// Packs the records of a log's batches into magic 2 batches of up to a given size. Small messages compress
+/// far better together.
 ///
-/// Only batches without a producer id, flags and delete horizon are packed, and only with others of the same leader
-/// epoch, append time and codec. Any other batch is converted by itself, as [`Converter::up_convert`] does.
+/// Only batches without a producer id, flags and delete horizon are packed, and only with others of the same
+/// leader epoch, append time and codec. Any other batch is converted by itself, as [`Converter::up_convert`]
+/// does.
 #[derive(Debug)]
 pub struct Rebatcher {
     decompressor: Decompressor,
@@ -44,7 +45,8 @@ impl SharedFields {
 }
 
 impl Rebatcher {
-    /// Packs into batches of up to `max_size` bytes before compression; a larger record gets a batch of its own.
+    /// Packs into batches of up to `max_size` bytes before compression; a larger record gets a batch of its
+    /// own.
     #[must_use]
     pub fn new(converter: Converter, max_size: usize) -> Self {
         let Converter { decompressor, encoder } = converter;

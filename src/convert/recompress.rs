@@ -15,12 +15,12 @@ use crate::record::builder::append_batch;
 use crate::record::timestamp_type::TimestampType;
 
 impl Converter {
-    /// Writes the batch with the converter's codec. Everything else is kept: offsets, timestamps, attributes, epochs,
-    /// sequences and every byte of the records. Compressing an uncompressed batch and decompressing it again gives
-    /// the same bytes.
+    /// Writes the batch with the converter's codec. Everything else is kept: offsets, timestamps, attributes,
+    /// epochs, sequences and every byte of the records. Compressing an uncompressed batch and decompressing
+    /// it again gives the same bytes.
     ///
-    /// A legacy wrapper that is decompressed becomes single messages; a single message that is compressed gets a
-    /// wrapper of its own. A batch without records is copied.
+    /// A legacy wrapper that is decompressed becomes single messages; a single message that is compressed
+    /// gets a wrapper of its own. A batch without records is copied.
     ///
     /// # Errors
     /// [`ErrorKind::CrcMismatch`], [`ErrorKind::UnsupportedCompression`] for zstd below magic 2, and those of
@@ -30,8 +30,8 @@ impl Converter {
         self.encoder.recompress(&Decoded::of(batch, &mut self.decompressor)?, out)
     }
 
-    /// Writes a magic 0 batch with consecutive offsets from `base_offset` on, as brokers did for producers. Offsets
-    /// inside a wrapper are absolute, so it is recompressed. For batches of other magics use
+    /// Writes a magic 0 batch with consecutive offsets from `base_offset` on, as brokers did for producers.
+    /// Offsets inside a wrapper are absolute, so it is recompressed. For batches of other magics use
     /// [`set_last_offset`](super::set_last_offset).
     ///
     /// # Errors

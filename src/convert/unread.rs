@@ -9,8 +9,9 @@ use crate::legacy::batch::LegacyBatch;
 use crate::legacy::iter::split_message;
 
 impl Decoded<'_, '_> {
-    /// Whether the batch has any: after the header of a batch without records, in a wrapper's key, after a message's
-    /// value, in a truncated message at the end of a wrapper, or beside the content of a compressed stream.
+    /// Whether the batch has any: after the header of a batch without records, in a wrapper's key, after a
+    /// message's value, in a truncated message at the end of a wrapper, or beside the content of a compressed
+    /// stream.
     ///
     /// # Errors
     /// None in practice, since the batch has been decoded.

@@ -105,8 +105,8 @@ impl<'a> LegacyBatch<'a> {
         self.message().timestamp_type()
     }
 
-    /// The message's own timestamp in ms; for a wrapper the largest inside, or its append time. -1 for none, as
-    /// always in magic 0.
+    /// The message's own timestamp in ms; for a wrapper the largest inside, or its append time. -1 for none,
+    /// as always in magic 0.
     #[must_use]
     pub fn max_timestamp(&self) -> i64 {
         self.message().timestamp()
@@ -139,12 +139,13 @@ impl<'a> LegacyBatch<'a> {
         })
     }
 
-    /// The records: a single one, which borrows the message, or those inside a wrapper, whose CRCs the iterator
-    /// checks. A wrapper is decompressed here, all at once, and its records borrow the decompressor's buffer.
+    /// The records: a single one, which borrows the message, or those inside a wrapper, whose CRCs the
+    /// iterator checks. A wrapper is decompressed here, all at once, and its records borrow the
+    /// decompressor's buffer.
     ///
     /// # Errors
-    /// Data that does not decompress or exceeds the limit, a wrapper without messages, a wrapper offset smaller
-    /// than the last relative one. Errors in messages come from the iterator.
+    /// Data that does not decompress or exceeds the limit, a wrapper without messages, a wrapper offset
+    /// smaller than the last relative one. Errors in messages come from the iterator.
     #[inline(always)]
     pub fn records<'r>(&self, decompressor: &'r mut Decompressor) -> Result<MessageIter<'r>>
     where

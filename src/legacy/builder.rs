@@ -163,8 +163,8 @@ impl MessageSetBuilder {
         Ok(())
     }
 
-    /// Appends the finished set to `out`: the messages, or a wrapper around them. Returns the size of the messages
-    /// as written.
+    /// Appends the finished set to `out`: the messages, or a wrapper around them. Returns the size of the
+    /// messages as written.
     pub(crate) fn finish(&self, compressor: &mut Compressor, out: &mut Vec<u8>) -> Result<usize> {
         if self.codec == Compression::None {
             out.extend_from_slice(&self.messages);

@@ -8,8 +8,8 @@ use crate::record::Record;
 use crate::record::header::Headers;
 use crate::record::timestamp_type::TimestampType;
 
-/// A lazy iterator over the records of a [`LegacyBatch`](super::LegacyBatch). It does not allocate, and ends after
-/// the first error.
+/// A lazy iterator over the records of a [`LegacyBatch`](super::LegacyBatch). It does not allocate, and ends
+/// after the first error.
 #[derive(Clone, Debug)]
 pub struct MessageIter<'r> {
     /// A sequence of offset, size and message; its sizes have been checked.
@@ -61,7 +61,8 @@ impl<'r> MessageIter<'r> {
     /// The records in `messages`, the decompressed value of the wrapper.
     pub(crate) fn wrapped(messages: &'r [u8], magic: i8, outer: Outer, wrapper: Wrapper) -> Result<Self> {
         let place = |error: Error| error.in_batch(outer.position, outer.offset);
-        // Relative offsets end at the wrapper's offset, so the last one is needed before the first can be read.
+        // Relative offsets end at the wrapper's offset, so the last one is needed before the first can be
+        // read.
         let mut count = 0;
         let mut last_inner = 0;
         let mut rest = messages;
@@ -148,8 +149,8 @@ impl<'r> MessageIter<'r> {
                 let kind = ErrorKind::InvalidRecord("inner messages must not be compressed");
                 return Err(Error::new(kind).in_field("attributes"));
             }
-            // A magic 1 message takes the wrapper's timestamp type, and its timestamp if that is the broker's;
-            // a magic 0 message has no timestamp in any wrapper.
+            // A magic 1 message takes the wrapper's timestamp type, and its timestamp if that is the
+            // broker's; a magic 0 message has no timestamp in any wrapper.
             if message.magic() == 1 {
                 timestamp_type = wrapper.timestamp_type;
                 if timestamp_type == TimestampType::LogAppendTime {
@@ -184,8 +185,8 @@ fn record(
     })
 }
 
-/// The first message of `data`, with its stored offset and the bytes after it. As in Kafka, a truncated message at
-/// the end is dropped silently.
+/// The first message of `data`, with its stored offset and the bytes after it. As in Kafka, a truncated
+/// message at the end is dropped silently.
 #[inline(always)]
 pub(crate) fn split_message(data: &[u8]) -> Result<Option<(i64, Message<'_>, &[u8])>> {
     let Some((overhead, rest)) = data.split_at_checked(LOG_OVERHEAD) else { return Ok(None) };

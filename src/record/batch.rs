@@ -89,8 +89,8 @@ impl<'a> RecordBatch<'a> {
         be!(self.data, at::BASE_OFFSET, i64)
     }
 
-    /// Offset of the last record that was ever in the batch (inclusive). Compaction keeps it, so the last record
-    /// present may have a lower offset.
+    /// Offset of the last record that was ever in the batch (inclusive). Compaction keeps it, so the last
+    /// record present may have a lower offset.
     #[must_use]
     pub fn last_offset(&self) -> i64 {
         self.base_offset().wrapping_add(self.last_offset_delta().into())
@@ -151,8 +151,8 @@ impl<'a> RecordBatch<'a> {
         self.flag(CONTROL)
     }
 
-    /// The timestamp (ms) that the records' deltas are relative to: the first record's, or the delete horizon if
-    /// one is set.
+    /// The timestamp (ms) that the records' deltas are relative to: the first record's, or the delete horizon
+    /// if one is set.
     #[must_use]
     pub fn base_timestamp(&self) -> i64 {
         be!(self.data, at::BASE_TIMESTAMP, i64)
@@ -188,8 +188,8 @@ impl<'a> RecordBatch<'a> {
         be!(self.data, at::BASE_SEQUENCE, i32)
     }
 
-    /// The last record's sequence number, -1 for none; 2^31-1 is followed by 0. As in Kafka only a base of -1 means
-    /// none here; a smaller one, which no producer writes, is counted up from.
+    /// The last record's sequence number, -1 for none; 2^31-1 is followed by 0. As in Kafka only a base of -1
+    /// means none here; a smaller one, which no producer writes, is counted up from.
     #[must_use]
     pub fn last_sequence(&self) -> i32 {
         match self.base_sequence() {
@@ -231,12 +231,12 @@ impl<'a> RecordBatch<'a> {
     }
 
     /// The records, read lazily. Uncompressed records borrow the batch without a copy; a compressed batch is
-    /// decompressed here, all at once, and its records borrow the decompressor's buffer. The CRC is not checked:
-    /// see [`verify`](Self::verify).
+    /// decompressed here, all at once, and its records borrow the decompressor's buffer. The CRC is not
+    /// checked: see [`verify`](Self::verify).
     ///
     /// # Errors
-    /// An unknown codec, a negative count, data that does not decompress or exceeds the limit. Errors in records
-    /// come from the iterator.
+    /// An unknown codec, a negative count, data that does not decompress or exceeds the limit. Errors in
+    /// records come from the iterator.
     pub fn records<'r>(&self, decompressor: &'r mut Decompressor) -> Result<RecordIter<'r>>
     where
         'a: 'r,
@@ -270,8 +270,8 @@ impl<'a> RecordBatch<'a> {
         })
     }
 
-    /// Whether the payload is read as stored. That of a batch without records is never decompressed: compaction
-    /// may keep the codec bits of a batch that it empties.
+    /// Whether the payload is read as stored. That of a batch without records is never decompressed:
+    /// compaction may keep the codec bits of a batch that it empties.
     pub(crate) fn is_stored(&self, codec: Compression) -> bool {
         codec == Compression::None || self.record_count() == 0
     }

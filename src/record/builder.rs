@@ -50,8 +50,8 @@ impl BatchBuilder {
         self.data.len() - RECORD_BATCH_OVERHEAD
     }
 
-    /// Checks that a record with this offset can follow the last one: offsets increase, and their distance from
-    /// the base is an int32.
+    /// Checks that a record with this offset can follow the last one: offsets increase, and their distance
+    /// from the base is an int32.
     #[inline]
     pub(crate) fn check_offset(&self, offset: i64) -> Result<()> {
         offset_between(offset, self.base_offset, (self.count > 0).then_some(self.last_offset))
@@ -102,8 +102,8 @@ impl BatchBuilder {
         }
     }
 
-    /// Appends the finished batch to `out`; the codec bits in `header` are set to the compressor's. Returns the size
-    /// of the record section as written.
+    /// Appends the finished batch to `out`; the codec bits in `header` are set to the compressor's. Returns
+    /// the size of the record section as written.
     pub(crate) fn finish(
         &self,
         mut header: BatchHeader,

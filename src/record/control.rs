@@ -1,5 +1,5 @@
-//! Control records, which brokers and the KRaft quorum write into a log for their own use (`ControlRecordType`,
-//! `EndTransactionMarker`, `ControlRecordUtils`).
+//! Control records, which brokers and the KRaft quorum write into a log for their own use
+//! (`ControlRecordType`, `EndTransactionMarker`, `ControlRecordUtils`).
 
 use crate::bytes::cursor::Cursor;
 use crate::bytes::varint;
@@ -161,8 +161,8 @@ impl ControlRecord {
     /// Decodes the key and value of a record in a control batch.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRecord`] or [`ErrorKind::UnexpectedEnd`] for a key or value that does not match its
-    /// type.
+    /// [`ErrorKind::InvalidRecord`] or [`ErrorKind::UnexpectedEnd`] for a key or value that does not match
+    /// its type.
     pub fn parse(key: Option<&[u8]>, value: Option<&[u8]>) -> Result<Self> {
         let missing = |why, field| Error::new(ErrorKind::InvalidRecord(why)).in_field(field);
         let key = key.ok_or_else(|| missing("a control record has no key", "key"))?;

@@ -112,8 +112,8 @@ impl<'a> RecordFields<'a> {
         self.length.size() + self.body_size
     }
 
-    /// Appends the record. The buffer's length is updated once rather than per field, where each update would wait
-    /// for the one before.
+    /// Appends the record. The buffer's length is updated once rather than per field, where each update would
+    /// wait for the one before.
     #[inline(always)]
     pub(crate) fn append_to(&self, records: &mut OutputBuffer) {
         let out = records.next(self.size());

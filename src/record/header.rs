@@ -61,8 +61,8 @@ impl<'r> Headers<'r> {
         Self { data, count }
     }
 
-    /// The last header with this key (Java's `Headers.lastHeader`). Keys are compared as bytes. A view; the cost is
-    /// a walk over all headers.
+    /// The last header with this key (Java's `Headers.lastHeader`). Keys are compared as bytes. A view; the
+    /// cost is a walk over all headers.
     #[must_use]
     pub fn last_header(self, key: &[u8]) -> Option<Header<'r>> {
         self.headers_for(key).last()

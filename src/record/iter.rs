@@ -7,8 +7,8 @@ use crate::record::Record;
 use crate::record::header::Headers;
 use crate::record::timestamp_type::TimestampType;
 
-/// A lazy iterator over the records of a [`RecordBatch`](super::RecordBatch). Each step checks one record without
-/// allocating; iteration ends after the first error.
+/// A lazy iterator over the records of a [`RecordBatch`](super::RecordBatch). Each step checks one record
+/// without allocating; iteration ends after the first error.
 #[derive(Clone, Debug)]
 pub struct RecordIter<'r> {
     pub(super) cursor: Cursor<'r>,
@@ -90,7 +90,8 @@ fn nullable<'r>(body: &mut Cursor<'r>) -> Result<Option<&'r [u8]>> {
     }
 }
 
-/// The sequence of a record; -1 if its batch has none, which any negative base means (`DefaultRecord.readFrom`).
+/// The sequence of a record; -1 if its batch has none, which any negative base means
+/// (`DefaultRecord.readFrom`).
 #[inline]
 pub(crate) fn sequence_of(base: i32, offset_delta: i32) -> i32 {
     if base < 0 { -1 } else { increment_sequence(base, offset_delta) }

@@ -66,7 +66,8 @@ impl<'r> Record<'r> {
         self.sequence
     }
 
-    /// The record's own attributes byte as stored: unused in magic 2; codec and timestamp type in magic 0 and 1.
+    /// The record's own attributes byte as stored: unused in magic 2; codec and timestamp type in magic 0 and
+    /// 1.
     #[must_use]
     #[inline]
     pub fn attributes(&self) -> i8 {
@@ -87,8 +88,8 @@ impl<'r> Record<'r> {
         self.value
     }
 
-    /// The headers in stored order, duplicates included: a lazy iterator that does not allocate and cannot fail,
-    /// since the headers were checked when the record was read.
+    /// The headers in stored order, duplicates included: a lazy iterator that does not allocate and cannot
+    /// fail, since the headers were checked when the record was read.
     #[must_use]
     #[inline]
     pub fn headers(&self) -> Headers<'r> {
@@ -107,8 +108,8 @@ impl<'r> Record<'r> {
     }
 }
 
-/// A record without its key and value, as [`Records::skip_key_value`](crate::Records::skip_key_value) yields it
-/// (Kafka's `PartialDefaultRecord`). Unlike in Kafka, all sizes were checked.
+/// A record without its key and value, as [`Records::skip_key_value`](crate::Records::skip_key_value) yields
+/// it (Kafka's `PartialDefaultRecord`). Unlike in Kafka, all sizes were checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartialRecord {
     /// As [`Record::offset`].

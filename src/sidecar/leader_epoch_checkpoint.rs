@@ -3,8 +3,8 @@
 use crate::error::{ErrorKind, Result};
 use crate::state::leader_epochs::EpochEntry;
 
-/// Reads the checkpoint: version 0, a count, and one `epoch startOffset` per line. A checkpoint that ends before its
-/// count has no epochs (`CheckpointFile.CheckpointReadBuffer.read`).
+/// Reads the checkpoint: version 0, a count, and one `epoch startOffset` per line. A checkpoint that ends
+/// before its count has no epochs (`CheckpointFile.CheckpointReadBuffer.read`).
 ///
 /// # Errors
 /// [`ErrorKind::InvalidSidecar`] naming the rule that is broken.

@@ -15,8 +15,8 @@ pub struct OffsetIndexEntry {
     pub position: u32,
 }
 
-/// The entries of an offset index as stored, even if out of order, for inspecting damaged files. The zeros at the end
-/// of a live broker's preallocated file and a truncated last entry are left out.
+/// The entries of an offset index as stored, even if out of order, for inspecting damaged files. The zeros at
+/// the end of a live broker's preallocated file and a truncated last entry are left out.
 pub fn offset_index_entries(data: &[u8], base_offset: i64) -> impl Iterator<Item = OffsetIndexEntry> {
     used_entries(data, ENTRY).map(move |e| OffsetIndexEntry {
         offset: base_offset.wrapping_add(be!(e, 0, i32).into()),
@@ -69,8 +69,8 @@ pub(super) fn check_size(data: &[u8], entry: usize, what: &'static str) -> Resul
     Ok(())
 }
 
-/// The entries of an index file before the zeros at its end. A first entry of zeros (base offset, position 0) counts
-/// only if others follow it.
+/// The entries of an index file before the zeros at its end. A first entry of zeros (base offset, position 0)
+/// counts only if others follow it.
 pub(super) fn used_entries(data: &[u8], size: usize) -> impl Iterator<Item = &[u8]> {
     let tail = data.iter().rev().take_while(|&&byte| byte == 0).count();
     // The last used entry may end in zero bytes of its own.

@@ -20,7 +20,8 @@ pub struct ProducerStateManager {
 }
 
 impl ProducerStateManager {
-    /// The state of a broker that starts: with the snapshots that exist, valid or not, of which none is loaded yet.
+    /// The state of a broker that starts: with the snapshots that exist, valid or not, of which none is
+    /// loaded yet.
     #[must_use]
     pub fn new(snapshots: BTreeMap<i64, Vec<u8>>, expiration_ms: i64) -> Self {
         Self { snapshots, expiration_ms, ..Self::default() }
@@ -54,10 +55,10 @@ impl ProducerStateManager {
         Some(self.end_offset)
     }
 
-    /// Adapts to a log that extends from `log_start` to `log_end` (exclusive). Snapshots outside this range are
-    /// deleted. If the state has a different end, it is reloaded from the newest readable snapshot, without producers
-    /// that have expired at `now` (ms); newer, unreadable snapshots are deleted. The caller then replays the log from
-    /// [`end_offset`](Self::end_offset) on.
+    /// Adapts to a log that extends from `log_start` to `log_end` (exclusive). Snapshots outside this range
+    /// are deleted. If the state has a different end, it is reloaded from the newest readable snapshot,
+    /// without producers that have expired at `now` (ms); newer, unreadable snapshots are deleted. The caller
+    /// then replays the log from [`end_offset`](Self::end_offset) on.
     pub fn truncate_and_reload(&mut self, log_start: i64, log_end: i64, now: i64) {
         self.snapshots.retain(|&offset, _| log_start < offset && offset <= log_end);
         if self.end_offset == log_end {
@@ -105,8 +106,8 @@ impl ProducerStateManager {
         self.snapshots.retain(|&at, _| at >= offset || at < 0);
     }
 
-    /// Deletes snapshots that are not at a segment's base offset, except for the last one if no segment starts after
-    /// it: that one was written by a clean shutdown (`removeStraySnapshots`).
+    /// Deletes snapshots that are not at a segment's base offset, except for the last one if no segment
+    /// starts after it: that one was written by a clean shutdown (`removeStraySnapshots`).
     pub fn remove_stray_snapshots(&mut self, segment_base_offsets: &BTreeSet<i64>) {
         let stray = |offset: &i64| !segment_base_offsets.contains(offset);
         let last_stray = self.snapshots.keys().copied().rfind(stray);

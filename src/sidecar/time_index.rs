@@ -1,4 +1,5 @@
-//! `.timeindex`: maps the largest timestamp so far to an offset, in entries of 12 bytes (Kafka's `TimeIndex`).
+//! `.timeindex`: maps the largest timestamp so far to an offset, in entries of 12 bytes (Kafka's
+//! `TimeIndex`).
 
 use crate::bytes::cursor::be;
 use crate::error::{ErrorKind, Result};
@@ -16,8 +17,8 @@ pub struct TimeIndexEntry {
     pub offset: i64,
 }
 
-/// The entries of a time index as stored, even if out of order. Zeros at the end of the file and a truncated last
-/// entry are left out.
+/// The entries of a time index as stored, even if out of order. Zeros at the end of the file and a truncated
+/// last entry are left out.
 pub fn time_index_entries(data: &[u8], base_offset: i64) -> impl Iterator<Item = TimeIndexEntry> {
     used_entries(data, ENTRY).map(move |e| TimeIndexEntry {
         timestamp: be!(e, 0, i64),
@@ -28,7 +29,8 @@ pub fn time_index_entries(data: &[u8], base_offset: i64) -> impl Iterator<Item =
 /// Reads the time index of a segment with this base offset; zeros at its end are left out.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidSidecar`] if the size is not a multiple of 12, timestamps do not increase or offsets decrease.
+/// [`ErrorKind::InvalidSidecar`] if the size is not a multiple of 12, timestamps do not increase or offsets
+/// decrease.
 pub fn parse_time_index(data: &[u8], base_offset: i64) -> Result<Vec<TimeIndexEntry>> {
     check_size(data, ENTRY, "a time index")?;
     let entries: Vec<_> = time_index_entries(data, base_offset).collect();

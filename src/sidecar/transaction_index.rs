@@ -60,8 +60,8 @@ pub fn parse_transaction_index(data: &[u8]) -> Result<Vec<TransactionIndexEntry>
     data.chunks_exact(ENTRY).map(entry).collect()
 }
 
-/// The entries of a segment's index that matter to a fetch of the offsets from `start` to `end` (exclusive), and
-/// whether this is certain to be all, so that later segments need not be searched
+/// The entries of a segment's index that matter to a fetch of the offsets from `start` to `end` (exclusive),
+/// and whether this is certain to be all, so that later segments need not be searched
 /// (`TransactionIndex.collectAbortedTxns`).
 #[must_use]
 pub fn collect_aborted_transactions(

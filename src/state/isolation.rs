@@ -41,14 +41,16 @@ impl FromStr for IsolationLevel {
     }
 }
 
-/// The last stable offset (exclusive), up to which `read_committed` reads: the start of the earliest undecided
-/// transaction, or the end of the log (`UnifiedLog.lastStableOffset`, `ProducerStateManager.lastStableOffset`).
+/// The last stable offset (exclusive), up to which `read_committed` reads: the start of the earliest
+/// undecided transaction, or the end of the log (`UnifiedLog.lastStableOffset`,
+/// `ProducerStateManager.lastStableOffset`).
 #[must_use]
 pub fn last_stable_offset(first_unstable_offset: Option<i64>, end_offset: i64) -> i64 {
     first_unstable_offset.map_or(end_offset, |first| first.min(end_offset))
 }
 
-/// An aborted transaction: `read_committed` skips transactional batches of the producer between the two offsets.
+/// An aborted transaction: `read_committed` skips transactional batches of the producer between the two
+/// offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(into = "(i64, i64, i64)", from = "(i64, i64, i64)"))]
@@ -100,9 +102,10 @@ impl AbortedByProducer {
         })
     }
 
-    /// The aborted transactions that matter to a byte range of a segment: those that overlap `offsets`, of producers
-    /// with transactional data in `bytes`. This keeps thousands of long transactions out of thousands of chunks.
-    /// `transactional` has the position and producer of each piece of transactional data, in order of position.
+    /// The aborted transactions that matter to a byte range of a segment: those that overlap `offsets`, of
+    /// producers with transactional data in `bytes`. This keeps thousands of long transactions out of
+    /// thousands of chunks. `transactional` has the position and producer of each piece of transactional
+    /// data, in order of position.
     pub(crate) fn within(
         &self,
         transactional: &[(u64, i64)],

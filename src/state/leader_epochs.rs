@@ -48,8 +48,8 @@ impl LeaderEpochs {
         self.entries.first().copied()
     }
 
-    /// Adds an epoch when its leader appends. The new entry wins: entries with the same or a higher epoch or offset
-    /// are removed. Negative epochs and offsets are ignored (Kafka throws).
+    /// Adds an epoch when its leader appends. The new entry wins: entries with the same or a higher epoch or
+    /// offset are removed. Negative epochs and offsets are ignored (Kafka throws).
     pub fn assign(&mut self, entry: EpochEntry) {
         let has_begun =
             |last: EpochEntry| entry.epoch == last.epoch && entry.start_offset >= last.start_offset;
@@ -112,9 +112,9 @@ impl LeaderEpochs {
         self.entries.get(self.entries.partition_point(|entry| entry.epoch <= epoch)).copied()
     }
 
-    /// The answer to OffsetsForLeaderEpoch of a leader whose log ends at `log_end_offset` (exclusive): the highest
-    /// epoch not above the requested one, and the offset where it ends (exclusive). `None` for an epoch above all
-    /// others, and for -1.
+    /// The answer to OffsetsForLeaderEpoch of a leader whose log ends at `log_end_offset` (exclusive): the
+    /// highest epoch not above the requested one, and the offset where it ends (exclusive). `None` for an
+    /// epoch above all others, and for -1.
     #[must_use]
     pub fn end_offset_for_epoch(&self, epoch: i32, log_end_offset: i64) -> Option<(i32, i64)> {
         if epoch == -1 {
@@ -134,11 +134,11 @@ impl LeaderEpochs {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Truncation {
-    /// The new end of the follower's log (exclusive); its present end if nothing is truncated. `None` if the epochs
-    /// do not determine it; the follower then truncates to its high watermark.
+    /// The new end of the follower's log (exclusive); its present end if nothing is truncated. `None` if the
+    /// epochs do not determine it; the follower then truncates to its high watermark.
     pub offset: Option<i64>,
-    /// The follower's requests and the leader's answers: the epoch requested, and the epoch and its end offset in
-    /// the answer.
+    /// The follower's requests and the leader's answers: the epoch requested, and the epoch and its end
+    /// offset in the answer.
     pub questions: Vec<(i32, Option<(i32, i64)>)>,
 }
 

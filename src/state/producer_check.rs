@@ -1,6 +1,6 @@
 //! A broker's checks of a producer's batch before the append (`ProducerAppendInfo`,
-//! `UnifiedLog.analyzeAndValidateProducerState`). A check changes no state; the caller applies the verdict or only
-//! reports it.
+//! `UnifiedLog.analyzeAndValidateProducerState`). A check changes no state; the caller applies the verdict or
+//! only reports it.
 
 use std::fmt;
 
@@ -13,7 +13,8 @@ use crate::state::verification::{VerificationGuard, VerificationState};
 pub enum AppendOrigin {
     /// Another replica, or a replay of the log: offsets, epochs and sequences are taken as they are.
     Replication,
-    /// A group or transaction coordinator, which may write control batches: epochs are checked, sequences are not.
+    /// A group or transaction coordinator, which may write control batches: epochs are checked, sequences are
+    /// not.
     Coordinator,
     /// A producer: everything is checked, and duplicates are recognized.
     #[default]
@@ -27,8 +28,8 @@ pub enum AppendOrigin {
 pub struct AppendTerms {
     /// The origin of the append.
     pub origin: AppendOrigin,
-    /// `transaction.version` of a marker: 0 and 1 allow the current producer epoch, 2 requires a higher one. Use 0
-    /// for a replay.
+    /// `transaction.version` of a marker: 0 and 1 allow the current producer epoch, 2 requires a higher one.
+    /// Use 0 for a replay.
     pub transaction_version: i16,
     /// With `transaction.partition.verification.enable`, the guard that
     /// [`Producers::start_verification`](super::Producers::start_verification) returned for the request, or
@@ -183,8 +184,8 @@ fn refuse(
                 return Ok(None);
             }
             let too_old = if terms.transaction_version >= 2 {
-                // A coordinator retries a marker whose response was lost (KAFKA-19999), and an epoch that cannot
-                // be raised any more ends its own transaction.
+                // A coordinator retries a marker whose response was lost (KAFKA-19999), and an epoch that
+                // cannot be raised any more ends its own transaction.
                 let is_allowed = epoch == current && (open.is_none() || epoch == i16::MAX);
                 epoch <= current && !is_allowed
             } else {

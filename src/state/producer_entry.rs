@@ -69,8 +69,8 @@ impl ProducerStateEntry {
         }
     }
 
-    /// The last batches of the current epoch, oldest first, at most [`BATCHES_TO_RETAIN`]. A snapshot has only the
-    /// last one.
+    /// The last batches of the current epoch, oldest first, at most [`BATCHES_TO_RETAIN`]. A snapshot has
+    /// only the last one.
     #[must_use]
     pub fn batches(&self) -> &[BatchMetadata] {
         &self.batches
@@ -135,8 +135,8 @@ impl ProducerStateEntry {
         }
     }
 
-    /// Whether the entry can be removed: no open transaction, and no batch or marker after this time (ms), which in
-    /// Kafka is the clock minus `producer.id.expiration.ms`.
+    /// Whether the entry can be removed: no open transaction, and no batch or marker after this time (ms),
+    /// which in Kafka is the clock minus `producer.id.expiration.ms`.
     #[must_use]
     pub fn is_expired(&self, not_later_than: i64) -> bool {
         self.current_txn_first_offset.is_none() && self.last_timestamp <= not_later_than

@@ -7,8 +7,8 @@ use crate::error::{ErrorKind, Result};
 use crate::record::batch::RecordBatch;
 use crate::record::control::ControlRecord;
 
-/// The effect of a producer's batch on the broker's state, or of several consecutive data batches of the producer,
-/// joined.
+/// The effect of a producer's batch on the broker's state, or of several consecutive data batches of the
+/// producer, joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(into = "Vec<i64>", try_from = "Vec<i64>"))]
@@ -213,8 +213,8 @@ impl TryFrom<Vec<i64>> for ProducerEvent {
     }
 }
 
-/// Collects the events of a segment, and joins those that a snapshot does not distinguish. Their number grows with
-/// producers and transactions, not with batches.
+/// Collects the events of a segment, and joins those that a snapshot does not distinguish. Their number grows
+/// with producers and transactions, not with batches.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProducerEvents {
     events: Vec<ProducerEvent>,

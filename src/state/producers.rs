@@ -19,14 +19,14 @@ pub struct CompletedTransaction {
     pub last_offset: i64,
     /// Whether it was committed rather than aborted.
     pub committed: bool,
-    /// The last stable offset for the transaction index: the first offset of the earliest transaction still open, or
-    /// the offset after the marker.
+    /// The last stable offset for the transaction index: the first offset of the earliest transaction still
+    /// open, or the offset after the marker.
     pub last_stable_offset: i64,
 }
 
 /// The producers of a partition. [`check`](Self::check) gives a broker's verdict on a batch,
-/// [`apply`](Self::apply) adds a batch to the state; a replay applies without checking. Each batch costs one lookup;
-/// memory grows with producers and open transactions.
+/// [`apply`](Self::apply) adds a batch to the state; a replay applies without checking. Each batch costs one
+/// lookup; memory grows with producers and open transactions.
 #[derive(Clone, Debug, Default)]
 pub struct Producers {
     /// In order of appearance.
@@ -119,9 +119,9 @@ impl Producers {
         }
     }
 
-    /// Applies batches that a follower appends together, or the batches of a segment whose producers are reloaded.
-    /// Kafka merges such a group afterwards, so that a producer whose epoch changed and changed back also keeps
-    /// batches from before. Returns the transactions that the batches end.
+    /// Applies batches that a follower appends together, or the batches of a segment whose producers are
+    /// reloaded. Kafka merges such a group afterwards, so that a producer whose epoch changed and changed
+    /// back also keeps batches from before. Returns the transactions that the batches end.
     pub fn apply_together(&mut self, events: &[ProducerEvent]) -> Vec<CompletedTransaction> {
         let mut before = HashMap::new();
         let mut changed = HashSet::new();
@@ -169,9 +169,9 @@ impl Producers {
         self.unreplicated.clear();
     }
 
-    /// Starts or continues to verify the transaction of a batch with this epoch and first sequence; `now` is in ms.
-    /// Returns the guard for the append, or [`VerificationGuard::SENTINEL`] if the transaction is open already
-    /// (`UnifiedLog.maybeStartTransactionVerification`).
+    /// Starts or continues to verify the transaction of a batch with this epoch and first sequence; `now` is
+    /// in ms. Returns the guard for the append, or [`VerificationGuard::SENTINEL`] if the transaction is open
+    /// already (`UnifiedLog.maybeStartTransactionVerification`).
     ///
     /// # Errors
     /// [`Refusal::InvalidProducerEpoch`].
@@ -202,7 +202,8 @@ impl Producers {
         Ok(state.guard)
     }
 
-    /// First offset of the earliest transaction that is undecided, or whose marker is not known to be replicated.
+    /// First offset of the earliest transaction that is undecided, or whose marker is not known to be
+    /// replicated.
     #[must_use]
     pub fn first_unstable_offset(&self) -> Option<i64> {
         let unreplicated = self.unreplicated.keys().next().copied();
@@ -225,8 +226,8 @@ impl Producers {
         self.unreplicated.retain(|_, &mut marker| marker >= high_watermark);
     }
 
-    /// The last timestamp (ms) of the producer with the earliest open transaction. Kafka considers the transaction
-    /// late five minutes after `transaction.max.timeout.ms`.
+    /// The last timestamp (ms) of the producer with the earliest open transaction. Kafka considers the
+    /// transaction late five minutes after `transaction.max.timeout.ms`.
     #[must_use]
     pub fn oldest_transaction_timestamp(&self) -> Option<i64> {
         let (_, id) = self.ongoing.first_key_value()?;
@@ -256,9 +257,10 @@ impl Producers {
     }
 }
 
-/// Kafka writes a snapshot in the order of a `java.util.HashMap<Long, _>`: by bucket, and within a bucket in order of
-/// insertion. The table starts with 16 buckets and doubles when it is more than three quarters full. (Buckets of nine
-/// or more entries become trees, which is not imitated: the order does not matter to readers.)
+/// Kafka writes a snapshot in the order of a `java.util.HashMap<Long, _>`: by bucket, and within a bucket in
+/// order of insertion. The table starts with 16 buckets and doubles when it is more than three quarters full.
+/// (Buckets of nine or more entries become trees, which is not imitated: the order does not matter to
+/// readers.)
 fn hash_map_capacity(entries: usize) -> u64 {
     let mut capacity = 16;
     while entries as u64 > capacity / 4 * 3 {

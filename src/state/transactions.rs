@@ -1,5 +1,5 @@
-//! Transactions as a fold over batch headers and markers: which ones are open, which were aborted. Markers are the
-//! authority; `.txnindex` files are only compared with them.
+//! Transactions as a fold over batch headers and markers: which ones are open, which were aborted. Markers
+//! are the authority; `.txnindex` files are only compared with them.
 
 use crate::state::isolation::AbortedTransaction;
 use std::collections::{HashMap, HashSet};
@@ -88,8 +88,8 @@ pub enum Admission {
     Control,
 }
 
-/// A consumer's `read_committed` filter for fetched batches (`CompletedFetch`). The broker sends batches up to the
-/// last stable offset, with the list of aborted transactions among them.
+/// A consumer's `read_committed` filter for fetched batches (`CompletedFetch`). The broker sends batches up
+/// to the last stable offset, with the list of aborted transactions among them.
 #[derive(Clone, Debug)]
 pub struct AbortedFilter {
     /// First offset and producer of aborted transactions not reached yet, earliest last.

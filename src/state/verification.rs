@@ -1,5 +1,5 @@
-//! Transaction verification: before a broker appends the first batch of a transaction, it asks the coordinator about
-//! it (`VerificationStateEntry`, `VerificationGuard`).
+//! Transaction verification: before a broker appends the first batch of a transaction, it asks the
+//! coordinator about it (`VerificationStateEntry`, `VerificationGuard`).
 
 /// Identifies one verification; the first append of the transaction presents it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,8 @@ impl VerificationState {
         Self { guard, timestamp, lowest_sequence: sequence, epoch, supports_epoch_bump }
     }
 
-    /// The lowest sequence requested so far. Batches with a higher one are refused until it has been appended.
+    /// The lowest sequence requested so far. Batches with a higher one are refused until it has been
+    /// appended.
     #[must_use]
     pub fn lowest_sequence(&self) -> i32 {
         self.lowest_sequence
