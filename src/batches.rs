@@ -1,17 +1,16 @@
-//! The framing of a byte range into batches of mixed magics, and nothing else
-//! (Kafka's `ByteBufferLogInputStream`).
+//! Framing: splitting a byte range into batches of mixed magics (Kafka's `ByteBufferLogInputStream`).
 
 use crate::batch::Batch;
 use crate::bytes::prefetch::following;
 use crate::error::Result;
 use crate::frame::Frame;
 
-/// Frames a byte range into batches of mixed magics; nothing is decompressed, no CRC checked. A step
-/// reads the 17 bytes that size and magic stand in; batches are views.
+/// Splits a byte range into batches of mixed magics, without decompressing anything or checking CRCs. Each
+/// step reads the 17 bytes up to the magic byte; batches are views.
 ///
-/// Ends silently at a cut last batch, which is normal at the end of a fetch: see
-/// [`remaining`](Self::remaining). Ends after the first error, since what follows a broken length
-/// is unknown.
+/// A truncated last batch, which is normal at the end of a fetch, ends the iteration silently: see
+/// [`remaining`](Self::remaining). So does the first error, since the bytes after a broken length cannot be
+/// framed.
 ///
 /// ```
 /// # fn read(bytes: &[u8]) -> magicbyte::Result<()> {
@@ -30,23 +29,23 @@ use crate::frame::Frame;
 #[derive(Clone, Debug)]
 pub struct Batches<'a> {
     rest: &'a [u8],
-    /// Of `rest`.
+    /// Position of `rest` in the input.
     position: u64,
     failed: bool,
 }
 
-/// From this size on, what follows a batch is fetched while it is walked. For shorter ones, which are read as fast
-/// without, asking only costs: a sixth of the rate of uncompressed messages.
-const FETCHED_AHEAD: usize = 4 << 10;
+/// Batches of at least this size have the bytes after them prefetched. Smaller ones gain nothing from it:
+/// uncompressed messages would be read a sixth slower.
+const MIN_PREFETCH_SIZE: usize = 4 << 10;
 
 impl<'a> Batches<'a> {
-    /// Over `data`, whose first byte has position 0.
+    /// Batches of `data`, whose first byte has position 0.
     #[must_use]
     pub fn new(data: &'a [u8]) -> Self {
         Self::at_position(data, 0)
     }
 
-    /// Over `data`, whose first byte has this position (in a file, say).
+    /// Batches of `data`, whose first byte has the given position, for example in a file.
     #[must_use]
     pub fn at_position(data: &'a [u8], position: u64) -> Self {
         Self { rest: data, position, failed: false }
@@ -58,14 +57,14 @@ impl<'a> Batches<'a> {
         self.position
     }
 
-    /// Bytes not framed yet: at the end, those of a cut last batch.
+    /// Bytes not framed yet; at the end of the iteration, those of a truncated last batch.
     #[must_use]
     pub fn remaining(&self) -> usize {
         self.rest.len()
     }
 
-    /// How many bytes the next batch lacks: 0 when it is whole or nothing is there; at least this
-    /// many while too little is there to tell.
+    /// How many bytes the next batch is missing: 0 if it is whole or there is none; a lower bound if even its
+    /// length field is incomplete.
     #[must_use]
     pub fn needed(&self) -> u64 {
         match Frame::read(self.rest) {
@@ -78,7 +77,7 @@ impl<'a> Batches<'a> {
 impl<'a> Iterator for Batches<'a> {
     type Item = Result<Batch<'a>>;
 
-    // Always, and all the way down to the CRC: out of line, a message is moved through memory as often as it is read.
+    // Inlined all the way down to the CRC: out of line, each message would be copied through memory.
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         if self.failed {
@@ -102,7 +101,7 @@ impl<'a> Iterator for Batches<'a> {
         };
         self.rest = rest;
         self.position += size as u64;
-        if size >= FETCHED_AHEAD {
+        if size >= MIN_PREFETCH_SIZE {
             return Some(Ok(batch.followed_by(&rest[following(rest.len(), 0, size)])));
         }
         Some(Ok(batch))

@@ -1,10 +1,10 @@
-//! Building batches of every magic, with what Kafka forbids refused (`MemoryRecordsBuilder`).
+//! Building batches of any magic under Kafka's rules (`MemoryRecordsBuilder`).
 
 mod options;
 
 use crate::batch::Batch;
 use crate::builder::options::{NONE, Options};
-use crate::bytes::prefetch::fetch_behind;
+use crate::bytes::prefetch::prefetch_after;
 use crate::compression::codec::Compression;
 use crate::compression::compressor::Compressor;
 use crate::error::{Error, ErrorKind, Result};
@@ -22,18 +22,18 @@ const COMPRESSION_RATE_ESTIMATION_FACTOR: f32 = 1.05;
 /// How fast the estimated ratio gets better and worse (`CompressionRatioEstimator`).
 const COMPRESSION_RATIO_IMPROVING_STEP: f32 = 0.005;
 const COMPRESSION_RATIO_DETERIORATE_STEP: f32 = 0.05;
-/// How far ahead of its use a value is fetched: those made one after the other mostly stand one behind the other.
-const AHEAD: usize = 2 << 10;
+/// How many bytes after a value to prefetch: values allocated in succession mostly lie next to each other.
+const PREFETCH_DISTANCE: usize = 2 << 10;
 
-/// Builds one batch after another, with buffers and codec contexts kept between them.
+/// Builds one batch after another, reusing buffers and codec contexts.
 ///
-/// Options are chained and hold for every batch, but for [`base_offset`](Self::base_offset), which
-/// holds for the next one, and the base sequence, which goes on behind each batch. What Kafka does
-/// not combine is an error of the first [`append`](Self::append), or of [`build`](Self::build).
-/// After an error of `append` the batch is as it was before.
+/// Options are chained and apply to every batch, except for [`base_offset`](Self::base_offset), which applies
+/// to the next one only, and the base sequence, which advances with each batch. Options that Kafka does not
+/// combine are an error of the first [`append`](Self::append), or of [`build`](Self::build). A failed
+/// `append` leaves the batch unchanged.
 ///
-/// Uncompressed and snappy batches are the bytes that Kafka writes for the same records; of the
-/// other codecs, frames that Kafka reads.
+/// Uncompressed and snappy batches are byte for byte what Kafka writes for the same records. With the other
+/// codecs Kafka can read the batches, but would compress them differently.
 ///
 /// ```
 /// # use magicbyte::{Batches, Compression, Decompressor, Header, RecordsBuilder};
@@ -54,10 +54,10 @@ pub struct RecordsBuilder {
     codec: Compression,
     level: Option<i32>,
     options: Options,
-    /// Made for the first batch that is built.
+    /// Created when the first batch is built.
     compressor: Option<Compressor>,
     records: Growing,
-    /// Compressed size by uncompressed, as the last batches had it.
+    /// Estimated ratio of compressed to uncompressed size, from the batches built so far.
     compression_ratio: f32,
 }
 
@@ -75,19 +75,19 @@ impl RecordsBuilder {
         Self::new(2, codec, Growing::V2(BatchBuilder::new()))
     }
 
-    /// A builder of magic 1: a message for each record, or one compressed wrapper with relative offsets.
+    /// A builder of magic 1: one message per record, or one compressed wrapper with relative offsets.
     #[must_use]
     pub fn v1(codec: Compression) -> Self {
         Self::new(1, codec, Growing::Legacy(MessageSetBuilder::new(1, codec)))
     }
 
-    /// A builder of magic 0, which has no timestamps; offsets inside a wrapper are absolute.
+    /// A builder of magic 0, which has no timestamps. Offsets inside a wrapper are absolute.
     #[must_use]
     pub fn v0(codec: Compression) -> Self {
         Self::new(0, codec, Growing::Legacy(MessageSetBuilder::new(0, codec)))
     }
 
-    /// A builder of this magic: 0, 1 or 2.
+    /// A builder of the given magic: 0, 1 or 2.
     pub(crate) fn of(magic: i8, codec: Compression) -> Self {
         match magic {
             0 => Self::v0(codec),
@@ -101,8 +101,8 @@ impl RecordsBuilder {
         Self { magic, codec, level: None, options, compressor: None, records, compression_ratio: 1.0 }
     }
 
-    /// Begins a batch as a leader writes it anew: with the producer and transaction of `like`, and nothing of a
-    /// batch that was not built.
+    /// Starts a batch as a leader rewrites it: with the producer and transaction flag of `like`. Records that
+    /// were appended but not built are dropped.
     pub(crate) fn restart(
         &mut self,
         base_offset: i64,
@@ -151,21 +151,21 @@ impl RecordsBuilder {
         count as u32
     }
 
-    /// The codec's level, of [`Compression::levels`]; Kafka's default unless set.
+    /// The compression level, within [`Compression::levels`]; Kafka's default if not set.
     #[must_use]
     pub fn level(mut self, level: i32) -> Self {
         self.level = Some(level);
         self
     }
 
-    /// Offset of the next batch, if it begins before its first record.
+    /// Base offset of the next batch, if it is lower than the offset of its first record.
     #[must_use]
     pub fn base_offset(mut self, offset: i64) -> Self {
         self.options.base_offset = Some(offset);
         self
     }
 
-    /// An idempotent producer's id, epoch and the sequence number of the next batch's first record
+    /// The id and epoch of an idempotent producer, and the sequence number of the next batch's first record
     /// (-1 in control batches). Magic 2 only.
     #[must_use]
     pub fn producer(mut self, id: i64, epoch: i16, base_sequence: i32) -> Self {
@@ -189,45 +189,45 @@ impl RecordsBuilder {
         self
     }
 
-    /// Epoch of the leader that appends the batch. Magic 2 only: the others have no such field, and
-    /// leave it out.
+    /// Epoch of the leader that appends the batch. Ignored below magic 2, which has no such field.
     #[must_use]
     pub fn partition_leader_epoch(mut self, epoch: i32) -> Self {
         self.options.partition_leader_epoch = epoch;
         self
     }
 
-    /// When (ms) the cleaner may drop tombstones or the marker; becomes the base timestamp. Magic 2 only.
+    /// The time (ms) from which the cleaner may drop tombstones or the marker. It is stored as the base
+    /// timestamp. Magic 2 only.
     #[must_use]
     pub fn delete_horizon_ms(mut self, time: i64) -> Self {
         self.options.delete_horizon_ms = Some(time);
         self
     }
 
-    /// The broker's time (ms) stands for every record's own (`LogAppendTime`). Magic 2 keeps the records' own
-    /// beneath it; magic 0 has no timestamps.
+    /// The broker's time (ms), which readers see in place of every record's own timestamp (`LogAppendTime`).
+    /// Magic 2 still stores the records' own; magic 0 has no timestamps.
     #[must_use]
     pub fn log_append_time(mut self, time: i64) -> Self {
         self.options.append_time = Some(time);
         self
     }
 
-    /// The most bytes a batch may have, 2^31-1 unless set. A compressed one is judged by the
-    /// estimate, which a hard-to-compress last record can pass.
+    /// The maximum size of a batch in bytes, 2^31-1 by default. For a compressed batch the limit applies to
+    /// the estimated size; a last record that compresses badly can exceed it.
     #[must_use]
     pub fn max_size_in_bytes(mut self, size: usize) -> Self {
         self.options.max_size = size.min(i32::MAX as usize);
         self
     }
 
-    /// Appends one record. Offsets rise from one to the next; gaps are kept. A timestamp of -1 is
-    /// none; magic 0 drops it.
+    /// Appends one record. Offsets must increase; gaps are kept. A timestamp is in ms, -1 for none; magic 0
+    /// drops it.
     ///
     /// # Errors
-    /// With the record's index and field: [`ErrorKind::OffsetOutOfRange`] for an offset not
-    /// above the last or more than 2^31-1 from the base, [`ErrorKind::InvalidRecord`] for what Kafka
-    /// refuses (a timestamp below -1, headers below magic 2, a key that is no control record's in a
-    /// control batch), [`ErrorKind::RecordTooLarge`]. For the first record also
+    /// With the record's index and field: [`ErrorKind::OffsetOutOfRange`] for an offset that is not greater
+    /// than the last one or is more than 2^31-1 from the base, [`ErrorKind::InvalidRecord`] for a record that
+    /// Kafka refuses (a timestamp below -1, headers below magic 2, a control batch's record whose key is not
+    /// a control record's), [`ErrorKind::RecordTooLarge`]. For the first record also
     /// [`ErrorKind::InvalidOptions`] and [`ErrorKind::UnsupportedCompression`].
     #[inline]
     pub fn append(
@@ -241,32 +241,35 @@ impl RecordsBuilder {
         self.append_fields((offset, timestamp), 0, (key, value), HeaderFields::List(headers))
     }
 
-    /// Appends a record of another batch: offset, timestamp, key, value, headers, and in magic 2 its
-    /// attributes byte.
+    /// Appends a record of another batch with its offset, timestamp, key, value and headers and, in magic 2,
+    /// its attributes byte.
     ///
     /// # Errors
-    /// As [`append`](Self::append).
+    /// Those of [`append`](Self::append).
     pub fn append_record(&mut self, record: &Record<'_>) -> Result<()> {
-        let (place, content) = ((record.offset, record.timestamp), (record.key, record.value));
-        self.append_fields(place, record.attributes, content, HeaderFields::Stored(record.headers))
+        let offset_and_timestamp = (record.offset, record.timestamp);
+        let key_and_value = (record.key, record.value);
+        let headers = HeaderFields::Stored(record.headers);
+        self.append_fields(offset_and_timestamp, record.attributes, key_and_value, headers)
     }
 
-    /// Appends a record of another batch at this offset: timestamp, key, value and headers, as a leader does
-    /// that writes a batch anew.
+    /// Appends a record of another batch at the given offset, as a leader does that rewrites a batch: with
+    /// timestamp, key, value and headers.
     ///
     /// # Errors
-    /// As [`append`](Self::append).
+    /// Those of [`append`](Self::append).
     #[inline]
     pub(crate) fn append_at(&mut self, offset: i64, record: &Record<'_>) -> Result<()> {
-        let content = (record.key, record.value);
-        self.append_fields((offset, record.timestamp), 0, content, HeaderFields::Stored(record.headers))
+        let key_and_value = (record.key, record.value);
+        self.append_fields((offset, record.timestamp), 0, key_and_value, HeaderFields::Stored(record.headers))
     }
 
     /// Appends a control record to a [`control`](Self::control) batch.
     ///
     /// # Errors
-    /// As [`append`](Self::append); [`ErrorKind::InvalidOptions`] for an end-of-transaction marker in a batch
-    /// without producer or not transactional; [`ErrorKind::InvalidRecord`] for a record of unknown type.
+    /// Those of [`append`](Self::append); [`ErrorKind::InvalidOptions`] for an end-of-transaction marker in a
+    /// batch that has no producer or is not transactional; [`ErrorKind::InvalidRecord`] for a record of
+    /// unknown type.
     pub fn append_control(&mut self, offset: i64, timestamp: i64, record: &ControlRecord) -> Result<()> {
         let is_marker = matches!(record, ControlRecord::EndTransaction { .. });
         if is_marker && !self.options.transactional {
@@ -280,12 +283,12 @@ impl RecordsBuilder {
     #[inline(always)]
     fn append_fields(
         &mut self,
-        place: (i64, i64),
+        offset_and_timestamp: (i64, i64),
         attributes: i8,
-        content: (Option<&[u8]>, Option<&[u8]>),
+        key_and_value: (Option<&[u8]>, Option<&[u8]>),
         headers: HeaderFields<'_>,
     ) -> Result<()> {
-        self.try_append(place, attributes, content, headers).map_err(|e| self.at_next(e))
+        self.try_append(offset_and_timestamp, attributes, key_and_value, headers).map_err(|e| self.at_next(e))
     }
 
     #[inline(always)]
@@ -297,7 +300,7 @@ impl RecordsBuilder {
         headers: HeaderFields<'_>,
     ) -> Result<()> {
         if timestamp < i64::from(NONE) {
-            return Err(invalid("a timestamp is -1 (none) or not negative", "timestamp"));
+            return Err(invalid("a timestamp must be -1 (none) or non-negative", "timestamp"));
         }
         if self.magic < 2 && !headers.is_empty() {
             return Err(invalid("headers need magic 2", "headers"));
@@ -305,18 +308,18 @@ impl RecordsBuilder {
         if self.options.control
             && let ControlType::Unknown(_) = ControlType::parse(key.unwrap_or_default())?
         {
-            return Err(invalid("a control record of unknown type is not written", "key"));
+            return Err(invalid("a control record of unknown type cannot be written", "key"));
         }
         if self.record_count() == 0 {
             self.start(offset, timestamp)?;
         }
-        let most = self.most_of_next();
-        fetch_behind(value.unwrap_or_default(), AHEAD);
+        let max_size = self.max_size_of_next();
+        prefetch_after(value.unwrap_or_default(), PREFETCH_DISTANCE);
         match &mut self.records {
             Growing::V2(batch) => {
                 batch.check_offset(offset)?;
                 let record = batch.fields((offset, timestamp), attributes, (key, value), headers);
-                if record.size() > most {
+                if record.size() > max_size {
                     return Err(self.too_large(record.size()));
                 }
                 batch.append(&record);
@@ -324,7 +327,7 @@ impl RecordsBuilder {
             Growing::Legacy(set) => {
                 set.check_offset(offset)?;
                 let message = set.fields((offset, timestamp), (key, value));
-                if message.size() > most {
+                if message.size() > max_size {
                     return Err(self.too_large(message.size()));
                 }
                 set.append(offset, &message)?;
@@ -333,11 +336,11 @@ impl RecordsBuilder {
         Ok(())
     }
 
-    /// The most bytes that the next record may have.
+    /// The maximum size of the next record in bytes.
     #[inline(always)]
-    fn most_of_next(&self) -> usize {
+    fn max_size_of_next(&self) -> usize {
         let by_estimate = self.options.max_size.saturating_sub(self.size_with(0));
-        // The estimate may be far below: Kafka counts the uncompressed bytes in an int too.
+        // Kafka counts the uncompressed bytes in an int too, and they may be far more than the estimate.
         by_estimate.min((i32::MAX as usize).saturating_sub(self.raw_size()))
     }
 
@@ -350,12 +353,12 @@ impl RecordsBuilder {
         }
     }
 
-    /// Begins a batch with its first record's offset and timestamp.
+    /// Starts a batch with its first record's offset and timestamp.
     fn start(&mut self, offset: i64, timestamp: i64) -> Result<()> {
         self.options.check(self.magic, self.codec)?;
         let base_offset = self.options.base_offset.unwrap_or(offset);
         if self.magic == 1 && self.codec != Compression::None && base_offset < 0 {
-            // The wrapper's offset would be below the last relative one inside: nobody can read that.
+            // The wrapper's offset would be lower than the last relative one inside, which no reader accepts.
             let kind = ErrorKind::OffsetOutOfRange { found: base_offset, min: 0, max: i64::MAX };
             return Err(Error::new(kind).in_field("offset"));
         }
@@ -368,20 +371,18 @@ impl RecordsBuilder {
         Ok(())
     }
 
-    /// Finds now what [`append`](Self::append) and [`build`](Self::build) would refuse about the
-    /// options, whatever the records.
+    /// Checks the options without any records, as [`append`](Self::append) and [`build`](Self::build) will.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidOptions`], [`ErrorKind::UnsupportedCompression`],
     /// [`ErrorKind::UnsupportedLevel`].
     pub fn validate(&mut self) -> Result<()> {
         self.options.check(self.magic, self.codec)?;
-        made(&mut self.compressor, self.codec, self.level).map(drop)
+        get_or_create(&mut self.compressor, self.codec, self.level).map(drop)
     }
 
-    /// Whether a record with these fields fits within the size limit, if it follows at the next
-    /// offset. True for the first record whatever its size, as in Kafka; [`append`](Self::append)
-    /// is strict.
+    /// Whether a record with these fields, at the next offset, fits within the size limit. As in Kafka the
+    /// first record always fits; [`append`](Self::append) is strict.
     #[must_use]
     pub fn has_room_for(
         &self,
@@ -401,14 +402,14 @@ impl RecordsBuilder {
         self.size_with(record) <= self.options.max_size
     }
 
-    /// Bytes of the batch if built now: exact if uncompressed, else estimated from the ratio of the
-    /// batches built before (`CompressionRatioEstimator`; 1 at first) with 5 % on top.
+    /// Size in bytes of the batch if it were built now: exact if uncompressed, otherwise estimated from the
+    /// compression ratio of the batches built before (`CompressionRatioEstimator`; 1 at first) plus 5 %.
     #[must_use]
     pub fn estimated_size_in_bytes(&self) -> usize {
         if self.record_count() == 0 { 0 } else { self.size_with(0) }
     }
 
-    /// The batch's size with `more` bytes, whose compression nobody can promise.
+    /// The batch's size with `more` bytes, which are counted uncompressed.
     #[inline]
     fn size_with(&self, more: usize) -> usize {
         let overhead = self.overhead();
@@ -420,7 +421,7 @@ impl RecordsBuilder {
         overhead + records + more
     }
 
-    /// Bytes of the batch besides its records.
+    /// Size of the batch without its records.
     #[inline]
     fn overhead(&self) -> usize {
         match &self.records {
@@ -429,12 +430,12 @@ impl RecordsBuilder {
         }
     }
 
-    /// Bytes of the batch if it is not compressed.
+    /// Size of the batch without compression.
     pub(crate) fn uncompressed_size(&self) -> usize {
         self.overhead() + self.raw_size()
     }
 
-    /// Bytes of the records so far, uncompressed.
+    /// Uncompressed size of the records so far.
     #[inline]
     fn raw_size(&self) -> usize {
         match &self.records {
@@ -443,20 +444,21 @@ impl RecordsBuilder {
         }
     }
 
-    /// The finished batch, in a vector of its size; empty if there are no records, as Kafka does. The
-    /// builder is ready for the next batch.
+    /// The finished batch; empty if there are no records, as in Kafka. The builder is then ready for the next
+    /// batch.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidOptions`], [`ErrorKind::UnsupportedLevel`], and as
-    /// [`Compressor::compress`]. The records stay.
+    /// [`ErrorKind::InvalidOptions`], [`ErrorKind::UnsupportedLevel`], and those of [`Compressor::compress`].
+    /// The builder keeps its records.
     pub fn build(&mut self) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         self.build_into(&mut out)?;
         Ok(out)
     }
 
-    /// Hands the finished batch to `take` where it was collected, if it is uncompressed and of magic 2; `None`
-    /// for any other, which needs a place of its own: [`build_into`](Self::build_into).
+    /// Calls `take` with the finished batch in the buffer where it was collected, if it is uncompressed and
+    /// of magic 2. `None` for any other batch, which needs a buffer of its own:
+    /// [`build_into`](Self::build_into).
     #[cfg(feature = "python")]
     pub(crate) fn build_stored<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
         self.options.check(self.magic, self.codec)?;
@@ -471,17 +473,17 @@ impl RecordsBuilder {
         Ok(Some(taken))
     }
 
-    /// As [`build`](Self::build), appended to `out`.
+    /// Appends the finished batch to `out`; otherwise as [`build`](Self::build).
     ///
     /// # Errors
-    /// As [`build`](Self::build); `out` is then as it was.
+    /// Those of [`build`](Self::build); `out` is left unchanged.
     pub fn build_into(&mut self, out: &mut Vec<u8>) -> Result<()> {
         self.options.check(self.magic, self.codec)?;
         if self.record_count() == 0 {
             return Ok(());
         }
         let raw = self.raw_size();
-        let compressor = made(&mut self.compressor, self.codec, self.level)?;
+        let compressor = get_or_create(&mut self.compressor, self.codec, self.level)?;
         let written = match &mut self.records {
             Growing::V2(batch) if self.codec == Compression::None => {
                 batch.finish_stored_into(self.options.header(batch), out)?
@@ -494,7 +496,7 @@ impl RecordsBuilder {
         Ok(())
     }
 
-    /// `CompressionRatioEstimator.updateEstimation`: slowly better, at once worse.
+    /// `CompressionRatioEstimator.updateEstimation`: the estimate improves slowly and worsens at once.
     fn observe_ratio(&mut self, observed: f32) {
         let current = self.compression_ratio;
         self.compression_ratio = if observed > current {
@@ -521,14 +523,13 @@ impl RecordsBuilder {
         self.options.base_sequence = sequence_of(last, 1);
     }
 
-    /// What compaction keeps of a batch whose records are all gone
-    /// (`DefaultRecordBatch.writeEmptyHeader`): 61 bytes that keep the base offset set here,
-    /// producer, flags and leader epoch. `last_offset` is inclusive, `max_timestamp` in ms. Magic 2
-    /// only.
+    /// The empty batch that compaction leaves when it drops all records
+    /// (`DefaultRecordBatch.writeEmptyHeader`): 61 bytes with this builder's base offset, producer, flags and
+    /// leader epoch. `last_offset` is inclusive, `max_timestamp` in ms. Magic 2 only.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidOptions`], [`ErrorKind::OffsetOutOfRange`] for a last offset below the
-    /// base or more than 2^31-1 above.
+    /// [`ErrorKind::InvalidOptions`]; [`ErrorKind::OffsetOutOfRange`] for a last offset below the base or
+    /// more than 2^31-1 above it.
     pub fn empty_batch(&self, last_offset: i64, max_timestamp: i64) -> Result<Vec<u8>> {
         self.options.check(self.magic, self.codec)?;
         if self.magic < 2 {
@@ -559,8 +560,12 @@ impl RecordsBuilder {
     }
 }
 
-/// The compressor, made when first needed.
-fn made(slot: &mut Option<Compressor>, codec: Compression, level: Option<i32>) -> Result<&mut Compressor> {
+/// The compressor, created when first needed.
+fn get_or_create(
+    slot: &mut Option<Compressor>,
+    codec: Compression,
+    level: Option<i32>,
+) -> Result<&mut Compressor> {
     Ok(match slot {
         Some(compressor) => compressor,
         none => none.insert(Compressor::with_level(codec, level)?),

@@ -1,13 +1,13 @@
-//! What can be wrong with bytes, and where.
+//! The crate's error: what is wrong, and where.
 
 use std::fmt;
 
-/// The result of everything that reads or builds Kafka's bytes.
+/// A result with this crate's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An error with its place: comparable [`ErrorKind`], byte position, base offset, record, field.
+/// An error: its [`ErrorKind`], and as far as known the byte position, base offset, record and field.
 ///
-/// One word wide, so that a `Result<Record>` stays small.
+/// It is one word wide, so that `Result<Record>` stays small.
 ///
 /// ```
 /// use magicbyte::{Batches, ErrorKind};
@@ -28,17 +28,16 @@ struct Inner {
     field: Option<&'static str>,
 }
 
-/// What is wrong. Compare kinds in tests and programs; [`Error`]'s text is for people.
+/// What is wrong. Programs should match on this; the text of an [`Error`] is for people.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The input ends early, but what is there may be the start of something valid:
-    /// read at least this many bytes more.
+    /// The input ends early, but may be the start of something valid: read at least this many more bytes.
     NeedMoreBytes {
         /// How many bytes are missing.
         needed: u64,
     },
-    /// A size or length field is outside what its place allows.
+    /// A size or length field is out of range.
     InvalidSize {
         /// The value read.
         found: i64,
@@ -47,65 +46,65 @@ pub enum ErrorKind {
         /// The largest value allowed.
         max: i64,
     },
-    /// The stored checksum is not that of the bytes.
+    /// The stored checksum does not match the bytes.
     CrcMismatch {
         /// The checksum in the header.
         stored: u32,
         /// The checksum of the bytes.
         computed: u32,
     },
-    /// The magic byte is none of 0, 1 and 2 (or not one that is allowed here).
+    /// The magic byte is not 0, 1 or 2, or is not allowed here.
     UnsupportedMagic(i8),
-    /// The codec bits name no codec of Kafka's.
+    /// The codec bits are not a codec of Kafka's.
     UnknownCompression(u8),
-    /// A codec that Kafka has, but not with this magic, or one this build leaves out.
+    /// A codec that Kafka does not use with this magic, or that is left out of this build.
     UnsupportedCompression(&'static str),
-    /// The codec refused its input; the text is the codec's.
+    /// The codec rejected its input; the text is the codec's reason.
     Decompression(String),
-    /// The codec failed to write; the text is the codec's.
+    /// The codec failed to compress; the text is the codec's reason.
     Compression(String),
-    /// A compression level the codec does not have, here or in Kafka.
+    /// A compression level that the codec does not have, here or in Kafka.
     UnsupportedLevel {
         /// The codec's name.
         codec: &'static str,
-        /// The level asked for.
+        /// The level requested.
         level: i32,
         /// What is supported.
         supported: &'static str,
     },
-    /// Decompressed data is larger than the caller allows.
+    /// The decompressed data exceeds the caller's limit.
     LimitExceeded {
         /// The limit in bytes: [`crate::Decompressor::with_limit`].
         limit: usize,
     },
-    /// A varint with more bytes than its type can have.
+    /// A varint has more bytes than its type allows.
     InvalidVarint,
-    /// A record's content ends before its fields do.
+    /// A record ends inside one of its fields.
     UnexpectedEnd,
-    /// A record's fields take fewer bytes than the record declares.
+    /// A record's fields take fewer bytes than the record's declared size.
     RecordSizeMismatch {
         /// Bytes the record declares.
         declared: usize,
         /// Bytes its fields take.
         consumed: usize,
     },
-    /// A count is negative or larger than the bytes at hand can hold.
+    /// A count is negative or larger than the remaining bytes can hold.
     InvalidCount(i64),
-    /// Bytes are left over behind the last record of a batch.
+    /// Bytes remain after the last record of a batch.
     RecordsRemaining {
         /// How many bytes.
         bytes: usize,
     },
-    /// The batch ends before the announced number of records.
+    /// The batch has fewer records than its header announces.
     TooFewRecords {
         /// Records announced.
         announced: u32,
     },
-    /// Something Kafka forbids; the text says which rule.
+    /// A record breaks a rule of Kafka's; the text names the rule.
     InvalidRecord(&'static str),
-    /// Options of a batch to be written that Kafka does not combine; the text says which.
+    /// Options for a new batch that Kafka does not combine; the text names them.
     InvalidOptions(&'static str),
-    /// A record's offset cannot follow the one before in a batch to be written.
+    /// The offset of a record to be written does not fit after the previous one.
     OffsetOutOfRange {
         /// The offset given.
         found: i64,
@@ -114,45 +113,45 @@ pub enum ErrorKind {
         /// The largest offset possible here.
         max: i64,
     },
-    /// A record does not fit into the batch to be written.
+    /// A record to be written does not fit into its batch.
     RecordTooLarge {
-        /// Bytes the batch would have with it, estimated where compressed.
+        /// Size in bytes of the batch with the record, estimated if compressed.
         size: usize,
-        /// The most it may have.
+        /// The maximum size in bytes.
         limit: usize,
     },
-    /// A batch does not fit between its neighbours in the log.
+    /// The offsets of a batch do not fit between those of its neighbours in the log.
     OffsetOutOfOrder {
         /// The offset found.
         found: i64,
         /// The smallest offset possible here.
         expected: i64,
     },
-    /// Bytes that are no batch at all where a batch should begin.
+    /// Bytes where a batch should begin that are not a batch.
     Garbage,
-    /// Zeros between batches (a preallocated file whose tail was written over).
+    /// Zeros between batches, as in a preallocated file whose tail was later written.
     Zeros,
-    /// The file ends inside a batch: that is how an unfinished log ends, but nothing may follow it.
+    /// The file ends inside a batch. That is normal only at the end of the log.
     PartialBatch,
     /// The file is shorter than when it was listed.
     FileTruncated,
     /// The file that was listed is gone.
     FileMissing,
-    /// A file cannot be read; the text says why, or what has its name.
+    /// A file cannot be read; the text is the reason, or what has the file's name instead.
     FileUnreadable(String),
-    /// Offsets between two segments that no file has, in a log that was never compacted.
+    /// Offsets between two segments are in no file, although the log was never compacted.
     MissingSegment {
-        /// The first of them.
+        /// The first missing offset.
         first: i64,
-        /// The last of them (inclusive).
+        /// The last missing offset (inclusive).
         last: i64,
     },
-    /// An index, snapshot or checkpoint file breaks its format; the text says how.
+    /// An index, snapshot or checkpoint file breaks its format; the text explains how.
     InvalidSidecar(&'static str),
 }
 
 impl ErrorKind {
-    /// A stable word for the kind, as it stands in tables and in Python's `Error.kind`.
+    /// A stable name of the kind, used in tables and as Python's `Error.kind`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -216,7 +215,7 @@ impl fmt::Display for ErrorKind {
                 write!(f, "the record declares {declared} bytes, its fields take {consumed}")
             }
             Self::InvalidCount(n) => write!(f, "count {n} is negative or more than the bytes can hold"),
-            Self::RecordsRemaining { bytes } => write!(f, "{bytes} bytes remain behind the last record"),
+            Self::RecordsRemaining { bytes } => write!(f, "{bytes} bytes remain after the last record"),
             Self::TooFewRecords { announced } => {
                 write!(f, "the batch ends before its {announced} announced records")
             }
@@ -225,7 +224,7 @@ impl fmt::Display for ErrorKind {
             }
             Self::FileUnreadable(why) => f.write_str(why),
             Self::OffsetOutOfRange { found, min, max } => {
-                write!(f, "offset {found} cannot stand here: expected {min} to {max}")
+                write!(f, "offset {found} is not allowed here: expected {min} to {max}")
             }
             Self::RecordTooLarge { size, limit } => {
                 write!(
@@ -249,7 +248,7 @@ impl fmt::Display for ErrorKind {
 }
 
 impl Error {
-    /// An error of this kind, with no place yet.
+    /// An error of this kind, without position, offset, record or field.
     #[must_use]
     #[cold]
     pub fn new(kind: ErrorKind) -> Self {
@@ -262,37 +261,37 @@ impl Error {
         &self.0.kind
     }
 
-    /// Byte position in the input or file of the batch (or entry) concerned, from 0.
+    /// Byte position, from 0, of the batch (or entry) in the input or file.
     #[must_use]
     pub fn position(&self) -> Option<u64> {
         self.0.position
     }
 
-    /// Base offset in the header of the batch concerned (a legacy wrapper: its own offset).
+    /// Base offset in the header of the batch; for a legacy wrapper, its own offset.
     #[must_use]
     pub fn base_offset(&self) -> Option<i64> {
         self.0.base_offset
     }
 
-    /// Index of the record inside its batch, from 0.
+    /// Index of the record in its batch, from 0.
     #[must_use]
     pub fn record_index(&self) -> Option<u32> {
         self.0.record_index
     }
 
-    /// The field concerned, in Kafka's spelling.
+    /// The field, in Kafka's spelling.
     #[must_use]
     pub fn field(&self) -> Option<&'static str> {
         self.0.field
     }
 
-    /// Whether more input could make this right: "need N more bytes" as against "corrupt".
+    /// Whether more input could resolve the error: incomplete as opposed to corrupt.
     #[must_use]
     pub fn is_incomplete(&self) -> bool {
         matches!(self.0.kind, ErrorKind::NeedMoreBytes { .. })
     }
 
-    // The place is added from the inside out: the innermost caller that knows a part sets it.
+    // The location is filled in from the inside out: each part is set by the innermost caller that knows it.
 
     #[cold]
     pub(crate) fn in_field(mut self, field: &'static str) -> Self {
@@ -325,9 +324,9 @@ impl Error {
         self
     }
 
-    /// The same in an input that begins `bytes` before.
+    /// The same error in a larger input, where this one starts at byte `bytes`.
     #[cold]
-    pub(crate) fn behind(mut self, bytes: u64) -> Self {
+    pub(crate) fn shifted_by(mut self, bytes: u64) -> Self {
         self.0.position = Some(bytes + self.0.position.unwrap_or(0));
         self
     }

@@ -1,29 +1,29 @@
-//! Where a batch ends: its offset, length and magic (Kafka's `ByteBufferLogInputStream`).
+//! The first bytes of a batch: offset, length and magic (Kafka's `ByteBufferLogInputStream`).
 
 use crate::bytes::cursor::be;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Offset and length in front of every batch.
+/// Size of the offset and length fields in front of every batch.
 pub(crate) const LOG_OVERHEAD: usize = 12;
-/// Offset, length, CRC or leader epoch, magic: enough to tell the magic.
+/// Size of offset, length, CRC or leader epoch, and magic.
 pub(crate) const HEADER_SIZE_UP_TO_MAGIC: usize = 17;
 pub(crate) const MAGIC: usize = 16;
 /// The smallest value of the length field: a magic 0 message without key and value.
 const MIN_LENGTH: i32 = crate::legacy::message::RECORD_OVERHEAD_V0 as i32;
-/// What 12 bytes more still make an int.
+/// Larger lengths overflow an int once [`LOG_OVERHEAD`] is added.
 const MAX_LENGTH: i32 = i32::MAX - LOG_OVERHEAD as i32;
 
-/// What stands at the start of some bytes.
+/// What the start of some bytes is.
 pub(crate) enum Frame {
     /// A batch of this size in bytes.
     Whole { size: usize },
-    /// The start of a batch, or too little to tell: at least this many bytes are missing.
+    /// The start of a batch, or too few bytes to decide: at least this many are missing.
     Cut { needed: u64 },
 }
 
 impl Frame {
-    /// Judges the start of `data` in Kafka's order, so that a cut tail is told from a corrupt one
-    /// by the same bytes.
+    /// Checks the start of `data` in Kafka's order, so that a truncated tail and a corrupt one are
+    /// distinguished as Kafka does.
     #[inline(always)]
     pub(crate) fn read(data: &[u8]) -> Result<Self> {
         let cut = |size: usize| Self::Cut { needed: (size - data.len()) as u64 };
@@ -41,7 +41,8 @@ impl Frame {
         if !(0..=2).contains(&(data[MAGIC] as i8)) {
             return Err(unsupported_magic(data));
         }
-        // A whole batch is counted in an int: Kafka overflows here and fails, it is no cut batch.
+        // Kafka counts a whole batch in an int, overflows here and fails: the batch is corrupt, not
+        // truncated.
         if length > MAX_LENGTH {
             return Err(invalid_length(data));
         }

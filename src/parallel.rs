@@ -1,4 +1,4 @@
-//! Reading the batches of one input in several threads: bounded memory, results in order.
+//! Reading the batches of one input in several threads, with bounded memory and results in order.
 
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
@@ -10,19 +10,19 @@ use crate::batches::Batches;
 use crate::compression::decompressor::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 use crate::error::{Error, Result};
 
-/// Batches go to the threads in chunks of this many bytes, so that handing over costs nothing even
-/// where batches are tiny.
+/// Batches go to the threads in chunks of this many bytes, so that the handover is cheap even for tiny
+/// batches.
 const CHUNK: usize = 256 << 10;
-/// Chunks that a thread has before it or behind it, not taken yet: enough that it need not wait.
-const CHUNKS_A_THREAD: usize = 2;
+/// Chunks in flight per thread, queued or with results not yet received: enough to keep it busy.
+const CHUNKS_PER_THREAD: usize = 2;
 
-/// Reads a byte range in several threads; what they make of each batch comes back in the order of the
-/// batches, to the thread that asked.
+/// Processes the batches of a byte range in several threads; the results arrive in the order of the batches,
+/// in the calling thread.
 ///
-/// Chunks of whole batches, 256 KiB and what the last one has more, go round the threads, each with a
-/// [`Decompressor`] of its own. At most two chunks a thread are under way: memory is that of their
-/// results and of the threads' decompression buffers, however long the input is. A thread that is done
-/// with its chunks waits until the results before its own are taken.
+/// Chunks of whole batches, of at least 256 KiB, are dealt to the threads in turn. Each thread has its own
+/// [`Decompressor`]. At most two chunks per thread are in flight, so memory is bounded by their results and
+/// by the threads' decompression buffers, whatever the size of the input. A thread that has finished its
+/// chunks waits until the results before its own are received.
 ///
 /// ```
 /// # use magicbyte::{Compression, ParallelBatches, RecordsBuilder};
@@ -57,13 +57,13 @@ pub struct ParallelBatches<'a> {
 }
 
 impl<'a> ParallelBatches<'a> {
-    /// Over `data`, whose first byte has position 0, in as many threads as there are cores.
+    /// Batches of `data`, whose first byte has position 0, with one thread per core.
     #[must_use]
     pub fn new(data: &'a [u8]) -> Self {
         Self::at_position(data, 0)
     }
 
-    /// Over `data`, whose first byte has this position (in a file, say).
+    /// Batches of `data`, whose first byte has the given position, for example in a file.
     #[must_use]
     pub fn at_position(data: &'a [u8], position: u64) -> Self {
         Self {
@@ -74,30 +74,31 @@ impl<'a> ParallelBatches<'a> {
         }
     }
 
-    /// How many threads work, besides the one that asks; 0 is taken as 1.
+    /// The number of worker threads, besides the calling thread; 0 means 1.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN);
         self
     }
 
-    /// What one batch may decompress to: [`Decompressor::with_limit`].
+    /// The maximum decompressed size of one batch in bytes: see [`Decompressor::with_limit`].
     #[must_use]
     pub fn max_decompressed_bytes(mut self, limit: usize) -> Self {
         self.max_decompressed_bytes = limit;
         self
     }
 
-    /// Hands every batch to `work`, in one of the threads, and its result to `receive`, in this one, in
-    /// the order of the batches. Returns the bytes of a cut last batch, as [`Batches::remaining`].
+    /// Calls `work` with every batch, in one of the threads, and `receive` with its result, in this thread
+    /// and in the order of the batches. Returns the size of a truncated last batch, as [`Batches::remaining`]
+    /// does.
     ///
     /// # Errors
-    /// The first in the order of the batches, of framing, of `work` or of `receive`; everything before
-    /// it was received, nothing behind it is.
+    /// The first error of framing, `work` or `receive` in the order of the batches. All results before it
+    /// have been received, and none after it.
     ///
     /// # Panics
-    /// If `work` does, with its panic, once the results of the chunks before were received. And where
-    /// the system gives no thread.
+    /// If `work` panics, with the same panic, after the results of earlier chunks have been received; and if
+    /// no thread can be spawned.
     pub fn map<T: Send>(
         self,
         work: impl Fn(Batch<'a>, &mut Decompressor) -> Result<T> + Sync,
@@ -110,8 +111,8 @@ impl<'a> ParallelBatches<'a> {
                 .collect();
             let (mut sent, mut received) = (0, 0);
             loop {
-                // Chunks go round the workers, so their results come round in the order of the input.
-                while sent - received < CHUNKS_A_THREAD * workers.len() {
+                // Chunks are dealt to the workers in turn, and results collected in the same turn.
+                while sent - received < CHUNKS_PER_THREAD * workers.len() {
                     let Some(chunk) = chunks.next() else { break };
                     workers[sent % self.threads].send(chunk);
                     sent += 1;
@@ -131,7 +132,7 @@ impl<'a> ParallelBatches<'a> {
     }
 }
 
-/// Whole batches, some at a time.
+/// Splits the input into chunks of whole batches.
 struct Chunks<'a> {
     data: &'a [u8],
     first_position: u64,
@@ -150,7 +151,7 @@ impl<'a> Chunks<'a> {
         while size < CHUNK {
             match self.batches.next() {
                 Some(Ok(batch)) => size += batch.size_in_bytes(),
-                // The last there is.
+                // The iterator ends after an error.
                 Some(Err(error)) => self.error = Some(error),
                 None => break,
             }
@@ -159,19 +160,19 @@ impl<'a> Chunks<'a> {
         (size > 0).then(|| Batches::at_position(&self.data[from..from + size], start))
     }
 
-    /// What is behind the last chunk.
+    /// The bytes after the last chunk, or the error that ended the framing.
     fn end(self) -> Result<usize> {
         self.error.map_or(Ok(self.batches.remaining()), Err)
     }
 }
 
-/// What became of a chunk: a result a batch, up to the first error.
+/// The outcome of a chunk: one result per batch, up to the first error.
 struct Done<T> {
     results: Vec<T>,
     error: Option<Error>,
 }
 
-/// A thread, the chunks on their way to it, and what it made of those before.
+/// A thread, with the channels for its chunks and their results.
 struct Worker<'scope, 'a, T> {
     chunks: Sender<Batches<'a>>,
     results: Receiver<Done<T>>,
@@ -198,7 +199,7 @@ impl<'scope, 'a: 'scope, T: Send + 'scope> Worker<'scope, 'a, T> {
                     })
                     .err();
                 if done.send(Done { results, error }).is_err() {
-                    // Nobody waits any longer: there was an error before.
+                    // The receiver is gone: an earlier error ended the call.
                     return;
                 }
             }
@@ -207,15 +208,15 @@ impl<'scope, 'a: 'scope, T: Send + 'scope> Worker<'scope, 'a, T> {
     }
 
     fn send(&self, chunk: Batches<'a>) {
-        // A worker that is gone has panicked, which shows when its results are asked for.
+        // If the worker is gone it has panicked; `map` notices when it receives.
         let _ = self.chunks.send(chunk);
     }
 
-    /// Goes on with the panic of a worker that gives no result.
+    /// Resumes the panic of a worker that gave no result.
     fn panicked(self) -> ! {
         match self.handle.join() {
             Err(panic) => resume_unwind(panic),
-            Ok(()) => unreachable!("a worker ends when its channel does, or by a panic"),
+            Ok(()) => unreachable!("a worker ends with its channel or with a panic"),
         }
     }
 }

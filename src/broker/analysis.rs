@@ -1,4 +1,4 @@
-//! The checks of an append before its records are looked at (`UnifiedLog.analyzeAndValidateRecords`,
+//! The checks of an append that need only headers and CRCs (`UnifiedLog.analyzeAndValidateRecords`,
 //! `ProduceRequest.validateRecords`).
 
 use crate::batch::Batch;
@@ -9,24 +9,24 @@ use crate::broker::append_error::{AppendError, ErrorCode};
 use crate::compression::codec::Compression;
 use crate::state::producer_check::AppendOrigin;
 
-/// What the headers of an append say.
+/// A summary of the headers of an append.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Analysis {
-    /// Bytes of the batches that are whole, and not from a later epoch than a follower knows.
+    /// Bytes of whole batches, up to the first from a later epoch than a follower's own.
     pub(super) valid_bytes: usize,
     /// The codec of the last compressed batch.
     pub(super) source: Compression,
-    /// Base offset of the first batch; of magic 0 and 1 its last.
+    /// Base offset of the first batch, or in magic 0 and 1 its last offset.
     pub(super) first_or_last_offset: i64,
-    /// Base offset of the first batch, where that is of magic 2.
+    /// Base offset of the first batch, if it is of magic 2.
     pub(super) first_offset: Option<i64>,
     pub(super) last_offset: i64,
     pub(super) max_timestamp: i64,
-    /// A batch of magic 2 has no leader epoch.
+    /// Whether a batch of magic 2 has no leader epoch.
     pub(super) without_epoch: bool,
 }
 
-/// Checks framing, sizes and CRCs. A cut last batch is left out, as Kafka does.
+/// Checks framing, sizes and CRCs. As in Kafka, a truncated last batch is left out.
 pub(super) fn analyze(
     config: &AppendConfig,
     payload: &[u8],
@@ -45,7 +45,7 @@ pub(super) fn analyze(
     for batch in Batches::new(payload) {
         let batch = batch?;
         check_origin(&batch, append)?;
-        // To a replica that was a leader's follower too long: only what it knows of is stored.
+        // A follower stores only batches up to the epoch that it knows.
         ended |= is_of_a_later_epoch(&batch, append);
         if ended {
             continue;
@@ -70,7 +70,7 @@ pub(super) fn analyze(
             found.source = codec;
         }
         if !rises && !append.origin.assigns_offsets() {
-            let why = format!("offset {} does not follow those before it", batch.last_offset());
+            let why = format!("offset {} is not greater than those before it", batch.last_offset());
             return Err(AppendError::new(ErrorCode::UnknownServerError, why));
         }
     }
@@ -82,11 +82,11 @@ fn check_origin(batch: &Batch<'_>, append: &Append) -> Result<(), AppendError> {
     let epoch = partition_leader_epoch(batch);
     match (append.origin, batch) {
         (AppendOrigin::RaftLeader, _) if epoch != append.leader_epoch => refuse(format!(
-            "the leader's epoch is {}, its batch has {epoch} (field partitionLeaderEpoch)",
+            "the leader's epoch is {}, but its batch has {epoch} (field partitionLeaderEpoch)",
             append.leader_epoch
         )),
         (AppendOrigin::Client, Batch::V2(v2)) if v2.base_offset() != 0 => refuse(format!(
-            "a producer's batch begins at offset 0, this one at {} (field baseOffset)",
+            "a producer's batch must begin at offset 0, not {} (field baseOffset)",
             v2.base_offset()
         )),
         _ => Ok(()),
@@ -114,9 +114,9 @@ pub(super) fn check_batch_size(config: &AppendConfig, size: usize) -> Result<(),
     Err(AppendError::new(ErrorCode::MessageTooLarge, why))
 }
 
-/// What a broker checks of a produce request's records before any partition sees them
-/// (`ProduceRequest.validateRecords`): from request version 3 on exactly one batch, of magic 2; zstd
-/// from 7 on. Only framing is looked at.
+/// Checks the records of a produce request as a broker does before it appends them
+/// (`ProduceRequest.validateRecords`): since request version 3 there must be exactly one batch, of magic 2;
+/// zstd is allowed since version 7. Only framing is checked.
 ///
 /// # Errors
 /// [`ErrorCode::InvalidRecord`], [`ErrorCode::UnsupportedCompressionType`],
@@ -128,20 +128,20 @@ pub fn check_produce_request(payload: &[u8], version: i16) -> Result<(), AppendE
     let refuse = |why| Err(AppendError::new(ErrorCode::InvalidRecord, why));
     let mut batches = Batches::new(payload);
     let Some(first) = batches.next().transpose()? else {
-        return refuse("a produce request has a batch for each partition, here is none".to_string());
+        return refuse("a produce request must have one batch per partition, but has none".to_string());
     };
     if first.magic() != 2 {
         return refuse(format!(
-            "produce requests have magic 2 since version 3, this batch has {}",
+            "produce requests must have magic 2 since version 3, but this batch has magic {}",
             first.magic()
         ));
     }
     if version < 7 && first.compression()? == Compression::Zstd {
-        let why = format!("zstd needs version 7 of a produce request, this is {version}");
+        let why = format!("zstd needs version 7 of the produce request, but this is version {version}");
         return Err(AppendError::new(ErrorCode::UnsupportedCompressionType, why));
     }
     if batches.next().transpose()?.is_some() {
-        return refuse("a produce request has one batch for each partition, here are more".to_string());
+        return refuse("a produce request must have one batch per partition, but has more".to_string());
     }
     Ok(())
 }

@@ -1,43 +1,43 @@
-//! Where an append happens, and what becomes of it.
+//! The circumstances and the result of an append.
 
 use crate::state::producer_check::AppendOrigin;
 
-/// Where and when an append happens.
+/// The circumstances of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Append {
-    /// Who appends.
+    /// The origin of the batches.
     pub origin: AppendOrigin,
-    /// The log's end: the offset the first record gets.
+    /// The log end offset, which the first record gets.
     pub next_offset: i64,
-    /// The leader's epoch, which batches of magic 2 get; for a follower, the epoch it knows.
+    /// The leader's epoch, which is written into batches of magic 2; for a follower, the epoch that it knows.
     pub leader_epoch: i32,
-    /// The broker's time (ms).
+    /// The broker's clock (ms).
     pub now: i64,
 }
 
-/// What an append became (`LogAppendInfo`).
+/// The result of an append (`LogAppendInfo`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AppendInfo {
-    /// Offset of the first record; `None` for a follower's batches of magic 0 and 1, which do not tell.
+    /// Offset of the first record; `None` for a follower's batches of magic 0 and 1, which do not contain it.
     pub first_offset: Option<i64>,
     /// Offset of the last record (inclusive).
     pub last_offset: i64,
-    /// The largest timestamp (ms) of the records, -1 for none; the append time where that stands for it.
+    /// The largest timestamp (ms) of the records, or the append time if that replaces them; -1 for none.
     pub max_timestamp: i64,
-    /// Last offset of the first batch with the largest timestamp, -1 if no batch has one: what the time
-    /// index gets.
+    /// Last offset of the first batch with the largest timestamp, for the time index; -1 if no batch has a
+    /// timestamp.
     pub offset_of_max_timestamp: i64,
-    /// The append time (ms), if the topic's timestamps are the broker's.
+    /// The append time (ms), if the topic has `LogAppendTime`.
     pub log_append_time: Option<i64>,
-    /// What writing the records anew took.
+    /// The cost of rewriting.
     pub stats: ConversionStats,
 }
 
-/// What checks and conversion took (`RecordValidationStats`, but for the time).
+/// The cost of checks and conversion (`RecordValidationStats`, without the time).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConversionStats {
-    /// Bytes of decompressed and of newly written records, headers of their batches included.
+    /// Bytes of decompressed and of rewritten records, including the headers of their batches.
     pub temporary_memory_bytes: u64,
-    /// Records that were written anew, as against checked where they stand.
+    /// Records that were rewritten rather than stored as sent.
     pub records_converted: u64,
 }

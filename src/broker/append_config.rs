@@ -1,30 +1,30 @@
-//! What a topic's configuration says about appends, and who appends.
+//! The part of a topic's configuration that concerns appends.
 
 use crate::compression::codec::Compression;
 use crate::compression::decompressor::DEFAULT_MAX_DECOMPRESSED_BYTES;
 use crate::record::timestamp_type::TimestampType;
 use crate::state::producer_check::AppendOrigin;
 
-/// The settings of a topic that its leader's checks look at; the defaults are Kafka's (`LogConfig`).
+/// The topic settings that concern appends. The defaults are Kafka's (`LogConfig`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppendConfig {
-    /// `max.message.bytes`: the most bytes a batch may have, before and after it was written anew.
+    /// `max.message.bytes`: the maximum size of a batch in bytes, as sent and as stored.
     pub max_message_bytes: i32,
-    /// `segment.bytes`: the most bytes an append may have.
+    /// `segment.bytes`: the maximum size of an append in bytes.
     pub segment_bytes: i32,
-    /// Whether `cleanup.policy` has `compact`: then every record needs a key.
+    /// Whether `cleanup.policy` includes `compact`, which requires a key in every record.
     pub compacted: bool,
     /// `message.timestamp.type`.
     pub timestamp_type: TimestampType,
-    /// `message.timestamp.before.max.ms`: how far in the past a timestamp may lie.
+    /// `message.timestamp.before.max.ms`: how far in the past a timestamp may be.
     pub timestamp_before_max_ms: i64,
-    /// `message.timestamp.after.max.ms`: how far in the future.
+    /// `message.timestamp.after.max.ms`: how far in the future a timestamp may be.
     pub timestamp_after_max_ms: i64,
     /// `compression.type`.
     pub compression: TargetCompression,
-    /// The magic to be stored: 2, or 0 or 1 as a broker up to 3.9 did by `message.format.version`.
+    /// The magic of stored batches: 2, or 0 or 1 as on brokers up to 3.9 with `message.format.version`.
     pub message_format: i8,
-    /// The most bytes a batch may decompress to. Kafka has no such limit.
+    /// The maximum decompressed size of a batch in bytes. Kafka has no such limit.
     pub max_decompressed_bytes: usize,
 }
 
@@ -47,20 +47,21 @@ impl Default for AppendConfig {
 /// The codec that a topic's batches are stored with (`BrokerCompressionType`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TargetCompression {
-    /// `producer`: each batch keeps its own.
+    /// `producer`: each batch keeps its codec.
     #[default]
     Producer,
-    /// One codec for all, `uncompressed` if it is none, with a level; `None` is Kafka's default level.
+    /// One codec for all batches ([`Compression::None`] is `uncompressed`), and its level, `None` for Kafka's
+    /// default.
     Codec(Compression, Option<i32>),
 }
 
 impl TargetCompression {
-    /// The codec for batches that came with `source`.
+    /// The codec for batches that were sent with the codec `source`.
     pub(super) fn of(self, source: Compression) -> Compression {
         self.fixed().map_or(source, |(codec, _)| codec)
     }
 
-    /// The codec for all, if there is one.
+    /// The codec and level for all batches, if there is one.
     pub(super) fn fixed(self) -> Option<(Compression, Option<i32>)> {
         match self {
             Self::Producer => None,
@@ -70,7 +71,7 @@ impl TargetCompression {
 }
 
 impl AppendOrigin {
-    /// Whether the leader gives offsets, timestamps and epoch.
+    /// Whether the leader assigns offsets, timestamps and epoch.
     pub(super) fn assigns_offsets(self) -> bool {
         matches!(self, Self::Client | Self::Coordinator)
     }

@@ -1,4 +1,4 @@
-//! Why an append is refused, under Kafka's names (`Errors`, `RecordValidationException`).
+//! Errors of appends, with Kafka's names (`Errors`, `RecordValidationException`).
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind};
 
 macro_rules! error_codes {
     ($($(#[$doc:meta])* $variant:ident = $code:literal $name:literal,)*) => {
-        /// An error as a broker answers it: the name and number of Kafka's protocol.
+        /// An error code of Kafka's protocol.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ErrorCode { $($(#[$doc])* $variant = $code,)* }
@@ -28,9 +28,9 @@ macro_rules! error_codes {
 }
 
 error_codes! {
-    /// What Kafka has no other answer for.
+    /// An error without a code of its own.
     UnknownServerError = -1 "UNKNOWN_SERVER_ERROR",
-    /// An offset outside of the log.
+    /// An offset is outside the log.
     OffsetOutOfRange = 1 "OFFSET_OUT_OF_RANGE",
     /// A size or checksum is wrong.
     CorruptMessage = 2 "CORRUPT_MESSAGE",
@@ -38,30 +38,31 @@ error_codes! {
     MessageTooLarge = 10 "MESSAGE_TOO_LARGE",
     /// The append is larger than a segment.
     RecordListTooLarge = 18 "RECORD_LIST_TOO_LARGE",
-    /// A timestamp is outside of the topic's bounds, or of the type that only a broker sets.
+    /// A timestamp is outside the topic's bounds, or of the type that only a broker may set.
     InvalidTimestamp = 32 "INVALID_TIMESTAMP",
-    /// The stored magic cannot say what the batch says.
+    /// The batch uses a feature that the topic's magic does not have.
     UnsupportedForMessageFormat = 43 "UNSUPPORTED_FOR_MESSAGE_FORMAT",
     /// The topic's policy forbids it.
     PolicyViolation = 44 "POLICY_VIOLATION",
-    /// A sequence number that does not follow the producer's last.
+    /// A sequence number does not follow the producer's last.
     OutOfOrderSequenceNumber = 45 "OUT_OF_ORDER_SEQUENCE_NUMBER",
-    /// A producer epoch that was replaced.
+    /// A producer epoch is older than the current one.
     InvalidProducerEpoch = 47 "INVALID_PRODUCER_EPOCH",
-    /// A transaction is in no state for this.
+    /// The state of the transaction does not allow this.
     InvalidTxnState = 48 "INVALID_TXN_STATE",
-    /// A marker of a coordinator that was replaced.
+    /// A marker comes from a coordinator that was replaced.
     TransactionCoordinatorFenced = 52 "TRANSACTION_COORDINATOR_FENCED",
-    /// The codec is not one that can be read or stored here.
+    /// The codec cannot be read or stored here.
     UnsupportedCompressionType = 76 "UNSUPPORTED_COMPRESSION_TYPE",
     /// A batch or record breaks a rule.
     InvalidRecord = 87 "INVALID_RECORD",
 }
 
-/// How many [`RecordError`]s an error keeps: it counts all, but a batch can decompress to any number.
+/// The maximum number of [`RecordError`]s that an error keeps. All are counted, but a batch can have any
+/// number.
 pub const MAX_RECORD_ERRORS: usize = 1 << 16;
 
-/// An append that was refused: nothing of it is stored.
+/// The error of a refused append, of which nothing was stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppendError {
     code: ErrorCode,
@@ -79,28 +80,28 @@ pub struct RecordError {
     pub kind: RecordErrorKind,
 }
 
-/// The rules that single records break.
+/// The rules for single records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordErrorKind {
     /// A message inside a wrapper has another magic than the wrapper.
     MagicMismatch {
         /// The message's magic.
         found: i8,
-        /// The wrapper's.
+        /// The wrapper's magic.
         expected: i8,
     },
-    /// A record without key on a compacted topic.
+    /// A record on a compacted topic has no key.
     MissingKey,
-    /// A timestamp outside of the topic's bounds; all in ms, both bounds inclusive.
+    /// A timestamp is outside the topic's bounds. All are in ms, both bounds inclusive.
     TimestampOutOfRange {
         /// The record's timestamp.
         timestamp: i64,
-        /// The earliest possible.
+        /// The earliest timestamp allowed.
         min: i64,
-        /// The latest possible.
+        /// The latest timestamp allowed.
         max: i64,
     },
-    /// The batch says `LogAppendTime`, which only the broker sets.
+    /// The batch has timestamp type `LogAppendTime`, which only the broker may set.
     LogAppendTimeFromProducer,
 }
 
@@ -114,7 +115,7 @@ impl fmt::Display for RecordErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::MagicMismatch { found, expected } => {
-                write!(f, "a message of magic {found} stands in a wrapper of magic {expected}")
+                write!(f, "a message of magic {found} is inside a wrapper of magic {expected}")
             }
             Self::MissingKey => write!(f, "the topic is compacted and the record has no key"),
             Self::TimestampOutOfRange { timestamp, min, max } => {
@@ -138,44 +139,44 @@ impl AppendError {
         Self { code, message: error.to_string(), cause: Some(error), record_errors: Vec::new() }
     }
 
-    /// `count` records were wrong, `record_errors` are the first of them.
+    /// The error of `count` invalid records; `record_errors` has the first of them.
     #[cold]
     pub(super) fn of_records(record_errors: Vec<RecordError>, count: u64, about_time: bool) -> Self {
         let code = if about_time { ErrorCode::InvalidTimestamp } else { ErrorCode::InvalidRecord };
         let first = record_errors.first().map_or(String::new(), |first| {
             format!(", the first at index {}: {}", first.batch_index, first.kind)
         });
-        let message = format!("records refused: {count}{first}");
+        let message = format!("{count} invalid records{first}");
         Self { code, message, cause: None, record_errors }
     }
 
-    /// The error as Kafka answers it.
+    /// Kafka's error code.
     #[must_use]
     pub fn code(&self) -> ErrorCode {
         self.code
     }
 
-    /// What is wrong with the bytes and where, if they are what is wrong.
+    /// The error in the bytes, if that is the cause.
     #[must_use]
     pub fn cause(&self) -> Option<&Error> {
         self.cause.as_ref()
     }
 
-    /// The records that break a rule by themselves, the first [`MAX_RECORD_ERRORS`] of them; empty if
-    /// something else is wrong.
+    /// The invalid records, the first [`MAX_RECORD_ERRORS`] of them; empty if something else is wrong.
     #[must_use]
     pub fn record_errors(&self) -> &[RecordError] {
         &self.record_errors
     }
 }
 
-/// Bytes that cannot be read.
+/// The error of bytes that cannot be read.
 impl From<Error> for AppendError {
     #[cold]
     fn from(error: Error) -> Self {
         let code = match error.kind() {
             ErrorKind::CrcMismatch { .. } => ErrorCode::CorruptMessage,
-            // Of a record it is the record that is wrong; of a batch, or of a message in a wrapper, the framing.
+            // In a batch, or of a message in a wrapper, this is an error of framing; in a record, of the
+            // record.
             ErrorKind::InvalidSize { .. } | ErrorKind::UnsupportedMagic(_)
                 if error.record_index().is_none() || error.field() == Some("size") =>
             {
@@ -184,7 +185,7 @@ impl From<Error> for AppendError {
             ErrorKind::UnknownCompression(_) | ErrorKind::UnsupportedCompression(_) => {
                 ErrorCode::UnsupportedCompressionType
             }
-            // What a builder refuses to write.
+            // A builder refuses the timestamp.
             ErrorKind::InvalidRecord(_) if error.field() == Some("timestamp") => ErrorCode::InvalidTimestamp,
             ErrorKind::LimitExceeded { .. } | ErrorKind::RecordTooLarge { .. } => ErrorCode::MessageTooLarge,
             _ => ErrorCode::InvalidRecord,
@@ -201,7 +202,7 @@ impl fmt::Display for AppendError {
 
 impl std::error::Error for AppendError {}
 
-/// Collects the errors of a batch's records.
+/// Collects the errors of the records of a batch.
 #[derive(Debug, Default)]
 pub(super) struct RecordErrors {
     kept: Vec<RecordError>,
@@ -219,7 +220,7 @@ impl RecordErrors {
         }
     }
 
-    /// One wrong timestamp makes the whole append a matter of timestamps.
+    /// A single invalid timestamp makes the whole append's error `INVALID_TIMESTAMP`.
     pub(super) fn into_result(self) -> Result<(), AppendError> {
         if self.count == 0 {
             return Ok(());

@@ -1,4 +1,4 @@
-//! A leader's or follower's append up to the point where the bytes go to disk (`UnifiedLog.append`).
+//! The append of a leader or follower, up to the point where the bytes go to disk (`UnifiedLog.append`).
 
 use crate::batches::Batches;
 use crate::broker::analysis::{Analysis, analyze, check_batch_size};
@@ -11,7 +11,7 @@ use crate::broker::assignment::{Assigned, Assigner, Assignment, set_headers};
 use crate::error::{Error, ErrorKind, Result};
 use crate::record::timestamp_type::TimestampType;
 
-/// Checks appends and makes of them what is stored; codec contexts and buffers are kept between appends.
+/// Checks appends and turns them into the batches to be stored, reusing codec contexts and buffers.
 ///
 /// ```
 /// use magicbyte::broker::{Append, AppendConfig, AppendValidator};
@@ -37,22 +37,23 @@ pub struct AppendValidator {
 }
 
 impl AppendValidator {
-    /// For a topic with this configuration.
+    /// A validator for a topic with this configuration.
     ///
     /// # Errors
-    /// [`ErrorKind::UnsupportedMagic`] and [`ErrorKind::InvalidOptions`] for what no topic can be set to, as
-    /// [`Compressor::with_level`](crate::Compressor::with_level) for the codec.
+    /// [`ErrorKind::UnsupportedMagic`] and [`ErrorKind::InvalidOptions`] for settings that no topic can have;
+    /// for the codec, those of [`Compressor::with_level`](crate::Compressor::with_level).
     pub fn new(config: AppendConfig) -> Result<Self> {
         if !(0..=2).contains(&config.message_format) {
             return Err(Error::new(ErrorKind::UnsupportedMagic(config.message_format)));
         }
         if config.timestamp_type == TimestampType::NoTimestampType {
-            return Err(
-                ErrorKind::InvalidOptions("a topic's timestamps are CreateTime or LogAppendTime").into()
-            );
+            return Err(ErrorKind::InvalidOptions(
+                "a topic's timestamp type must be CreateTime or LogAppendTime",
+            )
+            .into());
         }
         if config.timestamp_before_max_ms < 0 || config.timestamp_after_max_ms < 0 {
-            return Err(ErrorKind::InvalidOptions("the bounds of timestamps are not negative").into());
+            return Err(ErrorKind::InvalidOptions("the bounds of timestamps must not be negative").into());
         }
         let assigner = Assigner::new(&config)?;
         Ok(Self { config, assigner })
@@ -64,15 +65,15 @@ impl AppendValidator {
         &self.config
     }
 
-    /// Checks `records`, whole batches as a producer or leader sent them, and makes them what is
-    /// stored: a leader's offsets, epoch and timestamps are set in place, and where that cannot be (another
-    /// codec or magic, magic 0 inside of wrappers) the batch is written anew. A cut last batch is cut
-    /// off. `None`, and no bytes, if there is no whole batch.
+    /// Checks `records`, batches as a producer or leader sent them, and turns them into the batches to be
+    /// stored. A leader sets offsets, epoch and timestamps in place; if that is impossible (another codec or
+    /// magic, a magic 0 wrapper) the batch is rewritten. A truncated last batch is removed. If there is no
+    /// whole batch, `records` is emptied and the result is `None`.
     ///
-    /// Keys and values are not looked at. A compressed batch is decompressed once.
+    /// Keys and values are not read. A compressed batch is decompressed once.
     ///
     /// # Errors
-    /// [`AppendError`] with Kafka's name; `records` is then as it was.
+    /// [`AppendError`], which leaves `records` unchanged.
     pub fn validate(
         &mut self,
         records: &mut Vec<u8>,
@@ -107,7 +108,7 @@ impl AppendValidator {
                 set_headers(&self.config, whole, &walked, append)?;
                 records.truncate(analysis.valid_bytes);
             }
-            Assigned::Anew(written) => {
+            Assigned::Rewritten(written) => {
                 for batch in Batches::new(&written) {
                     check_batch_size(&self.config, batch?.size_in_bytes())?;
                 }
@@ -136,22 +137,22 @@ impl AppendValidator {
     }
 }
 
-/// Offsets that somebody else gave begin where the log ends, or later; a leader gave its epoch, too
-/// (`LeaderEpochFileCache.assign`).
+/// Checks that offsets which the leader has assigned begin at the log's end or later, and that it has set its
+/// epoch (`LeaderEpochFileCache.assign`).
 fn check_follows(analysis: &Analysis, append: &Append) -> std::result::Result<(), AppendError> {
     let (found, expected) = (analysis.first_or_last_offset, append.next_offset);
     if analysis.without_epoch {
-        let why = "a leader's batches have its epoch (field partitionLeaderEpoch)";
+        let why = "a leader's batch must have its epoch (field partitionLeaderEpoch)";
         return Err(AppendError::new(ErrorCode::InvalidRecord, why));
     }
     if found >= expected {
         return Ok(());
     }
-    let why = format!("the batches begin at offset {found}, the log ends at {expected}");
+    let why = format!("the batches begin at offset {found}, but the log ends at {expected}");
     Err(AppendError::new(ErrorCode::UnknownServerError, why))
 }
 
-/// What the time index of an empty segment would get (`LogSegment.append`).
+/// The offset that the time index of an empty segment would get (`LogSegment.append`).
 fn offset_of_max_timestamp(batches: &[u8]) -> Result<i64> {
     let (mut max_timestamp, mut offset) = (-1, -1);
     for batch in Batches::new(batches) {

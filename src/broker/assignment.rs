@@ -1,12 +1,12 @@
-//! A leader gives an append its offsets, epoch and timestamps: in place, or written anew where the topic's
-//! codec or magic is another (`LogValidator`).
+//! A leader's assignment of offsets, epoch and timestamps to an append: in place, or by rewriting it if the
+//! topic has another codec or magic (`LogValidator`).
 
 use crate::batch::Batch;
 use crate::batches::Batches;
 use crate::broker::append::{Append, ConversionStats};
 use crate::broker::append_config::AppendConfig;
 use crate::broker::append_error::{AppendError, ErrorCode};
-use crate::broker::record_checks::{Walked, payload_of, walk};
+use crate::broker::record_checks::{RecordsSummary, payload_of, walk};
 use crate::broker::rewriting::Rewriter;
 use crate::compression::codec::Compression;
 use crate::compression::decompressor::Decompressor;
@@ -21,14 +21,14 @@ use crate::state::producer_check::AppendOrigin;
 
 type Result<T> = std::result::Result<T, AppendError>;
 
-/// Checks the records of appends and gives them offsets.
+/// Checks the records of appends and assigns their offsets.
 #[derive(Debug)]
 pub(super) struct Assigner {
     decompressor: Decompressor,
     rewriter: Rewriter,
 }
 
-/// What an append is to become.
+/// The outcome of an assignment.
 #[derive(Debug)]
 pub(super) struct Assignment {
     pub(super) batches: Assigned,
@@ -39,10 +39,10 @@ pub(super) struct Assignment {
 
 #[derive(Debug)]
 pub(super) enum Assigned {
-    /// What was found in each batch: [`set_headers`] changes them where they stand.
-    InPlace(Vec<Walked>),
-    /// The batches as they are stored.
-    Anew(Vec<u8>),
+    /// The batches need only new headers, which [`set_headers`] writes from these summaries, one per batch.
+    InPlace(Vec<RecordsSummary>),
+    /// The batches to be stored.
+    Rewritten(Vec<u8>),
 }
 
 impl Assigner {
@@ -51,7 +51,7 @@ impl Assigner {
         Ok(Self { decompressor, rewriter: Rewriter::new(config)? })
     }
 
-    /// Checks the batches, of which `source` is the codec. Changes nothing.
+    /// Checks the batches, whose codec is `source`, and assigns offsets. Changes no bytes.
     pub(super) fn assign(
         &mut self,
         config: &AppendConfig,
@@ -62,7 +62,7 @@ impl Assigner {
         let Self { decompressor, rewriter } = self;
         let first = first_batch(batches, source)?;
         let target = config.compression.of(source);
-        let stored = (source, target) == (Compression::None, Compression::None);
+        let is_uncompressed = (source, target) == (Compression::None, Compression::None);
         let mut in_place = stays_in_place(config, batches, &first, source, target)?;
 
         let mut stats = ConversionStats::default();
@@ -79,11 +79,11 @@ impl Assigner {
             let records = walk(config, append.now, &batch, payload, record_count)?;
             record_count += i64::from(records.count);
             max_timestamp = max_timestamp.max(records.max_timestamp);
-            if !stored {
+            if !is_uncompressed {
                 let header = header_size(config.message_format, batch.compression()?);
                 stats.temporary_memory_bytes += (header + records.size) as u64;
                 if in_place && !records.consecutive {
-                    check_may_move(&batch, source)?;
+                    check_may_renumber(&batch, source)?;
                     in_place = false;
                 }
             }
@@ -108,10 +108,12 @@ impl Assigner {
             let (bytes, written) = rewriter.finish()?;
             stats.temporary_memory_bytes += written.temporary_memory_bytes;
             stats.records_converted = written.records_converted;
-            Assigned::Anew(bytes)
+            Assigned::Rewritten(bytes)
         };
         let max_timestamp = match config.timestamp_type {
-            TimestampType::LogAppendTime if config.message_format > 0 || !(stored && in_place) => append.now,
+            TimestampType::LogAppendTime if config.message_format > 0 || !(is_uncompressed && in_place) => {
+                append.now
+            }
             _ if config.message_format == 0 => -1,
             _ => max_timestamp,
         };
@@ -119,17 +121,17 @@ impl Assigner {
     }
 }
 
-/// The first batch, which is the only one if it is of magic 2 or compressed.
+/// The first batch. It must be the only one if it is of magic 2 or compressed.
 fn first_batch(batches: &[u8], source: Compression) -> Result<Batch<'_>> {
     let mut all = Batches::new(batches);
     let Some(first) = all.next().transpose()? else { return Err(refuse("there is no batch")) };
     if (first.magic() == 2 || source != Compression::None) && all.next().is_some() {
-        return Err(refuse("an append has one batch of magic 2, or one compressed wrapper; here are more"));
+        return Err(refuse("an append must not have more than one batch of magic 2 or compressed wrapper"));
     }
     Ok(first)
 }
 
-/// Whether the batches need no other bytes than those of their headers, as far as the headers tell.
+/// Whether it is enough to change the headers of the batches, judging by the headers alone.
 fn stays_in_place(
     config: &AppendConfig,
     batches: &[u8],
@@ -146,7 +148,7 @@ fn stays_in_place(
         }
         return Ok(true);
     }
-    // Markers are not compressed. Offsets in a wrapper of magic 0 are absolute.
+    // Markers stay uncompressed. Offsets in a magic 0 wrapper are absolute.
     let marker = source == Compression::None && first.is_control();
     Ok(marker || source == target && first.magic() == magic && magic > 0)
 }
@@ -159,27 +161,27 @@ fn check_magic(first: &Batch<'_>, batch: &Batch<'_>) -> Result<()> {
     Err(AppendError::new(ErrorCode::InvalidRecord, why))
 }
 
-/// What the header of a magic 2 batch may not say (`LogValidator.validateBatch`).
+/// Checks the header of a magic 2 batch (`LogValidator.validateBatch`).
 fn check_batch(batch: &RecordBatch<'_>, origin: AppendOrigin, magic: i8) -> Result<()> {
     let (count, delta) = (batch.record_count(), batch.last_offset_delta());
     let why = match origin {
         AppendOrigin::Client if batch.last_offset() < batch.base_offset() => {
-            format!("the last offset lies {delta} from the base offset (field lastOffsetDelta)")
+            format!("the last offset is {delta} from the base offset (field lastOffsetDelta)")
         }
         AppendOrigin::Client if count <= 0 => {
-            format!("the batch says it has {count} records (field recordsCount)")
+            format!("the batch's record count is {count} (field recordsCount)")
         }
         AppendOrigin::Client if i64::from(delta) + 1 != i64::from(count) => {
-            format!("the batch has {count} records and offsets for {}", i64::from(delta) + 1)
+            format!("the batch has {count} records but offsets for {}", i64::from(delta) + 1)
         }
-        AppendOrigin::Client if batch.is_control() => "producers write no control batches".to_string(),
+        AppendOrigin::Client if batch.is_control() => "producers must not write control batches".to_string(),
         AppendOrigin::Client if batch.producer_id() > -1 && batch.base_sequence() < 0 => {
             let (id, sequence) = (batch.producer_id(), batch.base_sequence());
-            format!("producer {id} has the sequence {sequence} (field baseSequence)")
+            format!("producer {id} has base sequence {sequence} (field baseSequence)")
         }
         _ if magic < 2 && (batch.is_transactional() || batch.producer_id() > -1) => {
             let what = if batch.is_transactional() { "transactions" } else { "idempotent producers" };
-            let why = format!("the topic stores magic {magic}, which has no {what}");
+            let why = format!("the topic stores magic {magic}, which does not support {what}");
             return Err(AppendError::new(ErrorCode::UnsupportedForMessageFormat, why));
         }
         _ => return Ok(()),
@@ -187,18 +189,19 @@ fn check_batch(batch: &RecordBatch<'_>, origin: AppendOrigin, magic: i8) -> Resu
     Err(AppendError::new(ErrorCode::InvalidRecord, why))
 }
 
-/// Old producers number the messages in a wrapper wrongly and are helped; of magic 2 none does. Kafka's
-/// validator has skipped the keys and values by then that it would have to write, and fails.
-fn check_may_move(batch: &Batch<'_>, source: Compression) -> Result<()> {
+/// Checks that inner offsets that are not consecutive may be fixed. Kafka fixes those of old producers'
+/// wrappers. In magic 2, where no producer gets them wrong, its validator has already skipped the keys and
+/// values that it would have to rewrite, and fails.
+fn check_may_renumber(batch: &Batch<'_>, source: Compression) -> Result<()> {
     if batch.magic() == 2 && source != Compression::None {
-        return Err(refuse("the offsets in a compressed batch are 0, 1, 2 and so on"));
+        return Err(refuse("the offsets in a compressed batch must be consecutive from 0 on"));
     }
     Ok(())
 }
 
 fn check_not_control(batch: &Batch<'_>) -> Result<()> {
     if batch.is_control() {
-        return Err(refuse("a control batch is not written anew: Kafka's would be one of data"));
+        return Err(refuse("a control batch cannot be rewritten: Kafka would turn it into a data batch"));
     }
     Ok(())
 }
@@ -207,23 +210,23 @@ fn refuse(why: &str) -> AppendError {
     AppendError::new(ErrorCode::InvalidRecord, why)
 }
 
-/// Bytes besides the records in a batch of this magic (`AbstractRecords.recordBatchHeaderSizeInBytes`).
+/// Size of a batch of this magic without its records (`AbstractRecords.recordBatchHeaderSizeInBytes`).
 fn header_size(magic: i8, codec: Compression) -> usize {
     if magic == 2 { RECORD_BATCH_OVERHEAD } else { set_overhead(magic, codec) }
 }
 
-/// Sets offsets, timestamps and epoch in the headers of `batches`, in which this was found.
+/// Sets offsets, timestamps and epoch in the headers of `batches`; `walked` has the summary of each.
 pub(super) fn set_headers(
     config: &AppendConfig,
     batches: &mut [u8],
-    walked: &[Walked],
+    walked: &[RecordsSummary],
     append: &Append,
 ) -> Outcome<()> {
     let (mut rest, mut next_offset) = (batches, append.next_offset);
     for records in walked {
         let Frame::Whole { size } = Frame::read(rest)? else { break };
-        let (batch, behind) = std::mem::take(&mut rest).split_at_mut(size);
-        rest = behind;
+        let (batch, after) = std::mem::take(&mut rest).split_at_mut(size);
+        rest = after;
         next_offset += i64::from(records.count);
         set_last_offset(batch, next_offset - 1)?;
         if config.message_format > 0 {

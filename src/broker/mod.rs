@@ -1,5 +1,5 @@
-//! What a broker does with batches that are sent to it: the checks and changes of an append
-//! (`LogValidator`, `UnifiedLog`), and a partition in memory to test producers and consumers with.
+//! A broker's side of produce and fetch: the checks and changes of an append (`LogValidator`, `UnifiedLog`),
+//! and an in-memory partition for testing producers and consumers.
 
 pub(crate) mod analysis;
 pub(crate) mod append;

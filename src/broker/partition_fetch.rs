@@ -1,4 +1,4 @@
-//! What consumers ask of a simulated partition: fetches and offsets (`LocalLog.read`,
+//! Requests of consumers to a simulated partition: fetches and offset lookups (`LocalLog.read`,
 //! `UnifiedLog.fetchOffsetByTimestamp`).
 
 use crate::broker::append_error::AppendError;
@@ -11,48 +11,51 @@ use crate::state::isolation::IsolationLevel;
 /// A partition's part of a fetch response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetched {
-    /// Batches as stored, from the one with the asked offset on. The first is whole, the last may be cut.
+    /// Batches as stored, from the one with the requested offset on. The first is whole, the last may be
+    /// truncated.
     pub records: Vec<u8>,
-    /// The log's end.
+    /// The high watermark, which is the log end offset.
     pub high_watermark: i64,
     /// As [`PartitionSimulator::last_stable_offset`].
     pub last_stable_offset: i64,
     /// As [`PartitionSimulator::log_start_offset`].
     pub log_start_offset: i64,
-    /// For `read_committed`: aborted transactions that may have records here, in the order of their markers.
+    /// For `read_committed`: the aborted transactions that may have records here, in the order of their
+    /// markers.
     pub aborted_transactions: Vec<AbortedTransaction>,
 }
 
-/// Which offset is asked for.
+/// Which offset to look up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OffsetSpec {
-    /// The log's start (-2 in requests).
+    /// The log start offset (-2 in requests).
     Earliest,
-    /// The high watermark, or with `read_committed` the last stable offset (-1).
+    /// The high watermark, or for `read_committed` the last stable offset (-1 in requests).
     Latest,
-    /// The first record of the first batch with the largest timestamp (-3).
+    /// The first record with the largest timestamp (-3 in requests).
     MaxTimestamp,
     /// The first record with this timestamp (ms) or a later one.
     Timestamp(i64),
 }
 
-/// An answer to [`OffsetSpec`].
+/// The answer to an [`OffsetSpec`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListedOffset {
-    /// The record's timestamp (ms), -1 for the log's start and end.
+    /// The record's timestamp (ms), -1 for [`OffsetSpec::Earliest`] and [`OffsetSpec::Latest`].
     pub timestamp: i64,
     /// The offset.
     pub offset: i64,
-    /// The leader's epoch at this offset, -1 if it is not known.
+    /// The leader epoch of this offset, -1 if unknown.
     pub leader_epoch: i32,
 }
 
 impl PartitionSimulator {
-    /// Batches from the one with this offset on: at most `max_bytes`, but the first whole.
+    /// Returns batches from the one with this offset on, at most `max_bytes` but always the whole first
+    /// batch.
     ///
     /// # Errors
-    /// [`ErrorCode::OffsetOutOfRange`](super::ErrorCode::OffsetOutOfRange) before the log's start and behind its
-    /// end.
+    /// [`ErrorCode::OffsetOutOfRange`](super::ErrorCode::OffsetOutOfRange) before the log's start and past
+    /// its end.
     pub fn fetch(
         &self,
         offset: i64,
@@ -61,7 +64,7 @@ impl PartitionSimulator {
     ) -> Result<Fetched, AppendError> {
         let (start, end) = (self.log_start_offset, self.log_end_offset);
         if offset < start || offset > end {
-            return Err(out_of_range(offset, &format!("the log has {start} to {end}")));
+            return Err(out_of_range(offset, &format!("the log extends from {start} to {end}")));
         }
         let last_stable_offset = self.last_stable_offset();
         let committed = isolation == IsolationLevel::ReadCommitted;
@@ -89,10 +92,11 @@ impl PartitionSimulator {
         entries.iter().map(TransactionIndexEntry::transaction).collect()
     }
 
-    /// The offset asked for; `None` if no record has such a timestamp, or none that can be read yet.
+    /// Looks up an offset; `None` if no record has such a timestamp, or if it cannot be read yet at this
+    /// isolation level.
     ///
     /// # Errors
-    /// A record that cannot be read, which no append let in.
+    /// A record that cannot be read, which appends do not let in.
     pub fn list_offset(
         &mut self,
         spec: OffsetSpec,

@@ -1,5 +1,5 @@
-//! A partition in memory that takes produce payloads and serves fetches as a broker does, by a clock that is told
-//! the time: for tests of producers and consumers (`UnifiedLog`, `Partition`, one replica).
+//! An in-memory partition that accepts produce requests and serves fetches as a broker does, for tests of
+//! producers and consumers (`UnifiedLog`, `Partition` with a single replica).
 
 use crate::broker::append::AppendInfo;
 use crate::sidecar::transaction_index::TransactionIndexEntry;
@@ -28,12 +28,12 @@ use crate::state::producers::Producers;
 
 type Result<T> = std::result::Result<T, AppendError>;
 
-/// `producer.id.expiration.ms`: when a producer without an open transaction is forgotten.
+/// `producer.id.expiration.ms`: when a producer without an open transaction is removed.
 const PRODUCER_ID_EXPIRATION_MS: i64 = 86_400_000;
 
-/// A partition in memory. Its log is one segment that is never deleted; the only replica is the leader, so
-/// the high watermark is the log's end. Nothing happens by itself: the clock is [set](Self::set_now), and
-/// transactions end by [`end_transaction`](Self::end_transaction).
+/// An in-memory partition. Its log is a single segment that is never deleted. The leader is the only replica,
+/// so the high watermark is the log end offset. Nothing happens on its own: the clock is [set](Self::set_now)
+/// by the caller, and transactions are ended with [`end_transaction`](Self::end_transaction).
 ///
 /// ```
 /// use magicbyte::broker::{AppendConfig, ErrorCode, PartitionSimulator};
@@ -56,8 +56,8 @@ const PRODUCER_ID_EXPIRATION_MS: i64 = 86_400_000;
 /// ```
 ///
 /// Transactions are not verified with a coordinator (`transaction.partition.verification.enable=false`).
-/// Producer state after [`truncate`](Self::truncate) is Kafka's: of the snapshot that the truncation before took, and
-/// a replay of the log from there.
+/// After [`truncate`](Self::truncate) producer state is rebuilt as in Kafka: from the snapshot that the
+/// previous truncation took, and a replay of the log from there.
 #[derive(Debug)]
 pub struct PartitionSimulator {
     validator: AppendValidator,
@@ -69,39 +69,39 @@ pub struct PartitionSimulator {
     pub(super) log_end_offset: i64,
     pub(super) epochs: LeaderEpochs,
     pub(super) producers: ProducerStateManager,
-    /// In the order of the markers.
+    /// Aborted transactions in the order of their markers.
     pub(super) transaction_index: Vec<TransactionIndexEntry>,
 }
 
-/// An append that was taken.
+/// The result of a successful append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Appended {
-    /// What a broker answers; of a duplicate, what it answered the first time.
+    /// The broker's answer; for a duplicate, with the offsets of the first append.
     pub info: AppendInfo,
-    /// The batch is in the log already and was not stored again.
+    /// Whether the batch was in the log already, and was not stored again.
     pub duplicate: bool,
 }
 
-/// The end of a transaction, as its coordinator tells the partition (`WriteTxnMarkersRequest`).
+/// A coordinator's request to end a transaction (`WriteTxnMarkersRequest`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransactionEnd {
     /// The producer.
     pub producer_id: i64,
-    /// Its epoch; with transactions of version 2 one higher than that of its batches.
+    /// Its epoch; in transactions of version 2, one higher than that of its batches.
     pub producer_epoch: i16,
-    /// Whether the transaction is committed; else it is aborted.
+    /// Whether the transaction is committed rather than aborted.
     pub committed: bool,
-    /// Epoch of the coordinator.
+    /// The coordinator's epoch.
     pub coordinator_epoch: i32,
     /// `transaction.version`: 0, 1 or 2.
     pub transaction_version: i16,
 }
 
 impl PartitionSimulator {
-    /// An empty partition at offset 0, leader epoch 0 and the time 0.
+    /// An empty partition at offset 0, with leader epoch 0 and the clock at 0.
     ///
     /// # Errors
-    /// As [`AppendValidator::new`].
+    /// Those of [`AppendValidator::new`].
     pub fn new(config: AppendConfig) -> Outcome<Self> {
         let decompressor = Decompressor::with_limit(config.max_decompressed_bytes);
         let mut epochs = LeaderEpochs::default();
@@ -120,14 +120,14 @@ impl PartitionSimulator {
         })
     }
 
-    /// The broker's time (ms).
+    /// The broker's clock (ms).
     #[must_use]
     pub fn now(&self) -> i64 {
         self.now
     }
 
-    /// Sets the broker's time (ms). Producers without an open transaction are forgotten a day after their last
-    /// batch.
+    /// Sets the broker's clock (ms). Producers without an open transaction are removed a day after their last
+    /// batch or marker.
     pub fn set_now(&mut self, now: i64) {
         self.now = now;
         self.producers.remove_expired_producers(now);
@@ -145,9 +145,9 @@ impl PartitionSimulator {
         self.log_end_offset
     }
 
-    /// Where the first open transaction begins, else the log's end: how far `read_committed` reads. Of a
-    /// transaction that began before the log's start, where the batch with that offset begins, or the log's end if
-    /// there is no batch.
+    /// The last stable offset (exclusive), up to which `read_committed` reads: the start of the earliest open
+    /// transaction, or the log's end. If the transaction began before the log's start, it is the base offset
+    /// of the batch at the log's start instead.
     #[must_use]
     pub fn last_stable_offset(&self) -> i64 {
         let first_unstable_offset = self.producers().first_unstable_offset().map(|first| {
@@ -165,26 +165,26 @@ impl PartitionSimulator {
         self.leader_epoch
     }
 
-    /// What is known of producers.
+    /// The state of producers.
     #[must_use]
     pub fn producers(&self) -> &Producers {
         &self.producers.producers
     }
 
-    /// A producer's request of this version: the checks of the request, then [`append`](Self::append).
+    /// Handles a produce request of this version: checks the request, then [appends](Self::append).
     ///
     /// # Errors
-    /// As [`check_produce_request`] and [`append`](Self::append).
+    /// Those of [`check_produce_request`] and [`append`](Self::append).
     pub fn produce(&mut self, records: &[u8], version: i16) -> Result<Appended> {
         check_produce_request(records, version)?;
         self.append(records, AppendOrigin::Client)
     }
 
-    /// Checks batches, gives them offsets, compares them with what is known of their producer, and stores them.
-    /// A follower's batches (`Replication`) keep theirs.
+    /// Checks batches, assigns their offsets, checks them against the state of their producer, and stores
+    /// them. Batches with the origin `Replication` keep their offsets.
     ///
     /// # Errors
-    /// As [`AppendValidator::validate`]; [`ErrorCode::OutOfOrderSequenceNumber`],
+    /// Those of [`AppendValidator::validate`]; [`ErrorCode::OutOfOrderSequenceNumber`],
     /// [`ErrorCode::InvalidProducerEpoch`], [`ErrorCode::InvalidTxnState`],
     /// [`ErrorCode::TransactionCoordinatorFenced`].
     pub fn append(&mut self, records: &[u8], origin: AppendOrigin) -> Result<Appended> {
@@ -205,9 +205,9 @@ impl PartitionSimulator {
             now: self.now,
         };
         let Some(info) = self.validator.validate(&mut stored, &append)? else {
-            return Ok(Appended { info: NOTHING, duplicate: false });
+            return Ok(Appended { info: NOTHING_APPENDED, duplicate: false });
         };
-        // Before the producer's batch is taken or refused, as Kafka does.
+        // As in Kafka, this happens even if the producer's batch is then refused.
         self.assign_epochs(&stored)?;
         let events = producer_events(&stored, &mut self.decompressor)?;
         let terms = AppendTerms { transaction_version, ..AppendTerms::of(origin) };
@@ -226,7 +226,7 @@ impl PartitionSimulator {
         Ok(Appended { info, duplicate: false })
     }
 
-    /// What batches say about leader epochs.
+    /// Adds the leader epochs of the batches.
     fn assign_epochs(&mut self, batches: &[u8]) -> Result<()> {
         for batch in Batches::new(batches) {
             match batch? {
@@ -234,16 +234,17 @@ impl PartitionSimulator {
                     let (epoch, start_offset) = (v2.partition_leader_epoch(), v2.base_offset());
                     self.epochs.assign(EpochEntry { epoch, start_offset });
                 }
-                // Magic 0 and 1 have none: those before are not to be trusted.
+                // Magic 0 and 1 have no epochs, which invalidates the earlier ones.
                 Batch::Legacy(_) => self.epochs = LeaderEpochs::default(),
             }
         }
         Ok(())
     }
 
-    /// The batch that is in the log already, if the append is one.
+    /// Checks the batches against the state of their producers; returns the stored batch if the append is a
+    /// duplicate.
     fn check_producers(&self, events: &[ProducerEvent], terms: AppendTerms) -> Result<Option<BatchMetadata>> {
-        // A follower may take several batches of a producer at once.
+        // An append may have several batches of one producer.
         let mut after = (events.len() > 1).then(|| self.producers().clone());
         for event in events {
             match after.as_ref().unwrap_or(self.producers()).check(event, terms) {
@@ -268,8 +269,7 @@ impl PartitionSimulator {
         self.producers.producers.set_high_watermark(self.log_end_offset);
     }
 
-    /// Appends the marker that ends a transaction, as its coordinator does. A producer without an open
-    /// transaction gets one, too.
+    /// Appends the marker that ends a transaction, as its coordinator does, even if no transaction is open.
     ///
     /// # Errors
     /// [`ErrorCode::InvalidProducerEpoch`], [`ErrorCode::TransactionCoordinatorFenced`];
@@ -278,7 +278,7 @@ impl PartitionSimulator {
         let TransactionEnd { producer_id, producer_epoch, committed, coordinator_epoch, transaction_version } =
             end;
         if producer_id < 0 || producer_epoch < 0 {
-            let why = format!("producer {producer_id} with epoch {producer_epoch} has no transactions");
+            let why = format!("producer {producer_id} with epoch {producer_epoch} cannot have transactions");
             return Err(AppendError::new(ErrorCode::InvalidRecord, why));
         }
         let builder = RecordsBuilder::v2(Compression::None).producer(producer_id, producer_epoch, -1);
@@ -288,15 +288,15 @@ impl PartitionSimulator {
         self.append_with(&builder.build()?, AppendOrigin::Coordinator, transaction_version)
     }
 
-    /// A new leader: the next epoch begins where the log ends. Gives it.
+    /// Elects a new leader: the next epoch begins at the log's end. Returns the epoch.
     pub fn elect_leader(&mut self) -> i32 {
         self.leader_epoch = self.leader_epoch.saturating_add(1);
         self.epochs.assign(EpochEntry { epoch: self.leader_epoch, start_offset: self.log_end_offset });
         self.leader_epoch
     }
 
-    /// Drops what stands at this offset and behind it, as a follower of a new leader does; of a batch with the
-    /// offset inside all goes. The log ends at `offset` then, if it reached so far.
+    /// Truncates the log to end at `offset` (exclusive), as a follower of a new leader does. A batch that
+    /// contains the offset is removed whole. Does nothing if the log is shorter.
     ///
     /// # Errors
     /// [`ErrorCode::OffsetOutOfRange`] for a negative offset.
@@ -311,7 +311,7 @@ impl PartitionSimulator {
         self.log_end_offset = offset;
         self.log_start_offset = self.log_start_offset.min(offset);
         self.epochs.truncate_from_end(offset);
-        // The index ends with the first transaction that was still open there.
+        // The index is truncated at the first transaction that was still open at the offset.
         let ended = self.transaction_index.iter().position(|ended| ended.last_offset >= offset);
         self.transaction_index.truncate(ended.unwrap_or(usize::MAX));
         self.rebuild_producers()
@@ -320,11 +320,11 @@ impl PartitionSimulator {
     /// `UnifiedLog.rebuildProducerState`.
     fn rebuild_producers(&mut self) -> Result<()> {
         let (state, end) = (&mut self.producers, self.log_end_offset);
-        let knew_nothing = state.producers.entries().is_empty() && state.end_offset() >= end;
+        let had_no_producers = state.producers.entries().is_empty() && state.end_offset() >= end;
         state.truncate_and_reload(self.log_start_offset, end, self.now);
-        if end > state.end_offset() && !knew_nothing {
-            let known = state.end_offset().max(self.log_start_offset);
-            let events = producer_events(self.log.bytes_from(known), &mut self.decompressor)?;
+        if end > state.end_offset() && !had_no_producers {
+            let replay_start = state.end_offset().max(self.log_start_offset);
+            let events = producer_events(self.log.bytes_from(replay_start), &mut self.decompressor)?;
             state.producers.apply_together(&events);
         }
         state.set_end_offset(end);
@@ -333,19 +333,19 @@ impl PartitionSimulator {
         Ok(())
     }
 
-    /// Moves the log's start to this offset, or with -1 to its end; what is before is not served any more.
-    /// Gives the log's start.
+    /// Moves the log's start up to this offset, or to the log's end for -1; earlier records are no longer
+    /// served. Returns the log start offset.
     ///
     /// # Errors
     /// [`ErrorCode::OffsetOutOfRange`], [`ErrorCode::PolicyViolation`] on a compacted topic.
     pub fn delete_records(&mut self, before_offset: i64) -> Result<i64> {
         if self.validator.config().compacted {
-            let why = "records of a compacted topic go by compaction alone";
+            let why = "records of a compacted topic can only be removed by compaction";
             return Err(AppendError::new(ErrorCode::PolicyViolation, why));
         }
         let offset = if before_offset == -1 { self.log_end_offset } else { before_offset };
         if offset < 0 || offset > self.log_end_offset {
-            return Err(out_of_range(offset, "the log can begin at its end at the latest"));
+            return Err(out_of_range(offset, "the log cannot start after its end"));
         }
         if offset > self.log_start_offset {
             self.log_start_offset = offset;
@@ -356,7 +356,7 @@ impl PartitionSimulator {
     }
 }
 
-/// What batches say about their producers.
+/// The producer events of the batches.
 fn producer_events(batches: &[u8], decompressor: &mut Decompressor) -> Result<Vec<ProducerEvent>> {
     let mut events = Vec::new();
     for batch in Batches::new(batches) {
@@ -367,8 +367,8 @@ fn producer_events(batches: &[u8], decompressor: &mut Decompressor) -> Result<Ve
     Ok(events)
 }
 
-/// Of an append without a whole batch.
-const NOTHING: AppendInfo = AppendInfo {
+/// The answer to an append without a whole batch.
+const NOTHING_APPENDED: AppendInfo = AppendInfo {
     first_offset: None,
     last_offset: -1,
     max_timestamp: -1,

@@ -1,4 +1,4 @@
-//! The checks of single records, and what the walk over them finds (`LogValidator.validateRecord`).
+//! The checks of single records (`LogValidator.validateRecord`).
 
 use crate::batch::{Batch, Records};
 use crate::broker::append_config::AppendConfig;
@@ -10,13 +10,13 @@ use crate::legacy::iter::MessageIter;
 use crate::record::Record;
 use crate::record::timestamp_type::TimestampType;
 
-/// What a topic demands of the records of one batch.
+/// A topic's rules for the records of one batch.
 #[derive(Clone, Copy, Debug)]
 struct Rules {
     needs_key: bool,
-    /// The timestamps that a topic with `CreateTime` takes.
+    /// The timestamps that a topic with `CreateTime` accepts.
     bounds: Option<Bounds>,
-    /// The batch says its timestamps are a broker's.
+    /// Whether the batch has `LogAppendTime`.
     append_time: bool,
 }
 
@@ -27,15 +27,15 @@ struct Bounds {
     after: i64,
 }
 
-/// What was found in a batch whose records are all good.
+/// A summary of a batch whose records are all valid.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Walked {
+pub(super) struct RecordsSummary {
     pub(super) count: u32,
     /// The largest timestamp, -1 in magic 0.
     pub(super) max_timestamp: i64,
-    /// The records' offsets are 0, 1, 2 ... from the offset the walk was told.
+    /// Whether the offsets are consecutive from the expected first one on.
     pub(super) consecutive: bool,
-    /// Bytes of the records, uncompressed.
+    /// Uncompressed size of the records in bytes.
     pub(super) size: usize,
 }
 
@@ -57,7 +57,7 @@ impl Rules {
         }
         match self.bounds {
             Some(bounds) if timestamp != -1 => bounds.check(timestamp),
-            // A time without bounds may still not be called the broker's.
+            // Even without bounds, a producer must not set `LogAppendTime`.
             _ if self.append_time => Err(RecordErrorKind::LogAppendTimeFromProducer),
             _ => Ok(()),
         }
@@ -65,7 +65,7 @@ impl Rules {
 }
 
 impl Bounds {
-    /// Differences wrap as Java's do.
+    /// Differences wrap, as in Java.
     #[inline]
     fn check(&self, timestamp: i64) -> Result<(), RecordErrorKind> {
         let age = self.now.wrapping_sub(timestamp);
@@ -77,15 +77,15 @@ impl Bounds {
     }
 }
 
-/// Reads all records of `batch` in `payload`, which [`Batch::payload`] gave; keys and values stay where they
-/// are. `first` is the offset that the first of them should have.
+/// Reads and checks all records of `batch` in `payload`, which comes from [`Batch::payload`]. `first` is the
+/// offset that the first record should have.
 pub(super) fn walk(
     config: &AppendConfig,
     now: i64,
     batch: &Batch<'_>,
     payload: &[u8],
     first: i64,
-) -> Result<Walked, AppendError> {
+) -> Result<RecordsSummary, AppendError> {
     let rules = Rules::of(config, now, batch);
     match batch.records_in(payload)? {
         Records::V2(records) => walk_records(rules, records, payload, first),
@@ -93,7 +93,7 @@ pub(super) fn walk(
             Batch::Legacy(wrapper) if wrapper.compression()? != Compression::None => {
                 walk_wrapped(rules, wrapper, messages, payload, first)
             }
-            // The CRC of a message that is a batch by itself is the batch's.
+            // A single message has no CRC but the batch's, which has been checked.
             _ => walk_records(rules, messages, payload, first),
         },
     }
@@ -105,7 +105,7 @@ fn walk_records<'r>(
     records: impl Iterator<Item = crate::error::Result<Record<'r>>>,
     payload: &[u8],
     first: i64,
-) -> Result<Walked, AppendError> {
+) -> Result<RecordsSummary, AppendError> {
     let mut walk = Walk::new(rules, first);
     for record in records {
         walk.take(&record?);
@@ -113,14 +113,14 @@ fn walk_records<'r>(
     walk.finish(payload.len())
 }
 
-/// Messages in a wrapper have magic and CRC of their own.
+/// As [`walk_records`], for messages in a wrapper, which have their own magic and CRC.
 fn walk_wrapped(
     rules: Rules,
     wrapper: &LegacyBatch<'_>,
     mut messages: MessageIter<'_>,
     payload: &[u8],
     first: i64,
-) -> Result<Walked, AppendError> {
+) -> Result<RecordsSummary, AppendError> {
     let mut walk = Walk::new(rules, first);
     while let Some((offset, message)) = messages.read_message()? {
         let (found, expected) = (message.magic(), wrapper.magic());
@@ -165,23 +165,23 @@ impl Walk {
         self.count += 1;
     }
 
-    fn finish(self, size: usize) -> Result<Walked, AppendError> {
+    fn finish(self, size: usize) -> Result<RecordsSummary, AppendError> {
         self.errors.into_result()?;
         let Self { count, max_timestamp, consecutive, .. } = self;
-        // What stands in a batch without records is not looked at.
+        // The payload of a batch without records is not read.
         let size = if count == 0 { 0 } else { size };
-        Ok(Walked { count, max_timestamp, consecutive, size })
+        Ok(RecordsSummary { count, max_timestamp, consecutive, size })
     }
 }
 
-/// What the records are read from.
+/// The bytes that the records are read from.
 pub(super) fn payload_of<'r>(
     batch: &Batch<'r>,
     decompressor: &'r mut Decompressor,
 ) -> Result<&'r [u8], AppendError> {
     let codec = batch.compression()?;
     batch.payload(decompressor).map_err(|error| match codec {
-        // No codec of magic 0 and 1 at all, rather than one that a client may not use.
+        // For magic 0 and 1 this is an unknown codec, not one that the client must not use.
         Compression::Zstd if batch.magic() < 2 => AppendError::caused(ErrorCode::InvalidRecord, error),
         _ => error.into(),
     })

@@ -1,4 +1,5 @@
-//! The records of an append written anew, with the leader's offsets (`LogValidator.buildRecordsAndAssignOffsets`).
+//! Rewriting the records of an append with the leader's offsets
+//! (`LogValidator.buildRecordsAndAssignOffsets`).
 
 use crate::batch::Batch;
 use crate::broker::append::{Append, ConversionStats};
@@ -9,7 +10,7 @@ use crate::compression::compressor::Compressor;
 use crate::error::Result;
 use crate::record::timestamp_type::TimestampType;
 
-/// Writes with one codec at a time; keeps a builder for each that was needed.
+/// Rewrites appends; keeps a builder for each codec used so far.
 #[derive(Debug)]
 pub(super) struct Rewriter {
     magic: i8,
@@ -44,14 +45,14 @@ impl Rewriter {
         self.builders[self.codec as usize].get_or_insert_with(|| RecordsBuilder::of(self.magic, self.codec))
     }
 
-    /// Begins an append that has the producer and transaction of its first batch.
+    /// Starts an append; it gets the producer and transaction flag of `first`, its first batch.
     pub(super) fn start(&mut self, codec: Compression, append: &Append, first: &Batch<'_>) {
         (self.codec, self.next_offset) = (codec, append.next_offset);
         let append_time = self.append_time.then_some(append.now);
         self.builder().restart(append.next_offset, append.leader_epoch, append_time, first);
     }
 
-    /// Appends the records of a batch that were checked.
+    /// Appends the records of a batch, which have been checked.
     pub(super) fn append(&mut self, batch: &Batch<'_>, payload: &[u8]) -> Result<()> {
         let mut next_offset = self.next_offset;
         let builder = self.builder();
@@ -63,7 +64,7 @@ impl Rewriter {
         Ok(())
     }
 
-    /// The bytes, and what they took.
+    /// Returns the bytes of the append, and the cost of rewriting it.
     pub(super) fn finish(&mut self) -> Result<(Vec<u8>, ConversionStats)> {
         let builder = self.builder();
         let stats = ConversionStats {

@@ -1,12 +1,12 @@
-//! The bytes of a partition in memory: one segment, found by offset and time (`LogSegment`).
+//! An in-memory log of one segment, with lookups by offset and time (`LogSegment`).
 
 use crate::batch::Batch;
 use crate::batches::Batches;
 use crate::compression::decompressor::Decompressor;
 use crate::error::Result;
 
-/// `index.interval.bytes`: how dense the offset index is, which bounds what a fetch is told of aborted
-/// transactions.
+/// `index.interval.bytes`: the density of the offset index, on which the aborted transactions in a fetch
+/// response depend.
 const INDEX_INTERVAL_BYTES: usize = 4096;
 
 /// A batch in the log.
@@ -14,7 +14,7 @@ const INDEX_INTERVAL_BYTES: usize = 4096;
 pub(super) struct Stored {
     pub(super) position: usize,
     pub(super) size: usize,
-    /// Of magic 0 and 1 the last offset, too.
+    /// In magic 0 and 1 this is the last offset too.
     pub(super) base_offset: i64,
     pub(super) last_offset: i64,
     pub(super) max_timestamp: i64,
@@ -25,7 +25,7 @@ pub(super) struct Stored {
 pub(super) struct Found {
     pub(super) timestamp: i64,
     pub(super) offset: i64,
-    /// Of its batch; -1 in magic 0 and 1.
+    /// The leader epoch of its batch, -1 in magic 0 and 1.
     pub(super) leader_epoch: i32,
 }
 
@@ -33,18 +33,18 @@ pub(super) struct Found {
 pub(super) struct SimulatedLog {
     bytes: Vec<u8>,
     batches: Vec<Stored>,
-    /// Last offset and position of some batches.
+    /// The offset index: last offset and position of some batches.
     index: Vec<(i64, usize)>,
     since_last_entry: usize,
 }
 
 impl SimulatedLog {
-    /// Bytes from this position on.
+    /// `size` bytes from this position on.
     pub(super) fn slice(&self, position: usize, size: usize) -> &[u8] {
         &self.bytes[position..position + size]
     }
 
-    /// Bytes of the log.
+    /// Size of the log in bytes.
     pub(super) fn size(&self) -> usize {
         self.bytes.len()
     }
@@ -67,32 +67,32 @@ impl SimulatedLog {
         Ok(())
     }
 
-    /// The batches that end at this offset or behind it.
+    /// The batches that end at or after this offset.
     fn batches_from(&self, offset: i64) -> &[Stored] {
         let first = self.batches.iter().position(|batch| batch.last_offset >= offset);
         &self.batches[first.unwrap_or(self.batches.len())..]
     }
 
-    /// The batch that has this offset, or the next.
+    /// The batch that contains this offset, or the next one.
     pub(super) fn find(&self, offset: i64) -> Option<Stored> {
         self.batches_from(offset).first().copied()
     }
 
-    /// The bytes of the batches that end at this offset or behind it.
+    /// The bytes of the batches that end at or after this offset.
     pub(super) fn bytes_from(&self, offset: i64) -> &[u8] {
         &self.bytes[self.find(offset).map_or(self.bytes.len(), |batch| batch.position)..]
     }
 
-    /// An offset that no batch before `end` (a position) reaches, as the index knows it; `None` for the log's
+    /// The index's upper bound for offsets of batches before the position `end`; `None` if that is the log's
     /// end (`OffsetIndex.fetchUpperBoundOffset`).
     pub(super) fn upper_bound(&self, end: usize) -> Option<i64> {
-        // Kafka's search takes the next entry where the first has exactly this position.
-        let passed_over = self.index.first().is_some_and(|(_, position)| *position == end);
-        let mut entries = self.index.iter().skip(usize::from(passed_over));
+        // Kafka's search skips the first entry if it has exactly this position.
+        let skip_first = self.index.first().is_some_and(|(_, position)| *position == end);
+        let mut entries = self.index.iter().skip(usize::from(skip_first));
         entries.find(|(_, position)| *position >= end).map(|(offset, _)| *offset)
     }
 
-    /// Drops the batch that has this offset, and those behind it.
+    /// Removes the batch that contains this offset, and those after it.
     pub(super) fn truncate(&mut self, offset: i64) {
         let kept = self.batches.len() - self.batches_from(offset).len();
         let end = self.batches.get(kept).map_or(self.bytes.len(), |batch| batch.position);
@@ -102,7 +102,8 @@ impl SimulatedLog {
         self.since_last_entry = 0;
     }
 
-    /// The first record from `start_offset` on that is not older (`FileRecords.searchForTimestamp`).
+    /// The first record from `start_offset` on with this timestamp or a later one
+    /// (`FileRecords.searchForTimestamp`).
     pub(super) fn find_by_time(
         &self,
         timestamp: i64,
@@ -110,8 +111,8 @@ impl SimulatedLog {
         decompressor: &mut Decompressor,
     ) -> Result<Option<Found>> {
         for batch in self.batches.iter().filter(|batch| batch.max_timestamp >= timestamp) {
-            let takes = |time, offset| time >= timestamp && offset >= start_offset;
-            let found = self.find_in(batch, decompressor, takes)?;
+            let matches = |time, offset| time >= timestamp && offset >= start_offset;
+            let found = self.find_in(batch, decompressor, matches)?;
             if found.is_some() {
                 return Ok(found);
             }
@@ -119,11 +120,11 @@ impl SimulatedLog {
         Ok(None)
     }
 
-    /// The first record with the time of the first batch with the largest (`RecordBatch.offsetOfMaxTimestamp`).
+    /// The first record with the largest timestamp (`RecordBatch.offsetOfMaxTimestamp`).
     pub(super) fn find_max_timestamp(&self, decompressor: &mut Decompressor) -> Result<Option<Found>> {
         let max = self.batches.iter().map(|batch| batch.max_timestamp).max();
         match self.batches.iter().find(|batch| Some(batch.max_timestamp) == max) {
-            // Records without a time are found by it, unless in magic 0, which has none.
+            // If no record has a timestamp, the first one is found by its -1; not so in magic 0.
             Some(batch) if self.batch(batch)?.magic() > 0 => {
                 self.find_in(batch, decompressor, |time, _| time == batch.max_timestamp)
             }
@@ -136,12 +137,12 @@ impl SimulatedLog {
         Batch::from_frame(bytes, stored.position as u64)
     }
 
-    /// The first record of the batch whose time and offset are taken.
+    /// The first record of the batch whose timestamp and offset match.
     fn find_in(
         &self,
         stored: &Stored,
         decompressor: &mut Decompressor,
-        takes: impl Fn(i64, i64) -> bool,
+        matches: impl Fn(i64, i64) -> bool,
     ) -> Result<Option<Found>> {
         let batch = self.batch(stored)?;
         let leader_epoch = match &batch {
@@ -151,7 +152,7 @@ impl SimulatedLog {
         for record in batch.records(decompressor)? {
             let record = record?;
             let (timestamp, offset) = (record.timestamp(), record.offset());
-            if takes(timestamp, offset) {
+            if matches(timestamp, offset) {
                 return Ok(Some(Found { timestamp, offset, leader_epoch }));
             }
         }

@@ -1,4 +1,5 @@
-//! What a caller sets on a [`RecordsBuilder`](super::RecordsBuilder), what Kafka refuses of it, and what a batch's header says of it.
+//! The options of a [`RecordsBuilder`](super::RecordsBuilder), Kafka's rules for them, and the header they
+//! give.
 
 use crate::compression::codec::Compression;
 use crate::error::{Error, ErrorKind, Result};
@@ -8,7 +9,7 @@ use crate::record::builder::BatchBuilder;
 /// No producer id, epoch, sequence or leader epoch; no timestamp.
 pub(super) const NONE: i8 = -1;
 
-/// What the caller set.
+/// The options that the caller has set.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Options {
     pub(super) base_offset: Option<i64>,
@@ -54,7 +55,7 @@ impl Options {
         }
     }
 
-    /// All but the codec.
+    /// The attributes without the codec bits.
     pub(super) fn attributes(&self) -> i16 {
         let flag = |set: bool, bit: u8| if set { i16::from(bit) } else { 0 };
         flag(self.append_time.is_some(), LOG_APPEND_TIME)
@@ -63,7 +64,7 @@ impl Options {
             | flag(self.delete_horizon_ms.is_some(), DELETE_HORIZON)
     }
 
-    /// What `MemoryRecordsBuilder` refuses in its constructor and in `validateProducerState`.
+    /// The checks of `MemoryRecordsBuilder`, from its constructor and `validateProducerState`.
     pub(super) fn check(&self, magic: i8, codec: Compression) -> Result<()> {
         let Options { producer_id, producer_epoch, base_sequence, .. } = *self;
         let has_producer = producer_id != i64::from(NONE);

@@ -1,6 +1,6 @@
 //! The two checksums of Kafka's formats.
 
-/// CRC-32C (Castagnoli), the checksum of magic 2 batches and producer snapshots, in hardware.
+/// CRC-32C (Castagnoli), the checksum of magic 2 batches and producer snapshots, computed in hardware.
 ///
 /// `value` continues an earlier checksum: `crc32c(b, crc32c(a, 0)) == crc32c(a ++ b, 0)`.
 ///
@@ -15,7 +15,7 @@ pub fn crc32c(data: &[u8], value: u32) -> u32 {
         if value == 0 {
             return crc_fast::crc32_iscsi(data);
         }
-        // A CRC is linear: join the two parts as if they had been one.
+        // A CRC is linear: combine the checksums of the two parts.
         let tail = crc_fast::crc32_iscsi(data);
         crc_fast::checksum_combine(
             crc_fast::CrcAlgorithm::Crc32Iscsi,
@@ -34,7 +34,7 @@ pub fn crc32c(data: &[u8], value: u32) -> u32 {
 #[must_use]
 #[inline]
 pub(crate) fn crc32(data: &[u8]) -> u32 {
-    // Messages are small, and libdeflate's kernel begins faster: half the time for 130 bytes.
+    // Messages are small, and libdeflate's kernel starts faster: half the time for 130 bytes.
     #[cfg(feature = "gzip")]
     {
         let mut crc = libdeflater::Crc::new();

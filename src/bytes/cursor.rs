@@ -1,12 +1,12 @@
-//! A cursor over borrowed bytes: one checked method for each primitive, no over-read possible.
+//! A cursor over borrowed bytes, with one bounds-checked method per primitive.
 
 use crate::bytes::varint;
 use crate::error::{ErrorKind, Result};
 
-/// Reads Kafka's primitives from a slice; what it hands out borrows the slice.
+/// Reads Kafka's primitives from a slice; the slices it returns borrow from it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'a> {
-    /// What is left: one comparison tells whether a read fits.
+    /// The unread bytes: one comparison decides whether a read fits.
     rest: &'a [u8],
     size: usize,
 }
@@ -94,7 +94,7 @@ impl<'a> Cursor<'a> {
         varint::read_i32(&mut self.rest)
     }
 
-    /// A varint that is a length: `None` for any negative one, which is Kafka's null.
+    /// A varint length: `None` if negative, which is Kafka's null.
     #[inline(always)]
     pub(crate) fn length(&mut self) -> Result<Option<usize>> {
         // Zigzag: the lowest bit is the sign.
@@ -113,7 +113,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Reads a big-endian integer at a fixed place of a slice whose length was checked before.
+/// Reads a big-endian integer at a fixed index of a slice whose length was checked before.
 macro_rules! be {
     ($data:expr, $at:expr, $type:ty) => {{
         const SIZE: usize = ::std::mem::size_of::<$type>();

@@ -1,4 +1,4 @@
-//! Bytes and primitives: a checked cursor, a writer, varints, checksums. Knows nothing of records.
+//! Bytes and primitives: a checked cursor, a writer, varints, checksums. Independent of records.
 
 pub(crate) mod checksum;
 pub(crate) mod cursor;

@@ -1,30 +1,31 @@
-//! A buffer that grows, and hands out the next bytes to be written to.
+//! A growing buffer that hands out its next bytes to be written.
 
 use crate::bytes::varint::Varint;
 
-/// How much is made ready at a time.
+/// How many bytes are initialized at a time.
 const STEP: usize = 64 << 10;
 
-/// Bytes written one behind the other. What is written in several steps gets its room at once: nothing is asked
-/// and no length is kept for each step.
+/// Bytes written in sequence. A record made of several fields reserves its bytes in one step, so that no
+/// capacity check or length update is needed per field.
 #[derive(Debug, Default)]
-pub(crate) struct Room {
-    /// Behind `end` stands what an earlier use left there, or zeros.
+pub(crate) struct OutputBuffer {
+    /// After `end` are zeros or leftovers of earlier use.
     data: Vec<u8>,
     end: usize,
 }
 
-impl Room {
-    /// The next `size` bytes, to be written to, and behind them [`Varint::ROOM`], which [`Varint::write`] may touch.
+impl OutputBuffer {
+    /// The next `size` bytes, to be written to, followed by [`Varint::MARGIN`] bytes that [`Varint::write`]
+    /// may overwrite.
     #[inline(always)]
     pub(crate) fn next(&mut self, size: usize) -> &mut [u8] {
         let (start, end) = (self.end, self.end + size);
-        let touched = end + Varint::ROOM;
-        if self.data.len() < touched {
-            self.grow(touched);
+        let end_with_margin = end + Varint::MARGIN;
+        if self.data.len() < end_with_margin {
+            self.grow(end_with_margin);
         }
         self.end = end;
-        &mut self.data[start..touched]
+        &mut self.data[start..end_with_margin]
     }
 
     #[cold]
@@ -34,7 +35,7 @@ impl Room {
         self.data.resize(self.data.capacity().min(length + STEP), 0);
     }
 
-    /// Begins anew, behind `end` bytes.
+    /// Starts over after the first `end` bytes, which are kept.
     pub(crate) fn restart(&mut self, end: usize) {
         self.end = 0;
         self.next(end);
@@ -59,21 +60,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gives_room_behind_what_was_written() {
-        let mut room = Room::default();
+    fn hands_out_the_bytes_after_those_written() {
+        let mut buffer = OutputBuffer::default();
         let mut expected = Vec::new();
         for size in [0, 1, 7, STEP, 3, 5 * STEP, 2] {
-            let next = room.next(size);
-            assert_eq!(next.len(), size + Varint::ROOM);
+            let next = buffer.next(size);
+            assert_eq!(next.len(), size + Varint::MARGIN);
             next.fill(size as u8);
             expected.resize(expected.len() + size, size as u8);
         }
-        assert_eq!(room.written(), expected);
-        let most = room.data.len();
-        room.restart(4);
-        assert_eq!(room.len(), 4);
-        room.next(STEP).fill(1);
-        assert_eq!(room.written_mut()[4..], [1; STEP]);
-        assert_eq!(room.data.len(), most, "memory is kept");
+        assert_eq!(buffer.written(), expected);
+        let largest = buffer.data.len();
+        buffer.restart(4);
+        assert_eq!(buffer.len(), 4);
+        buffer.next(STEP).fill(1);
+        assert_eq!(buffer.written_mut()[4..], [1; STEP]);
+        assert_eq!(buffer.data.len(), largest, "memory is kept");
     }
 }

@@ -1,8 +1,8 @@
-//! The checksum of any range of a buffer at nearly the same price, by the algebra of CRCs.
+//! Checksums of arbitrary ranges of a buffer at nearly constant cost, using the algebra of CRCs.
 //!
-//! A CRC is a remainder of polynomials over GF(2): `crc(a ++ b) = crc(a) * x^(8 * |b|) + crc(b)`. With the
-//! checksums of a buffer's prefixes at hand, that of a range is one such product away. A scan for
-//! batches relies on it to stay linear where forged headers claim long, overlapping ranges.
+//! A CRC is a remainder of polynomials over GF(2): `crc(a ++ b) = crc(a) * x^(8 * |b|) + crc(b)`. Given the
+//! checksums of a buffer's prefixes, the checksum of a range takes one such product. This keeps a scan for
+//! batches linear even if forged headers claim long, overlapping ranges.
 
 use std::sync::LazyLock;
 
@@ -36,14 +36,14 @@ impl Algorithm {
         }
     }
 
-    /// The checksum of two neighbours together: `second` is that of the `length` bytes behind.
+    /// The checksum of two adjacent ranges; `second` is that of the second range, of `length` bytes.
     pub(crate) fn join(self, first: u32, second: u32, length: u64) -> u32 {
         self.shift(first, length) ^ second
     }
 
-    /// As [`join`](Self::join) for a few bytes, without its products: what was before is a CRC's start value, which
-    /// changes nothing but the first four bytes.
-    fn go_on(self, before: u32, data: &[u8]) -> u32 {
+    /// As [`join`](Self::join) for a few bytes, but without its products: the checksum of what precedes them
+    /// is the CRC's start value, which amounts to a change of the first four bytes.
+    fn append(self, before: u32, data: &[u8]) -> u32 {
         let mut copy = [0; STRIDE];
         let Some(copy) = copy.get_mut(..data.len()).filter(|copy| copy.len() >= 4) else {
             return self.join(before, self.checksum(data), data.len() as u64);
@@ -79,14 +79,15 @@ impl Algorithm {
         product
     }
 
-    /// How many bytes of `data` have this checksum together with what precedes them, whose checksum is `before`: the
-    /// fewest, from `least` on. Beside them the checksum of all. Cost: a look into a table a byte.
+    /// The shortest prefix of `data`, of at least `min_length` bytes, that has this checksum together with
+    /// the bytes before `data`, whose checksum is `before`. Returns its length, and the checksum up to the
+    /// end of the prefix or, if there is none, of `data`. Cost: one table lookup per byte.
     pub(crate) fn prefix_with(
         self,
         checksum: u32,
         before: u32,
         data: &[u8],
-        least: usize,
+        min_length: usize,
     ) -> (Option<usize>, u32) {
         static CASTAGNOLI: LazyLock<[u32; 256]> = LazyLock::new(|| bytewise(Algorithm::Castagnoli));
         static IEEE: LazyLock<[u32; 256]> = LazyLock::new(|| bytewise(Algorithm::Ieee));
@@ -96,21 +97,21 @@ impl Algorithm {
         };
         let mut state = !before;
         for (index, &byte) in data.iter().enumerate() {
-            if index >= least && !state == checksum {
+            if index >= min_length && !state == checksum {
                 return (Some(index), checksum);
             }
             state = table[usize::from(state as u8 ^ byte)] ^ (state >> 8);
         }
-        let found = (data.len() >= least && !state == checksum).then_some(data.len());
+        let found = (data.len() >= min_length && !state == checksum).then_some(data.len());
         (found, !state)
     }
 
-    /// The one bit whose flip turns the checksum of `length` bytes into one that differs by
-    /// `syndrome` (stored XOR computed): its index from the first byte's lowest bit on, byte by byte.
-    /// None: no single bit does. Cost: a step a bit, up to the one found.
+    /// The single bit whose flip changes the checksum of `length` bytes by `syndrome` (stored XOR computed),
+    /// as an index that counts from the first byte's lowest bit. `None` if there is no such bit. Cost: one
+    /// step per bit, from the last bit to the one found.
     pub(crate) fn flipped_bit(self, syndrome: u32, length: usize) -> Option<u64> {
-        // The last bit that enters the CRC is the last byte's highest one; each bit before it is one
-        // more power of x away.
+        // The last bit that enters the CRC is the last byte's highest; each bit before it has one more
+        // power of x.
         let mut trace = self.polynomial();
         for back in 0..length as u64 * 8 {
             if trace == syndrome {
@@ -140,14 +141,14 @@ fn powers(algorithm: Algorithm) -> Powers {
     powers
 }
 
-/// What each byte does to a checksum, without what was before.
+/// The usual table of a bytewise CRC: the checksum of each single byte, without the initial inversion.
 fn bytewise(algorithm: Algorithm) -> [u32; 256] {
     std::array::from_fn(|byte| {
         (0..8).fold(byte as u32, |crc, _bit| (crc >> 1) ^ (algorithm.polynomial() & (crc & 1).wrapping_neg()))
     })
 }
 
-/// Checksums of ranges of one buffer. Prefixes are computed as far as they are needed, once.
+/// Checksums of ranges of one buffer. Those of its prefixes are computed once, as far as they are needed.
 #[derive(Debug)]
 pub(crate) struct RangeChecksum<'a> {
     algorithm: Algorithm,
@@ -161,7 +162,7 @@ impl<'a> RangeChecksum<'a> {
         Self { algorithm, data, prefixes: vec![0] }
     }
 
-    /// The checksum of `data[start..end]`, both within the buffer.
+    /// The checksum of `data[start..end]`; both are within the buffer.
     pub(crate) fn of(&mut self, start: usize, end: usize) -> u32 {
         if end - start <= 2 * STRIDE {
             return self.algorithm.checksum(&self.data[start..end]);
@@ -175,9 +176,9 @@ impl<'a> RangeChecksum<'a> {
         while self.prefixes.len() <= whole {
             let at = (self.prefixes.len() - 1) * STRIDE;
             let before = self.prefixes[self.prefixes.len() - 1];
-            self.prefixes.push(self.algorithm.go_on(before, &self.data[at..at + STRIDE]));
+            self.prefixes.push(self.algorithm.append(before, &self.data[at..at + STRIDE]));
         }
-        self.algorithm.go_on(self.prefixes[whole], &self.data[whole * STRIDE..end])
+        self.algorithm.append(self.prefixes[whole], &self.data[whole * STRIDE..end])
     }
 }
 

@@ -2,12 +2,11 @@
 
 use crate::error::{ErrorKind, Result};
 
-/// Takes an unsigned varint of up to 5 bytes off the front of `data`. As Kafka does: overlong forms
-/// are accepted, bits beyond the 32nd in the fifth byte are dropped, a fifth byte that says "more" is
-/// an error.
+/// Takes an unsigned varint of up to 5 bytes off the front of `data`. As in Kafka, overlong forms are
+/// accepted, bits beyond the 32nd are dropped, and a fifth byte with the continuation bit is an error.
 #[inline(always)]
 pub(crate) fn read_unsigned(data: &mut &[u8]) -> Result<u32> {
-    // Nearly all are of one or two bytes.
+    // Nearly all have one or two bytes.
     match **data {
         [byte @ ..0x80, ref rest @ ..] => {
             *data = rest;
@@ -25,17 +24,17 @@ pub(crate) fn read_unsigned(data: &mut &[u8]) -> Result<u32> {
     }
 }
 
-/// Reads a varint of up to `most` bytes; returns what is behind it, too.
+/// Reads a varint of up to `max_size` bytes; returns it with the bytes after it.
 #[inline(never)]
-fn read_long(data: &[u8], most: usize) -> Result<(u64, &[u8])> {
+fn read_long(data: &[u8], max_size: usize) -> Result<(u64, &[u8])> {
     let mut value = 0u64;
-    for (index, &byte) in data.iter().take(most).enumerate() {
+    for (index, &byte) in data.iter().take(max_size).enumerate() {
         value |= u64::from(byte & 0x7f) << (7 * index);
         if byte < 0x80 {
             return Ok((value, &data[index + 1..]));
         }
     }
-    Err(if data.len() < most { ErrorKind::UnexpectedEnd } else { ErrorKind::InvalidVarint }.into())
+    Err(if data.len() < max_size { ErrorKind::UnexpectedEnd } else { ErrorKind::InvalidVarint }.into())
 }
 
 /// Takes a zigzag varint of up to 5 bytes off the front of `data`.
@@ -57,7 +56,7 @@ pub(crate) fn read_i64(data: &mut &[u8]) -> Result<i64> {
             *data = rest;
             u64::from(low & 0x7f) | u64::from(high) << 7
         }
-        // Timestamps in the seconds behind the first one's.
+        // Timestamps within seconds of the first.
         [low, middle, high @ ..0x80, ref rest @ ..] => {
             *data = rest;
             u64::from(low & 0x7f) | u64::from(middle & 0x7f) << 7 | u64::from(high) << 14
@@ -71,14 +70,14 @@ pub(crate) fn read_i64(data: &mut &[u8]) -> Result<i64> {
     Ok((value >> 1) as i64 ^ -((value & 1) as i64))
 }
 
-/// Zigzag: small numbers of either sign get small. The same bytes for 32 and 64 bits.
+/// Zigzag: maps small numbers of either sign to small ones. 32- and 64-bit numbers get the same bytes.
 #[inline(always)]
 fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
-/// Writes the shortest zigzag form of `value` to the start of `out`, which has room for it;
-/// returns its size.
+/// Writes the shortest zigzag form of `value` to the start of `out`, which must be long enough; returns its
+/// size.
 #[inline(always)]
 pub(crate) fn write(value: i64, out: &mut [u8]) -> usize {
     write_unsigned(zigzag(value), out)
@@ -104,23 +103,24 @@ pub fn encode_varint(value: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(&bytes[..size]);
 }
 
-/// The shortest zigzag form of a number: made once, for its size and for its bytes.
+/// The shortest zigzag form of a number, encoded once for its size and its bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Varint(u64);
 
 impl Varint {
-    /// Room that [`write`](Self::write) takes.
-    pub(crate) const ROOM: usize = size_of::<u64>();
-    /// The bytes stand in the low bits, their number above them.
+    /// How many bytes [`write`](Self::write) may overwrite.
+    pub(crate) const MARGIN: usize = size_of::<u64>();
+    /// The bytes are in the low bits, their number in the highest byte.
     const SIZE_AT: u32 = 56;
 
     #[inline(always)]
     pub(crate) fn of(value: i64) -> Self {
-        // Each group of seven bits moves up by one more than the group before: room for the bits that say "more".
+        // Each group of seven bits moves up by one more than the group before, to make room for the
+        // continuation bits.
         match zigzag(value) {
             raw @ ..0x80 => Self::from_parts(raw, 1),
             raw @ ..0x4000 => Self::from_parts((raw & 0x7f) | (raw & 0x3f80) << 1 | 0x80, 2),
-            // Timestamps in the quarter of an hour around the first one's.
+            // Timestamps within a quarter of an hour of the first.
             raw @ ..0x20_0000 => {
                 let groups = (raw & 0x7f) | (raw & 0x3f80) << 1 | (raw & 0x1f_c000) << 2;
                 Self::from_parts(groups | 0x8080, 3)
@@ -142,32 +142,32 @@ impl Varint {
         Self(bytes | size << Self::SIZE_AT)
     }
 
-    /// Bytes of the form: 1 to 10.
+    /// Size in bytes, 1 to 10.
     #[inline(always)]
     pub(crate) fn size(self) -> usize {
         (self.0 >> Self::SIZE_AT) as usize
     }
 
-    /// Whether all bytes are here, as those of every int32 are: then [`write`](Self::write) is right.
+    /// Whether all bytes fit, as those of any int32 do; [`write`](Self::write) requires it.
     #[inline(always)]
     pub(crate) fn is_whole(self) -> bool {
-        self.size() < Self::ROOM
+        self.size() < Self::MARGIN
     }
 
-    /// Writes it to the start of `out`, which has [`ROOM`](Self::ROOM); what is behind it there is for who comes
-    /// next to write over. Returns its size.
+    /// Writes the varint to the start of `out`, which has at least [`MARGIN`](Self::MARGIN) bytes; those
+    /// after the varint are overwritten too. Returns its size.
     #[inline(always)]
     pub(crate) fn write(self, out: &mut [u8]) -> usize {
         debug_assert!(self.is_whole());
-        out[..Self::ROOM].copy_from_slice(&self.0.to_le_bytes());
+        out[..Self::MARGIN].copy_from_slice(&self.0.to_le_bytes());
         self.size()
     }
 }
 
-/// Reads a zigzag varint (64-bit) at `position`: the value and the position behind it.
+/// Reads a zigzag varint (64-bit) at `position`; returns the value and the position after it.
 ///
 /// # Errors
-/// [`ErrorKind::UnexpectedEnd`] if the data ends inside it, [`ErrorKind::InvalidVarint`] beyond
+/// [`ErrorKind::UnexpectedEnd`] if the data ends inside it, [`ErrorKind::InvalidVarint`] if it has more than
 /// 10 bytes.
 ///
 /// ```
@@ -197,9 +197,9 @@ mod tests {
             let varint = Varint::of(value);
             assert_eq!(varint.size(), out.len());
             if varint.is_whole() {
-                let mut room = [0; Varint::ROOM];
-                assert_eq!(varint.write(&mut room), out.len());
-                assert_eq!(room[..out.len()], out);
+                let mut written = [0; Varint::MARGIN];
+                assert_eq!(varint.write(&mut written), out.len());
+                assert_eq!(written[..out.len()], out);
             }
             if let Ok(small) = i32::try_from(value) {
                 let mut rest = &out[..];

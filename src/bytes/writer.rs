@@ -1,6 +1,6 @@
-//! Writing into a slice whose size was computed before: one method for each primitive.
+//! Writing primitives into a slice whose size was computed before.
 
-/// Fills a slice from its start. What does not fit is a wrong size computed by the caller, and panics.
+/// Fills a slice from its start. Panics if the slice is too short: the caller computed a wrong size.
 pub(crate) struct Writer<'a> {
     rest: &'a mut [u8],
 }

@@ -1,4 +1,4 @@
-//! One batch after another into columns: what streams do on the caller's thread and on others.
+//! Decoding batches into columns, which streams do on the caller's thread or on several.
 
 use std::borrow::BorrowMut;
 use std::sync::Arc;
@@ -15,35 +15,35 @@ use crate::compression::decompressor::Decompressor;
 use crate::error::{ErrorKind, Result};
 use crate::record::{Record, SMALLEST_RECORD};
 
-/// An Arrow batch is cut when it has this many bytes: it stays in cache between the copy and its reader.
+/// An Arrow batch is full once it has this many bytes, so that it is still in the cache when it is read.
 const MAX_BYTES: usize = 1 << 20;
-/// Or this many rows.
+/// An Arrow batch is full once it has this many rows.
 const MAX_ROWS: usize = 64 << 10;
-/// A batch of the log is never cut: with what was collected before it, it stays below the 2 GiB of Arrow's
-/// 32-bit offsets.
+/// The maximum decompressed size of a batch in bytes. The records of a batch go into one Arrow batch; with
+/// those collected before, it stays below the 2 GiB of Arrow's 32-bit offsets.
 pub const MAX_PAYLOAD: usize = 1 << 30;
 
-/// A batch with its bytes, to be decoded here or elsewhere.
+/// A framed batch with its bytes, to be decoded on any thread.
 #[derive(Debug)]
 pub(super) struct Framed {
     /// The whole batch.
     pub(super) data: Bytes,
-    /// What is read next; nothing where that is elsewhere.
+    /// The bytes that are read next, for prefetching; empty if they are not adjacent.
     pub(super) following: Bytes,
-    /// Its place in its input.
+    /// Byte position of the batch in its input.
     pub(super) position: u64,
-    /// Which of its records are asked for.
+    /// Which of its records are selected.
     pub(super) selection: Selection,
-    /// The segment it is from; none for a buffer.
+    /// The segment that the batch is from; `None` for a buffer.
     pub(super) segment: Option<Arc<str>>,
 }
 
-/// How batches are checked.
+/// Which CRCs are checked.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Checks {
-    /// Whether a batch's own CRC is still to be checked.
+    /// Those of batches.
     pub(super) batches: bool,
-    /// Whether the CRCs of messages inside message sets are checked.
+    /// Those of messages inside wrappers.
     pub(super) messages: bool,
 }
 
@@ -56,12 +56,12 @@ pub(super) struct BatchDecoder<D = Decompressor> {
 }
 
 impl<D: BorrowMut<Decompressor>> BatchDecoder<D> {
-    /// The decompressor is the decoder's own, or borrowed.
+    /// The decompressor may be owned or borrowed.
     pub(super) fn new(columns: RecordColumns, decompressor: D, checks: Checks) -> Self {
         Self { columns, decompressor, checks }
     }
 
-    /// Whether it is time to [`take`](Self::take) what there is.
+    /// Whether the collected rows should be [taken](Self::take).
     pub(super) fn is_full(&self) -> bool {
         self.columns.rows() >= MAX_ROWS || self.columns.bytes() >= MAX_BYTES
     }
@@ -71,18 +71,18 @@ impl<D: BorrowMut<Decompressor>> BatchDecoder<D> {
         (self.columns.rows() > 0).then(|| self.columns.finish().0)
     }
 
-    /// Adds the records that are asked for: after an error, none of the batch's.
-    /// Control records are not a consumer's: none are added.
+    /// Adds the selected records of a batch, or none of them after an error. Control records are not added,
+    /// since consumers do not see them.
     pub(super) fn add(&mut self, framed: &Framed) -> Result<()> {
         let batch = self.checked(framed)?;
         if batch.is_control() {
-            // Left out only if it is what it says.
+            // Damage in a control batch must be reported too.
             return self.checks.of(batch.records(self.decompressor.borrow_mut())?).visit(drop);
         }
         if framed.selection.excludes(&batch) { Ok(()) } else { self.add_batch(&batch, framed) }
     }
 
-    /// As [`add`](Self::add), control records too.
+    /// As [`add`](Self::add), but also adds control records, and does not skip a batch by its header.
     pub(super) fn add_any(&mut self, framed: &Framed) -> Result<()> {
         let batch = self.checked(framed)?;
         self.add_batch(&batch, framed)
@@ -97,15 +97,15 @@ impl<D: BorrowMut<Decompressor>> BatchDecoder<D> {
     }
 
     fn add_batch(&mut self, batch: &Batch<'_>, framed: &Framed) -> Result<()> {
-        let left = framed.selection.left_to_ask(batch);
-        if self.columns.wants_header_facts_only()
-            && left.is_everything()
+        let selection = framed.selection.remaining_for(batch);
+        if self.columns.needs_headers_only()
+            && selection.is_everything()
             && let Some(rows) = plausible_count(batch)
         {
             self.columns.push_rows(rows);
         } else {
             let mark = self.columns.mark();
-            let added = self.add_records(batch, &framed.data, left);
+            let added = self.add_records(batch, &framed.data, selection);
             self.columns.view_in(None);
             if let Err(error) = added {
                 self.columns.truncate(mark);
@@ -134,7 +134,7 @@ impl<D: BorrowMut<Decompressor>> BatchDecoder<D> {
             return Err(batch.place(ErrorKind::LimitExceeded { limit: MAX_PAYLOAD }.into()));
         }
         let records = checks.of(batch.records_in(payload)?);
-        // An announced count reserves no more than the bytes can hold.
+        // The announced count is not trusted beyond what the bytes can hold.
         let count = records.size_hint().1.unwrap_or(0).min(payload.len() / SMALLEST_RECORD);
         columns.reserve(count);
         let large = count > 0 && shared.len() / count >= VIEW_FROM;
@@ -146,7 +146,7 @@ impl<D: BorrowMut<Decompressor>> BatchDecoder<D> {
     }
 }
 
-/// A loop for each kind of batch, into which the walk and the columns are compiled as one.
+/// Generic, so that for each kind of batch the walk and the columns are compiled into one loop.
 fn push_selected<'r>(
     records: impl Iterator<Item = Result<Record<'r>>>,
     selection: Selection,
@@ -168,13 +168,13 @@ impl Checks {
     }
 }
 
-/// The count that the header announces, if so many records may be there; else only the records can tell.
+/// The record count in the header, if it is plausible; otherwise the records have to be counted.
 fn plausible_count(batch: &Batch<'_>) -> Option<usize> {
     let Batch::V2(batch) = batch else { return None };
     let count = usize::try_from(batch.record_count()).ok()?;
-    let most = match batch.compression().ok()? {
+    let max_count = match batch.compression().ok()? {
         Compression::None => batch.payload().len() / SMALLEST_RECORD,
         _ => MAX_ROWS,
     };
-    (count <= most.min(MAX_ROWS)).then_some(count)
+    (count <= max_count.min(MAX_ROWS)).then_some(count)
 }

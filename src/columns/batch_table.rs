@@ -1,4 +1,4 @@
-//! The table `batches`: one row a batch, good or bad.
+//! The table `batches`: one row per batch, valid or not.
 
 use std::sync::Arc;
 
@@ -7,7 +7,9 @@ use arrow_array::{ArrayRef, RecordBatch};
 
 use crate::batch::Batch;
 use crate::columns::schema::batches_schema;
+use crate::compression::codec::Compression;
 use crate::log::chunk::Chunk;
+use crate::record::batch::RecordBatch as V2Batch;
 
 /// Rows of the table, column by column, in the order of its schema.
 #[derive(Debug)]
@@ -19,9 +21,9 @@ pub(super) struct BatchTable {
     flag: [BooleanBuilder; 3],
 }
 
-/// What decoding a batch told about it.
+/// The fields of a row that come from decoding the batch's records.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Decoded {
+pub(super) struct DecodedFields {
     pub(super) is_valid: bool,
     pub(super) base_offset: Option<i64>,
     pub(super) count: Option<u64>,
@@ -29,8 +31,7 @@ pub(super) struct Decoded {
     pub(super) control_type: Option<&'static str>,
 }
 
-/// Room comes with the rows: builders of their own accord make it for a thousand, which a segment of one batch
-/// would keep.
+/// Builders without capacity: the default is a thousand rows, which even a segment of one batch would keep.
 impl Default for BatchTable {
     fn default() -> Self {
         Self {
@@ -44,12 +45,12 @@ impl Default for BatchTable {
 }
 
 impl BatchTable {
-    /// How many rows wait to be taken.
+    /// How many rows are ready to be taken.
     pub(super) fn rows(&self) -> usize {
         self.rows
     }
 
-    pub(super) fn push(&mut self, chunk: &Chunk, batch: &Batch<'_>, decoded: Decoded) {
+    pub(super) fn push(&mut self, chunk: &Chunk, batch: &Batch<'_>, decoded: DecodedFields) {
         self.rows += 1;
         let v2 = match batch {
             Batch::V2(batch) => Some(batch),
@@ -59,36 +60,32 @@ impl BatchTable {
         let [topic, segment, compression, control_type] = &mut self.text;
         topic.append_value(&chunk.topic);
         segment.append_value(&chunk.segment);
-        compression
-            .append_option(batch.compression().ok().map(super::super::compression::codec::Compression::name));
+        compression.append_option(batch.compression().ok().map(Compression::name));
         control_type.append_option(decoded.control_type);
         let [position, size, base, last, counts, crc, base_time, max_time, horizon, producer, raw_size] =
             &mut self.long;
         position.append_value(batch.position() as i64);
         size.append_value(batch.size_in_bytes() as i64);
-        base.append_option(
-            v2.map(super::super::record::batch::RecordBatch::base_offset).or(decoded.base_offset),
-        );
+        base.append_option(v2.map(V2Batch::base_offset).or(decoded.base_offset));
         last.append_value(batch.last_offset());
         counts.append_option(count);
         crc.append_value(batch.crc().into());
-        base_time.append_option(v2.map(super::super::record::batch::RecordBatch::base_timestamp));
+        base_time.append_option(v2.map(V2Batch::base_timestamp));
         max_time.append_value(batch.max_timestamp());
-        horizon.append_option(v2.and_then(super::super::record::batch::RecordBatch::delete_horizon_ms));
-        producer.append_option(v2.map(super::super::record::batch::RecordBatch::producer_id));
+        horizon.append_option(v2.and_then(V2Batch::delete_horizon_ms));
+        producer.append_option(v2.map(V2Batch::producer_id));
         raw_size.append_option(decoded.uncompressed_size.map(|n| n as i64));
         let [partition, magic, time_type, epoch, base_sequence, last_sequence, leader_epoch] = &mut self.int;
         partition.append_value(chunk.partition);
         magic.append_value(batch.magic().into());
         time_type.append_value(batch.timestamp_type() as i32);
         epoch.append_option(v2.map(|b| b.producer_epoch().into()));
-        base_sequence.append_option(v2.map(super::super::record::batch::RecordBatch::base_sequence));
-        last_sequence.append_option(v2.map(super::super::record::batch::RecordBatch::last_sequence));
-        leader_epoch.append_option(v2.map(super::super::record::batch::RecordBatch::partition_leader_epoch));
+        base_sequence.append_option(v2.map(V2Batch::base_sequence));
+        last_sequence.append_option(v2.map(V2Batch::last_sequence));
+        leader_epoch.append_option(v2.map(V2Batch::partition_leader_epoch));
         let [valid, transactional, control] = &mut self.flag;
         valid.append_value(decoded.is_valid);
-        transactional
-            .append_value(v2.is_some_and(super::super::record::batch::RecordBatch::is_transactional));
+        transactional.append_value(v2.is_some_and(V2Batch::is_transactional));
         control.append_value(batch.is_control());
     }
 
@@ -102,7 +99,7 @@ impl BatchTable {
         let mut int = self.int.iter_mut().map(|b| Arc::new(b.finish()) as ArrayRef);
         let mut flag = self.flag.iter_mut().map(|b| Arc::new(b.finish()) as ArrayRef);
         let schema = batches_schema();
-        // Each kind of builder is filled in the order in which the schema has its columns.
+        // The builders of each type are in the order of the schema's columns of that type.
         let arrays = schema.fields().iter().filter_map(|field| match field.data_type() {
             arrow_schema::DataType::Utf8 => text.next(),
             arrow_schema::DataType::Int64 => long.next(),

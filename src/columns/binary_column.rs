@@ -1,11 +1,12 @@
-//! Plain Arrow binary: 32-bit offsets and one run of bytes, copied as records come.
+//! Arrow binary columns: 32-bit offsets and contiguous bytes, copied record by record.
 
 use arrow_array::{BinaryArray, StringArray};
 use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 
 use crate::columns::recycled::Recycled;
 
-/// Its size stays below 2 GiB because an Arrow batch is cut long before (see [`super::DecodeOptions`]).
+/// Collects a binary column. Its size stays below 2 GiB, since Arrow batches are limited to far less (see
+/// [`super::DecodeOptions`]).
 #[derive(Debug)]
 pub(super) struct BinaryColumn {
     offsets: Offsets,
@@ -61,7 +62,7 @@ impl BinaryColumn {
         BinaryArray::new(self.offsets.finish(), self.memory.renew(&mut self.data), self.valid.finish())
     }
 
-    /// As UTF-8, U+FFFD for what is not, as Kafka's own header keys.
+    /// As UTF-8 text; invalid sequences become U+FFFD, as in Kafka's header keys.
     pub(super) fn finish_text(&mut self) -> StringArray {
         let bytes = self.finish();
         match StringArray::try_from_binary(bytes.clone()) {
@@ -95,7 +96,7 @@ impl Offsets {
         self.0.reserve(rows);
     }
 
-    /// More rows, up to `rows`, that all end here.
+    /// Adds rows up to `rows`, all of which end at `end`.
     pub(super) fn resize(&mut self, rows: usize, end: usize) {
         self.0.resize(rows + 1, end as i32);
     }
@@ -111,8 +112,8 @@ impl Offsets {
     }
 }
 
-/// What was collected. A little more room than it took is kept ready, so that the next Arrow batch of the
-/// same kind need not grow.
+/// Takes the collected values, and leaves a vector of a slightly larger capacity, so that the next Arrow
+/// batch of similar size does not have to grow.
 pub(super) fn renew<T>(column: &mut Vec<T>) -> Vec<T> {
     let capacity = column.len() + column.len() / 4;
     std::mem::replace(column, Vec::with_capacity(capacity))

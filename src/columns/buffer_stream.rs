@@ -1,4 +1,4 @@
-//! Batches in memory as Arrow: one at a time, or as a stream.
+//! Decoding batches in memory to Arrow: a single one, or a stream.
 
 use std::borrow::BorrowMut;
 
@@ -27,11 +27,11 @@ fn decoder<D: BorrowMut<Decompressor>>(
     BatchDecoder::new(columns, decompressor, checks)
 }
 
-/// The records of one batch (`data`, a whole frame) as Arrow columns; checks the CRC if asked. Control
-/// records are none of a consumer's, but of one batch that was asked for they are given.
+/// The records of one batch as Arrow columns. `data` is the whole batch; its CRC is checked if `check_crcs`
+/// is set. Unlike in a stream, control records are included.
 ///
 /// # Errors
-/// As [`Batch::verify`](crate::Batch::verify) and [`Batch::records`](crate::Batch::records).
+/// Those of [`Batch::verify`](crate::Batch::verify) and [`Batch::records`](crate::Batch::records).
 pub fn batch_to_arrow(
     data: &Bytes,
     position: u64,
@@ -50,13 +50,14 @@ fn schema_of(options: &StreamOptions) -> SchemaRef {
     records_schema(&options.columns, options.flavour)
 }
 
-/// A stream of Arrow batches over framed bytes: data records only, as a consumer sees them.
-/// Cheap until the first batch is asked for.
+/// A stream of Arrow batches over the batches in a buffer. Only data records are included, as for a consumer.
+/// Nothing is read before the first Arrow batch is requested.
 #[derive(Debug)]
 pub struct BatchStream(Stream<Buffer>);
 
 impl BatchStream {
-    /// Over `data` from its start. Of the columns, `topic`, `partition` and `segment` say nothing here.
+    /// A stream over `data`. The columns `topic`, `partition` and `segment` are empty or 0, since a buffer
+    /// has none.
     #[must_use]
     pub fn new(data: Bytes, options: StreamOptions, check_crcs: bool, max_decompressed_bytes: usize) -> Self {
         let source = Buffer { data, position: 0, selection: options.selection };

@@ -1,5 +1,5 @@
-//! The third step: a chunk decoded into the tables `records`, `batches` and `problems`, with the
-//! accounts of it.
+//! The decode step: a chunk is decoded into the tables `records`, `batches` and `problems`, and every byte
+//! and record is accounted for.
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 
 use crate::batch::Batch;
 use crate::columns::batch_decoder::MAX_PAYLOAD;
-use crate::columns::batch_table::{BatchTable, Decoded};
+use crate::columns::batch_table::{BatchTable, DecodedFields};
 use crate::columns::problem_table::problems_to_arrow;
 use crate::columns::record_columns::RecordColumns;
 use crate::columns::schema::{Flavour, RecordColumn};
@@ -21,19 +21,19 @@ use crate::log::read::chunk_reader::{BatchCounts, ChunkReader, Disposition, Step
 use crate::log::segment::reader::SegmentBatch;
 use crate::record::control::ControlType;
 
-/// How a chunk is decoded.
+/// Options for decoding a chunk.
 #[derive(Clone, Debug)]
 pub struct DecodeOptions {
-    /// The columns of `records`; with none, records are decoded and counted only.
+    /// The columns of `records`; if empty, records are only decoded and counted.
     pub columns: Vec<RecordColumn>,
-    /// Whom the arrays are for.
+    /// The types of the arrays.
     pub flavour: Flavour,
-    /// An Arrow batch is cut when its keys, values and headers have about this many bytes.
+    /// An Arrow batch is complete once its keys, values and headers have about this many bytes.
     pub max_batch_bytes: usize,
-    /// An Arrow batch has at most this many rows.
+    /// The maximum number of rows in an Arrow batch.
     pub max_batch_rows: usize,
-    /// The cap on one batch of the log, stored or decompressed; where there are columns, at most
-    /// [`MAX_PAYLOAD`].
+    /// The maximum size in bytes of one batch of the log, stored or decompressed; at most [`MAX_PAYLOAD`] if
+    /// there are columns.
     pub max_decompressed_bytes: usize,
     /// Whether rows of `batches` are collected.
     pub batches_table: bool,
@@ -55,8 +55,8 @@ impl Default for DecodeOptions {
     }
 }
 
-/// Decodes one chunk; an iterator of Arrow batches of `records`. One can be empty: then the other tables have
-/// rows to be taken.
+/// Decodes one chunk: an iterator of Arrow batches of `records`. A batch may be empty, if only the other
+/// tables have rows to be taken.
 #[derive(Debug)]
 pub struct ChunkDecoder {
     reader: ChunkReader,
@@ -64,7 +64,7 @@ pub struct ChunkDecoder {
     decompressor: Decompressor,
     columns: RecordColumns,
     table: BatchTable,
-    /// Cut pieces of one large batch.
+    /// Slices of one large Arrow batch.
     ready: VecDeque<RecordBatch>,
     error: Option<Error>,
 }
@@ -73,17 +73,17 @@ impl ChunkDecoder {
     /// Opens the chunk's file.
     ///
     /// # Errors
-    /// When it cannot be opened; [`io::ErrorKind::InvalidInput`] for columns and a cap of more than
-    /// [`MAX_PAYLOAD`].
+    /// The file cannot be opened; [`io::ErrorKind::InvalidInput`] if there are columns and
+    /// `max_decompressed_bytes` is more than [`MAX_PAYLOAD`].
     pub fn open(chunk: Chunk, mut options: DecodeOptions) -> io::Result<Self> {
         if !options.columns.is_empty() && options.max_decompressed_bytes > MAX_PAYLOAD {
             let why = format!(
-                "max_decompressed_bytes {}: columns take batches of at most {MAX_PAYLOAD} bytes",
+                "max_decompressed_bytes is {}, but batches decoded to columns have at most {MAX_PAYLOAD} bytes",
                 options.max_decompressed_bytes
             );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
-        // With one batch more they stay below the 2 GiB of Arrow's 32-bit offsets.
+        // Even with one more batch of the log, columns stay below the 2 GiB of Arrow's 32-bit offsets.
         options.max_batch_bytes = options.max_batch_bytes.clamp(1, 512 << 20);
         let mut columns =
             RecordColumns::new(&options.columns, options.flavour, &chunk.topic, chunk.partition);
@@ -94,23 +94,23 @@ impl ChunkDecoder {
         Ok(Self { reader, options, decompressor, columns, table, ready: VecDeque::new(), error: None })
     }
 
-    /// How far the chunk was read, in bytes.
+    /// How many bytes of the chunk have been read.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.reader.bytes_read()
     }
 
-    /// Rows of `batches` since the last call.
+    /// Takes the rows of `batches` collected since the last call.
     pub fn take_batches(&mut self) -> Option<RecordBatch> {
         self.table.take()
     }
 
-    /// Rows of `problems` since the last call.
+    /// Takes the rows of `problems` collected since the last call.
     pub fn take_problems(&mut self) -> Option<RecordBatch> {
         problems_to_arrow(&self.reader.take_problems())
     }
 
-    /// The error behind the first damage since the last call, for those who stop at it.
+    /// Takes the error of the first damage since the last call, for callers that stop at damage.
     pub fn take_error(&mut self) -> Option<Error> {
         self.error.take()
     }
@@ -121,7 +121,7 @@ impl ChunkDecoder {
         self.reader.checksum()
     }
 
-    /// The accounts, complete once the iterator is at its end.
+    /// The counts of bytes and records, complete once the iterator has ended.
     #[must_use]
     pub fn result(&self) -> &ChunkResult {
         self.reader.result()
@@ -137,16 +137,18 @@ impl ChunkDecoder {
             match step {
                 Step::Batch(data, disposition) => self.decode(&data, disposition),
                 Step::Damage => {}
-                Step::End => return Ok(if self.columns.rows() > 0 { Some(self.cut()) } else { None }),
+                Step::End => {
+                    return Ok(if self.columns.rows() > 0 { Some(self.finish_batch()) } else { None });
+                }
             }
             self.note_error();
-            // The other tables are taken between batches, so they end one too.
+            // The other tables are taken between Arrow batches, so when they are full one ends too.
             if self.columns.rows() >= self.options.max_batch_rows
                 || self.columns.bytes() >= self.options.max_batch_bytes
                 || self.table.rows() >= self.options.max_batch_rows
                 || self.reader.problems() >= LISTED
             {
-                return Ok(Some(self.cut()));
+                return Ok(Some(self.finish_batch()));
             }
         }
     }
@@ -157,8 +159,8 @@ impl ChunkDecoder {
         }
     }
 
-    /// Takes the rows collected; what is too large (one batch of the log can be) goes out in slices.
-    fn cut(&mut self) -> RecordBatch {
+    /// Takes the collected rows. If they are too large, as one batch of the log can be, the result is sliced.
+    fn finish_batch(&mut self) -> RecordBatch {
         let bytes = self.columns.bytes();
         let (whole, null_timestamps) = self.columns.finish();
         self.reader.add_null_timestamps(null_timestamps);
@@ -172,7 +174,7 @@ impl ChunkDecoder {
     fn decode(&mut self, data: &SegmentBatch, disposition: Disposition) {
         let batch = data.batch();
         let mark = self.columns.mark();
-        let mut decoded = Decoded::default();
+        let mut decoded = DecodedFields::default();
         let counts = self.read_records(&batch, disposition, &mut decoded);
         match &counts {
             Ok(counts) => {
@@ -196,7 +198,7 @@ impl ChunkDecoder {
         &mut self,
         batch: &Batch<'_>,
         disposition: Disposition,
-        decoded: &mut Decoded,
+        decoded: &mut DecodedFields,
     ) -> Result<BatchCounts> {
         let Self { reader, columns, decompressor, options, .. } = self;
         let mut counts = BatchCounts::default();

@@ -10,18 +10,18 @@ use crate::columns::binary_column::{BinaryColumn, Offsets, renew};
 use crate::columns::schema::header_fields;
 use crate::record::header::Headers;
 
-/// Null where a record has no headers, as Spark's Kafka source has it. Most records have none, so their rows
-/// are made up for later.
+/// Collects the column `headers`, which is null for a record without headers, as in Spark's Kafka source.
+/// Rows without headers, which is most of them, are filled in later.
 #[derive(Debug, Default)]
 pub(super) struct HeadersColumn {
     offsets: Offsets,
-    /// A byte a row is quicker to write than a bit.
+    /// One byte per row, which is faster to write than a bit.
     present: Vec<bool>,
     keys: BinaryColumn,
     values: BinaryColumn,
 }
 
-/// How full the column is.
+/// The length of the column, to which it can be truncated.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HeadersMark {
     headers: usize,
@@ -30,12 +30,12 @@ pub(super) struct HeadersMark {
 }
 
 impl HeadersColumn {
-    /// Bytes of keys and values collected.
+    /// Bytes collected of keys and values.
     pub(super) fn bytes(&self) -> usize {
         self.keys.bytes() + self.values.bytes()
     }
 
-    /// The headers of this row. Rows without any need not be told.
+    /// Sets the headers of this row. Rows without headers may be skipped.
     #[inline(always)]
     pub(super) fn push(&mut self, row: usize, headers: Headers<'_>) {
         if !headers.is_empty() {
@@ -54,7 +54,7 @@ impl HeadersColumn {
         self.offsets.push(self.keys.rows());
     }
 
-    /// No headers in the rows up to this one.
+    /// Fills in the rows before this one, which have no headers.
     fn fill(&mut self, row: usize) {
         self.present.resize(row, false);
         self.offsets.resize(row, self.keys.rows());

@@ -1,4 +1,4 @@
-//! A partition's log as a stream of Arrow batches.
+//! Decoding a partition's log to a stream of Arrow batches.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -20,22 +20,24 @@ use crate::log::read::chunk_reader::Disposition;
 use crate::log::read::options::{DamageMode, ReadOptions};
 use crate::log::read::partition_log::{LogBatches, PartitionLog};
 
-/// What a stream over a log found beside records; it begins anew with the first batch.
+/// The findings of a stream over a log besides records; reset when the stream starts to read.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// What was left out so far ([`DamageMode::Permissive`]), torn tails included.
+    /// The damage skipped so far ([`DamageMode::Permissive`]), including torn tails.
     pub problems: Problems,
-    /// Nothing from this offset on: what was asked for, or the last stable offset. None before the start.
+    /// The end (exclusive) of what is read: the requested end offset, or the last stable offset. `None` until
+    /// the stream has started.
     pub end_offset: Option<i64>,
 }
 
-/// The data records of a log, as a consumer sees them. Nothing is read before the first batch is asked
-/// for; memory is that of one Arrow batch, or as [`StreamOptions::threads`] says.
+/// A stream of the data records of a log, as a consumer sees them. Nothing is read before the first Arrow
+/// batch is requested. Memory is that of one Arrow batch, or as described at [`StreamOptions::threads`].
 #[derive(Debug)]
-pub struct LogStream(Stream<Log>);
+pub struct LogStream(Stream<LogSource>);
 
 impl LogStream {
-    /// Over what the options ask for: `read` says how (its ranges do not count), `options` what.
+    /// A stream over `log`. `options` selects records and columns; `read` has the other settings, its ranges
+    /// are ignored. Damage is reported in `findings`.
     #[must_use]
     pub fn new(
         log: PartitionLog,
@@ -44,15 +46,15 @@ impl LogStream {
         findings: Arc<Mutex<Findings>>,
     ) -> Self {
         let Selection { start_offset, end_offset, start_timestamp, .. } = options.selection;
-        // No record before the first one in time is asked for, so the log is read from there.
+        // No record before the start timestamp is selected, so the log is read from there.
         let read = ReadOptions { start_offset, end_offset, start_timestamp, ..read };
         let (schema, threads) = (records_schema(&options.columns, options.flavour), options.threads);
         let (topic, partition) = (log.listing().topic.clone(), log.listing().partition);
         let selection = options.selection;
-        let source = Log { log, read, selection, batches: None, findings, segment: None };
+        let source = LogSource { partition: log, read, selection, batches: None, findings, segment: None };
         let decoder = move || {
             let columns = RecordColumns::new(&options.columns, options.flavour, &topic, partition);
-            // The log's reader has checked the CRC of what it gives.
+            // The log's reader has already checked the CRCs of batches.
             let checks = Checks { batches: false, messages: read.check_crcs };
             BatchDecoder::new(columns, Decompressor::with_limit(read.max_decompressed_bytes), checks)
         };
@@ -61,27 +63,27 @@ impl LogStream {
 }
 
 #[derive(Debug)]
-struct Log {
-    log: PartitionLog,
+struct LogSource {
+    partition: PartitionLog,
     read: ReadOptions,
     selection: Selection,
-    /// Opened with the first batch.
+    /// Opened when the first batch is read.
     batches: Option<LogBatches>,
     findings: Arc<Mutex<Findings>>,
-    /// The last batch's, to be shared with the next.
+    /// The name of the last batch's segment, to be shared with the next batch.
     segment: Option<Arc<str>>,
 }
 
-impl Log {
+impl LogSource {
     fn findings(&self) -> MutexGuard<'_, Findings> {
         self.findings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Source for Log {
+impl Source for LogSource {
     fn next(&mut self) -> Result<Option<Framed>, Failure> {
         if self.batches.is_none() {
-            let batches = self.log.batches(self.read)?;
+            let batches = self.partition.batches(self.read)?;
             *self.findings() =
                 Findings { problems: Problems::default(), end_offset: Some(batches.end_offset()) };
             self.batches = Some(batches);
@@ -111,8 +113,8 @@ impl Source for Log {
         if self.read.mode == DamageMode::FailFast {
             return Err(LogError::Format { path: segment.into(), error }.into());
         }
-        // The whole batch is damage: none of its records counts.
-        let listing = self.log.listing();
+        // The whole batch is damaged: none of its records are delivered.
+        let listing = self.partition.listing();
         let end = framed.position + framed.data.len() as u64;
         let range = framed.position..end;
         let problem = Problem::of_bytes(&listing.topic, listing.partition, segment, range, &error);

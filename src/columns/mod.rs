@@ -1,4 +1,5 @@
-//! Batches to Arrow arrays, one pass from bytes to columns with no object a record; and rows to batches.
+//! Converting batches to Arrow arrays, in one pass from bytes to columns without an object per record; and
+//! rows of Arrow arrays to batches.
 
 pub(crate) mod batch_decoder;
 pub(crate) mod batch_table;

@@ -1,5 +1,5 @@
-//! Decoding on several threads, the caller's among them: batches go out in jobs, columns come back in the jobs'
-//! order.
+//! Decoding on several threads, including the caller's: batches are handed out in jobs, and columns are
+//! returned in the order of the jobs.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
@@ -13,20 +13,20 @@ use crate::columns::batch_decoder::{BatchDecoder, Framed};
 use crate::columns::source::{Failure, Source};
 use crate::error::Error;
 
-/// A job ends when its batches have this many bytes, as they are stored. Of 128 KiB to 1 MiB the best over all
-/// codecs in two threads: less makes too many Arrow batches, more too much fresh memory.
+/// The stored size of a job's batches. The fastest from 128 KiB to 1 MiB over all codecs with two threads:
+/// smaller jobs make too many Arrow batches, larger ones need too much fresh memory.
 const JOB_BYTES: usize = 256 << 10;
-/// How far a thread may be ahead of the reader in a job: most codecs inflate a job to no more.
+/// How many Arrow batches of a job may wait for the reader. Most codecs do not inflate a job to more.
 const COLUMNS_READY: usize = 3;
 
 type MakeDecoder = dyn Fn() -> BatchDecoder + Send + Sync;
 
-/// Batches to be decoded by one thread, and where their columns go.
+/// Batches to be decoded by one thread, and a channel for the results.
 struct Job {
     batches: vec::IntoIter<Framed>,
-    /// Whoever is ahead waits here, so memory is bounded whatever a job inflates to.
+    /// Bounded, so that memory is limited whatever size a job inflates to.
     done: SyncSender<Step>,
-    /// What follows the last step without decoding.
+    /// A step that is ready to follow the last one.
     next: Option<Step>,
     ended: bool,
 }
@@ -34,12 +34,12 @@ struct Job {
 enum Step {
     Columns(RecordBatch),
     Bad(Box<(Framed, Error)>),
-    /// Without it, who had the job did not come to its end.
+    /// The end of the job. If the channel closes without it, the thread has panicked.
     End,
 }
 
 impl Job {
-    /// Decodes up to the next step; nothing behind [`Step::End`].
+    /// Decodes up to the next step; `None` after [`Step::End`].
     fn step(&mut self, decoder: &mut BatchDecoder) -> Option<Step> {
         if self.next.is_some() {
             return self.next.take();
@@ -62,23 +62,23 @@ impl Job {
     }
 }
 
-/// Jobs that nobody has begun, the oldest first. No channel, since a thread that waits for one's next item keeps its
-/// lock: the caller only looks.
+/// Jobs that have not been started, oldest first. Not a channel behind a mutex: a worker waiting on it would
+/// hold the lock, but the caller must be able to poll.
 #[derive(Default)]
 struct Queue {
-    waiting: Mutex<Waiting>,
+    pending: Mutex<Pending>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct Pending {
     jobs: VecDeque<Job>,
     closed: bool,
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn push(&self, job: Job) {
@@ -86,35 +86,35 @@ impl Queue {
         self.changed.notify_one();
     }
 
-    /// A job if there is one.
+    /// Takes a job if there is one.
     fn try_pop(&self) -> Option<Job> {
         self.lock().jobs.pop_front()
     }
 
-    /// Waits for a job; none once the queue is closed.
+    /// Waits for a job; `None` once the queue is closed.
     fn pop(&self) -> Option<Job> {
-        let more = |waiting: &mut Waiting| waiting.jobs.is_empty() && !waiting.closed;
-        let waiting = self.changed.wait_while(self.lock(), more);
-        waiting.unwrap_or_else(PoisonError::into_inner).jobs.pop_front()
+        let is_idle = |pending: &mut Pending| pending.jobs.is_empty() && !pending.closed;
+        let pending = self.changed.wait_while(self.lock(), is_idle);
+        pending.unwrap_or_else(PoisonError::into_inner).jobs.pop_front()
     }
 
-    /// Drops what waits, and lets nobody wait any more.
+    /// Drops the pending jobs, and wakes all waiting threads.
     fn close(&self) {
-        *self.lock() = Waiting { closed: true, ..Waiting::default() };
+        *self.lock() = Pending { closed: true, ..Pending::default() };
         self.changed.notify_all();
     }
 }
 
-/// What the caller does instead of waiting for each job and being woken up.
-struct Own {
+/// The decoder of the caller's thread, which works instead of waiting for the workers.
+struct CallerWorker {
     decoder: BatchDecoder,
     job: Option<Job>,
-    /// A step for which there was no room.
+    /// A step that did not fit into the channel.
     held: Option<Step>,
 }
 
-impl Own {
-    /// Goes one step on with a job; false if only others can go on.
+impl CallerWorker {
+    /// Does one step of a job; false if there is nothing to do but wait for the workers.
     fn work(&mut self, queue: &Queue) -> bool {
         if self.job.is_none() {
             self.job = queue.try_pop();
@@ -124,7 +124,7 @@ impl Own {
             self.job = None;
             return true;
         };
-        // Who reads the results drops them behind the end only.
+        // The channel is not closed: `Pipeline::next` drops a receiver only after the end of its job.
         if let Err(TrySendError::Full(step)) = job.done.try_send(step) {
             self.held = Some(step);
             return false;
@@ -133,16 +133,16 @@ impl Own {
     }
 }
 
-/// The caller's thread and workers, which start with the first batch and end with the pipeline.
+/// Decodes on the caller's thread and on workers, which start with the first batch and end with the pipeline.
 pub(super) struct Pipeline {
     threads: usize,
     make_decoder: Arc<MakeDecoder>,
     queue: Arc<Queue>,
     workers: Vec<JoinHandle<()>>,
-    /// Of the jobs under way, the oldest first.
+    /// The results of the jobs in flight, oldest first.
     results: VecDeque<Receiver<Step>>,
-    own: Own,
-    /// What ended the source, kept until all before it was given.
+    caller: CallerWorker,
+    /// Set once the source has ended, with the failure to report after all earlier results.
     end: Option<Option<Failure>>,
 }
 
@@ -153,7 +153,7 @@ impl Pipeline {
             queue: Arc::default(),
             workers: Vec::new(),
             results: VecDeque::new(),
-            own: Own { decoder: make_decoder(), job: None, held: None },
+            caller: CallerWorker { decoder: make_decoder(), job: None, held: None },
             make_decoder,
             end: None,
         }
@@ -167,7 +167,7 @@ impl Pipeline {
                 return self.end.take().flatten().map_or(Ok(None), Err);
             };
             let step = match oldest.try_recv() {
-                Err(TryRecvError::Empty) if self.own.work(&self.queue) => continue,
+                Err(TryRecvError::Empty) if self.caller.work(&self.queue) => continue,
                 Err(TryRecvError::Empty) => oldest.recv().ok(),
                 step => step.ok(),
             };
@@ -175,12 +175,12 @@ impl Pipeline {
                 Some(Step::Columns(columns)) => return Ok(Some(columns)),
                 Some(Step::Bad(bad)) => source.bad(&bad.0, bad.1)?,
                 Some(Step::End) => drop(self.results.pop_front()),
-                None => return Err("a thread that decodes panicked: please report this".into()),
+                None => return Err("a decoding thread panicked: please report this".into()),
             }
         }
     }
 
-    /// Two jobs a thread: one it is at, one to go on with.
+    /// Hands out up to two jobs per thread: one in progress, one to continue with.
     fn top_up(&mut self, source: &mut impl Source) -> Result<(), Failure> {
         while self.end.is_none() && self.results.len() < 2 * self.threads {
             let mut batches = Vec::new();
@@ -207,7 +207,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// One more with each job until there are enough, the caller's thread being one.
+    /// Starts another worker, unless there are enough; the caller's thread counts as one.
     fn start_worker(&mut self) -> Result<(), Failure> {
         if self.workers.len() + 1 < self.threads {
             let (queue, make_decoder) = (Arc::clone(&self.queue), Arc::clone(&self.make_decoder));
@@ -222,11 +222,11 @@ impl Pipeline {
 
 impl Drop for Pipeline {
     fn drop(&mut self) {
-        // Nobody waits for what is under way: workers find that out at their next step, and the queue closed.
+        // Workers stop at their next step, since the receivers are gone, or when they find the queue closed.
         self.results.clear();
         self.queue.close();
         for worker in self.workers.drain(..) {
-            // A panic was reported by `next`, or nobody asked.
+            // A panic has been reported by `next`, or its result is no longer wanted.
             let _ = worker.join();
         }
     }
@@ -236,7 +236,7 @@ fn work(queue: &Queue, make_decoder: &MakeDecoder) {
     let mut decoder = make_decoder();
     while let Some(mut job) = queue.pop() {
         while let Some(step) = job.step(&mut decoder) {
-            // An error: the stream is gone, and with it this job's reader.
+            // An error means that the pipeline has been dropped.
             if job.done.send(step).is_err() {
                 return;
             }

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use crate::columns::schema::problems_schema;
 use crate::log::problem::Problem;
 
-/// The problems as an Arrow batch; none if there are none.
+/// The problems as an Arrow batch; `None` if there are none.
 pub(super) fn problems_to_arrow(problems: &[Problem]) -> Option<RecordBatch> {
     if problems.is_empty() {
         return None;

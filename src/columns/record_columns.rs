@@ -1,4 +1,4 @@
-//! The table `records`, built record by record; a batch that turns out bad is taken back.
+//! The table `records`, built record by record. The records of an invalid batch are removed again.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::columns::schema::{Flavour, RecordColumn, records_schema};
 use crate::columns::view_column::{ViewColumn, ViewMark};
 use crate::record::Record;
 
-/// Collects records into the asked columns; what nobody asked for is not built.
+/// Collects records into the requested columns.
 #[derive(Debug)]
 pub struct RecordColumns {
     schema: SchemaRef,
@@ -38,13 +38,14 @@ pub struct RecordColumns {
     timestamp: Option<Vec<i64>>,
     timestamp_type: Option<RunColumn>,
     sequence: Option<Vec<i32>>,
-    /// What all records of a batch share, with the row behind its last.
-    batches: Vec<(usize, BatchFacts)>,
-    wants_batch_facts: bool,
+    /// The fields of each batch, with the row after its last.
+    batches: Vec<(usize, BatchFields)>,
+    needs_batch_fields: bool,
 }
 
+/// Fields that all records of a batch share.
 #[derive(Clone, Debug)]
-struct BatchFacts {
+struct BatchFields {
     magic: i32,
     compression: &'static str,
     producer_id: i64,
@@ -55,7 +56,7 @@ struct BatchFacts {
     position: i64,
 }
 
-/// How full everything is: what a bad batch is taken back to.
+/// The length of all columns, to which they are truncated if a batch is invalid.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     rows: usize,
@@ -66,7 +67,7 @@ pub(super) struct Mark {
 }
 
 impl RecordColumns {
-    /// Collects these columns. `topic` and `partition` are the same in every row.
+    /// Collects the given columns. `topic` and `partition` are the same in every row.
     #[must_use]
     pub fn new(columns: &[RecordColumn], flavour: Flavour, topic: &str, partition: i32) -> Self {
         use RecordColumn as C;
@@ -89,11 +90,11 @@ impl RecordColumns {
             timestamp_type: wants(C::TimestampType).then(RunColumn::default),
             sequence: wants(C::Sequence).then(Vec::new),
             batches: Vec::new(),
-            wants_batch_facts: columns.iter().any(|column| column.is_batch_fact()),
+            needs_batch_fields: columns.iter().any(|column| column.is_batch_field()),
         }
     }
 
-    /// The schema of what [`finish`](Self::finish) gives.
+    /// The schema of the Arrow batches that [`finish`](Self::finish) returns.
     #[must_use]
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
@@ -105,7 +106,7 @@ impl RecordColumns {
         self.rows
     }
 
-    /// Bytes of keys, values and headers collected or kept alive: what a batch is cut by.
+    /// Bytes of keys, values and headers, collected or kept alive by views.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let binary = |column: &Option<BinaryColumn>| column.as_ref().map_or(0, BinaryColumn::bytes);
@@ -114,22 +115,22 @@ impl RecordColumns {
         binary(&self.key) + binary(&self.value) + views + headers
     }
 
-    /// Whether nothing of the records themselves is collected, only what their batch's header says.
-    pub(super) fn wants_header_facts_only(&self) -> bool {
-        self.columns.iter().all(|column| column.is_header_fact())
+    /// Whether all columns are known from the headers of batches.
+    pub(super) fn needs_headers_only(&self) -> bool {
+        self.columns.iter().all(|column| !column.needs_records())
     }
 
-    /// Whether values become views, so that it matters whose bytes they are.
+    /// Whether values are collected as views.
     pub(super) fn wants_views(&self) -> bool {
         self.value_views.is_some()
     }
 
-    /// The segment that the next batches are from.
+    /// Sets the segment of the following batches.
     pub fn set_segment(&mut self, segment: &Arc<str>) {
         self.segment = Arc::clone(segment);
     }
 
-    /// Makes room for as many records as the caller knows its input to back.
+    /// Reserves capacity for more rows. The caller bounds the number by the size of its input.
     pub(super) fn reserve(&mut self, rows: usize) {
         for column in [&mut self.key, &mut self.value].into_iter().flatten() {
             column.reserve(rows);
@@ -145,8 +146,8 @@ impl RecordColumns {
         }
     }
 
-    /// The values that follow are parts of these bytes, which may be kept: with [`Flavour::Views`] they
-    /// are viewed there. None: they are copied.
+    /// With [`Flavour::Views`], makes the following values views into `payload`, of which they are parts.
+    /// With `None` they are copied.
     pub(super) fn view_in(&mut self, payload: Option<&Bytes>) {
         match (&mut self.value_views, payload) {
             (Some(column), Some(payload)) => column.view_in(payload),
@@ -156,7 +157,7 @@ impl RecordColumns {
     }
 
     /// Adds a record.
-    // Always: out of line, the record would be moved through memory, which costs half as much as reading it.
+    // Out of line, passing the record through memory would add half the cost of reading it.
     #[inline(always)]
     pub fn push(&mut self, record: &Record<'_>) {
         let row = self.rows;
@@ -187,17 +188,17 @@ impl RecordColumns {
         }
     }
 
-    /// Adds rows of which only [the header's facts](Self::wants_header_facts_only) are collected.
+    /// Adds rows without reading records, if [headers are enough](Self::needs_headers_only).
     pub(super) fn push_rows(&mut self, rows: usize) {
         self.rows += rows;
     }
 
-    /// Ends a batch: its facts hold for all rows since the last.
+    /// Ends a batch: the rows added since the last call get its fields.
     pub fn end_batch(&mut self, batch: &Batch<'_>) {
-        if !self.wants_batch_facts {
+        if !self.needs_batch_fields {
             return;
         }
-        let mut facts = BatchFacts {
+        let mut fields = BatchFields {
             magic: batch.magic().into(),
             compression: batch.compression().map_or("unknown", |codec| codec.name()),
             producer_id: -1,
@@ -208,12 +209,12 @@ impl RecordColumns {
             position: batch.position() as i64,
         };
         if let Batch::V2(batch) = batch {
-            facts.producer_id = batch.producer_id();
-            facts.producer_epoch = batch.producer_epoch().into();
-            facts.is_transactional = batch.is_transactional();
-            facts.leader_epoch = batch.partition_leader_epoch();
+            fields.producer_id = batch.producer_id();
+            fields.producer_epoch = batch.producer_epoch().into();
+            fields.is_transactional = batch.is_transactional();
+            fields.leader_epoch = batch.partition_leader_epoch();
         }
-        self.batches.push((self.rows, facts));
+        self.batches.push((self.rows, fields));
     }
 
     pub(super) fn mark(&self) -> Mark {
@@ -251,23 +252,24 @@ impl RecordColumns {
         }
     }
 
-    /// The rows collected as one Arrow batch, and how many of their timestamps it cannot hold
-    /// (they are null); begins anew.
+    /// Takes the collected rows as one Arrow batch, and the number of timestamps that it cannot represent,
+    /// which are null.
     pub fn finish(&mut self) -> (RecordBatch, u64) {
         use RecordColumn as C;
         let rows = std::mem::take(&mut self.rows);
-        let facts = std::mem::take(&mut self.batches);
+        let batches = std::mem::take(&mut self.batches);
         let mut null_timestamps = 0;
         let timestamps = self.timestamp.as_mut().map(|column| ScalarBuffer::from(renew(column)));
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
         for (at, column) in self.columns.clone().into_iter().enumerate() {
-            // Asked for twice, it is given twice.
+            // A column may be requested twice.
             if let Some(before) = self.columns[..at].iter().position(|other| *other == column) {
                 arrays.push(Arc::clone(&arrays[before]));
                 continue;
             }
-            let int32 =
-                |of: fn(&BatchFacts) -> i32| -> ArrayRef { Arc::new(Int32Array::from(expand(&facts, of))) };
+            let int32 = |of: fn(&BatchFields) -> i32| -> ArrayRef {
+                Arc::new(Int32Array::from(expand(&batches, of)))
+            };
             arrays.push(match column {
                 C::Key => finished(self.key.as_mut(), BinaryColumn::finish),
                 C::Value if self.flavour == Flavour::Views => {
@@ -275,7 +277,7 @@ impl RecordColumns {
                 }
                 C::Value => finished(self.value.as_mut(), BinaryColumn::finish),
                 C::Topic => Arc::new(StringArray::new_repeated(&self.topic, rows)),
-                C::Segment => segments(&facts),
+                C::Segment => segments(&batches),
                 C::Partition => Arc::new(Int32Array::from_value(self.partition, rows)),
                 C::Offset => Arc::new(Int64Array::from(self.offset.as_mut().map(renew).unwrap_or_default())),
                 C::Timestamp => {
@@ -295,10 +297,10 @@ impl RecordColumns {
                 C::Magic => int32(|f| f.magic),
                 C::ProducerEpoch => int32(|f| f.producer_epoch),
                 C::LeaderEpoch => int32(|f| f.leader_epoch),
-                C::ProducerId => Arc::new(Int64Array::from(expand(&facts, |f| f.producer_id))),
-                C::Position => Arc::new(Int64Array::from(expand(&facts, |f| f.position))),
-                C::IsTransactional => Arc::new(BooleanArray::from(expand(&facts, |f| f.is_transactional))),
-                C::Compression => Arc::new(StringArray::from(expand(&facts, |f| f.compression))),
+                C::ProducerId => Arc::new(Int64Array::from(expand(&batches, |f| f.producer_id))),
+                C::Position => Arc::new(Int64Array::from(expand(&batches, |f| f.position))),
+                C::IsTransactional => Arc::new(BooleanArray::from(expand(&batches, |f| f.is_transactional))),
+                C::Compression => Arc::new(StringArray::from(expand(&batches, |f| f.compression))),
             });
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
@@ -307,7 +309,8 @@ impl RecordColumns {
         (batch.unwrap_or_else(|_| RecordBatch::new_empty(self.schema())), null_timestamps)
     }
 
-    /// Spark's microseconds do not hold every 64-bit number of milliseconds.
+    /// The timestamp column, and its number of nulls: Spark's microseconds cannot represent all 64-bit
+    /// numbers of milliseconds.
     fn timestamps(&self, millis: ScalarBuffer<i64>) -> (ArrayRef, u64) {
         match self.flavour {
             Flavour::Millis | Flavour::Views => {
@@ -328,15 +331,16 @@ impl RecordColumns {
     }
 }
 
-fn expand<T: Clone>(facts: &[(usize, BatchFacts)], of: impl Fn(&BatchFacts) -> T) -> Vec<T> {
-    let mut values = Vec::with_capacity(facts.last().map_or(0, |(end, _)| *end));
-    for (end, facts) in facts {
-        values.resize(*end, of(facts));
+/// One value per row from a field of its batch.
+fn expand<T: Clone>(batches: &[(usize, BatchFields)], of: impl Fn(&BatchFields) -> T) -> Vec<T> {
+    let mut values = Vec::with_capacity(batches.last().map_or(0, |(end, _)| *end));
+    for (end, fields) in batches {
+        values.resize(*end, of(fields));
     }
     values
 }
 
-/// The column as an array; without rows if it is none of those asked for.
+/// The column as an array; without rows if it was not requested.
 fn finished<C: Default, A: arrow_array::Array + 'static>(
     column: Option<&mut C>,
     finish: impl Fn(&mut C) -> A,
@@ -347,11 +351,11 @@ fn finished<C: Default, A: arrow_array::Array + 'static>(
     })
 }
 
-fn segments(facts: &[(usize, BatchFacts)]) -> ArrayRef {
-    let mut names = StringBuilder::with_capacity(facts.last().map_or(0, |(end, _)| *end), 0);
+fn segments(batches: &[(usize, BatchFields)]) -> ArrayRef {
+    let mut names = StringBuilder::with_capacity(batches.last().map_or(0, |(end, _)| *end), 0);
     let mut from = 0;
-    for (end, facts) in facts {
-        names.append_value_n(&*facts.segment, end - from);
+    for (end, fields) in batches {
+        names.append_value_n(&*fields.segment, end - from);
         from = *end;
     }
     Arc::new(names.finish())

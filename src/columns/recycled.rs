@@ -1,22 +1,22 @@
-//! Memory of an Arrow batch that comes back when its readers are done with it.
+//! Reusing the memory of Arrow batches after their readers have dropped them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ::bytes::Bytes;
 use arrow_buffer::Buffer;
 
-/// What is kept for the next batches: one of several threads has about as many under way.
-const KEPT: usize = 4;
-/// Larger memory goes back to the system: it was one large batch's.
+/// How many buffers are kept for reuse, which is about as many as one of several threads has in flight.
+const MAX_KEPT: usize = 4;
+/// Larger buffers, which came from a single large batch, are freed.
 const MAX_BYTES: usize = 4 << 20;
 
-/// A column's memory. Fresh megabytes for every Arrow batch would cost more in page faults than the copy
-/// into them; here a reader that goes from batch to batch gets the same ones again.
+/// The spare buffers of a column. Fresh memory for every Arrow batch would cost more in page faults than the
+/// copy into it; a reader that drops each batch before the next gets the same memory again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recycled(Arc<Mutex<Vec<Vec<u8>>>>);
 
 impl Recycled {
-    /// The bytes as a buffer, and in their place memory for the next.
+    /// Returns the bytes as a buffer, and leaves an empty vector with capacity in their place.
     pub(super) fn renew(&self, data: &mut Vec<u8>) -> Buffer {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let next = kept.unwrap_or_else(|| Vec::with_capacity(data.len() + data.len() / 4));
@@ -40,7 +40,7 @@ impl Drop for Lent {
     fn drop(&mut self) {
         if self.data.capacity() <= MAX_BYTES {
             let mut kept = self.home.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if kept.len() < KEPT {
+            if kept.len() < MAX_KEPT {
                 self.data.clear();
                 kept.push(std::mem::take(&mut self.data));
             }
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_used_again_when_nobody_reads_it() {
+    fn memory_is_reused_once_all_readers_are_gone() {
         let memory = Recycled::default();
         let mut data = b"first".to_vec();
         let first = memory.renew(&mut data);

@@ -1,4 +1,4 @@
-//! Rows of Arrow columns to records: the other direction.
+//! Converting rows of Arrow columns to records.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -16,12 +16,12 @@ use crate::builder::RecordsBuilder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::record::header::Header;
 
-/// The columns of a record batch that a record has: `value`, and where they are there `key`,
-/// `offset`, `timestamp` and `headers`, found by name. A view; other columns are not looked at.
+/// The columns of an Arrow batch that make up records, found by name: `value` and, if present, `key`,
+/// `offset`, `timestamp` and `headers`. Other columns are ignored. A view.
 ///
-/// `value` and `key` are binary or text of any layout. `offset` is int64. `timestamp` is int64 milliseconds, or a
-/// timestamp of any unit, which is cut to milliseconds. `headers` is a list of structs of key (text or
-/// binary) and value.
+/// `value` and `key` are binary or text in any layout, `offset` is int64, `timestamp` is int64 milliseconds
+/// or a timestamp of any unit, rounded down to milliseconds, and `headers` is a list of structs of key and
+/// value (text or binary).
 #[derive(Debug)]
 pub struct Rows<'a> {
     count: usize,
@@ -32,12 +32,12 @@ pub struct Rows<'a> {
     headers: Option<HeaderLists<'a>>,
 }
 
-/// Where a row's record goes if its columns do not say.
+/// The offset and timestamp of a row whose columns do not have them.
 #[derive(Clone, Copy, Debug)]
 pub struct Defaults {
-    /// Its offset.
+    /// The offset.
     pub offset: i64,
-    /// Its timestamp (ms), also for a null.
+    /// The timestamp (ms), also used for a null.
     pub timestamp: i64,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Rows<'a> {
     /// Finds the columns.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidOptions`] for a batch without `value` or with a column of another type.
+    /// [`ErrorKind::InvalidOptions`] if there is no column `value`, or a column has another type.
     pub fn of(batch: &'a RecordBatch) -> Result<Self> {
         let column = |name| batch.column_by_name(name);
         let Some(value) = column("value") else { return Err(wrong("there is no column value", "value")) };
@@ -63,42 +63,42 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there are none.
+    /// Whether there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Whether rows say their offsets.
+    /// Whether there is a column `offset`.
     #[must_use]
     pub fn has_offsets(&self) -> bool {
         self.offset.is_some()
     }
 
-    /// Appends one row's record; returns its offset. Nothing is copied on the way.
+    /// Appends the record of one row to `builder`; returns its offset.
     ///
     /// # Errors
-    /// As [`RecordsBuilder::append`]; [`ErrorKind::InvalidRecord`] for a null offset or header key.
+    /// Those of [`RecordsBuilder::append`]; [`ErrorKind::InvalidRecord`] for a null offset or header key.
     pub fn append(&self, row: usize, defaults: Defaults, builder: &mut RecordsBuilder) -> Result<i64> {
         let key = self.key.as_ref().and_then(|keys| keys.get(row));
         let timestamp =
             self.timestamp.as_ref().map_or(defaults.timestamp, |times| times.get(row, defaults.timestamp));
-        self.append_content(row, timestamp, (key, self.value.get(row)), defaults.offset, builder)
+        self.append_row(row, timestamp, (key, self.value.get(row)), defaults.offset, builder)
     }
 
-    /// Appends every row's record; offsets of rows that do not say theirs go on from `defaults.offset`.
-    /// Returns the offset behind the last.
+    /// Appends the records of all rows to `builder`, with consecutive offsets from `defaults.offset` on if
+    /// there is no column `offset`. Returns the offset after the last.
     ///
     /// # Errors
-    /// As [`append`](Self::append); the records before it were appended.
+    /// Those of [`append`](Self::append); earlier rows have been appended.
     pub fn append_all(&self, mut defaults: Defaults, builder: &mut RecordsBuilder) -> Result<i64> {
-        // The types of the columns are asked once a block, not once a row.
+        // The types of the columns are matched once per block rather than once per row.
         let (mut keys, mut values) = ([None; BLOCK], [None; BLOCK]);
         let mut times = [defaults.timestamp; BLOCK];
         for start in (0..self.count).step_by(BLOCK) {
@@ -112,8 +112,7 @@ impl<'a> Rows<'a> {
             }
             let cells = times[..size].iter().zip(&keys[..size]).zip(&values[..size]);
             for (row, ((timestamp, key), value)) in (start..).zip(cells) {
-                let offset =
-                    self.append_content(row, *timestamp, (*key, *value), defaults.offset, builder)?;
+                let offset = self.append_row(row, *timestamp, (*key, *value), defaults.offset, builder)?;
                 defaults.offset = offset.saturating_add(1);
             }
         }
@@ -121,7 +120,7 @@ impl<'a> Rows<'a> {
     }
 
     #[inline(always)]
-    fn append_content(
+    fn append_row(
         &self,
         row: usize,
         timestamp: i64,
@@ -155,7 +154,7 @@ fn wrong(why: &'static str, column: &'static str) -> Error {
     Error::new(ErrorKind::InvalidOptions(why)).in_field(column)
 }
 
-/// Nullable bytes in one of Arrow's layouts.
+/// A column of nullable bytes, in one of Arrow's layouts.
 #[derive(Debug)]
 enum Blobs<'a> {
     Null,
@@ -214,7 +213,7 @@ where
     }
 }
 
-/// Nullable times.
+/// A column of nullable timestamps.
 #[derive(Debug)]
 struct Times<'a> {
     values: &'a [i64],
@@ -252,7 +251,7 @@ impl<'a> Times<'a> {
         cell[0]
     }
 
-    /// Writes the times (ms) from row `start` on.
+    /// Writes the timestamps (ms) from row `start` on.
     fn fill(&self, start: usize, default: i64, cells: &mut [i64]) {
         let values = &self.values[start..start + cells.len()];
         let of_unit = |cells: &mut [i64], millis: fn(i64) -> i64| {
@@ -274,7 +273,7 @@ impl<'a> Times<'a> {
     }
 }
 
-/// Lists of headers.
+/// A column of header lists.
 #[derive(Debug)]
 struct HeaderLists<'a> {
     lists: Lists<'a>,

@@ -1,4 +1,4 @@
-//! Rows of Arrow batches written as one partition's segments.
+//! Writing rows of Arrow batches as the segments of one partition.
 
 use std::path::{Path, PathBuf};
 
@@ -13,12 +13,12 @@ use crate::log::write::options::WriteOptions;
 use crate::log::write::partition_writer::PartitionWriter;
 use crate::log::write::segment_fold::SegmentSummary;
 
-/// How rows become batches.
+/// Options for writing rows.
 #[derive(Clone, Copy, Debug)]
 pub struct RowsOptions {
-    /// The codec, and its level; Kafka's default where there is none.
+    /// The codec and its level, `None` for Kafka's default.
     pub compression: (Compression, Option<i32>),
-    /// A batch is built when it has about this many bytes.
+    /// A batch is complete once it has about this many bytes.
     pub batch_bytes: usize,
     /// The timestamp (ms) of rows without one.
     pub timestamp: i64,
@@ -26,14 +26,14 @@ pub struct RowsOptions {
     pub write: WriteOptions,
 }
 
-/// Writes the rows of one partition. Offsets are those of the column `offset`, or go on from 0.
+/// Writes the rows of one partition, with the offsets of the column `offset`, or consecutive ones from 0 on.
 #[derive(Debug)]
 pub struct RowsWriter {
     directory: PathBuf,
     options: RowsOptions,
     builder: RecordsBuilder,
     built: Vec<u8>,
-    /// Created with the first batch, whose offset is the segment's.
+    /// Created with the first batch, whose base offset is that of the first segment.
     writer: Option<PartitionWriter>,
     first_offset: Option<i64>,
     next_offset: i64,
@@ -41,7 +41,7 @@ pub struct RowsWriter {
 }
 
 impl RowsWriter {
-    /// Begins; nothing is written before the first batch is full.
+    /// A writer into `directory`. Nothing is written before the first batch is complete.
     ///
     /// # Errors
     /// [`LogError::Usage`] for a level that the codec does not have.
@@ -70,13 +70,13 @@ impl RowsWriter {
         self.rows
     }
 
-    /// Offset of the first row, once there was one.
+    /// Offset of the first row, if any.
     #[must_use]
     pub fn first_offset(&self) -> Option<i64> {
         self.first_offset
     }
 
-    /// One behind the last row's offset.
+    /// The offset after the last row's.
     #[must_use]
     pub fn next_offset(&self) -> i64 {
         self.next_offset
@@ -85,8 +85,8 @@ impl RowsWriter {
     /// Appends the rows of a batch.
     ///
     /// # Errors
-    /// [`LogError::Usage`] names the row and what is wrong with it: offsets that do not rise, a null header key.
-    /// [`LogError::Io`].
+    /// [`LogError::Usage`] naming the row and what is wrong with it, for example an offset that does not
+    /// increase or a null header key. [`LogError::Io`].
     pub fn append(&mut self, batch: &RecordBatch) -> LogResult<()> {
         let rows = Rows::of(batch).map_err(|error| LogError::Usage(error.to_string()))?;
         for row in 0..rows.len() {
@@ -124,7 +124,7 @@ impl RowsWriter {
         writer.append_all(&self.built).map(drop)
     }
 
-    /// Writes the last batch and closes the last segment; gives the summaries of all.
+    /// Writes the last batch and closes the last segment. Returns the summaries of all segments.
     ///
     /// # Errors
     /// [`LogError::Io`].

@@ -1,8 +1,8 @@
-//! A column of runs: numbers that seldom change from row to row.
+//! Columns of numbers that seldom change from row to row.
 
 use crate::columns::binary_column::renew;
 
-/// A row costs a comparison; the rows of a run are written at its end.
+/// Collects a column of runs. Each row costs a comparison; the rows of a run are written at its end.
 #[derive(Debug, Default)]
 pub(super) struct RunColumn {
     values: Vec<i32>,
@@ -10,7 +10,7 @@ pub(super) struct RunColumn {
 }
 
 impl RunColumn {
-    /// This row's value; rows come in order.
+    /// Sets the value of this row; rows come in order.
     #[inline(always)]
     pub(super) fn push(&mut self, row: usize, value: i32) {
         if value != self.current {
@@ -19,7 +19,7 @@ impl RunColumn {
         }
     }
 
-    /// Takes rows back: those that stay have the values they had.
+    /// Removes rows; the remaining ones keep their values.
     pub(super) fn truncate(&mut self, rows: usize) {
         self.values.truncate(rows);
     }
@@ -35,12 +35,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_taken_back_leave_no_trace() {
+    fn removed_rows_leave_no_trace() {
         let mut column = RunColumn::default();
         for (row, value) in [0, 0, 1, 1, 1].into_iter().enumerate() {
             column.push(row, value);
         }
-        // A batch that turns out bad: two changes, all taken back.
+        // An invalid batch: two changes, both removed.
         column.push(5, 7);
         column.push(6, 1);
         column.truncate(5);

@@ -1,4 +1,4 @@
-//! The tables' schemas: the one place where columns have names and types.
+//! The schemas of the tables: the one place that defines the names and types of columns.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 
 use crate::log::error::LogError;
 
-/// A column of the table `records`, named as in Spark's Kafka source where that has it.
+/// A column of the table `records`. Columns that Spark's Kafka source has too have the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are the documentation: see `NAMES`")]
 pub enum RecordColumn {
@@ -55,11 +55,11 @@ const NAMES: [(RecordColumn, &str); 18] = [
 ];
 
 impl RecordColumn {
-    /// What a consumer of Kafka sees of a record.
+    /// The columns that a Kafka consumer sees of a record.
     pub const CONSUMED: [Self; 6] = [C::Offset, C::Timestamp, C::TimestampType, C::Key, C::Value, C::Headers];
 
-    /// Whether all records of a batch have it from their batch.
-    pub(super) fn is_batch_fact(self) -> bool {
+    /// Whether all records of a batch share the value.
+    pub(super) fn is_batch_field(self) -> bool {
         matches!(
             self,
             C::Magic
@@ -73,9 +73,9 @@ impl RecordColumn {
         )
     }
 
-    /// Whether it is known without a look at the records.
-    pub(super) fn is_header_fact(self) -> bool {
-        self.is_batch_fact() || matches!(self, C::Topic | C::Partition)
+    /// Whether the records have to be read for it.
+    pub(super) fn needs_records(self) -> bool {
+        !self.is_batch_field() && !matches!(self, C::Topic | C::Partition)
     }
 
     /// The column's name.
@@ -120,15 +120,17 @@ pub(super) fn header_fields() -> Fields {
     Fields::from(vec![Field::new("key", DataType::Utf8, true), Field::new("value", DataType::Binary, true)])
 }
 
-/// Whom the arrays are for.
+/// The types of timestamps and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavour {
-    /// Exactly what Spark's Python data source takes: timestamps in microseconds.
+    /// The types that Spark's Python data source requires: timestamps in microseconds. Kafka timestamps
+    /// outside their range are null.
     Spark,
-    /// Kafka's milliseconds, which hold every timestamp.
+    /// Timestamps in milliseconds, which can represent every Kafka timestamp.
     Millis,
-    /// As `Millis`, with values as `binary_view`: short ones stand in the view, those of batches of large
-    /// records are views into the batch as it was read or decompressed, which they keep in memory.
+    /// As `Millis`, with values as `binary_view`. Values of at most 12 bytes are inline. Those in batches of
+    /// large records are views into the batch as read or decompressed, which they keep in memory; others are
+    /// copied.
     Views,
 }
 
@@ -141,14 +143,14 @@ impl Flavour {
     }
 }
 
-/// The tables a log is decoded into.
+/// The tables that a log is decoded into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
-    /// One row a record.
+    /// One row per record.
     Records,
-    /// One row a batch.
+    /// One row per batch.
     Batches,
-    /// One row a problem.
+    /// One row per problem.
     Problems,
 }
 
@@ -167,15 +169,15 @@ impl FromStr for Table {
     }
 }
 
-/// The schema of `records` with these columns, in this order; all are nullable, as in Spark.
+/// The schema of `records` with these columns, in this order. All are nullable, as in Spark.
 #[must_use]
 pub fn records_schema(columns: &[RecordColumn], flavour: Flavour) -> SchemaRef {
     let field = |column: &RecordColumn| Field::new(column.name(), column.data_type(flavour), true);
     Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
 }
 
-/// The columns and the flavour that give exactly the types of this schema (names inside lists do not
-/// matter); none if there are none.
+/// The columns and the flavour with exactly the types of this schema, apart from the names of fields inside
+/// lists; `None` if there are none.
 #[must_use]
 pub fn columns_of(schema: &Schema) -> Option<(Vec<RecordColumn>, Flavour)> {
     let columns: Option<Vec<RecordColumn>> =

@@ -1,26 +1,26 @@
-//! Which records a stream of columns gives: ranges of offsets and of timestamps.
+//! The selection of records by ranges of offsets and timestamps.
 
 use crate::batch::Batch;
 use crate::record::Record;
 use crate::record::batch::RecordBatch;
 use crate::record::timestamp_type::TimestampType;
 
-/// Records whose offset and timestamp lie in these ranges; `None` leaves a side open.
+/// Selects records by offset and timestamp; `None` leaves a side open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Nothing before this offset.
+    /// The first offset (inclusive).
     pub start_offset: Option<i64>,
-    /// Nothing from this offset on.
+    /// The end offset (exclusive).
     pub end_offset: Option<i64>,
-    /// No timestamp (ms) before this one.
+    /// The earliest timestamp in ms (inclusive).
     pub start_timestamp: Option<i64>,
-    /// No timestamp (ms) from this one on.
+    /// The end of the timestamps in ms (exclusive).
     pub end_timestamp: Option<i64>,
 }
 
 impl Selection {
-    /// Whether no record of the batch can be selected, by its header. A message set of magic 0 or 1 does
-    /// not say where it begins: its records decide.
+    /// Whether the batch's header rules out all of its records. Never true for magic 0 and 1, where a wrapper
+    /// does not store its first offset.
     pub(super) fn excludes(&self, batch: &Batch<'_>) -> bool {
         let Batch::V2(batch) = batch else { return false };
         self.start_offset.is_some_and(|start| batch.last_offset() < start)
@@ -29,15 +29,18 @@ impl Selection {
             || (has_one_time(batch) && self.end_timestamp.is_some_and(|end| batch.max_timestamp() >= end))
     }
 
-    /// What is left to ask of the batch's records, when its header has answered for all of them.
-    pub(super) fn left_to_ask(&self, batch: &Batch<'_>) -> Self {
+    /// The conditions that have to be checked for each record of the batch, because its header does not
+    /// ensure them.
+    pub(super) fn remaining_for(&self, batch: &Batch<'_>) -> Self {
         let Batch::V2(batch) = batch else { return *self };
-        let one_time = has_one_time(batch);
+        let has_one_time = has_one_time(batch);
         Self {
             start_offset: self.start_offset.filter(|&start| batch.base_offset() < start),
             end_offset: self.end_offset.filter(|&end| batch.last_offset() >= end),
-            start_timestamp: self.start_timestamp.filter(|&start| !one_time || batch.max_timestamp() < start),
-            end_timestamp: self.end_timestamp.filter(|&end| !one_time || batch.max_timestamp() >= end),
+            start_timestamp: self
+                .start_timestamp
+                .filter(|&start| !has_one_time || batch.max_timestamp() < start),
+            end_timestamp: self.end_timestamp.filter(|&end| !has_one_time || batch.max_timestamp() >= end),
         }
     }
 
@@ -50,13 +53,13 @@ impl Selection {
             && self.end_timestamp.is_none_or(|end| record.timestamp() < end)
     }
 
-    /// Whether there is nothing to ask.
+    /// Whether there are no conditions.
     pub(super) fn is_everything(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// The header has the latest time only, unless the broker gave all records the same one.
+/// Whether the header's maximum timestamp is that of every record (`LogAppendTime`).
 fn has_one_time(batch: &RecordBatch<'_>) -> bool {
     batch.timestamp_type() == TimestampType::LogAppendTime
 }

@@ -1,4 +1,4 @@
-//! Where the batches of a stream come from.
+//! The source of a stream's batches.
 
 use std::error::Error as StdError;
 
@@ -7,11 +7,11 @@ use crate::error::Error;
 
 pub(super) type Failure = Box<dyn StdError + Send + Sync>;
 
-/// Where batches come from.
+/// A source of framed batches.
 pub(super) trait Source: Send {
     /// The next batch to decode.
     fn next(&mut self) -> std::result::Result<Option<Framed>, Failure>;
 
-    /// This batch does not decode: an error, or it is left out.
+    /// Handles a batch that does not decode: `Err` ends the stream, `Ok` skips the batch.
     fn bad(&mut self, framed: &Framed, error: Error) -> std::result::Result<(), Failure>;
 }

@@ -1,7 +1,5 @@
-//! Streams of Arrow batches: what frames batches, and what makes columns of them, on the caller's thread or
-//! on several.
+//! Streams of Arrow batches: a source of framed batches, decoded on the caller's thread or on several.
 
-use crate::columns::source::{Failure, Source};
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
@@ -11,20 +9,21 @@ use crate::columns::batch_decoder::BatchDecoder;
 use crate::columns::pipeline::Pipeline;
 use crate::columns::schema::{Flavour, RecordColumn};
 use crate::columns::selection::Selection;
+use crate::columns::source::{Failure, Source};
 
-/// What of the records becomes columns, how, and by whom.
+/// Options of a stream.
 #[derive(Clone, Debug)]
 pub struct StreamOptions {
-    /// The columns, in this order; what is not asked for is not built. With header facts only (or nothing,
-    /// to count) batches are not even decompressed.
+    /// The columns, in this order. If headers of batches are enough for all of them (or if there are none, to
+    /// count rows), batches are not decompressed.
     pub columns: Vec<RecordColumn>,
-    /// Whom the arrays are for.
+    /// The types of the arrays.
     pub flavour: Flavour,
-    /// Which records.
+    /// Which records are selected.
     pub selection: Selection,
-    /// How many threads decode, the caller's own among them. Of several, each holds up to seven Arrow batches of
-    /// about 1 MiB (or of one batch of the log, decompressed, where that is larger) and half a MiB to decode;
-    /// order is kept.
+    /// The number of decoding threads, including the caller's; the order is kept. With more than one, each
+    /// holds up to seven Arrow batches of about 1 MiB (or the size of a larger decompressed batch of the log)
+    /// and half a MiB of input.
     pub threads: usize,
 }
 
@@ -39,12 +38,12 @@ impl Default for StreamOptions {
     }
 }
 
-/// A stream over a source. Nothing happens before the first batch is asked for.
+/// A stream over a source. Nothing is read before the first Arrow batch is requested.
 pub(super) struct Stream<S> {
     source: S,
     schema: SchemaRef,
     decoding: Decoding,
-    /// What ended the source, kept until the rows before it were given.
+    /// The failure that ended the source, kept until the rows before it are delivered.
     failure: Option<Failure>,
     ended: bool,
 }

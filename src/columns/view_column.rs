@@ -1,4 +1,4 @@
-//! Arrow's binary view: a view a row, inline, or into bytes that were read or that are copied here.
+//! Arrow binary view columns: one view per row, inline or into bytes of a batch or a copy.
 
 use ::bytes::Bytes;
 use arrow_array::BinaryViewArray;
@@ -8,12 +8,14 @@ use arrow_buffer::{Buffer, NullBufferBuilder};
 use crate::columns::binary_column::renew;
 use crate::columns::recycled::Recycled;
 
-/// Values of at least this many bytes are worth a view into the batch they came in; copying smaller ones
-/// is quicker (docs/benchmarks.md). Twelve bytes and less stand in the view itself.
+/// From this average size of records on, views into the batch are worthwhile; copying smaller values is
+/// faster (docs/benchmarks.md).
 pub(super) const VIEW_FROM: usize = 1 << 10;
+/// Values of up to this many bytes are stored in the view itself.
 const INLINE: usize = 12;
 
-/// Views of values. Buffer 0 has the values copied, the others are batches that are viewed in place.
+/// Collects a column of views. Buffer 0 has the copied values, the others are the batches that are viewed in
+/// place.
 #[derive(Debug)]
 pub(super) struct ViewColumn {
     views: Vec<u128>,
@@ -22,8 +24,8 @@ pub(super) struct ViewColumn {
     memory: Recycled,
     pinned: Vec<Buffer>,
     pinned_bytes: usize,
-    /// The batch at hand, if its values are viewed in place: where it is and its buffer's number.
-    at_hand: Option<(Bytes, u32)>,
+    /// The current batch and the index of its buffer, if its values are viewed in place.
+    current: Option<(Bytes, u32)>,
 }
 
 impl Default for ViewColumn {
@@ -35,12 +37,12 @@ impl Default for ViewColumn {
             memory: Recycled::default(),
             pinned: Vec::new(),
             pinned_bytes: 0,
-            at_hand: None,
+            current: None,
         }
     }
 }
 
-/// How full the column is.
+/// The length of the column, to which it can be truncated.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ViewMark {
     copied: usize,
@@ -49,7 +51,7 @@ pub(super) struct ViewMark {
 }
 
 impl ViewColumn {
-    /// Bytes copied, and bytes kept alive by views into them.
+    /// Bytes copied or kept alive by views.
     pub(super) fn bytes(&self) -> usize {
         self.copied.len() + self.pinned_bytes
     }
@@ -58,16 +60,16 @@ impl ViewColumn {
         self.views.reserve(rows);
     }
 
-    /// The values that follow are parts of `payload`, until [`leave`](Self::leave).
+    /// Makes the following values, which are parts of `payload`, views into it, until [`leave`](Self::leave).
     pub(super) fn view_in(&mut self, payload: &Bytes) {
         self.pinned.push(Buffer::from(payload.clone()));
         self.pinned_bytes += payload.len();
-        self.at_hand = Some((payload.clone(), self.pinned.len() as u32));
+        self.current = Some((payload.clone(), self.pinned.len() as u32));
     }
 
-    /// The values that follow are copied.
+    /// Copies the following values.
     pub(super) fn leave(&mut self) {
-        self.at_hand = None;
+        self.current = None;
     }
 
     #[inline]
@@ -78,10 +80,10 @@ impl ViewColumn {
             return;
         };
         self.valid.append_non_null();
-        let view = match &self.at_hand {
-            Some((payload, number)) if bytes.len() > INLINE => {
+        let view = match &self.current {
+            Some((payload, buffer)) if bytes.len() > INLINE => {
                 let start = bytes.as_ptr() as usize - payload.as_ptr() as usize;
-                make_view(bytes, *number, start as u32)
+                make_view(bytes, *buffer, start as u32)
             }
             _ if bytes.len() > INLINE => {
                 let start = self.copied.len();

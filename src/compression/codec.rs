@@ -8,7 +8,7 @@ use crate::error::{ErrorKind, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Compression {
-    /// Records stand in the batch as they are.
+    /// Records are stored uncompressed.
     None = 0,
     /// gzip: one or more members.
     Gzip = 1,
@@ -38,8 +38,8 @@ impl Compression {
         ["none", "gzip", "snappy", "lz4", "zstd"][self as usize]
     }
 
-    /// The levels Kafka has for the codec, the smallest and largest inclusive; `None` for a codec
-    /// without levels. gzip's -1 means its default, 6.
+    /// The levels that Kafka accepts for the codec; `None` for a codec without levels. gzip's -1 means its
+    /// default, 6.
     #[must_use]
     pub fn levels(self) -> Option<RangeInclusive<i32>> {
         match self {
@@ -50,7 +50,7 @@ impl Compression {
         }
     }
 
-    /// The level Kafka uses if none is asked for: gzip -1, lz4 9 (its fast compressor), zstd 3.
+    /// The level that Kafka uses by default: gzip -1, lz4 9 (its fast compressor), zstd 3.
     #[must_use]
     pub fn default_level(self) -> Option<i32> {
         match self {

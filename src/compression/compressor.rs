@@ -1,4 +1,4 @@
-//! Compression with levels and reused contexts, the other direction of `Decompressor`.
+//! Compression with levels and reused contexts.
 
 use crate::compression::codec::Compression;
 #[cfg(feature = "gzip")]
@@ -11,8 +11,8 @@ use crate::compression::snappy;
 use crate::compression::zstd;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Compresses the record sections of batches with one codec and level, in the formats Kafka writes;
-/// contexts and one output buffer are reused. One per thread or builder.
+/// Compresses the record sections of batches with one codec and level, in the formats that Kafka writes.
+/// Contexts and the output buffer are reused; create one per thread or builder.
 ///
 /// ```
 /// # use magicbyte::{Compression, Compressor, Decompressor};
@@ -26,7 +26,7 @@ pub struct Compressor {
     codec: Compression,
     level: Option<i32>,
     encoder: Encoder,
-    /// Only grows, so that nothing is zeroed twice.
+    /// Never shrinks, so that nothing is zeroed twice.
     output: Vec<u8>,
 }
 
@@ -37,7 +37,7 @@ enum Encoder {
     #[cfg(feature = "snappy")]
     Snappy(Box<snappy::Encoder>),
     #[cfg(feature = "lz4")]
-    /// Boxed: its table is aligned to cache lines, which objects of Python, for one, are not.
+    /// Boxed: its table is aligned to cache lines, which Python objects are not.
     Lz4(Box<lz4::Encoder>),
     #[cfg(feature = "zstd")]
     Zstd(zstd::Encoder),
@@ -62,15 +62,15 @@ impl Compressor {
         Self::with_level(codec, None)
     }
 
-    /// A compressor with a level of [`Compression::levels`], `None` for Kafka's default. Of lz4's,
-    /// all but the default 9 are its high compression, as in Kafka; those above 12 compress as 12 does.
+    /// A compressor with a level within [`Compression::levels`], `None` for Kafka's default. As in Kafka,
+    /// every lz4 level but the default 9 means high compression; levels above 12 are the same as 12.
     ///
     /// # Errors
-    /// [`ErrorKind::UnsupportedLevel`], and as [`new`](Self::new).
+    /// [`ErrorKind::UnsupportedLevel`], and those of [`new`](Self::new).
     pub fn with_level(codec: Compression, level: Option<i32>) -> Result<Self> {
         if let Some(level) = level {
             let known = codec.levels().is_some_and(|levels| levels.contains(&level));
-            // Kafka's gzip has no level 0, "store".
+            // Kafka does not accept gzip level 0 (stored).
             if !known || (codec == Compression::Gzip && level == 0) {
                 return Err(unsupported_level(codec, level));
             }
@@ -103,15 +103,15 @@ impl Compressor {
         self.codec
     }
 
-    /// The level asked for, `None` for Kafka's default.
+    /// The level requested, `None` for Kafka's default.
     #[must_use]
     pub fn level(&self) -> Option<i32> {
         self.level
     }
 
-    /// Compresses one payload into the reused buffer; with [`Compression::None`] gives `data` back.
-    /// `magic` is that of the batch: LZ4 frames in magic 0 have a wrong header checksum (KAFKA-3160),
-    /// as readers of that magic expect.
+    /// Compresses one payload into the reused buffer; returns `data` itself for [`Compression::None`].
+    /// `magic` is that of the batch: LZ4 frames in magic 0 get a wrong header checksum (KAFKA-3160), as
+    /// readers of that magic expect.
     ///
     /// # Errors
     /// [`ErrorKind::UnsupportedCompression`] for zstd below magic 2, [`ErrorKind::Compression`].

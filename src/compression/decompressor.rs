@@ -1,4 +1,4 @@
-//! Decompression with reused contexts and one reused buffer, up to a limit.
+//! Decompression up to a limit, with reused contexts and buffers.
 
 use std::sync::Arc;
 
@@ -16,21 +16,21 @@ use crate::compression::snappy;
 use crate::compression::zstd;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The default cap on one batch's decompressed size: 256 MiB.
+/// The default limit on the decompressed size of one batch: 256 MiB.
 ///
-/// A broker accepts 1 MiB batches unless told otherwise; this leaves room for 250 times that.
+/// Brokers accept batches of up to 1 MiB by default; this allows for a compression ratio of 250.
 pub const DEFAULT_MAX_DECOMPRESSED_BYTES: usize = 256 << 20;
 
-/// Positions of records in a batch, and of views into it, have 32 bits.
+/// Positions in a batch, of records and of views, have 32 bits.
 const MAX_POSITION: usize = u32::MAX as usize;
 
-/// How much larger than its content a buffer may be that a batch is handed out in.
+/// How many times larger than its content a buffer may be to be handed out.
 const MAX_SLACK: usize = 4;
 const SMALL_BUFFER: usize = 64 << 10;
 
-/// Decompresses batches, reusing contexts and one buffer; one per thread or reader.
+/// Decompresses batches, reusing contexts and buffers; create one per thread or reader.
 ///
-/// What a batch decompresses to is capped: see [`Decompressor::with_limit`].
+/// The decompressed size of a batch is limited: see [`Decompressor::with_limit`].
 ///
 /// ```
 /// # use magicbyte::{Compression, Decompressor, ErrorKind};
@@ -42,9 +42,9 @@ const SMALL_BUFFER: usize = 64 << 10;
 /// ```
 pub struct Decompressor {
     limit: usize,
-    /// Shared with the batches handed out last; written again only when nobody else holds it.
+    /// Shared with the batch handed out last; reused only once that batch is dropped.
     buffer: Arc<Vec<u8>>,
-    /// The one before: a reader that looks at a batch while it asks for the next needs two.
+    /// The one before: a reader that holds a batch while it requests the next needs two.
     previous: Arc<Vec<u8>>,
     contexts: Contexts,
 }
@@ -72,30 +72,30 @@ impl std::fmt::Debug for Decompressor {
 }
 
 impl Decompressor {
-    /// A decompressor with the default limit, [`DEFAULT_MAX_DECOMPRESSED_BYTES`]. Allocates no
-    /// buffer and no context: these come with the first batch of a codec.
+    /// A decompressor with the default limit, [`DEFAULT_MAX_DECOMPRESSED_BYTES`]. Buffer and contexts are
+    /// allocated when first needed.
     #[must_use]
     pub fn new() -> Self {
         Self::with_limit(DEFAULT_MAX_DECOMPRESSED_BYTES)
     }
 
-    /// A decompressor that refuses to write more than `limit` bytes for one batch; at most 4 GiB - 1, whatever the
-    /// limit: positions in a batch have 32 bits.
+    /// A decompressor that refuses batches of more than `limit` bytes, decompressed. The limit is at most
+    /// 4 GiB - 1, since positions in a batch have 32 bits.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
         let limit = limit.min(MAX_POSITION);
         Self { limit, buffer: Arc::default(), previous: Arc::default(), contexts: Contexts::default() }
     }
 
-    /// The largest size in bytes one batch may decompress to.
+    /// The maximum decompressed size of one batch in bytes.
     #[must_use]
     pub fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Decompresses one payload into the reused buffer, which grows to the largest output so far and is
-    /// allocated, and zeroed, only then. `magic` is that of the batch: magic 0
-    /// carries LZ4 frames with a wrong header checksum (KAFKA-3160), which only there is ignored.
+    /// Decompresses one payload into the reused buffer, which is allocated and zeroed only when the output is
+    /// larger than any before. `magic` is that of the batch: LZ4 frames in magic 0 have a wrong header
+    /// checksum (KAFKA-3160), which is ignored there and only there.
     ///
     /// # Errors
     /// [`ErrorKind::Decompression`] with the codec's reason, [`ErrorKind::LimitExceeded`],
@@ -105,15 +105,15 @@ impl Decompressor {
         Ok(&self.buffer[..length])
     }
 
-    /// Like [`decompress`](Self::decompress), but the result is refcounted: the buffer behind it
-    /// is written again only when every clone and slice of it is gone. Copies nothing, unless the
-    /// result is a small part of a large buffer; allocates a handle, and a buffer while two are held.
+    /// As [`decompress`](Self::decompress), but the result is refcounted: its buffer is reused only after
+    /// every clone and slice of it is dropped. Copies only a result that is a small part of a large buffer.
+    /// Allocates a handle, and a new buffer if two are still held.
     ///
     /// # Errors
-    /// As [`decompress`](Self::decompress).
+    /// Those of [`decompress`](Self::decompress).
     pub fn decompress_shared(&mut self, codec: Compression, magic: i8, payload: &[u8]) -> Result<Bytes> {
         let length = self.fill(codec, magic, payload)?;
-        // A small batch that somebody keeps must not keep the buffer of the largest alive.
+        // A small batch that is kept must not keep the buffer of the largest alive.
         if self.buffer.len() > MAX_SLACK * length.max(SMALL_BUFFER) {
             return Ok(Bytes::copy_from_slice(&self.buffer[..length]));
         }
@@ -125,7 +125,7 @@ impl Decompressor {
             std::mem::swap(&mut self.buffer, &mut self.previous);
         }
         if Arc::get_mut(&mut self.buffer).is_none() {
-            // Somebody keeps the last batch: leave its buffer to them, start one of the same size.
+            // Both batches are still held: leave them their buffers and allocate another.
             self.buffer = Arc::new(Vec::with_capacity(self.buffer.len().min(1 << 20)));
         }
         let Some(buffer) = Arc::get_mut(&mut self.buffer) else {

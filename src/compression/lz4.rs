@@ -1,7 +1,7 @@
-//! The LZ4 frame format as Kafka's `Lz4BlockInputStream` reads it: one frame of independent
-//! blocks; what follows its end mark is ignored. And as `Lz4BlockOutputStream` writes it: blocks of
-//! 64 KB, no checksum but the header's. Blocks are read and, at high levels, written by the C library,
-//! which Kafka's lz4-java calls too; the default level is lz4_flex's.
+//! The LZ4 frame format as Kafka's `Lz4BlockInputStream` reads it (one frame of independent blocks; bytes
+//! after its end mark are ignored) and as `Lz4BlockOutputStream` writes it (blocks of 64 KB, no checksum but
+//! the header's). Blocks are decompressed and, at high levels, compressed by the C library, which Kafka's
+//! lz4-java calls too; lz4_flex compresses at the default level.
 
 use lz4_flex::block::{self, CompressTable};
 use twox_hash::XxHash32;
@@ -12,16 +12,16 @@ use crate::error::Result;
 
 const MAGIC: [u8; 4] = 0x184d_2204_u32.to_le_bytes();
 const UNCOMPRESSED: u32 = 1 << 31;
-/// No byte of a block yields more: a length goes on in bytes of up to 255.
+/// The most output that one byte of a block can give: a length continues in bytes of up to 255.
 const MAX_RATIO: usize = 255;
 
 /// How the frame header's checksum is treated.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum HeaderChecksum {
-    /// Of the descriptor: written and verified.
+    /// The checksum of the descriptor: written and verified.
     Right,
-    /// Brokers and clients of magic 0 took the frame's magic in too (KAFKA-3160): written like that,
-    /// not looked at when read.
+    /// Brokers and clients of magic 0 included the frame's magic in the checksum (KAFKA-3160): written so,
+    /// and ignored by the reader.
     Wrong,
 }
 
@@ -57,20 +57,22 @@ pub(super) fn decompress(frame: &[u8], checksum: HeaderChecksum, out: &mut Outpu
         if word & UNCOMPRESSED != 0 {
             out.extend(data)?;
         } else {
-            let room = header.max_block.min(size.saturating_mul(MAX_RATIO));
-            let written = ::lz4::block::decompress_to_buffer(data, Some(room as i32), out.spare(room))
-                .map_err(|_| {
-                    decompression_failed("lz4: a block is damaged, or larger than its frame allows")
-                })?;
+            let max_size = header.max_block.min(size.saturating_mul(MAX_RATIO));
+            let written =
+                ::lz4::block::decompress_to_buffer(data, Some(max_size as i32), out.spare(max_size))
+                    .map_err(|_| {
+                        decompression_failed("lz4: a block is damaged, or larger than its frame allows")
+                    })?;
             out.advance(written)?;
         }
     }
 }
 
-/// See [`super::is_plain`]: content size and checksum are right, where there are any, and nothing follows.
+/// See [`is_plain`](crate::compression::plain::is_plain): content size and checksum, if present, are right,
+/// and nothing follows the frame.
 pub(super) fn is_plain(frame: &[u8], content: &[u8]) -> bool {
     let mut input = Input(frame);
-    // Its checksum was judged when the content was read.
+    // The header's checksum was checked when the content was read.
     let Ok(header) = Header::read(&mut input, HeaderChecksum::Wrong) else { return false };
     if header.content_size.is_some_and(|size| size != content.len() as u64) {
         return false;
@@ -138,13 +140,13 @@ impl Header {
     }
 }
 
-/// LZ4's little-endian input.
+/// Reads little-endian input.
 struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
     fn take(&mut self, size: usize, what: &str) -> Result<&'a [u8]> {
         let Some((taken, rest)) = self.0.split_at_checked(size) else {
-            return Err(decompression_failed(format!("lz4: the frame is cut in its {what}")));
+            return Err(decompression_failed(format!("lz4: the frame ends inside its {what}")));
         };
         self.0 = rest;
         Ok(taken)
@@ -167,15 +169,15 @@ const BD: u8 = 0x40;
 const BLOCK: usize = 64 << 10;
 const HEADER: usize = 7;
 const END_MARK: [u8; 4] = [0; 4];
-/// Kafka's default, which means its fast compressor.
+/// Kafka's default level, which selects its fast compressor.
 const FAST: i32 = 9;
 
-/// A level's way to compress a block.
+/// The compressor of a level.
 pub(super) enum Encoder {
-    /// The tables are lz4_flex's for blocks below 64 KB and of 64 KB: clearing the right one is
-    /// half the cost of a small batch.
+    /// lz4_flex's tables for blocks of less than 64 KB and of 64 KB. Clearing the table is half the cost of a
+    /// small batch, so the small one matters.
     Fast { small: CompressTable, large: CompressTable },
-    /// The C library's high compression; beyond 12 it compresses as with 12.
+    /// The C library's high compression; levels above 12 are the same as 12.
     High(i32),
 }
 

@@ -1,7 +1,7 @@
-//! The codecs as Kafka uses them: what each writes, accepts and refuses, with a cap on the output.
+//! The codecs as Kafka uses them: what each one writes, accepts and refuses, with a limit on the output.
 //!
-//! One file a codec, with both directions: [`Decompressor`] reads the whole payload of a batch into one
-//! reused buffer, [`Compressor`] writes it.
+//! Each codec has one file, for both directions. [`Decompressor`] reads the payload of a batch into a reused
+//! buffer; [`Compressor`] writes one.
 
 pub(crate) mod codec;
 pub(crate) mod compressor;

@@ -1,8 +1,8 @@
-//! Where a codec writes, and how it fails.
+//! The output buffer of a codec, and the errors of codecs.
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Where a codec writes: a buffer that only grows (so nothing is zeroed twice), and the limit.
+/// A codec's output: a buffer that never shrinks (so that nothing is zeroed twice), and its limit.
 pub(super) struct Output<'b> {
     pub(super) buffer: &'b mut Vec<u8>,
     pub(super) filled: usize,
@@ -10,13 +10,13 @@ pub(super) struct Output<'b> {
 }
 
 impl Output<'_> {
-    /// Room behind what is filled: at least `size` bytes, all the buffer has.
+    /// The unfilled rest of the buffer, at least `size` bytes.
     pub(super) fn spare(&mut self, size: usize) -> &mut [u8] {
         let needed = self.filled.saturating_add(size);
         if self.buffer.len() < needed {
             let capacity = self.buffer.capacity();
             if capacity < needed {
-                // Doubles, but not past the limit: that is all the memory a bomb can get.
+                // Doubles, but only up to the limit, which bounds the memory of a decompression bomb.
                 let target = capacity.saturating_mul(2).min(self.limit).max(needed);
                 self.buffer.reserve_exact(target - self.buffer.len());
             }
@@ -25,7 +25,7 @@ impl Output<'_> {
         &mut self.buffer[self.filled..]
     }
 
-    /// Takes `size` written bytes over, unless that passes the limit.
+    /// Counts `size` more bytes as filled; an error if they exceed the limit.
     pub(super) fn advance(&mut self, size: usize) -> Result<()> {
         self.filled += size;
         if self.filled > self.limit { Err(self.limit_exceeded()) } else { Ok(()) }
@@ -39,7 +39,7 @@ impl Output<'_> {
         self.advance(data.len())
     }
 
-    /// How much may still be written.
+    /// How many bytes may still be written.
     #[cfg(any(feature = "gzip", feature = "snappy"))]
     pub(super) fn allowance(&self) -> usize {
         self.limit.saturating_sub(self.filled)
@@ -51,7 +51,7 @@ impl Output<'_> {
     }
 }
 
-/// `output`, at least `size` bytes long.
+/// `output`, extended to at least `size` bytes.
 #[cfg(any(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
 pub(super) fn at_least(output: &mut Vec<u8>, size: usize) -> &mut [u8] {
     if output.len() < size {

@@ -1,10 +1,10 @@
-//! Whether a stream holds nothing but its content. Every codec's format has room for bytes that no reader
-//! shows: after the stream's end, in frames to be skipped, in fields that nobody checks. No producer
+//! Whether a compressed stream contains nothing but its content. Every codec's format has places for bytes
+//! that no reader shows: after the end of the stream, in skippable frames, in unchecked fields. No producer
 //! writes any.
 
 use crate::compression::codec::Compression;
 
-/// Whether each byte of `payload`, which decompressed to `content`, is there for the content's sake.
+/// Whether every byte of `payload`, which decompressed to `content`, is needed for the content.
 pub(crate) fn is_plain(codec: Compression, payload: &[u8], content: &[u8]) -> bool {
     match codec {
         Compression::None => true,

@@ -1,5 +1,5 @@
-//! Snappy as snappy-java's `SnappyInputStream` reads it: xerial chunks, or one raw block; and as its
-//! `SnappyOutputStream` writes it: chunks of 32 KB, each compressed to the same bytes.
+//! Snappy as snappy-java's `SnappyInputStream` reads it (xerial chunks, or one raw block) and as its
+//! `SnappyOutputStream` writes it (chunks of 32 KB, each compressed to the same bytes).
 
 use snap::raw::{Decoder, decompress_len, max_compress_len};
 
@@ -10,15 +10,15 @@ use crate::compression::snappy_block;
 use crate::compression::snappy_block::MAX_SMALL_BLOCK;
 use crate::error::Result;
 
-/// Magic, then two version ints. The versions of the first header are not looked at (Redpanda
-/// writes them little-endian); those of a later one are.
+/// Followed by two version ints. Those of the first header are ignored (Redpanda writes them little-endian),
+/// but those of later headers are checked.
 const MAGIC: [u8; 8] = *b"\x82SNAPPY\0";
 const HEADER: usize = 16;
 const VERSION: usize = 8;
 const MAGIC_HEAD: i32 = i32::from_be_bytes([0x82, b'S', b'N', b'A']);
 const MAX_CHUNK: usize = 512 << 20;
 const MIN_COMPATIBLE_VERSION: i32 = 1;
-/// No snappy element yields more than 64 bytes for 3: a larger promise cannot be kept.
+/// A snappy element of 3 bytes yields at most 64, so a larger declared size is invalid.
 const MAX_RATIO: usize = 22;
 
 #[derive(Default)]
@@ -33,11 +33,11 @@ impl Context {
         while rest.len() >= 4 {
             let length = be!(rest, 0, i32);
             if length == MAGIC_HEAD {
-                let Some((header, behind)) = rest.split_at_checked(HEADER) else {
-                    return Err(decompression_failed("snappy: a concatenated header is cut"));
+                let Some((header, after)) = rest.split_at_checked(HEADER) else {
+                    return Err(decompression_failed("snappy: a concatenated header is truncated"));
                 };
-                // Java drops a header with another magic, and what is lost then depends on its
-                // buffers: better an error.
+                // Java drops data when this magic is wrong, and how much depends on its buffers: an error is
+                // better.
                 if !header.starts_with(&MAGIC) {
                     return Err(decompression_failed("snappy: damaged concatenated header"));
                 }
@@ -46,16 +46,16 @@ impl Context {
                         "snappy: incompatible version in a concatenated header",
                     ));
                 }
-                rest = behind;
+                rest = after;
                 continue;
             }
             let length = usize::try_from(length).ok().filter(|&length| length <= MAX_CHUNK);
             let Some(length) = length else { return Err(decompression_failed("snappy: invalid chunk size")) };
-            let Some((chunk, behind)) = rest[4..].split_at_checked(length) else {
-                return Err(decompression_failed("snappy: a chunk is cut"));
+            let Some((chunk, after)) = rest[4..].split_at_checked(length) else {
+                return Err(decompression_failed("snappy: a chunk is truncated"));
             };
             self.block(chunk, out)?;
-            rest = behind;
+            rest = after;
         }
         Ok(())
     }
@@ -67,7 +67,7 @@ impl Context {
         let length =
             decompress_len(block).map_err(|error| decompression_failed(format!("snappy: {error}")))?;
         if length / MAX_RATIO > block.len() {
-            return Err(decompression_failed("snappy: the block declares more than it can hold"));
+            return Err(decompression_failed("snappy: a block declares a larger size than it can hold"));
         }
         if length > out.allowance() {
             return Err(out.limit_exceeded());
@@ -80,26 +80,27 @@ impl Context {
     }
 }
 
-/// See [`super::is_plain`]: one header with versions that somebody writes, chunks to the end.
+/// See [`is_plain`](crate::compression::plain::is_plain): one header with versions that a known writer uses,
+/// and chunks up to the end.
 pub(super) fn is_plain(payload: &[u8]) -> bool {
     if payload.len() < HEADER || !payload.starts_with(&MAGIC) {
-        // A raw block was read whole.
+        // A raw block has no unused bytes.
         return true;
     }
     let (header, mut rest) = payload.split_at(HEADER);
     if header[VERSION..] != VERSIONS && header[VERSION..] != REDPANDA_VERSIONS {
         return false;
     }
-    while let Some((size, behind)) = rest.split_first_chunk() {
-        // Another header has a size that no chunk has.
+    while let Some((size, after)) = rest.split_first_chunk() {
+        // A second header reads as a negative size.
         let Ok(size) = usize::try_from(i32::from_be_bytes(*size)) else { return false };
-        let Some(behind) = behind.get(size..) else { return false };
-        rest = behind;
+        let Some(after) = after.get(size..) else { return false };
+        rest = after;
     }
     rest.is_empty()
 }
 
-/// Bytes of input in a chunk.
+/// Uncompressed size of a chunk.
 const CHUNK: usize = 32 << 10;
 /// Version and the smallest compatible one, big-endian.
 const VERSIONS: [u8; 8] = [0, 0, 0, 1, 0, 0, 0, 1];

@@ -1,7 +1,7 @@
-//! A raw snappy block of up to 8 KB, byte for byte as the C++ library of snappy-java writes it.
+//! Raw snappy blocks of up to 8 KB, byte for byte as the C++ library in snappy-java writes them.
 //!
-//! The crate `snap` takes the same steps, but hashes into tables smaller than the largest with
-//! other bits, and so finds other matches in small blocks. Larger blocks are the same bytes.
+//! The crate `snap` uses the same algorithm, but different hash bits for tables smaller than the largest, and
+//! so finds other matches in small blocks. For larger blocks it writes the same bytes.
 
 use crate::bytes::varint;
 
@@ -11,12 +11,12 @@ pub(super) const MAX_SMALL_BLOCK: usize = 8 << 10;
 const MIN_TABLE: usize = 256;
 const MAX_TABLE_BITS: u32 = 14;
 const HASH_FACTOR: u32 = 0x1e35_a7bd;
-/// No match begins in the last bytes of a block.
+/// No match begins in this many last bytes of a block.
 const MARGIN: usize = 15;
 const MIN_MATCH: usize = 4;
 
-/// Compresses `data` into `out`, which has room for `snap::raw::max_compress_len`; returns the bytes
-/// written. `table` is as large as `data`, rounded up to a power of two.
+/// Compresses `data` into `out`, which has at least `snap::raw::max_compress_len` bytes; returns the number
+/// of bytes written. Uses as much of `table` as `data` is long, rounded up to a power of two.
 pub(super) fn compress(data: &[u8], table: &mut [u16; MAX_SMALL_BLOCK], out: &mut [u8]) -> usize {
     let size = data.len().next_power_of_two().max(MIN_TABLE);
     let mut block = Block { data, table: &mut table[..size], out, at: 0 };
@@ -28,7 +28,7 @@ pub(super) fn compress(data: &[u8], table: &mut [u16; MAX_SMALL_BLOCK], out: &mu
 
 struct Block<'a> {
     data: &'a [u8],
-    /// Where bytes with this hash were seen last.
+    /// Position of the last four bytes with each hash.
     table: &'a mut [u16],
     out: &'a mut [u8],
     at: usize,
@@ -50,7 +50,7 @@ impl Block<'_> {
                 if ip >= limit {
                     return self.literal(emitted, self.data.len());
                 }
-                // Only the two places at a match's end are noted, not those inside.
+                // Only the two positions at the end of a match are recorded, not those inside.
                 self.swap_entry(ip - 1);
                 candidate = self.swap_entry(ip);
                 if self.word(candidate) != self.word(ip) {
@@ -61,8 +61,8 @@ impl Block<'_> {
         self.literal(emitted, self.data.len());
     }
 
-    /// The next place behind `from` whose four bytes were seen before, and where. Looks at every
-    /// byte at first, and the longer in vain, the fewer.
+    /// The next position after `from` whose four bytes occurred before, and where they did. Tries every byte
+    /// at first, and fewer the longer there is no match.
     fn next_match(&mut self, from: usize, limit: usize) -> Option<(usize, usize)> {
         let mut ip = from + 1;
         let mut skip = 32;
@@ -85,14 +85,14 @@ impl Block<'_> {
         u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
     }
 
-    /// Notes `at` in the table; returns what was there.
+    /// Records position `at` in the table; returns the position recorded before.
     fn swap_entry(&mut self, at: usize) -> usize {
         let hash = self.word(at).wrapping_mul(HASH_FACTOR) >> (32 - MAX_TABLE_BITS);
         let slot = hash as usize & (self.table.len() - 1);
         std::mem::replace(&mut self.table[slot], at as u16).into()
     }
 
-    /// How many bytes from `a` on are those from `b` on, which is behind.
+    /// How many bytes from `a` on equal those from `b` on; `a < b`.
     fn common(&self, a: usize, b: usize) -> usize {
         self.data[b..].iter().zip(&self.data[a..]).take_while(|(x, y)| x == y).count()
     }
@@ -117,7 +117,7 @@ impl Block<'_> {
     }
 
     fn copy(&mut self, offset: usize, mut length: usize) {
-        // At least four bytes are left for the last copy.
+        // Leaves at least four bytes for the last copy.
         while length >= 68 {
             self.copy_up_to_64(offset, 64);
             length -= 64;

@@ -1,5 +1,5 @@
-//! zstd: any number of frames, skippable ones too, in one call; Kafka's frames carry no size.
-//! Written is one frame.
+//! zstd: reads any number of frames, including skippable ones, in one call; Kafka's frames have no content
+//! size. Writes one frame.
 
 use zstd_safe::{CCtx, CParameter, DCtx, Strategy};
 
@@ -9,40 +9,39 @@ use crate::error::{Error, Result};
 
 const FIRST_GUESS: usize = 16 << 10;
 const PLAUSIBLE_RATIO: usize = 64;
-/// How libzstd says "the destination is too small": `ZSTD_error_dstSize_tooSmall`, whose number
-/// is part of its stable interface, as a negative `size_t`.
+/// `ZSTD_error_dstSize_tooSmall`, which is part of libzstd's stable interface, as a negative `size_t`.
 const TOO_SMALL: usize = 70usize.wrapping_neg();
 
 pub(super) struct Context {
     dctx: Option<DCtx<'static>>,
-    /// The last output's size, rounded up: the first guess for the next.
-    learned: usize,
+    /// The size of the last output, rounded up: the first guess for the next one.
+    last_size: usize,
 }
 
 impl Default for Context {
     fn default() -> Self {
-        Self { dctx: None, learned: FIRST_GUESS }
+        Self { dctx: None, last_size: FIRST_GUESS }
     }
 }
 
 impl Context {
     pub(super) fn decompress(&mut self, payload: &[u8], out: &mut Output<'_>) -> Result<()> {
         let dctx = self.dctx.get_or_insert_with(DCtx::create);
-        // One batch of extreme ratio must not make every small one behind it large.
-        let plausible = self.learned.min(payload.len().saturating_mul(PLAUSIBLE_RATIO)).max(FIRST_GUESS);
+        // One batch of extreme ratio must not cost large buffers for the small ones after it.
+        let plausible = self.last_size.min(payload.len().saturating_mul(PLAUSIBLE_RATIO)).max(FIRST_GUESS);
         let mut size = plausible.max(payload.len().saturating_mul(2)).min(out.limit);
         loop {
-            // The buffer may have more room than the guess: all of it, within the limit, is used.
+            // The buffer may be larger than the guess: use all of it, within the limit.
             let limit = out.limit;
             let spare = out.spare(size);
-            let room = spare.len().min(limit);
-            match dctx.decompress(&mut spare[..room], payload) {
+            let available = spare.len().min(limit);
+            match dctx.decompress(&mut spare[..available], payload) {
                 Ok(written) => {
-                    self.learned = written.next_power_of_two().max(FIRST_GUESS);
+                    self.last_size = written.next_power_of_two().max(FIRST_GUESS);
                     return out.advance(written);
                 }
-                Err(TOO_SMALL) if room >= out.limit => return Err(out.limit_exceeded()),
-                Err(TOO_SMALL) => size = room.saturating_mul(4).min(out.limit),
+                Err(TOO_SMALL) if available >= out.limit => return Err(out.limit_exceeded()),
+                Err(TOO_SMALL) => size = available.saturating_mul(4).min(out.limit),
                 Err(code) => {
                     return Err(decompression_failed(format!("zstd: {}", zstd_safe::get_error_name(code))));
                 }
@@ -51,21 +50,21 @@ impl Context {
     }
 }
 
-/// See [`super::is_plain`]: frames of blocks, none to be skipped and none of a dictionary, to the end. What a
-/// frame says of its size and checksum was checked when the content was read.
+/// See [`is_plain`](crate::compression::plain::is_plain): frames up to the end, none of them skippable or
+/// with a dictionary. Their content sizes and checksums were checked when the content was read.
 pub(super) fn is_plain(payload: &[u8]) -> bool {
     let mut rest = payload;
     while !rest.is_empty() {
-        match behind_frame(rest) {
-            Some(behind) => rest = behind,
+        match after_frame(rest) {
+            Some(after) => rest = after,
             None => return false,
         }
     }
     true
 }
 
-/// What follows a frame (RFC 8878, 3.1.1).
-fn behind_frame(data: &[u8]) -> Option<&[u8]> {
+/// The bytes after the first frame of `data` (RFC 8878, 3.1.1); `None` if it is not a plain frame.
+fn after_frame(data: &[u8]) -> Option<&[u8]> {
     const MAGIC: [u8; 4] = 0xfd2f_b528_u32.to_le_bytes();
     const RLE: u32 = 1;
     let (&descriptor, mut rest) = data.strip_prefix(&MAGIC)?.split_first()?;
@@ -79,13 +78,13 @@ fn behind_frame(data: &[u8]) -> Option<&[u8]> {
     };
     rest = rest.get(size_field + usize::from(!is_single_segment)..)?;
     loop {
-        let (&[a, b, c], behind) = rest.split_first_chunk()?;
+        let (&[a, b, c], after) = rest.split_first_chunk()?;
         let block = u32::from_le_bytes([a, b, c, 0]);
         let (kind, size) = (block >> 1 & 0b11, (block >> 3) as usize);
         if kind == RLE && size == 0 {
             return None;
         }
-        rest = behind.get(if kind == RLE { 1 } else { size }..)?;
+        rest = after.get(if kind == RLE { 1 } else { size }..)?;
         if block & 1 != 0 {
             return rest.get(if descriptor & 0b100 != 0 { 4 } else { 0 }..);
         }
@@ -93,8 +92,8 @@ fn behind_frame(data: &[u8]) -> Option<&[u8]> {
 }
 
 const DEFAULT_LEVEL: i32 = 3;
-/// What level 3 means for input of unknown size. Kafka streams, so that zstd does not know the size;
-/// told the size of a batch, zstd takes smaller tables, and the output may be 7 % larger.
+/// The parameters of level 3 for input of unknown size, as in Kafka, which streams. Given the size of a
+/// batch, zstd would choose smaller tables, and the output could be 7 % larger.
 const AS_STREAMED: [CParameter; 5] = [
     CParameter::HashLog(17),
     CParameter::ChainLog(16),
@@ -106,13 +105,13 @@ const AS_STREAMED: [CParameter; 5] = [
 pub(super) struct Encoder(CCtx<'static>);
 
 impl Encoder {
-    /// `level` is one of zstd's.
+    /// `level` is a level of zstd's.
     pub(super) fn new(level: i32) -> Result<Self> {
         let mut cctx = CCtx::create();
-        cctx.set_parameter(CParameter::CompressionLevel(level)).map_err(refused)?;
+        cctx.set_parameter(CParameter::CompressionLevel(level)).map_err(zstd_error)?;
         if level == DEFAULT_LEVEL {
             for parameter in AS_STREAMED {
-                cctx.set_parameter(parameter).map_err(refused)?;
+                cctx.set_parameter(parameter).map_err(zstd_error)?;
             }
         }
         Ok(Self(cctx))
@@ -120,11 +119,11 @@ impl Encoder {
 
     pub(super) fn compress(&mut self, data: &[u8], output: &mut Vec<u8>) -> Result<usize> {
         let out = at_least(output, zstd_safe::compress_bound(data.len()));
-        self.0.compress2(out, data).map_err(refused)
+        self.0.compress2(out, data).map_err(zstd_error)
     }
 }
 
 #[cold]
-fn refused(code: usize) -> Error {
+fn zstd_error(code: usize) -> Error {
     compression_failed(format!("zstd: {}", zstd_safe::get_error_name(code)))
 }

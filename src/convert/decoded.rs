@@ -1,35 +1,35 @@
-//! A batch on its way to another form: decompressed once, its records read once.
+//! A decoded batch: decompressed once, its records checked once.
 
 use crate::batch::{Batch, Records};
 use crate::compression::decompressor::Decompressor;
 use crate::error::Result;
 use crate::record::Record;
 
-/// A batch with its payload decompressed and every record of it good.
+/// A batch with its decompressed payload, in which every record decodes.
 #[derive(Clone, Debug)]
 pub(crate) struct Decoded<'b, 'a> {
     pub(crate) batch: &'b Batch<'a>,
-    /// What the records are read from.
+    /// The record section, decompressed.
     pub(super) payload: &'b [u8],
-    /// From the first record on, their CRCs found to hold.
+    /// An iterator at the first record, which does not check inner CRCs again.
     records: Records<'b>,
     pub(crate) count: u32,
-    /// Offset of the first record, where there is one.
+    /// Offset of the first record, if there is one.
     pub(crate) first_offset: Option<i64>,
-    /// Offset of the last.
+    /// Offset of the last record, if there is one.
     pub(crate) last_offset: Option<i64>,
 }
 
 impl<'b, 'a> Decoded<'b, 'a> {
-    /// Reads all records; the batch's own CRC is the caller's to verify.
+    /// Reads all records. The caller verifies the batch's own CRC.
     ///
     /// # Errors
-    /// What stops [`Batch::records`].
+    /// Those of [`Batch::records`] and of its records.
     pub(crate) fn of(batch: &'b Batch<'a>, decompressor: &'b mut Decompressor) -> Result<Self> {
         Self::visiting(batch, decompressor, |_| {})
     }
 
-    /// As [`of`](Self::of), and shows each record on the way: those before a bad one were shown.
+    /// As [`of`](Self::of), and calls `visit` with every record up to the first invalid one.
     pub(crate) fn visiting(
         batch: &'b Batch<'a>,
         decompressor: &'b mut Decompressor,
@@ -47,12 +47,12 @@ impl<'b, 'a> Decoded<'b, 'a> {
         Ok(Self { batch, payload, records: records.without_crc_check(), count, first_offset, last_offset })
     }
 
-    /// What the records are read from.
+    /// The record section, decompressed.
     pub(crate) fn payload(&self) -> &'b [u8] {
         self.payload
     }
 
-    /// The records, which are all good.
+    /// The records, which are known to decode.
     pub(crate) fn records(&self) -> Records<'b> {
         self.records.clone()
     }

@@ -1,5 +1,5 @@
-//! To magic 0 or 1, as brokers up to 3.9 did for old consumers (`RecordsUtil.downConvert`), with an
-//! account of what was lost.
+//! Down-conversion to magic 0 or 1, as brokers up to 3.9 did for old consumers (`RecordsUtil.downConvert`),
+//! with counts of what is lost.
 
 use std::ops::AddAssign;
 
@@ -11,23 +11,23 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::legacy::builder::MessageSetBuilder;
 use crate::record::Record;
 
-/// What a down-conversion could not carry over. Sums of several batches are added.
+/// Counts of what down-conversion lost; `+=` sums them over batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Losses {
-    /// Batches of control records, left out altogether.
+    /// Control batches, which were left out.
     pub control_batches: u64,
-    /// Batches without records, left out.
+    /// Batches without records, which were left out.
     pub empty_batches: u64,
     /// Batches that lost producer id, epoch and sequence.
     pub producer_batches: u64,
-    /// Batches that are no longer part of a transaction: aborted records are seen by everybody.
+    /// Batches that are no longer part of a transaction, so that aborted records become visible.
     pub transactional_batches: u64,
     /// Batches that lost their delete horizon.
     pub delete_horizons: u64,
-    /// Headers of records.
+    /// Record headers.
     pub headers: u64,
-    /// Timestamps other than -1, towards magic 0.
+    /// Timestamps other than -1, in conversions to magic 0.
     pub timestamps: u64,
 }
 
@@ -44,16 +44,16 @@ impl AddAssign for Losses {
 }
 
 impl Converter {
-    /// Writes the batch as `magic` 0 or 1: one wrapper, or a message for each record if
-    /// uncompressed. A batch whose magic is not larger keeps all it has, but for a target codec.
+    /// Writes the batch as `magic` 0 or 1: one wrapper, or one message per record if uncompressed. A batch of
+    /// this magic or a lower one is copied, or recompressed with the target codec.
     ///
     /// # Errors
-    /// [`ErrorKind::UnsupportedCompression`] if the codec to write is zstd,
-    /// [`ErrorKind::InvalidOptions`] for another `magic`, [`ErrorKind::CrcMismatch`], what stops
-    /// [`Batch::records`], [`ErrorKind::OffsetOutOfRange`] for offsets inside that do not rise.
+    /// [`ErrorKind::UnsupportedCompression`] if the codec to write is zstd, [`ErrorKind::InvalidOptions`] for
+    /// another `magic`, [`ErrorKind::CrcMismatch`], [`ErrorKind::OffsetOutOfRange`] for offsets that do not
+    /// increase, and those of [`Batch::records`].
     pub fn down_convert(&mut self, batch: &Batch<'_>, magic: i8, out: &mut Vec<u8>) -> Result<Losses> {
         if !matches!(magic, 0 | 1) {
-            return Err(ErrorKind::InvalidOptions("down-conversion is to magic 0 or 1").into());
+            return Err(ErrorKind::InvalidOptions("down-conversion needs a target magic of 0 or 1").into());
         }
         batch.verify()?;
         self.encoder.down_convert(&Decoded::of(batch, &mut self.decompressor)?, magic, out)
@@ -108,7 +108,7 @@ fn append(set: &mut MessageSetBuilder, record: &Record<'_>) -> Result<()> {
     set.append(record.offset, &message)
 }
 
-/// What the header alone loses.
+/// What is lost with the batch's header.
 fn losses_of(batch: &Batch<'_>) -> Losses {
     match batch {
         Batch::V2(v2) => Losses {

@@ -1,5 +1,5 @@
-//! A batch with some of its records (`MemoryRecords.filterTo`, `buildRetainedRecordsInto`): always magic 2,
-//! the codec kept, at Kafka's default level.
+//! Writing a batch with only some of its records (`MemoryRecords.filterTo`, `buildRetainedRecordsInto`):
+//! always as magic 2, with the same codec at Kafka's default level.
 
 use crate::batch::Batch;
 use crate::convert::decoded::Decoded;
@@ -13,24 +13,24 @@ use crate::record::control::ControlRecord;
 use crate::record::header::Headers;
 use crate::record::timestamp_type::TimestampType;
 
-/// What becomes of a record.
+/// What happens to a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It stays.
+    /// Kept.
     Keep,
-    /// Its key stays, as a tombstone: no value, no headers.
+    /// Replaced by a tombstone: the key stays, value and headers go.
     Null,
-    /// A control record: what it says stays, see [`is_bare`].
+    /// A control record without extra bytes, see [`is_bare`].
     Bare,
-    /// It goes.
+    /// Dropped.
     Drop,
 }
 
 /// Bytes of a control record's key (`ControlRecordType.CURRENT_CONTROL_RECORD_KEY_SIZE`).
 const CONTROL_KEY: usize = 4;
 
-/// Whether a control record is no more than what it says: its type, and the value of a type that is known, with
-/// nothing after it. No headers.
+/// Whether a control record has nothing but its type and, if the type is known, its value: no bytes after
+/// them, no headers.
 pub(crate) fn is_bare(record: &Record<'_>) -> bool {
     bare(*record) == *record
 }
@@ -39,7 +39,7 @@ fn bare(record: Record<'_>) -> Record<'_> {
     let key = record.key.map(|key| &key[..key.len().min(CONTROL_KEY)]);
     let value = record.value.and_then(|value| match ControlRecord::parse(key, Some(value)) {
         Ok(ControlRecord::Unknown { .. }) | Err(_) => None,
-        // Where it goes on with fields of a later version it differs before its end: then all of it stays.
+        // A later version with more fields differs before its end; then all of the value stays.
         Ok(control) => match control.to_key_and_value() {
             Ok((_, known)) if value.starts_with(&known) => Some(&value[..known.len()]),
             _ => Some(value),
@@ -49,9 +49,9 @@ fn bare(record: Record<'_>) -> Record<'_> {
 }
 
 impl Encoder {
-    /// Appends the batch with the records that stay, of which there is at least one; `fates` are its
-    /// records' in order. A magic 2 batch keeps first and last offset, sequences, flags and epochs; with a
-    /// delete horizon its timestamps count from there.
+    /// Appends the batch with the records that are kept, at least one. `fates` has one entry per record, in
+    /// order. A magic 2 batch keeps its first and last offset, sequences, flags and epochs. Timestamps are
+    /// relative to the delete horizon if there is one.
     pub(crate) fn retain(
         &mut self,
         decoded: &Decoded<'_, '_>,
@@ -76,8 +76,8 @@ impl Encoder {
                 let base_offset = v2.map_or(record.offset, RecordBatch::base_offset);
                 section.start(base_offset, delete_horizon_ms.unwrap_or(record.timestamp));
             }
-            let placed = section.check_offset(record.offset);
-            placed.map_err(|e| batch.place(e.at_record(index as u32)))?;
+            let checked = section.check_offset(record.offset);
+            checked.map_err(|e| batch.place(e.at_record(index as u32)))?;
             // Kafka's builder writes no record attributes.
             let record = fields(section, &record, 0);
             section.append(&record);
@@ -100,8 +100,8 @@ impl Encoder {
     }
 }
 
-/// Appends the header that is left of a batch without records (`DefaultRecordBatch.writeEmptyHeader`). Of
-/// magic 0 and 1, where Kafka knows none, one of magic 2 with the same offsets.
+/// Appends the batch without any records: only its header (`DefaultRecordBatch.writeEmptyHeader`). A batch of
+/// magic 0 or 1, for which Kafka has no such form, becomes an empty magic 2 batch with the same offsets.
 pub(crate) fn empty_of(decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
     let batch = decoded.batch;
     let mut header = match batch {
@@ -130,7 +130,7 @@ pub(crate) fn empty_of(decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<(
     append_batch(&header, &[], out).map_err(|e| batch.place(e))
 }
 
-/// Of a batch's header what outlives its records: offsets, producer, epochs, and the two flags.
+/// The part of a batch's header that is kept without its records: offsets, producer, epochs and two flags.
 fn kept_of(batch: &RecordBatch<'_>) -> BatchHeader {
     let attributes = batch.header().attributes & i16::from(TRANSACTIONAL | CONTROL);
     BatchHeader { attributes, ..batch.header() }

@@ -1,4 +1,4 @@
-//! What a broker changes in a batch without decoding it (`MutableRecordBatch`).
+//! Changes that a broker makes to a batch without decoding it (`MutableRecordBatch`).
 
 use crate::batch::Batch;
 use crate::compression::codec::Compression;
@@ -10,14 +10,14 @@ use crate::record::batch_header::{
 use crate::record::timestamp_type::TimestampType;
 use crate::{legacy, record};
 
-/// Moves a batch so that its last record has this offset: all offsets of a magic 2 batch or a magic 1
-/// wrapper follow. The CRC does not cover the offset and stays.
+/// Moves a batch so that its last record has this offset; the other offsets of a magic 2 batch or a magic 1
+/// wrapper move with it. The CRC does not cover the offset and does not change.
 ///
-/// `batch` is exactly one batch, here and below.
+/// `batch` is exactly one batch.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidOptions`] for a magic 0 wrapper, whose messages have absolute offsets:
-/// [`Converter::assign_offsets`](super::Converter::assign_offsets) writes those anew.
+/// [`Converter::assign_offsets`](super::Converter::assign_offsets) rewrites those.
 /// [`ErrorKind::OffsetOutOfRange`] if the base offset would be negative. Framing errors.
 pub fn set_last_offset(batch: &mut [u8], last_offset: i64) -> Result<()> {
     let base = match Batch::from_frame(batch, 0)? {
@@ -39,7 +39,8 @@ pub fn set_last_offset(batch: &mut [u8], last_offset: i64) -> Result<()> {
     Ok(())
 }
 
-/// Sets the epoch of the leader that appends the batch, which the CRC does not cover.
+/// Sets the epoch of the leader that appends the batch, which the CRC does not cover. `batch` is exactly one
+/// batch.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidOptions`] below magic 2. Framing errors.
@@ -57,12 +58,12 @@ pub fn set_partition_leader_epoch(batch: &mut [u8], epoch: i32) -> Result<()> {
     }
 }
 
-/// Sets what the batch's timestamps mean, and the largest (ms), which under `LogAppendTime` is every
-/// record's. Does nothing if both are so already; else the attributes keep only the bits that Kafka
-/// knows, and the CRC is computed anew.
+/// Sets the batch's timestamp type and largest timestamp (ms), which with `LogAppendTime` is every record's.
+/// If either changes, unknown bits of the attributes are cleared and the CRC is recomputed. `batch` is
+/// exactly one batch.
 ///
 /// # Errors
-/// [`ErrorKind::CrcMismatch`] for a batch that is damaged already, [`ErrorKind::InvalidOptions`] for magic 0
+/// [`ErrorKind::CrcMismatch`] for a batch that is already damaged, [`ErrorKind::InvalidOptions`] for magic 0
 /// and for [`TimestampType::NoTimestampType`], [`ErrorKind::UnknownCompression`]. Framing errors.
 pub fn set_max_timestamp(batch: &mut [u8], timestamp_type: TimestampType, max_timestamp: i64) -> Result<()> {
     let old = Batch::from_frame(batch, 0)?;
@@ -98,11 +99,11 @@ pub fn set_max_timestamp(batch: &mut [u8], timestamp_type: TimestampType, max_ti
     Ok(())
 }
 
-/// Calls `change` for each of the whole batches that `data` consists of.
+/// Calls `change` for each batch of `data`, which consists of whole batches.
 ///
 /// # Errors
-/// What `change` gives, framing errors, [`ErrorKind::NeedMoreBytes`] for a cut last batch; at the batch's
-/// position in `data`. Batches before it were changed.
+/// The errors of `change`, framing errors, and [`ErrorKind::NeedMoreBytes`] for a truncated last batch, with
+/// the batch's position in `data`. Batches before it have been changed.
 pub(crate) fn each_batch(data: &mut [u8], mut change: impl FnMut(&mut [u8]) -> Result<()>) -> Result<()> {
     let mut at = 0;
     while at < data.len() {
@@ -111,7 +112,7 @@ pub(crate) fn each_batch(data: &mut [u8], mut change: impl FnMut(&mut [u8]) -> R
             Ok(Frame::Cut { needed }) => Err(ErrorKind::NeedMoreBytes { needed }.into()),
             Err(error) => Err(error),
         };
-        at += changed.map_err(|error| error.behind(at as u64))?;
+        at += changed.map_err(|error| error.shifted_by(at as u64))?;
     }
     Ok(())
 }

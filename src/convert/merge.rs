@@ -1,4 +1,5 @@
-//! Several magic 2 batches to one, and one to several: only when asked for, since a log shows the difference.
+//! Merging several magic 2 batches into one, and splitting one into several. This is only done on request,
+//! since readers of the log can see the difference.
 
 use crate::batch::Batch;
 use crate::compression::compressor::Compressor;
@@ -10,17 +11,17 @@ use crate::record::builder::{BatchBuilder, offset_between};
 use crate::record::iter::sequence_of;
 
 impl Converter {
-    /// Writes consecutive batches as one, with the codec of the first or the target's; nothing for none.
+    /// Writes consecutive batches as one, with the target codec or that of the first; writes nothing if there
+    /// are none.
     ///
-    /// They must be equal in flags, timestamp type, leader epoch, producer id and epoch, and where
-    /// set, in append time and delete horizon; offsets rise from batch to batch. A producer's
-    /// batches follow each other without a gap, since a batch counts its sequences by offset.
-    /// Control batches and batches without records are not merged.
+    /// The batches must have the same flags, timestamp type, leader epoch, producer id and epoch and, where
+    /// set, append time and delete horizon, and increasing offsets. There may be no gap between a producer's
+    /// batches, since sequences are counted by offset within a batch. Control batches and batches without
+    /// records cannot be merged.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidOptions`] saying what differs, with the batch's base offset;
-    /// [`ErrorKind::OffsetOutOfRange`], [`ErrorKind::CrcMismatch`], what stops
-    /// [`RecordBatch::records`].
+    /// [`ErrorKind::InvalidOptions`] naming the difference, with the batch's base offset;
+    /// [`ErrorKind::OffsetOutOfRange`], [`ErrorKind::CrcMismatch`], and those of [`RecordBatch::records`].
     pub fn merge(&mut self, batches: &[RecordBatch<'_>], out: &mut Vec<u8>) -> Result<()> {
         let ([first, ..], [.., last]) = (batches, batches) else { return Ok(()) };
         let mut before = None;
@@ -52,13 +53,14 @@ impl Converter {
         Ok(())
     }
 
-    /// Writes the batch as several of at most `max_size` bytes before compression, or of a single
-    /// record; as [`recompress`](Self::recompress) if it is no larger, has no records, or is a
-    /// control batch. Each part ends before the next one's first record, and sequences go on.
+    /// Writes the batch as several batches of at most `max_size` bytes before compression; a larger record
+    /// gets a batch of its own. A batch that is small enough, has no records or is a control batch is written
+    /// as [`recompress`](Self::recompress) does. Each part extends up to the first record of the next;
+    /// sequences continue across parts.
     ///
     /// # Errors
-    /// [`ErrorKind::CrcMismatch`], what stops [`RecordBatch::records`], [`ErrorKind::OffsetOutOfRange`] for
-    /// offsets that do not rise.
+    /// [`ErrorKind::CrcMismatch`], [`ErrorKind::OffsetOutOfRange`] for offsets that do not increase, and
+    /// those of [`RecordBatch::records`].
     pub fn split(&mut self, batch: &RecordBatch<'_>, max_size: usize, out: &mut Vec<u8>) -> Result<()> {
         let Self { decompressor, encoder: Encoder { codecs, section } } = self;
         let records = batch.records(decompressor)?;
@@ -92,7 +94,7 @@ impl Converter {
     }
 }
 
-/// The batch can follow the one before in a merged batch.
+/// Checks that the batch can follow the one before it in a merged batch.
 fn check_mergeable(before: Option<&RecordBatch<'_>>, batch: &RecordBatch<'_>) -> Result<()> {
     let is_first = before.is_none();
     let before = before.unwrap_or(batch);
@@ -102,9 +104,9 @@ fn check_mergeable(before: Option<&RecordBatch<'_>>, batch: &RecordBatch<'_>) ->
     let next_sequence = sequence_of(before.last_sequence(), 1);
     let gap = before.last_offset().checked_add(1) != Some(batch.base_offset());
     let why = if batch.is_control() {
-        "control batches are not merged"
+        "control batches cannot be merged"
     } else if batch.record_count() == 0 {
-        "batches without records are not merged"
+        "batches without records cannot be merged"
     } else if flags(before) != flags(batch) {
         "the batches to merge differ in flags or timestamp type"
     } else if before.partition_leader_epoch() != batch.partition_leader_epoch() {
@@ -135,7 +137,7 @@ fn write_part(
     Ok(())
 }
 
-/// The header of `batch` around the records of `section`, which begin in it.
+/// The header of `batch` for the records in `section`, the first of which are in `batch`.
 fn with_records_of(section: &BatchBuilder, batch: &RecordBatch<'_>) -> BatchHeader {
     let (whole, records) = (batch.header(), section.header());
     let delta = records.base_offset.wrapping_sub(whole.base_offset) as i32;

@@ -1,7 +1,7 @@
-//! From one magic or codec to another, and rewriting in place: bytes of batches to bytes of batches.
+//! Converting batches to another magic or codec, and rewriting them in place.
 //!
-//! Nothing here writes over damage: a batch whose CRC does not hold, or of whose records one is bad, is
-//! refused, since it would get a CRC that holds.
+//! Damage is never covered up: a batch with a CRC mismatch or an invalid record is refused, since the
+//! converted batch would get a valid CRC.
 
 pub(crate) mod decoded;
 pub(crate) mod down;
@@ -26,8 +26,8 @@ use crate::record::builder::BatchBuilder;
 use crate::record::encode::{HeaderFields, RecordFields};
 use crate::record::timestamp_type::TimestampType;
 
-/// Converts batches one at a time, with codec contexts and buffers kept between them. Output is
-/// appended to a vector; after an error the vector is as it was.
+/// Converts batches one at a time, reusing codec contexts and buffers. Output is appended to a vector, which
+/// an error leaves unchanged.
 ///
 /// ```
 /// # use magicbyte::{Batches, Compression, RecordsBuilder, convert::Converter};
@@ -57,16 +57,16 @@ impl Converter {
         Self { decompressor: Decompressor::new(), encoder: Encoder::default() }
     }
 
-    /// A converter that writes every batch with this codec and level (`None`: Kafka's default).
+    /// A converter that writes every batch with this codec and level (`None` for Kafka's default).
     ///
     /// # Errors
-    /// As [`Compressor::with_level`].
+    /// Those of [`Compressor::with_level`].
     pub fn to_codec(codec: Compression, level: Option<i32>) -> Result<Self> {
         Ok(Self { encoder: Encoder::to_codec(codec, level)?, ..Self::new() })
     }
 
-    /// Refuses batches that decompress to more than this;
-    /// [`DEFAULT_MAX_DECOMPRESSED_BYTES`](crate::DEFAULT_MAX_DECOMPRESSED_BYTES) unless set.
+    /// Sets the maximum decompressed size of a batch in bytes;
+    /// [`DEFAULT_MAX_DECOMPRESSED_BYTES`](crate::DEFAULT_MAX_DECOMPRESSED_BYTES) by default.
     #[must_use]
     pub fn with_limit(mut self, limit: usize) -> Self {
         self.decompressor = Decompressor::with_limit(limit);
@@ -80,7 +80,7 @@ impl Default for Converter {
     }
 }
 
-/// The half of a [`Converter`] that writes: batches in, decoded by somebody.
+/// The writing half of a [`Converter`]: it takes decoded batches.
 #[derive(Debug)]
 pub(crate) struct Encoder {
     codecs: Codecs,
@@ -103,7 +103,7 @@ impl Default for Encoder {
     }
 }
 
-/// The codec to write, and a compressor for each codec once it was needed.
+/// The target codec, and a compressor for each codec used so far.
 #[derive(Debug, Default)]
 struct Codecs {
     target: Option<Compression>,
@@ -111,7 +111,7 @@ struct Codecs {
 }
 
 impl Codecs {
-    /// The codec that a batch of this codec gets.
+    /// The codec to write a batch of this codec with.
     fn target_of(&self, codec: Compression) -> Compression {
         self.target.unwrap_or(codec)
     }
@@ -126,13 +126,13 @@ impl Codecs {
     }
 }
 
-/// A record of another batch where it would stand. Whatever its timestamp is, it is kept.
+/// A record of another batch, encoded for this one. Its timestamp is kept unchecked.
 fn fields<'r>(section: &BatchBuilder, record: &Record<'r>, attributes: i8) -> RecordFields<'r> {
     let headers = HeaderFields::Stored(record.headers);
     section.fields((record.offset, record.timestamp), attributes, (record.key, record.value), headers)
 }
 
-/// Bytes the record would take.
+/// Size in bytes that the record would take.
 fn size_of(section: &BatchBuilder, record: &Record<'_>) -> usize {
     fields(section, record, record.attributes).size()
 }
@@ -145,12 +145,12 @@ fn append(section: &mut BatchBuilder, record: &Record<'_>, attributes: i8) -> Re
     Ok(())
 }
 
-/// The append time of a batch that has one.
+/// The append time (ms) of a batch with `LogAppendTime`.
 fn append_time(timestamp_type: TimestampType, max_timestamp: i64) -> Option<i64> {
     (timestamp_type == TimestampType::LogAppendTime).then_some(max_timestamp)
 }
 
-/// Cuts `out` back to what it was before `write` if that fails.
+/// Calls `write`, and truncates `out` to its former length if it fails.
 fn all_or_nothing(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
     let before = out.len();
     write(out).inspect_err(|_: &Error| out.truncate(before))

@@ -1,4 +1,4 @@
-//! Records of consecutive batches packed tightly into magic 2 batches.
+//! Packing the records of consecutive batches into larger magic 2 batches.
 
 use crate::batch::Batch;
 use crate::compression::codec::Compression;
@@ -9,35 +9,35 @@ use crate::error::Result;
 use crate::record::batch_header::{BatchHeader, RECORD_BATCH_OVERHEAD};
 use crate::record::builder::{BatchBuilder, offset_between};
 
-/// Packs the records of a log's batches into magic 2 batches of up to a size. Many small messages
-/// compress far better together.
+/// Packs the records of a log's batches into magic 2 batches of up to a given size. Small messages compress
+/// far better together.
 ///
-/// Only what no producer, transaction or cleaner has marked is packed: legacy batches, and batches of
-/// magic 2 without producer, flags and delete horizon. Equal in one pack are leader epoch, append time and
-/// codec. All else is converted as [`Converter::up_convert`] does, in its place.
+/// Only batches without a producer id, flags and delete horizon are packed, and only with others of the same
+/// leader epoch, append time and codec. Any other batch is converted by itself, as [`Converter::up_convert`]
+/// does.
 #[derive(Debug)]
 pub struct Rebatcher {
     decompressor: Decompressor,
     packer: Packer,
 }
 
-/// The half of a [`Rebatcher`] that writes.
+/// The writing half of a [`Rebatcher`].
 #[derive(Debug)]
 pub(crate) struct Packer {
     encoder: Encoder,
     max_size: usize,
-    pending: Facts,
+    pending: SharedFields,
 }
 
-/// What the records of one pack share.
+/// What all records of one packed batch have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Facts {
+struct SharedFields {
     codec: Compression,
     append_time: Option<i64>,
     partition_leader_epoch: i32,
 }
 
-impl Facts {
+impl SharedFields {
     fn header(&self, section: &BatchBuilder) -> BatchHeader {
         let partition_leader_epoch = self.partition_leader_epoch;
         BatchHeader { partition_leader_epoch, ..up::header(section, self.append_time) }
@@ -45,32 +45,33 @@ impl Facts {
 }
 
 impl Rebatcher {
-    /// Packs batches of up to `max_size` bytes before compression; a larger record gets one of its own.
+    /// Packs into batches of up to `max_size` bytes before compression; a larger record gets a batch of its
+    /// own.
     #[must_use]
     pub fn new(converter: Converter, max_size: usize) -> Self {
         let Converter { decompressor, encoder } = converter;
         Self { decompressor, packer: Packer::new(encoder, max_size) }
     }
 
-    /// The converter again. Records not [flushed](Self::flush) are dropped.
+    /// Returns the converter. Records that are not [flushed](Self::flush) are dropped.
     #[must_use]
     pub fn into_converter(self) -> Converter {
         Converter { decompressor: self.decompressor, encoder: self.packer.encoder }
     }
 
-    /// Takes the next batch of the log; appends to `out` the batches that are full by now.
+    /// Takes the next batch of the log; appends to `out` the batches that are now full.
     ///
     /// # Errors
-    /// As [`Converter::up_convert`]. The batch is then left out as a whole, those before are not concerned.
+    /// Those of [`Converter::up_convert`]. The whole batch is then left out; earlier ones are not affected.
     pub fn push(&mut self, batch: &Batch<'_>, out: &mut Vec<u8>) -> Result<()> {
         batch.verify()?;
         self.packer.push(&Decoded::of(batch, &mut self.decompressor)?, out)
     }
 
-    /// Appends the batch of the records not written yet, if there are any.
+    /// Appends a batch of the records not written yet, if there are any.
     ///
     /// # Errors
-    /// What stands in the way of compressing it.
+    /// Those of the compression.
     pub fn flush(&mut self, out: &mut Vec<u8>) -> Result<()> {
         self.packer.flush(out)
     }
@@ -79,14 +80,15 @@ impl Rebatcher {
 impl Packer {
     pub(crate) fn new(mut encoder: Encoder, max_size: usize) -> Self {
         encoder.section.start(0, 0);
-        let pending = Facts { codec: Compression::None, append_time: None, partition_leader_epoch: -1 };
+        let pending =
+            SharedFields { codec: Compression::None, append_time: None, partition_leader_epoch: -1 };
         Self { encoder, max_size, pending }
     }
 
     /// As [`Rebatcher::push`].
     pub(crate) fn push(&mut self, decoded: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
-        match self.facts_of(decoded.batch)? {
-            Some(facts) => self.pack(decoded, facts, out),
+        match self.shared_fields_of(decoded.batch)? {
+            Some(shared) => self.pack(decoded, shared, out),
             None => {
                 self.flush(out)?;
                 let written = self.encoder.up_convert(decoded, out);
@@ -107,8 +109,8 @@ impl Packer {
         Ok(())
     }
 
-    /// What a pack with this batch's records has; `None` if they stay by themselves.
-    fn facts_of(&self, batch: &Batch<'_>) -> Result<Option<Facts>> {
+    /// The fields of a packed batch with this batch's records; `None` if they cannot be packed.
+    fn shared_fields_of(&self, batch: &Batch<'_>) -> Result<Option<SharedFields>> {
         let partition_leader_epoch = match batch {
             Batch::V2(v2) => {
                 let produced = (v2.producer_id(), v2.producer_epoch(), v2.base_sequence()) != (-1, -1, -1);
@@ -122,27 +124,27 @@ impl Packer {
         };
         let codec = self.encoder.codecs.target_of(batch.compression()?);
         let append_time = append_time(batch.timestamp_type(), batch.max_timestamp());
-        Ok(Some(Facts { codec, append_time, partition_leader_epoch }))
+        Ok(Some(SharedFields { codec, append_time, partition_leader_epoch }))
     }
 
-    fn pack(&mut self, decoded: &Decoded<'_, '_>, facts: Facts, out: &mut Vec<u8>) -> Result<()> {
-        // Before the first record is packed: half a batch would be loss or duplication.
+    fn pack(&mut self, decoded: &Decoded<'_, '_>, shared: SharedFields, out: &mut Vec<u8>) -> Result<()> {
+        // All offsets are checked before the first record is packed, so that no batch is packed in part.
         check_offsets(decoded)?;
         let batch = decoded.batch;
         let first = decoded.first_offset.unwrap_or(batch.last_offset());
         let section = &self.encoder.section;
         let fits = section.check_offset(first).and_then(|()| section.check_offset(batch.last_offset()));
-        if facts != self.pending || fits.is_err() {
+        if shared != self.pending || fits.is_err() {
             self.flush(out)?;
         }
-        self.pending = facts;
+        self.pending = shared;
         let Encoder { codecs, section } = &mut self.encoder;
         let mut full = Vec::new();
         for record in decoded.records() {
             let record = record?;
             let size = RECORD_BATCH_OVERHEAD + section.records_size() + size_of(section, &record);
             if section.count() > 0 && size > self.max_size {
-                section.finish(facts.header(section), codecs.compressor_of(facts.codec)?, &mut full)?;
+                section.finish(shared.header(section), codecs.compressor_of(shared.codec)?, &mut full)?;
                 section.start(0, 0);
             }
             if section.count() == 0 {
@@ -157,7 +159,7 @@ impl Packer {
     }
 }
 
-/// The offsets rise, and one batch can hold them.
+/// Checks that the offsets increase and fit into one batch.
 fn check_offsets(decoded: &Decoded<'_, '_>) -> Result<()> {
     let mut range: Option<(i64, i64)> = None;
     for (index, record) in decoded.records().enumerate() {

@@ -1,4 +1,4 @@
-//! A batch with another codec or level: its records are compressed anew as bytes, not encoded anew.
+//! Recompressing a batch with another codec or level, without re-encoding its records.
 
 use crate::batch::Batch;
 use crate::compression::codec::Compression;
@@ -15,27 +15,28 @@ use crate::record::builder::append_batch;
 use crate::record::timestamp_type::TimestampType;
 
 impl Converter {
-    /// Writes the batch with the converter's codec. All else of it stays: offsets, timestamps, attributes,
-    /// epochs, sequences, and each byte of the records; from `none` and back gives the same bytes.
+    /// Writes the batch with the converter's codec. Everything else is kept: offsets, timestamps, attributes,
+    /// epochs, sequences and every byte of the records. Compressing an uncompressed batch and decompressing
+    /// it again gives the same bytes.
     ///
-    /// Of a compressed legacy batch to `none` come its messages one by one; a single message to a codec
+    /// A legacy wrapper that is decompressed becomes single messages; a single message that is compressed
     /// gets a wrapper of its own. A batch without records is copied.
     ///
     /// # Errors
-    /// [`ErrorKind::CrcMismatch`], what stops [`Batch::records`], [`ErrorKind::UnsupportedCompression`] for
-    /// zstd below magic 2.
+    /// [`ErrorKind::CrcMismatch`], [`ErrorKind::UnsupportedCompression`] for zstd below magic 2, and those of
+    /// [`Batch::records`].
     pub fn recompress(&mut self, batch: &Batch<'_>, out: &mut Vec<u8>) -> Result<()> {
         batch.verify()?;
         self.encoder.recompress(&Decoded::of(batch, &mut self.decompressor)?, out)
     }
 
-    /// Writes a magic 0 batch with offsets from `base_offset` on, one by one, as brokers did for
-    /// producers: inside a wrapper they are absolute, so that it is compressed anew. All other batches
-    /// are moved by [`set_last_offset`](super::set_last_offset).
+    /// Writes a magic 0 batch with consecutive offsets from `base_offset` on, as brokers did for producers.
+    /// Offsets inside a wrapper are absolute, so it is recompressed. For batches of other magics use
+    /// [`set_last_offset`](super::set_last_offset).
     ///
     /// # Errors
     /// [`ErrorKind::InvalidOptions`] for another magic, [`ErrorKind::OffsetOutOfRange`] beyond 2^63-1,
-    /// [`ErrorKind::CrcMismatch`], what decompression refuses.
+    /// [`ErrorKind::CrcMismatch`], and those of the decompression.
     pub fn assign_offsets(
         &mut self,
         batch: &LegacyBatch<'_>,
@@ -55,15 +56,15 @@ impl Converter {
         out: &mut Vec<u8>,
     ) -> Result<()> {
         if batch.magic() != 0 {
-            return Err(ErrorKind::InvalidOptions("only magic 0 has offsets to assign one by one").into());
+            return Err(ErrorKind::InvalidOptions("only magic 0 needs offsets assigned one by one").into());
         }
         let mut messages = match codec {
             Compression::None => batch.as_bytes().to_vec(),
             _ => self.decompressor.decompress(codec, 0, batch.wrapped(codec)?)?.to_vec(),
         };
         let (mut at, mut count) = (0, 0u32);
-        while let Some((_, _, behind)) = split_message(&messages[at..])? {
-            let end = messages.len() - behind.len();
+        while let Some((_, _, after)) = split_message(&messages[at..])? {
+            let end = messages.len() - after.len();
             let offset = base_offset.checked_add(count.into()).ok_or_else(|| {
                 let kind = ErrorKind::OffsetOutOfRange { found: base_offset, min: 0, max: i64::MAX };
                 Error::new(kind).in_field("offset").at_record(count)
@@ -133,7 +134,7 @@ impl Encoder {
         let magic = message.magic();
         let mut inner = message.as_bytes().to_vec();
         if magic > 0 {
-            // Relative to the only offset there is.
+            // Relative offsets start at 0.
             inner[..8].fill(0);
         }
         let payload = self.codecs.compressor_of(codec)?.compress(magic, &inner)?;
@@ -141,7 +142,7 @@ impl Encoder {
     }
 }
 
-/// The messages inside, each as one of its own. What they had from the wrapper, they keep.
+/// Writes the messages inside a wrapper as single messages, with the fields that they took from it.
 fn unwrap(wrapper: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
     let records = wrapper.records();
     all_or_nothing(out, |out| {
@@ -164,7 +165,7 @@ fn unwrap(wrapper: &Decoded<'_, '_>, out: &mut Vec<u8>) -> Result<()> {
     })
 }
 
-/// A wrapper around these messages, with all else of the message given.
+/// A wrapper with this payload and the other fields of `message`.
 fn wrapper_like<'p>(message: &LegacyBatch<'_>, codec: Compression, payload: &'p [u8]) -> MessageFields<'p> {
     MessageFields {
         offset: message.last_offset(),

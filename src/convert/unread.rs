@@ -1,4 +1,4 @@
-//! Bytes of a batch that no reader shows, and that a copy would keep: what may be in them nobody has seen.
+//! Finding bytes of a batch that no reader shows but a copy would keep.
 
 use crate::batch::Batch;
 use crate::compression::codec::Compression;
@@ -9,11 +9,12 @@ use crate::legacy::batch::LegacyBatch;
 use crate::legacy::iter::split_message;
 
 impl Decoded<'_, '_> {
-    /// Whether there are any: after the header of a batch without records, a wrapper's key, after a
-    /// message's value, a message cut at a wrapper's end, or beside the content of a compressed stream.
+    /// Whether the batch has any: after the header of a batch without records, in a wrapper's key, after a
+    /// message's value, in a truncated message at the end of a wrapper, or beside the content of a compressed
+    /// stream.
     ///
     /// # Errors
-    /// None in practice: the batch was decoded before.
+    /// None in practice, since the batch has been decoded.
     pub(crate) fn has_unread_bytes(&self) -> Result<bool> {
         match self.batch {
             Batch::V2(batch) if batch.record_count() == 0 => Ok(!batch.payload().is_empty()),
@@ -33,11 +34,11 @@ fn has_unread_bytes(batch: &LegacyBatch<'_>, payload: &[u8]) -> Result<bool> {
         return Ok(true);
     }
     let mut rest = payload;
-    while let Some((_, message, behind)) = split_message(rest)? {
+    while let Some((_, message, after)) = split_message(rest)? {
         if message.has_rest()? {
             return Ok(true);
         }
-        rest = behind;
+        rest = after;
     }
     Ok(!rest.is_empty())
 }

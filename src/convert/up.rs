@@ -1,5 +1,5 @@
-//! Magic 0 and 1 to magic 2, by the rules of Kafka 4's cleaner
-//! (`MemoryRecords.buildRetainedRecordsInto`), but nothing is dropped.
+//! Up-conversion of magic 0 and 1 to magic 2, by the rules of Kafka 4's cleaner
+//! (`MemoryRecords.buildRetainedRecordsInto`), except that nothing is dropped.
 
 use crate::batch::Batch;
 use crate::convert::decoded::Decoded;
@@ -9,18 +9,17 @@ use crate::record::batch_header::{BatchHeader, LOG_APPEND_TIME};
 use crate::record::builder::BatchBuilder;
 
 impl Converter {
-    /// Writes the batch as magic 2: a compressed wrapper becomes one batch, its gaps kept, as does
-    /// an uncompressed message. A batch of magic 2 keeps all it has, but for a target codec.
+    /// Writes the batch as magic 2. A wrapper or a single message becomes one batch; gaps in offsets are
+    /// kept. A batch of magic 2 is copied, or recompressed with the target codec.
     ///
-    /// A record of magic 0 has the timestamp -1 afterwards, as `CreateTime`; under a wrapper's
-    /// `LogAppendTime` all have the append time. No producer, leader epoch -1. Timestamps that
-    /// Kafka's builder would refuse are kept.
+    /// Records of magic 0 get timestamp -1 with `CreateTime`; those of a wrapper with `LogAppendTime` get its
+    /// append time. There is no producer, and the leader epoch is -1. Timestamps that Kafka's builder would
+    /// refuse are kept.
     ///
     /// # Errors
-    /// [`ErrorKind::CrcMismatch`](crate::ErrorKind::CrcMismatch), also of a message inside, what
-    /// [`LegacyBatch::records`](crate::LegacyBatch::records) refuses,
-    /// [`ErrorKind::OffsetOutOfRange`](crate::ErrorKind::OffsetOutOfRange) for offsets inside that
-    /// do not rise or are more than 2^31-1 apart.
+    /// [`ErrorKind::CrcMismatch`](crate::ErrorKind::CrcMismatch), also of a message inside,
+    /// [`ErrorKind::OffsetOutOfRange`](crate::ErrorKind::OffsetOutOfRange) for offsets that do not increase
+    /// or are more than 2^31-1 apart, and those of [`LegacyBatch::records`](crate::LegacyBatch::records).
     pub fn up_convert(&mut self, batch: &Batch<'_>, out: &mut Vec<u8>) -> Result<()> {
         batch.verify()?;
         if self.encoder.keeps(batch) {
@@ -32,7 +31,7 @@ impl Converter {
 }
 
 impl Encoder {
-    /// Up-conversion would write the batch as it is.
+    /// Whether up-conversion leaves the batch unchanged.
     fn keeps(&self, batch: &Batch<'_>) -> bool {
         batch.magic() == 2 && self.codecs.target.is_none()
     }
@@ -66,7 +65,7 @@ impl Encoder {
     }
 }
 
-/// The header of records without a producer.
+/// The header of a batch without a producer.
 pub(super) fn header(section: &BatchBuilder, append_time: Option<i64>) -> BatchHeader {
     let header = section.header();
     match append_time {

@@ -1,4 +1,4 @@
-//! The outermost message of a magic 0 or 1 message set, with what is inside.
+//! The outermost message of a magic 0 or 1 message set, and the records in it.
 
 use crate::bytes::cursor::be;
 use crate::compression::codec::Compression;
@@ -10,16 +10,16 @@ use crate::record::timestamp_type::TimestampType;
 
 /// One outermost message of magic 0 or 1, borrowed: a record, or a wrapper around compressed ones.
 ///
-/// Its facts cost no decompression, except where a [`Decompressor`] is asked for.
+/// Only methods that take a [`Decompressor`] decompress.
 #[derive(Clone, Copy, Debug)]
 pub struct LegacyBatch<'a> {
-    /// The whole message with offset and size: at least 12 + 14 bytes, as framed.
+    /// The whole message with offset and size: at least 12 + 14 bytes.
     data: &'a [u8],
     position: u64,
 }
 
 impl<'a> LegacyBatch<'a> {
-    /// `data` is one whole frame; the caller checked its size and magic.
+    /// `data` is one whole frame; the caller has checked its size and magic.
     #[inline(always)]
     pub(crate) fn from_frame(data: &'a [u8], position: u64) -> Self {
         Self { data, position }
@@ -30,7 +30,7 @@ impl<'a> LegacyBatch<'a> {
         Message::new(&self.data[LOG_OVERHEAD..])
     }
 
-    /// The message as it stands, offset and size included. A view.
+    /// The whole message as stored, offset and size included. A view.
     #[must_use]
     #[inline(always)]
     pub fn as_bytes(&self) -> &'a [u8] {
@@ -44,7 +44,7 @@ impl<'a> LegacyBatch<'a> {
         self.position
     }
 
-    /// Bytes of the whole message, offset and size fields included.
+    /// Size of the whole message in bytes, offset and size fields included.
     #[must_use]
     #[inline(always)]
     pub fn size_in_bytes(&self) -> usize {
@@ -57,13 +57,13 @@ impl<'a> LegacyBatch<'a> {
         self.message().magic()
     }
 
-    /// The stored CRC-32 of everything from the magic on.
+    /// The stored CRC-32, which covers everything from the magic on.
     #[must_use]
     pub fn crc(&self) -> u32 {
         self.message().crc()
     }
 
-    /// Attributes as stored: codec, and for magic 1 the timestamp type.
+    /// The attributes as stored: codec and, in magic 1, timestamp type.
     #[must_use]
     pub fn attributes(&self) -> u8 {
         self.message().attributes()
@@ -78,17 +78,17 @@ impl<'a> LegacyBatch<'a> {
         self.message().compression().map_err(|e| self.place(e))
     }
 
-    /// The message's own offset (inclusive): for a wrapper, that of the last message inside.
+    /// The message's own offset (inclusive); for a wrapper, that of the last message inside.
     #[must_use]
     #[inline(always)]
     pub fn last_offset(&self) -> i64 {
         be!(self.data, 0, i64)
     }
 
-    /// Offset of the first message: for a wrapper, the first inside, which costs a decompression.
+    /// Offset of the first record; for a wrapper this costs a decompression.
     ///
     /// # Errors
-    /// As [`records`](Self::records).
+    /// Those of [`records`](Self::records).
     pub fn base_offset(&self, decompressor: &mut Decompressor) -> Result<i64> {
         if self.compression()? == Compression::None {
             return Ok(self.last_offset());
@@ -105,15 +105,15 @@ impl<'a> LegacyBatch<'a> {
         self.message().timestamp_type()
     }
 
-    /// The message's own timestamp (ms): for a wrapper the largest inside, or its append time;
-    /// -1 for none, in magic 0 always.
+    /// The message's own timestamp in ms; for a wrapper the largest inside, or its append time. -1 for none,
+    /// as always in magic 0.
     #[must_use]
     pub fn max_timestamp(&self) -> i64 {
         self.message().timestamp()
     }
 
-    /// Checks the outer CRC-32, which reads the message once; those of messages inside a wrapper are checked by
-    /// [`records`](Self::records), where they become visible.
+    /// Checks the outer CRC-32. Reads the message once. CRCs of messages inside a wrapper are checked when
+    /// [`records`](Self::records) are read.
     ///
     /// # Errors
     /// [`ErrorKind::CrcMismatch`].
@@ -139,13 +139,13 @@ impl<'a> LegacyBatch<'a> {
         })
     }
 
-    /// The records: one, which borrows the message, or those inside the wrapper, whose CRCs are checked on
-    /// the way. These are decompressed here, all at once, and borrow the decompressor's buffer.
+    /// The records: a single one, which borrows the message, or those inside a wrapper, whose CRCs the
+    /// iterator checks. A wrapper is decompressed here, all at once, and its records borrow the
+    /// decompressor's buffer.
     ///
     /// # Errors
-    /// What stands in the way of the first record: data that does not decompress or exceeds the
-    /// limit, no message inside, a wrapper offset smaller than the last relative one. Later
-    /// errors come from the iterator.
+    /// Data that does not decompress or exceeds the limit, a wrapper without messages, a wrapper offset
+    /// smaller than the last relative one. Errors in messages come from the iterator.
     #[inline(always)]
     pub fn records<'r>(&self, decompressor: &'r mut Decompressor) -> Result<MessageIter<'r>>
     where

@@ -1,4 +1,4 @@
-//! Messages of magic 0 and 1, alone or behind a compressed wrapper (the legacy half of
+//! Building messages of magic 0 and 1, plain or in a compressed wrapper (the legacy half of
 //! `MemoryRecordsBuilder`; `LegacyRecord.write`).
 
 use crate::bytes::checksum::crc32;
@@ -11,21 +11,21 @@ use crate::record::builder::offset_between;
 
 const TIMESTAMP_SIZE: usize = 8;
 
-/// The fields of one message as they are written.
+/// The fields of one message to be written.
 #[derive(Clone, Copy)]
 pub(crate) struct MessageFields<'a> {
     pub(crate) offset: i64,
     /// 0 or 1.
     pub(crate) magic: i8,
     pub(crate) attributes: u8,
-    /// Not in magic 0.
+    /// Ignored in magic 0.
     pub(crate) timestamp: i64,
     pub(crate) key: Option<&'a [u8]>,
     pub(crate) value: Option<&'a [u8]>,
 }
 
 impl MessageFields<'_> {
-    /// Bytes of the message, offset and size fields included.
+    /// Size of the message in bytes, offset and size fields included.
     pub(crate) fn size(&self) -> usize {
         LOG_OVERHEAD
             + overhead(self.magic)
@@ -33,7 +33,7 @@ impl MessageFields<'_> {
             + self.value.map_or(0, <[u8]>::len)
     }
 
-    /// Appends the message, for which `out` grows once.
+    /// Appends the message to `out`.
     pub(crate) fn append_to(&self, out: &mut Vec<u8>) -> Result<()> {
         let (start, size) = (out.len(), self.size());
         if i32::try_from(size).is_err() {
@@ -64,22 +64,22 @@ pub(crate) fn write_crc(message: &mut [u8]) {
     message[..at::MAGIC].copy_from_slice(&crc.to_be_bytes());
 }
 
-/// Bytes of a message without offset, size, key and value.
+/// Size of a message without offset, size, key and value.
 fn overhead(magic: i8) -> usize {
     if magic == 0 { RECORD_OVERHEAD_V0 } else { RECORD_OVERHEAD_V0 + TIMESTAMP_SIZE }
 }
 
-/// Bytes that a set has besides its messages: a wrapper's, if compressed.
+/// Size of a message set without its messages: that of the wrapper, if compressed.
 pub(crate) fn set_overhead(magic: i8, codec: Compression) -> usize {
     if codec == Compression::None { 0 } else { LOG_OVERHEAD + overhead(magic) }
 }
 
-/// Collects messages. Writes what it is told: what Kafka forbids is for the caller to refuse.
+/// Collects messages. It checks nothing: the caller enforces Kafka's rules.
 #[derive(Debug)]
 pub(crate) struct MessageSetBuilder {
     magic: i8,
     codec: Compression,
-    /// Replaces every timestamp, and says so in the attributes.
+    /// Replaces every timestamp, with `LogAppendTime` in the attributes.
     append_time: Option<i64>,
     base_offset: i64,
     last_offset: i64,
@@ -102,7 +102,7 @@ impl MessageSetBuilder {
         }
     }
 
-    /// Drops all messages, keeps the buffer. A compressed magic 1 set stores offsets from the base.
+    /// Drops all messages but keeps the buffer. A compressed magic 1 set stores offsets relative to the base.
     pub(crate) fn start(&mut self, base_offset: i64, append_time: Option<i64>) {
         (self.base_offset, self.append_time) = (base_offset, append_time);
         (self.last_offset, self.max_timestamp, self.count) = (base_offset.wrapping_sub(1), -1, 0);
@@ -117,18 +117,18 @@ impl MessageSetBuilder {
         self.last_offset
     }
 
-    /// The messages as they stand in an uncompressed set. A view.
+    /// The messages of an uncompressed set. A view.
     #[cfg(feature = "python")]
     pub(crate) fn messages(&self) -> &[u8] {
         &self.messages
     }
 
-    /// Bytes of the messages.
+    /// Size of the messages in bytes.
     pub(crate) fn messages_size(&self) -> usize {
         self.messages.len()
     }
 
-    /// Whether a record with this offset can stand behind the last one.
+    /// Checks that a record with this offset can follow the last one.
     pub(crate) fn check_offset(&self, offset: i64) -> Result<()> {
         offset_between(offset, self.base_offset, (self.count > 0).then_some(self.last_offset))
     }
@@ -154,7 +154,7 @@ impl MessageSetBuilder {
         }
     }
 
-    /// Appends what [`fields`](Self::fields) gave for this offset.
+    /// Appends a message that [`fields`](Self::fields) returned for this offset.
     pub(crate) fn append(&mut self, offset: i64, message: &MessageFields<'_>) -> Result<()> {
         message.append_to(&mut self.messages)?;
         self.max_timestamp = self.max_timestamp.max(message.timestamp);
@@ -163,8 +163,8 @@ impl MessageSetBuilder {
         Ok(())
     }
 
-    /// Appends the finished set to `out`: the messages, or a wrapper around them. Returns the bytes
-    /// of the messages as written.
+    /// Appends the finished set to `out`: the messages, or a wrapper around them. Returns the size of the
+    /// messages as written.
     pub(crate) fn finish(&self, compressor: &mut Compressor, out: &mut Vec<u8>) -> Result<usize> {
         if self.codec == Compression::None {
             out.extend_from_slice(&self.messages);

@@ -1,4 +1,4 @@
-//! The messages inside a wrapper (`AbstractLegacyRecordBatch.DeepRecordsIterator`).
+//! Iterating over the messages inside a wrapper (`AbstractLegacyRecordBatch.DeepRecordsIterator`).
 
 use crate::bytes::cursor::be;
 use crate::compression::codec::Compression;
@@ -8,15 +8,16 @@ use crate::record::Record;
 use crate::record::header::Headers;
 use crate::record::timestamp_type::TimestampType;
 
-/// The records of a [`LegacyBatch`](super::LegacyBatch), lazily; allocates nothing, ends after the first error.
+/// A lazy iterator over the records of a [`LegacyBatch`](super::LegacyBatch). It does not allocate, and ends
+/// after the first error.
 #[derive(Clone, Debug)]
 pub struct MessageIter<'r> {
-    /// Offset, size and message, again and again; walked once before, so the sizes are right.
+    /// A sequence of offset, size and message; its sizes have been checked.
     rest: &'r [u8],
     /// Messages not read yet, of `count`.
     left: u32,
     count: u32,
-    /// What to add to a stored offset: not 0 only where magic 1 wrappers store relative ones.
+    /// Added to stored offsets: 0 unless a magic 1 wrapper stores relative ones.
     base_offset: i64,
     wrapper: Option<Wrapper>,
     check_crcs: bool,
@@ -24,19 +25,19 @@ pub struct MessageIter<'r> {
     outer_offset: i64,
 }
 
-/// What an inner message takes from its wrapper.
+/// The fields that inner messages take from their wrapper.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wrapper {
     pub(crate) timestamp: i64,
     pub(crate) timestamp_type: TimestampType,
 }
 
-/// Where the outermost message is.
+/// The location of the outermost message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outer {
     /// Byte position in the input.
     pub(crate) position: u64,
-    /// The offset it is stored with.
+    /// Its stored offset.
     pub(crate) offset: i64,
 }
 
@@ -50,17 +51,18 @@ impl<'r> MessageIter<'r> {
             count: 1,
             base_offset: 0,
             wrapper: None,
-            // The outer CRC is `verify`'s.
+            // `verify` checks the outer CRC.
             check_crcs: false,
             position: outer.position,
             outer_offset: outer.offset,
         }
     }
 
-    /// Over `messages`, what the wrapper's value decompressed to.
+    /// The records in `messages`, the decompressed value of the wrapper.
     pub(crate) fn wrapped(messages: &'r [u8], magic: i8, outer: Outer, wrapper: Wrapper) -> Result<Self> {
         let place = |error: Error| error.in_batch(outer.position, outer.offset);
-        // Relative offsets end at the wrapper's: the last one must be known before the first.
+        // Relative offsets end at the wrapper's offset, so the last one is needed before the first can be
+        // read.
         let mut count = 0;
         let mut last_inner = 0;
         let mut rest = messages;
@@ -73,7 +75,7 @@ impl<'r> MessageIter<'r> {
             return Err(invalid("a compressed message set has no messages inside"));
         }
         let base_offset = match magic {
-            // Old librdkafka producers write wrapper offset 0 whatever is inside.
+            // Old librdkafka producers always write wrapper offset 0.
             1 if outer.offset == 0 => 0,
             1 if outer.offset < last_inner => {
                 return Err(invalid("the wrapper's offset is smaller than the last relative offset inside"));
@@ -93,20 +95,20 @@ impl<'r> MessageIter<'r> {
         })
     }
 
-    /// Leaves the CRCs of messages inside a wrapper unchecked.
+    /// Skips the CRC checks of messages inside a wrapper.
     #[must_use]
     pub fn without_crc_check(mut self) -> Self {
         self.check_crcs = false;
         self
     }
 
-    /// How many records there are in all.
+    /// The total number of records.
     #[must_use]
     pub fn record_count(&self) -> u32 {
         self.count
     }
 
-    /// Bytes of the messages not read yet.
+    /// Size in bytes of the messages not read yet.
     #[must_use]
     pub fn payload_size(&self) -> usize {
         self.rest.len()
@@ -115,7 +117,7 @@ impl<'r> MessageIter<'r> {
     #[inline(always)]
     fn read(&mut self) -> Result<Record<'r>> {
         if self.wrapper.is_none() {
-            // Framed already.
+            // The message is already framed.
             let message = Message::new(&self.rest[LOG_OVERHEAD..]);
             self.rest = &[];
             return record(message, self.outer_offset, message.timestamp(), message.timestamp_type());
@@ -129,13 +131,13 @@ impl<'r> MessageIter<'r> {
     /// The next message with its stored offset, unchecked.
     #[inline(always)]
     pub(crate) fn read_message(&mut self) -> Result<Option<(i64, Message<'r>)>> {
-        Ok(split_message(self.rest)?.map(|(stored_offset, message, behind)| {
-            self.rest = behind;
+        Ok(split_message(self.rest)?.map(|(stored_offset, message, after)| {
+            self.rest = after;
             (stored_offset, message)
         }))
     }
 
-    /// The record of a message that [`read_message`](Self::read_message) gave.
+    /// The record of a message that [`read_message`](Self::read_message) returned.
     #[inline(always)]
     pub(crate) fn record_of(&self, stored_offset: i64, message: Message<'r>) -> Result<Record<'r>> {
         if !matches!(message.magic(), 0 | 1) {
@@ -147,8 +149,8 @@ impl<'r> MessageIter<'r> {
                 let kind = ErrorKind::InvalidRecord("inner messages must not be compressed");
                 return Err(Error::new(kind).in_field("attributes"));
             }
-            // Magic 1 takes the wrapper's type, and its value only when that is the broker's
-            // time; magic 0 inside has no timestamp whatever the wrapper says.
+            // A magic 1 message takes the wrapper's timestamp type, and its timestamp if that is the
+            // broker's; a magic 0 message has no timestamp in any wrapper.
             if message.magic() == 1 {
                 timestamp_type = wrapper.timestamp_type;
                 if timestamp_type == TimestampType::LogAppendTime {
@@ -183,8 +185,8 @@ fn record(
     })
 }
 
-/// The first message of `data`, with its stored offset and what follows it. A cut message at
-/// the end is dropped silently, as in Kafka.
+/// The first message of `data`, with its stored offset and the bytes after it. As in Kafka, a truncated
+/// message at the end is dropped silently.
 #[inline(always)]
 pub(crate) fn split_message(data: &[u8]) -> Result<Option<(i64, Message<'_>, &[u8])>> {
     let Some((overhead, rest)) = data.split_at_checked(LOG_OVERHEAD) else { return Ok(None) };
@@ -193,14 +195,14 @@ pub(crate) fn split_message(data: &[u8]) -> Result<Option<(i64, Message<'_>, &[u
         let (min, max) = (RECORD_OVERHEAD_V0 as i64, i32::MAX.into());
         return Err(Error::new(ErrorKind::InvalidSize { found: size.into(), min, max }).in_field("size"));
     }
-    let Some((message, behind)) = rest.split_at_checked(size as usize) else { return Ok(None) };
-    Ok(Some((be!(overhead, 0, i64), Message::new(message), behind)))
+    let Some((message, after)) = rest.split_at_checked(size as usize) else { return Ok(None) };
+    Ok(Some((be!(overhead, 0, i64), Message::new(message), after)))
 }
 
 impl<'r> Iterator for MessageIter<'r> {
     type Item = Result<Record<'r>>;
 
-    // Always, as for magic 2.
+    // As for magic 2.
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         if self.left == 0 {

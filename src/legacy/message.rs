@@ -1,4 +1,4 @@
-//! One message of magic 0 or 1: a view over its bytes behind offset and size (`LegacyRecord`).
+//! One message of magic 0 or 1, without its offset and size (`LegacyRecord`).
 
 use crate::bytes::checksum::crc32;
 use crate::bytes::cursor::be;
@@ -6,17 +6,17 @@ use crate::compression::codec::Compression;
 use crate::error::{Error, ErrorKind, Result};
 use crate::record::timestamp_type::TimestampType;
 
-/// Offset and size in front of every message.
+/// Size of the offset and size fields in front of every message.
 pub(crate) const LOG_OVERHEAD: usize = 12;
-/// CRC, magic, attributes, key size and value size: the smallest message.
+/// Size of the smallest message: CRC, magic, attributes, key size and value size.
 pub(crate) const RECORD_OVERHEAD_V0: usize = 14;
 
-/// Where each field stands, from the start of the message.
+/// Positions of the fields, from the start of the message.
 pub(crate) mod at {
-    /// The CRC, in front of it, covers everything from the magic on.
+    /// The CRC before it covers everything from the magic on.
     pub(crate) const MAGIC: usize = 4;
     pub(crate) const ATTRIBUTES: usize = 5;
-    /// In magic 0 the key stands here.
+    /// In magic 0 the key is here.
     pub(crate) const TIMESTAMP: usize = 6;
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// The caller checked that `data` has at least [`RECORD_OVERHEAD_V0`] bytes.
+    /// The caller has checked that `data` has at least [`RECORD_OVERHEAD_V0`] bytes.
     pub(crate) fn new(data: &'a [u8]) -> Self {
         Self { data }
     }
@@ -82,7 +82,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Whether bytes follow the value, which nobody reads.
+    /// Whether bytes follow the value. No reader looks at them.
     pub(crate) fn has_rest(&self) -> Result<bool> {
         let (key, value) = self.key_and_value()?;
         let time = if self.magic() == 0 { 0 } else { 8 };
@@ -90,7 +90,7 @@ impl<'a> Message<'a> {
         Ok(RECORD_OVERHEAD_V0 + time + fields != self.data.len())
     }
 
-    /// Key and value; any negative size is null. Bytes behind the value are tolerated, as in Kafka.
+    /// Key and value; any negative size is null. As in Kafka, bytes after the value are ignored.
     #[inline(always)]
     pub(crate) fn key_and_value(&self) -> Result<(Nullable<'a>, Nullable<'a>)> {
         let start = if self.magic() == 0 { at::TIMESTAMP } else { at::TIMESTAMP + 8 };

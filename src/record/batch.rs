@@ -2,7 +2,7 @@
 
 use crate::bytes::checksum::crc32c;
 use crate::bytes::cursor::{Cursor, be};
-use crate::bytes::prefetch::Ahead;
+use crate::bytes::prefetch::Prefetch;
 use crate::compression::codec::Compression;
 use crate::compression::decompressor::Decompressor;
 use crate::error::{Error, ErrorKind, Result};
@@ -13,18 +13,18 @@ use crate::record::batch_header::{
 use crate::record::iter::{RecordIter, increment_sequence};
 use crate::record::timestamp_type::TimestampType;
 
-/// A batch of magic 2, borrowed. Header facts cost a load each and never decompress.
+/// A batch of magic 2, borrowed. Reading a header field costs one load and never decompresses.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordBatch<'a> {
     /// The whole batch: at least [`RECORD_BATCH_OVERHEAD`] bytes, as framed.
     data: &'a [u8],
     position: u64,
-    /// What stands behind it in its input, if that is read next.
-    following: Ahead<'a>,
+    /// The bytes after the batch, if they are read next.
+    following: Prefetch<'a>,
 }
 
 impl<'a> RecordBatch<'a> {
-    /// `data` is one whole frame; the caller checked its size and magic.
+    /// `data` is one whole frame; the caller has checked its size and magic.
     pub(crate) fn from_frame(data: &'a [u8], position: u64) -> Result<Self> {
         if data.len() < RECORD_BATCH_OVERHEAD {
             let invalid = ErrorKind::InvalidSize {
@@ -38,15 +38,15 @@ impl<'a> RecordBatch<'a> {
         Ok(Self::of_frame(data, position))
     }
 
-    /// `data` is one whole frame that [`from_frame`](Self::from_frame) has taken before.
+    /// `data` is one whole frame that [`from_frame`](Self::from_frame) has already accepted.
     #[inline(always)]
     pub(crate) fn of_frame(data: &'a [u8], position: u64) -> Self {
-        Self { data, position, following: Ahead::default() }
+        Self { data, position, following: Prefetch::default() }
     }
 
-    /// Says what is read next: it is fetched while this batch's records are walked.
+    /// Sets the bytes that are read next; they are prefetched while this batch's records are walked.
     pub(crate) fn followed_by(self, following: &'a [u8]) -> Self {
-        Self { following: Ahead::new(following), ..self }
+        Self { following: Prefetch::new(following), ..self }
     }
 
     /// The header's fields by value.
@@ -65,7 +65,7 @@ impl<'a> RecordBatch<'a> {
         }
     }
 
-    /// The batch as it stands, header included. A view.
+    /// The whole batch as stored, header included. A view.
     #[must_use]
     pub fn as_bytes(&self) -> &'a [u8] {
         self.data
@@ -77,7 +77,7 @@ impl<'a> RecordBatch<'a> {
         self.position
     }
 
-    /// Bytes of the whole batch, header and length field included.
+    /// Size of the whole batch in bytes, header and length field included.
     #[must_use]
     pub fn size_in_bytes(&self) -> usize {
         self.data.len()
@@ -89,8 +89,8 @@ impl<'a> RecordBatch<'a> {
         be!(self.data, at::BASE_OFFSET, i64)
     }
 
-    /// Offset of the last record that was ever in the batch (inclusive): it outlives compaction,
-    /// so the last record present may lie before it.
+    /// Offset of the last record that was ever in the batch (inclusive). Compaction keeps it, so the last
+    /// record present may have a lower offset.
     #[must_use]
     pub fn last_offset(&self) -> i64 {
         self.base_offset().wrapping_add(self.last_offset_delta().into())
@@ -102,13 +102,13 @@ impl<'a> RecordBatch<'a> {
         be!(self.data, at::LAST_OFFSET_DELTA, i32)
     }
 
-    /// Epoch of the leader that appended the batch, -1 before a broker has. Outside the CRC.
+    /// Epoch of the leader that appended the batch, -1 before any has. Not covered by the CRC.
     #[must_use]
     pub fn partition_leader_epoch(&self) -> i32 {
         be!(self.data, at::PARTITION_LEADER_EPOCH, i32)
     }
 
-    /// The stored CRC-32C of everything from the attributes on.
+    /// The stored CRC-32C, which covers everything from the attributes on.
     #[must_use]
     pub fn crc(&self) -> u32 {
         be!(self.data, at::CRC, u32)
@@ -145,26 +145,26 @@ impl<'a> RecordBatch<'a> {
         self.flag(TRANSACTIONAL)
     }
 
-    /// Whether its record is a control record, which consumers never get to see.
+    /// Whether the batch holds a control record, which consumers never see.
     #[must_use]
     pub fn is_control(&self) -> bool {
         self.flag(CONTROL)
     }
 
-    /// The timestamp (ms) the records' deltas count from: the first record's, or the delete
-    /// horizon where that is set.
+    /// The timestamp (ms) that the records' deltas are relative to: the first record's, or the delete horizon
+    /// if one is set.
     #[must_use]
     pub fn base_timestamp(&self) -> i64 {
         be!(self.data, at::BASE_TIMESTAMP, i64)
     }
 
-    /// The largest timestamp (ms) of the batch, or its append time; -1 for none.
+    /// The largest timestamp of the batch in ms, or its append time; -1 for none.
     #[must_use]
     pub fn max_timestamp(&self) -> i64 {
         be!(self.data, at::MAX_TIMESTAMP, i64)
     }
 
-    /// When (ms) the cleaner may drop the batch's tombstones or marker, if it set that time.
+    /// The time (ms) from which the cleaner may drop the batch's tombstones or marker, if set.
     #[must_use]
     pub fn delete_horizon_ms(&self) -> Option<i64> {
         self.flag(DELETE_HORIZON).then(|| self.base_timestamp())
@@ -188,8 +188,8 @@ impl<'a> RecordBatch<'a> {
         be!(self.data, at::BASE_SEQUENCE, i32)
     }
 
-    /// The last record's sequence number, -1 for none; after 2^31-1 comes 0. Only a base of -1 means
-    /// none here, as in Kafka: from a smaller one, which no producer writes, it counts on.
+    /// The last record's sequence number, -1 for none; 2^31-1 is followed by 0. As in Kafka only a base of -1
+    /// means none here; a smaller one, which no producer writes, is counted up from.
     #[must_use]
     pub fn last_sequence(&self) -> i32 {
         match self.base_sequence() {
@@ -198,7 +198,7 @@ impl<'a> RecordBatch<'a> {
         }
     }
 
-    /// How many records the header announces, unchecked: possibly negative, possibly a lie.
+    /// The record count in the header. Unchecked: it may be wrong, even negative.
     #[must_use]
     pub fn record_count(&self) -> i32 {
         be!(self.data, at::COUNT, i32)
@@ -211,13 +211,13 @@ impl<'a> RecordBatch<'a> {
         })
     }
 
-    /// The record section as stored: compressed if the batch is. A view.
+    /// The record section as stored, compressed if the batch is. A view.
     #[must_use]
     pub fn payload(&self) -> &'a [u8] {
         &self.data[RECORD_BATCH_OVERHEAD..]
     }
 
-    /// Checks the CRC-32C: reads the batch once, in hardware.
+    /// Checks the CRC-32C. Reads the batch once, in hardware.
     ///
     /// # Errors
     /// [`ErrorKind::CrcMismatch`].
@@ -230,12 +230,13 @@ impl<'a> RecordBatch<'a> {
         }
     }
 
-    /// The records. Uncompressed ones borrow the batch, nothing is copied; others are decompressed here,
-    /// all at once, and borrow the decompressor's buffer. Does not check the CRC: [`verify`](Self::verify) does.
+    /// The records, read lazily. Uncompressed records borrow the batch without a copy; a compressed batch is
+    /// decompressed here, all at once, and its records borrow the decompressor's buffer. The CRC is not
+    /// checked: see [`verify`](Self::verify).
     ///
     /// # Errors
-    /// What stands in the way of the first record: an unknown codec, a negative count, data that
-    /// does not decompress or exceeds the limit. Later errors come from the iterator.
+    /// An unknown codec, a negative count, data that does not decompress or exceeds the limit. Errors in
+    /// records come from the iterator.
     pub fn records<'r>(&self, decompressor: &'r mut Decompressor) -> Result<RecordIter<'r>>
     where
         'a: 'r,
@@ -249,7 +250,7 @@ impl<'a> RecordBatch<'a> {
         self.records_in(records)
     }
 
-    /// The records in `records`, this batch's record section, decompressed.
+    /// The records in `records`, which is this batch's decompressed record section.
     pub(crate) fn records_in<'r>(&self, records: &'r [u8]) -> Result<RecordIter<'r>>
     where
         'a: 'r,
@@ -265,12 +266,12 @@ impl<'a> RecordBatch<'a> {
             append_time: append_time.then(|| self.max_timestamp()),
             base_sequence: self.base_sequence(),
             position: self.position,
-            ahead: self.following,
+            prefetch: self.following,
         })
     }
 
-    /// Whether the payload is read as it stands. Without records it is not looked at: a batch
-    /// emptied by compaction may keep its codec bits.
+    /// Whether the payload is read as stored. That of a batch without records is never decompressed:
+    /// compaction may keep the codec bits of a batch that it empties.
     pub(crate) fn is_stored(&self, codec: Compression) -> bool {
         codec == Compression::None || self.record_count() == 0
     }

@@ -1,16 +1,16 @@
-//! The 61 bytes in front of a magic 2 batch's records: where each field stands, and writing them
+//! The 61-byte header of a magic 2 batch: the positions of its fields, and writing it
 //! (`DefaultRecordBatch.writeHeader`).
 
 use crate::bytes::checksum::crc32c;
 use crate::bytes::writer::Writer;
 
-/// Bytes of a magic 2 batch before its first record.
+/// Size of a magic 2 batch's header in bytes.
 pub const RECORD_BATCH_OVERHEAD: usize = 61;
 
-/// Offset and length, which the length field does not count.
+/// Size of offset and length, which the length field does not count.
 const LOG_OVERHEAD: usize = 12;
 
-/// Where each field stands, from the start of the batch.
+/// Positions of the fields, from the start of the batch.
 pub(crate) mod at {
     pub(crate) const BASE_OFFSET: usize = 0;
     pub(crate) const PARTITION_LEADER_EPOCH: usize = 12;
@@ -34,7 +34,7 @@ pub(crate) const TRANSACTIONAL: u8 = 1 << 4;
 pub(crate) const CONTROL: u8 = 1 << 5;
 pub(crate) const DELETE_HORIZON: u8 = 1 << 6;
 
-/// The header's fields by value; length and CRC follow from the batch.
+/// The header's fields by value; length and CRC are computed from the batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BatchHeader {
     pub(crate) base_offset: i64,
@@ -51,8 +51,8 @@ pub(crate) struct BatchHeader {
 }
 
 impl BatchHeader {
-    /// Writes the header in front of the records that stand in `batch` from byte 61 on.
-    /// The batch is at most 2^31-1 bytes behind its length field.
+    /// Writes the header into the first 61 bytes of `batch`, whose records follow. `batch` has at most 2^31-1
+    /// bytes after its length field.
     pub(crate) fn write(&self, batch: &mut [u8]) {
         let length = (batch.len() - LOG_OVERHEAD) as i32;
         let mut out = Writer::new(batch);

@@ -1,14 +1,13 @@
-//! The record section of a magic 2 batch while it grows, and the finished batch
-//! (the magic 2 half of `MemoryRecordsBuilder`).
+//! A magic 2 batch while it is being built (the magic 2 half of `MemoryRecordsBuilder`).
 
-use crate::bytes::output_buffer::Room;
+use crate::bytes::output_buffer::OutputBuffer;
 use crate::compression::compressor::Compressor;
 use crate::error::{Error, ErrorKind, Result};
 use crate::record::batch_header::{BatchHeader, COMPRESSION, RECORD_BATCH_OVERHEAD};
 use crate::record::encode::{HeaderFields, RecordFields};
 
-/// Collects records behind a base offset and timestamp. Writes what it is told: what Kafka forbids
-/// is for the caller to refuse.
+/// Collects records relative to a base offset and timestamp. It checks nothing: the caller enforces Kafka's
+/// rules.
 #[derive(Debug)]
 pub(crate) struct BatchBuilder {
     base_offset: i64,
@@ -16,18 +15,18 @@ pub(crate) struct BatchBuilder {
     last_offset: i64,
     max_timestamp: i64,
     count: i32,
-    /// Room for a header, then the records: uncompressed, the batch is here already.
-    data: Room,
+    /// Space for the header, then the records: if uncompressed, this becomes the batch itself.
+    data: OutputBuffer,
 }
 
 impl BatchBuilder {
     pub(crate) fn new() -> Self {
-        let mut data = Room::default();
+        let mut data = OutputBuffer::default();
         data.restart(RECORD_BATCH_OVERHEAD);
         Self { base_offset: 0, base_timestamp: -1, last_offset: -1, max_timestamp: -1, count: 0, data }
     }
 
-    /// Drops all records, keeps the buffer; the deltas of the next ones count from here.
+    /// Drops all records but keeps the buffer. The deltas of the next records are relative to this base.
     pub(crate) fn start(&mut self, base_offset: i64, base_timestamp: i64) {
         (self.base_offset, self.base_timestamp) = (base_offset, base_timestamp);
         (self.last_offset, self.max_timestamp, self.count) = (base_offset.wrapping_sub(1), -1, 0);
@@ -46,19 +45,19 @@ impl BatchBuilder {
         self.last_offset
     }
 
-    /// Bytes of the records.
+    /// Size of the records in bytes.
     pub(crate) fn records_size(&self) -> usize {
         self.data.len() - RECORD_BATCH_OVERHEAD
     }
 
-    /// Whether a record with this offset can stand behind the last one: offsets rise, and their
-    /// distance from the base is an int32.
+    /// Checks that a record with this offset can follow the last one: offsets increase, and their distance
+    /// from the base is an int32.
     #[inline]
     pub(crate) fn check_offset(&self, offset: i64) -> Result<()> {
         offset_between(offset, self.base_offset, (self.count > 0).then_some(self.last_offset))
     }
 
-    /// A record with these fields at this place; its offset was checked.
+    /// A record with these fields; its offset has been checked.
     #[inline(always)]
     pub(crate) fn fields<'a>(
         &self,
@@ -72,7 +71,7 @@ impl BatchBuilder {
         RecordFields::new(attributes, (timestamp_delta, offset_delta), (key, value), headers)
     }
 
-    /// Appends what [`fields`](Self::fields) gave.
+    /// Appends a record that [`fields`](Self::fields) returned.
     #[inline(always)]
     pub(crate) fn append(&mut self, record: &RecordFields<'_>) {
         record.append_to(&mut self.data);
@@ -82,7 +81,7 @@ impl BatchBuilder {
         self.count += 1;
     }
 
-    /// Lets the batch end at this offset, behind its last record, as compacted ones do.
+    /// Extends the batch to this offset, past its last record, as in a compacted batch.
     pub(crate) fn extend_to(&mut self, last_offset: i64) {
         self.last_offset = self.last_offset.max(last_offset);
     }
@@ -103,8 +102,8 @@ impl BatchBuilder {
         }
     }
 
-    /// Appends the finished batch to `out`: `header`'s codec bits are the compressor's. Returns the
-    /// bytes of the record section as written.
+    /// Appends the finished batch to `out`; the codec bits in `header` are set to the compressor's. Returns
+    /// the size of the record section as written.
     pub(crate) fn finish(
         &self,
         mut header: BatchHeader,
@@ -117,14 +116,14 @@ impl BatchBuilder {
         Ok(payload.len())
     }
 
-    /// Appends the finished uncompressed batch to `out`. Returns the bytes of the record section.
+    /// Appends the finished uncompressed batch to `out`. Returns the size of the record section.
     pub(crate) fn finish_stored_into(&mut self, header: BatchHeader, out: &mut Vec<u8>) -> Result<usize> {
         let batch = self.finish_stored(header)?;
         out.extend_from_slice(batch);
         Ok(batch.len() - RECORD_BATCH_OVERHEAD)
     }
 
-    /// The finished uncompressed batch, where its records were collected. A view.
+    /// The finished uncompressed batch, in the buffer where its records were collected. A view.
     pub(crate) fn finish_stored(&mut self, mut header: BatchHeader) -> Result<&[u8]> {
         check_size(self.data.len())?;
         header.attributes &= !i16::from(COMPRESSION);
@@ -140,7 +139,7 @@ fn check_size(size: usize) -> Result<()> {
     }
 }
 
-/// Appends a batch of this header and record section to `out`.
+/// Appends a batch with this header and record section to `out`.
 pub(crate) fn append_batch(header: &BatchHeader, payload: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let size = RECORD_BATCH_OVERHEAD + payload.len();
     check_size(size)?;
@@ -152,7 +151,7 @@ pub(crate) fn append_batch(header: &BatchHeader, payload: &[u8], out: &mut Vec<u
     Ok(())
 }
 
-/// Whether `offset` can follow `last`, if there is one, in a batch that begins at `base`.
+/// Checks that `offset` can follow `last`, if there is one, in a batch with base offset `base`.
 #[inline]
 pub(crate) fn offset_between(offset: i64, base: i64, last: Option<i64>) -> Result<()> {
     let is_low = last.map_or(offset < base, |last| offset <= last);
@@ -163,7 +162,7 @@ pub(crate) fn offset_between(offset: i64, base: i64, last: Option<i64>) -> Resul
     Ok(())
 }
 
-/// Whether a batch from offset 0 can have this offset, and these many bytes.
+/// Checks that a batch with base offset 0 can have this offset, and `size` bytes.
 #[cfg(feature = "python")]
 pub(crate) fn representable(offset: i64, size: usize) -> Result<()> {
     match i32::try_from(offset) {

@@ -1,4 +1,4 @@
-//! Control records: what brokers and the KRaft quorum write into a log for themselves
+//! Control records, which brokers and the KRaft quorum write into a log for their own use
 //! (`ControlRecordType`, `EndTransactionMarker`, `ControlRecordUtils`).
 
 use crate::bytes::cursor::Cursor;
@@ -27,7 +27,7 @@ pub enum ControlType {
     KRaftVersion,
     /// The set of KRaft voters.
     KRaftVoters,
-    /// A type this version does not know: to be skipped.
+    /// A type that this version does not know; readers skip it.
     Unknown(i16),
 }
 
@@ -35,17 +35,17 @@ impl ControlType {
     /// Reads the type from a control record's key.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRecord`] for a key of less than 4 bytes or a negative version.
+    /// [`ErrorKind::InvalidRecord`] for a key of fewer than 4 bytes or a negative version.
     pub fn parse(key: &[u8]) -> Result<Self> {
         let invalid = |why| Error::new(ErrorKind::InvalidRecord(why)).in_field("key");
         let mut cursor = Cursor::new(key);
         let (Ok(version), Ok(id)) = (cursor.i16(), cursor.i16()) else {
-            return Err(invalid("a control record's key has less than 4 bytes"));
+            return Err(invalid("a control record's key has fewer than 4 bytes"));
         };
         if version < 0 {
             return Err(invalid("a control record's key has a negative version"));
         }
-        // A higher version is read as version 0, as Kafka does.
+        // As in Kafka, a higher version is read as version 0.
         Ok(match id {
             0 => Self::Abort,
             1 => Self::Commit,
@@ -80,7 +80,7 @@ impl ControlType {
 pub enum ControlRecord {
     /// The end of a transaction.
     EndTransaction {
-        /// Whether it was committed; else aborted.
+        /// Whether the transaction was committed rather than aborted.
         committed: bool,
         /// The marker's version.
         version: i16,
@@ -102,7 +102,7 @@ pub enum ControlRecord {
     SnapshotHeader {
         /// The message's version.
         version: i16,
-        /// Append time (ms) of the last record the snapshot stands for.
+        /// Append time (ms) of the last record that the snapshot replaces.
         last_contained_log_timestamp: i64,
     },
     /// The last record of a KRaft snapshot.
@@ -124,21 +124,21 @@ pub enum ControlRecord {
         /// All voters.
         voters: Vec<Voter>,
     },
-    /// A type this version does not know.
+    /// A type that this version does not know.
     Unknown {
         /// The number in the key.
         id: i16,
     },
 }
 
-/// A KRaft voter. The last three are only in [`ControlRecord::KRaftVoters`].
+/// A KRaft voter. The last three fields are set only in [`ControlRecord::KRaftVoters`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Voter {
     /// The node id.
     pub voter_id: i32,
-    /// The id of its metadata directory; zero where the version has none.
+    /// The id of its metadata directory; zero if the message's version has none.
     pub directory_id: [u8; 16],
-    /// Where to reach it.
+    /// The addresses it listens on.
     pub endpoints: Vec<Endpoint>,
     /// The lowest `kraft.version` it supports.
     pub min_supported_version: i16,
@@ -158,11 +158,11 @@ pub struct Endpoint {
 }
 
 impl ControlRecord {
-    /// Decodes key and value of a record of a control batch.
+    /// Decodes the key and value of a record in a control batch.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRecord`] or [`ErrorKind::UnexpectedEnd`] for a payload that does not
-    /// have its type's shape.
+    /// [`ErrorKind::InvalidRecord`] or [`ErrorKind::UnexpectedEnd`] for a key or value that does not match
+    /// its type.
     pub fn parse(key: Option<&[u8]>, value: Option<&[u8]>) -> Result<Self> {
         let missing = |why, field| Error::new(ErrorKind::InvalidRecord(why)).in_field(field);
         let key = key.ok_or_else(|| missing("a control record has no key", "key"))?;
@@ -188,7 +188,9 @@ impl ControlRecord {
             Self::SnapshotFooter { version } => (4, *version),
             Self::KRaftVersion { version, .. } => (5, *version),
             Self::KRaftVoters { version, .. } => (6, *version),
-            Self::Unknown { .. } => return invalid("a control record of unknown type is not written", "key"),
+            Self::Unknown { .. } => {
+                return invalid("a control record of unknown type cannot be written", "key");
+            }
         };
         if version < 0 {
             return invalid(NEGATIVE_VERSION, "value");
@@ -215,7 +217,7 @@ impl ControlRecord {
             Self::KRaftVoters { voters, .. } => put_array(&mut value, voters, put_voter),
             Self::SnapshotFooter { .. } | Self::Unknown { .. } => {}
         }
-        // The end-of-transaction marker is no flexible message.
+        // The end-of-transaction marker is not a flexible message.
         if !matches!(self, Self::EndTransaction { .. }) {
             value.push(NO_TAGGED_FIELDS);
         }
@@ -271,7 +273,7 @@ fn voter(v: &mut Cursor<'_>) -> Result<Voter> {
     Ok(Voter { voter_id, directory_id, endpoints, min_supported_version, max_supported_version })
 }
 
-/// A flexible version's array: unsigned varint of length + 1, then the elements.
+/// An array of a flexible version: an unsigned varint of length + 1, then the elements.
 fn compact_array<'a, T>(
     cursor: &mut Cursor<'a>,
     mut element: impl FnMut(&mut Cursor<'a>) -> Result<T>,
@@ -297,7 +299,7 @@ fn tagged_fields(cursor: &mut Cursor<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Appends an unsigned varint of length + 1: how a flexible version counts.
+/// Appends an unsigned varint of length + 1, the length field of flexible versions.
 fn put_compact_length(out: &mut Vec<u8>, length: usize) {
     let mut bytes = [0; 10];
     let size = varint::write_unsigned(length as u64 + 1, &mut bytes);
@@ -324,6 +326,6 @@ fn put_voter(out: &mut Vec<u8>, voter: &Voter) {
     });
     out.extend(voter.min_supported_version.to_be_bytes());
     out.extend(voter.max_supported_version.to_be_bytes());
-    // Of the version range, and of the voter.
+    // One for the version range, one for the voter.
     out.extend([NO_TAGGED_FIELDS, NO_TAGGED_FIELDS]);
 }

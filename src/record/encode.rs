@@ -1,13 +1,13 @@
 //! Writing one magic 2 record (`DefaultRecord.writeTo`).
 
-use crate::bytes::output_buffer::Room;
+use crate::bytes::output_buffer::OutputBuffer;
 use crate::bytes::varint;
 use crate::bytes::varint::Varint;
 use crate::record::header::{Header, Headers};
 
 const NULL: i64 = -1;
 
-/// The fields of a record as they are written, and their size, which is computed once.
+/// The fields of a record in encoded form, and their size, computed once.
 #[derive(Clone, Copy)]
 pub(crate) struct RecordFields<'a> {
     attributes: i8,
@@ -18,12 +18,12 @@ pub(crate) struct RecordFields<'a> {
     key: Nullable<'a>,
     value: Nullable<'a>,
     headers: HeaderFields<'a>,
-    /// Bytes behind the length field.
+    /// Size in bytes without the length field.
     body_size: usize,
     length: Varint,
 }
 
-/// Headers to be written: given one by one, or as they stand in another record.
+/// Headers to be written: a list, or the encoded headers of another record.
 #[derive(Clone, Copy)]
 pub(crate) enum HeaderFields<'a> {
     List(&'a [Header<'a>]),
@@ -53,7 +53,7 @@ impl HeaderFields<'_> {
         }
     }
 
-    /// Writes them to the start of `out`.
+    /// Writes the headers to the start of `out`.
     #[inline(always)]
     fn write(&self, out: &mut [u8]) {
         match self {
@@ -100,21 +100,22 @@ impl<'a> RecordFields<'a> {
         }
     }
 
-    /// Bytes of the record behind its length field.
+    /// Size of the record in bytes, without its length field.
     #[cfg(feature = "python")]
     pub(crate) fn body_size(&self) -> usize {
         self.body_size
     }
 
-    /// Bytes of the record, its length field included.
+    /// Size of the record in bytes, its length field included.
     #[inline]
     pub(crate) fn size(&self) -> usize {
         self.length.size() + self.body_size
     }
 
-    /// Appends the record. No length is kept while its fields are written: each would wait for the one before.
+    /// Appends the record. The buffer's length is updated once rather than per field, where each update would
+    /// wait for the one before.
     #[inline(always)]
-    pub(crate) fn append_to(&self, records: &mut Room) {
+    pub(crate) fn append_to(&self, records: &mut OutputBuffer) {
         let out = records.next(self.size());
         let mut at = self.length.write(out);
         out[at] = self.attributes as u8;
@@ -131,7 +132,7 @@ impl<'a> RecordFields<'a> {
     }
 }
 
-/// A field that may be null, and its length as it is written.
+/// A nullable field, with its encoded length.
 #[derive(Clone, Copy)]
 struct Nullable<'a> {
     length: Varint,
@@ -149,7 +150,7 @@ impl<'a> Nullable<'a> {
         self.length.size() + self.data.map_or(0, <[u8]>::len)
     }
 
-    /// Writes it to the start of `out`; returns its size.
+    /// Writes the field to the start of `out`; returns its size.
     #[inline(always)]
     fn write(&self, out: &mut [u8]) -> usize {
         let start = self.length.write(out);
@@ -160,7 +161,7 @@ impl<'a> Nullable<'a> {
     }
 }
 
-/// Up to 32 bytes are copied as two halves that may overlap: a call would cost more than the copy.
+/// Copies 16 to 32 bytes as two halves that may overlap: a call to `memcpy` would cost more.
 #[inline(always)]
 fn copy(data: &[u8], out: &mut [u8]) {
     if data.len() <= 32

@@ -1,34 +1,34 @@
-//! A record's headers: checked once, then iterated lazily.
+//! Record headers: checked once, then iterated lazily.
 
 use crate::bytes::cursor::Cursor;
 use crate::error::{Error, ErrorKind, Result};
 
-/// One header. Kafka does not check that keys are UTF-8, so both sides are bytes. Views.
+/// One header. Key and value are bytes, since Kafka does not check that keys are UTF-8. Views.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header<'r> {
     /// The key, possibly empty.
     pub key: &'r [u8],
-    /// The value: `None` for null.
+    /// The value; `None` for null.
     pub value: Option<&'r [u8]>,
 }
 
-/// The headers of one record: an iterator over [`Header`]s in stored order, duplicates kept.
+/// The headers of one record: an iterator over [`Header`]s in stored order, duplicates included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Headers<'r> {
-    /// Checked by [`Headers::check`]: exactly `count` headers and nothing else.
+    /// Exactly `count` headers, checked by [`Headers::check`].
     data: &'r [u8],
     count: u32,
 }
 
 impl<'r> Headers<'r> {
-    /// Reads the count and every header's sizes; takes the rest of the record.
+    /// Reads the count and the sizes in every header; the cursor is then after the last header.
     #[inline(always)]
     pub(crate) fn check(cursor: &mut Cursor<'r>) -> Result<Self> {
         // Most records have none.
         if cursor.take_zero() {
             return Ok(Self::default());
         }
-        // By value: a cursor that others write to would live in memory, for every field of the record.
+        // By value: a cursor passed by reference would be kept in memory rather than in registers.
         let headers;
         (headers, *cursor) = Self::check_each(*cursor)?;
         Ok(headers)
@@ -37,43 +37,43 @@ impl<'r> Headers<'r> {
     #[inline(never)]
     fn check_each(mut cursor: Cursor<'r>) -> Result<(Self, Cursor<'r>)> {
         let count = cursor.varint().map_err(|e| e.in_field("headersCount"))?;
-        // Kafka's guard: no header takes less than a byte.
+        // As in Kafka: a header takes at least one byte.
         if count < 0 || count as usize > cursor.remaining() {
             return Err(Error::new(ErrorKind::InvalidCount(count.into())).in_field("headersCount"));
         }
         let count = count as u32;
-        let mut behind = cursor;
+        let mut end = cursor;
         for _ in 0..count {
-            read_header(&mut behind)?;
+            read_header(&mut end)?;
         }
-        let data = cursor.take(behind.position() - cursor.position())?;
-        Ok((Self { data, count }, behind))
+        let data = cursor.take(end.position() - cursor.position())?;
+        Ok((Self { data, count }, end))
     }
 
-    /// The bytes and count of headers that [`check`](Self::check) accepted.
+    /// The bytes and the number of the headers.
     pub(crate) fn parts(&self) -> (&'r [u8], u32) {
         (self.data, self.count)
     }
 
-    /// From what [`parts`](Self::parts) gave.
+    /// Headers from the result of [`parts`](Self::parts).
     #[cfg(feature = "python")]
     pub(crate) fn from_parts(data: &'r [u8], count: u32) -> Self {
         Self { data, count }
     }
 
-    /// The last header with this key (Java's `Headers.lastHeader`). A view; reads the headers from the first
-    /// on. Keys are compared byte by byte.
+    /// The last header with this key (Java's `Headers.lastHeader`). Keys are compared as bytes. A view; the
+    /// cost is a walk over all headers.
     #[must_use]
     pub fn last_header(self, key: &[u8]) -> Option<Header<'r>> {
         self.headers_for(key).last()
     }
 
-    /// The headers with this key, in their order (Java's `Headers.headers(key)`). Views.
+    /// The headers with this key, in stored order (Java's `Headers.headers(key)`). Views.
     pub fn headers_for<'k>(self, key: &'k [u8]) -> impl Iterator<Item = Header<'r>> + use<'r, 'k> {
         self.filter(move |header| header.key == key)
     }
 
-    /// Whether there is no header (left).
+    /// Whether no headers are left.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -105,7 +105,7 @@ impl<'r> Iterator for Headers<'r> {
             return None;
         }
         let mut cursor = Cursor::new(self.data);
-        // Cannot fail: `check` read the same bytes. If it ever did, the list would end here.
+        // Cannot fail, since `check` has read the same bytes; an error would end the iteration.
         let header = read_header(&mut cursor).ok()?;
         self.data = &self.data[cursor.position()..];
         self.count -= 1;

@@ -1,14 +1,14 @@
-//! The walk over the records of one magic 2 batch (`DefaultRecord.readFrom`).
+//! Iterating over the records of a magic 2 batch (`DefaultRecord.readFrom`).
 
 use crate::bytes::cursor::Cursor;
-use crate::bytes::prefetch::Ahead;
+use crate::bytes::prefetch::Prefetch;
 use crate::error::{Error, ErrorKind, Result};
 use crate::record::Record;
 use crate::record::header::Headers;
 use crate::record::timestamp_type::TimestampType;
 
-/// The records of a [`RecordBatch`](super::RecordBatch), lazily: each step checks one record and allocates nothing.
-/// Ends after the first error.
+/// A lazy iterator over the records of a [`RecordBatch`](super::RecordBatch). Each step checks one record
+/// without allocating; iteration ends after the first error.
 #[derive(Clone, Debug)]
 pub struct RecordIter<'r> {
     pub(super) cursor: Cursor<'r>,
@@ -17,16 +17,16 @@ pub struct RecordIter<'r> {
     pub(super) count: u32,
     pub(super) base_offset: i64,
     pub(super) base_timestamp: i64,
-    /// The batch's maximum timestamp where the broker's clock replaces the producer's.
+    /// The batch's maximum timestamp, if it replaces the records' own (`LogAppendTime`).
     pub(super) append_time: Option<i64>,
     pub(super) base_sequence: i32,
     pub(super) position: u64,
-    /// What is read behind this batch: as many bytes of it are asked for as are walked.
-    pub(super) ahead: Ahead<'r>,
+    /// The bytes after this batch, prefetched at the pace of the walk.
+    pub(super) prefetch: Prefetch<'r>,
 }
 
 impl<'r> RecordIter<'r> {
-    /// Bytes of the record section.
+    /// Size of the record section in bytes.
     #[must_use]
     pub fn payload_size(&self) -> usize {
         self.cursor.position() + self.cursor.remaining()
@@ -41,8 +41,8 @@ impl<'r> RecordIter<'r> {
         if length <= 0 || length as usize > self.cursor.remaining() {
             return Err(self.invalid_length(length));
         }
-        self.ahead.fetch(self.cursor.position(), length as usize);
-        // Every field is read inside the record's own bytes: no field can reach the next record.
+        self.prefetch.fetch(self.cursor.position(), length as usize);
+        // Fields are read from the record's own bytes, so none can reach into the next record.
         let mut body = Cursor::new(self.cursor.take(length as usize)?);
         let attributes = body.i8()?;
         let timestamp_delta = body.varlong().map_err(|e| e.in_field("timestampDelta"))?;
@@ -81,7 +81,7 @@ impl<'r> RecordIter<'r> {
     }
 }
 
-/// A length and that many bytes; any negative length is null, as in Kafka.
+/// A length and that many bytes; as in Kafka, any negative length is null.
 #[inline(always)]
 fn nullable<'r>(body: &mut Cursor<'r>) -> Result<Option<&'r [u8]>> {
     match body.length()? {
@@ -90,13 +90,14 @@ fn nullable<'r>(body: &mut Cursor<'r>) -> Result<Option<&'r [u8]>> {
     }
 }
 
-/// A record has no sequence where its batch has none: any negative base (`DefaultRecord.readFrom`).
+/// The sequence of a record; -1 if its batch has none, which any negative base means
+/// (`DefaultRecord.readFrom`).
 #[inline]
 pub(crate) fn sequence_of(base: i32, offset_delta: i32) -> i32 {
     if base < 0 { -1 } else { increment_sequence(base, offset_delta) }
 }
 
-/// Sequences run from 0 to 2^31-1 and start again (`DefaultRecordBatch.incrementSequence`).
+/// Sequences wrap from 2^31-1 to 0 (`DefaultRecordBatch.incrementSequence`).
 #[inline]
 pub(super) fn increment_sequence(base: i32, by: i32) -> i32 {
     if base > i32::MAX.wrapping_sub(by) {
@@ -109,7 +110,7 @@ pub(super) fn increment_sequence(base: i32, by: i32) -> i32 {
 impl<'r> Iterator for RecordIter<'r> {
     type Item = Result<Record<'r>>;
 
-    // Always: out of line, moving the record through memory costs half as much as reading it.
+    // Out of line, returning the record through memory would add half the cost of reading it.
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         if self.left == 0 {
@@ -127,7 +128,7 @@ impl<'r> Iterator for RecordIter<'r> {
 
     #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
-        // An announced count proves nothing: no lower bound for anyone to reserve from.
+        // The announced count is not trustworthy: no lower bound, so that no caller reserves memory by it.
         (0, Some(self.left as usize))
     }
 }

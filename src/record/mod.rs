@@ -1,5 +1,5 @@
-//! Magic 2: the batch header, the records behind it, their headers, control records
-//! (Kafka's `DefaultRecordBatch` and `DefaultRecord`).
+//! Magic 2: batch headers, records, record headers and control records (Kafka's `DefaultRecordBatch` and
+//! `DefaultRecord`).
 
 pub(crate) mod batch;
 pub(crate) mod batch_header;
@@ -18,14 +18,13 @@ pub use header::{Header, Headers};
 pub use iter::RecordIter;
 pub use timestamp_type::TimestampType;
 
-/// Bytes of the smallest record of any magic: size, attributes, timestamp and offset deltas, key and value
+/// Size of the smallest record of any magic: length, attributes, timestamp and offset deltas, key and value
 /// lengths, header count.
 #[cfg(feature = "arrow")]
 pub(crate) const SMALLEST_RECORD: usize = 7;
 
-/// One record, of any magic, borrowed from its batch or from the decompression buffer.
-///
-/// Everything is a view: copying the struct copies no payload.
+/// One record of any magic, borrowed from its batch or from the decompression buffer. Copying it copies no
+/// payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'r> {
     pub(crate) offset: i64,
@@ -46,7 +45,7 @@ impl<'r> Record<'r> {
         self.offset
     }
 
-    /// Milliseconds since 1970, -1 for none (magic 0 always). Sums wrap at 64 bits as Java's do.
+    /// Milliseconds since 1970, -1 for none (always so in magic 0). Sums wrap at 64 bits, as in Java.
     #[must_use]
     #[inline]
     pub fn timestamp(&self) -> i64 {
@@ -60,37 +59,37 @@ impl<'r> Record<'r> {
         self.timestamp_type
     }
 
-    /// The producer's sequence number, -1 for none. After 2^31-1 comes 0.
+    /// The producer's sequence number, -1 for none. 2^31-1 is followed by 0.
     #[must_use]
     #[inline]
     pub fn sequence(&self) -> i32 {
         self.sequence
     }
 
-    /// The record's own attributes byte: unused in magic 2 (kept as it is), codec and timestamp
-    /// type in magic 0 and 1.
+    /// The record's own attributes byte as stored: unused in magic 2; codec and timestamp type in magic 0 and
+    /// 1.
     #[must_use]
     #[inline]
     pub fn attributes(&self) -> i8 {
         self.attributes
     }
 
-    /// The key: `None` for null, which an empty key is not. A view.
+    /// The key; `None` for null, as distinct from empty. A view.
     #[must_use]
     #[inline]
     pub fn key(&self) -> Option<&'r [u8]> {
         self.key
     }
 
-    /// The value: `None` for null (a tombstone on compacted topics). A view.
+    /// The value; `None` for null (a tombstone on compacted topics). A view.
     #[must_use]
     #[inline]
     pub fn value(&self) -> Option<&'r [u8]> {
         self.value
     }
 
-    /// The headers in their order, duplicates kept: a lazy iterator that allocates nothing and
-    /// cannot fail, since the record's headers were checked when the record was read.
+    /// The headers in stored order, duplicates included: a lazy iterator that does not allocate and cannot
+    /// fail, since the headers were checked when the record was read.
     #[must_use]
     #[inline]
     pub fn headers(&self) -> Headers<'r> {
@@ -109,8 +108,8 @@ impl<'r> Record<'r> {
     }
 }
 
-/// A record without its key and value: what a walk that skips them yields (Kafka's
-/// `PartialDefaultRecord`). All sizes were checked, which Kafka's own skipping walk leaves out.
+/// A record without its key and value, as [`Records::skip_key_value`](crate::Records::skip_key_value) yields
+/// it (Kafka's `PartialDefaultRecord`). Unlike in Kafka, all sizes were checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartialRecord {
     /// As [`Record::offset`].
@@ -119,9 +118,9 @@ pub struct PartialRecord {
     pub timestamp: i64,
     /// As [`Record::sequence`].
     pub sequence: i32,
-    /// Bytes of the key, `None` for null.
+    /// Size of the key in bytes, `None` for null.
     pub key_size: Option<usize>,
-    /// Bytes of the value, `None` for null.
+    /// Size of the value in bytes, `None` for null.
     pub value_size: Option<usize>,
     /// How many headers there are.
     pub header_count: usize,

@@ -1,14 +1,14 @@
-//! Whose clock a timestamp is, in batches of all magics.
+//! The type of a timestamp, in batches of all magics.
 
-/// What a record's timestamp means (Kafka's `TimestampType`).
+/// The meaning of a record's timestamp (Kafka's `TimestampType`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(i8)]
 pub enum TimestampType {
     /// Magic 0: there is no timestamp.
     NoTimestampType = -1,
-    /// The producer's time.
+    /// The timestamp set by the producer.
     CreateTime = 0,
-    /// The broker's time at append.
+    /// The broker's clock at the time of the append.
     LogAppendTime = 1,
 }
 

@@ -1,13 +1,13 @@
-//! `leader-epoch-checkpoint`: where each leader epoch begins, as text (`LeaderEpochCheckpointFile`).
+//! `leader-epoch-checkpoint`: the start offset of each leader epoch, as text (`LeaderEpochCheckpointFile`).
 
 use crate::error::{ErrorKind, Result};
 use crate::state::leader_epochs::EpochEntry;
 
-/// Reads the checkpoint: version 0, a count, one `epoch startOffset` a line. One that ends before its count
-/// has no epochs (`CheckpointFile.CheckpointReadBuffer.read`).
+/// Reads the checkpoint: version 0, a count, and one `epoch startOffset` per line. A checkpoint that ends
+/// before its count has no epochs (`CheckpointFile.CheckpointReadBuffer.read`).
 ///
 /// # Errors
-/// [`ErrorKind::InvalidSidecar`] that says which rule is broken.
+/// [`ErrorKind::InvalidSidecar`] naming the rule that is broken.
 pub fn parse_leader_epoch_checkpoint(text: &str) -> Result<Vec<EpochEntry>> {
     let invalid = |why| ErrorKind::InvalidSidecar(why);
     let mut lines = text.lines();
@@ -23,9 +23,10 @@ pub fn parse_leader_epoch_checkpoint(text: &str) -> Result<Vec<EpochEntry>> {
         Some(EpochEntry { epoch: epoch.parse().ok()?, start_offset: start_offset.trim().parse().ok()? })
     };
     let entries: Option<Vec<_>> = lines.map(entry).collect();
-    let entries = entries.ok_or(invalid("a line of the leader epoch checkpoint is no epoch and offset"))?;
+    let entries =
+        entries.ok_or(invalid("a line of the leader epoch checkpoint is not an epoch and an offset"))?;
     if Some(entries.len()) != count {
-        return Err(invalid("the leader epoch checkpoint's count is not that of its lines").into());
+        return Err(invalid("the leader epoch checkpoint's count does not match its lines").into());
     }
     Ok(entries)
 }
@@ -33,9 +34,6 @@ pub fn parse_leader_epoch_checkpoint(text: &str) -> Result<Vec<EpochEntry>> {
 /// Writes the checkpoint.
 #[must_use]
 pub fn write_leader_epoch_checkpoint(entries: &[EpochEntry]) -> String {
-    let mut out = format!("0\n{}\n", entries.len());
-    for EpochEntry { epoch, start_offset } in entries {
-        out += &format!("{epoch} {start_offset}\n");
-    }
-    out
+    let lines = entries.iter().map(|entry| format!("{} {}\n", entry.epoch, entry.start_offset));
+    format!("0\n{}\n{}", entries.len(), lines.collect::<String>())
 }

@@ -1,4 +1,4 @@
-//! The files beside a segment: what is in each, read and written. Bytes in, bytes out; no file is opened here.
+//! Reading and writing the files beside a segment. These functions work on bytes and open no files.
 
 pub(crate) mod leader_epoch_checkpoint;
 pub(crate) mod offset_index;

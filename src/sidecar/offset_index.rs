@@ -1,22 +1,22 @@
-//! `.index`: offset to file position, 8 bytes an entry (Kafka's `OffsetIndex`).
+//! `.index`: maps offsets to file positions, in entries of 8 bytes (Kafka's `OffsetIndex`).
 
 use crate::bytes::cursor::be;
 use crate::error::{Error, ErrorKind, Result};
 
 const ENTRY: usize = 8;
 
-/// One entry: a batch whose last offset this is starts at this position.
+/// One entry: the batch with this last offset starts at this position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct OffsetIndexEntry {
-    /// Absolute last offset of the batch (brokers before 4.1: of the whole append).
+    /// Absolute last offset of the batch; before Kafka 4.1, of the whole append.
     pub offset: i64,
-    /// Position in the segment of the batch's (append's) first byte.
+    /// Byte position of the batch (append) in the segment.
     pub position: u32,
 }
 
-/// The entries of an offset index as they stand, in whatever order, for those who look at damaged
-/// files. The zero tail of a live copy's preallocated file and a cut last entry are left out.
+/// The entries of an offset index as stored, even if out of order, for inspecting damaged files. The zeros at
+/// the end of a live broker's preallocated file and a truncated last entry are left out.
 pub fn offset_index_entries(data: &[u8], base_offset: i64) -> impl Iterator<Item = OffsetIndexEntry> {
     used_entries(data, ENTRY).map(move |e| OffsetIndexEntry {
         offset: base_offset.wrapping_add(be!(e, 0, i32).into()),
@@ -24,10 +24,10 @@ pub fn offset_index_entries(data: &[u8], base_offset: i64) -> impl Iterator<Item
     })
 }
 
-/// Reads an offset index whose segment has this base offset; the zero tail is left out.
+/// Reads the offset index of a segment with this base offset; zeros at its end are left out.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidSidecar`] if the size is no multiple of 8 or entries do not increase.
+/// [`ErrorKind::InvalidSidecar`] if the size is not a multiple of 8 or the entries do not increase.
 pub fn parse_offset_index(data: &[u8], base_offset: i64) -> Result<Vec<OffsetIndexEntry>> {
     check_size(data, ENTRY, "an offset index")?;
     let entries: Vec<_> = offset_index_entries(data, base_offset).collect();
@@ -42,7 +42,7 @@ pub fn parse_offset_index(data: &[u8], base_offset: i64) -> Result<Vec<OffsetInd
 /// Writes the offset index of a segment with this base offset.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidSidecar`] if an offset is not within an int of the base offset.
+/// [`ErrorKind::InvalidSidecar`] if an offset is below the base offset or more than 2^31-1 above it.
 pub fn write_offset_index(entries: &[OffsetIndexEntry], base_offset: i64) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(ENTRY * entries.len());
     for entry in entries {
@@ -52,7 +52,8 @@ pub fn write_offset_index(entries: &[OffsetIndexEntry], base_offset: i64) -> Res
     Ok(out)
 }
 
-/// An offset as the indexes of a segment express it (Kafka's `AbstractIndex.relativeOffset`).
+/// An offset relative to the segment's base offset, as its indexes store it (Kafka's
+/// `AbstractIndex.relativeOffset`).
 pub(super) fn relative_offset(offset: i64, base_offset: i64) -> Result<i32> {
     let relative = offset.checked_sub(base_offset).and_then(|distance| i32::try_from(distance).ok());
     relative.filter(|&distance| distance >= 0).ok_or_else(|| {
@@ -68,8 +69,8 @@ pub(super) fn check_size(data: &[u8], entry: usize, what: &'static str) -> Resul
     Ok(())
 }
 
-/// The entries of an index file before its zero tail. A first entry may be all zeros and used
-/// (offset = base offset, position 0) only if it is not the start of the tail.
+/// The entries of an index file before the zeros at its end. A first entry of zeros (base offset, position 0)
+/// counts only if others follow it.
 pub(super) fn used_entries(data: &[u8], size: usize) -> impl Iterator<Item = &[u8]> {
     let tail = data.iter().rev().take_while(|&&byte| byte == 0).count();
     // The last used entry may end in zero bytes of its own.

@@ -2,7 +2,7 @@
 
 use crate::error::{ErrorKind, Result};
 
-/// What the file says.
+/// The content of `partition.metadata`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionMetadata {
     /// The file's version, 0.

@@ -1,4 +1,4 @@
-//! `.snapshot`: what the broker knew of each producer at an offset (`ProducerStateManager`).
+//! `.snapshot`: the broker's state of each producer at an offset (`ProducerStateManager`).
 
 use std::borrow::Borrow;
 
@@ -7,7 +7,7 @@ use crate::bytes::cursor::Cursor;
 use crate::error::{Error, ErrorKind, Result};
 use crate::state::producer_entry::{BatchMetadata, ProducerStateEntry};
 
-/// The CRC covers everything behind itself.
+/// The CRC covers everything after it.
 const CRC_END: usize = 6;
 const ENTRY: usize = 46;
 
@@ -17,7 +17,7 @@ const ENTRY: usize = 46;
 /// [`ErrorKind::InvalidSidecar`] for an unknown version or a wrong size,
 /// [`ErrorKind::CrcMismatch`].
 pub fn parse_producer_snapshot(data: &[u8]) -> Result<Vec<ProducerStateEntry>> {
-    let short = |_| Error::new(ErrorKind::InvalidSidecar("the producer snapshot is cut"));
+    let short = |_| Error::new(ErrorKind::InvalidSidecar("the producer snapshot is truncated"));
     let mut cursor = Cursor::new(data);
     if cursor.i16().map_err(short)? != 1 {
         return Err(ErrorKind::InvalidSidecar("unknown version of a producer snapshot").into());
@@ -41,7 +41,7 @@ pub fn parse_producer_snapshot(data: &[u8]) -> Result<Vec<ProducerStateEntry>> {
                 offset_delta: cursor.i32()?,
                 timestamp: cursor.i64()?,
             };
-            // As readSnapshot: without an offset there is no batch.
+            // As in `readSnapshot`: without an offset there is no batch.
             if last.last_offset >= 0 {
                 entry.add_batch(entry.producer_epoch, last);
             }
@@ -53,13 +53,13 @@ pub fn parse_producer_snapshot(data: &[u8]) -> Result<Vec<ProducerStateEntry>> {
         .collect()
 }
 
-/// Writes a producer snapshot. The order is kept: Kafka's own is that of a hash map.
+/// Writes a producer snapshot with the entries in the given order. (Kafka's own order is that of a hash map.)
 #[must_use]
 pub fn write_producer_snapshot<E: Borrow<ProducerStateEntry>>(entries: &[E]) -> Vec<u8> {
     let mut out = Vec::with_capacity(CRC_END + 4 + ENTRY * entries.len());
     out.extend(1i16.to_be_bytes());
     out.extend([0; 4]);
-    // A broker cannot hold more than an int can count.
+    // A broker's producers fit into an int.
     out.extend((entries.len() as i32).to_be_bytes());
     for entry in entries.iter().map(E::borrow) {
         out.extend(entry.producer_id.to_be_bytes());

@@ -1,5 +1,5 @@
-//! Producer state with its snapshots, which outlive a restart and a truncation
-//! (`ProducerStateManager`, the part that reads and writes files; here the files are bytes in memory).
+//! Producer state with its snapshots, from which it is reloaded after a restart or a truncation (the part of
+//! `ProducerStateManager` that reads and writes files; here snapshots are bytes in memory).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +9,9 @@ use crate::state::producers::Producers;
 /// The state of a partition's producers up to an offset, and its snapshots.
 #[derive(Clone, Debug, Default)]
 pub struct ProducerStateManager {
-    /// The state; whoever appends checks and applies, then tells the new end by
-    /// [`set_end_offset`](Self::set_end_offset).
+    /// The state. After an append is applied to it, call [`set_end_offset`](Self::set_end_offset).
     pub producers: Producers,
-    /// What each `.snapshot` holds, by the offset in its name.
+    /// The content of each `.snapshot`, by the offset in its name.
     snapshots: BTreeMap<i64, Vec<u8>>,
     end_offset: i64,
     last_snapshot_offset: i64,
@@ -21,31 +20,31 @@ pub struct ProducerStateManager {
 }
 
 impl ProducerStateManager {
-    /// Nothing loaded yet, as a broker starts: with the snapshots that are there, whatever they hold.
+    /// The state of a broker that starts: with the snapshots that exist, valid or not, of which none is
+    /// loaded yet.
     #[must_use]
     pub fn new(snapshots: BTreeMap<i64, Vec<u8>>, expiration_ms: i64) -> Self {
         Self { snapshots, expiration_ms, ..Self::default() }
     }
 
-    /// The snapshots, by the offset in their names.
+    /// The content of the snapshots, by the offset in their names.
     #[must_use]
     pub fn snapshots(&self) -> &BTreeMap<i64, Vec<u8>> {
         &self.snapshots
     }
 
-    /// Up to where (exclusive) the state knows the log.
+    /// The end (exclusive) of the part of the log that the state covers.
     #[must_use]
     pub fn end_offset(&self) -> i64 {
         self.end_offset
     }
 
-    /// The state knows the log up to here (exclusive).
+    /// Sets the end (exclusive) of the part of the log that the state covers.
     pub fn set_end_offset(&mut self, offset: i64) {
         self.end_offset = offset;
     }
 
-    /// Writes a snapshot at the end of what is known, if something came since the last one; gives its
-    /// offset.
+    /// Writes a snapshot at the end offset, unless there is one that is as new; returns its offset.
     pub fn take_snapshot(&mut self) -> Option<i64> {
         if self.end_offset <= self.last_snapshot_offset {
             return None;
@@ -56,10 +55,10 @@ impl ProducerStateManager {
         Some(self.end_offset)
     }
 
-    /// The log now reaches from `log_start` to `log_end` (exclusive): snapshots outside are deleted. If
-    /// the state knows another end, it is loaded again from the newest snapshot that can be read, less
-    /// the producers that expired by `now` (ms); those that cannot be read are deleted. Whoever calls
-    /// this replays the log from [`end_offset`](Self::end_offset) on.
+    /// Adapts to a log that extends from `log_start` to `log_end` (exclusive). Snapshots outside this range
+    /// are deleted. If the state has a different end, it is reloaded from the newest readable snapshot,
+    /// without producers that have expired at `now` (ms); newer, unreadable snapshots are deleted. The caller
+    /// then replays the log from [`end_offset`](Self::end_offset) on.
     pub fn truncate_and_reload(&mut self, log_start: i64, log_end: i64, now: i64) {
         self.snapshots.retain(|&offset, _| log_start < offset && offset <= log_end);
         if self.end_offset == log_end {
@@ -81,14 +80,14 @@ impl ProducerStateManager {
         self.end_offset = self.last_snapshot_offset;
     }
 
-    /// The log lost what is before this offset (`onLogStartOffsetIncremented`). Producers stay known.
+    /// Sets a higher start of the log (`onLogStartOffsetIncremented`). Producers are kept.
     pub fn set_log_start_offset(&mut self, log_start: i64) {
         self.producers.set_high_watermark(log_start);
         self.end_offset = self.end_offset.max(log_start);
         self.last_snapshot_offset = self.snapshots.last_key_value().map_or(log_start, |(&offset, _)| offset);
     }
 
-    /// Forgets everything, snapshots too: the log starts anew here.
+    /// Drops everything including the snapshots, for a log that is emptied and restarted at `offset`.
     pub fn truncate_fully_and_start_at(&mut self, offset: i64) {
         self.producers.clear();
         self.snapshots.clear();
@@ -96,7 +95,8 @@ impl ProducerStateManager {
         self.end_offset = offset;
     }
 
-    /// Forgets producers that were last heard of `producer.id.expiration.ms` ago or earlier.
+    /// Removes producers without an open transaction whose last batch or marker is at least
+    /// `producer.id.expiration.ms` older than `now` (ms).
     pub fn remove_expired_producers(&mut self, now: i64) {
         self.producers.expire(now.saturating_sub(self.expiration_ms));
     }
@@ -106,8 +106,8 @@ impl ProducerStateManager {
         self.snapshots.retain(|&at, _| at >= offset || at < 0);
     }
 
-    /// Deletes the snapshots that stand at no segment's base offset, but for the last one behind all
-    /// of them, which a clean shutdown wrote (`removeStraySnapshots`).
+    /// Deletes snapshots that are not at a segment's base offset, except for the last one if no segment
+    /// starts after it: that one was written by a clean shutdown (`removeStraySnapshots`).
     pub fn remove_stray_snapshots(&mut self, segment_base_offsets: &BTreeSet<i64>) {
         let stray = |offset: &i64| !segment_base_offsets.contains(offset);
         let last_stray = self.snapshots.keys().copied().rfind(stray);

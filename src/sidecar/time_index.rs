@@ -1,4 +1,5 @@
-//! `.timeindex`: largest timestamp so far to offset, 12 bytes an entry (Kafka's `TimeIndex`).
+//! `.timeindex`: maps the largest timestamp so far to an offset, in entries of 12 bytes (Kafka's
+//! `TimeIndex`).
 
 use crate::bytes::cursor::be;
 use crate::error::{ErrorKind, Result};
@@ -10,14 +11,14 @@ const ENTRY: usize = 12;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TimeIndexEntry {
-    /// Milliseconds.
+    /// Timestamp in ms.
     pub timestamp: i64,
-    /// Absolute last offset of the batch in which the timestamp was reached.
+    /// Absolute last offset of the batch that has this timestamp.
     pub offset: i64,
 }
 
-/// The entries of a time index as they stand, in whatever order; the zero tail and a cut last entry
-/// are left out.
+/// The entries of a time index as stored, even if out of order. Zeros at the end of the file and a truncated
+/// last entry are left out.
 pub fn time_index_entries(data: &[u8], base_offset: i64) -> impl Iterator<Item = TimeIndexEntry> {
     used_entries(data, ENTRY).map(move |e| TimeIndexEntry {
         timestamp: be!(e, 0, i64),
@@ -25,17 +26,18 @@ pub fn time_index_entries(data: &[u8], base_offset: i64) -> impl Iterator<Item =
     })
 }
 
-/// Reads a time index whose segment has this base offset; the zero tail is left out.
+/// Reads the time index of a segment with this base offset; zeros at its end are left out.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidSidecar`] if the size is no multiple of 12 or entries go back.
+/// [`ErrorKind::InvalidSidecar`] if the size is not a multiple of 12, timestamps do not increase or offsets
+/// decrease.
 pub fn parse_time_index(data: &[u8], base_offset: i64) -> Result<Vec<TimeIndexEntry>> {
     check_size(data, ENTRY, "a time index")?;
     let entries: Vec<_> = time_index_entries(data, base_offset).collect();
-    let going_on =
+    let increasing =
         |pair: &[TimeIndexEntry]| pair[0].timestamp < pair[1].timestamp && pair[0].offset <= pair[1].offset;
-    if !entries.windows(2).all(going_on) || entries.first().is_some_and(|e| e.offset < base_offset) {
-        return Err(ErrorKind::InvalidSidecar("the entries of the time index go back").into());
+    if !entries.windows(2).all(increasing) || entries.first().is_some_and(|e| e.offset < base_offset) {
+        return Err(ErrorKind::InvalidSidecar("the entries of the time index do not increase").into());
     }
     Ok(entries)
 }
@@ -43,7 +45,7 @@ pub fn parse_time_index(data: &[u8], base_offset: i64) -> Result<Vec<TimeIndexEn
 /// Writes the time index of a segment with this base offset.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidSidecar`] if an offset is not within an int of the base offset.
+/// [`ErrorKind::InvalidSidecar`] if an offset is below the base offset or more than 2^31-1 above it.
 pub fn write_time_index(entries: &[TimeIndexEntry], base_offset: i64) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(ENTRY * entries.len());
     for entry in entries {

@@ -1,4 +1,4 @@
-//! `.txnindex`: aborted transactions, 34 bytes an entry (Kafka's `TransactionIndex`).
+//! `.txnindex`: aborted transactions, in entries of 34 bytes (Kafka's `TransactionIndex`).
 
 use crate::bytes::cursor::be;
 use crate::error::{ErrorKind, Result};
@@ -13,7 +13,7 @@ const ENTRY: usize = 34;
 pub struct TransactionIndexEntry {
     /// The entry's version, 0.
     pub version: i16,
-    /// Whose transaction.
+    /// The producer.
     pub producer_id: i64,
     /// Offset of its first record.
     pub first_offset: i64,
@@ -42,7 +42,7 @@ impl TransactionIndexEntry {
 /// Reads a transaction index.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidSidecar`] if the size is no multiple of 34 or the version is unknown.
+/// [`ErrorKind::InvalidSidecar`] if the size is not a multiple of 34 or the version is unknown.
 pub fn parse_transaction_index(data: &[u8]) -> Result<Vec<TransactionIndexEntry>> {
     if !data.len().is_multiple_of(ENTRY) {
         return Err(ErrorKind::InvalidSidecar("the size is not a multiple of 34").into());
@@ -60,19 +60,20 @@ pub fn parse_transaction_index(data: &[u8]) -> Result<Vec<TransactionIndexEntry>
     data.chunks_exact(ENTRY).map(entry).collect()
 }
 
-/// The entries of a segment's index that a fetch of the offsets from `start` to `end` (exclusive) needs
-/// to know, and whether no later segment can have more (`TransactionIndex.collectAbortedTxns`).
+/// The entries of a segment's index that matter to a fetch of the offsets from `start` to `end` (exclusive),
+/// and whether this is certain to be all, so that later segments need not be searched
+/// (`TransactionIndex.collectAbortedTxns`).
 #[must_use]
 pub fn collect_aborted_transactions(
     entries: &[TransactionIndexEntry],
     start: i64,
     end: i64,
 ) -> (Vec<TransactionIndexEntry>, bool) {
-    // An entry whose last stable offset is behind the range is the last that can reach into it.
+    // The first entry whose last stable offset is past the range is the last that can overlap it.
     let last = entries.iter().position(|entry| entry.last_stable_offset >= end);
-    let known = &entries[..last.map_or(entries.len(), |last| last + 1)];
-    let reaches_in = |entry: &&TransactionIndexEntry| entry.last_offset >= start && entry.first_offset < end;
-    (known.iter().filter(reaches_in).copied().collect(), last.is_some())
+    let candidates = &entries[..last.map_or(entries.len(), |last| last + 1)];
+    let overlaps = |entry: &&TransactionIndexEntry| entry.last_offset >= start && entry.first_offset < end;
+    (candidates.iter().filter(overlaps).copied().collect(), last.is_some())
 }
 
 /// Writes a transaction index.

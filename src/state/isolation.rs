@@ -1,19 +1,19 @@
-//! What `read_committed` means: isolation levels, aborted transactions, the last stable offset.
+//! The meaning of `read_committed`: isolation levels, aborted transactions, the last stable offset.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-/// Which records a reader gets to see (Kafka's `isolation.level`).
+/// Which records a reader sees (Kafka's `isolation.level`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum IsolationLevel {
-    /// Everything.
+    /// All records.
     #[default]
     ReadUncommitted,
-    /// No aborted transactions, and nothing from the last stable offset on.
+    /// No records of aborted transactions, and none from the last stable offset on.
     ReadCommitted,
 }
 
@@ -41,16 +41,16 @@ impl FromStr for IsolationLevel {
     }
 }
 
-/// The last stable offset (exclusive): how far `read_committed` reads. It is where the earliest transaction that
-/// is not decided begins, else the end of the log (`UnifiedLog.lastStableOffset`,
+/// The last stable offset (exclusive), up to which `read_committed` reads: the start of the earliest
+/// undecided transaction, or the end of the log (`UnifiedLog.lastStableOffset`,
 /// `ProducerStateManager.lastStableOffset`).
 #[must_use]
 pub fn last_stable_offset(first_unstable_offset: Option<i64>, end_offset: i64) -> i64 {
     first_unstable_offset.map_or(end_offset, |first| first.min(end_offset))
 }
 
-/// An aborted transaction: batches of the producer between the two offsets are not for
-/// `read_committed` readers.
+/// An aborted transaction: `read_committed` skips transactional batches of the producer between the two
+/// offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(into = "(i64, i64, i64)", from = "(i64, i64, i64)"))]
@@ -63,7 +63,7 @@ pub struct AbortedTransaction {
     pub last_offset: i64,
 }
 
-/// As numbers: there can be one for every two batches.
+/// A tuple, to keep the JSON small: there can be one for every two batches.
 impl From<AbortedTransaction> for (i64, i64, i64) {
     fn from(range: AbortedTransaction) -> Self {
         (range.producer_id, range.first_offset, range.last_offset)
@@ -76,12 +76,12 @@ impl From<(i64, i64, i64)> for AbortedTransaction {
     }
 }
 
-/// The aborted transactions of a log, by producer, in offset order: a producer's do not overlap.
+/// The aborted transactions of a log by producer, in offset order. Those of one producer do not overlap.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AbortedByProducer(HashMap<i64, Vec<AbortedTransaction>>);
 
 impl AbortedByProducer {
-    /// Of transactions in any order.
+    /// From transactions in any order.
     pub(crate) fn new(aborted: &[AbortedTransaction]) -> Self {
         let mut by_producer: HashMap<i64, Vec<AbortedTransaction>> = HashMap::new();
         for one in aborted {
@@ -96,15 +96,16 @@ impl AbortedByProducer {
     /// Whether a transactional batch with this base offset was aborted, as `CompletedFetch` decides it.
     pub(crate) fn contains(&self, producer_id: i64, base_offset: i64) -> bool {
         self.0.get(&producer_id).is_some_and(|transactions| {
-            // The last one that begins no later decides.
+            // Only the last transaction that begins at or before the offset can contain it.
             let begun = transactions.partition_point(|one| one.first_offset <= base_offset);
             begun > 0 && base_offset <= transactions[begun - 1].last_offset
         })
     }
 
-    /// Those of producers with transactional data in a byte range of a segment, if they overlap its offsets: a few
-    /// thousand long transactions are not needed by each of thousands of chunks. `transactional` has the position
-    /// and producer of such data, in order.
+    /// The aborted transactions that matter to a byte range of a segment: those that overlap `offsets`, of
+    /// producers with transactional data in `bytes`. This keeps thousands of long transactions out of
+    /// thousands of chunks. `transactional` has the position and producer of each piece of transactional
+    /// data, in order of position.
     pub(crate) fn within(
         &self,
         transactional: &[(u64, i64)],

@@ -1,5 +1,5 @@
-//! Leader epochs: which leader wrote from which offset on (`LeaderEpochFileCache`), and where two
-//! copies of a partition part.
+//! Leader epochs: the offset from which each leader wrote (`LeaderEpochFileCache`), and where two copies of a
+//! partition diverge.
 
 /// One leader epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct EpochEntry {
     pub start_offset: i64,
 }
 
-/// The epochs of a log, in order: both epochs and offsets rise. Look-ups are binary searches.
+/// The epochs of a log in increasing order of both epoch and offset. Lookups are binary searches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(transparent))]
@@ -20,11 +20,13 @@ pub struct LeaderEpochs {
 }
 
 impl LeaderEpochs {
-    /// What a checkpoint says: its entries assigned in their order.
+    /// The epochs of a checkpoint: its entries, [assigned](Self::assign) in order.
     #[must_use]
     pub fn from_entries(entries: &[EpochEntry]) -> Self {
         let mut epochs = Self::default();
-        entries.iter().for_each(|&entry| epochs.assign(entry));
+        for &entry in entries {
+            epochs.assign(entry);
+        }
         epochs
     }
 
@@ -46,11 +48,12 @@ impl LeaderEpochs {
         self.entries.first().copied()
     }
 
-    /// A leader appends at this offset. Entries that contradict it, of higher epochs or offsets, go: it
-    /// is the newer word. Negative epochs and offsets say nothing (Kafka raises for them).
+    /// Adds an epoch when its leader appends. The new entry wins: entries with the same or a higher epoch or
+    /// offset are removed. Negative epochs and offsets are ignored (Kafka throws).
     pub fn assign(&mut self, entry: EpochEntry) {
-        let known = |last: EpochEntry| entry.epoch == last.epoch && entry.start_offset >= last.start_offset;
-        if entry.epoch < 0 || entry.start_offset < 0 || self.latest().is_some_and(known) {
+        let has_begun =
+            |last: EpochEntry| entry.epoch == last.epoch && entry.start_offset >= last.start_offset;
+        if entry.epoch < 0 || entry.start_offset < 0 || self.latest().is_some_and(has_begun) {
             return;
         }
         let contradicts =
@@ -61,21 +64,21 @@ impl LeaderEpochs {
         self.entries.push(entry);
     }
 
-    /// A log is read again: only a higher epoch counts (`LogSegment.recover`).
+    /// Adds an epoch when a log is read again: only a higher epoch counts (`LogSegment.recover`).
     pub fn replay(&mut self, entry: EpochEntry) {
         if self.latest().is_none_or(|last| last.epoch < entry.epoch) {
             self.assign(entry);
         }
     }
 
-    /// The log ends here (exclusive): later epochs go.
+    /// Removes the epochs that begin at or after the new end of the log (exclusive).
     pub fn truncate_from_end(&mut self, end_offset: i64) {
         while end_offset >= 0 && self.latest().is_some_and(|last| last.start_offset >= end_offset) {
             self.entries.pop();
         }
     }
 
-    /// The log begins here: the epoch of this offset begins here too, and those before it go.
+    /// Moves the start of the log: the epoch of this offset now begins here, and earlier ones are removed.
     pub fn truncate_from_start(&mut self, start_offset: i64) {
         let begun = self.entries.partition_point(|entry| entry.start_offset <= start_offset);
         if let Some(current) = begun.checked_sub(1) {
@@ -84,12 +87,12 @@ impl LeaderEpochs {
         }
     }
 
-    /// Forgets everything.
+    /// Removes all epochs.
     pub fn clear(&mut self) {
         self.entries.clear();
     }
 
-    /// The epoch of an offset; none before the first.
+    /// The epoch of an offset; `None` before the first epoch.
     #[must_use]
     pub fn epoch_for_offset(&self, offset: i64) -> Option<i32> {
         let begun = self.entries.partition_point(|entry| entry.start_offset <= offset);
@@ -109,9 +112,9 @@ impl LeaderEpochs {
         self.entries.get(self.entries.partition_point(|entry| entry.epoch <= epoch)).copied()
     }
 
-    /// What a leader whose log ends at `log_end_offset` (exclusive) answers to OffsetsForLeaderEpoch:
-    /// the highest epoch up to the one asked for, and the offset where it ends (exclusive). None if
-    /// it knows no such thing: for an epoch above all, or a negative one.
+    /// The answer to OffsetsForLeaderEpoch of a leader whose log ends at `log_end_offset` (exclusive): the
+    /// highest epoch not above the requested one, and the offset where it ends (exclusive). `None` for an
+    /// epoch above all others, and for -1.
     #[must_use]
     pub fn end_offset_for_epoch(&self, epoch: i32, log_end_offset: i64) -> Option<(i32, i64)> {
         if epoch == -1 {
@@ -121,24 +124,25 @@ impl LeaderEpochs {
             return Some((epoch, log_end_offset));
         }
         let next = self.next(epoch)?;
-        // Before the first: there is nothing to end, the log begins with the next one.
+        // Before the first epoch: the log begins with the next one.
         let found = self.entries.iter().rev().find(|entry| entry.epoch <= epoch);
         Some((found.map_or(epoch, |entry| entry.epoch), next.start_offset))
     }
 }
 
-/// What a follower does about a leader's log (`AbstractFetcherThread.getOffsetTruncationState`).
+/// How a follower truncates its log to match a leader's (`AbstractFetcherThread.getOffsetTruncationState`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Truncation {
-    /// Where the follower cuts its log (exclusive end); its own end if it keeps everything. None: the
-    /// epochs do not tell, it would cut at its high watermark.
+    /// The new end of the follower's log (exclusive); its present end if nothing is truncated. `None` if the
+    /// epochs do not determine it; the follower then truncates to its high watermark.
     pub offset: Option<i64>,
-    /// What it asked and was told: epoch, the leader's epoch, where the leader says that this one ends.
+    /// The follower's requests and the leader's answers: the epoch requested, and the epoch and its end
+    /// offset in the answer.
     pub questions: Vec<(i32, Option<(i32, i64)>)>,
 }
 
-/// Where a follower's log, which ends at `follower_end` (exclusive), parts from the leader's.
+/// Where a follower's log diverges from the leader's. Both ends are exclusive.
 #[must_use]
 pub fn truncation(
     follower: &LeaderEpochs,
@@ -148,7 +152,7 @@ pub fn truncation(
 ) -> Truncation {
     let (mut follower, mut end) = (follower.clone(), follower_end);
     let mut questions = Vec::new();
-    // Each turn cuts at least the follower's last epoch off, or is the last.
+    // Each iteration removes at least the follower's last epoch, or is the last one.
     while let Some(latest) = follower.latest() {
         let answer = leader.end_offset_for_epoch(latest.epoch, leader_end);
         questions.push((latest.epoch, answer));
@@ -156,7 +160,7 @@ pub fn truncation(
         let own = follower.end_offset_for_epoch(epoch, end);
         let (offset, done) = match own {
             Some((found, own_end)) if found == epoch => (own_end.min(leaders_end), true),
-            // An epoch the follower does not know: it cuts to its own one before, and asks again.
+            // The follower does not have this epoch: it truncates to its own previous one, and asks again.
             Some((_, own_end)) => (own_end, false),
             None => (leaders_end, true),
         };
@@ -167,7 +171,7 @@ pub fn truncation(
         }
         follower.truncate_from_end(end);
     }
-    // Nothing with an epoch is left, or there never was.
+    // No epochs are left, or there were none.
     let offset = (!questions.is_empty()).then_some(end);
     Truncation { offset, questions }
 }
@@ -186,9 +190,10 @@ mod tests {
 
     #[test]
     fn a_replay_takes_higher_epochs_only_a_leader_has_the_last_word() {
-        let said = entries(&[(-1, 0), (0, 1), (0, 5), (3, 9), (2, 12), (4, 20)]);
         let mut replayed = LeaderEpochs::default();
-        said.iter().for_each(|&entry| replayed.replay(entry));
+        for entry in entries(&[(-1, 0), (0, 1), (0, 5), (3, 9), (2, 12), (4, 20)]) {
+            replayed.replay(entry);
+        }
         assert_eq!(replayed.entries(), entries(&[(0, 1), (3, 9), (4, 20)]));
         assert_eq!(epochs(&[(0, 1), (0, 5), (3, 9), (2, 12), (4, 20)]).entries(), {
             entries(&[(0, 1), (2, 12), (4, 20)])
@@ -208,14 +213,14 @@ mod tests {
     }
 
     #[test]
-    fn copies_part_where_the_leader_never_wrote() {
+    fn copies_diverge_where_the_leader_never_wrote() {
         let leader = epochs(&[(0, 0), (2, 10), (4, 30)]);
         let cut = |follower: &[(i32, i64)], end| truncation(&epochs(follower), end, &leader, 50).offset;
-        assert_eq!(cut(&[(0, 0), (2, 10), (4, 30)], 45), Some(45), "the same, behind");
+        assert_eq!(cut(&[(0, 0), (2, 10), (4, 30)], 45), Some(45), "the same, but shorter");
         assert_eq!(cut(&[(0, 0), (2, 10), (4, 30)], 60), Some(50), "the leader lost some");
-        assert_eq!(cut(&[(0, 0), (2, 10)], 40), Some(30), "wrote on in an epoch that was over");
+        assert_eq!(cut(&[(0, 0), (2, 10)], 40), Some(30), "continued in an epoch that had ended");
         assert_eq!(cut(&[(0, 0), (1, 8), (3, 20)], 40), Some(8), "a leader of its own, twice");
-        assert_eq!(cut(&[(0, 0), (7, 20)], 40), None, "an epoch the leader never heard of");
+        assert_eq!(cut(&[(0, 0), (7, 20)], 40), None, "an epoch the leader does not have");
         assert_eq!(cut(&[], 40), None);
     }
 }

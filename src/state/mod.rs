@@ -1,7 +1,8 @@
-//! Pure folds over batches: what a broker knows of a log without looking at its records.
+//! Pure folds over batches: the state that a broker keeps of a log, apart from its records.
 //!
-//! [`Producers`] is the state of idempotent and transactional producers, with the checks a broker makes
-//! before it appends; [`AbortedFilter`] what a consumer skips; [`LeaderEpochs`] where leaders began.
+//! [`Producers`] is the state of idempotent and transactional producers, with the checks that a broker makes
+//! before an append. [`AbortedFilter`] decides which batches a consumer skips. [`LeaderEpochs`] has the start
+//! of each leader's epoch.
 
 pub(crate) mod isolation;
 pub(crate) mod leader_epochs;

@@ -1,6 +1,6 @@
-//! What a broker says to a producer's batch before it appends it (`ProducerAppendInfo`,
-//! `UnifiedLog.analyzeAndValidateProducerState`). The verdict changes nothing: who asked applies it,
-//! or only notes it.
+//! A broker's checks of a producer's batch before the append (`ProducerAppendInfo`,
+//! `UnifiedLog.analyzeAndValidateProducerState`). A check changes no state; the caller applies the verdict or
+//! only reports it.
 
 use std::fmt;
 
@@ -8,37 +8,37 @@ use crate::state::producer_entry::{BatchMetadata, ProducerStateEntry, is_in_sequ
 use crate::state::producer_event::ProducerEvent;
 use crate::state::verification::{VerificationGuard, VerificationState};
 
-/// Who appends (`AppendOrigin`): what is checked differs.
+/// The origin of an append (`AppendOrigin`), on which the checks depend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AppendOrigin {
-    /// Another replica, or the log itself on a replay: offsets, epochs and sequences stay as they are.
+    /// Another replica, or a replay of the log: offsets, epochs and sequences are taken as they are.
     Replication,
-    /// A coordinator of groups or transactions, which may write control batches: epochs are checked;
-    /// sequences, which it does not write, are not.
+    /// A group or transaction coordinator, which may write control batches: epochs are checked, sequences are
+    /// not.
     Coordinator,
-    /// A producer: everything is checked, and what came before is recognized.
+    /// A producer: everything is checked, and duplicates are recognized.
     #[default]
     Client,
-    /// The leader of the metadata log, which gave offsets and epochs itself.
+    /// The leader of the metadata log, which assigns offsets and epochs itself.
     RaftLeader,
 }
 
-/// What the batch does not say about itself.
+/// The circumstances of an append that are not in the batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AppendTerms {
-    /// Where it comes from.
+    /// The origin of the append.
     pub origin: AppendOrigin,
-    /// `transaction.version` of a marker: 0 and 1 take a marker of the current epoch, 2 wants a higher
-    /// one. A batch does not tell it; a replay takes 0.
+    /// `transaction.version` of a marker: 0 and 1 allow the current producer epoch, 2 requires a higher one.
+    /// Use 0 for a replay.
     pub transaction_version: i16,
-    /// With `transaction.partition.verification.enable`: what
-    /// [`Producers::start_verification`](super::Producers::start_verification) gave for the request,
-    /// or [`VerificationGuard::SENTINEL`]. None: nothing is verified.
+    /// With `transaction.partition.verification.enable`, the guard that
+    /// [`Producers::start_verification`](super::Producers::start_verification) returned for the request, or
+    /// [`VerificationGuard::SENTINEL`]. `None` if transactions are not verified.
     pub verification: Option<VerificationGuard>,
 }
 
 impl AppendTerms {
-    /// Those of an origin, transactions of version 0, nothing verified.
+    /// The terms for an origin, with transaction version 0 and without verification.
     #[must_use]
     pub fn of(origin: AppendOrigin) -> Self {
         Self { origin, transaction_version: 0, verification: None }
@@ -48,41 +48,41 @@ impl AppendTerms {
 /// What a broker does with a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It appends it.
+    /// Append it.
     Append,
-    /// It has it already and answers with these offsets.
+    /// Acknowledge it with these offsets, since it is in the log already.
     Duplicate(BatchMetadata),
-    /// It refuses it.
+    /// Refuse it.
     Refuse(Refusal),
 }
 
 /// Why a broker refuses a producer's batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The epoch is older than the producer's; a marker's of version 2 must be newer.
+    /// The epoch is older than the producer's current one; a marker of version 2 needs a newer one.
     InvalidProducerEpoch {
-        /// The batch's.
+        /// The batch's epoch.
         epoch: i16,
-        /// The one known.
+        /// The producer's current epoch.
         current: i16,
     },
     /// The sequence is not the next one.
     OutOfOrderSequence {
-        /// The batch's first.
+        /// The batch's first sequence.
         sequence: i32,
-        /// The last one known; -1 where the batch had to begin with 0.
+        /// The producer's last sequence; -1 if the batch had to begin with 0.
         last: i32,
     },
     /// The marker comes from a coordinator that was replaced.
     TransactionCoordinatorFenced {
-        /// The marker's.
+        /// The marker's coordinator epoch.
         epoch: i32,
-        /// The one known.
+        /// The current coordinator epoch.
         current: i32,
     },
-    /// Data outside of the transaction that is open, or of one that nobody knows of.
+    /// Non-transactional data while a transaction is open, or data of a transaction that was not verified.
     InvalidTxnState {
-        /// Where the open transaction began; none if the batch's own was not verified.
+        /// First offset of the open transaction; `None` if the batch's transaction was not verified.
         first_offset: Option<i64>,
     },
 }
@@ -104,19 +104,19 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::InvalidProducerEpoch { epoch, current } => {
-                write!(f, "producer epoch {epoch} is too old: {current} is known")
+                write!(f, "producer epoch {epoch} is too old: the current epoch is {current}")
             }
             Self::OutOfOrderSequence { sequence, last: -1 } => {
-                write!(f, "sequence {sequence} where the producer had to begin with 0")
+                write!(f, "the producer's first sequence is {sequence} instead of 0")
             }
             Self::OutOfOrderSequence { sequence, last } => {
                 write!(f, "sequence {sequence} does not follow {last}")
             }
             Self::TransactionCoordinatorFenced { epoch, current } => {
-                write!(f, "coordinator epoch {epoch} is too old: {current} is known")
+                write!(f, "coordinator epoch {epoch} is too old: the current epoch is {current}")
             }
             Self::InvalidTxnState { first_offset: Some(offset) } => {
-                write!(f, "data outside of the transaction that is open since offset {offset}")
+                write!(f, "non-transactional data in the transaction that began at offset {offset}")
             }
             Self::InvalidTxnState { first_offset: None } => {
                 f.write_str("data of a transaction that was not verified")
@@ -127,7 +127,7 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// The rules, given what is known of the producer. For [`ProducerEvent`]s of one batch each.
+/// Applies the rules to the event of a single batch, given the producer's state.
 pub(super) fn check(
     event: &ProducerEvent,
     entry: Option<&ProducerStateEntry>,
@@ -184,10 +184,10 @@ fn refuse(
                 return Ok(None);
             }
             let too_old = if terms.transaction_version >= 2 {
-                // A marker that was written is written again if its answer was lost (KAFKA-19999); an
-                // epoch that cannot grow any more ends its transaction.
-                let again = epoch == current && (open.is_none() || epoch == i16::MAX);
-                epoch <= current && !again
+                // A coordinator retries a marker whose response was lost (KAFKA-19999), and an epoch that
+                // cannot be raised any more ends its own transaction.
+                let is_allowed = epoch == current && (open.is_none() || epoch == i16::MAX);
+                epoch <= current && !is_allowed
             } else {
                 epoch < current
             };
@@ -213,17 +213,17 @@ fn check_sequence(
     verification: Option<&VerificationState>,
 ) -> Result<(), Refusal> {
     let last = entry.map_or(-1, ProducerStateEntry::last_sequence);
-    let nothing_known = entry.is_none_or(|entry| entry.batches().is_empty());
+    let has_no_batches = entry.is_none_or(|entry| entry.batches().is_empty());
     if let Some(state) = verification {
-        if state.supports_epoch_bump() && sequence != 0 && nothing_known {
+        if state.supports_epoch_bump() && sequence != 0 && has_no_batches {
             return Err(Refusal::OutOfOrderSequence { sequence, last: -1 });
         }
         if sequence > state.lowest_sequence() {
             return Err(Refusal::OutOfOrderSequence { sequence, last });
         }
     }
-    // Without an epoch nothing is known of the producer, all its records may have been deleted: any
-    // sequence will do.
+    // Without an epoch the producer is unknown, perhaps because all its records were deleted: any sequence is
+    // allowed.
     match entry.map_or(-1, |entry| entry.producer_epoch) {
         -1 => Ok(()),
         current if current != epoch && sequence != 0 => {

@@ -1,10 +1,10 @@
-//! What is remembered of one producer (`ProducerStateEntry`, `BatchMetadata`).
+//! The state of one producer (`ProducerStateEntry`, `BatchMetadata`).
 
-/// How many batches of a producer are remembered: as many as it may have in flight
+/// The number of batches kept per producer, which is as many as it may have in flight
 /// (`ProducerStateEntry.NUM_BATCHES_TO_RETAIN`).
 pub const BATCHES_TO_RETAIN: usize = 5;
 
-/// A batch that was appended: what a broker answers if it comes again (`BatchMetadata`).
+/// A batch that was appended, with the offsets to answer if it is sent again (`BatchMetadata`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct BatchMetadata {
@@ -12,7 +12,7 @@ pub struct BatchMetadata {
     pub last_sequence: i32,
     /// Offset of its last record (inclusive).
     pub last_offset: i64,
-    /// Offsets in it, less one.
+    /// Its last offset minus its first.
     pub offset_delta: i32,
     /// Its largest timestamp (ms).
     pub timestamp: i64,
@@ -22,7 +22,7 @@ impl BatchMetadata {
     /// Sequence of its first record; sequences wrap at 2^31.
     #[must_use]
     pub fn first_sequence(&self) -> i32 {
-        // As DefaultRecordBatch.decrementSequence, also for numbers that no producer writes.
+        // As `DefaultRecordBatch.decrementSequence`, also for numbers that no producer writes.
         let sequence = self.last_sequence.wrapping_sub(self.offset_delta);
         if self.last_sequence < self.offset_delta {
             sequence.wrapping_add(i32::MAX).wrapping_add(1)
@@ -49,14 +49,14 @@ pub struct ProducerStateEntry {
     pub coordinator_epoch: i32,
     /// Time (ms) of its last batch or marker, -1 for none.
     pub last_timestamp: i64,
-    /// Where its open transaction began, if one is open.
+    /// First offset of its open transaction, if it has one.
     pub current_txn_first_offset: Option<i64>,
-    /// The last batches of the epoch, oldest first.
+    /// The last batches of the current epoch, oldest first.
     batches: Vec<BatchMetadata>,
 }
 
 impl ProducerStateEntry {
-    /// One of which nothing is known.
+    /// The entry of an unknown producer.
     #[must_use]
     pub fn empty(producer_id: i64) -> Self {
         Self {
@@ -69,25 +69,26 @@ impl ProducerStateEntry {
         }
     }
 
-    /// The last batches of this epoch, oldest first, five at most. A snapshot holds only the last one.
+    /// The last batches of the current epoch, oldest first, at most [`BATCHES_TO_RETAIN`]. A snapshot has
+    /// only the last one.
     #[must_use]
     pub fn batches(&self) -> &[BatchMetadata] {
         &self.batches
     }
 
-    /// Sequence of its last record, -1 if no batch is remembered.
+    /// Sequence of its last record, -1 if there is no batch.
     #[must_use]
     pub fn last_sequence(&self) -> i32 {
         self.batches.last().map_or(-1, |batch| batch.last_sequence)
     }
 
-    /// Offset of its last record, -1 if no batch is remembered.
+    /// Offset of its last record, -1 if there is no batch.
     #[must_use]
     pub fn last_offset(&self) -> i64 {
         self.batches.last().map_or(-1, |batch| batch.last_offset)
     }
 
-    /// Offsets in its last batch, less one; 0 if no batch is remembered.
+    /// Last offset minus first offset of its last batch, 0 if there is no batch.
     #[must_use]
     pub fn offset_delta(&self) -> i32 {
         self.batches.last().map_or(0, |batch| batch.offset_delta)
@@ -100,7 +101,7 @@ impl ProducerStateEntry {
         self.batches.iter().find(same).filter(|_| self.producer_epoch == producer_epoch).copied()
     }
 
-    /// Remembers a batch. Another epoch, higher or not, forgets those of the one before.
+    /// Adds a batch. If its epoch differs, higher or not, the earlier batches are dropped.
     pub fn add_batch(&mut self, producer_epoch: i16, batch: BatchMetadata) {
         self.set_epoch(producer_epoch);
         if self.batches.len() == BATCHES_TO_RETAIN {
@@ -110,8 +111,8 @@ impl ProducerStateEntry {
         self.last_timestamp = batch.timestamp;
     }
 
-    /// If this is the epoch of `before` again, its batches come before those of now.
-    pub(super) fn remember_again(&mut self, before: &Self) {
+    /// If the epoch is that of `before` again, puts its batches before the present ones.
+    pub(super) fn restore_batches(&mut self, before: &Self) {
         if self.producer_epoch == before.producer_epoch {
             self.batches.splice(..0, before.batches.iter().copied());
             let old = self.batches.len().saturating_sub(BATCHES_TO_RETAIN);
@@ -134,15 +135,15 @@ impl ProducerStateEntry {
         }
     }
 
-    /// Whether it can be forgotten: no open transaction, and nothing heard of it later than this
-    /// time (ms). Kafka's is the clock less `producer.id.expiration.ms`.
+    /// Whether the entry can be removed: no open transaction, and no batch or marker after this time (ms),
+    /// which in Kafka is the clock minus `producer.id.expiration.ms`.
     #[must_use]
     pub fn is_expired(&self, not_later_than: i64) -> bool {
         self.current_txn_first_offset.is_none() && self.last_timestamp <= not_later_than
     }
 }
 
-/// Whether a batch that begins with `next` follows one that ended with `last`.
+/// Whether a batch that begins with sequence `next` follows one that ended with `last`.
 #[must_use]
 pub fn is_in_sequence(last: i32, next: i32) -> bool {
     i64::from(next) == i64::from(last) + 1 || (next == 0 && last == i32::MAX)
@@ -168,13 +169,13 @@ mod tests {
     }
 
     #[test]
-    fn five_batches_are_remembered_and_another_epoch_forgets_them() {
+    fn five_batches_are_kept_until_the_epoch_changes() {
         let mut entry = ProducerStateEntry::empty(1);
         for n in 0..6 {
             let (last_sequence, last_offset) = (n * 2 + 1, i64::from(n) * 2 + 11);
             entry.add_batch(0, BatchMetadata { last_sequence, last_offset, offset_delta: 1, timestamp: 0 });
         }
-        assert_eq!(entry.duplicate_of(0, 0, 1), None, "the sixth-old one");
+        assert_eq!(entry.duplicate_of(0, 0, 1), None, "the sixth to last");
         assert_eq!(entry.duplicate_of(0, 2, 3).unwrap().first_offset(), 12);
         assert_eq!(entry.duplicate_of(0, 2, 5), None, "not exactly the same");
         assert_eq!(entry.duplicate_of(1, 2, 3), None);

@@ -1,4 +1,4 @@
-//! What batches say about producers.
+//! Events that change the state of producers, one per batch.
 
 use std::collections::HashMap;
 
@@ -7,8 +7,8 @@ use crate::error::{ErrorKind, Result};
 use crate::record::batch::RecordBatch;
 use crate::record::control::ControlRecord;
 
-/// What a batch of a producer says to the broker's state; or, joined, what several data batches say
-/// that follow each other without anything of the same producer between them.
+/// The effect of a producer's batch on the broker's state, or of several consecutive data batches of the
+/// producer, joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(into = "Vec<i64>", try_from = "Vec<i64>"))]
@@ -19,19 +19,19 @@ pub enum ProducerEvent {
         producer_id: i64,
         /// Whether they belong to a transaction.
         transactional: bool,
-        /// Base offset of the first.
+        /// Base offset of the first batch.
         first_offset: i64,
-        /// Epoch of the last.
+        /// Epoch of the last batch.
         producer_epoch: i16,
-        /// First sequence of the last, -1 for none.
+        /// First sequence of the last batch, -1 for none.
         base_sequence: i32,
-        /// Last sequence of the last, -1 for none.
+        /// Last sequence of the last batch, -1 for none.
         last_sequence: i32,
-        /// Last offset of the last.
+        /// Last offset of the last batch (inclusive).
         last_offset: i64,
-        /// Offsets in the last, less one.
+        /// Last offset minus base offset of the last batch.
         offset_delta: i32,
-        /// Largest timestamp (ms) of the last.
+        /// Largest timestamp (ms) of the last batch.
         timestamp: i64,
     },
     /// The end of a transaction.
@@ -40,7 +40,7 @@ pub enum ProducerEvent {
         producer_id: i64,
         /// Its epoch.
         producer_epoch: i16,
-        /// Whether it commits; else it aborts.
+        /// Whether the transaction was committed rather than aborted.
         committed: bool,
         /// Epoch of the coordinator that wrote it.
         coordinator_epoch: i32,
@@ -49,7 +49,7 @@ pub enum ProducerEvent {
         /// Its timestamp (ms).
         timestamp: i64,
     },
-    /// A control batch that compaction emptied: nothing is left of its transaction.
+    /// A control batch that compaction emptied. Whether it was a commit or an abort is lost.
     EmptyMarker {
         /// The producer.
         producer_id: i64,
@@ -61,10 +61,10 @@ pub enum ProducerEvent {
 }
 
 impl ProducerEvent {
-    /// What a batch says; nothing if it has no producer id.
+    /// The event of a batch; `None` if it has no producer id.
     ///
     /// # Errors
-    /// A control batch with a producer id whose first record is no end of a transaction.
+    /// A control batch with a producer id whose first record is not an end-of-transaction marker.
     pub fn of(batch: &RecordBatch<'_>, decompressor: &mut Decompressor) -> Result<Option<Self>> {
         let (producer_id, producer_epoch) = (batch.producer_id(), batch.producer_epoch());
         if producer_id < 0 {
@@ -87,12 +87,13 @@ impl ProducerEvent {
                 offset: batch.base_offset(),
                 timestamp,
             })),
-            _ => Err(batch
-                .place(ErrorKind::InvalidRecord("a producer's control record is no COMMIT or ABORT").into())),
+            _ => Err(batch.place(
+                ErrorKind::InvalidRecord("a producer's control record is not a COMMIT or ABORT").into(),
+            )),
         }
     }
 
-    /// What a data batch says: its header is enough.
+    /// The event of a data batch, from its header alone.
     pub(crate) fn of_data(batch: &RecordBatch<'_>) -> Self {
         Self::Data {
             producer_id: batch.producer_id(),
@@ -107,7 +108,7 @@ impl ProducerEvent {
         }
     }
 
-    /// Whose it is.
+    /// The producer.
     #[must_use]
     pub fn producer_id(&self) -> i64 {
         match *self {
@@ -118,7 +119,7 @@ impl ProducerEvent {
     }
 }
 
-/// As numbers, since a log can have one for every batch: names would outweigh the log.
+/// Numbers only: there can be one event per batch, and JSON with names would be larger than the log.
 #[cfg(feature = "serde")]
 impl From<ProducerEvent> for Vec<i64> {
     fn from(event: ProducerEvent) -> Self {
@@ -207,17 +208,17 @@ impl TryFrom<Vec<i64>> for ProducerEvent {
             [producer_id, epoch, offset] => {
                 Ok(Self::EmptyMarker { producer_id, producer_epoch: short(epoch)?, offset })
             }
-            _ => Err("a producer event is 9, 6 or 3 numbers"),
+            _ => Err("a producer event has 9, 6 or 3 numbers"),
         }
     }
 }
 
-/// Events of a segment, joined where a snapshot loses nothing: their number grows with producers and
-/// transactions, not with batches.
+/// Collects the events of a segment, and joins those that a snapshot does not distinguish. Their number grows
+/// with producers and transactions, not with batches.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProducerEvents {
     events: Vec<ProducerEvent>,
-    /// Where each producer's last event stands.
+    /// Index of each producer's last event.
     last: HashMap<i64, usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Producers as a fold over batches: what a broker knows of each (`ProducerStateManager`).
+//! The state of producers as a fold over batches (`ProducerStateManager`).
 
 use crate::state::isolation::last_stable_offset;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -17,52 +17,52 @@ pub struct CompletedTransaction {
     pub first_offset: i64,
     /// Offset of its marker (inclusive).
     pub last_offset: i64,
-    /// Whether it was committed; else it was aborted.
+    /// Whether it was committed rather than aborted.
     pub committed: bool,
-    /// The first offset of another open transaction, else the one behind the marker: what the
-    /// transaction index notes of an aborted one.
+    /// The last stable offset for the transaction index: the first offset of the earliest transaction still
+    /// open, or the offset after the marker.
     pub last_stable_offset: i64,
 }
 
-/// The fold: [`check`](Self::check) says what a broker does with a batch, [`apply`](Self::apply)
-/// takes it. A replay applies without asking. Cost: a batch is one look-up; memory grows with
-/// producers and open transactions.
+/// The producers of a partition. [`check`](Self::check) gives a broker's verdict on a batch,
+/// [`apply`](Self::apply) adds a batch to the state; a replay applies without checking. Each batch costs one
+/// lookup; memory grows with producers and open transactions.
 #[derive(Clone, Debug, Default)]
 pub struct Producers {
-    /// In the order in which they appeared.
+    /// In order of appearance.
     entries: Vec<ProducerStateEntry>,
     index: HashMap<i64, usize>,
-    /// The most producers there ever were: Java's hash maps do not shrink.
-    most: usize,
+    /// The largest number of producers so far: Java's hash maps do not shrink.
+    max_count: usize,
     /// Open transactions: first offset to producer.
     ongoing: BTreeMap<i64, i64>,
-    /// Ended ones whose marker is not known to be replicated: first offset to the marker's.
+    /// Ended transactions whose marker is not known to be replicated: first offset to the marker's offset.
     unreplicated: BTreeMap<i64, i64>,
     verifications: HashMap<i64, VerificationState>,
     last_guard: u64,
 }
 
 impl Producers {
-    /// What is known of a producer.
+    /// The state of a producer, if it is known.
     #[must_use]
     pub fn get(&self, producer_id: i64) -> Option<&ProducerStateEntry> {
         self.index.get(&producer_id).map(|&at| &self.entries[at])
     }
 
-    /// All producers, in the order in which they appeared.
+    /// All producers, in order of appearance.
     #[must_use]
     pub fn entries(&self) -> &[ProducerStateEntry] {
         &self.entries
     }
 
-    /// What a broker does with a batch, given as an event of its own. Nothing is changed.
+    /// A broker's verdict on a single batch, given as its event. Changes nothing.
     #[must_use]
     pub fn check(&self, event: &ProducerEvent, terms: AppendTerms) -> Verdict {
         let id = event.producer_id();
         check(event, self.get(id), self.verifications.get(&id), terms)
     }
 
-    /// Takes the next batch, whatever its verdict; gives the transaction it ends, if that had data.
+    /// Applies the next batch without checking it; returns the transaction that it ends, if that had data.
     pub fn apply(&mut self, event: &ProducerEvent) -> Option<CompletedTransaction> {
         let id = event.producer_id();
         let at = self.entry_of(id);
@@ -94,7 +94,7 @@ impl Producers {
             ProducerEvent::Marker {
                 producer_epoch, committed, coordinator_epoch, offset, timestamp, ..
             } => {
-                // The next transaction of version 2 may be under verification already.
+                // With version 2, the next transaction may already be under verification.
                 let next_began = |state: &VerificationState| {
                     state.supports_epoch_bump() && state.epoch() == producer_epoch
                 };
@@ -119,18 +119,18 @@ impl Producers {
         }
     }
 
-    /// Takes batches that a follower appends together, or those of a segment that is read again to
-    /// load its producers: Kafka folds them aside, so where a producer's epoch went away and came back
-    /// it also remembers batches of before. Gives the transactions they end.
+    /// Applies batches that a follower appends together, or the batches of a segment whose producers are
+    /// reloaded. Kafka merges such a group afterwards, so that a producer whose epoch changed and changed
+    /// back also keeps batches from before. Returns the transactions that the batches end.
     pub fn apply_together(&mut self, events: &[ProducerEvent]) -> Vec<CompletedTransaction> {
         let mut before = HashMap::new();
         let mut changed = HashSet::new();
         let mut ended = Vec::new();
         for event in events {
             let id = event.producer_id();
-            let known = self.get(id).cloned().unwrap_or_else(|| ProducerStateEntry::empty(id));
-            let epoch = known.producer_epoch;
-            before.entry(id).or_insert(known);
+            let entry = self.get(id).cloned().unwrap_or_else(|| ProducerStateEntry::empty(id));
+            let epoch = entry.producer_epoch;
+            before.entry(id).or_insert(entry);
             ended.extend(self.apply(event));
             if self.get(id).is_some_and(|entry| entry.producer_epoch != epoch) {
                 changed.insert(id);
@@ -138,7 +138,7 @@ impl Producers {
         }
         for id in changed {
             let at = self.entry_of(id);
-            self.entries[at].remember_again(&before[&id]);
+            self.entries[at].restore_batches(&before[&id]);
         }
         ended
     }
@@ -147,12 +147,12 @@ impl Producers {
         let at = *self.index.entry(producer_id).or_insert(self.entries.len());
         if at == self.entries.len() {
             self.entries.push(ProducerStateEntry::empty(producer_id));
-            self.most = self.most.max(self.entries.len());
+            self.max_count = self.max_count.max(self.entries.len());
         }
         at
     }
 
-    /// Takes an entry of a snapshot; a later one of the same producer replaces it.
+    /// Adds an entry of a snapshot, replacing any earlier one of the same producer.
     pub fn load(&mut self, entry: ProducerStateEntry) {
         if let Some(first_offset) = entry.current_txn_first_offset {
             self.ongoing.insert(first_offset, entry.producer_id);
@@ -161,7 +161,7 @@ impl Producers {
         self.entries[at] = entry;
     }
 
-    /// Forgets everything (`truncateFullyAndStartAt`).
+    /// Removes all producers and transactions (`truncateFullyAndStartAt`).
     pub fn clear(&mut self) {
         self.entries.clear();
         self.index.clear();
@@ -169,8 +169,8 @@ impl Producers {
         self.unreplicated.clear();
     }
 
-    /// Begins to verify the transaction of a batch with this epoch and first sequence, or goes on with
-    /// it; the guard is for the append. [`VerificationGuard::SENTINEL`] if the transaction is open
+    /// Starts or continues to verify the transaction of a batch with this epoch and first sequence; `now` is
+    /// in ms. Returns the guard for the append, or [`VerificationGuard::SENTINEL`] if the transaction is open
     /// already (`UnifiedLog.maybeStartTransactionVerification`).
     ///
     /// # Errors
@@ -202,64 +202,65 @@ impl Producers {
         Ok(state.guard)
     }
 
-    /// The first offset that is not decided, or whose decision is not known to be replicated.
+    /// First offset of the earliest transaction that is undecided, or whose marker is not known to be
+    /// replicated.
     #[must_use]
     pub fn first_unstable_offset(&self) -> Option<i64> {
         let unreplicated = self.unreplicated.keys().next().copied();
         [self.first_undecided_offset(), unreplicated].into_iter().flatten().min()
     }
 
-    /// The first offset of the earliest open transaction.
+    /// First offset of the earliest open transaction.
     #[must_use]
     pub fn first_undecided_offset(&self) -> Option<i64> {
         self.ongoing.keys().next().copied()
     }
 
-    /// Open transactions: first offset and producer, by first offset.
+    /// The open transactions as first offset and producer, in order of first offset.
     pub fn open_transactions(&self) -> impl Iterator<Item = (i64, i64)> {
         self.ongoing.iter().map(|(&offset, &id)| (offset, id))
     }
 
-    /// Markers before this offset (exclusive) are replicated (`onHighWatermarkUpdated`).
+    /// Sets the high watermark: markers before it are replicated (`onHighWatermarkUpdated`).
     pub fn set_high_watermark(&mut self, high_watermark: i64) {
         self.unreplicated.retain(|_, &mut marker| marker >= high_watermark);
     }
 
-    /// When (ms) the earliest open transaction's producer was last heard of: Kafka takes it for late
-    /// five minutes after `transaction.max.timeout.ms`.
+    /// The last timestamp (ms) of the producer with the earliest open transaction. Kafka considers the
+    /// transaction late five minutes after `transaction.max.timeout.ms`.
     #[must_use]
     pub fn oldest_transaction_timestamp(&self) -> Option<i64> {
         let (_, id) = self.ongoing.first_key_value()?;
         Some(self.get(*id)?.last_timestamp)
     }
 
-    /// Forgets producers without an open transaction whose last word is not later than this time
-    /// (ms), and verifications that are as old: Kafka's clock less `producer.id.expiration.ms`.
+    /// Removes producers without an open transaction that have no batch or marker after this time (ms), and
+    /// verifications that are as old. In Kafka the time is the clock minus `producer.id.expiration.ms`.
     pub fn expire(&mut self, not_later_than: i64) {
         self.entries.retain(|entry| !entry.is_expired(not_later_than));
         self.index = self.entries.iter().enumerate().map(|(at, entry)| (entry.producer_id, at)).collect();
         self.verifications.retain(|_, state| state.timestamp > not_later_than);
     }
 
-    /// The state, in the order in which Kafka writes it.
+    /// The state, in the order of Kafka's snapshots.
     #[must_use]
     pub fn snapshot(&self) -> Vec<ProducerStateEntry> {
         self.in_order().into_iter().cloned().collect()
     }
 
-    /// The same, borrowed.
+    /// As [`snapshot`](Self::snapshot), borrowed.
     pub(crate) fn in_order(&self) -> Vec<&ProducerStateEntry> {
-        let capacity = hash_map_capacity(self.most);
+        let capacity = hash_map_capacity(self.max_count);
         let mut entries: Vec<_> = self.entries.iter().collect();
         entries.sort_by_key(|entry| hash_map_bucket(entry.producer_id, capacity));
         entries
     }
 }
 
-/// Kafka writes a snapshot in the order of a `java.util.HashMap<Long, _>`: by bucket, inside a
-/// bucket in the order of insertion. The table starts with 16 buckets and doubles when it is more
-/// than three quarters full. (Buckets that become trees, from nine entries on, are not imitated: a
-/// snapshot in another order says the same.)
+/// Kafka writes a snapshot in the order of a `java.util.HashMap<Long, _>`: by bucket, and within a bucket in
+/// order of insertion. The table starts with 16 buckets and doubles when it is more than three quarters full.
+/// (Buckets of nine or more entries become trees, which is not imitated: the order does not matter to
+/// readers.)
 fn hash_map_capacity(entries: usize) -> u64 {
     let mut capacity = 16;
     while entries as u64 > capacity / 4 * 3 {
@@ -269,7 +270,7 @@ fn hash_map_capacity(entries: usize) -> u64 {
 }
 
 fn hash_map_bucket(key: i64, capacity: u64) -> u64 {
-    // Long.hashCode, then HashMap.hash.
+    // `Long.hashCode`, then `HashMap.hash`.
     let hash = (key ^ (key as u64 >> 32) as i64) as u32;
     u64::from(hash ^ (hash >> 16)) & (capacity - 1)
 }
@@ -313,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn an_epoch_that_went_away_and_came_back_keeps_its_batches_if_it_came_together() {
+    fn an_epoch_that_changes_back_keeps_its_batches_if_applied_together() {
         let events = [data(1, false, 10), marker(1, 12, false, 3), data(1, false, 20)];
         let (mut one, mut together) = (Producers::default(), Producers::default());
         for producers in [&mut one, &mut together] {
@@ -328,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_stable_offset_is_that_of_the_others() {
+    fn the_last_stable_offset_is_that_of_other_open_transactions() {
         let mut producers = Producers::default();
         for event in [data(1, true, 0), data(2, true, 2), data(1, true, 4)] {
             producers.apply(&event);
@@ -338,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn joined_events_say_the_same() {
+    fn joined_events_have_the_same_effect() {
         let events = [
             data(1, false, 0),
             data(1, true, 2),
@@ -371,7 +372,7 @@ mod tests {
             producers.apply(&ProducerEvent::EmptyMarker { producer_id: id, producer_epoch: 0, offset: 0 });
         }
         let order: Vec<_> = producers.snapshot().iter().map(|entry| entry.producer_id).collect();
-        // As `new HashMap<Long, _>()` with these keys put in this order gives them.
+        // The order of a `new HashMap<Long, _>()` with these keys inserted in this order.
         assert_eq!(order, JAVA_ORDER);
         let mut producers = Producers::default();
         for id in 0..30 {

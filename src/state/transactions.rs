@@ -1,5 +1,5 @@
-//! Transactions as a fold over batch headers and markers: which were aborted, which are open.
-//! Markers are the authority; `.txnindex` files are only compared.
+//! Transactions as a fold over batch headers and markers: which ones are open, which were aborted. Markers
+//! are the authority; `.txnindex` files are only compared with them.
 
 use crate::state::isolation::AbortedTransaction;
 use std::collections::{HashMap, HashSet};
@@ -10,30 +10,30 @@ use crate::error::Result;
 use crate::record::batch::RecordBatch;
 use crate::record::control::ControlType;
 
-/// What a log says about transactions, in offset order.
+/// The begin or end of a transaction in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case", tag = "event"))]
 pub enum TransactionEvent {
-    /// A transactional data batch of a producer that had no open transaction.
+    /// A transactional data batch of a producer without an open transaction.
     Begin {
         /// The producer.
         producer_id: i64,
         /// The batch's base offset.
         offset: i64,
     },
-    /// A marker.
+    /// A marker: commit or abort.
     End {
         /// The producer.
         producer_id: i64,
         /// The marker's offset.
         offset: i64,
-        /// Whether it commits; else it aborts.
+        /// Whether the transaction was committed rather than aborted.
         committed: bool,
     },
 }
 
-/// The fold: feed it events in offset order.
+/// Folds [`TransactionEvent`]s, which must come in offset order.
 #[derive(Clone, Debug, Default)]
 pub struct Transactions {
     open: HashMap<i64, i64>,
@@ -47,14 +47,14 @@ impl Transactions {
         self.open.contains_key(&producer_id)
     }
 
-    /// Takes the next event.
+    /// Applies the next event.
     pub fn apply(&mut self, event: TransactionEvent) {
         match event {
             TransactionEvent::Begin { producer_id, offset } => {
                 self.open.entry(producer_id).or_insert(offset);
             }
             TransactionEvent::End { producer_id, offset, committed } => {
-                // A marker without data before it ends nothing (an empty transaction).
+                // A marker without data before it ends an empty transaction.
                 if let Some(first_offset) = self.open.remove(&producer_id)
                     && !committed
                 {
@@ -77,36 +77,37 @@ impl Transactions {
     }
 }
 
-/// What a consumer that reads committed records only does with a batch.
+/// What a `read_committed` consumer does with a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// Its records are delivered.
+    /// Deliver its records.
     Deliver,
-    /// It belongs to an aborted transaction: it is skipped whole.
+    /// Skip it, since it belongs to an aborted transaction.
     Aborted,
-    /// It is a control batch, which applications never see.
+    /// Skip it, since it is a control batch.
     Control,
 }
 
-/// The consumer's filter for `read_committed` over fetched batches (`CompletedFetch`): the broker
-/// sends batches up to the last stable offset, and the aborted transactions among them.
+/// A consumer's `read_committed` filter for fetched batches (`CompletedFetch`). The broker sends batches up
+/// to the last stable offset, with the list of aborted transactions among them.
 #[derive(Clone, Debug)]
 pub struct AbortedFilter {
-    /// First offset and producer, the earliest last.
-    waiting: Vec<(i64, i64)>,
+    /// First offset and producer of aborted transactions not reached yet, earliest last.
+    upcoming: Vec<(i64, i64)>,
+    /// Producers with an aborted transaction at the current position.
     aborted: HashSet<i64>,
 }
 
 impl AbortedFilter {
-    /// Of the aborted transactions' producers and first offsets, in any order.
+    /// A filter from the producer and first offset of each aborted transaction, in any order.
     #[must_use]
     pub fn new(aborted: impl IntoIterator<Item = (i64, i64)>) -> Self {
-        let mut waiting: Vec<_> = aborted.into_iter().map(|(id, offset)| (offset, id)).collect();
-        waiting.sort_unstable_by(|one, other| other.cmp(one));
-        Self { waiting, aborted: HashSet::new() }
+        let mut upcoming: Vec<_> = aborted.into_iter().map(|(id, offset)| (offset, id)).collect();
+        upcoming.sort_unstable_by(|one, other| other.cmp(one));
+        Self { upcoming, aborted: HashSet::new() }
     }
 
-    /// What to do with the next batch. Of a control batch the first record is read.
+    /// Decides about the next batch. Reads the first record of a control batch.
     ///
     /// # Errors
     /// A control batch whose first record does not decode or has no control key.
@@ -114,13 +115,13 @@ impl AbortedFilter {
         let Batch::V2(batch) = batch else { return Ok(Admission::Deliver) };
         let id = batch.producer_id();
         if id >= 0 {
-            // Up to the batch's last offset: its first may have been compacted away.
-            while self.waiting.last().is_some_and(|&(first_offset, _)| first_offset <= batch.last_offset()) {
-                self.aborted.extend(self.waiting.pop().map(|(_, id)| id));
+            // Compared with the batch's last offset, since its first may have been compacted away.
+            while self.upcoming.last().is_some_and(|&(first_offset, _)| first_offset <= batch.last_offset()) {
+                self.aborted.extend(self.upcoming.pop().map(|(_, id)| id));
             }
         }
         if batch.is_control() {
-            if id >= 0 && self.is_abort(batch, decompressor)? {
+            if id >= 0 && is_abort(batch, decompressor)? {
                 self.aborted.remove(&id);
             } else if batch.is_transactional() && self.aborted.contains(&id) {
                 return Ok(Admission::Aborted);
@@ -130,10 +131,10 @@ impl AbortedFilter {
         let skipped = batch.is_transactional() && self.aborted.contains(&id);
         Ok(if skipped { Admission::Aborted } else { Admission::Deliver })
     }
+}
 
-    fn is_abort(&self, batch: &RecordBatch<'_>, decompressor: &mut Decompressor) -> Result<bool> {
-        let first = batch.records(decompressor)?.next().transpose()?;
-        let kind = first.and_then(|record| record.key().map(ControlType::parse)).transpose();
-        Ok(kind.map_err(|error| batch.place(error))? == Some(ControlType::Abort))
-    }
+fn is_abort(batch: &RecordBatch<'_>, decompressor: &mut Decompressor) -> Result<bool> {
+    let first = batch.records(decompressor)?.next().transpose()?;
+    let kind = first.and_then(|record| record.key().map(ControlType::parse)).transpose();
+    Ok(kind.map_err(|error| batch.place(error))? == Some(ControlType::Abort))
 }

@@ -1,12 +1,12 @@
-//! Transactions that a broker asks the coordinator about before it appends their first batch
-//! (`VerificationStateEntry`, `VerificationGuard`).
+//! Transaction verification: before a broker appends the first batch of a transaction, it asks the
+//! coordinator about it (`VerificationStateEntry`, `VerificationGuard`).
 
-/// Stands for one verification; the first append of a transaction shows it.
+/// Identifies one verification; the first append of the transaction presents it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VerificationGuard(u64);
 
 impl VerificationGuard {
-    /// Verifies nothing: of a request that was not verified.
+    /// The guard of a request that was not verified.
     pub const SENTINEL: Self = Self(0);
 
     pub(super) fn new(number: u64) -> Self {
@@ -22,7 +22,7 @@ impl VerificationGuard {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VerificationState {
     pub(super) guard: VerificationGuard,
-    /// When it began (ms).
+    /// When the verification began (ms).
     pub(super) timestamp: i64,
     lowest_sequence: i32,
     epoch: i16,
@@ -40,25 +40,26 @@ impl VerificationState {
         Self { guard, timestamp, lowest_sequence: sequence, epoch, supports_epoch_bump }
     }
 
-    /// No batch with a higher sequence than this is taken: a lower one is still to come.
+    /// The lowest sequence requested so far. Batches with a higher one are refused until it has been
+    /// appended.
     #[must_use]
     pub fn lowest_sequence(&self) -> i32 {
         self.lowest_sequence
     }
 
-    /// The epoch it was asked for.
+    /// The producer epoch of the request.
     #[must_use]
     pub fn epoch(&self) -> i16 {
         self.epoch
     }
 
-    /// Whether the producer speaks transactions of version 2.
+    /// Whether the producer supports transactions of version 2.
     #[must_use]
     pub fn supports_epoch_bump(&self) -> bool {
         self.supports_epoch_bump
     }
 
-    /// A lower sequence of the same epoch, or a higher epoch, takes over
+    /// Takes over a lower sequence of the same epoch, or a higher epoch with its sequence
     /// (`maybeUpdateLowestSequenceAndEpoch`).
     pub(super) fn update(&mut self, sequence: i32, epoch: i16) {
         if epoch > self.epoch {

@@ -89,7 +89,7 @@ def agree(lines: Sequence[str], builder: Builder, oracle: Oracle) -> tuple[int, 
     packed: list[tuple[str, bytes, bytes]] = []
     for line, answer in zip(lines, builder.ask(lines), strict=True):
         ours = built_or_refused(line)
-        if isinstance(ours, str) and "cannot stand here" in ours and out_of_reach(line):
+        if isinstance(ours, str) and "is not allowed here" in ours and out_of_reach(line):
             # Kafka checks little of that, and writes what nobody can read.
             refused += 1
             continue

@@ -321,7 +321,7 @@ def test_checkpoints_of_the_cleaner_are_sidecars(source: Path, cli: Cli, tmp_pat
         ("0\n0\n", None),
         ("1\n0\n", "unknown version"),
         ("0\n2\n0 0\n", "count"),
-        ("0\n1\nnonsense\n", "no epoch and offset"),
+        ("0\n1\nnonsense\n", "not an epoch and an offset"),
         ("\udcff\udcfe", "unknown version"),
     ],
 )
