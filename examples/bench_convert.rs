@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         data.extend(fs::read(&segment.path)?);
     }
     let sections = sections(&data)?;
-    let (before, behind) = chunks.split_at(chunks.len() / 2);
+    let (first_half, second_half) = chunks.split_at(chunks.len() / 2);
     for _ in 0..rounds.parse()? {
         let start = ThreadTime::now();
         codecs(&data, &sections)?;
@@ -43,8 +43,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
         let clock = Instant::now();
         let (first, second) = thread::scope(|scope| {
-            let first = scope.spawn(|| rewrite(before, &out.join("first")));
-            let second = rewrite(behind, &out.join("second"));
+            let first = scope.spawn(|| rewrite(first_half, &out.join("first")));
+            let second = rewrite(second_half, &out.join("second"));
             (first.join(), second)
         });
         let two = clock.elapsed();

@@ -90,11 +90,26 @@ def test_a_rule_is_found_by_its_usual_words(words: str) -> None:
     assert [rule for rule, *_ in rules() if words.lower() in rule.lower()]
 
 
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+
+
+def test_named_files_exist() -> None:
+    """Whole paths only; CHANGELOG.md also names what is gone."""
+    path = r"`((?:src|python|tests|docs|benches|examples|fuzz|scripts)/[a-z_0-9/]+\.(?:rs|py|md))\b"
+    named = {
+        (page.name, name)
+        for page in PAGES
+        if page.name != "CHANGELOG.md"
+        for name in re.findall(path, page.read_text())
+    }
+    assert len(named) > 150
+    assert sorted((page, name) for page, name in named if not (ROOT / name).is_file()) == []
+
+
 def test_links_lead_somewhere() -> None:
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
     links = [
         (page, *link)
-        for page in pages
+        for page in PAGES
         for link in re.findall(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)", page.read_text())
     ]
     assert len(links) > 30
