@@ -1,5 +1,5 @@
-//! Compacts a partition and tells what it took: `bench_compact SOURCE TARGET MEMORY NOW`.
-//! One line: CPU and wall nanoseconds, records kept, and the most memory the process had, in bytes.
+//! Compacts a partition and prints the cost: `bench_compact SOURCE TARGET MEMORY NOW`.
+//! One line: CPU time and wall time in nanoseconds, records kept, and peak memory in bytes.
 
 use std::path::Path;
 use std::time::Instant;

@@ -1,6 +1,6 @@
-//! What `convert` does with gzip segments of magic 1, to zstd in magic 2, against the codecs alone, and in
-//! two threads against one. Prints a line a round: CPU seconds of the conversion, of the codecs and of the
-//! busier of two threads, then seconds of one thread and of two on the clock.
+//! Converts gzip segments of magic 1 to zstd in magic 2, as `convert` does, and compares that with the codecs
+//! alone, and two threads with one. Prints a line per round: CPU seconds of the conversion, of the codecs, and
+//! of the busier of two threads; then wall-clock seconds of one thread and of two.
 
 use std::error::Error;
 use std::fs;
@@ -17,7 +17,7 @@ use magicbyte::{Batch, Batches, Compression, Compressor, Decompressor};
 
 const USAGE: &str = "usage: bench_convert PARTITION OUT RECORDS ROUNDS";
 const CODEC: Compression = Compression::Zstd;
-/// Bytes of a magic 1 wrapper in front of what it wraps.
+/// Bytes of a magic 1 wrapper before its content.
 const WRAPPER_OVERHEAD: usize = 34;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         data.extend(fs::read(&segment.path)?);
     }
     let sections = sections(&data)?;
-    let (before, behind) = chunks.split_at(chunks.len() / 2);
+    let (first_half, second_half) = chunks.split_at(chunks.len() / 2);
     for _ in 0..rounds.parse()? {
         let start = ThreadTime::now();
         codecs(&data, &sections)?;
@@ -43,8 +43,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
         let clock = Instant::now();
         let (first, second) = thread::scope(|scope| {
-            let first = scope.spawn(|| rewrite(before, &out.join("first")));
-            let second = rewrite(behind, &out.join("second"));
+            let first = scope.spawn(|| rewrite(first_half, &out.join("first")));
+            let second = rewrite(second_half, &out.join("second"));
             (first.join(), second)
         });
         let two = clock.elapsed();
@@ -59,7 +59,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// As a task of `convert` does it: read, check, convert, write, sync. The thread's CPU time, and records.
+/// Reads, checks, converts, writes and syncs, as a task of `convert` does; returns the thread's CPU time and
+/// the number of records.
 fn rewrite(chunks: &[Chunk], directory: &Path) -> LogResult<(Duration, u64)> {
     let io = |source| LogError::Io { path: directory.to_owned(), source };
     if directory.exists() {
@@ -74,7 +75,7 @@ fn rewrite(chunks: &[Chunk], directory: &Path) -> LogResult<(Duration, u64)> {
     Ok((start.elapsed(), rewritten.records))
 }
 
-/// The record section that each batch has in magic 2: what the conversion compresses.
+/// The record section of each batch in magic 2, which the conversion compresses.
 fn sections(data: &[u8]) -> magicbyte::Result<Vec<Vec<u8>>> {
     let mut converter = Converter::to_codec(Compression::None, None)?;
     let mut sections = Vec::new();
@@ -86,7 +87,7 @@ fn sections(data: &[u8]) -> magicbyte::Result<Vec<Vec<u8>>> {
     Ok(sections)
 }
 
-/// The same payloads through the same contexts, and nothing else.
+/// Decompresses and compresses the same payloads with the same contexts, and nothing else.
 fn codecs(data: &[u8], sections: &[Vec<u8>]) -> magicbyte::Result<()> {
     let (mut decompressor, mut compressor) = (Decompressor::new(), Compressor::new(CODEC)?);
     for (batch, section) in Batches::new(data).zip(sections) {

@@ -1,4 +1,4 @@
-//! Decodes a file of batches again and again and prints records/s a round: the counterpart of
+//! Decodes a file of batches repeatedly, and prints records/s for each round: the counterpart of
 //! `Decode` in `benches/java`.
 
 #[path = "../benches/decode/pass.rs"]
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Passes over `data` until `at_least` is over. CPU time, since others may use the core too.
+/// Passes over `data` for at least `at_least`. Measures CPU time, since other processes may share the core.
 fn records_per_second(
     data: &[u8],
     expected: Found,

@@ -1,6 +1,6 @@
-//! Builds the batches of a file anew, again and again, and prints records/s a round; at the end, to the
-//! error output, the bytes of one pass, which go to OUT if it is given: the counterpart of `Encode` in
-//! `benches/java`.
+//! Rebuilds the batches of a file repeatedly, and prints records/s for each round; at the end, on standard
+//! error, the number of bytes of one pass, which are written to OUT if it is given. The counterpart of `Encode`
+//! in `benches/java`.
 
 #[path = "../benches/decode/pass.rs"]
 mod pass;
@@ -80,7 +80,7 @@ fn build(builder: &mut RecordsBuilder, rows: &[Row], out: &mut Vec<u8>) -> magic
     Ok(())
 }
 
-/// Builds all until `at_least` is over. CPU time, since others may use the core too.
+/// Builds all batches for at least `at_least`. Measures CPU time, since other processes may share the core.
 fn records_per_second(
     batches: &[Vec<Row>],
     expected: Found,

@@ -1,5 +1,5 @@
-//! Large segments, whole, damaged and forged: writes them, and times what goes over their bytes.
-//! `benches/python/segments.py` compares.
+//! Writes large segments, intact, damaged and forged, and times passes over their bytes.
+//! `benches/python/segments.py` compares the results.
 
 #[path = "../benches/decode/pass.rs"]
 mod pass;
@@ -25,7 +25,7 @@ const FILE: &str = "00000000000000000000.log";
 const LARGE: u64 = 1 << 30;
 const FORGED: usize = 256 << 20;
 const BAD_BATCHES: u64 = 50;
-/// No batch has more: so far apart are base offsets.
+/// No batch has more records: base offsets are this far apart.
 const RECORDS: i64 = 1000;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// What was found in a segment; a plain read finds nothing.
+/// What a pass found in a segment; all zero for a plain read.
 #[derive(Default)]
 struct Found {
     batches: u64,
@@ -65,7 +65,7 @@ fn go_over(verb: &str, segment: &Path) -> Result<Found, Box<dyn Error>> {
         return Ok(Found { batches: survey.batches, bad_ranges: 0 });
     }
     if verb == "explain" {
-        // The survey's scan, and with it the state of all producers at the log's end.
+        // The survey's scan, which also gives the state of all producers at the end of the log.
         let stories = [segment_history(&log.listing().segments[0])?];
         let options = HistoryOptions { now: 0, max_transaction_timeout_ms: 0, bins: 320, listed: 1000 };
         let story = partition_history(log.listing(), &stories, options)?;
@@ -78,7 +78,7 @@ fn go_over(verb: &str, segment: &Path) -> Result<Found, Box<dyn Error>> {
     Ok(Found { batches: sums.good_batches, bad_ranges: sums.segments[0].result.quarantined_ranges as usize })
 }
 
-/// The most memory this process ever had, in KiB.
+/// Peak memory of this process, in KiB.
 fn peak_memory() -> Result<u64, Box<dyn Error>> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM")?;
@@ -91,7 +91,7 @@ fn generate(directory: &Path) -> Result<(), Box<dyn Error>> {
     let total = LARGE * batches.len() as u64 / large.len() as u64;
     write_batches(&directory.join("whole-0"), &batches, total, |_, _| ())?;
     write_batches(&directory.join("damaged-0"), &batches, total, |index, batch| {
-        // Evenly spread, the first and the last batch not among them.
+        // Evenly spread, without the first and the last batch.
         let nth = (index + 1) * (BAD_BATCHES + 1) / total;
         if nth > index * (BAD_BATCHES + 1) / total && nth <= BAD_BATCHES {
             spoil(batch, nth);
@@ -114,7 +114,7 @@ fn framed(data: &[u8]) -> magicbyte::Result<Vec<&[u8]>> {
     Batches::new(data).map(|batch| batch.map(|batch| batch.as_bytes())).collect()
 }
 
-/// Takes batches in turn; offsets, which no CRC covers, go on.
+/// Takes batches in turn, with increasing offsets, which no CRC covers.
 fn write_batches(
     directory: &Path,
     batches: &[&[u8]],
@@ -152,8 +152,8 @@ fn spoil(batch: &mut [u8], nth: u64) {
     }
 }
 
-/// Between two good batches: headers whose every field could be right but the CRC, and whose lengths
-/// lead to one another, to far headers, and to headers beyond a window.
+/// Between two good batches: headers in which every field but the CRC could be right, and whose lengths lead
+/// to each other, to distant headers, and to headers outside the window.
 fn write_forged(directory: &Path, batch: &[u8]) -> Result<(), Box<dyn Error>> {
     let mut out = create(directory)?;
     out.write_all(batch)?;

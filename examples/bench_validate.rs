@@ -1,5 +1,5 @@
-//! Validates the batches of a file as appends of a producer, one by one, again and again, and prints
-//! records/s a round: the counterpart of `Validate` in `benches/java`.
+//! Validates the batches of a file as a producer's appends, one by one and repeatedly, and prints records/s
+//! for each round: the counterpart of `Validate` in `benches/java`.
 
 #[path = "../benches/decode/pass.rs"]
 mod pass;
@@ -55,7 +55,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Validates all until `at_least` is over. CPU time, since others may use the core too.
+    /// Validates all batches for at least `at_least`. Measures CPU time, since other processes may share the core.
     fn records_per_second(&mut self, at_least: Duration) -> Result<f64, Box<dyn Error>> {
         let start = ThreadTime::now();
         let mut records = 0;
@@ -68,7 +68,7 @@ impl Bench {
         }
     }
 
-    /// All batches once, as a producer sends them; how many records.
+    /// Validates all batches once, as a producer sends them; returns the number of records.
     fn pass(&mut self) -> Result<u64, Box<dyn Error>> {
         let Self { validator, batches, buffer } = self;
         let in_place = validator.config().compression == TargetCompression::Producer;
@@ -77,7 +77,7 @@ impl Bench {
             let records = if in_place {
                 batch
             } else {
-                // What is written anew takes the place of what was sent.
+                // A rewritten batch replaces the one that was sent.
                 buffer.clear();
                 buffer.extend_from_slice(batch);
                 &mut *buffer

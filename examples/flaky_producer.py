@@ -1,4 +1,4 @@
-"""Tests an idempotent producer against a network that loses every third answer, without a broker.
+"""Tests an idempotent producer against a network that loses every third response, without a broker.
 
 python examples/flaky_producer.py
 """
@@ -14,7 +14,7 @@ duplicates = 0
 
 
 def send(payload: bytes) -> int:
-    """A request over the flaky network, which loses a third of the requests and a third of the answers."""
+    """Sends a request over the network, which loses a third of the requests and a third of the responses."""
     global duplicates
     if random.random() < 1 / 3:
         raise TimeoutError
@@ -26,7 +26,7 @@ def send(payload: bytes) -> int:
 
 
 def produce(sequence: int) -> None:
-    """A batch of two records, sent until the broker says that it has it: the producer under test."""
+    """The producer under test: sends a batch of two records until the broker confirms it."""
     builder = magicbyte.RecordsBuilder(producer_id=1, producer_epoch=0, base_sequence=sequence)
     for index in range(2):
         builder.append(index, partition.clock, b"key", f"record {sequence + index}".encode())

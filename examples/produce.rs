@@ -1,5 +1,5 @@
 //! Builds the record batches of a produce request and sends them: batches of up to 16 KiB, as a
-//! producer fills them (`batch.size`), one buffer for all.
+//! producer fills them (`batch.size`), with one buffer for all.
 //!
 //! cargo run --example produce -- 127.0.0.1:9999 first second third
 
@@ -22,9 +22,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Writes `values` as records of an idempotent producer; returns how many bytes that was.
+/// Writes `values` as records of an idempotent producer; returns the number of bytes.
 ///
-/// A produce request counts the offsets of each batch from 0; the sequence goes on from batch to batch.
+/// In a produce request, the offsets of each batch start at 0, and sequences continue from batch to batch.
 pub fn produce<'a>(
     out: &mut impl Write,
     timestamp: i64,

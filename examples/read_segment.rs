@@ -1,4 +1,4 @@
-//! Prints offset, time, key and value of every record of a segment file, with the crate alone.
+//! Prints offset, timestamp, key and value of every record of a segment file, with this crate alone.
 //!
 //! cargo run --example read_segment -- samples/orders-0/00000000000000000000.log
 

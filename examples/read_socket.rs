@@ -1,5 +1,5 @@
 //! Reads record batches from a socket as they arrive, as a client does with the records of a fetch
-//! response: what is whole is read at once, a cut last batch is normal.
+//! response: each batch is read as soon as it is whole, and the last one may be cut.
 //!
 //! cargo run --example read_socket -- 127.0.0.1:9999
 
@@ -10,7 +10,7 @@ use std::net::TcpListener;
 use magicbyte::{Batch, Batches, Decompressor};
 
 const STEP: usize = 64 << 10;
-/// A broker takes 1 MiB unless told otherwise; who sends more must not fill the memory.
+/// A broker accepts 1 MiB by default; a sender of more must not exhaust memory.
 const MAX_BATCH: u64 = 64 << 20;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -31,12 +31,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Hands every batch over as soon as it is whole; returns the bytes of a cut last one.
+/// Calls `each` with every batch as soon as it is whole; returns the number of bytes of a cut last batch.
 ///
-/// The batches borrow one buffer, which grows to the largest batch and a step.
+/// The batches borrow one buffer, which grows to the largest batch and one step.
 ///
 /// # Errors
-/// Those of the stream, of a batch, and of `each`.
+/// From the stream, from a batch, and from `each`.
 pub fn read(
     mut stream: impl Read,
     mut each: impl FnMut(Batch<'_>, &mut Decompressor) -> Result<(), Box<dyn Error>>,

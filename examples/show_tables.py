@@ -1,4 +1,4 @@
-"""Looks into what `magicbyte ingest` wrote: a few rows of each table, with pyarrow alone.
+"""Shows a few rows of each table that `magicbyte ingest` wrote, with pyarrow alone.
 
 Run: python examples/show_tables.py OUT
 """
@@ -20,7 +20,7 @@ def show(out: Path, table: str, columns: list[str], rows: int = 6) -> None:
 
 
 def short(value: object) -> object:
-    """Enough of a value to recognise it."""
+    """Returns enough of a value to recognise it."""
     if isinstance(value, bytes):
         return value[:24] + b"..." if len(value) > 24 else value
     return value if not isinstance(value, list) else value[:2]
