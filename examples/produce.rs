@@ -25,6 +25,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Writes `values` as records of an idempotent producer; returns the number of bytes.
 ///
 /// In a produce request, the offsets of each batch start at 0, and sequences continue from batch to batch.
+///
+/// # Errors
+/// Those of the stream, and of records that Kafka forbids.
 pub fn produce<'a>(
     out: &mut impl Write,
     timestamp: i64,

@@ -243,7 +243,7 @@ fn check_story(log: &PartitionLog, size: u64) {
     let batches: u64 = told.bins.iter().map(|bin| bin.bytes).sum();
     let skipped: u64 = told.skipped.iter().map(|range| range.end - range.start).sum();
     assert_eq!(batches + skipped, size);
-    let options = HistoryOptions { now: 0, max_transaction_timeout_ms: 0, bins: 10, listed: 5 };
+    let options = HistoryOptions { now: 0, transaction_max_timeout_ms: 0, bins: 10, listed: 5 };
     let story = partition_history(log.listing(), &[told], options).unwrap();
     assert!(story.bins.len() <= 10 && story.gaps.len() <= 5);
 }

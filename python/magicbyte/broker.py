@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from magicbyte import _core
 from magicbyte.enums import Compression, IsolationLevel, TimestampType
 from magicbyte.errors import AppendError, RecordError
-from magicbyte.state import AbortedTransaction, ProducerStateEntry
+from magicbyte.state import AbortedTransaction, ProducerStateEntry, producer_entry_of
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -406,7 +406,7 @@ class PartitionSimulator:
     @property
     def producers(self) -> list[ProducerStateEntry]:
         """What is known about each producer, in order of first appearance."""
-        return [ProducerStateEntry(*fields) for fields in self._core.producers()]
+        return [producer_entry_of(*fields) for fields in self._core.producers()]
 
     def _response(self, appended: tuple[_core._AppendInfo, bool]) -> ProduceResponse:
         (first_offset, last_offset, _, _, time, *_), is_duplicate = appended

@@ -72,9 +72,8 @@ class ProducerStateEntry(NamedTuple):
     """The epoch of the coordinator that wrote its last marker; -1 if there is none."""
     current_txn_first_offset: int | None
     """Where its open transaction began, if one is open."""
-    batches: tuple[BatchMetadata, ...] = ()
-    """The last batches of its epoch, oldest first, at most five. `broker.PartitionSimulator` does not list
-    them."""
+    batches: tuple[BatchMetadata, ...]
+    """The last batches of its epoch, oldest first, at most five."""
 
 
 class CompletedTransaction(NamedTuple):
@@ -177,7 +176,7 @@ class ProducerStateManager:
     @property
     def producers(self) -> list[ProducerStateEntry]:
         """Copies of all producers' entries, in order of first appearance."""
-        return [_producer_entry(*fields) for fields in self._core.producers()]
+        return [producer_entry_of(*fields) for fields in self._core.producers()]
 
     @property
     def first_unstable_offset(self) -> int | None:
@@ -248,7 +247,7 @@ class ProducerStateManager:
         self._core.remove_stray_snapshots(list(segment_base_offsets))
 
 
-def _producer_entry(
+def producer_entry_of(
     producer_id: int,
     producer_epoch: int,
     coordinator_epoch: int,
@@ -256,6 +255,7 @@ def _producer_entry(
     current_txn_first_offset: int | None,
     batches: Sequence[tuple[int, int, int, int, int]],
 ) -> ProducerStateEntry:
+    """The entry from the fields that the core gives."""
     known = tuple(BatchMetadata(*batch) for batch in batches)
     return ProducerStateEntry(
         producer_id,

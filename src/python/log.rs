@@ -138,7 +138,7 @@ impl PyLogBatches {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Item>> {
-        let next = self.batches.with(py, std::iter::Iterator::next);
+        let next = self.batches.with(py, Iterator::next);
         let Some(next) = next else { return Ok(None) };
         let next = next.map_err(|e| log_to_py(py, &e))?;
         let is_data = next.disposition == Disposition::Rows;

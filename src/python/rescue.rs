@@ -44,7 +44,7 @@ impl PyRescuer {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Item>> {
-        let next = self.rescuer.with(py, std::iter::Iterator::next);
+        let next = self.rescuer.with(py, Iterator::next);
         let Some(rescued) = next.transpose().map_err(|e| io_to_py(&self.path, &e))? else { return Ok(None) };
         let bytes = |data: &[u8]| PyBytes::new(py, data).unbind();
         let mut suspects = Vec::new();

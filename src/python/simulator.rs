@@ -11,6 +11,7 @@ use crate::broker::partition_simulator::{Appended, PartitionSimulator, Transacti
 use crate::python::broker::{ConfigFields, InfoFields, info_fields, origin};
 use crate::python::errors::{append_to_py, to_py};
 use crate::python::locked::Locked;
+use crate::python::state::{ProducerFields, producer_fields};
 use crate::python::view::content;
 
 /// A partition that accepts appends and serves fetches.
@@ -19,9 +20,6 @@ pub(super) struct PySimulator(Locked<PartitionSimulator>);
 
 /// Records, high watermark, last stable offset, log start offset, aborted transactions.
 type FetchedFields<'py> = (Bound<'py, PyBytes>, i64, i64, i64, Vec<(i64, i64, i64)>);
-/// Producer ID, epoch, last sequence, last offset, timestamp, coordinator epoch, open transaction's first
-/// offset.
-type ProducerFields = (i64, i16, i32, i64, i64, i32, Option<i64>);
 
 impl PySimulator {
     fn append_by(
@@ -120,7 +118,7 @@ impl PySimulator {
     }
 
     fn elect_leader(&self, py: Python<'_>) -> i32 {
-        self.0.with(py, super::super::broker::partition_simulator::PartitionSimulator::elect_leader)
+        self.0.with(py, PartitionSimulator::elect_leader)
     }
 
     fn truncate(&self, py: Python<'_>, offset: i64) -> PyResult<()> {
@@ -133,13 +131,7 @@ impl PySimulator {
 
     /// The state of each producer.
     fn producers(&self, py: Python<'_>) -> Vec<ProducerFields> {
-        let fields = |one: &crate::state::producer_entry::ProducerStateEntry| {
-            let (sequence, offset) = (one.last_sequence(), one.last_offset());
-            let (time, coordinator_epoch) = (one.last_timestamp, one.coordinator_epoch);
-            let open = one.current_txn_first_offset;
-            (one.producer_id, one.producer_epoch, sequence, offset, time, coordinator_epoch, open)
-        };
-        self.0.with(py, |partition| partition.producers().entries().iter().map(fields).collect())
+        self.0.with(py, |partition| partition.producers().entries().iter().map(producer_fields).collect())
     }
 
     #[getter]

@@ -38,20 +38,20 @@ pub(super) fn segment_history(py: Python<'_>, segment: &str) -> PyResult<String>
 
 /// Folds the histories of a listing's segments.
 #[pyfunction]
-#[pyo3(signature = (listing, histories, *, now, max_transaction_timeout_ms, bins, listed))]
+#[pyo3(signature = (listing, histories, *, now, transaction_max_timeout_ms, bins, listed))]
 pub(super) fn partition_history(
     py: Python<'_>,
     listing: &str,
     #[pyo3(from_py_with = items)] histories: Vec<PyBackedStr>,
     now: i64,
-    max_transaction_timeout_ms: i64,
+    transaction_max_timeout_ms: i64,
     bins: usize,
     listed: usize,
 ) -> PyResult<String> {
     let listing = parse(listing)?;
     let histories: PyResult<Vec<_>> = histories.iter().map(|history| parse(history)).collect();
     let histories = histories?;
-    let options = HistoryOptions { now, max_transaction_timeout_ms, bins, listed };
+    let options = HistoryOptions { now, transaction_max_timeout_ms, bins, listed };
     let history = py.detach(|| history::partition_history::partition_history(&listing, &histories, options));
     to_json(&history.map_err(|e| log_to_py(py, &e))?)
 }
@@ -169,10 +169,11 @@ fn origin_of(name: &str) -> PyResult<AppendOrigin> {
 }
 
 /// First sequence, first offset, last sequence, last offset, timestamp.
-type BatchFields = (i32, i64, i32, i64, i64);
+pub(super) type BatchFields = (i32, i64, i32, i64, i64);
 /// Producer ID, first offset, last offset, committed, last stable offset.
 type Ended = (i64, i64, i64, bool, i64);
-type ProducerFields = (i64, i16, i32, i64, Option<i64>, Vec<BatchFields>);
+/// Producer ID, epoch, coordinator epoch, last timestamp, first offset of the open transaction, last batches.
+pub(super) type ProducerFields = (i64, i16, i32, i64, Option<i64>, Vec<BatchFields>);
 
 /// Producer state with its snapshots.
 #[pyclass(frozen, name = "ProducerStateManagerCore", module = "magicbyte._core")]
@@ -259,17 +260,7 @@ impl PyProducerStateManager {
     /// (id, epoch, coordinator epoch, last timestamp, open transaction's first offset, batches) of
     /// each producer, in the order in which they appeared.
     fn producers(&self, py: Python<'_>) -> Vec<ProducerFields> {
-        let fields = |entry: &ProducerStateEntry| {
-            (
-                entry.producer_id,
-                entry.producer_epoch,
-                entry.coordinator_epoch,
-                entry.last_timestamp,
-                entry.current_txn_first_offset,
-                entry.batches().iter().map(batch_of).collect(),
-            )
-        };
-        self.state.with(py, |state| state.producers.entries().iter().map(fields).collect())
+        self.state.with(py, |state| state.producers.entries().iter().map(producer_fields).collect())
     }
 
     #[getter]
@@ -301,8 +292,7 @@ impl PyProducerStateManager {
     }
 
     fn take_snapshot(&self, py: Python<'_>) -> Option<i64> {
-        self.state
-            .with(py, super::super::sidecar::producer_state_manager::ProducerStateManager::take_snapshot)
+        self.state.with(py, ProducerStateManager::take_snapshot)
     }
 
     fn snapshots<'py>(&self, py: Python<'py>) -> BTreeMap<i64, Bound<'py, PyBytes>> {
@@ -338,6 +328,17 @@ impl PyProducerStateManager {
         self.state
             .with(py, |state| state.remove_stray_snapshots(&segment_base_offsets.into_iter().collect()));
     }
+}
+
+pub(super) fn producer_fields(entry: &ProducerStateEntry) -> ProducerFields {
+    (
+        entry.producer_id,
+        entry.producer_epoch,
+        entry.coordinator_epoch,
+        entry.last_timestamp,
+        entry.current_txn_first_offset,
+        entry.batches().iter().map(batch_of).collect(),
+    )
 }
 
 fn batch_of(batch: &BatchMetadata) -> BatchFields {

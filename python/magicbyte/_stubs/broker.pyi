@@ -61,11 +61,10 @@ class PartitionSimulatorCore:
     def elect_leader(self) -> int: ...
     def truncate(self, offset: int) -> None: ...
     def delete_records(self, before_offset: int) -> int: ...
-    def producers(self) -> list[tuple[int, int, int, int, int, int, int | None]]:
-        """Producer id, epoch, last sequence, last offset, last timestamp (ms), coordinator epoch, open from.
-
-        The last is the first offset of the producer's open transaction.
-        """
+    def producers(
+        self,
+    ) -> list[tuple[int, int, int, int, int | None, list[tuple[int, int, int, int, int]]]]:
+        """As `ProducerStateManagerCore.producers`."""
 
     def set_now(self, now: int) -> None: ...
     @property

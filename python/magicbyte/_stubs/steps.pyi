@@ -26,7 +26,7 @@ def partition_history(
     histories: Sequence[str],
     *,
     now: int,
-    max_transaction_timeout_ms: int,
+    transaction_max_timeout_ms: int,
     bins: int,
     listed: int,
 ) -> str:

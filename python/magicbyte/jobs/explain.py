@@ -96,7 +96,7 @@ def partition_histories(
             json.dumps(listing),
             [next(segment_histories) for _ in listing["segments"]],
             now=now,
-            max_transaction_timeout_ms=transaction_max_timeout_ms,
+            transaction_max_timeout_ms=transaction_max_timeout_ms,
             bins=_BINS,
             listed=max_listed,
         )

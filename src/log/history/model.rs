@@ -15,7 +15,7 @@ pub struct HistoryOptions {
     pub now: i64,
     /// An open transaction is hanging if its producer's last timestamp is older than this (ms), as in
     /// `kafka-transactions.sh find-hanging`.
-    pub max_transaction_timeout_ms: i64,
+    pub transaction_max_timeout_ms: i64,
     /// The maximum number of bins.
     pub bins: usize,
     /// The number of transactions, producers, anomalies, gaps and so on that are listed of each; all are

@@ -501,7 +501,7 @@ impl Fold {
                 self.producers.get(open.producer_id).map_or(-1, |entry| entry.last_timestamp);
             let age = options.now.saturating_sub(last_timestamp);
             open.age_ms = Some(age);
-            open.hanging = age > options.max_transaction_timeout_ms;
+            open.hanging = age > options.transaction_max_timeout_ms;
             self.tally.add(&open);
             transactions.push(open);
         }
