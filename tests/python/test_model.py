@@ -93,7 +93,7 @@ def documents(listing: str) -> Iterator[tuple[str, Any]]:
         listing,
         [_core.segment_history(segment) for segment in segments],
         now=1_800_000_000_000,
-        max_transaction_timeout_ms=900_000,
+        transaction_max_timeout_ms=900_000,
         bins=10,
         listed=10,
     )

@@ -127,7 +127,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "survey_segment": lambda: c.survey_segment(one.segment),
         "segment_history": lambda: c.segment_history(one.segment),
         "partition_history": lambda: c.partition_history(
-            one.listing, [], now=0, max_transaction_timeout_ms=1, bins=1, listed=1
+            one.listing, [], now=0, transaction_max_timeout_ms=1, bins=1, listed=1
         ),
         "time_index": lambda: c.time_index(b"", 0),
         "transaction_index": lambda: c.transaction_index(b""),
