@@ -11,11 +11,12 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use common::{data, files, json_lines, partitions, scratch};
+use magicbyte::convert::Losses;
 use magicbyte::log::steps::{
     Plan, RewriteOptions, Rewritten, plan_partition, rewrite_chunks, survey_segment,
 };
 use magicbyte::log::{
-    LogError, PlanOptions, WriteOptions, begin_partition, finish_partition, list_partition,
+    ChunkResult, LogError, PlanOptions, WriteOptions, begin_partition, finish_partition, list_partition,
 };
 use magicbyte::{Batch, Batches, Compression, RecordsBuilder};
 use rows::{Row, assert_rows, kafkas_rows, rows};
@@ -36,7 +37,7 @@ fn rewrite(source: &Path, target: &Path, options: &RewriteOptions) -> Rewritten 
     let base_offset = plan.chunks.first().map_or(0, |chunk| chunk.expected_offset);
     let rewritten = rewrite_chunks(&plan.chunks, &directory, base_offset, options).unwrap();
     finish_partition(target, &rewritten.segments, None, Some(source)).unwrap();
-    assert!(rewritten.results.iter().all(|one| one.balanced()));
+    assert!(rewritten.results.iter().all(ChunkResult::balanced));
     rewritten
 }
 
@@ -84,7 +85,7 @@ fn every_record_survives_any_codec_in_magic_2() {
             let what = format!("{name} {}", codec.name());
             assert_rows(&rows(&target), &expected, &what);
             assert_eq!(rewritten.records, records, "{what}");
-            assert_eq!(rewritten.losses, Default::default(), "{what}");
+            assert_eq!(rewritten.losses, Losses::default(), "{what}");
             assert!(rewritten.results.iter().all(|one| one.quarantined.is_empty()), "{what}");
             for data in batches_of(&target) {
                 let Batch::V2(batch) = Batch::from_frame(&data, 0).unwrap() else { panic!("{what}") };

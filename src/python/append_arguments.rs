@@ -29,6 +29,7 @@ fn exact_int(object: Borrowed<'_, '_, PyAny>) -> Option<i64> {
     }
     let mut overflow = 0;
     // PyLong_AsLong calls this function, which is twice as fast as PyLong_AsLongLong for a timestamp.
+    // SAFETY: Attached; it is an int, so nothing is raised, and `overflow` may be written to.
     let value = unsafe { ffi::PyLong_AsLongAndOverflow(number.as_ptr(), &raw mut overflow) };
     (overflow == 0).then_some(i64::from(value))
 }

@@ -434,6 +434,7 @@ impl BatchBase {
         Ok(arrow::PyArrowBatch::new(self.arrow(py, &options)?))
     }
 
+    #[expect(clippy::unused_self, reason = "a method of a Python class")]
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let options = StreamOptions::default();
         arrow::schema_capsule(py, &records_schema(&options.columns, options.flavour))

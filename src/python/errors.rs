@@ -21,10 +21,9 @@ fn class_of(error: &Error) -> &'static str {
         | ErrorKind::FileUnreadable(_)
         | ErrorKind::MissingSegment { .. } => "CorruptRecordError",
         ErrorKind::UnsupportedMagic(_) => "UnsupportedMagicError",
-        ErrorKind::UnknownCompression(_) | ErrorKind::UnsupportedCompression(_) => {
-            "UnsupportedCompressionError"
-        }
-        ErrorKind::UnsupportedLevel { .. } => "UnsupportedCompressionError",
+        ErrorKind::UnknownCompression(_)
+        | ErrorKind::UnsupportedCompression(_)
+        | ErrorKind::UnsupportedLevel { .. } => "UnsupportedCompressionError",
         ErrorKind::LimitExceeded { .. } | ErrorKind::RecordTooLarge { .. } => "LimitExceededError",
         ErrorKind::NeedMoreBytes { .. }
         | ErrorKind::InvalidSidecar(_)

@@ -100,6 +100,7 @@ pub(super) fn control(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResul
     Ok(control_dict(py, kind, &control)?.into_any().unbind())
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a `Getter`")]
 pub(super) fn repr(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
     let size = |slice: Nullable| slice.get().map_or("None".into(), |s| format!("{} bytes", s.length));
     let text = format!(

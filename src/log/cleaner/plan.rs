@@ -102,7 +102,7 @@ pub fn plan_compaction(plan: &Plan, listing: &Listing, options: &CompactOptions)
     let last_clean = clean.iter().rev().find(|one| one.segment.base_offset < dirty);
     let legacy_horizon =
         last_clean.map_or(0, |one| one.segment.modified_ms.saturating_sub(options.delete_retention_ms));
-    let mut builder = Groups {
+    let mut builder = GroupBuilder {
         aborted: AbortedByProducer::new(&plan.aborted),
         by_path: chunks_by_path(plan),
         number: 0,
@@ -125,7 +125,7 @@ pub fn plan_compaction(plan: &Plan, listing: &Listing, options: &CompactOptions)
 /// # Errors
 /// Those of [`plan_compaction`].
 pub fn plan_redaction(plan: &Plan) -> LogResult<Compaction> {
-    let mut builder = Groups {
+    let mut builder = GroupBuilder {
         aborted: AbortedByProducer::new(&plan.aborted),
         by_path: chunks_by_path(plan),
         number: 0,
@@ -226,7 +226,7 @@ fn chunks_by_path(plan: &Plan) -> HashMap<&str, Vec<&Chunk>> {
     by_path
 }
 
-struct Groups<'p> {
+struct GroupBuilder<'p> {
     aborted: AbortedByProducer,
     by_path: HashMap<&'p str, Vec<&'p Chunk>>,
     number: u32,
@@ -237,7 +237,7 @@ struct Groups<'p> {
     groups: Vec<SegmentGroup>,
 }
 
-impl Groups<'_> {
+impl GroupBuilder<'_> {
     fn add(&mut self, segments: &[PlanSegment], cleaned: bool) -> LogResult<()> {
         let (Some(first), Some(last)) = (segments.first(), segments.last()) else { return Ok(()) };
         let mut chunks = Vec::new();
