@@ -9,11 +9,13 @@ use std::fs;
 use std::path::Path;
 
 use common::{data, files, json_lines, partitions, scratch};
-use magicbyte::log::steps::{OffsetGap, SegmentHistory, SkippedRange, partition_history, segment_history};
+use magicbyte::log::steps::{SegmentHistory, partition_history, segment_history};
 use magicbyte::log::{HistoryOptions, PartitionHistory, TransactionOutcome, list_partition};
 use magicbyte::sidecar::parse_transaction_index;
 use magicbyte::{Compression, ControlRecord, RecordsBuilder};
 use serde_json::Value;
+
+const SEGMENT: &str = "00000000000000000000.log";
 
 const OPTIONS: HistoryOptions = HistoryOptions {
     now: 1_700_000_060_014,
@@ -29,6 +31,11 @@ fn segments(directory: &Path) -> Vec<SegmentHistory> {
 
 fn history(directory: &Path, options: HistoryOptions) -> PartitionHistory {
     partition_history(&list_partition(directory, false).unwrap(), &segments(directory), options).unwrap()
+}
+
+/// First and last offset, missing offsets, and whether they are inside one batch.
+fn gaps(found: &PartitionHistory) -> Vec<(i64, i64, u64, bool)> {
+    found.gaps.iter().map(|one| (one.first_offset, one.last_offset, one.missing, one.inside)).collect()
 }
 
 fn int(line: &Value, name: &str) -> i64 {
@@ -252,12 +259,10 @@ fn what_a_broker_would_refuse_is_an_anomaly() {
     // The batches after the markers, which are of 2 s, step back as well.
     let late = &found.steps_back[0];
     assert_eq!((late.offset, late.before, late.timestamp, found.step_back_count), (4, 1_000, 500, 4));
-    let segment = "00000000000000000000.log".to_owned();
-    assert_eq!(
-        found.skipped,
-        [SkippedRange { segment, start: position, end: position + 300, is_tail: false }]
-    );
-    assert_eq!(found.gaps, [OffsetGap { first_offset: 20, last_offset: 29, missing: 10, inside: false }]);
+    let [skipped] = &found.skipped[..] else { panic!("{:?}", found.skipped) };
+    let range = (skipped.start, skipped.end, skipped.is_tail);
+    assert_eq!((skipped.segment.as_str(), range), (SEGMENT, (position, position + 300, false)));
+    assert_eq!(gaps(&found), [(20, 29, 10, false)]);
     let outcomes: Vec<_> =
         found.transactions.iter().map(|one| (one.outcome, one.first_offset, one.marker_offset)).collect();
     assert_eq!(
@@ -296,7 +301,7 @@ fn segments_are_joined() {
     let second = [batch(9, 1, 0, 4, 2_500, true), batch(11, 1, 0, 7, 2_600, true), marker(13, 1, 0)].concat();
     write_log(&directory, &[(0, first), (9, second)]);
     let found = history(&directory, OPTIONS);
-    assert_eq!(found.gaps, [OffsetGap { first_offset: 4, last_offset: 8, missing: 5, inside: false }]);
+    assert_eq!(gaps(&found), [(4, 8, 5, false)]);
     // Across segments only the first batch is compared; the marker is of 2 s, after a batch of 2.6 s.
     let back: Vec<_> = found.steps_back.iter().map(|one| (one.offset, one.before - one.timestamp)).collect();
     assert_eq!((back, found.largest_step_back_ms), (vec![(9, 500), (13, 600)], 600));

@@ -50,6 +50,7 @@ impl Default for CompactOptions {
 /// The plan of a compaction or redaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Compaction {
     /// The offset where cleaning ends (exclusive); the base offset of a segment, or the log's end.
     pub clean_until: i64,
@@ -60,6 +61,7 @@ pub struct Compaction {
 /// Adjacent segments that are written as one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct SegmentGroup {
     /// The base offset of the segment to write.
     pub base_offset: i64,
@@ -74,6 +76,7 @@ pub struct SegmentGroup {
 /// A chunk to be cleaned or copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct CleanerChunk {
     /// The chunk's number in the log.
     pub number: u32,

@@ -12,6 +12,7 @@ use crate::state::isolation::IsolationLevel;
 /// A byte range, and why it was not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct ByteRange {
     /// First byte.
     pub start: u64,
@@ -30,6 +31,7 @@ impl ByteRange {
 /// The account of one chunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct ChunkResult {
     /// The segment's path.
     pub path: String,
@@ -164,6 +166,7 @@ impl ChunkResult {
 /// The account of one segment file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct SegmentReconciliation {
     /// The file's name.
     pub file: String,
@@ -183,6 +186,7 @@ pub struct SegmentReconciliation {
 /// The account of a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct PartitionReconciliation {
     /// The directory.
     pub path: String,
