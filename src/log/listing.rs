@@ -456,5 +456,23 @@ mod tests {
         assert!(matches!(classify("00000000000000000042.log.swap"), FileKind::Ignored(IgnoreReason::Swap)));
         assert!(matches!(classify("00000000000000000042-0000000005.checkpoint"), FileKind::Checkpoint(42)));
         assert!(matches!(classify("99999999999999999999.log"), FileKind::Ignored(IgnoreReason::Foreign)));
+        assert!(matches!(
+            classify("00000000000000000042.index.deleted"),
+            FileKind::Ignored(IgnoreReason::Deleted)
+        ));
+        assert!(matches!(classify("swap"), FileKind::Ignored(IgnoreReason::Foreign)));
+        assert!(matches!(classify("42-5.checkpoint"), FileKind::Ignored(IgnoreReason::Foreign)));
+        for (name, kind) in [
+            ("00000000000000000042.index", SidecarKind::OffsetIndex),
+            ("00000000000000000042.timeindex", SidecarKind::TimeIndex),
+            ("00000000000000000042.txnindex", SidecarKind::TransactionIndex),
+            ("00000000000000000042.snapshot", SidecarKind::ProducerSnapshot),
+            ("leader-epoch-checkpoint", SidecarKind::LeaderEpochCheckpoint),
+            ("partition.metadata", SidecarKind::PartitionMetadata),
+        ] {
+            assert!(matches!(classify(name), FileKind::Sidecar(found) if found == kind), "{name}");
+        }
+        let fixed = "00000000000000000042.leader-epoch-checkpoint";
+        assert!(matches!(classify(fixed), FileKind::Ignored(IgnoreReason::Foreign)));
     }
 }
