@@ -49,7 +49,8 @@ impl Default for CompactRun {
 /// [`LogError::Io`], also if the target exists; with [`DamageMode::FailFast`], [`LogError::Format`] at the
 /// first damage; [`LogError::Usage`] if another writer of the target is at work, or was killed.
 ///
-/// [`LogError::Io`]: crate::log::LogError::Io [`LogError::Format`]: crate::log::LogError::Format
+/// [`LogError::Io`]: crate::log::LogError::Io
+/// [`LogError::Format`]: crate::log::LogError::Format
 /// [`LogError::Usage`]: crate::log::LogError::Usage
 pub fn compact_partition(
     source: &Path,
