@@ -32,7 +32,7 @@ pub struct Problem {
     pub kind: String,
     /// First affected byte.
     pub start: Option<u64>,
-    /// Past the last affected byte.
+    /// One past the last affected byte.
     pub end: Option<u64>,
     /// The batch's base offset, as far as it can be trusted.
     pub base_offset: Option<i64>,

@@ -49,7 +49,7 @@ pub struct SkippedRange {
     pub segment: String,
     /// First byte.
     pub start: u64,
-    /// Past the last byte.
+    /// One past the last byte.
     pub end: u64,
     /// Whether no batch follows in the segment.
     pub is_tail: bool,

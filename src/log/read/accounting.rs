@@ -16,7 +16,7 @@ use crate::state::isolation::IsolationLevel;
 pub struct ByteRange {
     /// First byte.
     pub start: u64,
-    /// Past the last byte.
+    /// One past the last byte.
     pub end: u64,
     /// [`crate::ErrorKind::name`] for a quarantined range, [`crate::log::TailKind::name`] for a tail.
     pub reason: String,
@@ -43,7 +43,7 @@ pub struct ChunkResult {
     pub partition: i32,
     /// First byte.
     pub start: u64,
-    /// Past the last byte.
+    /// One past the last byte.
     pub end: u64,
     /// Batches whose framing and CRC are right and whose records all decode.
     pub good_batches: u64,
