@@ -8,7 +8,9 @@ use std::path::Path;
 
 use common::{CanonicalDigest, data, json, json_lines, partitions};
 use magicbyte::Decompressor;
-use magicbyte::log::{Disposition, LogBatches, PartitionLog, PlanOptions, ReadOptions, list_partition};
+use magicbyte::log::{
+    Disposition, IgnoreReason, LogBatches, PartitionLog, PlanOptions, ReadOptions, list_partition,
+};
 use magicbyte::sidecar::{
     parse_leader_epoch_checkpoint, parse_offset_index, parse_partition_metadata, parse_producer_snapshot,
     parse_time_index, parse_transaction_index,
@@ -269,7 +271,7 @@ fn other_files_are_named_and_never_mixed_in() {
     let sums = log.verify(PlanOptions::default()).unwrap();
     assert!(sums.balanced);
     assert_eq!(sums.rows, 346);
-    let mut reasons: Vec<_> = sums.ignored.iter().map(|f| f.reason.as_str()).collect();
+    let mut reasons: Vec<_> = sums.ignored.iter().map(|f| f.reason.name()).collect();
     reasons.sort_unstable();
     assert_eq!(reasons, ["cleaned", "deleted", "foreign", "foreign", "overlapping", "swap"]);
     let (records, _) = digest(log.batches(ReadOptions::default()).unwrap());
@@ -281,7 +283,7 @@ fn other_files_are_named_and_never_mixed_in() {
 fn checkpoints_are_read_on_request() {
     let dir = data().join("cluster_metadata");
     let without = list_partition(&dir, false).unwrap();
-    assert!(without.ignored.iter().any(|f| f.reason == "checkpoint"));
+    assert!(without.ignored.iter().any(|f| f.reason == IgnoreReason::Checkpoint));
     let checkpoint = common::files(&dir, ".checkpoint").remove(0);
     let sums = PartitionLog::open(&checkpoint).unwrap().verify(PlanOptions::default()).unwrap();
     let expected = json_lines(&dir.join("expected.00000000000000001951-0000000005.jsonl"));

@@ -261,7 +261,7 @@ fn only_segments_that_belong_together_make_a_partition() {
     refuse(&[first.clone(), first.clone()], None, "segment 0 begins before");
     refuse(&[write(&root.join("elsewhere"), 0)], None, "was not written in");
     refuse(&[SegmentSummary { size: 60, ..first.clone() }], None, "its summary has 60");
-    refuse(std::slice::from_ref(&first), Some("short"), "no topic id");
+    refuse(std::slice::from_ref(&first), Some("short"), "not a topic id");
     finish_partition(&target, &[second, first], Some("GzXX9iQkTMGiyJ7cQU9tvA"), None).unwrap();
     let names: Vec<_> = read_all(&target).into_keys().collect();
     assert_eq!(

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use common::{files, json, partitions, scratch};
-use magicbyte::log::{RebuildOptions, compute_sidecars, list_partition, rebuild_sidecars};
+use magicbyte::log::{FileChange, RebuildOptions, compute_sidecars, list_partition, rebuild_sidecars};
 use magicbyte::sidecar::{
     parse_leader_epoch_checkpoint, parse_offset_index, parse_partition_metadata, parse_producer_snapshot,
     parse_time_index, parse_transaction_index, write_leader_epoch_checkpoint, write_offset_index,
@@ -113,20 +113,25 @@ fn in_place_only_what_differs_is_written_and_what_is_stale_goes() {
     fs::remove_file(copy.join("00000000000000000007.txnindex")).unwrap();
     let options = RebuildOptions { expired_until: None, ..REBUILT };
     let change = |report: &[magicbyte::log::RebuiltFile], file: &str| {
-        report.iter().find(|entry| entry.file == file).unwrap().change.clone()
+        report.iter().find(|entry| entry.file == file).unwrap().change
     };
     let told = rebuild_sidecars(&copy, options, true).unwrap();
     assert!(stale.exists() && fs::read(&index).unwrap() == b"not an index", "a dry run changes nothing");
     let done = rebuild_sidecars(&copy, options, false).unwrap();
     assert_eq!(told, done);
-    assert_eq!(change(&done, "00000000000000000007.index"), "changed");
-    assert_eq!(change(&done, "00000000000000000007.txnindex"), "created");
-    assert_eq!(change(&done, "00000000000000000090.txnindex"), "unchanged");
-    assert_eq!(change(&done, "00000000000000000005.snapshot"), "removed");
+    assert_eq!(change(&done, "00000000000000000007.index"), FileChange::Changed);
+    assert_eq!(change(&done, "00000000000000000007.txnindex"), FileChange::Created);
+    assert_eq!(change(&done, "00000000000000000090.txnindex"), FileChange::Unchanged);
+    assert_eq!(change(&done, "00000000000000000005.snapshot"), FileChange::Removed);
     assert_eq!(kafkas(&copy), kafkas(&dir));
     assert!(!stale.exists() && !copy.join(interrupted).exists() && !copy.join(other).exists());
     assert!(copy.join("partition.metadata").exists());
-    assert!(rebuild_sidecars(&copy, options, false).unwrap().iter().all(|entry| entry.change == "unchanged"));
+    assert!(
+        rebuild_sidecars(&copy, options, false)
+            .unwrap()
+            .iter()
+            .all(|entry| entry.change == FileChange::Unchanged)
+    );
 }
 
 #[test]

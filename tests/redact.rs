@@ -181,7 +181,7 @@ fn keys_are_nowhere_in_the_output_and_reported_where_others_hold_them() {
     write_log(&source, &[first, builder.build().unwrap()]);
 
     let target = root.join("target-0");
-    let request = Request::of(&[b"nobody", bob, alice]);
+    let request = Request::of(&[b"dave", bob, alice]);
     let [cleaned] = &redact(&source, &target, &request)[..] else { panic!("one segment") };
     assert_eq!(rows(&target).iter().map(|row| row.offset).collect::<Vec<_>>(), [2, 4]);
     assert_eq!((cleaned.counts.redacted, cleaned.counts.rewritten_batches, cleaned.counts.kept), (3, 2, 2));

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use magicbyte::Decompressor;
-use magicbyte::log::{DamageMode, PartitionLog, PlanOptions, ReadOptions, list_partition};
+use magicbyte::log::{DamageMode, IgnoreReason, PartitionLog, PlanOptions, ReadOptions, list_partition};
 use magicbyte::sidecar::{
     parse_leader_epoch_checkpoint, parse_offset_index, parse_partition_metadata, parse_producer_snapshot,
     parse_time_index, parse_transaction_index,
@@ -93,7 +93,7 @@ fn directory_name(data: &[u8]) {
     let outer = list_partition(&scratch.partition(), false).unwrap();
     assert!(outer.segments.is_empty() && outer.sidecars.is_empty());
     assert_eq!(outer.ignored.len(), 1);
-    assert_eq!(outer.problems.is_empty(), outer.ignored[0].reason == "directory");
+    assert_eq!(outer.problems.is_empty(), outer.ignored[0].reason == IgnoreReason::Directory);
 }
 
 const BATCHES: i64 = 40;

@@ -25,7 +25,7 @@ pub struct Chunk {
     pub size: u64,
     /// First byte.
     pub start: u64,
-    /// Past the last byte.
+    /// One past the last byte.
     pub end: u64,
     /// The smallest offset the first batch can have.
     pub expected_offset: i64,

@@ -9,18 +9,16 @@ use std::time::UNIX_EPOCH;
 
 use crate::error::{ErrorKind, Result};
 use crate::log::error::{LogError, LogResult};
-use crate::log::problem::Problem;
+use crate::log::problem::{DIRECTORY_UNREADABLE, Problem};
 use crate::log::storage::{Found, examine, open_regular, read_sidecar, sidecar_problem, unreadable};
 use crate::sidecar::leader_epoch_checkpoint::parse_leader_epoch_checkpoint;
 use crate::sidecar::partition_metadata::parse_partition_metadata;
 use crate::sidecar::producer_snapshot::parse_producer_snapshot;
 
-const LEADER_EPOCHS: &str = "leader-epoch-checkpoint";
-const PARTITION_METADATA: &str = "partition.metadata";
-
 /// A `.log` (or `.checkpoint`) file, as it was when listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Segment {
     /// The full path.
     pub path: String,
@@ -60,35 +58,134 @@ impl Segment {
     }
 }
 
+/// What a file beside the segments holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub enum SidecarKind {
+    /// A `.index`: positions by offset.
+    #[cfg_attr(feature = "serde", serde(rename = "index"))]
+    OffsetIndex,
+    /// A `.timeindex`: offsets by timestamp.
+    #[cfg_attr(feature = "serde", serde(rename = "timeindex"))]
+    TimeIndex,
+    /// A `.txnindex`: aborted transactions.
+    #[cfg_attr(feature = "serde", serde(rename = "txnindex"))]
+    TransactionIndex,
+    /// A `.snapshot`: the state of producers.
+    #[cfg_attr(feature = "serde", serde(rename = "snapshot"))]
+    ProducerSnapshot,
+    /// The `leader-epoch-checkpoint`.
+    #[cfg_attr(feature = "serde", serde(rename = "leader-epoch-checkpoint"))]
+    LeaderEpochCheckpoint,
+    /// The `partition.metadata`: the topic's ID.
+    #[cfg_attr(feature = "serde", serde(rename = "partition.metadata"))]
+    PartitionMetadata,
+}
+
+impl SidecarKind {
+    const ALL: [Self; 6] = [
+        Self::OffsetIndex,
+        Self::TimeIndex,
+        Self::TransactionIndex,
+        Self::ProducerSnapshot,
+        Self::LeaderEpochCheckpoint,
+        Self::PartitionMetadata,
+    ];
+
+    /// The extension, or the whole name of a file with a fixed name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OffsetIndex => "index",
+            Self::TimeIndex => "timeindex",
+            Self::TransactionIndex => "txnindex",
+            Self::ProducerSnapshot => "snapshot",
+            Self::LeaderEpochCheckpoint => "leader-epoch-checkpoint",
+            Self::PartitionMetadata => "partition.metadata",
+        }
+    }
+
+    /// Whether each partition has one such file, with a fixed name.
+    fn has_fixed_name(self) -> bool {
+        matches!(self, Self::LeaderEpochCheckpoint | Self::PartitionMetadata)
+    }
+}
+
 /// An index, snapshot or checkpoint file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Sidecar {
     /// The file name.
     pub file: String,
     /// Size in bytes.
     pub size: u64,
-    /// The extension, or the whole name of a file with a fixed name.
-    pub kind: String,
+    /// What it holds.
+    pub kind: SidecarKind,
+}
+
+/// Why a file is not read as part of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
+#[non_exhaustive]
+pub enum IgnoreReason {
+    /// A broker is about to delete it (`.deleted`).
+    Deleted,
+    /// A broker's cleaner is writing it (`.cleaned`).
+    Cleaned,
+    /// A broker is putting it in the place of others (`.swap`).
+    Swap,
+    /// A KRaft snapshot, and the caller did not ask for these.
+    Checkpoint,
+    /// Its name is not one of Kafka's.
+    Foreign,
+    /// All its offsets are in earlier segments.
+    Overlapping,
+    /// A directory.
+    Directory,
+    /// A FIFO, a socket or a device.
+    Special,
+    /// It is named like a file of the log but is not a regular file, or its type is unknown.
+    Unreadable,
+}
+
+impl IgnoreReason {
+    /// The reason in lower case, as in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Deleted => "deleted",
+            Self::Cleaned => "cleaned",
+            Self::Swap => "swap",
+            Self::Checkpoint => "checkpoint",
+            Self::Foreign => "foreign",
+            Self::Overlapping => "overlapping",
+            Self::Directory => "directory",
+            Self::Special => "special",
+            Self::Unreadable => "unreadable",
+        }
+    }
 }
 
 /// A file that is not read as part of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct IgnoredFile {
     /// The file name; bytes that are not UTF-8 are escaped.
     pub file: String,
     /// Size in bytes; 0 for anything but a regular file.
     pub size: u64,
-    /// `deleted`, `cleaned`, `swap`, `checkpoint`, `foreign` or `overlapping`. For anything but a regular
-    /// file: `directory`, `special` (a FIFO, a socket, a device), or `unreadable` if it is named like a file
-    /// of the log or its type is unknown.
-    pub reason: String,
+    /// Why it is not read.
+    pub reason: IgnoreReason,
 }
 
 /// The files of a partition's directory. Every name is in exactly one of the three lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Listing {
     /// The directory.
     pub path: String,
@@ -153,11 +250,7 @@ impl Listing {
     /// [`LogError::Io`] if the path is not UTF-8.
     pub fn unreadable(path: &Path, why: &str) -> LogResult<Self> {
         let mut listing = Self::empty(path, path)?;
-        listing.add_problem(
-            None,
-            "directory_unreadable",
-            format!("{} cannot be listed: {why}", listing.path),
-        );
+        listing.add_problem(None, DIRECTORY_UNREADABLE, format!("{} cannot be listed: {why}", listing.path));
         Ok(listing)
     }
 
@@ -204,10 +297,10 @@ impl Listing {
                 self.add_segment(path, file, end_offset, &metadata, true);
             }
             FileKind::Checkpoint(_) => {
-                self.ignored.push(IgnoredFile { file, size, reason: "checkpoint".into() });
+                self.ignored.push(IgnoredFile { file, size, reason: IgnoreReason::Checkpoint });
             }
-            FileKind::Sidecar(kind) => self.sidecars.push(Sidecar { file, size, kind: kind.into() }),
-            FileKind::Ignored(reason) => self.ignored.push(IgnoredFile { file, size, reason: reason.into() }),
+            FileKind::Sidecar(kind) => self.sidecars.push(Sidecar { file, size, kind }),
+            FileKind::Ignored(reason) => self.ignored.push(IgnoredFile { file, size, reason }),
         }
         Ok(())
     }
@@ -215,15 +308,15 @@ impl Listing {
     /// Adds anything but a regular file.
     fn add_other(&mut self, file: String, kind: &FileKind, file_type: Option<FileType>, why: String) {
         let reason = match (kind, file_type) {
-            (FileKind::Ignored(_), Some(file_type)) if file_type.is_dir() => "directory",
-            (FileKind::Ignored(_), Some(_)) => "special",
+            (FileKind::Ignored(_), Some(file_type)) if file_type.is_dir() => IgnoreReason::Directory,
+            (FileKind::Ignored(_), Some(_)) => IgnoreReason::Special,
             _ => {
                 let kind = unreadable(why);
                 self.add_problem(Some(file.clone()), kind.name(), kind.to_string());
-                "unreadable"
+                IgnoreReason::Unreadable
             }
         };
-        self.ignored.push(IgnoredFile { file, size: 0, reason: reason.into() });
+        self.ignored.push(IgnoredFile { file, size: 0, reason });
     }
 
     /// Reads what no survey reads: the checkpoints, and the snapshots that belong to no listed segment, such
@@ -236,11 +329,13 @@ impl Listing {
         let others: Vec<_> = self.sidecars.iter().filter(|one| !is_of_segment(one)).cloned().collect();
         for Sidecar { file, kind, .. } in others {
             let path = directory.join(&file);
-            let content = match kind.as_str() {
-                "index" | "timeindex" | "txnindex" => open_regular(&path).map(|_| None),
+            let content = match kind {
+                SidecarKind::OffsetIndex | SidecarKind::TimeIndex | SidecarKind::TransactionIndex => {
+                    open_regular(&path).map(|_| None)
+                }
                 _ => read_sidecar(&path),
             };
-            let (kind, message) = match content.map(|data| data.map(|data| check_content(&kind, &data))) {
+            let (kind, message) = match content.map(|data| data.map(|data| check_content(kind, &data))) {
                 Ok(None | Some(Ok(()))) => continue,
                 // Deleted after it was listed.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -279,11 +374,11 @@ impl Listing {
 }
 
 /// Checks that a sidecar of this kind is well-formed.
-fn check_content(kind: &str, data: &[u8]) -> Result<()> {
+fn check_content(kind: SidecarKind, data: &[u8]) -> Result<()> {
     let text = || String::from_utf8_lossy(data);
     match kind {
-        LEADER_EPOCHS => parse_leader_epoch_checkpoint(&text()).map(drop),
-        PARTITION_METADATA => parse_partition_metadata(&text()).map(drop),
+        SidecarKind::LeaderEpochCheckpoint => parse_leader_epoch_checkpoint(&text()).map(drop),
+        SidecarKind::PartitionMetadata => parse_partition_metadata(&text()).map(drop),
         _ => parse_producer_snapshot(data).map(drop),
     }
 }
@@ -291,37 +386,31 @@ fn check_content(kind: &str, data: &[u8]) -> Result<()> {
 enum FileKind {
     Segment(i64),
     Checkpoint(i64),
-    Sidecar(&'static str),
-    Ignored(&'static str),
+    Sidecar(SidecarKind),
+    Ignored(IgnoreReason),
 }
 
 fn classify(file: &str) -> FileKind {
-    for (suffix, reason) in [(".deleted", "deleted"), (".cleaned", "cleaned"), (".swap", "swap")] {
-        if file.ends_with(suffix) {
+    for reason in [IgnoreReason::Deleted, IgnoreReason::Cleaned, IgnoreReason::Swap] {
+        if file.strip_suffix(reason.name()).is_some_and(|rest| rest.ends_with('.')) {
             return FileKind::Ignored(reason);
         }
     }
-    for name in [LEADER_EPOCHS, PARTITION_METADATA] {
-        if file == name {
-            return FileKind::Sidecar(name);
-        }
+    let foreign = FileKind::Ignored(IgnoreReason::Foreign);
+    let mut kinds = SidecarKind::ALL.into_iter();
+    if let Some(kind) = kinds.clone().find(|kind| kind.has_fixed_name() && kind.name() == file) {
+        return FileKind::Sidecar(kind);
     }
-    let Some((stem, ending)) = file.split_once('.') else { return FileKind::Ignored("foreign") };
-    match (ending, base_offset(stem)) {
-        ("log", Some(offset)) => FileKind::Segment(offset),
-        ("index", Some(_)) => FileKind::Sidecar("index"),
-        ("timeindex", Some(_)) => FileKind::Sidecar("timeindex"),
-        ("txnindex", Some(_)) => FileKind::Sidecar("txnindex"),
-        ("snapshot", Some(_)) => FileKind::Sidecar("snapshot"),
-        ("checkpoint", _) => match stem
-            .split_once('-')
-            .and_then(|(offset, epoch)| epoch.parse::<u32>().ok().and(base_offset(offset)))
-        {
-            Some(offset) => FileKind::Checkpoint(offset),
-            None => FileKind::Ignored("foreign"),
-        },
-        _ => FileKind::Ignored("foreign"),
+    let Some((stem, extension)) = file.split_once('.') else { return foreign };
+    if extension == "checkpoint" {
+        let parts = stem.split_once('-').filter(|(_, epoch)| epoch.parse::<u32>().is_ok());
+        return parts.and_then(|(offset, _)| base_offset(offset)).map_or(foreign, FileKind::Checkpoint);
     }
+    let Some(offset) = base_offset(stem) else { return foreign };
+    if extension == "log" {
+        return FileKind::Segment(offset);
+    }
+    kinds.find(|kind| !kind.has_fixed_name() && kind.name() == extension).map_or(foreign, FileKind::Sidecar)
 }
 
 /// Kafka writes offsets in names with 20 digits.
@@ -363,9 +452,27 @@ mod tests {
         assert_eq!(topic_and_partition(Path::new("/x/t-3.0f3e-delete")), ("t".into(), 3));
         assert_eq!(topic_and_partition(Path::new("/x/v2_txn")), ("v2_txn".into(), 0));
         assert!(matches!(classify("00000000000000000042.log"), FileKind::Segment(42)));
-        assert!(matches!(classify("42.log"), FileKind::Ignored("foreign")));
-        assert!(matches!(classify("00000000000000000042.log.swap"), FileKind::Ignored("swap")));
+        assert!(matches!(classify("42.log"), FileKind::Ignored(IgnoreReason::Foreign)));
+        assert!(matches!(classify("00000000000000000042.log.swap"), FileKind::Ignored(IgnoreReason::Swap)));
         assert!(matches!(classify("00000000000000000042-0000000005.checkpoint"), FileKind::Checkpoint(42)));
-        assert!(matches!(classify("99999999999999999999.log"), FileKind::Ignored("foreign")));
+        assert!(matches!(classify("99999999999999999999.log"), FileKind::Ignored(IgnoreReason::Foreign)));
+        assert!(matches!(
+            classify("00000000000000000042.index.deleted"),
+            FileKind::Ignored(IgnoreReason::Deleted)
+        ));
+        assert!(matches!(classify("swap"), FileKind::Ignored(IgnoreReason::Foreign)));
+        assert!(matches!(classify("42-5.checkpoint"), FileKind::Ignored(IgnoreReason::Foreign)));
+        for (name, kind) in [
+            ("00000000000000000042.index", SidecarKind::OffsetIndex),
+            ("00000000000000000042.timeindex", SidecarKind::TimeIndex),
+            ("00000000000000000042.txnindex", SidecarKind::TransactionIndex),
+            ("00000000000000000042.snapshot", SidecarKind::ProducerSnapshot),
+            ("leader-epoch-checkpoint", SidecarKind::LeaderEpochCheckpoint),
+            ("partition.metadata", SidecarKind::PartitionMetadata),
+        ] {
+            assert!(matches!(classify(name), FileKind::Sidecar(found) if found == kind), "{name}");
+        }
+        let fixed = "00000000000000000042.leader-epoch-checkpoint";
+        assert!(matches!(classify(fixed), FileKind::Ignored(IgnoreReason::Foreign)));
     }
 }

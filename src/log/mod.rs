@@ -27,7 +27,7 @@ pub use history::model::{
     Anomaly, ControlCount, HistoryOptions, PartitionHistory, ProducerHistory, TransactionHistory,
     TransactionOutcome,
 };
-pub use listing::{IgnoredFile, Listing, Segment, Sidecar, list_partition};
+pub use listing::{IgnoreReason, IgnoredFile, Listing, Segment, Sidecar, SidecarKind, list_partition};
 pub use problem::{LISTED, Problem, Problems};
 pub use read::accounting::{ByteRange, ChunkResult, PartitionReconciliation, SegmentReconciliation};
 pub use read::chunk_reader::Disposition;
@@ -39,5 +39,5 @@ pub use storage::read_sidecar;
 pub use write::options::WriteOptions;
 pub use write::partition_fold::SidecarFile;
 pub use write::partition_writer::{PartitionWriter, begin_partition, finish_partition};
-pub use write::rebuild::{RebuildOptions, RebuiltFile, compute_sidecars, rebuild_sidecars};
+pub use write::rebuild::{FileChange, RebuildOptions, RebuiltFile, compute_sidecars, rebuild_sidecars};
 pub use write::segment_fold::{DEFAULT_INDEX_INTERVAL_BYTES, SegmentSummary};

@@ -8,9 +8,15 @@ use crate::error::Error;
 /// input cannot make a report large.
 pub const LISTED: usize = 1000;
 
-pub(crate) const MISSING_SEGMENT: &str = "missing_segment";
-
+// Kinds of problems that are not errors of a batch or a file.
+pub(crate) const DIRECTORY_UNREADABLE: &str = "directory_unreadable";
 pub(crate) const FILE_UNREADABLE: &str = "file_unreadable";
+pub(crate) const INDEX_BEYOND_LOG: &str = "index_beyond_log";
+pub(crate) const MISSING_SEGMENT: &str = "missing_segment";
+pub(crate) const OVERLAPPING_SEGMENT: &str = "overlapping_segment";
+pub(crate) const TRANSACTION_INDEX_MISMATCH: &str = "transaction_index_mismatch";
+pub(crate) const UNFINISHED_SWAP: &str = "unfinished_swap";
+pub(crate) const WRONG_BASE_OFFSET: &str = "wrong_base_offset";
 
 /// A row of the table `problems`: damage, or an inconsistency in the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,7 +32,7 @@ pub struct Problem {
     pub kind: String,
     /// First affected byte.
     pub start: Option<u64>,
-    /// Past the last affected byte.
+    /// One past the last affected byte.
     pub end: Option<u64>,
     /// The batch's base offset, as far as it can be trusted.
     pub base_offset: Option<i64>,

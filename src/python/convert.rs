@@ -178,7 +178,7 @@ impl PyConverter {
         self.rewrite(py, batch, |converter, data, out| match Batch::from_frame(data, 0)? {
             Batch::Legacy(batch) => converter.assign_offsets(&batch, base_offset, out),
             batch @ Batch::V2(_) => {
-                let why = "only batches of magic 0 store an offset in each message";
+                let why = "offsets can be assigned to batches of magic 0 only";
                 Err(batch.place(ErrorKind::InvalidOptions(why).into()))
             }
         })

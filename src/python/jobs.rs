@@ -32,7 +32,7 @@ use crate::python::view::items;
 pub(super) fn parse<T: DeserializeOwned>(text: &str) -> PyResult<T> {
     panics::here();
     serde_json::from_str(text)
-        .map_err(|error| PyValueError::new_err(format!("not what this function takes: {error}")))
+        .map_err(|error| PyValueError::new_err(format!("invalid JSON argument: {error}")))
 }
 
 pub(super) fn to_json<T: Serialize>(value: &T) -> PyResult<String> {

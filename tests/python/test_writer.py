@@ -89,7 +89,7 @@ def test_errors_say_what_and_where(kafka: Path, tmp_path: Path) -> None:
         _core.PartitionWriter(tmp_path / "b", -1)
     with pytest.raises(ValueError, match="2\\^31"):
         _core.PartitionWriter(tmp_path / "b", 0, segment_bytes=2**31)
-    with pytest.raises(ValueError, match="not what this function takes"):
+    with pytest.raises(ValueError, match="invalid JSON argument"):
         _core.finish_partition(tmp_path / "c", ["{}"])
 
 

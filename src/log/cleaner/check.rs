@@ -25,6 +25,7 @@ const LISTED_LEAKS: usize = 20;
 /// The findings in one segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct CheckedSegment {
     /// Size in bytes.
     pub bytes: u64,
@@ -45,6 +46,7 @@ pub struct CheckedSegment {
 /// Bytes that a redaction should not have left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Leak {
     /// Position of the batch.
     pub position: u64,

@@ -77,6 +77,7 @@ pub struct CleanOptions {
 /// Counts of records and batches by what happened to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct CleanCounts {
     /// Records written.
     pub kept: u64,
@@ -110,6 +111,7 @@ pub struct CleanCounts {
 /// The offsets of one segment's redacted records (inclusive).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct RedactedOffsets {
     /// The segment's file name.
     pub segment: String,
@@ -124,6 +126,7 @@ pub struct RedactedOffsets {
 /// The result of cleaning a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Cleaned {
     /// The account of each chunk.
     pub results: Vec<ChunkResult>,

@@ -46,9 +46,12 @@ impl Default for CompactRun {
 /// Compacts the partition in `source` into the new directory `target`.
 ///
 /// # Errors
-/// [`Io`](crate::log::LogError::Io), also if the target exists; with [`DamageMode::FailFast`],
-/// [`Format`](crate::log::LogError::Format) at the first damage; [`Usage`](crate::log::LogError::Usage) if another
-/// writer of the target is at work, or was killed.
+/// [`LogError::Io`], also if the target exists; with [`DamageMode::FailFast`], [`LogError::Format`] at the
+/// first damage; [`LogError::Usage`] if another writer of the target is at work, or was killed.
+///
+/// [`LogError::Io`]: crate::log::LogError::Io
+/// [`LogError::Format`]: crate::log::LogError::Format
+/// [`LogError::Usage`]: crate::log::LogError::Usage
 pub fn compact_partition(
     source: &Path,
     target: &Path,

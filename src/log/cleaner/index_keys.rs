@@ -19,6 +19,7 @@ use crate::state::producer_event::{ProducerEvent, ProducerEvents};
 /// The first pass's result for one chunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct IndexedChunk {
     /// [`CleanerChunk::number`].
     pub number: u32,
@@ -37,6 +38,7 @@ pub struct IndexedChunk {
 /// The first pass's result for a run of chunks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct IndexedKeys {
     /// The result of each chunk.
     pub chunks: Vec<IndexedChunk>,

@@ -50,6 +50,7 @@ impl Default for CompactOptions {
 /// The plan of a compaction or redaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Compaction {
     /// The offset where cleaning ends (exclusive); the base offset of a segment, or the log's end.
     pub clean_until: i64,
@@ -60,6 +61,7 @@ pub struct Compaction {
 /// Adjacent segments that are written as one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct SegmentGroup {
     /// The base offset of the segment to write.
     pub base_offset: i64,
@@ -74,6 +76,7 @@ pub struct SegmentGroup {
 /// A chunk to be cleaned or copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct CleanerChunk {
     /// The chunk's number in the log.
     pub number: u32,
@@ -102,7 +105,7 @@ pub fn plan_compaction(plan: &Plan, listing: &Listing, options: &CompactOptions)
     let last_clean = clean.iter().rev().find(|one| one.segment.base_offset < dirty);
     let legacy_horizon =
         last_clean.map_or(0, |one| one.segment.modified_ms.saturating_sub(options.delete_retention_ms));
-    let mut builder = Groups {
+    let mut builder = GroupBuilder {
         aborted: AbortedByProducer::new(&plan.aborted),
         by_path: chunks_by_path(plan),
         number: 0,
@@ -125,7 +128,7 @@ pub fn plan_compaction(plan: &Plan, listing: &Listing, options: &CompactOptions)
 /// # Errors
 /// Those of [`plan_compaction`].
 pub fn plan_redaction(plan: &Plan) -> LogResult<Compaction> {
-    let mut builder = Groups {
+    let mut builder = GroupBuilder {
         aborted: AbortedByProducer::new(&plan.aborted),
         by_path: chunks_by_path(plan),
         number: 0,
@@ -226,7 +229,7 @@ fn chunks_by_path(plan: &Plan) -> HashMap<&str, Vec<&Chunk>> {
     by_path
 }
 
-struct Groups<'p> {
+struct GroupBuilder<'p> {
     aborted: AbortedByProducer,
     by_path: HashMap<&'p str, Vec<&'p Chunk>>,
     number: u32,
@@ -237,7 +240,7 @@ struct Groups<'p> {
     groups: Vec<SegmentGroup>,
 }
 
-impl Groups<'_> {
+impl GroupBuilder<'_> {
     fn add(&mut self, segments: &[PlanSegment], cleaned: bool) -> LogResult<()> {
         let (Some(first), Some(last)) = (segments.first(), segments.last()) else { return Ok(()) };
         let mut chunks = Vec::new();

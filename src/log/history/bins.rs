@@ -11,6 +11,7 @@ const MOST: usize = 256;
 /// Consecutive batches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Bin {
     /// The first offset.
     pub first_offset: i64,

@@ -6,6 +6,7 @@ use crate::state::producer_entry::BatchMetadata;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(into = "EncodedEvent", try_from = "EncodedEvent"))]
+#[non_exhaustive]
 pub enum HistoryEvent {
     /// Data batches of one producer and epoch, each the next in sequence, in or out of a transaction.
     Data {

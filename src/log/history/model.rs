@@ -39,6 +39,7 @@ pub enum TransactionOutcome {
 /// One transaction. For a marker without data, the first and last offset are None.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct TransactionHistory {
     /// The producer.
     pub producer_id: i64,
@@ -103,6 +104,7 @@ impl TransactionHistory {
 /// A producer in one of its epochs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct ProducerHistory {
     /// The producer.
     pub producer_id: i64,
@@ -148,6 +150,7 @@ pub struct ProducerHistory {
 /// includes it all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Anomaly {
     /// Kafka's name for the error.
     pub kind: String,
@@ -169,6 +172,7 @@ pub struct Anomaly {
 /// The number of control batches of one type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct ControlCount {
     /// Kafka's name for the type of their first record; `EMPTY` if compaction left none, `UNREADABLE` if it
     /// cannot be read.
@@ -180,6 +184,7 @@ pub struct ControlCount {
 /// The history of a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct PartitionHistory {
     /// The directory.
     pub path: String,

@@ -15,6 +15,7 @@ use crate::state::producer_entry::{BATCHES_TO_RETAIN, BatchMetadata, is_in_seque
 /// Offsets that no record has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct OffsetGap {
     /// First offset of the batch, or of the offsets between two batches.
     pub first_offset: i64,
@@ -29,6 +30,7 @@ pub struct OffsetGap {
 /// A batch whose largest timestamp is smaller than that of an earlier one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct StepBack {
     /// The batch's base offset.
     pub offset: i64,
@@ -41,12 +43,13 @@ pub struct StepBack {
 /// Bytes that are in no batch of the chain of headers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct SkippedRange {
     /// The segment's file name.
     pub segment: String,
     /// First byte.
     pub start: u64,
-    /// Past the last byte.
+    /// One past the last byte.
     pub end: u64,
     /// Whether no batch follows in the segment.
     pub is_tail: bool,
@@ -55,6 +58,7 @@ pub struct SkippedRange {
 /// A segment's survey and history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct SegmentHistory {
     /// The survey.
     pub survey: Survey,

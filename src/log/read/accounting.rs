@@ -12,10 +12,11 @@ use crate::state::isolation::IsolationLevel;
 /// A byte range, and why it was not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct ByteRange {
     /// First byte.
     pub start: u64,
-    /// Past the last byte.
+    /// One past the last byte.
     pub end: u64,
     /// [`crate::ErrorKind::name`] for a quarantined range, [`crate::log::TailKind::name`] for a tail.
     pub reason: String,
@@ -30,6 +31,7 @@ impl ByteRange {
 /// The account of one chunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct ChunkResult {
     /// The segment's path.
     pub path: String,
@@ -41,7 +43,7 @@ pub struct ChunkResult {
     pub partition: i32,
     /// First byte.
     pub start: u64,
-    /// Past the last byte.
+    /// One past the last byte.
     pub end: u64,
     /// Batches whose framing and CRC are right and whose records all decode.
     pub good_batches: u64,
@@ -164,6 +166,7 @@ impl ChunkResult {
 /// The account of one segment file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct SegmentReconciliation {
     /// The file's name.
     pub file: String,
@@ -183,6 +186,7 @@ pub struct SegmentReconciliation {
 /// The account of a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct PartitionReconciliation {
     /// The directory.
     pub path: String,

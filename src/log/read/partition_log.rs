@@ -228,6 +228,7 @@ fn count(batch: &Batch<'_>, reader: &ChunkReader, decompressor: &mut Decompresso
 
 /// A batch of the log, and what its records are to a reader.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct LogBatch {
     /// The batch with its bytes.
     pub data: SegmentBatch,

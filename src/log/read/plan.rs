@@ -4,8 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use crate::log::chunk::Chunk;
 use crate::log::error::{LogError, LogResult};
-use crate::log::listing::{IgnoredFile, Listing, Segment};
-use crate::log::problem::{FILE_UNREADABLE, MISSING_SEGMENT, Problem};
+use crate::log::listing::{IgnoreReason, IgnoredFile, Listing, Segment};
+use crate::log::problem::{
+    FILE_UNREADABLE, MISSING_SEGMENT, OVERLAPPING_SEGMENT, Problem, TRANSACTION_INDEX_MISMATCH,
+    UNFINISHED_SWAP, WRONG_BASE_OFFSET,
+};
 use crate::log::read::options::PlanOptions;
 use crate::log::read::survey::Survey;
 use crate::state::isolation::{AbortedByProducer, AbortedTransaction, IsolationLevel, last_stable_offset};
@@ -15,6 +18,7 @@ use crate::state::transactions::{TransactionEvent, Transactions};
 /// A segment of a plan, with its survey's findings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct PlanSegment {
     /// The file.
     #[cfg_attr(feature = "serde", serde(flatten))]
@@ -34,6 +38,7 @@ pub struct PlanSegment {
 /// What to read, in offset order, and what is known beforehand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Plan {
     /// The directory.
     pub path: String,
@@ -166,13 +171,13 @@ impl Plan {
     }
 
     fn note_swap_files(&mut self, listing: &Listing) {
-        for file in listing.ignored.iter().filter(|file| file.reason == "swap") {
+        for file in listing.ignored.iter().filter(|file| file.reason == IgnoreReason::Swap) {
             let message = "a broker stopped while replacing segments; this file is not read".to_owned();
             self.problems.push(Problem {
                 topic: self.topic.clone(),
                 partition: self.partition,
                 segment: Some(file.file.clone()),
-                kind: "unfinished_swap".into(),
+                kind: UNFINISHED_SWAP.into(),
                 message,
                 ..Problem::default()
             });
@@ -194,12 +199,12 @@ impl Plan {
                     next.saturating_sub(1),
                     if contained { "it is not read" } else { "it is read from there on" },
                 );
-                self.problems.push(segment.problem(&segment.file, "overlapping_segment", message));
+                self.problems.push(segment.problem(&segment.file, OVERLAPPING_SEGMENT, message));
                 if contained {
                     self.ignored.push(IgnoredFile {
                         file: segment.file.clone(),
                         size: segment.size,
-                        reason: "overlapping".into(),
+                        reason: IgnoreReason::Overlapping,
                     });
                     return None;
                 }
@@ -212,7 +217,7 @@ impl Plan {
                     "the file is named for base offset {}, but its offsets end at {last}",
                     segment.base_offset
                 );
-                self.problems.push(segment.problem(&segment.file, "wrong_base_offset", message));
+                self.problems.push(segment.problem(&segment.file, WRONG_BASE_OFFSET, message));
             }
         }
         self.segments.push(PlanSegment {
@@ -248,7 +253,7 @@ impl Plan {
                 range.last_offset
             );
             let file = segment.file.replace(".log", ".txnindex");
-            self.problems.push(segment.problem(&file, "transaction_index_mismatch", message));
+            self.problems.push(segment.problem(&file, TRANSACTION_INDEX_MISMATCH, message));
         }
     }
 

@@ -41,6 +41,7 @@ pub struct Rescued {
 
 /// A repaired copy of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Repair {
     /// The whole batch: its CRC holds and every record decodes.
     pub batch: Vec<u8>,

@@ -16,7 +16,7 @@ use crate::frame::{Frame, HEADER_SIZE_UP_TO_MAGIC};
 use crate::log::chunk::{DEFAULT_CHUNK_BYTES, largest_offset};
 use crate::log::error::{LogError, LogResult};
 use crate::log::listing::Segment;
-use crate::log::problem::Problem;
+use crate::log::problem::{INDEX_BEYOND_LOG, Problem};
 use crate::log::segment::blocks::Blocks;
 use crate::log::segment::limits::Limits;
 use crate::log::segment::salvage::Salvage;
@@ -43,6 +43,7 @@ const MAX_CHECKED: usize = 64 << 20;
 /// A batch that may start a chunk: its CRC and that of the batch before it hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Border {
     /// Position of the batch.
     pub position: u64,
@@ -53,6 +54,7 @@ pub struct Border {
 /// The findings from one segment's headers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Survey {
     /// The segment, as listed.
     pub segment: Segment,
@@ -123,7 +125,7 @@ impl Survey {
                     if beyond > 0 {
                         let message =
                             format!("{beyond} entries point past the end of the segment's last batch");
-                        self.add_problem("index", "index_beyond_log", message);
+                        self.add_problem("index", INDEX_BEYOND_LOG, message);
                     }
                 }
             }

@@ -43,7 +43,7 @@ impl PartitionFold {
         if let Some((_, last_base, end)) = self.bounds {
             if base_offset < end || base_offset == last_base {
                 let why =
-                    format!("segment {base_offset} overlaps the one before it, which ends at offset {end}");
+                    format!("segment {base_offset} begins before offset {end}, where the previous one ends");
                 return Err(LogError::Usage(why));
             }
             // Where a segment ends, a broker writes a snapshot, then loads it without expired producers. If

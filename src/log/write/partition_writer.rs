@@ -37,7 +37,7 @@ pub fn begin_partition(target: &Path) -> LogResult<PathBuf> {
     match fs::create_dir(&directory) {
         Ok(()) => Ok(directory),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(LogError::Usage(format!(
-            "{} exists: another writer is at work, or was killed; remove it if none is",
+            "{} exists: another writer is at work, or was killed; remove it if no writer is running",
             directory.display()
         ))),
         Err(error) => Err(LogError::io(&directory, error)),

@@ -30,14 +30,30 @@ impl Default for RebuildOptions {
     }
 }
 
-/// What [`rebuild_sidecars`] did with one file.
+/// What [`rebuild_sidecars`] did with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
+pub enum FileChange {
+    /// It was missing.
+    Created,
+    /// Its content was another.
+    Changed,
+    /// Its content was right.
+    Unchanged,
+    /// It is obsolete, or was left by an interrupted run.
+    Removed,
+}
+
+/// A file that [`rebuild_sidecars`] looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct RebuiltFile {
     /// The file name.
     pub file: String,
-    /// `created`, `changed`, `unchanged` or `removed`.
-    pub change: String,
+    /// What was done.
+    pub change: FileChange,
     /// The new size in bytes.
     pub size: u64,
 }
@@ -86,22 +102,22 @@ pub fn rebuild_sidecars(
         stale.remove(&file);
         let path = directory.join(&file);
         let change = match read_sidecar(&path) {
-            Ok(Some(before)) if before == data => "unchanged",
-            Ok(None) => "created",
+            Ok(Some(before)) if before == data => FileChange::Unchanged,
+            Ok(None) => FileChange::Created,
             // An unreadable file is replaced, too.
-            _ => "changed",
+            _ => FileChange::Changed,
         };
-        if !dry_run && change != "unchanged" {
+        if !dry_run && change != FileChange::Unchanged {
             replace_file(&path, &data)?;
         }
-        report.push(RebuiltFile { file, change: change.into(), size: data.len() as u64 });
+        report.push(RebuiltFile { file, change, size: data.len() as u64 });
         Ok(())
     })?;
     for file in stale {
         if !dry_run {
             remove_file(&directory.join(&file))?;
         }
-        report.push(RebuiltFile { file, change: "removed".into(), size: 0 });
+        report.push(RebuiltFile { file, change: FileChange::Removed, size: 0 });
     }
     if !dry_run {
         sync_directory(directory)?;

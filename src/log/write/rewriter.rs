@@ -61,6 +61,7 @@ impl Default for RewriteOptions {
 /// The result of rewriting a run of chunks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Rewritten {
     /// The account of each chunk.
     pub results: Vec<ChunkResult>,
