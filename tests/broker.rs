@@ -75,8 +75,12 @@ fn records<T>(bytes: &[u8], mut take: impl FnMut(&Record<'_>) -> T) -> Vec<T> {
     found
 }
 
+fn offset(record: &Record<'_>) -> i64 {
+    record.offset()
+}
+
 fn record_offsets(bytes: &[u8]) -> Vec<i64> {
-    records(bytes, |record| record.offset())
+    records(bytes, offset)
 }
 
 /// Producers of these logs sent each batch with base offset 0 and without a leader epoch, transaction coordinators the

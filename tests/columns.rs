@@ -1,27 +1,26 @@
-//! Arrow columns: schemas, and the records of real logs in every flavour, selection and number of threads compared
-//! with Kafka's own reading of them; and rows written as records.
+//! Arrow columns: schemas, and the records of real logs in every flavour, selection and number of threads,
+//! compared with Kafka's own reading of them.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
+#[path = "common/arrow.rs"]
+mod arrow;
 mod common;
 
 use std::fs;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 
+use arrow::{columns, log_bytes, read_buffer, read_log, rows, stream_of};
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType};
-use arrow_array::{Array, ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray};
-use arrow_schema::{DataType, TimeUnit};
+use arrow_array::RecordBatch;
 use bytes::Bytes;
 use common::{data, files, json_lines, partitions, scratch};
 use magicbyte::columns::{
-    BatchStream, ChunkDecoder, DecodeOptions, Defaults, Findings, Flavour, LogStream, MAX_PAYLOAD,
-    RecordColumn, Rows, RowsOptions, RowsWriter, Selection, StreamOptions, Table, batch_to_arrow,
-    batches_schema, columns_of, problems_schema, records_schema,
+    BatchStream, ChunkDecoder, DecodeOptions, Flavour, MAX_PAYLOAD, RecordColumn, Selection, StreamOptions,
+    Table, batch_to_arrow, batches_schema, columns_of, problems_schema, records_schema,
 };
-use magicbyte::log::{DamageMode, PartitionLog, PlanOptions, ReadOptions, WriteOptions};
+use magicbyte::log::{DamageMode, PartitionLog, PlanOptions, ReadOptions};
 use magicbyte::{
-    Batch, Batches, Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, ErrorKind, RecordsBuilder,
+    Batches, Compression, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor, ErrorKind, RecordsBuilder,
 };
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -49,51 +48,6 @@ const NAMES: [&str; 18] = [
 
 fn all_columns() -> Vec<RecordColumn> {
     columns(&NAMES)
-}
-
-fn columns(names: &[&str]) -> Vec<RecordColumn> {
-    names.iter().map(|name| name.parse().unwrap()).collect()
-}
-
-/// A cell as the JSON lines of Kafka's reading show it: bytes in hex, timestamps in milliseconds.
-fn cell(column: &ArrayRef, row: usize) -> Value {
-    if column.is_null(row) {
-        return Value::Null;
-    }
-    match column.data_type() {
-        DataType::Binary => json!(hex::encode(column.as_binary::<i32>().value(row))),
-        DataType::BinaryView => json!(hex::encode(column.as_binary_view().value(row))),
-        DataType::Utf8 => json!(column.as_string::<i32>().value(row)),
-        DataType::Int32 => json!(column.as_primitive::<Int32Type>().value(row)),
-        DataType::Int64 => json!(column.as_primitive::<Int64Type>().value(row)),
-        DataType::Boolean => json!(column.as_boolean().value(row)),
-        DataType::Timestamp(TimeUnit::Millisecond, _) => {
-            json!(column.as_primitive::<TimestampMillisecondType>().value(row))
-        }
-        DataType::Timestamp(TimeUnit::Microsecond, _) => {
-            let micros = column.as_primitive::<TimestampMicrosecondType>().value(row);
-            assert_eq!(micros % 1000, 0);
-            json!(micros / 1000)
-        }
-        DataType::List(_) => {
-            let entries = column.as_list::<i32>().value(row);
-            let (keys, values) = (entries.as_struct().column(0), entries.as_struct().column(1));
-            (0..entries.len()).map(|at| json!([cell(keys, at), cell(values, at)])).collect()
-        }
-        other => panic!("unexpected type {other}"),
-    }
-}
-
-/// Every row as a JSON object by column name.
-fn rows(batches: &[RecordBatch]) -> Vec<Map<String, Value>> {
-    let row = |batch: &RecordBatch, row| {
-        let schema = batch.schema();
-        schema.fields().iter().zip(batch.columns()).map(|(f, c)| (f.name().clone(), cell(c, row))).collect()
-    };
-    batches
-        .iter()
-        .flat_map(|batch| (0..batch.num_rows()).map(|at| row(batch, at)).collect::<Vec<_>>())
-        .collect()
 }
 
 /// Large values are in Kafka's reading by length and digest.
@@ -133,27 +87,6 @@ fn expected(dir: &Path) -> Vec<Map<String, Value>> {
             row.as_object().unwrap().clone()
         })
         .collect()
-}
-
-fn stream_of(dir: &Path, read: ReadOptions, options: StreamOptions) -> (LogStream, Arc<Mutex<Findings>>) {
-    let findings = Arc::new(Mutex::new(Findings::default()));
-    let log = PartitionLog::open(dir).unwrap();
-    (LogStream::new(log, read, options, Arc::clone(&findings)), findings)
-}
-
-fn read_log(dir: &Path, options: StreamOptions) -> Vec<RecordBatch> {
-    let read = ReadOptions { mode: DamageMode::Permissive, ..ReadOptions::default() };
-    stream_of(dir, read, options).0.map(Result::unwrap).collect()
-}
-
-/// The bytes of all segments.
-fn log_bytes(name: &str) -> Bytes {
-    files(&data().join(name), ".log").iter().flat_map(|file| fs::read(file).unwrap()).collect()
-}
-
-fn read_buffer(data: &Bytes, options: StreamOptions) -> Vec<RecordBatch> {
-    let stream = BatchStream::new(data.clone(), options, true, DEFAULT_MAX_DECOMPRESSED_BYTES);
-    stream.map(Result::unwrap).collect()
 }
 
 #[test]
@@ -599,108 +532,4 @@ fn damage_is_in_the_tables_of_batches_and_problems() {
     assert_eq!(kinds[0], ("crc_mismatch", Some(position as i64)));
     assert!(found.iter().all(|row| row["topic"] == "damaged" && row["partition"] == 7));
     assert!(rows(&records).iter().all(|row| row["topic"] == "damaged" && row["partition"] == 7));
-}
-
-fn arrow_batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
-    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)))
-        .unwrap()
-}
-
-#[test]
-fn rows_become_the_records_they_came_from() {
-    for name in ["v2_headers", "v2_nulls", "v2_timestamps", "v2_big_record", "mixed_012"] {
-        let dir = data().join(name);
-        for flavour in [Flavour::Millis, Flavour::Views] {
-            let names = ["offset", "timestamp", "key", "value", "headers"];
-            let options = StreamOptions { columns: columns(&names), flavour, ..StreamOptions::default() };
-            let batches = read_log(&dir, options.clone());
-            let mut builder = RecordsBuilder::v2(Compression::Lz4);
-            for batch in &batches {
-                let rows = Rows::of(batch).unwrap();
-                assert!(rows.has_offsets() && !rows.is_empty());
-                let defaults = Defaults { offset: 0, timestamp: 7 };
-                if let Err(error) = rows.append_all(defaults, &mut builder) {
-                    // Real timestamps below -1 cannot be built.
-                    assert_eq!((name, error.field()), ("v2_timestamps", Some("timestamp")));
-                }
-            }
-            let written = rows(&read_buffer(&Bytes::from(builder.build().unwrap()), options));
-            let read = rows(&batches);
-            if name == "v2_timestamps" {
-                assert_eq!(written, read[..written.len()]);
-            } else {
-                assert_eq!(written, read, "{name}");
-            }
-        }
-    }
-}
-
-#[test]
-fn rows_of_any_layout_have_defaults() {
-    let value: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None, Some("c")]));
-    let time: ArrayRef =
-        Arc::new(arrow_array::TimestampMicrosecondArray::from(vec![Some(-1), None, Some(2500)]));
-    let batch = arrow_batch(vec![("value", value), ("timestamp", time)]);
-    let rows_of_batch = Rows::of(&batch).unwrap();
-    assert_eq!((rows_of_batch.len(), rows_of_batch.has_offsets()), (3, false));
-    let mut builder = RecordsBuilder::v2(Compression::None);
-    let next = rows_of_batch.append_all(Defaults { offset: 10, timestamp: 77 }, &mut builder).unwrap();
-    assert_eq!(next, 13);
-    let bytes = Bytes::from(builder.build().unwrap());
-    let Batch::V2(v2) = Batches::new(&bytes).next().unwrap().unwrap() else { panic!("magic") };
-    let mut decompressor = Decompressor::new();
-    let found: Vec<_> = v2
-        .records(&mut decompressor)
-        .unwrap()
-        .map(|record| record.unwrap())
-        .map(|record| (record.offset(), record.timestamp(), record.value().map(<[u8]>::to_vec)))
-        .collect();
-    let text = |text: &str| Some(text.as_bytes().to_vec());
-    assert_eq!(found, [(10, -1, text("a")), (11, 77, None), (12, 2, text("c"))], "rounded down");
-
-    let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
-    let value: ArrayRef = Arc::new(BinaryArray::from_opt_vec(vec![Some(b"x"), None]));
-    let wrong = |columns| Rows::of(&arrow_batch(columns)).map(drop).unwrap_err().to_string();
-    assert_eq!(wrong(vec![("key", value.clone())]), "there is no column value (field value)");
-    assert!(wrong(vec![("value", numbers.clone())]).contains("neither binary nor text"));
-    assert!(wrong(vec![("value", value.clone()), ("offset", value.clone())]).contains("offset is not int64"));
-    assert!(wrong(vec![("value", value.clone()), ("headers", numbers)]).contains("headers is not a list"));
-    let nulls: ArrayRef = Arc::new(Int64Array::from(vec![Some(5), None]));
-    let batch = arrow_batch(vec![("value", value), ("offset", nulls)]);
-    let mut builder = RecordsBuilder::v2(Compression::None);
-    let error =
-        Rows::of(&batch).unwrap().append_all(Defaults { offset: 0, timestamp: 0 }, &mut builder).unwrap_err();
-    assert_eq!(error.kind(), &ErrorKind::InvalidRecord("the offset is null"));
-    assert_eq!(builder.record_count(), 1);
-}
-
-#[test]
-fn a_partition_is_written_from_rows() {
-    let dir = scratch("columns_rows").join("rows-0");
-    fs::create_dir_all(&dir).unwrap();
-    let options = RowsOptions {
-        compression: (Compression::Zstd, Some(1)),
-        batch_bytes: 2000,
-        timestamp: 5,
-        write: WriteOptions::default(),
-    };
-    let names = ["offset", "timestamp", "key", "value", "headers"];
-    let read = StreamOptions { columns: columns(&names), ..StreamOptions::default() };
-    let source = data().join("v2_none");
-    let mut writer = RowsWriter::new(&dir, options).unwrap();
-    for batch in read_log(&source, read.clone()) {
-        writer.append(&batch).unwrap();
-    }
-    assert_eq!((writer.rows(), writer.first_offset(), writer.next_offset()), (346, Some(0), 346));
-    let summaries = writer.finish().unwrap();
-    assert_eq!(summaries.len(), 1);
-    assert_eq!(rows(&read_log(&dir, read.clone())), rows(&read_log(&source, read)));
-
-    let mut writer = RowsWriter::new(&scratch("columns_rows_refused"), options).unwrap();
-    let offsets: ArrayRef = Arc::new(Int64Array::from(vec![3, 4, 4]));
-    let value: ArrayRef = Arc::new(BinaryArray::from_opt_vec(vec![None; 3]));
-    let error = writer.append(&arrow_batch(vec![("value", value), ("offset", offsets)])).unwrap_err();
-    assert!(error.to_string().starts_with("row 2 of the partition: offset 4 is not allowed here"), "{error}");
-    let level = RowsOptions { compression: (Compression::Gzip, Some(20)), ..options };
-    assert!(RowsWriter::new(&dir, level).is_err());
 }
