@@ -10,8 +10,8 @@ use std::fs;
 use std::path::Path;
 
 use arrow::{columns, log_bytes, read_buffer, read_log, rows, stream_of};
-use arrow_array::cast::AsArray;
 use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
 use bytes::Bytes;
 use common::{data, files, json_lines, partitions, scratch};
 use magicbyte::columns::{

@@ -217,8 +217,7 @@ impl ChunkDecoder {
             } else if collect {
                 columns.push(&record);
             } else if disposition == Disposition::Control {
-                let kind = record.key().and_then(|key| ControlType::parse(key).ok());
-                decoded.control_type = kind.map(ControlType::name);
+                decoded.control_type = record.key().and_then(|key| ControlType::parse(key).ok());
             }
         })?;
         Ok(counts)

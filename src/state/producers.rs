@@ -9,6 +9,7 @@ use crate::state::producer_event::ProducerEvent;
 use crate::state::verification::{VerificationGuard, VerificationState};
 
 /// A transaction that a marker ended (`CompletedTxn`).
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompletedTransaction {
     /// The producer.
