@@ -150,7 +150,7 @@ impl<'a> Batch<'a> {
         either!(self, b => b.compression())
     }
 
-    /// Whose clock the timestamps are.
+    /// The meaning of the records' timestamps.
     #[must_use]
     pub fn timestamp_type(&self) -> TimestampType {
         either!(self, b => b.timestamp_type())

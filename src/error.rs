@@ -11,7 +11,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 ///
 /// ```
 /// use magicbyte::{Batches, ErrorKind};
-/// // A length field of 3 can hold no batch.
+/// // A length field of 3 is too small for any batch.
 /// let error = Batches::new(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3]).next().unwrap().unwrap_err();
 /// assert!(matches!(error.kind(), ErrorKind::InvalidSize { found: 3, .. }));
 /// assert_eq!(error.position(), Some(0));

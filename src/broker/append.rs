@@ -16,6 +16,7 @@ pub struct Append {
 }
 
 /// The result of an append (`LogAppendInfo`).
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AppendInfo {
     /// Offset of the first record; `None` for a follower's batches of magic 0 and 1, which do not contain it.
@@ -34,6 +35,7 @@ pub struct AppendInfo {
 }
 
 /// The cost of checks and conversion (`RecordValidationStats`, without the time).
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConversionStats {
     /// Bytes of decompressed and of rewritten records, including the headers of their batches.

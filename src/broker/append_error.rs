@@ -81,6 +81,7 @@ pub struct RecordError {
 }
 
 /// The rules for single records.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordErrorKind {
     /// A message inside a wrapper has another magic than the wrapper.

@@ -9,6 +9,7 @@ use crate::state::isolation::AbortedTransaction;
 use crate::state::isolation::IsolationLevel;
 
 /// A partition's part of a fetch response.
+#[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetched {
     /// Batches as stored, from the one with the requested offset on. The first is whole, the last may be
@@ -26,6 +27,7 @@ pub struct Fetched {
 }
 
 /// Which offset to look up.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OffsetSpec {
     /// The log start offset (-2 in requests).
@@ -39,6 +41,7 @@ pub enum OffsetSpec {
 }
 
 /// The answer to an [`OffsetSpec`].
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListedOffset {
     /// The record's timestamp (ms), -1 for [`OffsetSpec::Earliest`] and [`OffsetSpec::Latest`].

@@ -74,6 +74,7 @@ pub struct PartitionSimulator {
 }
 
 /// The result of a successful append.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Appended {
     /// The broker's answer; for a duplicate, with the offsets of the first append.

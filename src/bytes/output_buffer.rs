@@ -74,7 +74,7 @@ mod tests {
         buffer.restart(4);
         assert_eq!(buffer.len(), 4);
         buffer.next(STEP).fill(1);
-        assert_eq!(buffer.written_mut()[4..], [1; STEP]);
+        assert_eq!(buffer.written_mut()[4..], vec![1; STEP]);
         assert_eq!(buffer.data.len(), largest, "memory is kept");
     }
 }

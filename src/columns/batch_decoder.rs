@@ -77,7 +77,7 @@ impl<D: BorrowMut<Decompressor>> BatchDecoder<D> {
         let batch = self.checked(framed)?;
         if batch.is_control() {
             // Damage in a control batch must be reported too.
-            return self.checks.of(batch.records(self.decompressor.borrow_mut())?).visit(drop);
+            return self.checks.apply(batch.records(self.decompressor.borrow_mut())?).visit(drop);
         }
         if framed.selection.excludes(&batch) { Ok(()) } else { self.add_batch(&batch, framed) }
     }
@@ -133,7 +133,7 @@ impl<D: BorrowMut<Decompressor>> BatchDecoder<D> {
         if payload.len() > MAX_PAYLOAD {
             return Err(batch.place(ErrorKind::LimitExceeded { limit: MAX_PAYLOAD }.into()));
         }
-        let records = checks.of(batch.records_in(payload)?);
+        let records = checks.apply(batch.records_in(payload)?);
         // The announced count is not trusted beyond what the bytes can hold.
         let count = records.size_hint().1.unwrap_or(0).min(payload.len() / SMALLEST_RECORD);
         columns.reserve(count);
@@ -163,7 +163,7 @@ fn push_selected<'r>(
 }
 
 impl Checks {
-    fn of(self, records: Records<'_>) -> Records<'_> {
+    fn apply(self, records: Records<'_>) -> Records<'_> {
         if self.messages { records } else { records.without_crc_check() }
     }
 }

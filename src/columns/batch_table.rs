@@ -10,6 +10,7 @@ use crate::columns::schema::batches_schema;
 use crate::compression::codec::Compression;
 use crate::log::chunk::Chunk;
 use crate::record::batch::RecordBatch as V2Batch;
+use crate::record::control::ControlType;
 
 /// Rows of the table, column by column, in the order of its schema.
 #[derive(Debug)]
@@ -28,7 +29,7 @@ pub(super) struct DecodedFields {
     pub(super) base_offset: Option<i64>,
     pub(super) count: Option<u64>,
     pub(super) uncompressed_size: Option<u64>,
-    pub(super) control_type: Option<&'static str>,
+    pub(super) control_type: Option<ControlType>,
 }
 
 /// Builders without capacity: the default is a thousand rows, which even a segment of one batch would keep.
@@ -61,7 +62,7 @@ impl BatchTable {
         topic.append_value(&chunk.topic);
         segment.append_value(&chunk.segment);
         compression.append_option(batch.compression().ok().map(Compression::name));
-        control_type.append_option(decoded.control_type);
+        control_type.append_option(decoded.control_type.map(ControlType::name));
         let [position, size, base, last, counts, crc, base_time, max_time, horizon, producer, raw_size] =
             &mut self.long;
         position.append_value(batch.position() as i64);

@@ -78,7 +78,7 @@ impl ChunkDecoder {
     pub fn open(chunk: Chunk, mut options: DecodeOptions) -> io::Result<Self> {
         if !options.columns.is_empty() && options.max_decompressed_bytes > MAX_PAYLOAD {
             let why = format!(
-                "max_decompressed_bytes is {}, but batches decoded to columns have at most {MAX_PAYLOAD} bytes",
+                "max_decompressed_bytes {}: columns can hold batches of at most {MAX_PAYLOAD} bytes",
                 options.max_decompressed_bytes
             );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
@@ -217,8 +217,7 @@ impl ChunkDecoder {
             } else if collect {
                 columns.push(&record);
             } else if disposition == Disposition::Control {
-                let kind = record.key().and_then(|key| ControlType::parse(key).ok());
-                decoded.control_type = kind.map(ControlType::name);
+                decoded.control_type = record.key().and_then(|key| ControlType::parse(key).ok());
             }
         })?;
         Ok(counts)

@@ -21,6 +21,7 @@ use crate::log::read::options::{DamageMode, ReadOptions};
 use crate::log::read::partition_log::{LogBatches, PartitionLog};
 
 /// The findings of a stream over a log besides records; reset when the stream starts to read.
+#[non_exhaustive]
 #[derive(Debug, Default)]
 pub struct Findings {
     /// The damage skipped so far ([`DamageMode::Permissive`]), including torn tails.

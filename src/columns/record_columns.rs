@@ -18,6 +18,7 @@ use crate::columns::headers_column::{HeadersColumn, HeadersMark};
 use crate::columns::run_column::RunColumn;
 use crate::columns::schema::{Flavour, RecordColumn, records_schema};
 use crate::columns::view_column::{ViewColumn, ViewMark};
+use crate::compression::codec::Compression;
 use crate::record::Record;
 
 /// Collects records into the requested columns.
@@ -47,7 +48,8 @@ pub struct RecordColumns {
 #[derive(Clone, Debug)]
 struct BatchFields {
     magic: i32,
-    compression: &'static str,
+    /// `None` if the codec bits are unknown.
+    compression: Option<Compression>,
     producer_id: i64,
     producer_epoch: i32,
     is_transactional: bool,
@@ -200,7 +202,7 @@ impl RecordColumns {
         }
         let mut fields = BatchFields {
             magic: batch.magic().into(),
-            compression: batch.compression().map_or("unknown", |codec| codec.name()),
+            compression: batch.compression().ok(),
             producer_id: -1,
             producer_epoch: -1,
             is_transactional: false,
@@ -300,7 +302,10 @@ impl RecordColumns {
                 C::ProducerId => Arc::new(Int64Array::from(expand(&batches, |f| f.producer_id))),
                 C::Position => Arc::new(Int64Array::from(expand(&batches, |f| f.position))),
                 C::IsTransactional => Arc::new(BooleanArray::from(expand(&batches, |f| f.is_transactional))),
-                C::Compression => Arc::new(StringArray::from(expand(&batches, |f| f.compression))),
+                C::Compression => {
+                    let name = |f: &BatchFields| f.compression.map_or("unknown", Compression::name);
+                    Arc::new(StringArray::from(expand(&batches, name)))
+                }
             });
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));

@@ -8,6 +8,7 @@ use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use crate::log::error::LogError;
 
 /// A column of the table `records`. Columns that Spark's Kafka source has too have the same name.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are the documentation: see `NAMES`")]
 pub enum RecordColumn {
@@ -121,6 +122,7 @@ pub(super) fn header_fields() -> Fields {
 }
 
 /// The types of timestamps and values.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavour {
     /// The types that Spark's Python data source requires: timestamps in microseconds. Kafka timestamps
@@ -144,6 +146,7 @@ impl Flavour {
 }
 
 /// The tables that a log is decoded into.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
     /// One row per record.

@@ -99,7 +99,7 @@ impl<'a> LegacyBatch<'a> {
         }
     }
 
-    /// Whose clock the timestamps are; magic 0 has none.
+    /// The meaning of the records' timestamps; magic 0 has none.
     #[must_use]
     pub fn timestamp_type(&self) -> TimestampType {
         self.message().timestamp_type()

@@ -133,7 +133,7 @@ impl<'a> RecordBatch<'a> {
             .map_err(|e| self.place(e.in_field("attributes")))
     }
 
-    /// Whose clock the records' timestamps are.
+    /// The meaning of the records' timestamps.
     #[must_use]
     pub fn timestamp_type(&self) -> TimestampType {
         if self.flag(LOG_APPEND_TIME) { TimestampType::LogAppendTime } else { TimestampType::CreateTime }

@@ -11,6 +11,7 @@ const NO_TAGGED_FIELDS: u8 = 0;
 const NEGATIVE_VERSION: &str = "a control record's value has a negative version";
 
 /// The type in a control record's key.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlType {
     /// The transaction was aborted.

@@ -96,6 +96,7 @@ fn read_header<'r>(cursor: &mut Cursor<'r>) -> Result<Header<'r>> {
     Ok(Header { key, value })
 }
 
+#[allow(clippy::copy_iterator, reason = "a record hands out its headers any number of times")]
 impl<'r> Iterator for Headers<'r> {
     type Item = Header<'r>;
 

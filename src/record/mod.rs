@@ -52,7 +52,7 @@ impl<'r> Record<'r> {
         self.timestamp
     }
 
-    /// Whose clock the timestamp is.
+    /// The meaning of the timestamp.
     #[must_use]
     #[inline]
     pub fn timestamp_type(&self) -> TimestampType {

@@ -57,6 +57,7 @@ pub enum Verdict {
 }
 
 /// Why a broker refuses a producer's batch.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The epoch is older than the producer's current one; a marker of version 2 needs a newer one.

@@ -9,6 +9,7 @@ use crate::state::producer_event::ProducerEvent;
 use crate::state::verification::{VerificationGuard, VerificationState};
 
 /// A transaction that a marker ended (`CompletedTxn`).
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompletedTransaction {
     /// The producer.
@@ -320,7 +321,9 @@ mod tests {
         for producers in [&mut one, &mut together] {
             producers.apply(&data(1, false, 0));
         }
-        events.iter().for_each(|event| assert_eq!(one.apply(event), None));
+        for event in &events {
+            assert_eq!(one.apply(event), None);
+        }
         together.apply_together(&events);
         let offsets = |producers: &Producers| -> Vec<i64> {
             producers.entries()[0].batches().iter().map(|batch| batch.last_offset).collect()
@@ -351,7 +354,9 @@ mod tests {
             marker(2, 13, true, 0),
         ];
         let mut joined = ProducerEvents::default();
-        events.iter().for_each(|&event| joined.add(event));
+        for event in events {
+            joined.add(event);
+        }
         let joined = joined.into_events();
         assert_eq!(joined.len(), 6);
         let (mut one, mut other) = (Producers::default(), Producers::default());
