@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use common::{data, files, json, json_lines, partitions, scratch};
 use magicbyte::log::steps::{
-    CleanOptions, Cleaned, Compaction, IndexedKeys, LogFacts, Rule, clean_group, index_keys, plan_compaction,
-    plan_partition, reduce_keys, survey_segment,
+    CleanOptions, Cleaned, Compaction, IndexedKeys, ProducerSummary, Rule, clean_group, index_keys,
+    plan_compaction, plan_partition, reduce_keys, survey_segment,
 };
 use magicbyte::log::{
     CompactOptions, CompactRun, DamageMode, Disposition, KeyMapOptions, LogError, LogResult, PartitionLog,
@@ -138,8 +138,8 @@ fn clean(
         mode,
         write: WriteOptions::default(),
     };
-    let facts = LogFacts::of(std::slice::from_ref(&indexed.producers), None);
-    clean_group(&compaction.groups[0], &indexed.chunks, &facts, directory, &options)
+    let summary = ProducerSummary::of(std::slice::from_ref(&indexed.producers), None);
+    clean_group(&compaction.groups[0], &indexed.chunks, &summary, directory, &options)
 }
 
 #[test]

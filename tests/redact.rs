@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use common::{data, files, json_lines, partitions, scratch};
 use magicbyte::log::steps::{
-    CheckedSegment, CleanOptions, Cleaned, IndexedChunk, KeySet, LogFacts, Plan, Rule, Selection,
+    CheckedSegment, CleanOptions, Cleaned, IndexedChunk, KeySet, Plan, ProducerSummary, Rule, Selection,
     check_segment, clean_group, index_keys, plan_partition, plan_redaction, survey_segment,
 };
 use magicbyte::log::{
@@ -56,7 +56,7 @@ fn redact(source: &Path, target: &Path, request: &Request) -> Vec<Cleaned> {
     let chunks: Vec<_> = redaction.groups.iter().flat_map(|group| group.chunks.clone()).collect();
     let mut indexed = index_keys(&chunks, None, LIMIT, DamageMode::Permissive).unwrap();
     indexed.chunks.iter_mut().for_each(request.select);
-    let facts = LogFacts::of(&[indexed.producers], None);
+    let summary = ProducerSummary::of(&[indexed.producers], None);
     let selection = Selection { keys: request.key_set(), tombstones: request.tombstones };
     let options = CleanOptions {
         rule: Rule::Redact(selection),
@@ -71,7 +71,7 @@ fn redact(source: &Path, target: &Path, request: &Request) -> Vec<Cleaned> {
     for group in &redaction.groups {
         let (own, later) = rest.split_at(group.chunks.len());
         rest = later;
-        cleaned.push(clean_group(group, own, &facts, &directory, &options).unwrap());
+        cleaned.push(clean_group(group, own, &summary, &directory, &options).unwrap());
     }
     let segments: Vec<_> = cleaned.iter().flat_map(|one| one.segments.clone()).collect();
     finish_partition(target, &segments, None, Some(source)).unwrap();

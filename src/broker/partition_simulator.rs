@@ -1,14 +1,12 @@
 //! An in-memory partition that accepts produce requests and serves fetches as a broker does, for tests of
 //! producers and consumers (`UnifiedLog`, `Partition` with a single replica).
 
-use crate::broker::append::AppendInfo;
-use crate::sidecar::transaction_index::TransactionIndexEntry;
-use crate::state::isolation::last_stable_offset;
 use std::collections::BTreeMap;
 
 use crate::batch::Batch;
 use crate::batches::Batches;
 use crate::broker::analysis::check_produce_request;
+use crate::broker::append::AppendInfo;
 use crate::broker::append::{Append, ConversionStats};
 use crate::broker::append_config::AppendConfig;
 use crate::broker::append_error::{AppendError, ErrorCode};
@@ -20,6 +18,8 @@ use crate::compression::decompressor::Decompressor;
 use crate::error::Result as Outcome;
 use crate::record::control::ControlRecord;
 use crate::sidecar::producer_state_manager::ProducerStateManager;
+use crate::sidecar::transaction_index::TransactionIndexEntry;
+use crate::state::isolation::last_stable_offset;
 use crate::state::leader_epochs::{EpochEntry, LeaderEpochs};
 use crate::state::producer_check::{AppendOrigin, AppendTerms, Refusal, Verdict};
 use crate::state::producer_entry::BatchMetadata;

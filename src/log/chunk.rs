@@ -1,10 +1,11 @@
 //! A byte range of a segment: what one task reads.
 
+use std::ops::Range;
+
 use crate::error::Error;
 use crate::log::listing::Segment;
 use crate::log::problem::Problem;
 use crate::state::isolation::AbortedTransaction;
-use std::ops::Range;
 
 /// The distance between the survey's borders, and the default size of a chunk: 4 MiB.
 pub const DEFAULT_CHUNK_BYTES: u64 = 4 << 20;

@@ -10,6 +10,7 @@ use std::time::UNIX_EPOCH;
 use crate::error::{ErrorKind, Result};
 use crate::log::error::{LogError, LogResult};
 use crate::log::problem::{DIRECTORY_UNREADABLE, Problem};
+use crate::log::storage;
 use crate::log::storage::{Found, examine, open_regular, read_sidecar, sidecar_problem, unreadable};
 use crate::sidecar::leader_epoch_checkpoint::parse_leader_epoch_checkpoint;
 use crate::sidecar::partition_metadata::parse_partition_metadata;
@@ -211,15 +212,14 @@ pub struct Listing {
 /// [`LogError::Io`] if the directory cannot be listed, or its path is not UTF-8: plans travel as JSON.
 pub fn list_partition(path: &Path, include_checkpoints: bool) -> LogResult<Listing> {
     let io = |error| LogError::io(path, error);
-    let found = fs::metadata(path).map_err(io)?;
-    let directory = if found.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
+    let is_directory = storage::is_directory(path).map_err(io)?;
+    let directory = if is_directory { path } else { path.parent().unwrap_or(Path::new(".")) };
     let mut listing = Listing::empty(path, directory)?;
-    if found.is_dir() {
+    if is_directory {
         // Read all names before the first size: a segment followed by another one is closed, so its size is
         // final.
-        let entries: Vec<_> = fs::read_dir(path).and_then(Iterator::collect).map_err(io)?;
-        for entry in entries {
-            listing.add(&entry.path(), include_checkpoints)?;
+        for entry in storage::list(path).map_err(io)? {
+            listing.add(&entry, include_checkpoints)?;
         }
         listing.check_sidecars(directory);
     } else {
@@ -420,7 +420,7 @@ fn base_offset(stem: &str) -> Option<i64> {
 
 /// `topic-N`, or `topic-N.<hash>-delete` and the like, as Kafka renames directories before it removes them.
 fn topic_and_partition(directory: &Path) -> (String, i32) {
-    let absolute = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
+    let absolute = storage::absolute(directory);
     let name = display_name(absolute.file_name().unwrap_or_default());
     let stem = match name.rsplit_once('.') {
         Some((stem, rest)) if ["-delete", "-future", "-stray"].iter().any(|s| rest.ends_with(s)) => stem,

@@ -5,7 +5,7 @@
 //! read      list_partition -> survey_segment -> plan_partition -> ChunkReader -> reconcile
 //! explain   list_partition -> segment_history -> partition_history
 //! rewrite   a plan -> rewrite_chunks -> finish_partition
-//! clean     a plan -> plan_compaction | plan_redaction -> index_keys -> reduce_keys, LogFacts -> clean_group
+//! clean     a plan -> plan_compaction | plan_redaction -> index_keys -> reduce_keys, ProducerSummary -> clean_group
 //!           -> finish_partition -> check_segment
 //! ```
 
@@ -20,7 +20,7 @@ pub use crate::log::cleaner::last_records::reduce_keys;
 pub use crate::log::cleaner::plan::{
     CleanerChunk, Compaction, SegmentGroup, plan_compaction, plan_redaction,
 };
-pub use crate::log::cleaner::transaction_metadata::LogFacts;
+pub use crate::log::cleaner::producer_summary::ProducerSummary;
 pub use crate::log::history::event::HistoryEvent;
 pub use crate::log::history::partition_history::partition_history;
 pub use crate::log::history::segment_history::{

@@ -1,11 +1,57 @@
-//! Opens files of a directory safely: only regular files, so that no FIFO or device can block, and sidecars
-//! only up to a maximum size.
+//! The only place that lists directories and opens files for reading. Only regular files are opened, so that no FIFO
+//! or device can block, and sidecars are read only up to a maximum size.
 
 use std::fs::{self, File, FileType, Metadata};
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::error::ErrorKind;
+
+/// The paths of the entries of a directory, in no order.
+///
+/// # Errors
+/// If the directory cannot be read.
+pub(crate) fn list(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect()
+}
+
+/// Whether a path is a directory; symbolic links are followed.
+///
+/// # Errors
+/// If there is no such path, or it cannot be examined.
+pub(crate) fn is_directory(path: &Path) -> io::Result<bool> {
+    Ok(fs::metadata(path)?.is_dir())
+}
+
+/// The absolute path without symbolic links, or the path itself if it cannot be resolved.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The size of a file, in bytes.
+///
+/// # Errors
+/// If there is no such file, or it cannot be examined.
+pub(crate) fn size(path: &Path) -> io::Result<u64> {
+    Ok(fs::metadata(path)?.len())
+}
+
+/// When a file was last modified; none if it is gone, or the file system does not record it.
+pub(crate) fn modified(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path).and_then(|file| file.modified()).ok()
+}
+
+/// Reads once at a position; returns the number of bytes read, 0 at the end of the file.
+///
+/// # Errors
+/// Those of the system.
+pub(crate) fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_at(file, buffer, position);
+    #[cfg(windows)]
+    return std::os::windows::fs::FileExt::seek_read(file, buffer, position);
+}
 
 /// The maximum size of a sidecar, in bytes. Kafka limits an index to 10 MiB by default.
 pub(crate) const MAX_SIDECAR_BYTES: u64 = 64 << 20;

@@ -4,7 +4,6 @@
 //! **Attached** in the SAFETY comments: CPython calls these functions with the GIL held.
 #![allow(unsafe_code, reason = "a method in CPython's C API")]
 
-use crate::python::append_arguments::Argument;
 use std::ffi::{CStr, CString};
 
 use pyo3::exceptions::PyTypeError;
@@ -13,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple, PyType};
 
+use crate::python::append_arguments::Argument;
 use crate::python::builder::PyRecordsBuilder;
 use crate::python::panics::guarded;
 

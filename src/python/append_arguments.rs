@@ -4,17 +4,19 @@
 //! **Attached** in the SAFETY comments: a borrowed object proves that the GIL is held.
 #![allow(unsafe_code, reason = "reading ints, bytes and lists through CPython's C API")]
 
-use crate::builder::RecordsBuilder;
-use crate::error::Result;
+use std::ffi::c_long;
+use std::ptr;
+use std::slice;
+
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use pyo3::types::PyInt;
 use pyo3::types::PyList;
 use pyo3::types::PyTuple;
-use std::ffi::c_long;
-use std::ptr;
-use std::slice;
+
+use crate::builder::RecordsBuilder;
+use crate::error::Result;
 
 /// An argument, if it is given.
 pub(super) type Argument<'a, 'py> = Option<Borrowed<'a, 'py, PyAny>>;

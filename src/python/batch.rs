@@ -1,7 +1,5 @@
 //! `read_batches` and its batches.
 
-use crate::python::indexed_batch::IndexedBatch;
-use crate::python::objects::record_object;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -22,7 +20,9 @@ use crate::error::Result;
 use crate::python::arrow_stream::{Origin, PyArrowStream, ToArrowArguments, check_buffer_columns};
 use crate::python::classes;
 use crate::python::errors::to_py;
+use crate::python::indexed_batch::IndexedBatch;
 use crate::python::locked::{Detached, Locked, detached};
+use crate::python::objects::record_object;
 use crate::python::view::{optional_items, to_bytes};
 use crate::python::{arrow, panics};
 

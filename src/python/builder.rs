@@ -1,11 +1,5 @@
 //! `RecordsBuilder`: converts Python arguments, builds batches.
 
-use crate::python::append_arguments::Argument;
-use crate::python::append_arguments::append_rows;
-use crate::python::append_arguments::exact_fields;
-use crate::python::gil_cell::GilCell;
-use crate::python::objects::record_object;
-use crate::python::view::header_key;
 use std::borrow::Cow;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -16,8 +10,14 @@ use crate::builder::RecordsBuilder;
 use crate::columns::rows::{Defaults, Rows};
 use crate::compression::codec::Compression;
 use crate::error::{Error, ErrorKind};
+use crate::python::append_arguments::Argument;
+use crate::python::append_arguments::append_rows;
+use crate::python::append_arguments::exact_fields;
 use crate::python::errors::to_py;
+use crate::python::gil_cell::GilCell;
+use crate::python::objects::record_object;
 use crate::python::view::content;
+use crate::python::view::header_key;
 use crate::python::{arrow, panics};
 use crate::record::header::Header;
 use crate::record::timestamp_type::TimestampType;

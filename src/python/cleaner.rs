@@ -1,6 +1,5 @@
 //! Compaction and redaction, one function per step; all values between them are JSON.
 
-use crate::python::view::parse_name;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -19,12 +18,13 @@ use crate::log::cleaner::key_set::KeySet;
 use crate::log::cleaner::last_records;
 use crate::log::cleaner::plan;
 use crate::log::cleaner::plan::{CleanerChunk, CompactOptions, SegmentGroup};
-use crate::log::cleaner::transaction_metadata::LogFacts;
+use crate::log::cleaner::producer_summary::ProducerSummary;
 use crate::log::write::options::WriteOptions;
 use crate::log::write::segment_fold::DEFAULT_INDEX_INTERVAL_BYTES;
 use crate::python::errors::log_to_py;
 use crate::python::jobs::{parse, to_json};
 use crate::python::view::items;
+use crate::python::view::parse_name;
 use crate::python::writer::{TaskResult, Work};
 use crate::python::{panics, view};
 
@@ -123,23 +123,23 @@ pub(super) fn reduce_keys(
     py.detach(|| last_records::reduce_keys(&files, &directory, options)).map_err(|e| log_to_py(py, &e))
 }
 
-/// The facts about producers and transactions for each group of a log.
+/// The summary of producers and transactions for each group of a log.
 #[pyfunction]
 #[pyo3(signature = (producers, groups, *, expired_until = None))]
-pub(super) fn log_facts(
+pub(super) fn producer_summary(
     #[pyo3(from_py_with = items)] producers: Vec<PyBackedStr>,
     #[pyo3(from_py_with = items)] groups: Vec<(i64, i64)>,
     expired_until: Option<i64>,
 ) -> PyResult<Vec<String>> {
     let producers: PyResult<Vec<_>> = producers.iter().map(|events| parse(events)).collect();
-    let facts = LogFacts::of(&producers?, expired_until);
-    groups.iter().map(|&(first, last)| to_json(&facts.between(first, last))).collect()
+    let summary = ProducerSummary::of(&producers?, expired_until);
+    groups.iter().map(|&(first, last)| to_json(&summary.between(first, last))).collect()
 }
 
 /// The second pass over a group of segments: keeps only the last record of each key.
 #[pyfunction]
 #[pyo3(signature = (
-    group, indexed, facts, directory, *, lists, clean_until, now, delete_retention_ms,
+    group, indexed, summary, directory, *, lists, clean_until, now, delete_retention_ms,
     max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES,
     index_interval_bytes = DEFAULT_INDEX_INTERVAL_BYTES, mode = "PERMISSIVE"
 ))]
@@ -148,7 +148,7 @@ pub(super) fn compact_group(
     py: Python<'_>,
     group: &str,
     #[pyo3(from_py_with = items)] indexed: Vec<String>,
-    facts: &str,
+    summary: &str,
     directory: PathBuf,
     #[pyo3(from_py_with = items)] lists: Vec<PathBuf>,
     clean_until: i64,
@@ -165,13 +165,13 @@ pub(super) fn compact_group(
         mode: parse_name(mode)?,
         write: WriteOptions { index_interval_bytes, ..WriteOptions::default() },
     };
-    clean_group(py, group, &indexed, facts, directory, &options)
+    clean_group(py, group, &indexed, summary, directory, &options)
 }
 
 /// The second pass over a group of segments: removes the selected records.
 #[pyfunction]
 #[pyo3(signature = (
-    group, indexed, facts, directory, *, keys, tombstones, clean_until,
+    group, indexed, summary, directory, *, keys, tombstones, clean_until,
     max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES,
     index_interval_bytes = DEFAULT_INDEX_INTERVAL_BYTES, mode = "PERMISSIVE"
 ))]
@@ -180,7 +180,7 @@ pub(super) fn redact_group(
     py: Python<'_>,
     group: &str,
     #[pyo3(from_py_with = items)] indexed: Vec<String>,
-    facts: &str,
+    summary: &str,
     directory: PathBuf,
     keys: &PyKeySet,
     tombstones: bool,
@@ -196,7 +196,7 @@ pub(super) fn redact_group(
         mode: parse_name(mode)?,
         write: WriteOptions { index_interval_bytes, ..WriteOptions::default() },
     };
-    clean_group(py, group, &indexed, facts, directory, &options)
+    clean_group(py, group, &indexed, summary, directory, &options)
 }
 
 /// The keys to redact.
@@ -239,14 +239,14 @@ fn clean_group(
     py: Python<'_>,
     group: &str,
     indexed: &[String],
-    facts: &str,
+    summary: &str,
     directory: PathBuf,
     options: &CleanOptions,
 ) -> PyResult<String> {
     let group: SegmentGroup = parse(group)?;
     let indexed: PyResult<Vec<IndexedChunk>> = indexed.iter().map(|chunk| parse(chunk)).collect();
-    let (indexed, facts) = (indexed?, parse(facts)?);
-    let cleaned = py.detach(|| clean::clean_group(&group, &indexed, &facts, &directory, options));
+    let (indexed, summary) = (indexed?, parse(summary)?);
+    let cleaned = py.detach(|| clean::clean_group(&group, &indexed, &summary, &directory, options));
     let cleaned = cleaned.map_err(|e| log_to_py(py, &e))?;
     let Cleaned { results, problems, segments, counts, redacted, matched } = cleaned;
     let details = CleanedDetails { counts, redacted, matched };

@@ -4,11 +4,12 @@
 //! that it uses the GIL, so a free-threaded interpreter enables it.
 #![allow(unsafe_code, reason = "access that the GIL guards")]
 
-use pyo3::prelude::*;
 use std::cell::UnsafeCell;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering;
+
+use pyo3::prelude::*;
 /// A value that the thread holding the GIL may use.
 pub(super) struct GilCell<T> {
     value: UnsafeCell<T>,

@@ -1,5 +1,10 @@
 //! A batch whose records have been located: iterators and views of records point into it.
 
+use std::sync::OnceLock;
+
+use ::bytes::Bytes;
+use pyo3::prelude::*;
+
 use crate::batch::Batch;
 use crate::bytes::cursor::be;
 use crate::bytes::varint;
@@ -10,9 +15,6 @@ use crate::record::Record;
 use crate::record::SMALLEST_RECORD;
 use crate::record::header::Headers;
 use crate::record::timestamp_type::TimestampType;
-use ::bytes::Bytes;
-use pyo3::prelude::*;
-use std::sync::OnceLock;
 /// A batch's decompressed bytes, and where its records are in them.
 #[pyclass(frozen, name = "_IndexedBatch", module = "magicbyte._core")]
 pub(super) struct IndexedBatch {

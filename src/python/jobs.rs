@@ -1,7 +1,5 @@
 //! The steps of jobs: `list -> survey -> plan -> decode -> reconcile`, with JSON arguments and results.
 
-use crate::log::read::options::DamageMode;
-use crate::python::view::parse_name;
 use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::PyValueError;
@@ -18,6 +16,7 @@ use crate::log::error::LogError;
 use crate::log::listing;
 use crate::log::listing::Listing;
 use crate::log::read::accounting;
+use crate::log::read::options::DamageMode;
 use crate::log::read::options::PlanOptions;
 use crate::log::read::plan;
 use crate::log::read::seek;
@@ -28,6 +27,7 @@ use crate::python::errors::{io_to_py, log_to_py};
 use crate::python::locked::Locked;
 use crate::python::panics;
 use crate::python::view::items;
+use crate::python::view::parse_name;
 
 pub(super) fn parse<T: DeserializeOwned>(text: &str) -> PyResult<T> {
     panics::here();

@@ -1,6 +1,5 @@
 //! `PartitionLog`, for the facade in `magicbyte.log`.
 
-use crate::python::view::parse_name;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -18,6 +17,7 @@ use crate::python::jobs::to_json;
 use crate::python::locked::Locked;
 use crate::python::panics;
 use crate::python::view::optional_items;
+use crate::python::view::parse_name;
 
 /// A partition's directory.
 #[pyclass(frozen, name = "PartitionLogCore", module = "magicbyte._core")]

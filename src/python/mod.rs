@@ -51,8 +51,8 @@ mod _core {
     use crate::python::builder::PyRecordsBuilder;
     #[pymodule_export]
     use crate::python::cleaner::{
-        PyKeySet, check_segment, compact_group, index_keys, log_facts, plan_compaction, plan_redaction,
-        redact_group, reduce_keys,
+        PyKeySet, check_segment, compact_group, index_keys, plan_compaction, plan_redaction,
+        producer_summary, redact_group, reduce_keys,
     };
     #[pymodule_export]
     use crate::python::convert::{

@@ -1,14 +1,13 @@
 //! The slower getters of records. The objects themselves are in `objects/`.
 
-use crate::python::indexed_batch::{Entry, IndexedBatch, Nullable, Slice};
-use crate::python::view::header_key;
-
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::python::classes;
 use crate::python::errors::to_py;
+use crate::python::indexed_batch::{Entry, IndexedBatch, Nullable, Slice};
 use crate::python::objects::exporter;
+use crate::python::view::header_key;
 use crate::record::control::{ControlRecord, ControlType, Voter};
 use crate::record::header::Header;
 

@@ -1,6 +1,5 @@
 //! A partition in memory.
 
-use crate::python::view::parse_name;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -13,6 +12,7 @@ use crate::python::errors::{append_to_py, to_py};
 use crate::python::locked::Locked;
 use crate::python::state::{ProducerFields, producer_fields};
 use crate::python::view::content;
+use crate::python::view::parse_name;
 
 /// A partition that accepts appends and serves fetches.
 #[pyclass(frozen, name = "PartitionSimulatorCore", module = "magicbyte._core")]

@@ -1,8 +1,8 @@
 //! The state of producers as a fold over batches (`ProducerStateManager`).
 
-use crate::state::isolation::last_stable_offset;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use crate::state::isolation::last_stable_offset;
 use crate::state::producer_check::{AppendTerms, Refusal, Verdict, check};
 use crate::state::producer_entry::{BatchMetadata, ProducerStateEntry};
 use crate::state::producer_event::ProducerEvent;

@@ -1,7 +1,6 @@
 //! Transactions as a fold over batch headers and markers: which ones are open, which were aborted. Markers
 //! are the authority; `.txnindex` files are only compared with them.
 
-use crate::state::isolation::AbortedTransaction;
 use std::collections::{HashMap, HashSet};
 
 use crate::batch::Batch;
@@ -9,6 +8,7 @@ use crate::compression::decompressor::Decompressor;
 use crate::error::Result;
 use crate::record::batch::RecordBatch;
 use crate::record::control::ControlType;
+use crate::state::isolation::AbortedTransaction;
 
 /// The begin or end of a transaction in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

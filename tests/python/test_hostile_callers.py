@@ -211,7 +211,7 @@ def entry_points() -> dict[str, Callable[[Any], Any]]:
         "plan_partition": lambda it: c.plan_partition("{}", it),
         "reconcile": lambda it: c.reconcile("{}", it),
         "index_keys": lambda it: c.index_keys(it),
-        "log_facts": lambda it: c.log_facts([], it),
+        "producer_summary": lambda it: c.producer_summary([], it),
         "log": PartitionLog,
         "epochs": c.LeaderEpochsCore,
         "filter": c.AbortedFilter,

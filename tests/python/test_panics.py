@@ -104,7 +104,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "kafka_python_size_of_varint": lambda: d.kafka_python_size_of_varint(1),
         "leader_epoch_checkpoint": lambda: c.leader_epoch_checkpoint("0\n0\n"),
         "list_partition": lambda: c.list_partition(str(one.path)),
-        "log_facts": lambda: c.log_facts([], []),
+        "producer_summary": lambda: c.producer_summary([], []),
         "offset_for_timestamp": lambda: c.offset_for_timestamp(one.plan, 1),
         "offset_index": lambda: c.offset_index(b"", 0),
         "partition_metadata": lambda: c.partition_metadata("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA"),

@@ -174,3 +174,12 @@ def test_no_file_is_long() -> None:
         for file in room.rglob(f"*.{end}")
     ]
     assert [file.name for file in files if file.read_text().count("\n") > 700] == []
+
+
+def test_only_storage_opens_files_for_reading() -> None:
+    opening = re.compile(
+        r"File::open\(|\.read\(true\)|fs::(?:read|read_dir|read_to_string|metadata|canonicalize)\("
+    )
+    files = [module.name for module in modules().values() if opening.search(module.text)]
+    # Writing durably opens the directory, to sync it.
+    assert sorted(files) == ["log/storage.rs", "log/write/durable.rs"]

@@ -54,7 +54,7 @@ def reduce_keys(
 ) -> list[Path]:
     """Reduces the files of one part of the hash to sorted lists of the places of each key's last record."""
 
-def log_facts(
+def producer_summary(
     producers: list[str], groups: list[tuple[int, int]], *, expired_until: int | None = None
 ) -> list[str]:
     """A log's producers and transactions, for each group of offsets (first, last).
@@ -66,7 +66,7 @@ def log_facts(
 def compact_group(
     group: str,
     indexed: list[str],
-    facts: str,
+    summary: str,
     directory: str | PathLike[str],
     *,
     lists: Sequence[str],
@@ -100,7 +100,7 @@ class KeySet:
 def redact_group(
     group: str,
     indexed: list[str],
-    facts: str,
+    summary: str,
     directory: str | PathLike[str],
     *,
     keys: KeySet,

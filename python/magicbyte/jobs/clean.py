@@ -1,6 +1,6 @@
 """What `compact` and `redact` share: rewrites partitions without some of their records.
 
-list -> survey (tasks) -> plan (driver) -> index keys, or select records (tasks) -> log facts (driver)
+list -> survey (tasks) -> plan (driver) -> index keys, or select records (tasks) -> producer summary (driver)
      -> rewrite groups of segments (tasks) -> sidecars (driver)
 
 As in `jobs/rewrite.py`, the output is published at the end, the sources are only read, and the same input
@@ -168,7 +168,7 @@ class IndexedKeys(TypedDict):
 
     chunks: list[dict[str, Any]]
     producers: str
-    """JSON text for `log_facts`."""
+    """JSON text for `producer_summary`."""
     files: list[str | None]
 
 
@@ -198,7 +198,7 @@ class PassTwo:
     directory: str
     group: str
     indexed: tuple[str, ...]
-    facts: str
+    summary: str
     clean_until: int
     extra: Any
     """The result of `Passes.between` for this partition."""
@@ -355,19 +355,21 @@ def _second_pass(
     groups = compaction["groups"]
     starts = [group["base_offset"] for group in groups]
     bounds = [(first, end - 1) for first, end in pairwise([*starts, _LAST_OFFSET])]
-    facts = _core.log_facts([one["producers"] for one in keys], bounds, expired_until=passes.expired_until)
+    summaries = _core.producer_summary(
+        [one["producers"] for one in keys], bounds, expired_until=passes.expired_until
+    )
     indexed = iter([json.dumps(chunk) for one in keys for chunk in one["chunks"]])
     return [
         PassTwo(
             directory,
             json.dumps(group),
             tuple(next(indexed) for _ in group["chunks"]),
-            facts_of_group,
+            summary,
             compaction["clean_until"],
             extra,
             sum(map(_size_of, group["chunks"])),
         )
-        for group, facts_of_group in zip(groups, facts, strict=True)
+        for group, summary in zip(groups, summaries, strict=True)
     ]
 
 

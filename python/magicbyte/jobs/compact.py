@@ -285,7 +285,7 @@ class _Compact:
         return _core.compact_group(
             task.group,
             list(task.indexed),
-            task.facts,
+            task.summary,
             directory,
             lists=task.extra,
             clean_until=task.clean_until,

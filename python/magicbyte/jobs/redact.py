@@ -228,7 +228,7 @@ class _Redact:
         cleaned = _core.redact_group(
             task.group,
             list(task.indexed),
-            task.facts,
+            task.summary,
             directory,
             keys=self.key_set,
             tombstones=self.options.tombstones,

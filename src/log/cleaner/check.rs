@@ -1,7 +1,6 @@
 //! Reads back what a redaction wrote, to confirm that no record has a key to be erased, that no bytes are
 //! invisible to readers, and that the keys are not found anywhere else.
 
-use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
@@ -16,6 +15,7 @@ use crate::legacy::message::RECORD_OVERHEAD_V0;
 use crate::log::cleaner::key_set::KeySet;
 use crate::log::error::{LogError, LogResult};
 use crate::log::segment::reader::{Piece, SegmentReader};
+use crate::log::storage;
 use crate::record::Record;
 use crate::record::batch_header::RECORD_BATCH_OVERHEAD;
 
@@ -68,7 +68,7 @@ pub fn check_segment(
     max_decompressed_bytes: usize,
 ) -> LogResult<CheckedSegment> {
     let io = |error| LogError::io(path, error);
-    let size = fs::metadata(path).map_err(io)?.len();
+    let size = storage::size(path).map_err(io)?;
     let pieces = SegmentReader::open(path, size, 0..size, 0, i64::MAX).map_err(io)?;
     let mut check = Check {
         keys,

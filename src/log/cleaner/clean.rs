@@ -13,13 +13,13 @@ use crate::compression::decompressor::Decompressor;
 use crate::convert::Encoder;
 use crate::convert::filter::{Fate, empty_of, is_bare};
 use crate::error::{ErrorKind, Result};
-use crate::log::cleaner::decodable::DecodedBatch;
+use crate::log::cleaner::decoded_batch::DecodedBatch;
 use crate::log::cleaner::index_keys::{IndexedChunk, has_numbers};
 use crate::log::cleaner::key_set::KeySet;
 use crate::log::cleaner::last_records::LastRecords;
 use crate::log::cleaner::plan::{CleanerChunk, SegmentGroup};
 use crate::log::cleaner::prior_state::PriorState;
-use crate::log::cleaner::transaction_metadata::LogFacts;
+use crate::log::cleaner::producer_summary::ProducerSummary;
 use crate::log::error::{LogError, LogResult};
 use crate::log::problem::{LISTED, Problems};
 use crate::log::read::accounting::ChunkResult;
@@ -152,7 +152,7 @@ pub struct Cleaned {
 pub fn clean_group(
     group: &SegmentGroup,
     indexed: &[IndexedChunk],
-    log_facts: &LogFacts,
+    producer_summary: &ProducerSummary,
     directory: &Path,
     options: &CleanOptions,
 ) -> LogResult<Cleaned> {
@@ -160,7 +160,7 @@ pub fn clean_group(
     let mut cleaner = Cleaner {
         encoder: Encoder::default(),
         decompressor: Decompressor::with_limit(options.max_decompressed_bytes),
-        log_facts,
+        producer_summary,
         options,
         writer: PartitionWriter::create(directory, group.base_offset, write)?,
         fates: Vec::new(),
@@ -196,7 +196,7 @@ fn set_modified(path: &Path, modified_ms: i64) -> io::Result<()> {
 struct Cleaner<'a> {
     encoder: Encoder,
     decompressor: Decompressor,
-    log_facts: &'a LogFacts,
+    producer_summary: &'a ProducerSummary,
     options: &'a CleanOptions,
     writer: PartitionWriter,
     /// The fates of the current batch's records.
@@ -374,7 +374,7 @@ impl Cleaner<'_> {
     /// because it ends the cleaned part of the log.
     fn must_stay(&self, batch: &Batch<'_>) -> bool {
         let has_producer_state = match batch {
-            Batch::V2(batch) => batch.producer_id() >= 0 && self.log_facts.is_last_of_producer(batch),
+            Batch::V2(batch) => batch.producer_id() >= 0 && self.producer_summary.is_last_of_producer(batch),
             Batch::Legacy(_) => false,
         };
         has_producer_state || batch.last_offset().checked_add(1) == Some(self.options.clean_until)
@@ -405,7 +405,7 @@ impl Cleaner<'_> {
                     // Emptied by an earlier cleaning.
                     None => count == 0,
                     Some(ControlType::Abort | ControlType::Commit) => {
-                        !self.log_facts.has_data(batch.stored_offset())
+                        !self.producer_summary.has_data(batch.stored_offset())
                     }
                     Some(_) => false,
                 };

@@ -9,7 +9,7 @@ use crate::log::cleaner::index_keys::index_keys;
 use crate::log::cleaner::key_map::KeyMapOptions;
 use crate::log::cleaner::last_records::reduce_keys;
 use crate::log::cleaner::plan::{CompactOptions, Compaction, plan_compaction};
-use crate::log::cleaner::transaction_metadata::LogFacts;
+use crate::log::cleaner::producer_summary::ProducerSummary;
 use crate::log::error::LogResult;
 use crate::log::listing::list_partition;
 use crate::log::read::options::{DamageMode, PlanOptions};
@@ -103,7 +103,7 @@ fn write(
             lists.extend(reduce_keys(&[file], &scratch.join(format!("part-{part:02}")), keys)?);
         }
     }
-    let facts = LogFacts::of(&[indexed.producers], expired_until);
+    let summary = ProducerSummary::of(&[indexed.producers], expired_until);
     let clean = CleanOptions {
         rule: Rule::Compact { now: options.now, delete_retention_ms: options.delete_retention_ms, lists },
         clean_until: compaction.clean_until,
@@ -115,7 +115,7 @@ fn write(
     for group in &compaction.groups {
         let (own, later) = rest.split_at(group.chunks.len());
         rest = later;
-        let cleaned = clean_group(group, own, &facts, directory, &clean)?;
+        let cleaned = clean_group(group, own, &summary, directory, &clean)?;
         counts.add(&cleaned.counts);
         segments.extend(cleaned.segments);
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::batch::Batch;
 use crate::compression::decompressor::Decompressor;
 use crate::error::Result;
-use crate::log::cleaner::decodable::DecodedBatch;
+use crate::log::cleaner::decoded_batch::DecodedBatch;
 use crate::log::cleaner::key_map::{KeyMap, KeyMapOptions};
 use crate::log::cleaner::last_records::record_position;
 use crate::log::cleaner::plan::CleanerChunk;

@@ -1,11 +1,11 @@
 //! The accounts that prove nothing was lost: every byte and every record is counted exactly once.
 
-use crate::log::problem::LISTED;
 use std::collections::HashMap;
 
 use crate::log::chunk::Chunk;
 use crate::log::error::{LogError, LogResult};
 use crate::log::listing::IgnoredFile;
+use crate::log::problem::LISTED;
 use crate::log::read::plan::Plan;
 use crate::state::isolation::IsolationLevel;
 

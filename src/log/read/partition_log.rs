@@ -1,7 +1,5 @@
 //! A partition's log, read as a whole: segments in order, from any offset or timestamp.
 
-use crate::log::read::options::DamageMode;
-use crate::log::read::options::ReadOptions;
 use std::path::Path;
 
 use crate::batch::Batch;
@@ -13,7 +11,9 @@ use crate::log::listing::{Listing, Segment, list_partition};
 use crate::log::problem::{LISTED, MISSING_SEGMENT, Problem, Problems};
 use crate::log::read::accounting::{ChunkResult, PartitionReconciliation, reconcile};
 use crate::log::read::chunk_reader::{BatchCounts, ChunkReader, Disposition};
+use crate::log::read::options::DamageMode;
 use crate::log::read::options::PlanOptions;
+use crate::log::read::options::ReadOptions;
 use crate::log::read::plan::{Plan, plan_partition};
 use crate::log::read::seek::{first_stored_offset, offset_for_timestamp_in, position_for_offset};
 use crate::log::read::survey::survey_segment;

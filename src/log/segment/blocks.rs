@@ -8,6 +8,7 @@ use std::sync::Arc;
 use ::bytes::Bytes;
 
 use crate::error::ErrorKind;
+use crate::log::storage;
 use crate::log::storage::{is_exhaustion, open_regular, unreadable};
 
 /// The least that [`Blocks::peek`] reads.
@@ -101,7 +102,7 @@ impl Blocks {
         }
         let Some(file) = &self.file else { return Ok(Bytes::new()) };
         let mut bytes = vec![0; wanted.max(ASIDE)];
-        let filled = read_at(file, &mut bytes, position, &mut self.failure)?;
+        let filled = fill(file, &mut bytes, position, &mut self.failure)?;
         bytes.truncate((filled as u64).min(self.size - position.min(self.size)) as usize);
         self.aside = (position, bytes.into());
         Ok(self.aside.1.slice(..wanted.min(self.aside.1.len())))
@@ -134,7 +135,7 @@ impl Blocks {
         if buffer.len() < length {
             buffer.resize(length, 0);
         }
-        let filled = read_at(file, &mut buffer[..length], position, &mut self.failure)?;
+        let filled = fill(file, &mut buffer[..length], position, &mut self.failure)?;
         self.start = position;
         self.block = Bytes::from_owner(SharedBlock(Arc::clone(&self.buffer))).slice(..filled);
         Ok(())
@@ -151,20 +152,10 @@ impl AsRef<[u8]> for SharedBlock {
 
 /// Fills `buffer` from `position`; returns the number of bytes read. Bytes that the system cannot read count
 /// as missing.
-fn read_at(
-    file: &File,
-    buffer: &mut [u8],
-    position: u64,
-    failure: &mut Option<ErrorKind>,
-) -> io::Result<usize> {
+fn fill(file: &File, buffer: &mut [u8], position: u64, failure: &mut Option<ErrorKind>) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
-        #[cfg(unix)]
-        let read = std::os::unix::fs::FileExt::read_at(file, &mut buffer[filled..], position + filled as u64);
-        #[cfg(windows)]
-        let read =
-            std::os::windows::fs::FileExt::seek_read(file, &mut buffer[filled..], position + filled as u64);
-        match read {
+        match storage::read_at(file, &mut buffer[filled..], position + filled as u64) {
             Ok(0) => break,
             Ok(n) => filled += n,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -193,7 +184,7 @@ mod tests {
         assert!(blocks.failure().is_none());
         let mut failure = None;
         let file = File::open(UNREADABLE).expect("opened");
-        assert_eq!(read_at(&file, &mut [0; 8], 0, &mut failure).expect("nothing fatal"), 0);
+        assert_eq!(fill(&file, &mut [0; 8], 0, &mut failure).expect("nothing fatal"), 0);
         blocks.failure = failure;
         assert_eq!(blocks.at(0, 3).expect("read").as_ref(), b"//!");
         assert_eq!(blocks.missing().name(), "file_unreadable");

@@ -16,7 +16,6 @@
 //! distances, down to the first batch that fits and whose CRC holds; checksums of long ranges are computed
 //! from prefixes (`evidence.rs`).
 
-use crate::log::segment::limits::Limits;
 use std::io;
 use std::ops::Range;
 
@@ -33,6 +32,7 @@ use crate::legacy::message::RECORD_OVERHEAD_V0;
 use crate::log::segment::blocks::Blocks;
 use crate::log::segment::evidence::{Evidence, OwnChecksum, REACH};
 use crate::log::segment::extent::{Extent, extent, key_at};
+use crate::log::segment::limits::Limits;
 use crate::log::segment::salvage_scan::{Candidate, Scan, as_written, choose};
 use crate::log::segment::wrapper::inner_offsets;
 use crate::record::batch_header::RECORD_BATCH_OVERHEAD;

@@ -4,7 +4,6 @@
 //! All files are written to a hidden directory next to the target, which is renamed to the target last: an
 //! interrupted run leaves nothing that looks like a partition.
 
-use crate::log::write::options::WriteOptions;
 use std::collections::HashSet;
 use std::fs;
 use std::io;
@@ -15,7 +14,9 @@ use crate::batch::Batch;
 use crate::batches::Batches;
 use crate::error::ErrorKind;
 use crate::log::error::{LogError, LogResult};
+use crate::log::storage;
 use crate::log::write::durable::{hidden_beside, remove_file, sync_directory, write_file};
+use crate::log::write::options::WriteOptions;
 use crate::log::write::partition_fold::{PartitionFold, SidecarFile, existing_epochs};
 use crate::log::write::segment_fold::SegmentSummary;
 use crate::log::write::segment_writer::{SegmentWriter, check};
@@ -254,7 +255,7 @@ fn gather(segment: &SegmentSummary, directory: &Path, keep: &mut HashSet<String>
     }
     let stem = format!("{:020}", segment.base_offset);
     let log = from.join(format!("{stem}.log"));
-    let size = fs::metadata(&log).map_err(|e| LogError::io(&log, e))?.len();
+    let size = storage::size(&log).map_err(|e| LogError::io(&log, e))?;
     if size != segment.size {
         let why = format!("{}: {size} bytes, but its summary has {}", log.display(), segment.size);
         return Err(LogError::Usage(why));
@@ -271,9 +272,7 @@ fn gather(segment: &SegmentSummary, directory: &Path, keep: &mut HashSet<String>
 }
 
 fn remove_others(directory: &Path, keep: &HashSet<String>) -> LogResult<()> {
-    let entries = fs::read_dir(directory).map_err(|e| LogError::io(directory, e))?;
-    for entry in entries {
-        let path = entry.map_err(|e| LogError::io(directory, e))?.path();
+    for path in storage::list(directory).map_err(|e| LogError::io(directory, e))? {
         if !keep.contains(&*path.file_name().unwrap_or_default().to_string_lossy()) {
             let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
             removed.map_err(|e| LogError::io(&path, e))?;
@@ -284,7 +283,7 @@ fn remove_others(directory: &Path, keep: &HashSet<String>) -> LogResult<()> {
 
 /// Refuses a target that exists, unless it is an empty directory.
 fn refuse_existing(target: &Path) -> LogResult<()> {
-    match fs::read_dir(target).map(|mut entries| entries.next().is_none()) {
+    match storage::list(target).map(|entries| entries.is_empty()) {
         Ok(true) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) if error.kind() != io::ErrorKind::NotADirectory => Err(LogError::io(target, error)),

@@ -1,10 +1,10 @@
 //! Rebuilds all sidecars of a partition from its segments alone, byte for byte as a broker does after a crash
 //! (`LogLoader.recoverLog`, `LogSegment.recover`, `UnifiedLog.rebuildProducerState`).
 
-use crate::log::chunk::largest_offset;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::log::chunk::largest_offset;
 use crate::log::error::{LogError, LogResult};
 use crate::log::listing::{Listing, Segment, list_partition};
 use crate::log::segment::reader::{Piece, SegmentReader};

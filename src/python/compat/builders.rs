@@ -1,12 +1,11 @@
 //! What the clients' builders share: metadata, arguments, compressors, and the finished batch.
 
-use crate::python::builder;
-use pyo3::exceptions::PyAssertionError;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ffi::CStr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use pyo3::exceptions::PyAssertionError;
 use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyList, PyString, PyTuple};
@@ -14,6 +13,7 @@ use pyo3::types::{PyByteArray, PyList, PyString, PyTuple};
 use crate::compression::codec::Compression;
 use crate::compression::compressor::Compressor;
 use crate::error::{Error, Result};
+use crate::python::builder;
 use crate::python::builder::Content;
 use crate::python::compat::client::{Client, bind, instead_of_type_error, integer, not_bytes_like, number};
 use crate::python::objects::dropins;

@@ -1,7 +1,5 @@
 //! The clients' `DefaultRecordBatch`: reading a batch of magic 2.
 
-use crate::python::indexed_batch::IndexedBatch;
-use crate::python::objects::record_object;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ::bytes::Bytes;
@@ -13,7 +11,9 @@ use crate::batch::Batch;
 use crate::error::{Error, ErrorKind};
 use crate::python::compat::client::Client;
 use crate::python::compat::records::{AIOKAFKA_RECORD, KAFKA_PYTHON_CONTROL_RECORD, KAFKA_PYTHON_RECORD};
+use crate::python::indexed_batch::IndexedBatch;
 use crate::python::objects::kind::Kind;
+use crate::python::objects::record_object;
 use crate::python::panics;
 use crate::record::batch::RecordBatch;
 use crate::record::batch_header::{CONTROL, RECORD_BATCH_OVERHEAD};

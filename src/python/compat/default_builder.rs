@@ -1,6 +1,5 @@
 //! The clients' `DefaultRecordBatchBuilder`: building batches of magic 2.
 
-use crate::python::gil_cell::GilCell;
 use pyo3::exceptions::PyAssertionError;
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
@@ -14,6 +13,7 @@ use crate::python::compat::builders::{
 };
 use crate::python::compat::client::{Client, integer, number};
 use crate::python::compat::default_batch::{CONSTANTS, STRUCTS};
+use crate::python::gil_cell::GilCell;
 use crate::python::panics;
 use crate::record::batch_header::{BatchHeader, RECORD_BATCH_OVERHEAD, TRANSACTIONAL};
 use crate::record::builder::BatchBuilder;

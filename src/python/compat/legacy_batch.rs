@@ -1,6 +1,5 @@
 //! The clients' `LegacyRecordBatch`: reading an outermost message of magic 0 or 1.
 
-use crate::python::objects::record_object;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ::bytes::Bytes;
@@ -13,6 +12,7 @@ use crate::legacy::batch::LegacyBatch;
 use crate::legacy::message::{LOG_OVERHEAD, RECORD_OVERHEAD_V0};
 use crate::python::compat::client::Client;
 use crate::python::compat::records::{AIOKAFKA_LEGACY_RECORD, KAFKA_PYTHON_LEGACY_RECORD};
+use crate::python::objects::record_object;
 use crate::python::panics;
 
 impl Client {

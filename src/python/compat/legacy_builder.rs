@@ -1,7 +1,5 @@
 //! The clients' `LegacyRecordBatchBuilder`: building messages of magic 0 and 1, with or without a wrapper.
 
-use crate::python::compat::builders::supported;
-use crate::python::gil_cell::GilCell;
 use pyo3::exceptions::{PyAssertionError, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
@@ -11,9 +9,11 @@ use crate::compression::codec::Compression;
 use crate::error::Error;
 use crate::legacy::builder::MessageSetBuilder;
 use crate::legacy::message::{LOG_OVERHEAD, RECORD_OVERHEAD_V0};
+use crate::python::compat::builders::supported;
 use crate::python::compat::builders::{LegacyMetadata, compressed, nullable, refused, timestamp_or_now};
 use crate::python::compat::client::{Client, number};
 use crate::python::compat::legacy_batch::{CONSTANTS, STRUCTS};
+use crate::python::gil_cell::GilCell;
 use crate::python::panics;
 
 /// Magic 1 also has a timestamp.

@@ -1,6 +1,5 @@
 //! The clients' `MemoryRecords`: a fetched buffer, and what its batches have in common.
 
-use crate::python::indexed_batch::IndexedBatch;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ::bytes::Bytes;
@@ -13,6 +12,7 @@ use crate::batches::Batches;
 use crate::error::Result;
 use crate::python::compat::client::{Client, instead_of_type_error, not_bytes_like, with_decompressor};
 use crate::python::indexed_batch::Failure;
+use crate::python::indexed_batch::IndexedBatch;
 use crate::python::locked::detached;
 use crate::python::panics;
 use crate::python::view::to_bytes;

@@ -1,6 +1,5 @@
 //! The clients' record types: the objects of `objects/dropins.rs` with the originals' names and attributes.
 
-use crate::python::indexed_batch::IndexedBatch;
 use std::ffi::CStr;
 
 use ::bytes::Bytes;
@@ -16,6 +15,7 @@ use crate::python::builder::{borrowed, optional};
 use crate::python::compat::builders::{any_pairs, header_content};
 use crate::python::compat::client::{Client, bind, integer, not_bytes_like, with_decompressor};
 use crate::python::indexed_batch::Entry;
+use crate::python::indexed_batch::IndexedBatch;
 use crate::python::locked::detached;
 use crate::python::objects::dropins;
 use crate::python::objects::dropins::{Field, Get, Getter, RecordType};

@@ -2,8 +2,6 @@
 //! their builders' `append`. For the invariants, see `record_object.rs`.
 #![allow(unsafe_code, reason = "types in CPython's C API")]
 
-use crate::python::indexed_batch::IndexedBatch;
-use crate::python::objects::record_object::none;
 use std::ffi::{CStr, c_void};
 use std::ptr;
 
@@ -12,8 +10,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
 use crate::python::indexed_batch::Entry;
+use crate::python::indexed_batch::IndexedBatch;
 use crate::python::objects::kind::slot;
 use crate::python::objects::kind::{Kind, allocate, give_up, release};
+use crate::python::objects::record_object::none;
 use crate::python::objects::record_object::{
     RecordObject, Shortcut, get_attribute, get_key_bytes, get_offset, get_timestamp, get_value_bytes, safely,
     shortcut,

@@ -1,13 +1,15 @@
 //! The exporter of memoryviews of keys and values. For the invariants, see `record_object.rs`.
 #![allow(unsafe_code, reason = "a type in CPython's C API")]
 
+use std::ffi::c_int;
+use std::ptr;
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+
 use crate::python::indexed_batch::IndexedBatch;
 use crate::python::indexed_batch::Slice;
 use crate::python::objects::kind::{Kind, allocate, dealloc, give_up, release, retain};
-use pyo3::ffi;
-use pyo3::prelude::*;
-use std::ffi::c_int;
-use std::ptr;
 
 /// The object that a memoryview of a key or value refers to.
 #[repr(C)]

@@ -2,9 +2,6 @@
 //! `record_object.rs`.
 #![allow(unsafe_code, reason = "types in CPython's C API")]
 
-use pyo3::ffi;
-use pyo3::prelude::*;
-use pyo3::types::PyType;
 use std::cell::UnsafeCell;
 use std::ffi::CStr;
 use std::ffi::c_int;
@@ -12,6 +9,10 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering;
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyType;
 /// A type of ours and its free list. Dead objects keep their type and the reference to it.
 pub(in crate::python) struct Kind {
     pub(in crate::python) type_object: AtomicPtr<ffi::PyTypeObject>,

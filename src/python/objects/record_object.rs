@@ -15,9 +15,6 @@
 //!   stable ABI, which this wheel targets; and only those of our own objects, none of which is immortal.
 #![allow(unsafe_code, reason = "types in CPython's C API")]
 
-use crate::python::indexed_batch::IndexedBatch;
-use crate::python::objects::exporter::view;
-use crate::python::objects::kind::{Kind, allocate, dealloc, give_up, release, retain};
 use std::ffi::{CStr, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -25,7 +22,10 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use crate::python::indexed_batch::IndexedBatch;
 use crate::python::indexed_batch::{Entry, Failure};
+use crate::python::objects::exporter::view;
+use crate::python::objects::kind::{Kind, allocate, dealloc, give_up, release, retain};
 use crate::python::panics::guarded;
 use crate::python::record;
 

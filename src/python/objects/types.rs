@@ -1,7 +1,6 @@
 //! The declarations of the types in `objects/` for CPython: their attributes, methods and slots.
 #![allow(unsafe_code, reason = "types in CPython's C API")]
 
-use crate::python::objects::kind::slot;
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_void};
 use std::ptr;
@@ -12,6 +11,7 @@ use pyo3::prelude::*;
 
 use crate::python::objects::dropins;
 use crate::python::objects::exporter::{EXPORTER, exporter_dealloc, exporter_getbuffer};
+use crate::python::objects::kind::slot;
 use crate::python::objects::record_object::{
     ITERATOR, RECORD, SHORTCUTS, get_attributes, get_control, get_headers, get_headers_raw, get_key,
     get_key_bytes, get_offset, get_sequence, get_timestamp, get_timestamp_type, get_value, get_value_bytes,

@@ -6,11 +6,11 @@ use std::ops::Range;
 use crate::state::producer_event::ProducerEvent;
 use crate::state::producers::Producers;
 
-/// The facts of one log, by offset: a task needs only those of its own offsets, so that all tasks together
+/// The summary of one log, by offset: a task needs only those of its own offsets, so that all tasks together
 /// get no more than there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct LogFacts {
+pub struct ProducerSummary {
     /// The last data offset and the ID of each producer that has not expired, sorted
     /// (`UnifiedLog.lastRecordsOfActiveProducers`).
     last_data: Vec<(i64, i64)>,
@@ -21,7 +21,7 @@ pub struct LogFacts {
     markers_with_data: Vec<i64>,
 }
 
-impl LogFacts {
+impl ProducerSummary {
     /// Folds the events of the log's chunks, in offset order. Producers without an open transaction whose
     /// last timestamp (ms) is not later than `expired_until` are expired, as by a broker.
     #[must_use]
@@ -59,7 +59,7 @@ impl LogFacts {
         Self { last_data, lone_markers, markers_with_data }
     }
 
-    /// The facts about offsets from `first` to `last` (inclusive), for a task.
+    /// The part for offsets from `first` to `last` (inclusive), for a task.
     #[must_use]
     pub fn between(&self, first: i64, last: i64) -> Self {
         let data = within(&self.last_data, |one| one.0, first, last);
@@ -100,7 +100,7 @@ mod tests {
 
     /// Each task once got all producers known only from markers: quadratic in their number.
     #[test]
-    fn tasks_together_get_no_more_facts_than_there_are() {
+    fn tasks_together_get_each_entry_once() {
         let marker = |producer_id| ProducerEvent::Marker {
             producer_id,
             producer_epoch: 3,
@@ -109,8 +109,8 @@ mod tests {
             offset: producer_id,
             timestamp: 0,
         };
-        let facts = LogFacts::of(&[(0..500).map(marker).collect()], None);
-        let parts: Vec<_> = (0..500).map(|offset| facts.between(offset, offset)).collect();
+        let summary = ProducerSummary::of(&[(0..500).map(marker).collect()], None);
+        let parts: Vec<_> = (0..500).map(|offset| summary.between(offset, offset)).collect();
         assert!(parts.iter().enumerate().all(|(at, part)| part.lone_markers == [(at as i64, 3)]));
     }
 
@@ -136,8 +136,8 @@ mod tests {
             timestamp: 6,
         };
         let empty = ProducerEvent::EmptyMarker { producer_id: 9, producer_epoch: 0, offset: 30 };
-        let facts = LogFacts::of(&[vec![data(1, 0), end(1, 10)], vec![data(1, 20), empty]], None);
-        let (first, last) = (facts.between(0, 15), facts.between(16, 99));
+        let summary = ProducerSummary::of(&[vec![data(1, 0), end(1, 10)], vec![data(1, 20), empty]], None);
+        let (first, last) = (summary.between(0, 15), summary.between(16, 99));
         assert_eq!((&first.last_data[..], &last.last_data[..]), (&[][..], &[(21, 1)][..]));
         assert!(first.has_data(10) && !last.has_data(10));
         assert_eq!((first.lone_markers.len(), &last.lone_markers[..]), (0, &[(30, -1)][..]));
