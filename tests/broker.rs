@@ -263,6 +263,30 @@ fn committed_readers_see_transactions_once_they_are_decided() {
     assert_eq!(code(partition.end_transaction(end(-1, 0, true))), ErrorCode::InvalidRecord);
 }
 
+/// A broker finds the aborted transactions of a fetch by its sparse offset index, and so may list too many.
+#[test]
+fn the_index_bounds_the_aborted_transactions_of_a_fetch() {
+    let mut partition = partition();
+    let mut large = RecordsBuilder::v2(Compression::None);
+    large.append(0, NOW, None, Some(&[0; 5000]), &[]).unwrap();
+    let large = large.build().unwrap();
+    partition.produce(&large, 12).unwrap();
+    partition.produce(&large, 12).unwrap();
+    for producer_id in [7, 8] {
+        partition.produce(&transactional(producer_id, 0, 0, 2), 12).unwrap();
+        partition.end_transaction(end(producer_id, 0, false)).unwrap();
+    }
+    // The first fetch ends where the index's first entry points; Kafka's search takes the second then, with offset 3.
+    let fetched = partition.fetch(0, large.len(), COMMITTED).unwrap();
+    assert_eq!(fetched.records.len(), large.len());
+    let first_offsets = |transactions: &[AbortedTransaction]| -> Vec<i64> {
+        transactions.iter().map(|transaction| transaction.first_offset).collect()
+    };
+    assert_eq!(first_offsets(&fetched.aborted_transactions), [2]);
+    let fetched = partition.fetch(0, 1 << 20, COMMITTED).unwrap();
+    assert_eq!(first_offsets(&fetched.aborted_transactions), [2, 5]);
+}
+
 #[test]
 fn a_leader_sets_offsets_epoch_and_nothing_else_in_place() {
     let mut partition = partition();
@@ -569,7 +593,7 @@ fn truncation_takes_back_producers_and_transactions() {
     assert_eq!((partition.log_end_offset(), partition.last_stable_offset()), (7, 5));
     let open: Vec<_> = partition.producers().open_transactions().collect();
     assert_eq!(open, [(5, 8)]);
-    assert_eq!(partition.fetch(0, 1 << 20, UNCOMMITTED).unwrap().aborted_transactions, []);
+    assert_eq!(partition.fetch(0, 1 << 20, COMMITTED).unwrap().aborted_transactions, []);
     // The truncated batch is not a duplicate.
     assert!(partition.produce(&produced(7, 0, 0, 5), 12).unwrap().duplicate);
     let appended = partition.produce(&produced(7, 0, 5, 5), 12).unwrap();

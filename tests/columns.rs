@@ -268,6 +268,27 @@ fn selections_are_ranges_of_offsets_and_timestamps() {
 }
 
 #[test]
+fn the_end_of_a_selection_is_exclusive() {
+    let mut builder = RecordsBuilder::v2(Compression::None);
+    for offset in 0..5 {
+        builder.append(offset, 100 + offset, None, None, &[]).unwrap();
+    }
+    let bytes = Bytes::from(builder.build().unwrap());
+    let count = |selection| {
+        let options = StreamOptions { columns: columns(&["offset"]), selection, ..StreamOptions::default() };
+        read_buffer(&bytes, options).iter().map(RecordBatch::num_rows).sum::<usize>()
+    };
+    let none = Selection::default();
+    assert_eq!(count(Selection { end_offset: Some(4), ..none }), 4);
+    assert_eq!(count(Selection { end_offset: Some(5), ..none }), 5);
+    assert_eq!(count(Selection { end_offset: Some(0), ..none }), 0);
+    assert_eq!(count(Selection { start_offset: Some(4), ..none }), 1);
+    assert_eq!(count(Selection { start_timestamp: Some(104), ..none }), 1);
+    assert_eq!(count(Selection { end_timestamp: Some(104), ..none }), 4);
+    assert_eq!(count(Selection { start_timestamp: Some(105), ..none }), 0);
+}
+
+#[test]
 fn committed_logs_end_at_the_last_stable_offset() {
     let dir = data().join("v2_txn");
     let read = ReadOptions {

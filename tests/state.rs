@@ -18,7 +18,7 @@ use magicbyte::state::{
     IsolationLevel, LeaderEpochs, ProducerEvent, ProducerStateEntry, Producers, Refusal, TransactionEvent,
     Transactions, Verdict, VerificationGuard, last_stable_offset, truncation,
 };
-use magicbyte::{Batch, Batches, ControlRecord, Decompressor};
+use magicbyte::{Batch, Batches, Compression, ControlRecord, Decompressor, RecordsBuilder};
 use serde_json::Value;
 
 /// Calls `visit` with every whole, undamaged batch of a partition in log order.
@@ -165,6 +165,20 @@ fn the_consumers_filter_delivers_what_kafkas_consumer_read() {
         assert_eq!(offsets.len() + aborted, data_records.count(), "{name}");
         assert!(aborted > 0, "{name}");
     }
+}
+
+#[test]
+fn a_transaction_may_begin_inside_a_batch() {
+    let mut builder = RecordsBuilder::v2(Compression::None).producer(7, 0, 0).transactional().base_offset(10);
+    builder.append(12, 0, None, None, &[]).unwrap();
+    let bytes = builder.build().unwrap();
+    let batch = Batches::new(&bytes).next().unwrap().unwrap();
+    let admit = |producer, first_offset| {
+        let mut filter = AbortedFilter::new([(producer, first_offset)]);
+        filter.admit(&batch, &mut Decompressor::new()).unwrap()
+    };
+    assert_eq!((admit(7, 10), admit(7, 12)), (Admission::Aborted, Admission::Aborted));
+    assert_eq!((admit(7, 13), admit(8, 10)), (Admission::Deliver, Admission::Deliver));
 }
 
 #[test]

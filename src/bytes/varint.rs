@@ -83,7 +83,7 @@ pub(crate) fn write(value: i64, out: &mut [u8]) -> usize {
     write_unsigned(zigzag(value), out)
 }
 
-/// As [`write`], without zigzag.
+/// As [`write`](fn@write), without zigzag.
 #[inline(always)]
 pub(crate) fn write_unsigned(mut raw: u64, out: &mut [u8]) -> usize {
     let mut at = 0;
