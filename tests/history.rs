@@ -19,7 +19,7 @@ const SEGMENT: &str = "00000000000000000000.log";
 
 const OPTIONS: HistoryOptions = HistoryOptions {
     now: 1_700_000_060_014,
-    max_transaction_timeout_ms: 900_000,
+    transaction_max_timeout_ms: 900_000,
     bins: 100,
     listed: usize::MAX,
 };
