@@ -1,5 +1,5 @@
 //! Whether a compressed stream contains nothing but its content. Every codec's format has places for bytes
-//! that no reader shows: after the end of the stream, in skippable frames, in unchecked fields. No producer
+//! that no reader returns: after the end of the stream, in skippable frames, in unchecked fields. No producer
 //! writes any.
 
 use crate::compression::codec::Compression;

@@ -1,4 +1,4 @@
-//! Finding bytes of a batch that no reader shows but a copy would keep.
+//! Finding bytes of a batch that no reader returns but a copy would keep.
 
 use crate::batch::Batch;
 use crate::compression::codec::Compression;

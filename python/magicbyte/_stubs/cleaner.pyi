@@ -122,7 +122,7 @@ def check_segment(
 ) -> str:
     """Reads a segment that `redact_group` wrote and looks for what should not be there.
 
-    Returns JSON: `leaks`, the number of places that hold one of the keys or bytes that no reader shows,
+    Returns JSON: `leaks`, the number of places that hold one of the keys or bytes that no reader returns,
     with `first_leaks`; `in_keys`, `in_values` and `in_headers`, the number of records that hold one of the
     keys elsewhere.
 

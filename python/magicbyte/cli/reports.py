@@ -130,7 +130,7 @@ def print_clean(report: CleanReport, out: str) -> None:
                 f"{place} redacted: {redacted['records']:,} records, offsets {_ranges(redacted['ranges'])}"
             )
     if stripped := report["counts"]["stripped_batches"]:
-        print_line(f"removed bytes that no reader shows from {stripped:,} batches")
+        print_line(f"removed bytes that no reader returns from {stripped:,} batches")
     if check := report["check"]:
         none_left = ", none of the keys left" if report["options"].get("keys") else ""
         print_line(f"checked: {check['files']:,} files, {check['records']:,} records{none_left}")

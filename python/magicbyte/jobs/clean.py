@@ -68,7 +68,7 @@ class Counts(TypedDict):
     copied_batches: int
     rewritten_batches: int
     stripped_batches: int
-    """Batches that kept all records but lost bytes that no reader shows; also counted above."""
+    """Batches that kept all records but lost bytes that no reader returns; also counted above."""
     emptied_batches: int
     """Batches reduced to their header, which carries the state of a producer or the end of the log."""
     dropped_batches: int
