@@ -245,7 +245,7 @@ def test_recover_alone_writes_nothing(
     assert json.loads(capsys.readouterr().out)["cuts"][0]["topic"] == "v2_txn"
 
 
-def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--engine", "local", "--compression", "zstd", "--compression-level", "9", "--rebatch"]
     assert app.run(["convert", *arguments, str(KAFKA / "v0_gzip"), str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out
