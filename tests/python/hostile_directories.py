@@ -1,4 +1,4 @@
-"""Directories changed at random, through every command. Run as a program by test_hostile_directories.py, in its
+"""Directories changed at random, through every command. test_hostile_directories.py runs this program in its
 own process: it may hang, and it must not read what permissions forbid.
 
 usage: hostile_directories.py SAMPLES PARTITIONS SCRATCH FIRST_SEED LAST_SEED

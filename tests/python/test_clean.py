@@ -113,7 +113,7 @@ def test_the_last_value_of_each_key_stays(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["v2_compacted_txn", "v2_tombstones", "mixed_012"])
 def test_compacting_again_at_the_same_time_changes_nothing(name: str, tmp_path: Path) -> None:
     compacted(KAFKA / name, tmp_path / "one")
-    # As with Kafka's cleaner, the second round sets the delete horizon of markers that the first left without data.
+    # As with Kafka's cleaner, the second round sets the horizon of markers left without data.
     compacted(tmp_path / "one", tmp_path / "two")
     compacted(tmp_path / "two", tmp_path / "three")
     assert tree(tmp_path / "two") == tree(tmp_path / "three")

@@ -1,4 +1,4 @@
-"""Where the drop-ins follow Kafka instead of the original: one test or more for each row of docs/dropins.md."""
+"""Where the drop-ins follow Kafka instead of the original: each row of docs/dropins.md."""
 
 from __future__ import annotations
 
@@ -307,7 +307,7 @@ def test_the_magic_that_is_asked_for(client: Client) -> None:
 
 
 def test_codec_levels(client: Client) -> None:
-    """Kafka's defaults: fast LZ4, gzip 6 without a time in its header, compression even if it enlarges the batch."""
+    """Kafka's defaults: fast LZ4, gzip 6 without a time in its header, compressed even if that is larger."""
     kafkas = magicbyte.RecordsBuilder(2, 3, producer_id=-1)
     builder = client.default_builder(client.ours, 3)
     for offset in range(50):

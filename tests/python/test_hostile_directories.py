@@ -1,5 +1,5 @@
 """Directories changed at random (names, kinds of files, permissions, links, sidecars) through every command:
-each name is in exactly one list, the sums hold, the exit code is right, nothing hangs (see hostile_directories.py).
+each name is in exactly one list, the sums hold, the exit code is right, nothing hangs.
 
 By hand, with other seeds and for longer, as a user without permission to read everything:
 

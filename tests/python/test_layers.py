@@ -19,7 +19,7 @@ PYTHON = Path(__file__).parents[2] / "python"
 
 # From the lowest to the highest; a module belongs to the longest matching prefix.
 LAYERS = [
-    # Runtime imports of the compiled core (columns, convert, enums, errors) come from Rust, so it counts as lowest.
+    # The compiled core imports columns, convert, enums and errors only at run time: it counts as lowest.
     {"magicbyte._core", "magicbyte.compat._core"},
     {"magicbyte.columns", "magicbyte.enums", "magicbyte.errors", "magicbyte.model"},
     {

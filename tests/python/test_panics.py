@@ -1,4 +1,4 @@
-"""Every entry point of the compiled core panics on purpose: an ordinary exception, and the object stays usable.
+"""Every entry point of the compiled core panics on purpose: an exception, and the object stays usable.
 
 The hook exists in builds with debug assertions (Cargo's profile `ci`); with a wheel, this file is skipped.
 """

@@ -171,7 +171,7 @@ def test_random_damage(tmp_path: Path, kind: str) -> None:
 
 
 def measure(seconds: float) -> None:
-    """Prints a row for each kind of damage: in how many logs something valid was lost or something was invented."""
+    """Prints a row for each kind of damage: how many logs lost something valid or gained an invention."""
     sums: dict[tuple[str, bool, bool], collections.Counter[str]] = collections.defaultdict(
         collections.Counter
     )

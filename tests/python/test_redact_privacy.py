@@ -567,7 +567,7 @@ class Hider:
 @pytest.mark.parametrize("damage", [False, True])
 @pytest.mark.parametrize("block", range(4))
 def test_a_plain_search_finds_nothing(block: int, damage: bool, tmp_path: Path) -> None:
-    """Not in any byte of any file, compressed or not, nor in any name; and the other records are all there."""
+    """Not in any byte of any file, compressed or not, nor in any name; the other records are all there."""
     ways: list[dict[str, Any]] = [
         {"keys": [SECRET]},
         {"keys": [], "where": f"key = '{SECRET.decode()}'"},

@@ -98,7 +98,7 @@ def owner(path: Path_) -> Path_:
 
 
 def rooms() -> list[str]:
-    """In the order of ARCHITECTURE.md: a folder imports only from itself and from those above it in the table."""
+    """In the order of ARCHITECTURE.md: a folder imports only from itself and from those above it."""
     text = (ROOT / "ARCHITECTURE.md").read_text()
     return re.findall(r"^\| `src/([\w/]+?)(?:/|\.rs)` \|", text, re.M)
 
