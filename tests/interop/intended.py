@@ -114,7 +114,7 @@ INTENDED = {
         where=_sound_with_an_empty_raw_block,
     ),
     "damaged-later-xerial-header": Intended(
-        "Java drops such a header and goes on somewhere behind it; what is lost depends on its buffers.",
+        "Java drops such a header and goes on somewhere after it; what is lost depends on its buffers.",
         kafka=None,
         ours="concatenated header",
     ),

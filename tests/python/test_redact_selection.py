@@ -319,7 +319,7 @@ def test_larger_batches_than_an_expression_can_see_are_left_out(
 
 
 def test_a_record_before_its_segments_beginning_is_seen(tmp_path: Path) -> None:
-    """A segment that repeats offsets is read from the end of the one before; a delta can point before that."""
+    """A segment that repeats offsets is read from the end of the previous one; a delta can be lower."""
     one = batch([record(n, b"a%d" % n) for n in range(6)], base_offset=0)
     repeated = batch([record(n, b"a%d" % (n + 3)) for n in range(3)], base_offset=3)
     two = batch([record(-1, b"bob"), record(0, b"b"), record(1, b"c")], base_offset=6, last_offset_delta=1)
