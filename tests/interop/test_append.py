@@ -96,7 +96,7 @@ def test_old_formats() -> None:
 
 
 def is_the_validators(case: Case) -> bool:
-    """The error is not one found before or after the validator."""
+    """Whether only the validator can refuse it: checks before and after it pass."""
     batches = magicbyte.read_batches(case.records)
     sizes = [batch.size_in_bytes for batch in batches if batch.magic < 2 or batch.base_offset == 0]
     limits = (case.config.max_message_bytes, case.config.segment_bytes)
