@@ -17,8 +17,8 @@ help:
 	@echo "make test     everything CI runs: lint, Rust, Python, Spark, then Kafka's own classes and a real broker"
 	@echo "make test-wheel  a part of it: the wheel in bare environments, each extra, oldest and newest versions"
 	@echo "make browser  install Chromium, which a test opens pages in, if it is missing (Debian, as root)"
-	@echo "make corpus   tests/corpus anew, with Kafka's verdicts"
-	@echo "make licenses THIRD-PARTY-LICENSES of what Cargo.lock says, for the wheel"
+	@echo "make corpus   rebuild tests/corpus with Kafka's verdicts"
+	@echo "make licenses rewrite THIRD-PARTY-LICENSES from Cargo.lock, for the wheel"
 	@echo "make lint     rustfmt, clippy, rustdoc, ruff, mypy, stubtest"
 	@echo "make format   rustfmt and ruff, in place"
 	@echo "make fuzz     each fuzz target for SECONDS=60, or one: make fuzz TARGET=salvage SECONDS=600"
@@ -87,7 +87,7 @@ $(BROKER)/fetched: tests/interop/broker/pom.xml
 	mvn -q -B -f $< dependency:copy-dependencies
 	touch $@
 
-# Each program here stands on the broker's own classes.
+# Each program here uses the broker's own classes.
 $(BROKER)/stamp: $(BROKER)/fetched $(wildcard tests/interop/broker/*.java)
 	mkdir -p $(BROKER)/classes
 	javac -cp '$(BROKER)/jars/*' -d $(BROKER)/classes $(wildcard tests/interop/broker/*.java)

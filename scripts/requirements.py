@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def resolve(extras: dict[str, list[str]], name: str) -> set[str]:
-    """The requirements of an extra; `magicbyte[a,b]` stands for those of a and b."""
+    """The requirements of an extra; `magicbyte[a,b]` is replaced by those of a and b."""
     found: set[str] = set()
     for requirement in extras[name]:
         own = re.fullmatch(r"magicbyte\[(.+)\]", requirement)

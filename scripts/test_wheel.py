@@ -1,4 +1,4 @@
-"""Installs a wheel into bare environments and asks of each what its extra promises.
+"""Installs a wheel into bare environments and checks in each what its extra promises.
 
 usage: scripts/test_wheel.py WHEEL DIRECTORY -- the environments are made in DIRECTORY.
 
@@ -24,9 +24,9 @@ from requirements import resolve
 
 ROOT = Path(__file__).parents[1]
 SAMPLES = ROOT / "samples"
-# What an extra adds; all else is there without any.
+# What an extra adds; everything else is available without any.
 ROOMS = {"": (), "arrow": ("jobs",), "cli": ("jobs", "cli"), "spark": ("jobs", "spark")}
-# Streams need more than the oldest Spark: the source says so when one is asked for.
+# Streams need more than the oldest Spark; the source reports that when one is requested.
 SINCE_SPARK_4_2 = "magicbyte.spark.stream"
 COMMANDS: dict[str, Sequence[str]] = {
     "annotate": ("--max-batches", "5", "{samples}"),
@@ -81,7 +81,7 @@ print(sum(spark.read.format("magicbyte").load(one).count() for one in sys.argv[1
 
 
 class Environment:
-    """One virtual environment with the wheel, one extra of it, and nothing else."""
+    """One virtual environment with only the wheel and one of its extras."""
 
     def __init__(self, wheel: Path, directory: Path, extra: str, *, oldest: bool) -> None:
         self.name = f"{extra or 'bare'}{'-oldest' if oldest else ''}"
@@ -91,7 +91,7 @@ class Environment:
         self._home = directory / self.name
 
     def check(self) -> None:
-        """Makes the environment and asks everything of it."""
+        """Creates the environment and runs all checks in it."""
         start = time.monotonic()
         shutil.rmtree(self._home, ignore_errors=True)
         command = [sys.executable, "-m", "venv", "--without-pip", str(self._home / "venv")]
@@ -188,11 +188,11 @@ class Environment:
 
 
 class Failure(Exception):
-    """Something that the wheel promises is not so."""
+    """Something that the wheel promises does not hold."""
 
 
 def check_terms(wheel: Path) -> None:
-    """The wheel comes with its own terms and with those of what it is made of."""
+    """The wheel contains its own licence and those of its parts."""
     names = zipfile.ZipFile(wheel).namelist()
     for term in ("LICENSE", "THIRD-PARTY-LICENSES"):
         if not any(name.endswith(f".dist-info/licenses/{term}") for name in names):

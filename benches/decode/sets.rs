@@ -9,7 +9,7 @@ use magicbyte::{Compression, RECORD_BATCH_OVERHEAD, crc32c, encode_varint};
 use crate::pass::Found;
 
 const FIRST_TIMESTAMP: i64 = 1_700_000_000_000;
-/// Where the CRC of a batch stands, and where what it covers begins.
+/// Position of a batch's CRC, and of the first byte that it covers.
 const CRC: usize = 17;
 const ATTRIBUTES: usize = 21;
 /// The chunk size of snappy-java's stream.

@@ -1,4 +1,4 @@
-"""What aiokafka's users write, in its C extension, with the CRC checked; its builder beside."""
+"""Loops as aiokafka's users write them, over its C extension, with CRC checks; and its builder."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -20,5 +20,5 @@ def all_columns(data: bytes) -> pa.Table:
 
 
 def values_only(data: bytes) -> pa.Table:
-    """What the query needs and nothing else, as one writes it by hand."""
+    """Only what the query needs, as one would write it by hand."""
     return pa.table({"value": pa.array([record.value for batch in batches(data) for record in batch])})

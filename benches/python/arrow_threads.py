@@ -44,7 +44,7 @@ def clock(data: bytes, of: Set, threads: int) -> float:
 
 
 def split(data: bytes) -> list[bytes]:
-    """At the batch border behind the middle."""
+    """Splits at the first batch border after the middle."""
     border = next(
         batch.position for batch in magicbyte.read_batches(data) if batch.position >= len(data) // 2
     )

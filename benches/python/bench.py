@@ -1,4 +1,4 @@
-"""What every part of `make bench` is given: the sets, how often, and where its figures go."""
+"""What every part of `make bench` gets: the sets, the number of turns, and the collected figures."""
 
 import subprocess
 from collections.abc import Iterator
@@ -18,12 +18,12 @@ class Bench:
     figures: list[Figure] = field(default_factory=list)
     # Whole sections of the page, by title.
     sections: dict[str, str] = field(default_factory=dict)
-    # What failed, and what this machine does not have; the rest goes on.
+    # What failed, and what this machine lacks; the rest of the run goes on.
     problems: list[str] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
 
     def chosen(self, *names: str) -> list[Set]:
-        """Those of these sets that shall run."""
+        """The sets of these that were chosen for this run."""
         return [of for of in self.sets if of.name in names]
 
     def add(self, figure: Figure) -> None:
@@ -32,7 +32,7 @@ class Bench:
         print(f"{what}: {figure} x {figure.peer}", flush=True)
 
     def refusing(self, programs: list[Program], of: Set) -> list[Program]:
-        """The programs, with those inside of them that refuse damage."""
+        """The programs, limited to the readers that refuse damage."""
         working = []
         with damaged_copies(of) as copies:
             for program in programs:
@@ -47,7 +47,7 @@ class Bench:
 
     @contextmanager
     def guarded(self, what: str) -> Iterator[None]:
-        """Names a failure and goes on behind it."""
+        """Reports a failure and goes on."""
         try:
             yield
         except (Absent, ImportError) as error:

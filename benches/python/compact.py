@@ -20,7 +20,7 @@ from ratios import Comparison
 DIRECTORY = sets.DATA / "compact"
 BROKER = sets.PROJECT / "target" / "kafka-broker"
 TITLE = PART = "Compacting"
-# Of each log: it takes long.
+# The size of each log: a turn takes long.
 MOST_TURNS = 3
 NOW = 1_800_000_000_000
 BATCH = 100
@@ -29,7 +29,7 @@ VALUE = 100
 
 @dataclass(frozen=True)
 class Log:
-    """So many records over so many keys of 16 bytes, in batches of 100."""
+    """A log of `records` records over `keys` keys of 16 bytes, in batches of 100."""
 
     name: str
     records: int
@@ -123,7 +123,7 @@ def batches(log: Log) -> Iterator[list[tuple[int, int, bytes, bytes]]]:
 
 
 def turn(log: Log, program: Path) -> tuple[Took, Took]:
-    """Ours, then Kafka's, on a fresh copy each; what both leave has to be as much."""
+    """Ours, then Kafka's, each on a fresh copy; both must leave the same amount of data."""
     target = DIRECTORY / "out-0"
     shutil.rmtree(target, ignore_errors=True)
     command = [program, log.path, target, str(log.memory), str(NOW)]

@@ -9,7 +9,7 @@ from machine import cpu
 
 
 def update(path: Path, sections: dict[str, str | None], head: str | None = None) -> None:
-    """Puts texts under their `## titles`, at the end if they are new; None takes a section out."""
+    """Puts texts under their `## titles`, new ones at the end; None removes a section."""
     old = path.read_text() if path.exists() else "# Benchmarks\n"
     first, *titled = re.split(r"^## ", old, flags=re.MULTILINE)
     parts: dict[str, str | None] = {}

@@ -132,5 +132,5 @@ def measure(bench: Bench) -> None:
         table.append(f"| {shape} | {codec} | {' | '.join(cells)} |")
         print(table[-1], flush=True)
     before, rest = PAGE.read_text().split("<!-- bench -->\n")
-    behind = rest[rest.index("<!-- /bench -->") :]
-    PAGE.write_text("\n".join([before + "<!-- bench -->", *table, behind]))
+    after = rest[rest.index("<!-- /bench -->") :]
+    PAGE.write_text("\n".join([before + "<!-- bench -->", *table, after]))

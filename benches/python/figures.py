@@ -1,6 +1,6 @@
 """The figures of all benches, kept from run to run in docs/benchmarks.json.
 
-A figure says how one work over one set of data compares with one peer. A new one takes the place of the
+A figure compares one kind of work on one set of data with one peer. A new figure replaces the
 one it repeats, so that what did not run keeps its earlier figures, and each knows its run.
 """
 
@@ -14,7 +14,7 @@ from ratios import Comparison
 
 @dataclass(frozen=True)
 class Figure:
-    """Medians of rates (records/s; None where only the ratio says something), and of the turns' ratios."""
+    """Medians of rates (records/s; None where only the ratio means something), and of the turns' ratios."""
 
     part: str
     work: str

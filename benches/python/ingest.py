@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def make_log(source: Path, size: int) -> Path:
-    """Partitions of the uncompressed and the compressed S1 set in turn; offsets start anew in each."""
+    """Partitions of the uncompressed and the compressed S1 set in turn; offsets restart in each."""
     for partition in range(PARTITIONS):
         name = ("s1-none", "s1-zstd", "s1-none", "s1-lz4")[partition]
         directory = source / f"bench-{partition}"

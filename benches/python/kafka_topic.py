@@ -25,7 +25,7 @@ class Topic:
 
 
 def prepare(records: int) -> Topic:
-    """Makes the topic unless there is one with so many records."""
+    """Creates the topic unless it exists with this number of records."""
     sets.compile_java()
     manifest = DIRECTORY / "manifest.json"
     if manifest.exists():

@@ -92,7 +92,7 @@ OURS = [
 
 
 def rate(loop: Loop, on: Set, data: bytes) -> float:
-    """Records/s of CPU time, since others may use the core too."""
+    """Records/s of CPU time, since other processes may use the core too."""
     start = time.process_time()
     count = loop.timed(data)
     elapsed = time.process_time() - start
@@ -102,7 +102,7 @@ def rate(loop: Loop, on: Set, data: bytes) -> float:
 
 
 def check(loop: Loop, on: Set, data: bytes) -> None:
-    """Shows that the loop finds everything, and that it is not silent on damaged bytes."""
+    """Checks that the loop finds everything, and that it fails on damaged bytes."""
     found = loop.found(data)
     if found != on.expected:
         raise RuntimeError(f"{loop.name} on {on.name}: {found} instead of {on.expected}")

@@ -28,7 +28,7 @@ class Absent(Exception):
 
 @dataclass(frozen=True)
 class Program:
-    """Takes FILE RECORDS BYTES WARM_UP_SECONDS ROUNDS behind its command; prints records/s, with a name in
+    """Takes FILE RECORDS BYTES WARM_UP_SECONDS ROUNDS after its command; prints records/s, with a name in
     front if there are several in the process: one line each a round, in turn."""
 
     names: tuple[str, ...]
@@ -57,7 +57,7 @@ class Program:
         return best
 
     def sizes(self, of: Set) -> dict[str, int]:
-        """The bytes that each wrote in a pass, which it says at the end."""
+        """The bytes that each wrote in a pass, as it reports at the end."""
         printed = self.must_run(of, 0, 0).stderr
         return {name: int(size) for name, size in self.named_numbers(printed)}
 

@@ -57,7 +57,7 @@ def publish(
     facts: list[str],
     sections: Mapping[str, str | None] | None = None,
 ) -> None:
-    """Puts new figures and whole sections in, and writes the page, its figures and its picture anew."""
+    """Adds new figures and sections, and rewrites the page, its figures and its picture."""
     stored = path.with_suffix(".json")
     path.parent.mkdir(parents=True, exist_ok=True)
     figures = Figures.load(stored)
@@ -90,7 +90,7 @@ with nothing but the values on both sides, as one writes it for this query alone
 """
 VALIDATE = """\
 Batches as a producer sends them, one append each: CRC, the checks of every record (keys and values are not
-touched), offsets and leader epoch set in place, or written anew with another codec. The peer is a batch's
+touched), offsets and leader epoch set in place, or rewritten with another codec. The peer is a batch's
 `isValid` and `LogValidator` of kafka-storage 4.3.1, as `UnifiedLog` calls them. Processes in turn, CPU time.
 
 """
@@ -188,7 +188,7 @@ def by_work(figures: list[Figure]) -> str:
 
 
 def rows(figures: list[Figure]) -> str:
-    """A line a figure; without the columns that nobody fills."""
+    """A line per figure, without empty columns."""
     titles = ("work", "data", "against", "magicbyte", "peer", "ratio", "size, ours by theirs")
     table = [
         (

@@ -1,5 +1,5 @@
 """Encoding in Rust against kafka-clients and the Rust crates: the batches of an uncompressed set, built
-anew with a codec from records in memory.
+again with a codec from records in memory.
 """
 
 import subprocess

@@ -28,7 +28,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Set:
-    """One file of batches, and what its writer says is in it."""
+    """A file of batches, and what its writer reported of it."""
 
     name: str
     shape: str

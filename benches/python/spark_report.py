@@ -53,7 +53,7 @@ def head(topic: Topic, warm: Turns, cold: Turns) -> str:
         f"{kafka_topic.PARTITIONS} partitions, zstd, {topic.size / 1e6:.0f} MB, {rows:.0f} records a batch. "
         "Rows and the sum of their hashes over all seven columns were equal in both sources and in both "
         "Parquet outputs.",
-        f"All ways ran in turn: {warm_turns} warm turns behind two of warm-up, {cold_turns} cold ones. "
+        f"All ways ran in turn: {warm_turns} warm turns after two of warm-up, {cold_turns} cold ones. "
         "A ratio is the median of the turns' ratios (smallest..largest), above 1 where magicbyte is faster; "
         "seconds are medians (smallest..largest), of all turns.",
         "Ratios are given twice, with the number of turns: over all of them, and over the quiet ones, "

@@ -147,7 +147,7 @@ class ProducerStateManager:
         return Check(verdict, message, None if earlier is None else BatchMetadata(*earlier))
 
     def apply(self, batch: _Batch) -> CompletedTransaction | None:
-        """Appends the next batch, whatever `check` says. Returns the transaction that it ends, if that
+        """Appends the next batch, whatever `check` returns. Returns the transaction that it ends, if that
         has data.
         """
         ended = self._core.apply(batch)

@@ -25,7 +25,7 @@ pub fn record_of(fields: &[&[u8]]) -> Vec<u8> {
     sized(&fields.concat())
 }
 
-/// The record everybody else stands next to: key "k", value "v", no headers.
+/// The record next to all others: key "k", value "v", no headers.
 pub fn plain_record(offset_delta: i32) -> Vec<u8> {
     let delta = varint(offset_delta.into());
     record_of(&[&[0], &delta, &delta, &sized(b"k"), &sized(b"v"), &varint(0)])
@@ -189,7 +189,7 @@ pub fn read_all(bytes: &[u8]) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// The error of a batch that stands behind a good one, with all it says; fails if there is none,
+/// The error of a batch after a good one, with all its fields; fails if there is none,
 /// or if it names the wrong place.
 pub fn error_behind_good(bad: &[u8]) -> (ErrorKind, Option<u32>, Option<&'static str>) {
     let good = V2::of(&[plain_record(0)]).bytes();

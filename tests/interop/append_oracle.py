@@ -50,7 +50,7 @@ def _verdict(words: list[str]) -> dict[str, Any]:
     if words[0] == "refused":
         _, name, typed, records = words
         refused = {"error": name, "typed": typed == "true"}
-        # An empty list would say that records are wrong.
+        # An empty list would mean that records are wrong.
         errors = {"recordErrors": [[int(index)] for index in records.split(",")]} if records else {}
         return refused | errors
     _, time, last_offset, temporary, converted, stored = words
@@ -182,7 +182,7 @@ def same_batches(kafka: dict[str, Any], ours: dict[str, Any]) -> bool:
 def config(rng: random.Random) -> AppendConfig:
     """A topic's settings."""
     codec = rng.choice([None, None, None, *Compression])
-    # How much other encoders write is nobody's rule.
+    # How much other encoders write is not specified.
     limited = codec in (Compression.NONE, Compression.SNAPPY)
     return AppendConfig(
         max_message_bytes=rng.choice([1_048_588, 400, 150]) if limited else 1_048_588,

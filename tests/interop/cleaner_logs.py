@@ -40,7 +40,7 @@ class LogMaker:
         self.producers = [_Producer(1000 + n, self.rng.random() < 0.7) for n in range(count)]
 
     def stage(self, segments: int, *, finish: bool) -> list[bytes]:
-        """So many segments' bytes; `finish` ends all transactions behind them, in the last."""
+        """The bytes of this number of segments; `finish` ends all transactions after them, in the last."""
         made = [self._segment() for _ in range(segments)]
         if finish:
             made[-1] += b"".join(self._marker(one) for one in self.producers if one.open)

@@ -94,7 +94,7 @@ INTENDED = {
     "empty-batch-keeps-its-codec": Intended(
         "A batch without records has a payload that nobody needs: Kafka's iterator() does not look at it "
         "either, only the streaming one opens it. Writers exist that keep the codec bits.",
-        # Of a codec: what Kafka says of records is an InvalidRecordException.
+        # For a codec; where Kafka rejects records, it throws an InvalidRecordException.
         kafka="KafkaException: ",
         ours=None,
         where=_empty_and_not_to_be_decompressed,
@@ -114,7 +114,7 @@ INTENDED = {
         where=_sound_with_an_empty_raw_block,
     ),
     "damaged-later-xerial-header": Intended(
-        "Java drops such a header and goes on somewhere behind it; what is lost depends on its buffers.",
+        "Java drops such a header and goes on somewhere after it; what is lost depends on its buffers.",
         kafka=None,
         ours="concatenated header",
     ),

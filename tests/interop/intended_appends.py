@@ -71,7 +71,7 @@ INTENDED_APPENDS: dict[str, Callable[[Verdict, Verdict, Case], bool]] = {
     # With append time Kafka asks for the last offset of no records.
     "nothing-to-append": _has_nothing_to_append,
     "empty-batch-keeps-its-codec": _is_empty_with_a_codec,
-    # Keys, values and headers that nobody needs are skipped without a look at the sizes around them.
+    # Unneeded keys, values and headers are skipped without checking the sizes around them.
     "sizes-while-skipping": _skips_what_is_wrong,
     # A payload is decompressed as a whole before its records are looked at.
     "damage-behind-records": _reads_less,

@@ -234,7 +234,7 @@ auto.create.topics.enable=false
 
 
 def dump_log(*arguments: str, files: Sequence[Path]) -> str:
-    """What Kafka's DumpLogSegments says of these files."""
+    """What Kafka's DumpLogSegments prints for these files."""
     command = java("org.apache.kafka.tools.DumpLogSegments", *arguments, "--files", ",".join(map(str, files)))
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 

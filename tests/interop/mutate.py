@@ -1,4 +1,4 @@
-"""Damage, from a seed: on the bytes as they are, behind a checksum made right, or inside the compression."""
+"""Seeded damage: to the plain bytes, under a corrected checksum, or inside the compression."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def odd_record(rng: random.Random, delta: int) -> bytes:
 
 
 def odd_batches(rng: random.Random, builder: Builder, count: int) -> list[bytes]:
-    """Magic 2 batches of odd records, under every codec: the walk, behind sound CRC and compression."""
+    """Magic 2 batches of odd records, under every codec, with valid CRC and compression."""
     payloads = [
         b"".join(
             odd_record(rng, i) if rng.random() < 0.5 else record(i) for i in range(rng.choice([1, 2, 3]))
@@ -190,7 +190,7 @@ def odd_wrappers(rng: random.Random, builder: Builder, count: int) -> list[bytes
 
 
 def odd_payloads(rng: random.Random, builder: Builder, count: int) -> list[bytes]:
-    """Sound records whose compressed form is damaged, twice there, cut or has something behind."""
+    """Valid records whose compressed form is damaged, repeated, truncated or followed by other bytes."""
     plain = [
         b"".join(record(i, value=rng.randbytes(30) * rng.choice([1, 40, 3000])) for i in range(2))
         for _ in range(8)

@@ -75,7 +75,7 @@ def _header(batch: magicbyte.RecordBatch | magicbyte.LegacyBatch) -> list[Any]:
         int(batch.timestamp_type),
         batch.max_timestamp,
         batch.delete_horizon_ms,
-        # Kafka says -1 where a magic has no such field, this library None.
+        # Kafka returns -1 where a magic has no such field, this library None.
         number("partition_leader_epoch"),
         number("producer_id"),
         number("producer_epoch"),

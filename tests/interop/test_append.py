@@ -1,4 +1,4 @@
-"""Thousands of appends, sound and damaged: Kafka's UnifiedLog and magicbyte say and store the same."""
+"""Thousands of appends, valid and damaged: Kafka's UnifiedLog and magicbyte return and store the same."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def log() -> Iterator[AppendOracle]:
 
 
 def agree(log: AppendOracle, cases: list[Case], least: int) -> Counter[str]:
-    """Asks both; at least so many are stored, and so many refused. The verdicts met."""
+    """Asks both; requires a minimum of stored and of refused batches. Returns the verdicts seen."""
     asked = [request for case in cases for request in case.requests()]
     met: Counter[str] = Counter()
     for case, kafka in zip(cases, log.answers(asked)[1::2], strict=True):
         ours = case.ours()
         met[str(kafka["error"])] += 1
-        # What comes behind the checks of records, of producers and segments, is another test's.
+        # Checks after those of records, of producers and segments, have their own tests.
         if kafka.get("behind"):
             continue
         found = difference(kafka, ours)
@@ -96,7 +96,7 @@ def test_old_formats() -> None:
 
 
 def is_the_validators(case: Case) -> bool:
-    """Nothing is wrong that is found before the validator is asked, or behind it."""
+    """Whether only the validator can refuse it: checks before and after it pass."""
     batches = magicbyte.read_batches(case.records)
     sizes = [batch.size_in_bytes for batch in batches if batch.magic < 2 or batch.base_offset == 0]
     limits = (case.config.max_message_bytes, case.config.segment_bytes)

@@ -1,4 +1,4 @@
-"""What documents say about brokers, asked of the broker's own classes: docs/errata.md."""
+"""What documents claim about brokers, checked with the broker's own classes: docs/errata.md."""
 
 from __future__ import annotations
 

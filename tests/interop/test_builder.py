@@ -114,7 +114,7 @@ def agree(lines: Sequence[str], builder: Builder, oracle: Oracle) -> tuple[int, 
 
 
 def out_of_reach(line: str) -> bool:
-    """Whether the base is negative, or an offset lies before it, or 2^31 and more behind it."""
+    """Whether the base is negative, or an offset lies before it, or 2^31 or more after it."""
     words = line.split(" ")
     if words[0] != "build":
         return False

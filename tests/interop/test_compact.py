@@ -122,7 +122,7 @@ def sizes(directory: Path) -> list[int]:
 
 
 def grow(directory: Path, made: list[tuple[int, bytes, int]]) -> None:
-    """Adds segments (base offset, bytes, time of modification), and makes sidecars anew for all."""
+    """Adds segments (base offset, bytes, time of modification), and rebuilds all sidecars."""
     for file in directory.iterdir():
         if not file.name.endswith(KEPT):
             file.unlink()
@@ -134,7 +134,7 @@ def grow(directory: Path, made: list[tuple[int, bytes, int]]) -> None:
 
 
 def stages(seed: int) -> tuple[list[list[tuple[int, bytes, int]]], random.Random]:
-    """Three stages of segments, as a broker would name them; transactions stay open behind the first two."""
+    """Three stages of segments, named as by a broker; transactions stay open after the first two."""
     rng = random.Random(seed)
     maker = LogMaker(rng, legacy=rng.random() < 0.4)
     found = []
@@ -323,7 +323,7 @@ REAL = [
 
 
 def test_logs_of_real_brokers(kafkas: Cleaning, kafka: Path, place: Path) -> None:
-    """Two rounds, the second behind the time of all tombstones; a message is added that is the active segment."""
+    """Two rounds, the second after all tombstones have expired; an added message is the active segment."""
     changed = 0
     for name in REAL:
         ours, theirs = place / name / "ours" / "t-0", place / name / "theirs" / "t-0"

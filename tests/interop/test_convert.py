@@ -1,4 +1,4 @@
-"""Partitions that were converted, recovered or compressed anew: a real broker serves the same records."""
+"""Converted, recovered or recompressed partitions: a real broker serves the same records."""
 
 from __future__ import annotations
 

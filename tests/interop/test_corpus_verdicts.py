@@ -1,4 +1,4 @@
-"""Kafka still says what the corpus says it does."""
+"""Kafka's verdicts are still those recorded in the corpus."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def same_records(theirs: bytes, ours: bytes) -> bool:
         elif its.to_bytes() != mine.to_bytes():
             return False
         at += mine.size_in_bytes
-    # Of a cut last batch, what stands before the checksum.
+    # For a truncated last batch, the bytes before the checksum.
     return len(theirs) == len(ours) and theirs[at : at + 17] == ours[at : at + 17]
 
 

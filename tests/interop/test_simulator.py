@@ -1,4 +1,4 @@
-"""Thousands of steps of producers, consumers and leaders: Kafka's UnifiedLog and the simulator say the same."""
+"""Thousands of steps of producers, consumers and leaders: Kafka's UnifiedLog and the simulator agree."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Play:
         # Next sequence of each producer's epoch.
         self.sequences: dict[tuple[int, int], int] = {}
         self.sent: list[bytes] = []
-        # Marker versions are Kafka's to tell; a retry is one.
+        # Marker versions are up to Kafka; a retry uses one.
         self.ends: list[dict[str, Any]] = []
 
     def _ask(self, request: dict[str, Any], act: Callable[[], dict[str, Any]]) -> None:
@@ -167,7 +167,7 @@ def answered(act: Callable[[], Any]) -> dict[str, Any]:
 
 
 def known(producer: ProducerStateEntry) -> list[int]:
-    """As `DescribeProducers` tells it."""
+    """As `DescribeProducers` returns it."""
     start = producer.current_txn_first_offset
     numbers = (producer.last_sequence, producer.last_timestamp, producer.coordinator_epoch)
     return [producer.producer_id, producer.producer_epoch, *numbers, -1 if start is None else start]
@@ -182,7 +182,7 @@ def play(log: AppendOracle, make: Callable[[Play], None], seed: int, steps: int)
     met: Counter[str] = Counter()
     for request, act in one.steps:
         if "where" in request:
-            # Somewhere in the log as it is by now, or a little behind it.
+            # Somewhere in the current log, or a little past its end.
             request["offset"] = int(request.pop("where") * one.partition.log_end_offset)
         (kafka,) = log.answers([request])
         ours = act()

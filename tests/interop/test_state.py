@@ -36,7 +36,7 @@ def kafka_log() -> Iterator[StateOracle]:
 
 
 class Crashes(Play):
-    """Deletions at the start, and crashes in which snapshots are lost or left behind."""
+    """Deletions at the start, and crashes that lose snapshots or leave them over."""
 
     def run(self) -> None:
         steps = {
@@ -84,7 +84,7 @@ class Crashes(Play):
                 file.write_bytes(content[:-3])
         found = self.snapshots()
         assert self.kafka.open(self.directory, EXPIRATION, clean=False, verify=self.verify) == self.ours.end
-        # The start is in a checkpoint of the broker's, which is none of the log's.
+        # The start is in a checkpoint of the broker, not in the log.
         self.ours.start = 0
         self.ours.recover(self.now, found)
         self.guards.clear()
@@ -96,7 +96,7 @@ class Crashes(Play):
 
 @pytest.mark.parametrize("group", range(2))
 def test_deletions_and_crashes(kafka_log: StateOracle, tmp_path: Path, group: int) -> None:
-    """State, snapshots and transaction indexes behind `maybeIncrementLogStartOffset` and `recoverLog`."""
+    """State, snapshots and transaction indexes after `maybeIncrementLogStartOffset` and `recoverLog`."""
     counts: dict[str, int] = {}
     for seed in range(3000 + group, 3012, 2):
         play = Crashes(kafka_log, tmp_path, seed)
@@ -153,7 +153,7 @@ def test_a_log_and_its_producers(kafka_log: StateOracle, tmp_path: Path, group: 
 
 
 def test_the_consumers_filter(kafka_log: StateOracle, tmp_path: Path) -> None:
-    """What a log of many transactions tells a fetch, and what a consumer makes of it."""
+    """What a fetch returns of a log with many transactions, and what a consumer makes of it."""
     plays = (Play(kafka_log, tmp_path, seed) for seed in range(1000, 1008))
     assert sum(delivered_batches(kafka_log, play) for play in plays) > 300
 
@@ -180,7 +180,7 @@ def delivered_batches(kafka_log: StateOracle, play: Play) -> int:
         theirs = kafka_log.ask("fetch", records.hex(), *([words] if words else []))
         delivered = list(read_committed(magicbyte.read_batches(records), pairs))
         assert theirs == str([record.offset for batch in delivered for record in batch])
-        # A broker that tells of all aborted transactions tells the same.
+        # A broker that returns all aborted transactions gives the same result.
         everything = [(entry[0], entry[1]) for entry in play.ours.aborted if entry[2] >= start]
         again = read_committed(magicbyte.read_batches(records), everything)
         assert [batch.position for batch in again] == [batch.position for batch in delivered]
@@ -227,7 +227,7 @@ def test_leader_epochs(kafka_log: StateOracle, tmp_path: Path) -> None:
 
 
 def history(random: Random, epochs: list[tuple[int, int]], end: int) -> tuple[list[tuple[int, int]], int]:
-    """Some more leaders behind these; each writes a while."""
+    """Adds some more leaders; each writes for a while."""
     epochs, epoch = list(epochs), epochs[-1][0] if epochs else 0
     for _ in range(random.randrange(5)):
         epoch += random.choice([1, 1, 2, 3])
@@ -303,7 +303,7 @@ def test_a_log_is_explained_as_kafka_knows_it(kafka_log: StateOracle, tmp_path: 
 
 
 def test_a_real_producer_is_explained(broker: Broker) -> None:
-    """Real clients and a real broker: the story's end is what `describeProducers` says."""
+    """Real clients and a real broker: the history ends with what `describeProducers` returns."""
     broker.open({}, clean=True)
     topic = broker.topics[0]
     broker.transact(topic)

@@ -1,4 +1,4 @@
-"""Thousands of generated and damaged batches: Kafka's classes and magicbyte say the same."""
+"""Thousands of generated and damaged batches: Kafka's classes and magicbyte agree."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.interop
 
 
 def agree(oracle: Oracle, inputs: list[bytes], least: int) -> Counter[str]:
-    """Asks both; at least so many are accepted, and so many refused. Gives the intended differences met."""
+    """Asks both; requires a minimum of accepted and of refused batches. Returns the intended differences seen."""
     met: Counter[str] = Counter()
     count = 0
     for data, kafka in zip(inputs, oracle.read(inputs), strict=True):

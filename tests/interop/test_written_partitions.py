@@ -1,4 +1,4 @@
-"""Partitions written anew in small segments: a real broker serves them without a complaint."""
+"""Partitions rewritten in small segments: a real broker serves them without complaint."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def json_lines(path: Path) -> list[dict[str, object]]:
 
 
 def rewrite(source: Path, target: Path) -> None:
-    """A partition anew: segments that hold the largest batch and little more."""
+    """Rewrites a partition: segments hold the largest batch and little more."""
     logs = sorted(source.glob("*.log"))
     batches = [batch for log in logs for batch in magicbyte.read_batches(log.read_bytes())]
     largest = max(batch.size_in_bytes for batch in batches)
     # A broker searches a segment without any timestamp by its file's time, and finds nothing: those
-    # of magic 0 must not stand alone before others.
+    # of magic 0 must not be alone before others.
     smallest = 16384 if source.name == "mixed_012" else 2000
     writer = _core.PartitionWriter(
         _core.begin_partition(target),
@@ -69,7 +69,7 @@ def written(kafka: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 @pytest.fixture(scope="session")
 def rebuilt(kafka: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Copies of a running and of a killed broker's partitions, their sidecars made anew."""
+    """Copies of a running and of a killed broker's partitions, with rebuilt sidecars."""
     root = tmp_path_factory.mktemp("rebuilt")
     for name in REBUILT:
         directory = root / f"{name}-0"

@@ -21,13 +21,13 @@ PARTITIONS = sorted(path.name for path in KAFKA.iterdir() if path.is_dir())
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declares the marker of the fixture `source`."""
-    config.addinivalue_line("markers", "partitions(*names): the partitions that `source` is a copy of")
+    """Declares the marker `partitions`, which the fixture `source` reads."""
+    config.addinivalue_line("markers", "partitions(*names): the partitions to copy into `source`")
 
 
 @pytest.fixture(scope="session")
 def kafka() -> Path:
-    """The directory of all partitions; tests must not write there."""
+    """The directory of all partitions, which tests must not modify."""
     return KAFKA
 
 
@@ -44,7 +44,7 @@ def source(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 
 
 class Cli:
-    """Runs the command line in this process."""
+    """"""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
@@ -52,7 +52,7 @@ class Cli:
         self.code = 0
 
     def __call__(self, *arguments: object, code: int | None = 0) -> str:
-        """Returns standard output; the exit code has to be `code`, if one is given."""
+        """Returns standard output. The exit code must be `code`, unless that is None."""
         self.code = main([str(argument) for argument in arguments])
         output, self.error = self._capsys.readouterr()
         assert code is None or self.code == code, self.error

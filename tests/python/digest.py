@@ -1,4 +1,4 @@
-"""The digest of a partition's data records: the one that Kafka's own reading has in summary.json."""
+"""The digest of a partition's data records, as Kafka's own reading has it in summary.json."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _TIMESTAMP_TYPES = {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}
 
 
 def summary(partition: Path) -> dict[str, Any]:
-    """What Kafka read in a partition, in short."""
+    """The summary of what Kafka read in a partition."""
     return json.loads((partition / "summary.json").read_text())
 
 
 def expected(partition: Path, name: str = "expected.jsonl") -> list[dict[str, Any]]:
-    """What Kafka read in a partition, line by line."""
+    """What Kafka read in a partition, one JSON object per record."""
     return [json.loads(line) for line in (partition / name).read_text().splitlines()]
 
 
 def digest(rows: Iterable[Mapping[str, Any]]) -> str:
-    """sha256 over one line a record; rows have Spark's column names and `timestampMillis`."""
+    """sha256 over one line per record; rows have Spark's column names and `timestampMillis`."""
     sha = hashlib.sha256()
     for row in rows:
         kind = row["timestampType"]

@@ -32,7 +32,7 @@ def _gathered(*modules: ModuleType) -> SimpleNamespace:
 
 @dataclass(frozen=True)
 class Client:
-    """A drop-in and its original, before anything is installed."""
+    """A drop-in and its original, from before anything is installed."""
 
     name: str
     ours: Any
@@ -40,7 +40,7 @@ class Client:
     batch_attributes: tuple[str, ...]
     legacy_attributes: tuple[str, ...]
     record_attributes: tuple[str, ...]
-    # Further attributes of messages of magic 0 and 1.
+    # More attributes that only messages of magic 0 and 1 have.
     message_attributes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -124,7 +124,7 @@ def _key(chance: random.Random) -> str:
 
 
 def records(chance: random.Random, *, headers: bool = True) -> list[Given]:
-    """A few records: nulls, sizes at the limits of varints, decreasing timestamps."""
+    """A few records, with nulls, sizes at the limits of varints, decreasing timestamps."""
     at = chance.choice([0, 1, NOW, NOW + chance.randrange(10**6), 2**40])
     return [
         Given(
@@ -140,7 +140,7 @@ def records(chance: random.Random, *, headers: bool = True) -> list[Given]:
 
 
 def kafkas_batch(chance: random.Random, magic: int, codec: int) -> bytes:
-    """A batch as in a log: with a base offset, gaps, producers, the broker's time, control records."""
+    """A batch as found in a log: with a base offset, gaps, producers, log append time, control records."""
     control = magic == 2 and codec == 0 and chance.random() < 0.2
     options: dict[str, Any] = {}
     if magic == 2 and chance.random() < 0.5:

@@ -1,5 +1,5 @@
-"""Mutated batches and segments through every door of the Python side. Run as a program by
-test_hostile.py, in a process of its own: a crash or a lack of memory shows in its exit code.
+"""Mutated batches and segments through every entry point of the Python package. Run as a program by
+test_hostile.py, in its own process, so that a crash or exhausted memory shows in its exit code.
 
 usage: hostile.py PARTITIONS SCRATCH FIRST_SEED LAST_SEED
 """
@@ -28,22 +28,22 @@ KINDS = [
     "v2_none", "v2_gzip", "v2_snappy", "v2_lz4", "v2_zstd", "v2_headers", "v2_nulls", "v2_txn",
 ]  # fmt: skip
 LIMIT = 1 << 20
-# Beyond what is mapped when all is imported: a bomb or an unchecked count needs more.
+# On top of what is mapped after all imports. A decompression bomb or an unchecked count needs more.
 MEMORY = 512 << 20
 INTERESTING = [0, 1, 2, 0x7F, 0x80, 0xFE, 0xFF]
 
-# A record as every door shows it, and what an error says.
+# A record as every entry point returns it, and the parts of an error.
 Row = tuple[int, int, bytes | None, bytes | None]
 Failure = tuple[type, str, int | None, int | None, int | None, str | None]
 
 
 def frames(data: bytes) -> list[bytes]:
-    """The batches of a sound segment."""
+    """The batches of a valid segment."""
     return [batch.to_bytes() for batch in magicbyte.read_batches(data)]
 
 
 def sealed(batch: bytes) -> bytes:
-    """The batch with the length and CRC that belong to its bytes."""
+    """The batch with its length and CRC corrected."""
     if len(batch) < 26:
         return batch
     changed = bytearray(batch)
@@ -56,7 +56,7 @@ def sealed(batch: bytes) -> bytes:
 
 
 def mutated(data: bytes, chance: random.Random) -> bytes:
-    """A few changes of bytes, bits, runs and places."""
+    """A few changed bytes, bits, runs and moved pieces."""
     changed = bytearray(data)
     for _ in range(chance.randint(1, 4)):
         at = chance.randrange(len(changed) or 1)
@@ -80,7 +80,7 @@ def mutated(data: bytes, chance: random.Random) -> bytes:
 
 
 def attempt(door: Callable[[], list[Row]]) -> list[Row] | Failure:
-    """What comes out of the door: rows, or the one kind of error that may."""
+    """The entry point's rows, or the one kind of error that is allowed."""
     try:
         return door()
     except magicbyte.Error as error:
@@ -130,7 +130,7 @@ def by_views(batch: RecordBatch | LegacyBatch) -> list[Row]:
 
 
 def look(batch: RecordBatch | LegacyBatch) -> None:
-    """Every fact of the header."""
+    """Every field of the header."""
     for name in dir(type(batch)):
         if not name.startswith("_") and name not in ("columns", "to_arrow"):
             with contextlib.suppress(magicbyte.Error):
@@ -141,7 +141,7 @@ def look(batch: RecordBatch | LegacyBatch) -> None:
 
 
 def read_as_bytes(data: bytes, *, check_crcs: bool) -> None:
-    """The same records, or the same error, by each door to a batch."""
+    """Each entry point gives the same records of a batch, or the same error."""
     whole: list[Row] | None = []
 
     def walk() -> list[Row]:
@@ -199,7 +199,7 @@ def chunked_rows(directory: Path) -> list[int]:
 
 
 def read_as_partition(data: bytes, directory: Path, chance: random.Random) -> None:
-    """The same offsets by the facade and by the job layer; then the other ways to read."""
+    """The facade and the job layer give the same offsets; the other ways to read do not crash."""
     (directory / "00000000000000000000.log").write_bytes(data)
     log = PartitionLog(directory, mode="PERMISSIVE")
     records = log.records()
@@ -223,7 +223,7 @@ def read_as_partition(data: bytes, directory: Path, chance: random.Random) -> No
 
 
 def bound_memory() -> None:
-    """No more than MEMORY from here on."""
+    """Allows at most MEMORY more from here on."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     limit = pages * resource.getpagesize() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -236,7 +236,7 @@ def run(partitions: Path, scratch: Path, seeds: range) -> None:
         segments[name] = b"".join(frames(min(sizes, key=lambda path: path.stat().st_size).read_bytes())[:6])
     directory = scratch / "t-0"
     directory.mkdir()
-    # All that is imported late and all threads are there before memory is bounded.
+    # Finish late imports and start all threads before memory is bounded.
     read_as_bytes(segments["v2_none"], check_crcs=True)
     read_as_partition(segments["v2_none"], directory, random.Random(0))
     bound_memory()
@@ -245,7 +245,7 @@ def run(partitions: Path, scratch: Path, seeds: range) -> None:
         segment = segments[chance.choice(KINDS)]
         batch = chance.choice(frames(segment))
         broken = mutated(batch, chance)
-        # Past the checksum, where the magic still says what to seal.
+        # Past the checksum, where the magic still shows which field to correct.
         meant = sealed(broken[:16] + batch[16:17] + broken[17:])
         damaged = mutated(segment, chance)
         inputs: list[Any] = [broken, meant, damaged]

@@ -1,5 +1,5 @@
-"""Directories changed at random, through every command. Run as a program by test_hostile_directories.py, in a
-process of its own: it may hang, and it must not read what permissions forbid.
+"""Directories changed at random, through every command. test_hostile_directories.py runs this program in its
+own process: it may hang, and it must not read what permissions forbid.
 
 usage: hostile_directories.py SAMPLES PARTITIONS SCRATCH FIRST_SEED LAST_SEED
 """
@@ -25,7 +25,7 @@ from magicbyte import Error, PartitionLog, _core
 from magicbyte.cli import main
 
 SECONDS = 60
-"""No command takes longer."""
+"""The time limit of a command."""
 LARGEST = 200_000
 SEGMENT = re.compile(rb"\d{20}\.log")
 SIDECAR = re.compile(
@@ -36,7 +36,7 @@ Name = bytes
 
 
 class Case:
-    """One tree of directories, and what was done to it."""
+    """A directory tree, and what was done to it."""
 
     def __init__(self, root: Path, chance: random.Random) -> None:
         self.root = os.fsencode(root)
@@ -54,7 +54,7 @@ class Case:
         return self.chance.choice(paths) if paths else None
 
     def change(self) -> None:
-        """Does one thing to one name."""
+        """Makes one change to one name."""
         action = self.chance.choice(ACTIONS)
         paths = self.directories() if action in OF_DIRECTORIES else self.files()
         if action in OF_SIDECARS:
@@ -62,7 +62,7 @@ class Case:
         path = self.pick(paths)
         if path is not None:
             self.done.append(f"{action.__name__} {path!r}")
-            with contextlib.suppress(PermissionError):  # what an earlier change forbids
+            with contextlib.suppress(PermissionError):  # forbidden by an earlier change
                 action(self, path)
 
 
@@ -106,7 +106,7 @@ def to_fifo(_: Case, path: Name) -> None:
 
 def to_socket(_: Case, path: Name) -> None:
     os.unlink(path)
-    # A socket's path may not be long.
+    # The path of a socket must be short.
     here = os.getcwd()
     os.chdir(os.path.dirname(path))
     with socket.socket(socket.AF_UNIX) as listening:
@@ -185,7 +185,7 @@ OF_SIDECARS = (scribble, grow)
 
 
 class Truth:
-    """What is wrong with a tree, by its names alone and what the system says of them."""
+    """What is wrong with a tree, derived from its names and from the operating system's answers."""
 
     def __init__(self, root: bytes) -> None:
         self.partitions: list[bytes] = []
@@ -248,7 +248,7 @@ def is_file(path: bytes) -> bool:
 
 
 def is_empty(path: bytes) -> bool:
-    """Whether it is a file of no bytes, in which nothing can be lost."""
+    """Whether it is an empty file, in which nothing can be lost."""
     with contextlib.suppress(OSError):
         return stat.S_ISREG(os.stat(path).st_mode) and os.path.getsize(path) == 0
     return False
@@ -265,7 +265,7 @@ def readable(path: bytes) -> bool:
 
 
 def run(*arguments: str) -> tuple[int, str]:
-    """A command's exit code and all that it says."""
+    """A command's exit code and all its output."""
     said = io.StringIO()
     faulthandler.dump_traceback_later(SECONDS, exit=True)
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
@@ -276,7 +276,7 @@ def run(*arguments: str) -> tuple[int, str]:
 
 
 def shown(name: bytes) -> str:
-    """A name as listings have it."""
+    """A name as listings show it."""
     try:
         return name.decode()
     except UnicodeDecodeError:
@@ -308,7 +308,7 @@ def offsets_of(log: PartitionLog) -> Iterator[int]:
 
 
 def check_log(partition: bytes, truth: Truth) -> None:
-    """A strict reader sees what one that skips sees, up to the first loss; and every loss."""
+    """A strict reader sees what a permissive one sees, up to the first loss; and it sees every loss."""
     path = os.fsdecode(partition)
     every = list(offsets_of(PartitionLog(path, mode="PERMISSIVE")))
     seen: list[int] = []
@@ -316,12 +316,12 @@ def check_log(partition: bytes, truth: Truth) -> None:
         for offset in offsets_of(PartitionLog(path)):
             seen.append(offset)
     except Error:
-        assert every[: len(seen)] == seen, "a strict reader sees something else"
+        assert every[: len(seen)] == seen, "a strict reader differs"
         return
-    assert every == seen, "a strict reader sees something else"
+    assert every == seen, "a strict reader differs"
     lost = [one for one in truth.lost if os.path.dirname(one) == partition]
     lost = [one for one in lost if SEGMENT.fullmatch(os.path.basename(one)) and not is_empty(one)]
-    assert not lost, f"a strict reader passes by {lost}"
+    assert not lost, f"a strict reader misses {lost}"
 
 
 def check(case: Case, out: Path) -> None:
@@ -387,7 +387,7 @@ def play(samples: Path, partitions: Path, scratch: Path, seeds: range) -> None:
     small = [one for one in every if sum(path.stat().st_size for path in one.glob("*.log")) < LARGEST]
     for seed in seeds:
         chance = random.Random(seed)
-        # A link may lead one directory up.
+        # A link may point to the parent directory.
         root, out = scratch / f"logs-{seed}" / "source", scratch / f"out-{seed}"
         root.mkdir(parents=True)
         case = Case(root, chance)

@@ -1,4 +1,4 @@
-"""What Kafka's own tools printed of the partitions in tests/data/kafka."""
+"""What Kafka's own tools printed for the partitions in tests/data/kafka."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def lines_of(name: str) -> list[dict[str, Any]]:
 
 
 def same(output: str, name: str) -> None:
-    """Compares with what Kafka printed: the text if it is kept, and its hash."""
+    """Compares with what Kafka printed: the text if it was kept, and its hash."""
     text = DUMPS / f"{name}.txt"
     if text.exists():
         assert output.split("\n") == text.read_bytes().decode().split("\n")
@@ -27,5 +27,5 @@ def same(output: str, name: str) -> None:
 
 
 def damaged(name: str) -> int:
-    """The exit code for a partition: a torn tail is a problem."""
+    """The exit code for a partition: a torn tail counts as a problem."""
     return 1 if name == "v2_torn_tail" else 0

@@ -16,7 +16,7 @@ from magicbyte.cli.batch_layout import Field, batch_layout
 
 
 def hello_world() -> bytes:
-    """Two records without keys, uncompressed, no producer id, outside of any broker."""
+    """Two records without keys, uncompressed, without a producer id; never seen by a broker."""
     records = b"".join(
         bytes([11 << 1, 0, 0, delta << 1, 1, 5 << 1]) + value + b"\0"
         for delta, value in enumerate((b"hello", b"world"))

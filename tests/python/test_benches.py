@@ -1,5 +1,5 @@
-"""A figure of `make bench` is earned: every bench fails on a flipped byte and on a missing record, and the
-report keeps what did not run. No peer is needed here.
+"""The benches fail on a flipped byte and on a missing record, and the report keeps the figures of parts that
+did not run. Needs none of the peers.
 """
 
 import sys
@@ -33,7 +33,7 @@ def content(batch: int, index: int) -> tuple[bytes, bytes]:
 
 
 def written(codec: Compression, *, records_in_the_last: int = RECORDS) -> bytes:
-    """Batches with right checksums, the last of them with so many records."""
+    """Batches with valid checksums; the last has `records_in_the_last` records."""
     builder = magicbyte.RecordsBuilder(compression=codec)
     data = b""
     for batch in range(BATCHES):
@@ -58,13 +58,13 @@ def of(codec: Compression, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> S
 
 
 def broken(of: Set, codec: Compression) -> dict[str, bytes]:
-    """What a set must not be; the last is sound but for what its writer says."""
+    """Files that a bench must refuse. The last is valid, but not what its writer reported."""
     without_a_record = written(codec, records_in_the_last=RECORDS - 1)
     return sets.damaged(of.path.read_bytes()) | {"a missing record": without_a_record}
 
 
 @pytest.mark.parametrize("loop", loops.OURS, ids=lambda loop: loop.name)
-def test_a_loop_has_no_rate_on_damage(loop: Loop, of: Set, codec: Compression) -> None:
+def test_a_loop_fails_on_damage(loop: Loop, of: Set, codec: Compression) -> None:
     data = of.path.read_bytes()
     loops.check(loop, of, data)
     assert loops.rate(loop, of, data) > 0
@@ -73,11 +73,11 @@ def test_a_loop_has_no_rate_on_damage(loop: Loop, of: Set, codec: Compression) -
             loops.rate(loop, of, bad)
 
 
-def test_a_loop_that_does_not_check_is_found(of: Set, codec: Compression) -> None:
+def test_a_loop_that_skips_checks_is_refused(of: Set, codec: Compression) -> None:
     def blind(data: bytes) -> int:
         return loops.touch_bytes(magicbyte.read_batches(data, check_crcs=False))
 
-    # A flipped byte in a compressed payload breaks the codec too.
+    # A flipped byte in a compressed payload also breaks the codec.
     if codec == Compression.NONE:
         careless = replace(loops.OURS[0], timed=blind)
         with pytest.raises(RuntimeError, match="did not notice a flipped byte"):
@@ -93,9 +93,7 @@ def examples() -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("name", ["bench_decode", "bench_encode"])
-def test_a_program_has_no_rate_on_damage(
-    name: str, examples: dict[str, Path], of: Set, codec: Compression
-) -> None:
+def test_a_program_fails_on_damage(name: str, examples: dict[str, Path], of: Set, codec: Compression) -> None:
     arguments = {"bench_decode": [], "bench_encode": ["lz4"]}[name]
     program = Program(("magicbyte",), [str(examples[name]), *arguments], warm_up_seconds=0)
     assert program.rates(of)["magicbyte"] > 0
@@ -107,9 +105,7 @@ def test_a_program_has_no_rate_on_damage(
             program.rates(of)
 
 
-def test_what_the_writing_program_wrote_has_all_records(
-    examples: dict[str, Path], of: Set, tmp_path: Path
-) -> None:
+def test_the_writing_program_writes_all_records(examples: dict[str, Path], of: Set, tmp_path: Path) -> None:
     program = Program(("magicbyte",), [str(examples["bench_encode"]), "lz4"], warm_up_seconds=0)
     program.write(of, tmp_path / "out.log")
     batches = list(magicbyte.read_batches((tmp_path / "out.log").read_bytes()))
@@ -119,7 +115,7 @@ def test_what_the_writing_program_wrote_has_all_records(
     assert program.sizes(of) == {"magicbyte": (tmp_path / "out.log").stat().st_size}
 
 
-def test_a_program_that_does_not_look_is_found(of: Set) -> None:
+def test_a_program_that_skips_checks_is_refused(of: Set) -> None:
     careless = Program(("careless",), [sys.executable, "-c", "print(1)"], warm_up_seconds=0)
     with programs.damaged_copies(of) as copies:
         with pytest.raises(RuntimeError, match="careless did not notice a flipped byte"):
@@ -128,7 +124,7 @@ def test_a_program_that_does_not_look_is_found(of: Set) -> None:
             programs.must_refuse(careless, of, {"a missing batch": copies["a missing batch"]})
 
 
-def test_the_rest_goes_on_without_what_does_not_look(examples: dict[str, Path], of: Set) -> None:
+def test_other_programs_run_when_one_is_refused(examples: dict[str, Path], of: Set) -> None:
     careless = Program(("careless",), [sys.executable, "-c", "print(1)"], warm_up_seconds=0)
     ours = Program(("magicbyte",), [str(examples["bench_decode"])], warm_up_seconds=0)
     bench = Bench(Manifest("a test", [of]), [of], turns=1)
@@ -139,7 +135,7 @@ def test_the_rest_goes_on_without_what_does_not_look(examples: dict[str, Path], 
     assert bench.absent == ["a peer: a tool is not installed here"]
 
 
-def test_a_builder_that_loses_a_record_is_found(of: Set) -> None:
+def test_a_builder_that_loses_a_record_is_refused(of: Set) -> None:
     rows = python_write.rows_of(of)
 
     def read(data: bytes) -> list[python_write.Row]:
@@ -155,7 +151,7 @@ def test_a_builder_that_loses_a_record_is_found(of: Set) -> None:
         python_write.rows_of(of)
 
 
-def test_ways_run_in_turn_and_compare_turn_by_turn() -> None:
+def test_ratios_compare_turn_by_turn() -> None:
     seen = []
 
     def way(name: str, rate: float) -> float:
@@ -167,7 +163,7 @@ def test_ways_run_in_turn_and_compare_turn_by_turn() -> None:
     assert Comparison(rates["ours"], rates["its"]).ratios == [2, 2]
 
 
-def test_the_page_keeps_what_did_not_run(tmp_path: Path) -> None:
+def test_the_page_keeps_earlier_figures(tmp_path: Path) -> None:
     page = tmp_path / "benchmarks.md"
     page.write_text("# Benchmarks\n\n## Written by others\n\nstays\n")
     slow, fast = Comparison([10, 20, 30], [10, 10, 10]), Comparison([50], [10])
@@ -188,12 +184,12 @@ def test_the_page_keeps_what_did_not_run(tmp_path: Path) -> None:
     bars = [one.get("class") for one in picture_of.iter("{http://www.w3.org/2000/svg}rect")]
     assert sorted(filter(None, bars)) == ["met", "missed"]
 
-    # Nothing is left of the old run: it goes.
+    # Nothing of the old run is left, so it is dropped.
     report.publish(page, "2026-01-03 00:00", old, ["the newest"])
     assert "an old machine" not in page.read_text()
 
 
-def test_the_best_peer_is_the_hardest_to_beat_of_equal_size() -> None:
+def test_the_best_peer_writes_as_many_bytes() -> None:
     peers = {"a": (3.0, 1.0), "b": (1.5, 1.01), "c": (0.5, 0.9)}
     found = [
         replace(figure("Write in Rust", "", "s1-lz4", peer, Comparison([ratio], [1.0])), size=size)
@@ -206,7 +202,7 @@ def test_the_best_peer_is_the_hardest_to_beat_of_equal_size() -> None:
     assert best.peer == "b"
 
 
-def test_every_floor_is_of_a_part_that_the_picture_knows() -> None:
+def test_the_picture_covers_every_floor() -> None:
     assert {floor.part for floor in FLOORS} == set(picture.PARTS)
     keys = [(floor.part, floor.work, floor.on, floor.peer) for floor in FLOORS]
     assert len(keys) == len(set(keys))

@@ -1,4 +1,4 @@
-"""Appends and the partition in memory, without Kafka: tests/interop compares both with it."""
+"""Appends and the partition in memory, without Kafka; tests/interop compares both with it."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def test_in_place() -> None:
     assert info is not None
     assert (info.first_offset, info.last_offset, info.records_converted) == (40, 42, 0)
     assert (info.max_timestamp, info.offset_of_max_timestamp, info.log_append_time) == (NOW + 2, 42, None)
-    # Base offset and leader epoch alone are others; the checksum covers neither.
+    # Only base offset and leader epoch differ; the checksum covers neither.
     assert info.records[16:] == sent[16:]
     (stored,) = magicbyte.read_batches(info.records)
     assert (stored.base_offset, stored.partition_leader_epoch) == (40, 7)
 
 
-def test_written_anew() -> None:
+def test_recompression() -> None:
     config = AppendConfig(
         compression=Compression.ZSTD, level=5, message_timestamp_type=TimestampType.LOG_APPEND_TIME
     )
@@ -70,7 +70,7 @@ def test_record_errors() -> None:
     validator = AppendValidator(AppendConfig(compacted=True))
     with pytest.raises(AppendError, match="no key") as refused:
         validator.validate(builder.build(), now=NOW)
-    # One wrong time makes it a matter of time.
+    # One wrong timestamp changes the error code.
     assert (refused.value.code, refused.value.error_code) == ("INVALID_TIMESTAMP", 32)
     assert [one.batch_index for one in refused.value.record_errors] == [1, 2]
     assert "key" in refused.value.record_errors[0].message
@@ -79,7 +79,7 @@ def test_record_errors() -> None:
     assert str(again) == str(refused.value)
 
 
-def test_what_is_wrong_with_bytes_has_its_place() -> None:
+def test_damage_gives_its_position() -> None:
     damaged = bytearray(batch())
     damaged[70] ^= 1
     with pytest.raises(AppendError) as refused:
@@ -99,7 +99,7 @@ def test_bombs_are_capped() -> None:
     assert (refused.value.code, refused.value.kind) == ("MESSAGE_TOO_LARGE", "limit_exceeded")
 
 
-def test_configurations_that_no_topic_has() -> None:
+def test_invalid_configurations() -> None:
     with pytest.raises(magicbyte.Error, match="magic 3"):
         AppendValidator(AppendConfig(message_format=3))
     with pytest.raises(magicbyte.UnsupportedCompressionError):
@@ -118,7 +118,7 @@ def test_produce_requests() -> None:
     assert code_of(refused) == "UNSUPPORTED_COMPRESSION_TYPE"
 
 
-def test_a_cut_batch_is_nothing() -> None:
+def test_a_truncated_batch_is_ignored() -> None:
     assert validate_append(batch()[:-1], now=NOW) is None
 
 
@@ -128,7 +128,7 @@ def test_sequences() -> None:
     assert [partition.append(one).base_offset for one in sent] == [0, 2, 4, 6, 8, 10]
     again = partition.append(sent[1])
     assert (again.base_offset, again.last_offset, again.is_duplicate) == (2, 3, True)
-    # Five are remembered.
+    # The last five batches are remembered.
     with pytest.raises(AppendError) as refused:
         partition.append(sent[0])
     assert code_of(refused) == "OUT_OF_ORDER_SEQUENCE_NUMBER"
@@ -167,7 +167,7 @@ def test_fetches() -> None:
     for _ in range(3):
         partition.append(batch())
     size = len(batch())
-    # The first batch is whole, whatever the limit; the one with the offset, even in its middle.
+    # The first batch is returned whole, whatever the limit: the one with the offset, even in its middle.
     assert len(partition.fetch(3, 1).records) == size
     assert len(partition.fetch(0, size + 20).records) == size + 20
     assert partition.fetch(6).records == b""
@@ -179,7 +179,7 @@ def test_fetches() -> None:
         partition.fetch(0, isolation_level="committed")  # type: ignore[arg-type]
 
 
-def test_offsets_by_time() -> None:
+def test_offset_for_timestamp() -> None:
     partition = PartitionSimulator(clock=NOW)
     partition.append(batch())
     partition.elect_leader()

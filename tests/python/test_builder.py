@@ -1,4 +1,4 @@
-"""RecordsBuilder: Kafka's bytes for the same records, every option, what is refused."""
+"""RecordsBuilder: Kafka's bytes for the same records, every option, and what is refused."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def build(case: dict[str, Any]) -> bytes:
     return builder.build()
 
 
-def test_bytes_are_kafkas() -> None:
+def test_bytes_match_kafka() -> None:
     equal = 0
     for case in cases():
         built = build(case)
@@ -71,7 +71,7 @@ def test_bytes_are_kafkas() -> None:
     assert equal > 40
 
 
-def test_any_buffer_is_taken() -> None:
+def test_any_buffer_is_accepted() -> None:
     data = b"payload"
     mapped = mmap.mmap(-1, len(data))
     mapped.write(data)
@@ -96,7 +96,7 @@ def test_header_keys() -> None:
     (record,) = batch
     raw = ["ä".encode(), b"\xff\xfe", b"", b"", b"\xff\xfe"]
     assert record.headers_raw == [(key, None) for key in raw]
-    # What reading gives, writing takes.
+    # What reading returns, writing accepts.
     builder.append(0, 0, headers=record.headers)
     (again,) = next(iter(magicbyte.read_batches(builder.build())))
     assert again.headers_raw == record.headers_raw
@@ -112,7 +112,7 @@ def test_a_null_header_key_names_the_record() -> None:
 
 
 def test_arguments() -> None:
-    """`append` takes what a function of its signature takes, whatever the arguments' types."""
+    """`append` takes arguments as any function of its signature does, whatever their types."""
 
     class Bytes(bytes):
         pass
@@ -156,8 +156,8 @@ def test_arguments() -> None:
     assert builder.record_count == 0
 
 
-def test_a_builder_inside_its_own_call() -> None:
-    """What runs Python code may use the builder that it is called for."""
+def test_reentrant_builder() -> None:
+    """Python code that runs during a call may use the same builder."""
     builder = RecordsBuilder()
 
     def rows() -> Iterator[tuple[int, int, bytes | None, bytes | None]]:
@@ -198,11 +198,11 @@ def test_append_many() -> None:
 
 
 class Row(tuple[Any, ...]):
-    """Of a subclass, as a named tuple is."""
+    """A subclass of tuple, as a named tuple is."""
 
 
 def test_append_many_of_mixed_rows() -> None:
-    """What is quick for lists of plain rows, and what is not, gives the same."""
+    """The fast path for lists of plain rows and the general one give the same result."""
     (stored,) = read_records([(3, 1003, b"stored", None)])
     items: list[Any] = [
         (False, 1000, b"k", b"v"),
@@ -238,7 +238,7 @@ def test_append_many_of_mixed_rows() -> None:
 
 
 def test_append_many_of_a_list_that_changes() -> None:
-    """A row whose number is asked for by Python code, which empties the list and drops the row."""
+    """The row's `__index__` empties the list and drops the row."""
     rows: list[Any] = []
 
     class Clears:
@@ -273,13 +273,13 @@ def read_back(builder: RecordsBuilder) -> list[magicbyte.Record]:
 
 
 def test_records_of_every_real_partition(kafka: Path) -> None:
-    """What we read, we write: each batch anew from its records."""
+    """Whatever was read can be written: each batch is rebuilt from its records."""
     for name in ("v2_headers", "v2_nulls", "v2_timestamps", "v1_gzip", "v0_lz4"):
         for segment in sorted((kafka / name).glob("*.log")):
             for batch in magicbyte.read_batches(segment.read_bytes()):
                 builder = RecordsBuilder(batch.magic, batch.compression)
                 if any(record.timestamp < -1 for record in batch):
-                    # Brokers take timestamps that Kafka's builder refuses.
+                    # Brokers accept timestamps that Kafka's builder refuses.
                     with pytest.raises(magicbyte.InvalidRecordError, match="timestamp"):
                         builder.append_many(batch)
                     continue
@@ -330,9 +330,9 @@ def test_timestamp_type() -> None:
             RecordsBuilder(**options)  # type: ignore[arg-type]
 
 
-def test_room() -> None:
+def test_has_room_for() -> None:
     builder = RecordsBuilder(max_size_in_bytes=500)
-    assert builder.has_room_for(0, value=bytes(1000)), "the first always"
+    assert builder.has_room_for(0, value=bytes(1000)), "the first always fits"
     with pytest.raises(magicbyte.LimitExceededError) as caught:
         builder.append(0, 0, value=bytes(1000))
     assert (caught.value.kind, caught.value.record_index) == ("record_too_large", 0)
@@ -366,7 +366,7 @@ def test_transaction_marker_and_empty_batch() -> None:
 
 
 def test_threads_share_a_builder() -> None:
-    """Whoever loses the race gets an error about its offset; every record appended is there once."""
+    """Losing the race gives an error about the offset; every record appended is there once."""
     builder = RecordsBuilder(compression=Compression.LZ4)
     appended: list[int] = []
     refused: set[str] = set()
@@ -390,7 +390,7 @@ def test_threads_share_a_builder() -> None:
 
 
 def test_threads_build_while_others_append() -> None:
-    """Whoever compresses lets the others wait, and every batch is whole."""
+    """A thread that compresses makes the others wait, and every batch is complete."""
     builder = RecordsBuilder(compression=Compression.ZSTD)
     built: list[bytes] = []
     value = bytes(range(256)) * 200

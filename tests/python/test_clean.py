@@ -1,4 +1,4 @@
-"""compact and redact: what stays, what goes, and that a killed or refused job leaves nothing."""
+"""compact and redact: what is kept, what is dropped, and that a killed or refused job leaves nothing."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ COMPACTED = [
 
 
 def tree(path: Path) -> dict[str, str]:
-    """Every file below a directory, and the digest of its bytes."""
+    """Every file below a directory, with the digest of its bytes."""
     return {
         str(file.relative_to(path)): hashlib.sha256(file.read_bytes()).hexdigest()
         for file in sorted(path.rglob("*"))
@@ -65,7 +65,7 @@ def records(path: Path, isolation: Any = "read_committed") -> list[magicbyte.Rec
 
 
 def written(directory: Path, *segments: bytes) -> Path:
-    """A partition of these segments; each begins at its first offset."""
+    """A partition of these segments; each is named by its first offset."""
     directory.mkdir(parents=True)
     for data in segments:
         first = next(iter(magicbyte.read_batches(data)))
@@ -101,7 +101,7 @@ def test_the_last_value_of_each_key_stays(name: str, tmp_path: Path) -> None:
         if record.key_bytes is not None:
             assert record.offset >= until or record.key_bytes not in kept
             kept[record.key_bytes] = record.value_bytes
-    # A tombstone whose time is over is as good as none.
+    # An expired tombstone counts as absent.
     assert {k: v for k, v in kept.items() if v is not None} == {
         k: v for k, v in last.items() if v is not None
     }
@@ -113,7 +113,7 @@ def test_the_last_value_of_each_key_stays(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["v2_compacted_txn", "v2_tombstones", "mixed_012"])
 def test_compacting_again_at_the_same_time_changes_nothing(name: str, tmp_path: Path) -> None:
     compacted(KAFKA / name, tmp_path / "one")
-    # As Kafka's, the second round sets the time of markers that the first left without data.
+    # As with Kafka's cleaner, the second round sets the horizon of markers left without data.
     compacted(tmp_path / "one", tmp_path / "two")
     compacted(tmp_path / "two", tmp_path / "three")
     assert tree(tmp_path / "two") == tree(tmp_path / "three")
@@ -127,7 +127,7 @@ def test_any_engine_and_any_memory_give_the_same_bytes(tmp_path: Path) -> None:
         segments.append(b"".join(keyed(base + at, *pairs[at : at + 500]) for at in range(0, 10_000, 500)))
     source = written(tmp_path / "in" / "t-0", *segments)
     one = compacted(source, tmp_path / "one", LocalEngine(1), memory=1 << 30)
-    # Each map has but one MiB: keys go to files, and those to more files.
+    # Each map has only one MiB: keys spill to files, and those are split again.
     compacted(source, tmp_path / "four", LocalEngine(4), memory=1)
     assert tree(tmp_path / "one") == tree(tmp_path / "four")
     last = {r.key_bytes: r.offset for r in records(source)}
@@ -214,7 +214,7 @@ def test_a_key_of_10_mb_and_one_like_it(tmp_path: Path) -> None:
     assert [(r.offset, r.value_bytes) for r in records(tmp_path / "out" / "t-0")] == [(1, b"1"), (2, b"2")]
 
 
-def test_damage_is_quarantined_and_counts_for_nothing(tmp_path: Path, cli: Cli) -> None:
+def test_damage_is_quarantined_and_ignored(tmp_path: Path, cli: Cli) -> None:
     good, bad = keyed(0, (b"a", b"old"), (b"b", b"1")), bytearray(keyed(2, (b"a", b"new")))
     bad[-1] ^= 1
     source = written(tmp_path / "in" / "t-0", good + bytes(bad) + keyed(3, (b"c", b"1")))
@@ -222,7 +222,7 @@ def test_damage_is_quarantined_and_counts_for_nothing(tmp_path: Path, cli: Cli) 
     report = cli.json("compact", "--engine", "local", "--all", source, tmp_path / "out", code=1)
     assert report["balanced"]
     assert [problem["kind"] for problem in report["problems"]] == ["crc_mismatch"]
-    # What replaced it cannot be read: the old value is the last that is known.
+    # The replacement is unreadable, so the old value is the last known one.
     found = records(tmp_path / "out" / "t-0")
     assert (found[0].offset, found[0].value_bytes) == (0, b"old")
     assert tree(source) == before
@@ -230,7 +230,7 @@ def test_damage_is_quarantined_and_counts_for_nothing(tmp_path: Path, cli: Cli) 
 
 @pytest.mark.parametrize("command", ["compact", "redact"])
 def test_modes(command: str, tmp_path: Path, cli: Cli) -> None:
-    """FAILFAST raises the first bad batch's error, and no output stands; PERMISSIVE counts it."""
+    """FAILFAST raises the first bad batch's error and publishes nothing; PERMISSIVE counts it."""
     first, second = bytearray(keyed(1, (b"a", b"new"))), bytearray(keyed(3, (b"b", b"1")))
     first[-1] ^= 1
     second[16] = 7
@@ -257,7 +257,7 @@ def test_modes(command: str, tmp_path: Path, cli: Cli) -> None:
     assert tree(tmp_path / "2") == tree(out)
 
 
-def test_fail_fast_without_damage_and_at_what_cannot_be_written_anew(tmp_path: Path) -> None:
+def test_fail_fast_without_damage_and_at_batches_that_cannot_be_rewritten(tmp_path: Path) -> None:
     source = written(tmp_path / "in" / "t-0", keyed(0, (b"a", b"1")))
     assert magicbyte.compact(source, tmp_path / "out", all=True, mode="FAILFAST")["balanced"]
     source = written(tmp_path / "unordered" / "t-0", unordered() + keyed(3, (b"a", b"2")))
@@ -286,8 +286,8 @@ def unordered() -> bytes:
     return bytes(batch)
 
 
-def test_offsets_that_do_not_rise_are_copied_and_told(tmp_path: Path) -> None:
-    """Kafka's cleaner stops for good at such a batch, if a record of it goes."""
+def test_offsets_that_do_not_rise_are_copied_and_reported(tmp_path: Path) -> None:
+    """Kafka's cleaner stops for good at such a batch if it has to drop one of its records."""
     source = written(tmp_path / "in" / "t-0", unordered() + keyed(3, (b"a", b"2")))
     report = compacted(source, tmp_path / "out")
     assert report["balanced"]
@@ -295,8 +295,8 @@ def test_offsets_that_do_not_rise_are_copied_and_told(tmp_path: Path) -> None:
     assert [r.value_bytes for r in records(tmp_path / "out" / "t-0")] == [b"1", b"1", b"1", b"2"]
 
 
-def test_a_wrapper_that_hides_offsets_of_before_is_copied_and_told(tmp_path: Path) -> None:
-    """The offsets inside magic 0 are absolute, and only the last one stands outside."""
+def test_a_wrapper_that_hides_earlier_offsets_is_copied_and_reported(tmp_path: Path) -> None:
+    """Inner offsets in magic 0 are absolute, and only the last one is in the wrapper."""
     wrapper = keyed(1, (b"b", b"1"), (b"x", b"2"), (b"b", b"3"), magic=0, compression=2)
     source = written(
         tmp_path / "in" / "t-0", keyed(0, (b"a", b"1"), (b"a", b"2")) + wrapper + keyed(4, (b"b", b"4"))
@@ -306,14 +306,14 @@ def test_a_wrapper_that_hides_offsets_of_before_is_copied_and_told(tmp_path: Pat
     assert [(one["kind"], one["start"]) for one in report["problems"]] == [("invalid_record", 79)]
     found = magicbyte.PartitionLog(tmp_path / "out" / "t-0", mode="PERMISSIVE").batches()
     assert [(batch.magic, batch.last_offset) for batch in found] == [(2, 1), (0, 3), (2, 4)]
-    # Redaction has to write it anew, and cannot.
+    # Redaction would have to rewrite it, which is impossible.
     report = redacted(source, tmp_path / "redacted", keys=frozenset([b"x"]))
     assert report["balanced"]
     assert [one["kind"] for one in report["problems"]] == ["offset_out_of_order"]
 
 
 def test_negative_offsets_are_quarantined(tmp_path: Path) -> None:
-    """No segment can have their name."""
+    """No segment can be named by them."""
     source = tmp_path / "in" / "t-0"
     source.mkdir(parents=True)
     negative = bytearray(keyed(0, (b"a", b"1")))
@@ -353,7 +353,7 @@ def fails(cli: Cli, command: str, *arguments: object, code: int) -> str:
     return cli.error
 
 
-def test_killed_and_started_again_it_ends_with_the_same_bytes(tmp_path: Path) -> None:
+def test_a_killed_job_started_again_gives_the_same_bytes(tmp_path: Path) -> None:
     source = tmp_path / "in"
     for name in ("v2_compacted_txn", "v0_compacted_codecs", "v2_large_batches", "v2_tombstones"):
         shutil.copytree(KAFKA / name, source / name)
@@ -385,7 +385,7 @@ SECRET = b"bob-4711-secret"
 
 
 def everything(directory: Path) -> bytes:
-    """All bytes of all files, and all that can be decompressed of them."""
+    """All bytes of all files, and of everything in them that can be decompressed."""
     found = b""
     for file in sorted(directory.rglob("*")):
         if not file.is_file():
@@ -400,7 +400,7 @@ def everything(directory: Path) -> bytes:
 
 
 def secretive(directory: Path) -> Path:
-    """Every magic and codec, a transaction that was aborted, a record that is secret in each batch."""
+    """Every magic and codec, an aborted transaction, and a secret record in each batch."""
     data, offset = b"", 0
     for magic, codecs in ((0, (0, 1, 2, 3)), (1, (0, 1, 2, 3)), (2, (0, 1, 2, 3, 4))):
         for codec in codecs:
@@ -435,7 +435,7 @@ def test_redacted_bytes_are_nowhere(way: str, tmp_path: Path, cli: Cli) -> None:
     assert [(r.offset, r.key_bytes, r.value_bytes) for r in after] == [
         (r.offset, r.key_bytes, r.value_bytes) for r in before
     ]
-    # What has no such record is there byte for byte; producer 8's last sequence is kept.
+    # Batches without such a record are copied byte for byte; producer 8's last sequence is kept.
     batches = list(magicbyte.PartitionLog(tmp_path / "out" / "t-0").batches())
     assert keyed(133, (b"quiet", b"1"), (b"quiet", b"2")) in {b.to_bytes() for b in batches}
     assert (batches[-1].record_count, batches[-1].producer_id, batches[-1].last_sequence) == (0, 8, 0)
@@ -453,8 +453,8 @@ def test_redacted_to_tombstones(tmp_path: Path) -> None:
     assert [(r.offset, r.key_bytes, r.value_bytes) for r in found] == [(0, b"a", None), (1, b"b", b"1")]
 
 
-def test_nothing_hides_behind_a_batch_without_records(tmp_path: Path) -> None:
-    """Readers do not look at what stands there; a copy would keep it."""
+def test_nothing_hides_after_a_batch_without_records(tmp_path: Path) -> None:
+    """Readers ignore these bytes, but a copy would keep them."""
     hidden = bytearray(keyed(0, (b"a", SECRET)))
     hidden[57:61] = bytes(4)
     hidden[17:21] = magicbyte.crc32c(bytes(hidden[21:])).to_bytes(4, "big")
@@ -463,7 +463,7 @@ def test_nothing_hides_behind_a_batch_without_records(tmp_path: Path) -> None:
     assert SECRET not in everything(tmp_path / "out")
 
 
-def test_a_batch_that_cannot_be_written_anew_is_given_up(tmp_path: Path) -> None:
+def test_a_batch_that_cannot_be_rewritten_is_dropped(tmp_path: Path) -> None:
     source = written(tmp_path / "in" / "t-0", unordered() + keyed(3, (b"c", b"2")))
     report = redacted(source, tmp_path / "out", keys=frozenset([b"x"]))
     assert report["balanced"]
@@ -501,7 +501,7 @@ def test_expressions(expression: str, tmp_path: Path) -> None:
     builder.append(1, NOW, b"\xff\x00", b"\xff")
     builder.append(2, NOW, None, b'{"user": {"id": 4711}, "o": 1}')
     builder.append(3, -1, b"k", None, [("tenant", b"x"), ("tenant", b"y"), ("odd", b"\xff"), ("none", None)])
-    # Behind the id of a schema.
+    # After the schema's id.
     builder.append(4, NOW, b"k", b'\0\0\0\0\1{"name": "Alice 50%", "to": "x"}')
     source = written(tmp_path / "in" / "t-0", builder.build())
     redacted(source, tmp_path / "out", where=expression)

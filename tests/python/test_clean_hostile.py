@@ -1,4 +1,4 @@
-"""Forged batches with right checksums under compact and redact: sums hold, what is written is sound."""
+"""Forged batches with valid checksums under compact and redact: the sums hold, and the output is valid."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ WAYS = [RedactOptions(where="offset % 5 = 1", tombstones=tombstones) for tombsto
 
 
 def forged(data: bytes, rng: random.Random) -> bytes:
-    """Some bytes of some batches changed behind a checksum that holds."""
+    """Changes some bytes of some batches and corrects the checksum."""
     out = []
     for batch in magicbyte.read_batches(data):
         raw = bytearray(batch.to_bytes())
         if rng.random() < 0.3:
             for _ in range(rng.choice([1, 1, 2, 5])):
-                # Offsets and lengths among them, and now and then any byte.
+                # Mostly offsets and lengths, now and then any byte.
                 at = rng.randrange(len(raw)) if rng.random() < 0.5 else rng.randrange(min(70, len(raw)))
                 raw[at] = rng.choice([0, 1, 0x7F, 0x80, 0xFF, raw[at] ^ 1 << rng.randrange(8)])
         out.append(sealed(bytes(raw)))
@@ -45,7 +45,7 @@ def forged(data: bytes, rng: random.Random) -> bytes:
 
 
 def sound(out: Path) -> None:
-    """Every byte that was written is in a good batch, in order."""
+    """Every byte written belongs to a good batch, and the offsets are in order."""
     for directory in out.iterdir():
         if directory.is_dir():
             report = magicbyte.PartitionLog(directory).verify()
@@ -76,7 +76,7 @@ def test_forged_logs(block: int, tmp_path: Path) -> None:
             try:
                 report = job(str(out))
             except (magicbyte.Error, JobError) as error:
-                # Offsets that only the whole log shows to overlap: nothing is written then.
+                # Overlapping offsets that only the whole log reveals: then nothing is written.
                 refused.append(str(error))
                 assert not out.exists()
                 continue
@@ -88,7 +88,7 @@ def test_forged_logs(block: int, tmp_path: Path) -> None:
 
 
 def test_every_case_of_the_corpus(tmp_path: Path) -> None:
-    """Each case's bytes as a segment of its own; a log of such segments is overlapping and damaged."""
+    """Each case's bytes as a segment of their own; a log of such segments overlaps and is damaged."""
     number = 0
     for path in sorted(CORPUS.glob("*.jsonl")):
         source = tmp_path / "in" / f"{path.stem}-0"

@@ -98,7 +98,7 @@ def test_ingest_of_damage(cli: Cli, source: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "_SUCCESS").exists()
 
 
-def test_java_missing(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_java(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyspark")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
@@ -129,7 +129,7 @@ def test_java_that_does_not_start(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 3
-    # Java's and Spark's own lines, then ours.
+    # The lines of Java and Spark come first, then ours.
     assert done.stderr.startswith("no room for the heap\n")
     assert done.stderr.splitlines()[-1].startswith("magicbyte: Spark did not start: ")
     assert "Traceback" not in done.stderr
@@ -137,7 +137,7 @@ def test_java_that_does_not_start(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_ingest_on_spark(tmp_path: Path) -> None:
-    # A process of its own: it stops its session at the end, and would stop that of other tests.
+    # A separate process: it stops its Spark session at the end, which the other tests share.
     command = [sys.executable, "-m", "magicbyte", "ingest", KAFKA, tmp_path / "out", "--engine", "spark"]
     command += ["--master", "local[2]", "--conf", "spark.ui.enabled=false"]
     command += ["--conf", "spark.driver.bindAddress=127.0.0.1"]
@@ -154,7 +154,7 @@ def test_ingest_on_spark(tmp_path: Path) -> None:
 def test_engines_give_the_same_report(cli: Cli, command: str) -> None:
     source = KAFKA / "v2_txn"
     report = cli.json(command, "--threads", 1, source)
-    # A process of its own, as above.
+    # A separate process, as above.
     arguments = [command, "--json", "--engine", "spark", "--master", "local[1]", str(source)]
     done = subprocess.run(
         [sys.executable, "-m", "magicbyte", *arguments], capture_output=True, text=True, check=False
@@ -187,18 +187,20 @@ def test_engines_give_the_same_report(cli: Cli, command: str) -> None:
         ["ingest", str(KAFKA), "out", "--engine", "spark", "--threads", "2"],
     ],
 )
-def test_usage(cli: Cli, arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_usage_errors(
+    cli: Cli, arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     cli(*arguments, code=2)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_to_read_is_usage(cli: Cli, tmp_path: Path) -> None:
+def test_nothing_to_read_is_a_usage_error(cli: Cli, tmp_path: Path) -> None:
     cli("verify", tmp_path, code=2)
     assert "no Kafka segments" in cli.error
 
 
-def test_could_not_finish(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failure_exit_code(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise OSError("disk on fire")
 
@@ -212,7 +214,7 @@ def test_help_has_examples(cli: Cli, command: str) -> None:
     assert f"\n  magicbyte {command} " in cli(command, "--help")
 
 
-def test_the_commands(cli: Cli) -> None:
+def test_help_lists_the_commands(cli: Cli) -> None:
     output = cli("--help")
     assert "\n  magicbyte ingest " in output
     listed = output.partition("\nCommands:\n")[2].splitlines()
@@ -224,13 +226,13 @@ def options_of(command: str) -> dict[str, click.Option]:
 
 
 ENGINE_OPTIONS = {"--engine", "--threads", "--master", "--conf"}
-# Their help says what the command does with them.
+# Options whose help and type depend on the command.
 SPECIFIC = {"--json", "--key-format", "--now", "--segment-bytes"}
 
 
 @pytest.mark.parametrize("command", sorted(app.commands))
-def test_an_option_is_the_same_everywhere(command: str) -> None:
-    """With the same type, default and help; and a command has all options of engines or none."""
+def test_an_option_is_the_same_in_every_command(command: str) -> None:
+    """Same type, default and help; and a command has all the engine options or none of them."""
     options = options_of(command)
     for other in map(options_of, app.commands):
         for name in options.keys() & other.keys() - SPECIFIC:
@@ -253,7 +255,7 @@ def test_completion(cli: Cli, shell: str) -> None:
         ("magicbyte dump --decode tr", "transactions"),
     ],
 )
-def test_bash_is_told_completions(cli: Cli, monkeypatch: pytest.MonkeyPatch, words: str, found: str) -> None:
+def test_bash_completions(cli: Cli, monkeypatch: pytest.MonkeyPatch, words: str, found: str) -> None:
     monkeypatch.setenv("_MAGICBYTE_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", words)
     monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
@@ -279,7 +281,7 @@ def test_closed_pipe() -> None:
         ("pyspark", "explain", "pip install 'magicbyte[spark]', or leave out --engine spark"),
     ],
 )
-def test_an_extra_is_missing(tmp_path: Path, module: str, command: str, remedy: str) -> None:
+def test_missing_extra(tmp_path: Path, module: str, command: str, remedy: str) -> None:
     (tmp_path / f"{module}.py").write_text(
         f"raise ModuleNotFoundError(\"No module named '{module}'\", name='{module}')"
     )

@@ -1,4 +1,4 @@
-"""The main job on executors of their own, one of which is killed or slow."""
+"""The main job on separate executors, one of which is killed or slow."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ print(written.count(), written.distinct().count())
 
 
 def run(master: str, source: Path, tmp_path: Path, happens: str) -> tuple[Path, str]:
-    """Runs the job; returns its output and what the marker holds."""
+    """Runs the job; returns its output and what the marker file holds."""
     script, out, marker = tmp_path / "job.py", tmp_path / "out", tmp_path / "marker"
     script.write_text(JOB)
     done = subprocess.run(
@@ -105,7 +105,7 @@ def run(master: str, source: Path, tmp_path: Path, happens: str) -> tuple[Path, 
 
 
 def check(out: Path) -> None:
-    """All rows are there, none twice, and nothing of lost attempts is left."""
+    """All rows are there once, and nothing of lost attempts is left."""
     total = json.loads((out / "reconciliation.json").read_text())["total"]
     table = ds.dataset(out / "records", partitioning="hive").to_table(["topic", "offset"])
     assert table.num_rows == total["rows"] == 346 + 346 + 78 + 108
@@ -137,7 +137,7 @@ def test_a_stream_whose_executor_is_killed(source: Path, tmp_path: Path) -> None
 
 @pytest.fixture
 def two_hosts(tmp_path: Path) -> Iterator[str]:
-    """A cluster whose workers have different addresses: Spark speculates on another host only."""
+    """A cluster whose workers have different addresses, as Spark speculates only on another host."""
     import pyspark
 
     home = Path(pyspark.__file__).parent

@@ -1,4 +1,4 @@
-"""Records as columns: what is asked for and nothing else, in both flavours, for every consumer."""
+"""Records as columns: projection and ranges, in both flavours, for every consumer."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def rows(stream: Any) -> list[tuple[int, int, bytes | None, bytes | None]]:
 
 
 def built(values: list[bytes], compression: Compression = Compression.NONE, batch: int = 10) -> bytes:
-    """Batches of so many records; offsets and timestamps (ms) count from 0."""
+    """Batches of `batch` records; offsets and timestamps (ms) count from 0."""
     builder = magicbyte.RecordsBuilder(compression=compression)
     out = []
     for offset, value in enumerate(values):
@@ -54,7 +54,7 @@ def built(values: list[bytes], compression: Compression = Compression.NONE, batc
 
 
 @pytest.mark.parametrize("name", PARTITIONS)
-def test_views_and_threads_hold_the_same(name: str) -> None:
+def test_views_and_threads_give_the_same_rows(name: str) -> None:
     log = PartitionLog(KAFKA / name, mode="PERMISSIVE")
     expected = pa.table(log)
     for options in ({"views": True}, {"threads": 2}, {"views": True, "threads": 3}):
@@ -72,7 +72,7 @@ def test_views_and_threads_hold_the_same(name: str) -> None:
         assert plain(batches.to_arrow(views=True, threads=2)).equals(plain(expected))
 
 
-def test_large_values_are_viewed_where_they_are() -> None:
+def test_large_values_are_not_copied() -> None:
     values = [bytes([n % 251]) * 2000 for n in range(50)]
     source = built(values)
     column = pa.table(magicbyte.read_batches(source).to_arrow(views=True)).column("value")
@@ -99,7 +99,7 @@ def test_small_values_are_copied_together() -> None:
     )
 
 
-def test_what_is_asked_for_in_that_order() -> None:
+def test_projection_keeps_the_requested_order() -> None:
     log = PartitionLog(KAFKA / "v2_headers")
     everything = ["topic", "partition", "segment", "timestampMillis", "sequence", *FACTS, *CONSUMED]
     table = plain(log.to_arrow(everything))
@@ -119,14 +119,14 @@ def test_what_is_asked_for_in_that_order() -> None:
 
 
 @pytest.mark.parametrize("name", PARTITIONS)
-def test_facts_of_batches_are_those_of_their_records(name: str) -> None:
+def test_columns_from_headers_match_those_from_records(name: str) -> None:
     log = PartitionLog(KAFKA / name, mode="PERMISSIVE")
     facts = pa.table(log.to_arrow(FACTS))
     assert facts.equals(pa.table(log.to_arrow([*FACTS, "offset"])).select(FACTS))
     assert pa.table(log.to_arrow([])).num_rows == facts.num_rows == sum(1 for _ in log.records())
 
 
-def test_batches_are_not_inflated_for_facts() -> None:
+def test_header_columns_do_not_decompress() -> None:
     source = built([b"v" * 100] * 100, Compression.ZSTD)
     cap = 16
     batches = magicbyte.read_batches(source, max_decompressed_bytes=cap)
@@ -134,14 +134,14 @@ def test_batches_are_not_inflated_for_facts() -> None:
         pa.table(batches)
     assert pa.table(batches.to_arrow([])).num_rows == 100
     assert pa.table(batches.to_arrow(FACTS)).num_rows == 100
-    # Nor are those out of range; one that is partly in range is.
+    # Nor are batches out of range. One that is partly in range is decompressed.
     assert pa.table(batches.to_arrow(start_offset=100)).num_rows == 0
     assert pa.table(batches.to_arrow([], end_offset=50)).num_rows == 50
     with pytest.raises(pa.ArrowException, match="limit"):
         pa.table(batches.to_arrow([], end_offset=55))
 
 
-def test_an_announced_count_is_not_taken_for_rows() -> None:
+def test_a_forged_record_count_adds_no_rows() -> None:
     for compression in (Compression.NONE, Compression.ZSTD):
         batch = bytearray(built([b"v"], compression))
         batch[57:61] = struct.pack(">i", 2**31 - 1)
@@ -167,7 +167,7 @@ RANGES = [
 def test_ranges_are_exact(name: str, wanted: dict[str, int]) -> None:
     every = rows(magicbyte.read_batches(data(name)))
     times = sorted(timestamp for _, timestamp, _, _ in every)
-    # Those of the range, in this partition's own time.
+    # The range is in terms of this partition's own timestamps.
     asked = {k: times[min(v, len(times) - 1)] if "timestamp" in k else v for k, v in wanted.items()}
 
     def has(row: tuple[int, int, bytes | None, bytes | None]) -> bool:
@@ -183,7 +183,7 @@ def test_ranges_are_exact(name: str, wanted: dict[str, int]) -> None:
     assert rows(first.to_arrow(**asked, threads=2, views=True)) == expected
 
 
-def test_a_flipped_bit_hides_no_records() -> None:
+def test_a_flipped_timestamp_bit_hides_no_records() -> None:
     batch = bytearray(built([b"v"] * 3))
     batch[35] ^= 0x40  # the latest timestamp
     with pytest.raises(pa.ArrowException, match="CRC"):
@@ -203,7 +203,7 @@ def test_isolation_levels() -> None:
 
 def test_damage_is_reported(tmp_path: Path) -> None:
     before, middle, after = (batch.to_bytes() for batch in magicbyte.read_batches(built([b"v"] * 30)))
-    # Its CRC holds, its second record does not.
+    # Its CRC holds, but its second record is invalid.
     bad = bytearray(middle)
     bad[62 + (bad[61] >> 1)] = 0x7F  # a negative length
     bad[17:21] = magicbyte.crc32c(bad[21:]).to_bytes(4, "big")
@@ -216,15 +216,15 @@ def test_damage_is_reported(tmp_path: Path) -> None:
         assert len(list(records)) == 20
         assert stream.problems == records.problems
         assert [(p["start"], p["end"], p["base_offset"]) for p in stream.problems] == [place]
-        # What stands before the damage comes first.
+        # What precedes the damage comes first.
         reader = pa.RecordBatchReader.from_stream(PartitionLog(tmp_path).to_arrow(threads=threads))
         assert reader.read_next_batch().num_rows == 10
         with pytest.raises(pa.ArrowException, match=r"record 1|offset 10"):
             reader.read_next_batch()
 
 
-def test_many_jobs_stay_in_order(tmp_path: Path) -> None:
-    # Of each job of a thread: columns full of zeros, damage between them, and what does not compress.
+def test_output_of_many_jobs_stays_in_order(tmp_path: Path) -> None:
+    # Each thread's job gets columns full of zeros, damage between them, and incompressible data.
     source = random.Random(7)
     zeros, noise = [b"\0" * 50_000] * 50, [source.randbytes(2_000) for _ in range(150)]
     builder = magicbyte.RecordsBuilder(compression=Compression.ZSTD)
@@ -253,7 +253,7 @@ def test_many_jobs_stay_in_order(tmp_path: Path) -> None:
         assert found(threads) == expected
 
 
-def test_a_stream_that_is_dropped_half_way() -> None:
+def test_a_stream_dropped_halfway() -> None:
     source = built([b"v" * 1000] * 5_000, batch=100)
     for _ in range(5):
         reader = pa.RecordBatchReader.from_stream(magicbyte.read_batches(source).to_arrow(threads=4))
@@ -273,7 +273,7 @@ def test_small_batches_are_joined_and_large_logs_cut() -> None:
     assert all(1 << 19 <= size <= 4 << 20 for size in sizes[:-1])
 
 
-def test_a_requested_schema() -> None:
+def test_requested_schema() -> None:
     batches = magicbyte.read_batches(data("v2_headers"))
     for schema in (
         pa.schema([("value", pa.binary_view()), ("offset", pa.int64())]),
@@ -287,7 +287,7 @@ def test_a_requested_schema() -> None:
         )
         log = PartitionLog(KAFKA / "v2_headers")
         assert pa.RecordBatchReader.from_stream(log, schema=schema).schema == schema
-    # A wish that cannot be met: what there is comes, and the consumer decides.
+    # A schema that cannot be satisfied is ignored, and the consumer decides.
     capsule = pa.schema([("value", pa.int8())]).__arrow_c_schema__()
     assert (
         pa.RecordBatchReader._import_from_c_capsule(batches.__arrow_c_stream__(capsule)).schema.names
@@ -343,7 +343,7 @@ def test_logs_and_buffers_are_read_by_name() -> None:
         (lambda of: of.to_arrow(threads=10**6), "threads"),
     ],
 )
-def test_what_cannot_be(ask: Callable[[Any], object], why: str) -> None:
+def test_invalid_requests(ask: Callable[[Any], object], why: str) -> None:
     for of in (PartitionLog(KAFKA / "v2_none"), magicbyte.read_batches(b"")):
         with pytest.raises(ValueError, match=why):
             ask(of)

@@ -1,4 +1,4 @@
-"""The commands in the README, the guide and the help exist, with the options and arguments that they show."""
+"""The commands shown in the README, the guide and the help exist, with the options and arguments used."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def examples_in_help() -> list[str]:
 
 
 def words_of(line: str) -> list[str]:
-    """The words of the command, without what follows it: a comment, a pipe or a redirection."""
-    # An explanation is three blanks away. One pair of blanks aligns the names of commands.
+    """The words of the command, without a trailing comment, pipe or redirection."""
+    # Explanations are three blanks away; one pair of blanks aligns the names of commands.
     command = re.split(r" {3,}| # | \| | > ", re.sub(r"^(magicbyte [\w-]+) +", r"\1 ", line))[0]
     return shlex.split(command)[1:]
 

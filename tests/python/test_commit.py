@@ -64,7 +64,7 @@ def test_a_dead_job_leaves_no_table(source: Path, tmp_path: Path, *, overwrite: 
     subprocess.run([sys.executable, "-c", DEAD_JOB, out], check=True)
     assert visible(out) == []
     assert {path.name for path in out.iterdir()} == {"_temporary"}
-    # What it left is ours, and nothing that could be lost.
+    # Its leftovers are ours, and nothing of value is lost.
     ingest([str(source)], str(out), LocalEngine(1), IngestOptions(overwrite=overwrite))
     assert (out / "_SUCCESS").exists()
     assert not (out / "_temporary").exists()

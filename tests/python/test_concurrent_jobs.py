@@ -1,4 +1,4 @@
-"""Two jobs with the same output: it is one's or the other's, whole; whoever says that it is done is right."""
+"""Two jobs with the same output: the result is one job's, whole; and a job that reports success is right."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECONDS = 0.2
 
 @pytest.fixture
 def sources(tmp_path: Path) -> tuple[Path, Path]:
-    """The same topics with other records, and one topic each that the other has not."""
+    """The same topics with other records, and one topic in each that the other lacks."""
     one = make_source(tmp_path / "one", ("v2_none", "v1_gzip", "v2_txn"), ("a", "b", "mine"))
     other = make_source(tmp_path / "other", ("v2_zstd", "v2_none", "v0_gzip"), ("a", "b", "yours"))
     return one, other
@@ -74,7 +74,7 @@ def test_two_jobs_with_one_output(pair: tuple[str, str], sources: tuple[Path, Pa
 
 
 def test_a_reader_never_sees_a_mixture(sources: tuple[Path, Path], tmp_path: Path) -> None:
-    """With the mark of a whole output there before and after it was read, it is one's or the other's."""
+    """If the marker of a complete output is there before and after reading, the rows are one job's."""
     out = tmp_path / "out"
     name = "ingest --overwrite"
     alone = [outcome(name, source, tmp_path) for source in sources]
@@ -94,7 +94,7 @@ def test_a_reader_never_sees_a_mixture(sources: tuple[Path, Path], tmp_path: Pat
 
 
 def _read(out: Path) -> Any:
-    """What a careful reader gets; None where there is no whole output, or it was replaced meanwhile."""
+    """What a careful reader gets; None if there is no complete output, or it was replaced meanwhile."""
     before, failure, content = _mark(out), None, None
     try:
         content = content_of(out, with_workspace=True)
@@ -115,7 +115,7 @@ def _mark(out: Path) -> tuple[int, str] | None:
 
 
 def test_two_jobs_that_write_rows(tmp_path: Path) -> None:
-    """`df.write`: jobs may share a directory, but not a partition."""
+    """Jobs of `df.write` may share a directory, but not a partition."""
 
     def job(value: bytes, *topics: str) -> tuple[str, list[Any]]:
         staging = staging_in(str(tmp_path))
@@ -134,7 +134,7 @@ def test_two_jobs_that_write_rows(tmp_path: Path) -> None:
 
 
 def test_a_lock_outlives_no_process(tmp_path: Path) -> None:
-    """The workspace of a killed job bars nobody, however it died."""
+    """The workspace of a killed job blocks no other, however the job died."""
     source = make_source(tmp_path / "in", ("v2_none",), ("a",))
     (tmp_path / "area").mkdir()
     out = tmp_path / "area" / "out"

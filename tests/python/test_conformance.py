@@ -1,4 +1,4 @@
-"""docs/conformance.md: each rule has a home and a proof, and both exist. Links of all pages hold."""
+"""docs/conformance.md: each rule has a home and a proof, and both exist. The links of all pages work."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def rules() -> list[list[str]]:
 def test_named_tests_exist() -> None:
     named = re.findall(TEST, TEXT)
     assert len(named) > 100
-    # In Rust, `#[test]` is somewhere above; a helper of that name does not count.
+    # In Rust, `#[test]` comes somewhere before it; a helper of that name does not count.
     missing = [
         f"{path}::{name}"
         for path, name in named
@@ -55,7 +55,7 @@ def test_every_rule_has_its_proof() -> None:
 
 
 def test_every_rule_has_a_home() -> None:
-    """One source file, where a rule needs it two; only the codecs have four."""
+    """One source file, or two where a rule needs them; only the codecs have four."""
     homes = {row[0]: row[1] for row in rules() if "not yet" not in row[3]}
     assert [rule for rule, home in homes.items() if not re.fullmatch(f"{HOME}(, {HOME}){{0,3}}", home)] == []
     named = {path for home in homes.values() for path in re.findall(HOME, home)}
@@ -64,7 +64,7 @@ def test_every_rule_has_a_home() -> None:
 
 
 def test_every_name_in_backticks_is_checked() -> None:
-    """A name of another form than the patterns above would not be checked."""
+    """A name in another form than the patterns above would not be checked."""
     names = re.findall(r"`[^`\s]+::[^`\s]+`", TEXT)
     assert [name for name in names if not re.fullmatch(f"{TEST}|{CASE}", name)] == []
 
@@ -94,7 +94,7 @@ PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 
 
 def test_named_files_exist() -> None:
-    """Whole paths only; CHANGELOG.md also names what is gone."""
+    """Whole paths only; CHANGELOG.md also names removed files."""
     path = r"`((?:src|python|tests|docs|benches|examples|fuzz|scripts)/[a-z_0-9/]+\.(?:rs|py|md))\b"
     named = {
         (page.name, name)

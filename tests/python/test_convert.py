@@ -1,4 +1,4 @@
-"""magicbyte.convert: what Rust's conversions give, losses, in-place changes, what is refused."""
+"""magicbyte.convert: what Rust's conversions return, losses, in-place changes, and what is refused."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def test_up(kafka: Path, name: str) -> None:
     kept, _ = convert_batches(old)
     before = {batch.compression for batch in magicbyte.read_batches(old)}
     assert {batch.compression for batch in magicbyte.read_batches(kept)} == before
-    # Nothing is left to do.
+    # Nothing is left to convert.
     assert convert_batches(kept).data == kept
 
 
-def test_down_says_what_is_lost(kafka: Path) -> None:
+def test_down_reports_losses(kafka: Path) -> None:
     new = log_of(kafka, "v2_txn")
     batches = list(magicbyte.read_batches(new))
     data, losses = convert_batches(new, magic=1, compression=Compression.GZIP)
@@ -119,7 +119,9 @@ def test_in_place() -> None:
     assert [batch.crc for batch in moved] == [batch.crc for batch in before]
     stamped = set_max_timestamp(data, TimestampType.LOG_APPEND_TIME, 5555)
     assert {row[1] for row in rows(stamped)} == {5555}
-    assert set_max_timestamp(data, TimestampType.CREATE_TIME, 1002) != data, "the second batch ends at 1001"
+    assert set_max_timestamp(data, TimestampType.CREATE_TIME, 1002) != data, (
+        "the second batch should end at 1001"
+    )
     assert set_max_timestamp(built(3), TimestampType.CREATE_TIME, 1002) == built(3)
     assert rows(set_last_offset(built(3), 99))[-1][0] == 99
     wrapper = built(3, magic=0, compression=Compression.GZIP)
@@ -171,7 +173,7 @@ def test_damage_gets_no_new_crc() -> None:
         with pytest.raises(magicbyte.CorruptRecordError) as caught:
             call()
         assert (caught.value.kind, caught.value.position) == ("crc_mismatch", len(GOOD))
-    # The converter is as good as before.
+    # The converter can still be used.
     assert rows(converter.recompress(GOOD)) == rows(GOOD)
 
 

@@ -1,4 +1,4 @@
-"""The published corpus: magicbyte agrees with Kafka's stored verdicts. Needs no JVM."""
+"""The published corpus: magicbyte agrees with Kafka's recorded verdicts. Needs no JVM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job whose process is killed: its output is whole or none, and the next run makes it whole."""
+"""A job whose process is killed: its output is complete or absent, and the next run completes it."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ pytestmark = pytest.mark.partitions(*TOPICS)
 OPTIONS = IngestOptions(batch_metadata=True, overwrite=True)
 ENVIRONMENT = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(sys.path)}
 
-# Kills itself before the n-th rename: renames are all that publishes, so between two of them lies
-# everything that a reader could find.
+# Kills itself before the n-th rename. Only renames publish anything, so between two of them lies
+# every state that a reader could find.
 JOB = """
 import os, signal, sys
 from magicbyte.jobs.engines import LocalEngine, SparkEngine
@@ -57,7 +57,7 @@ ingest([source], out, engine, IngestOptions(batch_metadata=True, overwrite=True)
 
 
 def is_exact(out: Path) -> bool:
-    """Whether an output holds what Kafka read, and nothing twice."""
+    """Whether an output holds what Kafka read, without duplicates."""
     return are_exact(ds.dataset(out / "records", partitioning="hive").to_table().to_pylist())
 
 
@@ -79,9 +79,9 @@ def test_killed_at_each_step_of_the_commit(source: Path, tmp_path: Path, *, repl
             break
         assert done.returncode == -signal.SIGKILL
         if is_published(out):
-            assert replaces, "published before its last step"
+            assert replaces, "published before the last step"
             paths = ds.dataset(out / "records").files
-            assert all("topic=v2_txn" in path for path in paths), "the old output is whole"
+            assert all("topic=v2_txn" in path for path in paths), "the old output should be complete"
     assert deadly > (8 if replaces else 4)
     assert is_published(out)
     assert is_exact(out)
@@ -96,9 +96,9 @@ def test_a_spark_driver_killed_between_write_and_commit(source: Path, tmp_path: 
     process = subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.DEVNULL, start_new_session=True)
     assert process.wait() == -signal.SIGKILL
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)  # the JVM, as far as it is still there
+        os.killpg(process.pid, signal.SIGKILL)  # the JVM, if it is still running
     assert {path.name for path in out.iterdir()} == {"_temporary"}
-    assert list(out.rglob("*.parquet")), "the tasks had written their files"
+    assert list(out.rglob("*.parquet")), "the tasks should have written their files"
     ingest([str(source)], str(out), LocalEngine(2), OPTIONS)
     assert is_exact(out)
     assert not (out / "_temporary").exists()
@@ -118,7 +118,7 @@ def test_killed_at_random(source: Path, tmp_path: Path) -> None:
         time.sleep(dice.uniform(0, whole))
         process.kill()
         process.wait()
-        # Either output is whole: the one before, or the new one.
+        # The output is complete either way: the previous one or the new one.
         assert not is_published(out) or is_exact(out), seed
     subprocess.run(command, check=True, capture_output=True)
     assert is_published(out)
@@ -148,7 +148,7 @@ def test_every_writer_killed_at_random(name: str, tmp_path: Path, *, is_there: b
         elif not is_there and not name.startswith("ingest"):
             assert not out.exists(), number
         if dice.random() < 0.5:
-            continue  # it is killed again before it could clear up
+            continue  # killed again before it could clean up
         again = start(name, source, out, errors)
         again.join()
         refused = again.exitcode == 2 and "not empty" in errors.read_text()
@@ -193,7 +193,7 @@ def test_a_stream_killed_at_random(spark: SparkSession, source: Path, tmp_path: 
             assert process.poll() is None
             time.sleep(0.02)
         time.sleep(dice.uniform(0, 1.5))
-        os.killpg(process.pid, signal.SIGKILL)  # the JVM with it
+        os.killpg(process.pid, signal.SIGKILL)  # and its JVM
         process.wait()
-    # Spark reads the files that its sink committed, not those that killed micro-batches left there.
+    # Spark reads the files that its sink committed, not leftovers of killed micro-batches.
     assert are_exact(row.asDict(recursive=True) for row in spark.read.parquet(str(out)).collect()), seed

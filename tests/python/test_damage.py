@@ -1,4 +1,4 @@
-"""Damage in all its forms: what is sound is delivered exactly once, and nothing is invented.
+"""Damage of every kind: what is valid is delivered exactly once, and nothing is invented.
 
 Values of the bad batches hold whole batches (a mirror's or a backup's topic): none of them is the log's.
 """
@@ -23,7 +23,7 @@ def build(magic: int, offset: int, values: list[bytes], codec: int = 0) -> bytes
 
 
 def plain(magic: int, count: int, first: int = BASE, padding: int = 50) -> list[bytes]:
-    """Batches of one record, whose value tells its offset."""
+    """Batches of one record, whose value is its offset."""
     return [build(magic, first + i, [b"%d:" % (first + i) + bytes(padding)]) for i in range(count)]
 
 
@@ -34,7 +34,7 @@ def holding(magic: int, offset: int, inner: int, count: int) -> bytes:
 
 
 class Read:
-    """A segment as readers see it; all of them agree."""
+    """A segment as its readers see it; all of them agree."""
 
     def __init__(self, root: Path, data: bytes, base: int = BASE) -> None:
         directory = root / "t-0"
@@ -86,7 +86,7 @@ def test_a_flipped_bit_costs_its_batch(tmp_path: Path, magic: int, inner: int) -
     parts[target] = holding(magic, BASE + target, BASE + target + inner, 3)
     start, size = sum(map(len, parts[:target])), len(parts[target])
     expected = [offset for offset in range(BASE, BASE + 12) if offset != BASE + target]
-    # From where the checksum covers the batch; and its length, which no checksum covers.
+    # From where the checksum's coverage begins; and the length, which no checksum covers.
     covered = list(range((21 if magic == 2 else 16) * 8, size * 8))
     for bit in random.Random(inner).sample(covered, 30) + list(range(64, 96)):
         data = bytearray(b"".join(parts))
@@ -210,7 +210,7 @@ def test_a_segment_in_the_middle_that_lost_records_names_them(
 
 
 def test_a_byte_that_looks_like_a_length_hides_no_log(tmp_path: Path) -> None:
-    """After damage: the byte before the next message is its size as a varint."""
+    """After damage, the byte before the next message is its size as a varint."""
     parts = [build(0, BASE + i, [b"v"]) for i in range(20)]
     size = len(parts[0])
     for way in range(2):
@@ -222,7 +222,7 @@ def test_a_byte_that_looks_like_a_length_hides_no_log(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("magic", [0, 1, 2])
 def test_a_damaged_offset_before_a_damaged_batch(tmp_path: Path, magic: int) -> None:
-    """The neighbour that would contradict the offset is damaged, too: those after it do."""
+    """The neighbour that would contradict the offset is damaged, too, but later ones contradict it."""
     parts = plain(magic, 60)
     starts = [sum(map(len, parts[:i])) for i in range(61)]
     for bit in range(7, 30, 4):

@@ -51,7 +51,7 @@ def message(magic: int, attributes: int, value: bytes, offset: int = 0) -> bytes
 
 
 def test_everything_brokers_wrote(client: Client, kafka: Path) -> None:
-    """All partitions of the test data, of every magic and codec, are read as by Kafka."""
+    """All partitions of the test data, of every magic and codec, are read as Kafka reads them."""
     seen = 0
     for partition in sorted(kafka.iterdir()):
         logs = sorted(partition.glob("*.log"))
@@ -81,7 +81,7 @@ def test_everything_brokers_wrote(client: Client, kafka: Path) -> None:
 def test_mixed_magics(client: Client) -> None:
     data = b"".join(one_record(magic, offset) for offset, magic in enumerate((0, 1, 2, 1, 0, 2)))
     assert [record.offset for record in read(client.ours, data)] == list(range(6))
-    # aiokafka mistakes the magic of some, which makes them garbage to it.
+    # aiokafka misjudges the magic of some batches, which are then garbage to it.
     assert refuses(client.original, data, Exception) == (client is AIOKAFKA)
 
 
@@ -157,7 +157,7 @@ def test_negative_sizes_are_null(client: Client) -> None:
             client.original.LegacyRecordBatch(bytes(changed), 0)
 
 
-def test_header_keys_that_are_no_utf8(client: Client) -> None:
+def test_header_keys_that_are_not_utf8(client: Client) -> None:
     data = V2(wire.record(headers=[(b"\xff\xfe", b"v")])).bytes()
     (record,) = read(client.ours, data)
     assert record.headers == [("\udcff\udcfe", b"v")]

@@ -1,4 +1,4 @@
-"""The module `magicbyte.compat._core`, which has no file of its own: imports in any order, and pickling."""
+"""The module `magicbyte.compat._core`, which has no file: imports in any order, and pickling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users of the two clients, and the clients' own tests, do with these classes."""
+"""Uses of these classes by users of the two clients and by the clients' own tests."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def test_a_batch_is_an_iterator(client: Client) -> None:
         assert [record.offset for record in batch] == [1, 2]
     assert next(batch, None) is None
     assert next(batch, None) is None
-    # aiokafka's starts over, as the original intends.
+    # aiokafka's iterator starts over, as the original intends.
     assert len(list(batch)) == (3 if client is AIOKAFKA else 0)
     with pytest.raises(AssertionError, match="before iteration"):
         batch.validate_crc()
@@ -255,7 +255,7 @@ def test_records_outlive_their_batch(client: Client) -> None:
 
 
 def test_threads_share_batches_and_builders(client: Client) -> None:
-    """No thread waits forever, nothing is read or built twice."""
+    """No thread waits forever, and nothing is read or built twice."""
     builder = default_builder(client, 3, size=1 << 30)
     for offset in range(2000):
         builder.append(offset, NOW, b"k", b"%d " % offset * 50, [])

@@ -82,7 +82,7 @@ def test_damage(cli: Cli, source: Path) -> None:
 
 
 def test_checksums_of_messages_in_wrappers(cli: Cli) -> None:
-    """The CRC of each message inside a wrapper, whichever of them are asked for."""
+    """The CRC of each message inside a wrapper, even if only some of the messages are printed."""
     lines = [line for line in cli("dump", KAFKA / "v1_gzip").splitlines() if line.startswith("|")]
     for line, record in zip(lines, expected(KAFKA / "v1_gzip"), strict=True):
         parts = b"".join(
@@ -180,7 +180,7 @@ def test_json_as_kafka_prints_it() -> None:
     assert compact_json({"a": '\x1f\\u001f\n"\u00e9'}) == '{"a":"\\u001F\\\\u001f\\n\\"\u00e9"}'
 
 
-def test_decode_says_what_it_cannot_read(cli: Cli, tmp_path: Path) -> None:
+def test_decode_reports_what_it_cannot_read(cli: Cli, tmp_path: Path) -> None:
     """Records of another topic: unknown types as Kafka names them, broken ones as problems."""
     output = cli("dump", KAFKA / "v2_headers", "--decode", "metadata", code=1)
     assert "key: Error at offset 0, skipping. " in output

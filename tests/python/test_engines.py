@@ -1,4 +1,4 @@
-"""Both engines give the same answers, in order, and say what failed."""
+"""Both engines return the same answers, in order, and report what failed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_local_order_and_progress() -> None:
             seen.append(total_bytes)
 
     def work(number: int) -> int:
-        # The first to start is the last to end; the answers come in order all the same.
+        # The first to start is the last to end, but the answers still come in order.
         if number == 1:
             first_may_end.wait(10)
         else:

@@ -1,4 +1,4 @@
-"""docs/errata.md: the right numbers, shown with bytes."""
+"""docs/errata.md: the correct numbers, shown with bytes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ TIME = 1_714_000_000_000
 
 
 def build(*values: bytes, magic: int = 2, **options: Any) -> bytes:
-    """A batch (or messages) of these values at offsets from 0, all at one time."""
+    """A batch (or messages) of these values, with offsets from 0 and a single timestamp."""
     builder = RecordsBuilder(magic, **options)
     builder.append_many((offset, TIME, None, value) for offset, value in enumerate(values))
     return builder.build()
 
 
 def sealed(data: bytes) -> bytes:
-    """With the CRC that the bytes have."""
+    """The same bytes with their CRC corrected."""
     return data[:17] + struct.pack(">I", magicbyte.crc32c(data[21:])) + data[21:]
 
 
@@ -45,7 +45,7 @@ def test_batch_length() -> None:
     data = build(b"hello", b"world")
     (length,) = struct.unpack_from(">i", data, 8)
     assert len(data) == 12 + length
-    # From magic on it would be four less.
+    # Counted from magic on, it would be four less.
     assert length == len(data[12:]) == len(data[16:]) + 4
 
 
@@ -60,11 +60,11 @@ def test_byte_trace() -> None:
 
 def test_record_integers() -> None:
     data = bytearray(build(b"v"))
-    # Attributes: as a zigzag varint 7f would be -64.
+    # Attributes: as a zigzag varint, 7f would be -64.
     data[62] = 0x7F
     (record,) = only(sealed(bytes(data)))
     assert record.attributes == 0x7F
-    # The timestamp's delta: more than 32 bits.
+    # The timestamp delta: more than 32 bits.
     builder = RecordsBuilder()
     builder.append_many([(0, 0, None, None), (1, 1 << 40, None, None)])
     assert [record.timestamp for record in only(builder.build())] == [0, 1 << 40]
@@ -119,7 +119,7 @@ def test_codecs_of_one_log(kafka: Path) -> None:
 def test_records_count() -> None:
     data = build(b"hello", b"world")
     assert struct.unpack_from(">i", data, 57) == (2,)
-    # Compressed data begins behind it.
+    # Compressed data begins after it.
     assert build(b"v" * 99, compression=Compression.ZSTD)[57:65].hex(" ") == "00 00 00 01 28 b5 2f fd"
 
 
@@ -130,7 +130,7 @@ def test_delete_horizon(kafka: Path) -> None:
         data = batch.to_bytes()
         assert data[22] & 0x40
         (base,) = struct.unpack_from(">q", data, 27)
-        # Not the first record's time; that is told relative to it.
+        # Not the first record's timestamp; that is relative to it.
         assert base == batch.delete_horizon_ms
         assert all(record.timestamp < base for record in batch)
 
@@ -138,7 +138,7 @@ def test_delete_horizon(kafka: Path) -> None:
 def test_magic_0_lz4(kafka: Path) -> None:
     wrappers = [b.to_bytes() for b in stored(kafka / "v0_lz4") if b.compression is Compression.LZ4]
     assert wrappers
-    # Behind a message's fields with a null key; 82 would be the right checksum.
+    # After a message's fields with a null key; 82 would be the right checksum.
     assert {data[26:33].hex() for data in wrappers} == {"04224d1860401a"}
 
 
@@ -152,7 +152,7 @@ def test_control_types(kafka: Path) -> None:
         if batch.is_control
         for record in batch
     }
-    # Version 0 and the type, which only starts with 0 and 1.
+    # Version 0 and the type; only the type's numbers start with 0 and 1.
     assert {struct.unpack(">hh", key or b"") for key in keys} == {(0, number) for number in range(5)}
 
 
@@ -168,7 +168,7 @@ def test_marker_value(kafka: Path) -> None:
 @pytest.mark.parametrize("magic", [0, 1])
 def test_crc_of_messages(magic: int) -> None:
     data = build(b"hello", magic=magic)
-    # Offset and size stand in front of what the document shows.
+    # Offset and size come before the part that the document shows.
     assert struct.unpack_from(">qi", data) == (0, len(data) - 12)
     assert struct.unpack_from(">I", data, 12) == (zlib.crc32(data[16:]),)
     assert zlib.crc32(data[16:]) != magicbyte.crc32c(data[16:])

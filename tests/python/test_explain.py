@@ -1,4 +1,4 @@
-"""`magicbyte explain`: against the fixtures' own lines, in a browser, on hostile and on large logs."""
+"""`magicbyte explain`: compared with the fixtures' own lines, in a browser, on hostile and on large logs."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def test_the_history_agrees_with_kafkas_lines(cli: Cli, name: str) -> None:
         length = batches[-1]["lastOffset"] + 1 - batches[0]["baseOffset"]
         assert history["missing_offsets"] == length - sum(b["count"] for b in v2)
     assert sum(one["batches"] for one in history["bins"]) == len(batches)
-    # Compaction leaves sequences out; nothing that these brokers appended was out of order otherwise.
+    # Compaction removes sequences; apart from that, these brokers appended nothing out of order.
     assert sum(history["anomaly_counts"].values()) == history["compacted_anomalies"]
 
 
 def test_a_hanging_transaction(cli: Cli) -> None:
-    """By the rule of `find-hanging`: heard of longer ago than transactions may be open."""
+    """By the rule of `find-hanging`: its last append is older than the longest transaction allowed."""
     history = history_of(cli, KAFKA / "v2_txn", "--now", 1_700_000_060_014 + 15 * 60_000, code=0)
     (one,) = [one for one in history["transactions"] if one["outcome"] == "open"]
     assert (one["producer_id"], one["first_offset"], one["age_ms"]) == (4, 83, 900_000)
@@ -94,15 +94,15 @@ def test_nothing_odd_is_left_out(cli: Cli, tmp_path: Path) -> None:
     log = [
         batch(0, 1, 0, 0),
         batch(2, 1, 0, 2),
-        batch(4, 1, 0, 0, time=500),  # A duplicate of the first, and late.
-        batch(6, 1, 0, 2),  # The next after that, but the second once more.
+        batch(4, 1, 0, 0, time=500),  # A late duplicate of the first.
+        batch(6, 1, 0, 2),  # The next one after that, but it repeats the second.
         batch(8, 1, 0, 9),  # Five are missing.
         batch(10, 1, 3, 4),  # A new epoch does not begin with 4.
         batch(12, 1, 2, 0),  # An epoch goes back.
-        marker(14, 2, 0, 7),  # Nothing to end.
+        marker(14, 2, 0, 7),  # There is nothing to end.
         batch(15, 2, 0, 0, transactional=True),
-        batch(17, 2, 0, 2),  # Not of the transaction that is open.
-        marker(19, 2, 0, 6),  # From a coordinator that was replaced.
+        batch(17, 2, 0, 2),  # Not of the open transaction.
+        marker(19, 2, 0, 6),  # From a coordinator that has been replaced.
         b"\x01" * 300,
         batch(30, 1, 2, 2, transactional=True),
     ]
@@ -134,7 +134,7 @@ def test_nothing_odd_is_left_out(cli: Cli, tmp_path: Path) -> None:
 
 
 class Page(HTMLParser):
-    """What a browser made of a page: figures by name, tags and their attributes."""
+    """A page as a browser parsed it: figures by name, tags and their attributes."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -156,7 +156,7 @@ class Page(HTMLParser):
 
 
 def chromium(page: Path, *options: str) -> str:
-    """Opens a page without a screen; gives the document as the browser understood it."""
+    """Opens a page in a headless browser; returns the document as the browser parsed it."""
     names = ("chromium", "chromium-browser", "google-chrome")
     program = next((path for name in names if (path := shutil.which(name))), None)
     if program is None:
@@ -212,13 +212,13 @@ def test_a_hostile_name(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_a_hundred_thousand_batches(cli: Cli, tmp_path: Path) -> None:
-    """The page is as large as its bins, and its figures are those of all batches."""
+    """The page's size depends on its bins only, and its figures count all batches."""
     directory = tmp_path / "many-0"
     directory.mkdir()
     count = 100_000
     one = bytearray(batch(0, 7, 0, 0))
     with (directory / f"{0:020}.log").open("wb") as log:
-        # Offsets are outside of the checksum; the sequence is the same in each, which is reported.
+        # Offsets are not under the checksum; the repeated sequence is reported.
         for at in range(count):
             struct.pack_into(">q", one, 0, at * 2)
             log.write(one)
@@ -269,7 +269,7 @@ def test_a_page_replaces_only_a_page(cli: Cli, tmp_path: Path, monkeypatch: pyte
     (tmp_path / "umask").touch()
     assert page.stat().st_mode == (tmp_path / "umask").stat().st_mode
 
-    # The old page stays when the new one cannot be written.
+    # The old page is kept if the new one cannot be written.
     def full(_descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 

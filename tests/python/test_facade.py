@@ -1,4 +1,4 @@
-"""The Python contract: batches, memoryview-backed records, errors, views that outlive everything."""
+"""The facade's contract: batches, records, errors, and views that stay valid."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from magicbyte import Compression, LegacyBatch, PartitionLog, Record, RecordBatc
 
 DATA = Path(__file__).parent.parent / "data" / "kafka"
 PARTITIONS = sorted(path for path in DATA.iterdir() if path.is_dir())
-# magic 2, none: offset 5 (key k, value v), offset 6 (null key, value v2); written by Kafka's classes
+# magic 2, uncompressed: offset 5 (key k, value v), offset 6 (null key, value v2); written by Kafka's classes
 GOLDEN = bytes.fromhex(
     "000000000000000500000043ffffffff0257b56ba000000000000100000000000003e800000000000003e9"
     "ffffffffffffffffffffffffffff0000000210000000026b027600100002020104763200"
@@ -44,13 +44,13 @@ def row(record: Record) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("partition", PARTITIONS, ids=lambda p: p.name)
-def test_records_are_kafkas(partition: Path) -> None:
+def test_records_match_kafka(partition: Path) -> None:
     records = PartitionLog(partition).records()
     assert digest(row(record) for record in records) == summary(partition)["sha256"]
 
 
 @pytest.mark.parametrize("partition", PARTITIONS, ids=lambda p: p.name)
-def test_batches_are_kafkas(partition: Path) -> None:
+def test_batches_match_kafka(partition: Path) -> None:
     lines = expected(partition, "batches.jsonl")
     batches = list(PartitionLog(partition).batches())
     assert len(batches) == len(lines)
@@ -75,7 +75,7 @@ def test_batches_are_kafkas(partition: Path) -> None:
 
 
 @pytest.mark.parametrize("partition", PARTITIONS, ids=lambda p: p.name)
-def test_arrow_streams_are_kafkas(partition: Path) -> None:
+def test_arrow_streams_match_kafka(partition: Path) -> None:
     rows: list[dict[str, Any]] = []
     for segment in PartitionLog(partition).segments:
         table = pa.table(magicbyte.read_batches(Path(segment["path"]).read_bytes()))
@@ -95,7 +95,7 @@ def test_committed_view() -> None:
             assert offsets[-1] < records.end_offset
 
 
-def test_arrow_columns_and_lists_hold_the_same() -> None:
+def test_arrow_columns_and_lists_agree() -> None:
     for name in ("v2_headers", "mixed_012", "v2_timestamps", "v2_nulls"):
         for batch in magicbyte.read_batches(segment_bytes(name)):
             table = pa.record_batch(batch)
@@ -116,7 +116,7 @@ def test_arrow_stream_is_fresh_each_time() -> None:
     assert first.equals(second)
 
 
-def test_header_facts() -> None:
+def test_header_fields() -> None:
     (batch,) = magicbyte.read_batches(GOLDEN)
     assert isinstance(batch, RecordBatch)
     assert (batch.magic, batch.base_offset, batch.last_offset, batch.record_count) == (2, 5, 6, 2)
@@ -133,7 +133,7 @@ def test_header_facts() -> None:
     assert first.control is None
 
 
-def test_cut_last_batch_is_no_error() -> None:
+def test_truncated_last_batch_is_not_an_error() -> None:
     for cut in range(1, len(GOLDEN)):
         batches = magicbyte.read_batches(GOLDEN + GOLDEN[:-cut])
         assert sum(1 for _ in batches) == 1
@@ -179,7 +179,7 @@ def test_views_outlive_the_log_and_its_file(tmp_path: Path) -> None:
     assert [None if view is None else bytes(view) for view in views] == wanted
 
 
-def test_errors_have_their_place() -> None:
+def test_errors_give_their_position() -> None:
     bad = bytearray(GOLDEN)
     bad[70] ^= 1
     batches = magicbyte.read_batches(GOLDEN + bad)
@@ -215,7 +215,7 @@ def test_errors_have_their_place() -> None:
     assert limited.value.kind == "limit_exceeded"
 
 
-def test_damage_in_a_log(tmp_path: Path) -> None:
+def test_damaged_log(tmp_path: Path) -> None:
     partition = tmp_path / "t-0"
     partition.mkdir()
     data = bytearray(segment_bytes("v2_gzip")[:15000])
@@ -238,7 +238,7 @@ def test_damage_in_a_log(tmp_path: Path) -> None:
     assert sums.good_bytes + sums.quarantined_bytes + sums.tail_bytes == sums.size
 
 
-def test_a_batch_that_breaks_off_gives_no_record() -> None:
+def test_a_batch_with_missing_records_yields_none() -> None:
     builder = magicbyte.RecordsBuilder()
     builder.append_many([(0, 1000, None, b"v"), (1, 1000, None, b"v")])
     built = builder.build()
@@ -250,8 +250,8 @@ def test_a_batch_that_breaks_off_gives_no_record() -> None:
     assert seen == []
 
 
-def test_batches_that_do_not_decode_are_skipped_on_request() -> None:
-    # The CRC holds; one of the two batches decompresses to more than is allowed.
+def test_permissive_mode_skips_batches_that_do_not_decode() -> None:
+    # The CRC holds; one of the two batches decompresses to more than the limit.
     limit = 25_000
     with pytest.raises(magicbyte.LimitExceededError):
         list(PartitionLog(DATA / "v2_big_batch", max_decompressed_bytes=limit).records())
@@ -276,7 +276,7 @@ def damaged_log(directory: Path) -> PartitionLog:
     return PartitionLog(directory, mode="PERMISSIVE")
 
 
-def test_reads_at_the_same_time_are_independent(tmp_path: Path) -> None:
+def test_concurrent_reads_are_independent(tmp_path: Path) -> None:
     log = damaged_log(tmp_path / "t-0")
     first, second = log.records(end_offset=30), log.records(start_offset=25)
     batches, stream = log.batches(start_offset=25), log.to_arrow(["offset"], end_offset=30)
@@ -287,18 +287,18 @@ def test_reads_at_the_same_time_are_independent(tmp_path: Path) -> None:
     assert pa.table(stream).column("offset").to_pylist() == [*range(10), *range(20, 30)]
     assert [problem["kind"] for problem in first.problems] == ["crc_mismatch"]
     assert [problem["kind"] for problem in second.problems] == ["crc_mismatch", "too_few_records"]
-    # `batches` does not decode records.
+    # Iterating over `batches` does not decode records.
     assert [problem["kind"] for problem in batches.problems] == ["crc_mismatch"]
     assert stream.problems == first.problems
     assert [read.end_offset for read in (first, second, batches, stream)] == [30, None, None, 30]
     assert {read.problems_left_out for read in (first, second, batches, stream)} == {0}
 
 
-def test_problems_are_those_met_so_far(tmp_path: Path) -> None:
+def test_problems_are_those_found_so_far(tmp_path: Path) -> None:
     records = damaged_log(tmp_path / "t-0").records()
     assert records.problems == []
     assert [next(records).offset for _ in range(10)] == list(range(10))
-    # Both protocols of iteration share one position.
+    # `iter(records)` and `next(records)` share one position.
     assert next(iter(records)).offset == next(records).offset - 1 == 20
     assert [problem["kind"] for problem in records.problems] == ["crc_mismatch"]
 
@@ -323,7 +323,7 @@ def test_seeking() -> None:
     assert log.offset_for_timestamp(2**62) is None
 
 
-def test_an_abort_leaves_batches_outside_of_the_transaction(tmp_path: Path) -> None:
+def test_an_abort_keeps_batches_outside_the_transaction(tmp_path: Path) -> None:
     marker = bytes.fromhex("0000 0000"), bytes.fromhex("0000 00000003")
 
     def batch(offset: int, **options: Any) -> bytes:
@@ -341,7 +341,7 @@ def test_an_abort_leaves_batches_outside_of_the_transaction(tmp_path: Path) -> N
     (tmp_path / f"{0:020}.log").write_bytes(b"".join(batches))
     log = PartitionLog(tmp_path)
     assert [record.offset for record in log.records()] == [0, 1, 2, 4]
-    # The last one's transaction is open.
+    # The last transaction is still open.
     assert [record.offset for record in log.records(isolation_level="read_committed")] == [1]
 
 
@@ -360,8 +360,8 @@ def test_control_records() -> None:
     assert markers == wanted
 
 
-def test_header_keys_that_are_not_utf8_are_lossless() -> None:
-    # One record with the header (ff, null), built by hand: nothing else writes such a key.
+def test_non_utf8_header_keys_are_lossless() -> None:
+    # One record with the header (ff, null), built by hand: no builder writes such a key.
     body = bytes([0, 0, 0, 1, 1, 2, 2, 0xFF, 1])
     records = magicbyte.encode_varint(len(body)) + body
     rest = bytes.fromhex("0000 00000000") + bytes(16) + b"\xff" * 14 + (1).to_bytes(4, "big") + records
@@ -386,8 +386,8 @@ def test_helpers() -> None:
         magicbyte.encode_varint(2**63)
 
 
-def test_imports_with_nothing_else_installed() -> None:
-    # Without site-packages: Python's own library, and this package.
+def test_imports_without_other_packages() -> None:
+    # Without site-packages: only the standard library and this package.
     code = """
 import pkgutil, sys
 import magicbyte
@@ -408,7 +408,7 @@ def test_missing_directory_is_an_oserror(tmp_path: Path) -> None:
         PartitionLog(tmp_path / "none")
 
 
-def test_decoding_lets_go_of_the_gil() -> None:
+def test_decoding_releases_the_gil() -> None:
     # Batches that take real time to decompress. With the GIL held, the counting thread could move
     # only in the few instructions around the call.
     batches = list(magicbyte.read_batches(segment_bytes("v2_large_batches") + segment_bytes("v2_big_batch")))

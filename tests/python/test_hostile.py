@@ -1,4 +1,4 @@
-"""Mutated input comes out of every door as the same records or the same `magicbyte.Error`: no panic,
+"""Mutated input gives the same records or the same `magicbyte.Error` at every entry point: no panic,
 no crash, no memory beyond a bound (see hostile.py)."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def test_mutated_input(tmp_path: Path, first: int) -> None:
 
 
 def test_every_door_agrees_on_the_corpora() -> None:
-    """Objects, lists and both Arrow flavours: the same records, or the same error at the same place."""
+    """Objects, lists and both Arrow flavours: the same records, or the same error at the same position."""
     inputs = [bytes.fromhex(case["hex"]) for case in cases()]
     inputs += [path.read_bytes() for path in sorted(FUZZ_CORPUS.rglob("*")) if path.is_file()]
     assert len(inputs) > 500

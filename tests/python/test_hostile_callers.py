@@ -1,4 +1,4 @@
-"""Callers that mean harm: objects that lie, raise, change, come back in the middle; threads; the collector.
+"""Hostile callers: objects that lie, raise, change or call back; threads; the garbage collector.
 
 Whatever they do, the answer is a value or an ordinary exception: no panic, no crash, no wait without end,
 and what their own code raises comes through.
@@ -46,7 +46,7 @@ MANY = b"".join(built(records=20, base=20 * n, size=300) for n in range(60))
 
 
 class Given:
-    """Gives the same capsules each time."""
+    """Hands out the same capsules each time."""
 
     def __init__(self, **capsules: Any) -> None:
         for name, capsule in capsules.items():
@@ -115,7 +115,7 @@ def test_a_stream_that_fails() -> None:
 
 
 @pytest.mark.parametrize("capsules", [None, (), (1, 2), (None, None), "ab", ({}, {}), 7])
-def test_what_is_no_capsule(capsules: Any) -> None:
+def test_invalid_capsules(capsules: Any) -> None:
     for name in ("__arrow_c_array__", "__arrow_c_stream__"):
         with pytest.raises((TypeError, ValueError)):
             RecordsBuilder().append_arrow(Given(**{name: capsules}))
@@ -125,11 +125,11 @@ def test_what_is_no_capsule(capsules: Any) -> None:
 
 
 class Mine(BaseException):
-    """Raised by the caller's own code; nobody else may catch it."""
+    """Raised by the caller's own code; nothing else may catch it."""
 
 
 class Raising:
-    """Raises in everything that can be asked of it."""
+    """Raises whatever is asked of it."""
 
     def _raise(self, *_: Any) -> Any:
         raise Mine
@@ -140,7 +140,7 @@ class Raising:
 
 
 class Lying:
-    """Says that it is longer than the world, and has one item."""
+    """Claims an enormous length, and has one item."""
 
     def __init__(self, length: int) -> None:
         self.length = length
@@ -155,7 +155,7 @@ class Lying:
 
 
 class Index:
-    """An integer that is another one each time, or none."""
+    """An integer with another value each time, or none."""
 
     def __init__(self, *values: Any) -> None:
         self.values = list(values)
@@ -180,7 +180,7 @@ def hostile() -> list[Any]:
 
 
 def entry_points() -> dict[str, Callable[[Any], Any]]:
-    """Calls of the public API with one argument to fill in."""
+    """Calls of the public API with one argument left open."""
     c: Any = _core
     batch: Any = next(iter(magicbyte.read_batches(V2)))
     record: Any = next(iter(batch))
@@ -295,7 +295,7 @@ def test_what_an_integer_raises(error: type[BaseException]) -> None:
             call(Number())
 
 
-def test_a_released_buffer_says_so() -> None:
+def test_a_released_buffer_is_an_error() -> None:
     view = memoryview(b"abc")
     view.release()
     with pytest.raises(ValueError, match="released"):
@@ -314,7 +314,7 @@ def test_lists_that_change_while_they_are_read() -> None:
     rows: list[Any] = []
 
     class Changing:
-        """An offset that empties the list it stands in, and lets the memory be used again."""
+        """An offset that empties the list it is in, and lets the memory be reused."""
 
         def __index__(self) -> int:
             rows.clear()
@@ -366,7 +366,7 @@ def test_a_bytearray_stays_the_callers() -> None:
 
 
 def in_threads(work: Callable[[], Any], count: int = 4) -> list[Any]:
-    """What each of several threads got, or raised."""
+    """What each of several threads returned or raised."""
     results: list[Any] = []
     start = threading.Barrier(count)
 
@@ -390,7 +390,7 @@ def in_threads(work: Callable[[], Any], count: int = 4) -> list[Any]:
 
 @pytest.fixture
 def impatient() -> Iterator[None]:
-    """Threads take turns all the time."""
+    """Makes threads switch as often as possible."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -451,7 +451,7 @@ def test_threads_at_one_iterator(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("impatient")
 def test_threads_at_one_error() -> None:
-    """It is made after the lock is let go of, and one of them gets it."""
+    """It is created after the lock is released, and one of them gets it."""
     for _ in range(300):
         batches = magicbyte.read_batches(b"\0" * 8 + b"\xff" * 60)
 
@@ -511,7 +511,7 @@ def test_threads_at_one_builder(magic: int, codec: int) -> None:
 
 
 def test_a_finalizer_that_wants_the_builder() -> None:
-    """Bytes that an Arrow stream lets go of without the GIL are freed by whoever takes it next."""
+    """Bytes that an Arrow stream drops without the GIL are freed by the next thread that holds it."""
 
     class Tracked(bytes):
         def __del__(self) -> None:
@@ -539,7 +539,7 @@ def test_a_finalizer_that_wants_the_builder() -> None:
 
 
 def workload() -> None:
-    """A little of everything, as it should be used and as it should not."""
+    """A little of everything, used correctly and incorrectly."""
     for magic, codec in FORMATS:
         builder = RecordsBuilder(magic, codec)
         for offset in range(20):
@@ -564,7 +564,7 @@ def workload() -> None:
 
 def test_the_collector_at_every_allocation() -> None:
     before = gc.get_threshold()
-    # A full collection looks at all that pytest and pyarrow made: not to be done each time.
+    # A full collection visits everything that pytest and pyarrow made: too slow to repeat each time.
     gc.collect()
     gc.freeze()
     gc.set_threshold(1, 1, 1)
@@ -576,7 +576,7 @@ def test_the_collector_at_every_allocation() -> None:
 
 
 def run_alone(code: str, **environment: str) -> str:
-    """In a process of its own, which does not crash."""
+    """Runs the workload in its own process, which must not crash."""
     alone = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", code],
         capture_output=True, text=True, timeout=120, env={**os.environ, **environment}, cwd=HERE, check=False,
@@ -618,11 +618,11 @@ else:
 
 
 def test_one_module_a_process() -> None:
-    """A second interpreter and a second import are refused; the first goes on."""
+    """A second interpreter and a second import are refused; the first keeps working."""
     code = SECOND.format(interpreters=INTERPRETERS)
     code += "\ntry: list(magicbyte.read_batches(b'\\0' * 80))"
     code += "\nexcept magicbyte.Error: print('the first is sound')"
     lines = run_alone(code, PYTHONPATH=_path()).splitlines()
     assert [line.split(":")[0] for line in lines] == ["refused", "refused", "the first is sound"], lines
-    # To a second interpreter, Python 3.12 says so itself.
+    # Python 3.12 itself refuses a second interpreter.
     assert "once a process" in lines[1]

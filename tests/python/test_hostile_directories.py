@@ -1,7 +1,7 @@
 """Directories changed at random (names, kinds of files, permissions, links, sidecars) through every command:
-each name is in one list, the sums hold, the exit code is true, nothing hangs (see hostile_directories.py).
+each name is in exactly one list, the sums hold, the exit code is right, nothing hangs.
 
-By hand, with other seeds and for longer, as a user who may not read everything:
+By hand, with other seeds and for longer, as a user without permission to read everything:
 
     python tests/python/hostile_directories.py samples tests/data/kafka /tmp/scratch 1000 5000
 """

@@ -26,7 +26,7 @@ def everything(kafka: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
 
 
 def rows_of(out: Path, table: str, topic: str, order: str) -> list[dict[str, Any]]:
-    """Rows of the partition that a test directory became."""
+    """Rows of the partition made from a test directory."""
     directory = next((out / table / f"topic={topic}").glob("partition=*"), None)
     if directory is None:
         return []
@@ -142,12 +142,12 @@ def test_damage_is_quarantined(source: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.partitions("v2_none")
-def test_what_the_directory_says_is_in_the_problems(source: Path, tmp_path: Path) -> None:
+def test_problems_of_the_directory_are_reported(source: Path, tmp_path: Path) -> None:
     partition = source / "v2_none"
     first = partition / "00000000000000000000.log"
     last = max(partition.glob("*.log"))
     (partition / "00000000000000000007.log.swap").write_bytes(first.read_bytes())
-    # The last segment once more under a later name: its records would be there twice.
+    # The last segment again under a later name, which would duplicate its records.
     (partition / "00000000000000000900.log").write_bytes(last.read_bytes())
     out = tmp_path / "out"
     report = ingest([str(source)], str(out), LocalEngine(2), IngestOptions())

@@ -17,9 +17,9 @@ import pytest
 
 PYTHON = Path(__file__).parents[2] / "python"
 
-# From the bottom to the top; a module belongs to the longest prefix.
+# From the lowest to the highest; a module belongs to the longest matching prefix.
 LAYERS = [
-    # Runtime imports of the compiled core (columns, convert, enums, errors) are Rust's: it counts as lowest.
+    # The compiled core imports columns, convert, enums and errors only at run time: it counts as lowest.
     {"magicbyte._core", "magicbyte.compat._core"},
     {"magicbyte.columns", "magicbyte.enums", "magicbyte.errors", "magicbyte.model"},
     {
@@ -56,7 +56,7 @@ def imported_modules(path: Path) -> Iterator[str]:
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: a relative import"
-            # `from package import module` imports the module, `from module import name` its name.
+            # `from package import module` imports the module, `from module import name` a name in it.
             candidates = [f"{node.module}.{alias.name}" for alias in node.names]
             names = [one if one in MODULES else str(node.module) for one in candidates]
         else:
@@ -71,7 +71,7 @@ def layer_of(module: str) -> int:
     prefix = module
     while prefix not in LAYER:
         prefix = prefix.rpartition(".")[0]
-    # The whole package is a layer of its own; a new module of it has none yet.
+    # The package itself is a layer; a new module in it has none yet.
     assert prefix != "magicbyte" or module == "magicbyte", f"{module} is in no layer"
     return LAYER[prefix]
 
@@ -79,7 +79,7 @@ def layer_of(module: str) -> int:
 def test_every_file_is_found() -> None:
     assert len(FILES) > 80
     assert "magicbyte.model" in IMPORTS["magicbyte.log"]
-    # Inside a function.
+    # An import inside a function.
     assert "magicbyte.jobs.compact" in IMPORTS["magicbyte"]
 
 
@@ -97,7 +97,7 @@ def test_imports_point_downwards(module: str) -> None:
 
 
 def test_layers_side_by_side_are_independent() -> None:
-    """The command line runs on Spark without the data source, which needs no command line."""
+    """The command line runs on Spark without the data source, which in turn needs no command line."""
     for module, imports in IMPORTS.items():
         for one, other in (("magicbyte.cli", "magicbyte.spark"), ("magicbyte.spark", "magicbyte.cli")):
             if module.startswith(one):

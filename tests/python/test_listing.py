@@ -1,4 +1,4 @@
-"""Every name in a partition's directory is in one list; what cannot be read is a problem, never silence."""
+"""Every name in a partition's directory is in one list; whatever cannot be read is reported as a problem."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def loop(path: Path) -> None:
 
 
 def unix_socket(path: Path) -> None:
-    # A socket's path may not be long.
+    # The path of a socket must be short.
     here = os.getcwd()
     os.chdir(path.parent)
     with socket.socket(socket.AF_UNIX) as listening:
@@ -61,7 +61,7 @@ KINDS: dict[str, tuple[Make, str]] = {
 
 @pytest.fixture(params=KINDS)
 def unusual(request: pytest.FixtureRequest, source: Path) -> tuple[Path, str]:
-    """A partition whose middle segment is no regular file; and what it is."""
+    """A partition whose middle segment is not a regular file, and what it is instead."""
     make, what = KINDS[request.param]
     partition = source / "v2_none"
     (partition / MIDDLE).unlink()
@@ -103,7 +103,7 @@ def test_verify_names_it(unusual: tuple[Path, str], cli: Cli) -> None:
     assert f"{MIDDLE}: cannot be read: " in cli("verify", partition, code=1)
 
 
-def test_every_command_says_so(unusual: tuple[Path, str], cli: Cli, tmp_path: Path) -> None:
+def test_every_command_reports_it(unusual: tuple[Path, str], cli: Cli, tmp_path: Path) -> None:
     partition, what = unusual
     cli("explain", "--engine", "local", partition, code=1)
     for command in ("stats", "rescue", "dump"):
@@ -142,7 +142,7 @@ def test_a_log_raises_where_it_is_reached(unusual: tuple[Path, str], isolation_l
     assert seen == list(range(104))
     with pytest.raises(CorruptRecordError, match=what):
         list(log.batches(isolation_level=isolation_level))
-    # What was not asked for need not be there.
+    # Files that were not asked for may be missing.
     for start, end in ((0, 104), (244, None), (300, 320)):
         read = log.records(start, None, isolation_level, end_offset=end)
         assert [record.offset for record in read] == list(range(start, end or 346))
@@ -157,7 +157,7 @@ def test_a_log_raises_where_it_is_reached(unusual: tuple[Path, str], isolation_l
 
 @pytest.mark.parametrize("name", [FIRST, LAST])
 def test_at_either_end_of_a_log(source: Path, cli: Cli, name: str) -> None:
-    """No hole between two segments shows these."""
+    """A missing file at an end leaves no hole between two segments that would reveal it."""
     partition = source / "v2_none"
     (partition / name).unlink()
     os.mkfifo(partition / name)
@@ -167,7 +167,7 @@ def test_at_either_end_of_a_log(source: Path, cli: Cli, name: str) -> None:
 
 
 def test_the_only_segment(source: Path, cli: Cli) -> None:
-    """A directory is a partition by its names, whatever has them."""
+    """A directory is a partition because of its names, whatever kind of file they belong to."""
     partition = source / "v2_none"
     for path in partition.glob("*.log"):
         path.unlink()
@@ -252,7 +252,7 @@ def test_permissions(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = run_unprivileged("-m", "magicbyte", "compact", "--engine", "local", source, out)
     assert done.returncode == 1, done.stderr
-    # A file of no bytes says nothing of itself: that it cannot be opened does.
+    # An empty file shows nothing about its content, but being unreadable is a problem.
     (partition / MIDDLE).chmod(0o644)
     (partition / MIDDLE).write_bytes(b"")
     (partition / MIDDLE).chmod(0)
@@ -326,7 +326,7 @@ def test_checkpoints_of_the_cleaner_are_sidecars(source: Path, cli: Cli, tmp_pat
     ],
 )
 def test_checkpoints_are_read(source: Path, cli: Cli, text: str, problem: str | None) -> None:
-    """As a broker reads them: an empty one has no epochs."""
+    """As a broker reads them: an empty file has no epochs."""
     (source / "v2_none" / CHECKPOINT).write_bytes(os.fsencode(text))
     found = cli.json("verify", source, code=0 if problem is None else 1)
     assert problems_of(found) == ([] if problem is None else [("invalid_sidecar", CHECKPOINT)])
@@ -335,7 +335,7 @@ def test_checkpoints_are_read(source: Path, cli: Cli, text: str, problem: str | 
 
 
 def test_paths_that_are_not_utf8(source: Path, cli: Cli, tmp_path: Path) -> None:
-    """Plans travel as JSON: such a path is refused by its name, or is a problem if it was not named."""
+    """Plans travel as JSON: such a path is refused by name, or becomes a problem if it was only found."""
     raw = Path(os.fsdecode(os.fsencode(source) + b"/t\xff-0"))
     (source / "v2_none").rename(source / "fine-0")
     raw.mkdir()
@@ -360,7 +360,7 @@ def test_paths_that_are_not_utf8(source: Path, cli: Cli, tmp_path: Path) -> None
         cli(command, "--engine", "local", source / "fine-0", out, code=2)
         assert "the path is not UTF-8" in cli.error
     assert not out.exists()
-    # A link is a way there.
+    # A link to it is a workaround.
     raw.rename(source.parent / raw.name)
     (source / "link-0").symlink_to(source.parent / raw.name)
     assert cli.json("verify", source)["total"]["rows"] == 346 + 104

@@ -1,6 +1,6 @@
-"""What hostile directories cost in memory and in reports: the table of limits in SECURITY.md, measured.
+"""The memory and report sizes that hostile directories cause: the table of limits in SECURITY.md, measured.
 
-A command runs in a process of its own, and once over a small log: the difference is what the input took.
+A command runs in its own process, and once over a small log: the difference is what the input took.
 """
 
 from __future__ import annotations

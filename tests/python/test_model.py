@@ -18,7 +18,7 @@ TYPES = [value for name in model.__all__ if is_typeddict(value := getattr(model,
 
 
 class Seen:
-    """Compares documents with types, and remembers what it has seen of each."""
+    """Compares documents with types, and records what it has seen of each."""
 
     def __init__(self) -> None:
         self.fields: dict[tuple[type, str], set[type]] = {}
@@ -49,7 +49,7 @@ class Seen:
 
     @staticmethod
     def _member(value: Any, members: tuple[Any, ...]) -> Any:
-        """The one type of a union with None, or the dictionary of a union with this `event`."""
+        """The one type of a union with None, or the dictionary of a union that has this `event`."""
         known = [one for one in members if one is not type(None)]
         if len(known) > 1:
             known = [one for one in known if get_args(get_type_hints(one)["event"]) == (value["event"],)]
@@ -115,7 +115,7 @@ def test_fields_are_those_of_the_core(name: str) -> None:
 
 
 def odd_partition(directory: Path) -> None:
-    """A partition as no broker leaves it: damage, foreign files, sequences and timestamps that go back."""
+    """A partition as no broker leaves it: damage, foreign files, sequences and timestamps that decrease."""
     builders = [
         RecordsBuilder(producer_id=5, producer_epoch=0, base_sequence=sequence) for sequence in (0, 9, 0)
     ]
@@ -147,7 +147,7 @@ def odd_partition(directory: Path) -> None:
 
 
 def large_partition(directory: Path) -> None:
-    """A segment large enough for a border."""
+    """A segment large enough to be cut."""
     directory.mkdir()
     with (directory / f"{0:020}.log").open("wb") as file:
         for offset in range(6):
@@ -157,14 +157,14 @@ def large_partition(directory: Path) -> None:
 
 
 def test_every_field_and_type_has_been_seen(tmp_path: Path) -> None:
-    """Each field had a value of each of its types: no type is named that the core never returns."""
+    """Each field had a value of each of its types: the types name nothing that the core never returns."""
     seen = Seen()
     for name in PARTITIONS:
         check(listed(KAFKA / name), seen)
     odd_partition(tmp_path / "t-0")
     listing = listed(tmp_path / "t-0")
     check(listing, seen)
-    # Its segments become directories, then they are gone.
+    # The segments are replaced by directories, then removed.
     for segment in json.loads(listing)["segments"]:
         Path(segment["path"]).unlink()
         Path(segment["path"]).mkdir()

@@ -1,4 +1,4 @@
-"""A segment is as old as what is in it: a broker goes by that where batches have no time."""
+"""A segment keeps its modification time, which brokers use where batches have no timestamp."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 from conftest import KAFKA, Cli
 
 FIRST = 1_400_000_000_123
-"""Milliseconds; each segment is an hour younger than the one before."""
+"""Milliseconds; each segment is an hour newer than the one before."""
 
 
 def aged(name: str, directory: Path) -> dict[int, int]:
-    """A copy with old segments; by base offset, when each was last modified (ns)."""
+    """A copy with old segments; returns each one's modification time (ns) by base offset."""
     shutil.copytree(KAFKA / name, directory)
     ages = {}
     for number, log in enumerate(sorted(directory.glob("*.log"))):
@@ -27,7 +27,7 @@ def aged(name: str, directory: Path) -> dict[int, int]:
 
 
 def check(directory: Path, ages: dict[int, int]) -> int:
-    """Each segment has the time of the one that its last offset was in; gives how many there are."""
+    """Each segment has the time of the one that held its last offset; returns the number of segments."""
     bases = sorted(ages)
     logs = sorted(directory.glob("*.log"))
     for log in logs:

@@ -44,7 +44,7 @@ def remove_all(partition: Path) -> None:
 def ingested(
     request: pytest.FixtureRequest, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Change], IngestReport]:
-    """Runs an ingest in the middle of which something happens to the partition."""
+    """Runs an ingest during which something happens to the partition."""
     module = plan if request.param == "survey" else job
     step = getattr(module, request.param)
 

@@ -1,4 +1,4 @@
-"""Records, iterators and views as objects: lifetimes, threads, memory, and nothing to break."""
+"""Records, iterators and views as objects: lifetimes, threads, memory."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_views_outlive_everything() -> None:
             del record
         del batch
     gc.collect()
-    # Objects made since then use the memory that records, iterators and exporters had.
+    # Objects made since then reuse the memory of the records, iterators and exporters.
     others = [record for batch in batches("v1_gzip") for record in batch]
     for value, value_bytes, key, key_bytes in kept:
         assert value == value_bytes
@@ -86,7 +86,7 @@ def test_threads_share_records() -> None:
 
 
 def test_garbage_collection_in_between_changes_nothing() -> None:
-    """A collection may run any code between two steps of a getter: here at every allocation."""
+    """A collection may run any code between two steps of a getter; here there is one at every allocation."""
 
     class Garbage:
         pass
@@ -222,7 +222,7 @@ def test_views_outlive_batch_iterator_log_and_file(name: str, checks: dict[str, 
 
 
 def test_memory_stays_flat() -> None:
-    """MAGICBYTE_TEST_RECORDS=10000000 is the full one: minutes, in the same memory."""
+    """With MAGICBYTE_TEST_RECORDS=10000000, it takes minutes in the same memory."""
     path: Path = KAFKA / "v2_zstd" / LOG
     wanted = int(os.environ.get("MAGICBYTE_TEST_RECORDS", 300_000))
     records, grown_kib = map(int, run(FLAT, str(path), str(wanted)).split())
@@ -240,7 +240,7 @@ def test_headers_by_key() -> None:
     assert first.headers_for("a") == [("a", b"1"), ("a", None), ("a", b"3")]
     assert first.last_header("b") == ("b", None)
     assert first.last_header("") == ("", b"")
-    # By bytes, or by the str that `headers` shows.
+    # By bytes, or by the str that `headers` returns.
     assert first.last_header(b"\xff") == first.last_header("\udcff") == ("\udcff", b"raw")
     assert first.last_header("c") is second.last_header("a") is None
     assert second.headers_for("a") == []

@@ -1,4 +1,4 @@
-"""Options with values that no job can use: exit code 2 and what is wrong, before anything is done."""
+"""Options with invalid values: exit code 2 and an explanation, before anything is done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where jobs put what they write: any legal topic's name, any empty directory, nobody else's files."""
+"""Where jobs write: any legal topic name, any empty directory, but never over other files."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_every_legal_topic_is_published(writer: tuple[str, ...], tmp_path: Path,
 
 @pytest.fixture
 def tables(tmp_path: Path, cli: Cli) -> tuple[Path, dict[str | None, int]]:
-    """Parquet of topics with names that Hive or Spark could take for something else; and their rows."""
+    """Parquet of topics whose names Hive or Spark could misinterpret, and their rows."""
     topics = (*TOPICS, "__HIVE_DEFAULT_PARTITION__")
     for topic in topics:
         copied("v2_none", tmp_path / "in" / f"{topic}-0")
@@ -91,7 +91,7 @@ def test_every_legal_topic_comes_back_from_parquet(tables: tuple[Path, dict[str 
     records, expected = tables
     table = ds.dataset(records, partitioning="hive").to_table()
     counts = table.group_by("topic").aggregate([([], "count_all")]).to_pylist()
-    # This one means null to pyarrow, escaped or not, unless it is told another `null_fallback`.
+    # pyarrow takes this name for null, escaped or not, unless given another `null_fallback`.
     expected[None] = expected.pop("__HIVE_DEFAULT_PARTITION__")
     assert {row["topic"]: row["count_all"] for row in counts} == expected
 
@@ -140,7 +140,7 @@ def test_a_mount_point_is_filled(tmp_path: Path, cli: Cli) -> None:
         assert names(volume) == {"v2_none-0", "reconciliation.json"}
         shutil.rmtree(volume / "v2_none-0")
         (volume / "reconciliation.json").unlink()
-        # A full one is left as it was.
+        # One that is not empty is left unchanged.
         with open(volume / "ballast", "wb") as ballast:
             os.posix_fallocate(ballast.fileno(), 0, shutil.disk_usage(volume).free - (64 << 10))
         (volume / "out").mkdir()
@@ -169,7 +169,7 @@ def test_what_is_no_empty_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / ".hidden").touch()
     refused(tmp_path / "full", "not empty")
-    # OUT inside a partition that SRC reaches by a link, and SRC itself by a link.
+    # OUT inside a partition that SRC reaches by a link, and SRC itself given as a link.
     copied("v2_none", tmp_path / "logs" / "a-0")
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a-0").symlink_to(tmp_path / "logs" / "a-0")
@@ -222,7 +222,7 @@ def test_only_what_was_counted_is_published(tmp_path: Path, monkeypatch: pytest.
     commit = PartitionsOutput.commit
 
     def harmed(output: PartitionsOutput, *arguments: object) -> None:
-        # What another machine could do that shares the file system, but not its locks.
+        # As another machine could do that shares the file system but not its locks.
         next(tmp_path.glob(".out.magicbyte-unfinished/*/0.v2_none-0/*.log")).unlink()
         commit(output, *arguments)  # type: ignore[arg-type]
 
@@ -260,7 +260,7 @@ def test_a_source_that_is_named_as_the_workspace(writer: tuple[str, ...], tmp_pa
     command, *options = writer
     cli(command, "--engine", "local", *options, source, tmp_path / "out", code=2)
     assert "overlap" in cli.error
-    # Nor is it removed for another source's sake.
+    # It is not removed for another source's sake, either.
     cli(command, "--engine", "local", *options, KAFKA / "v2_none", tmp_path / "out", code=2)
     assert "orders-0 in it is not from a job" in cli.error
     assert sorted(source.rglob("*")) == before
@@ -326,7 +326,7 @@ def test_what_a_killed_job_left_is_taken_back(tmp_path: Path, *, is_there: bool)
         is_whole = (out / "reconciliation.json").exists()
         assert is_whole == (killed.returncode == 0)
         if is_whole:
-            # It died before it could clear up: the next one does, and refuses what is there.
+            # The job died before it could clean up: the next one does, and refuses what is there.
             with pytest.raises(RefusedError, match="not empty"):
                 PartitionsOutput(str(out), [])
             assert names(tmp_path) == {"out"}

@@ -1,6 +1,6 @@
-"""Every entry point of the compiled core panics on purpose: an ordinary exception, and the object lives on.
+"""Every entry point of the compiled core panics on purpose: an exception, and the object stays usable.
 
-The hook is in builds with debug assertions (Cargo's profile `ci`); a wheel has none, and skips this file.
+The hook exists in builds with debug assertions (Cargo's profile `ci`); with a wheel, this file is skipped.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ def simulator() -> Any:
 
 
 def config() -> Any:
-    """As the facade hands it over: taken from it, not written down again."""
+    """As the facade passes it: captured from a call instead of repeated here."""
     return CONFIG._fields()
 
 
 class Segment:
-    """A partition of one segment, and what the steps of a job say about it."""
+    """A partition of one segment, with what the steps of a job return for it."""
 
     def __init__(self, root: Path) -> None:
         self.path = root / "topic-0"
@@ -135,7 +135,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
     }
 
 
-# What only hands out what is stored in the object: nothing in it can panic.
+# Getters that only return what the object stores: nothing in them can panic.
 STORED = {
     "counts", "_panic_next",
     "AiokafkaDefaultRecord.offset", "AiokafkaDefaultRecord.timestamp", "AiokafkaDefaultRecord.key",
@@ -165,7 +165,7 @@ STORED = {
 
 
 def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[Any, ...]]]]:
-    """How to make an object of each class, and what its methods take."""
+    """How to create an object of each class, and the arguments of its methods."""
     c: Any = _core
     d: Any = dropins
     header = [("h", b"x")]
@@ -339,7 +339,7 @@ def panic() -> Iterator[None]:
     try:
         yield
     finally:
-        assert not panic_next(False), "the call did not come by the hook"
+        assert not panic_next(False), "the call did not reach the hook"
 
 
 def panics(name: str, call: Callable[[], Any]) -> None:
@@ -350,7 +350,7 @@ def panics(name: str, call: Callable[[], Any]) -> None:
 
 
 def members(cls: type) -> Iterator[str]:
-    """The entry points of a class and those it has from hidden bases; no constants."""
+    """The entry points of a class, including those of hidden base classes, without constants."""
     slots = {
         "__iter__", "__next__", "__len__", "__repr__", "__str__", "__length_hint__",
         "__arrow_c_schema__", "__arrow_c_array__", "__arrow_c_stream__",
@@ -399,7 +399,7 @@ def test_classes(segment: Segment) -> None:
                 panics(f"{class_name}.{name}", call)
             except AssertionError:
                 missed.append(f"{class_name}.{name}")
-            # The object goes on.
+            # The object is still usable.
             with suppress(ValueError, TypeError, StopIteration, AssertionError):
                 call()
     assert missed == []
@@ -407,11 +407,11 @@ def test_classes(segment: Segment) -> None:
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_arrow_callbacks(threads: int) -> None:
-    """In a callback of C a panic would end the process."""
+    """In a callback from C, a panic would end the process."""
     reader = pa.RecordBatchReader.from_stream(magicbyte.read_batches(V2 * 50).to_arrow(threads=threads))
     with panic(), pytest.raises(pa.ArrowInvalid, match=r"panicked.*on purpose"):
         reader.read_next_batch()
-    # What was under way is lost: that is no end, for anybody who asks.
+    # Work in progress is lost, so no later call may report a regular end.
     for _ in range(2):
         with pytest.raises(pa.ArrowInvalid, match="panicked"):
             reader.read_next_batch()

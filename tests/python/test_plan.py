@@ -1,4 +1,4 @@
-"""How work is cut into tasks."""
+"""How work is split into tasks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_small_neighbours_are_grouped() -> None:
 @pytest.mark.parametrize(
     ("size", "parallelism", "tasks", "target"),
     [
-        (1 << 40, 8, None, 128 * MIB),  # as large as a task gets
+        (1 << 40, 8, None, 128 * MIB),  # the largest task
         (1 << 10, 8, None, 4 * MIB),  # as small
         (1200 * MIB, 10, None, 40 * MIB),  # three tasks a slot
         (1000, 8, 10, 100),  # what is asked for, however small

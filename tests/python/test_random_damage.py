@@ -1,6 +1,6 @@
-"""Random damage to random logs: what is whole is delivered once, what is not the log's is not.
+"""Random damage to random logs: intact batches are delivered once, and nothing is invented.
 
-`docs/damage.md` tells what is left, and how often: the bounds here are those of its table.
+`docs/damage.md` lists what is lost, and how often: the bounds here are those of its table.
 `python tests/python/test_random_damage.py SECONDS` measures them.
 """
 
@@ -28,7 +28,7 @@ def build(magic: int, offset: int, values: list[bytes], codec: int = 0) -> bytes
 
 
 class Log:
-    """Forty batches; with `inner` a third hold batches in their values, with `gaps` offsets are missing."""
+    """Forty batches; with `inner`, a third hold batches in their values; with `gaps`, offsets are missing."""
 
     def __init__(self, chance: random.Random, magic: int, codec: int, inner: bool, gaps: bool) -> None:
         self.batches: list[bytes] = []
@@ -66,13 +66,13 @@ class Log:
         return {i for i in range(len(self.batches)) if self.starts[i] < end and self.starts[i + 1] > start}
 
     def changed(self, data: bytes) -> set[int]:
-        """Of data in place: the batches that are not what they were."""
+        """For data changed in place: the batches that differ."""
         places = zip(self.starts, self.starts[1:], self.batches, strict=False)
         return {i for i, (start, end, batch) in enumerate(places) if data[start:end] != batch}
 
 
 def damage(chance: random.Random, log: Log, kind: str) -> tuple[bytes, set[int]]:
-    """The log after the damage, and the batches that are not whole any more."""
+    """The log after the damage, and the batches that are no longer intact."""
     data = bytearray(log.data)
     size, sector = len(data), chance.randrange(len(data) // 512) * 512
     page = chance.choice((512, 4096))
@@ -118,7 +118,7 @@ KINDS = ("bits", "hole", "rot", "inserted page", "lost page", "page twice", "tor
 
 @dataclass
 class Case:
-    """One log, damaged; what readers made of it."""
+    """A damaged log, and what its readers made of it."""
 
     kind: str
     inner: bool
@@ -145,7 +145,7 @@ def case(root: Path, seed: int) -> Case:
     assert sums.rows == rows.total(), seed
     whole = {row for index, rows_of in enumerate(log.rows) if index not in bad for row in rows_of}
     known = {row for rows_of in log.rows for row in rows_of}
-    # Nothing covers the offset of a log's last batch, nor one beside a gap.
+    # Nothing protects the offset of a log's last batch, nor of one next to a gap.
     invented = {(offset, value) for offset, value in rows if (offset, value) not in known}
     phantoms = sum(1 for _, value in invented if value is not None and value.startswith(PHANTOM))
     if kind != "bits":
@@ -171,7 +171,7 @@ def test_random_damage(tmp_path: Path, kind: str) -> None:
 
 
 def measure(seconds: float) -> None:
-    """Prints a row a kind of damage: of how many logs something sound was lost, or something was invented."""
+    """Prints a row for each kind of damage: how many logs lost something valid or gained an invention."""
     sums: dict[tuple[str, bool, bool], collections.Counter[str]] = collections.defaultdict(
         collections.Counter
     )

@@ -79,7 +79,7 @@ def kept(directory: Path) -> list[tuple[int, bytes | None, bytes | None]]:
 PAIRS = [(b"a", b"b" * 40), (b"c", b"d" * 40)]
 RECORDS = [record(n, *pair) for n, pair in enumerate(PAIRS)]
 SHORT = SECRET[:8]
-"""Where no more fits."""
+"""At a place where no more fits."""
 
 
 def inner(magic: int, *more: bytes) -> bytes:
@@ -91,7 +91,7 @@ def wrapper(magic: int, content: bytes, key: bytes | None = None, tail: bytes = 
 
 
 def stream(codec: int, change: Callable[[bytes], bytes], magic: int = 2) -> bytes:
-    """A batch whose compressed stream somebody changed; its content and checksum are right."""
+    """A batch with a manipulated compressed stream; its content and checksum are valid."""
     builder = RecordsBuilder(magic, codec)
     for number, pair in enumerate(PAIRS):
         builder.append(number, NOW, *pair)
@@ -121,7 +121,7 @@ def skippable() -> bytes:
 
 
 def lz4_size(frame: bytes) -> bytes:
-    """A content size that is the secret's first bytes: only magic 0 lets the header's checksum be wrong."""
+    """A content size that is the secret's first bytes; only magic 0 tolerates a wrong header checksum."""
     return frame[:4] + bytes([frame[4] | 8]) + frame[5:6] + SHORT + frame[6:]
 
 
@@ -186,7 +186,7 @@ HIDDEN = {
 @pytest.mark.parametrize("way", ["keys", "where"])
 @pytest.mark.parametrize("where", HIDDEN)
 def test_nothing_is_left_where_no_reader_looks(where: str, way: str, tmp_path: Path) -> None:
-    """Such a batch is written again from its records, whatever is selected."""
+    """Such a batch is rewritten from its records, whatever is selected."""
     after = RecordsBuilder(2, 0)
     after.append(5, NOW, b"last", b"1")
     source = partition(tmp_path / "in", HIDDEN[where] + after.build())
@@ -234,7 +234,7 @@ def test_what_writers_write_is_copied(magic: int, codec: int, tmp_path: Path) ->
 
 
 def test_what_stays_in_a_control_record_stops_it(tmp_path: Path, cli: Cli) -> None:
-    """Fields of a later version are not for us to cut: no output, but a message that says where."""
+    """Fields of later versions must not be cut: no output, but a message with the position."""
     later = struct.pack(">hi", 0, 5) + b"\x01\x01" + b"\x01\x07" + bytes([len(SECRET)]) + SECRET
     leader = control(record(0, struct.pack(">hh", 0, 2), later), producer_id=-1)
     source = partition(
@@ -253,7 +253,7 @@ def test_what_stays_in_a_control_record_stops_it(tmp_path: Path, cli: Cli) -> No
 
 
 def test_numbers_that_spell_a_key_stop_it(tmp_path: Path) -> None:
-    """A timestamp is kept, whatever somebody wrote there."""
+    """A timestamp is kept, whatever bytes it consists of."""
     first, second = struct.unpack(">qq", SECRET)
     data = batch(RECORDS, base_offset=0, base_timestamp=first, max_timestamp=second)
     source = partition(tmp_path / "in", data)
@@ -262,7 +262,7 @@ def test_numbers_that_spell_a_key_stop_it(tmp_path: Path) -> None:
 
 
 def test_small_numbers_as_keys_are_no_leak(tmp_path: Path) -> None:
-    """A serializer's eight bytes for 1000 occur in headers and indexes, too."""
+    """The eight bytes of 1000 from a serializer also occur in headers and indexes."""
     key = struct.pack(">q", 1000)
     builder = RecordsBuilder(2, 0)
     builder.append(1000, 1000, key, b"v")
@@ -274,7 +274,7 @@ def test_small_numbers_as_keys_are_no_leak(tmp_path: Path) -> None:
 
 
 def test_words_and_numbers_of_the_report_are_no_leak(tmp_path: Path, cli: Cli) -> None:
-    """Keys that are also names of its fields, offsets, or the name of a segment."""
+    """Keys that are also names of report fields, offsets, or the name of a segment."""
     builder = RecordsBuilder(2, 0, partition_leader_epoch=3)
     for number, key in enumerate((b"partition", b"12345678", b"kept", b"balanced", b"magicbyte")):
         builder.append(12345678 + number, NOW, key, b"v")
@@ -291,13 +291,13 @@ def test_words_and_numbers_of_the_report_are_no_leak(tmp_path: Path, cli: Cli) -
 
 
 def test_lengths_that_complete_a_key_are_no_leak(tmp_path: Path) -> None:
-    """The key user-471 and the length of a value of 25 bytes, which is the byte `2`."""
+    """The key user-471 is followed by the length of a value of 25 bytes, which is the byte `2`."""
     source = partition(tmp_path / "in", batch([record(0, b"user-471", b"v" * 25)], base_offset=0))
     assert b"user-4712" in (source / "t-0" / SEGMENT).read_bytes()
     assert redacted(source, tmp_path / "out", keys=[b"user-4712"])["check"] is not None
 
 
-def test_what_other_records_say_is_told(tmp_path: Path, cli: Cli) -> None:
+def test_keys_in_other_records_are_reported(tmp_path: Path, cli: Cli) -> None:
     builder = RecordsBuilder(2, 4)
     builder.append(0, NOW, SECRET, b"gone")
     builder.append(1, NOW, b"a", b"about " + SECRET)
@@ -317,7 +317,7 @@ def test_what_other_records_say_is_told(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_the_check_finds_what_a_redaction_leaves_out(tmp_path: Path) -> None:
-    """It reads files, and trusts nothing that the passes before said."""
+    """It reads the files, and does not rely on the earlier passes."""
     data = {
         "a record": batch([record(0, SECRET, b"v")]),
         "a tombstone with a value": batch([record(0, SECRET, b"v")]),
@@ -338,7 +338,7 @@ def test_the_check_finds_what_a_redaction_leaves_out(tmp_path: Path) -> None:
 
 
 def test_damage_is_not_in_the_output(tmp_path: Path) -> None:
-    """Quarantined bytes, a tail, sidecars and files beside: what nobody can read is not copied."""
+    """Quarantined bytes, a tail, sidecars and other files: unreadable bytes are not copied."""
     bad = bytearray(batch([record(0, SECRET, SECRET)], base_offset=2))
     bad[30] ^= 1
     after = batch([record(0, b"z", b"1")], base_offset=3)
@@ -407,7 +407,7 @@ def test_a_source_that_changes_between_the_passes(
 def test_a_source_that_changes_before_the_expression_sees_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Counts and sizes are the same; only the batches tell."""
+    """Counts and sizes are the same; only the batches differ."""
     source = partition(tmp_path / "in", log_of(3))
     selected = job.Where.selected
 
@@ -441,19 +441,19 @@ def test_a_log_changed_between_the_passes_is_not_compacted(
 
 
 class Hider:
-    """Writes logs with the secret in every place that a hostile writer has."""
+    """Writes logs with the secret in every place that a hostile writer could choose."""
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
         self.offset = 0
         self.expected: list[tuple[int, bytes | None]] = []
-        """Offset and key of the records that stay, where nothing is damaged."""
+        """Offset and key of the records that are kept, where nothing is damaged."""
 
     def some(self, data: bytes, chance: float = 0.3) -> bytes:
         return data if self.rng.random() < chance else b""
 
     def pairs(self) -> list[tuple[bytes | None, bytes | None]]:
-        """Some of the secret's owner, whose values may hold anything, and some of others."""
+        """Some records of the secret's owner, whose values may hold anything, and some of others."""
         found: list[tuple[bytes | None, bytes | None]] = []
         for _ in range(self.rng.randrange(1, 5)):
             if self.rng.random() < 0.4:
@@ -510,7 +510,7 @@ class Hider:
         return raw
 
     def transaction(self) -> bytes:
-        """Aborted or committed; its marker says more than it should."""
+        """Aborted or committed; its marker holds more than it should."""
         producer = {"producer_id": 9, "producer_epoch": 0}
         data = batch(
             [record(0, SECRET, SECRET, self.headers(SECRET)), record(1, b"other", b"v")],
@@ -532,7 +532,7 @@ class Hider:
         return batch([self.some(SECRET, 0.7)], base_offset=self.offset - 1, count=0, last_offset_delta=0)
 
     def unordered_batch(self) -> bytes:
-        """Cannot be written again once a record of it has to go."""
+        """Cannot be rewritten once one of its records has to go."""
         self.offset += 3
         records = [record(0, b"a", b"1"), record(2, SECRET, SECRET), record(1, b"c", b"1")]
         return batch(records, base_offset=self.offset - 3, last_offset_delta=2)
@@ -567,7 +567,7 @@ class Hider:
 @pytest.mark.parametrize("damage", [False, True])
 @pytest.mark.parametrize("block", range(4))
 def test_a_plain_search_finds_nothing(block: int, damage: bool, tmp_path: Path) -> None:
-    """In no byte of any file, compressed or not, nor in any name; and others' records are all there."""
+    """Not in any byte of any file, compressed or not, nor in any name; the other records are all there."""
     ways: list[dict[str, Any]] = [
         {"keys": [SECRET]},
         {"keys": [], "where": f"key = '{SECRET.decode()}'"},
@@ -579,7 +579,7 @@ def test_a_plain_search_finds_nothing(block: int, damage: bool, tmp_path: Path) 
         hider.write(source / "t-0", damage=damage)
         hidden += any(SECRET in path.read_bytes() for path in source.rglob("0*.log"))
         if ways[seed % 3]["keys"]:
-            # An expression names no key to look for in names.
+            # An expression gives no key to search names for.
             (source / "t-0" / f"{SECRET.decode()}.log").write_bytes(SECRET)
         report = redacted(source, out, **ways[seed % 3])
         assert report["balanced"], seed

@@ -1,5 +1,5 @@
-"""Which records redact takes: key files as editors write them, keys that nobody has, records by their place,
-and what an expression may cost."""
+"""Which records redact selects: key files as editors write them, keys without a record, records by position,
+and limits on expressions."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_key_files_that_are_refused(content: bytes, told: str, tmp_path: Path, c
     assert not (tmp_path / "out").exists()
 
 
-def test_a_line_that_is_no_key_is_named(tmp_path: Path, cli: Cli) -> None:
+def test_an_invalid_line_is_named(tmp_path: Path, cli: Cli) -> None:
     source, file = partition(tmp_path / "in", users()), tmp_path / "keys.txt"
     file.write_bytes(b"00ff\nuser-4711\n")
     arguments = ("redact", "--key-file", file, "--key-format", "hex", source, tmp_path / "out")
@@ -108,10 +108,10 @@ def test_the_empty_key_is_asked_for_by_itself(tmp_path: Path, cli: Cli) -> None:
     assert set(KEYS) - set(left(tmp_path / "out")) == {b""}
 
 
-# --- keys that nobody has -----------------------------------------------------------------------
+# --- keys without a record ----------------------------------------------------------------------
 
 
-def test_keys_that_no_record_has_are_told_by_their_place(tmp_path: Path, cli: Cli) -> None:
+def test_keys_without_a_record_are_reported_by_position(tmp_path: Path, cli: Cli) -> None:
     source, file = partition(tmp_path / "in", users()), tmp_path / "keys.txt"
     file.write_bytes(b"user-2\n\nnobody-1\nnobody-2\nuser-2\nnobody-1\n")
     arguments = ("redact", "--engine", "local", "--key", "user-1", "--key", "nobody-3", "--key-file", file)
@@ -130,7 +130,7 @@ def test_keys_that_no_record_has_are_told_by_their_place(tmp_path: Path, cli: Cl
 
 
 def test_many_keys(tmp_path: Path) -> None:
-    """Which of them matched is a bit a key, and each is found whatever comes before it in the list."""
+    """The matched keys are kept as one bit each; each is found whatever precedes it in the list."""
     builder = RecordsBuilder(2, 4)
     for offset in range(1000):
         builder.append(offset, NOW, b"customer-%08d" % (offset * 97), b"of customer-%08d" % offset)
@@ -149,14 +149,14 @@ def test_many_keys(tmp_path: Path) -> None:
 
 
 def test_the_options_do_not_show_the_keys() -> None:
-    """They end up in logs, where a failed job is told with its arguments."""
+    """They end up in logs, where a failed job is reported with its arguments."""
     asked = RedactOptions(keys=[b"user-4711"], where="key = 'user-4711'")
     assert "4711" not in repr(asked)
     assert "4711" not in repr(_core.KeySet([b"user-4711"]))
 
 
 def test_tasks_get_the_keys_and_not_what_is_made_of_them(tmp_path: Path) -> None:
-    """As a cluster does it: a task has only what was pickled."""
+    """As on a cluster: a task has only what was pickled."""
     passes = job._Redact(RedactOptions(keys=[b"user-4711"]), job.Where("offset = 1"))
     assert passes.key_set.find(b"a user-4711") == 2
     again = pickle.loads(pickle.dumps(passes))
@@ -164,7 +164,7 @@ def test_tasks_get_the_keys_and_not_what_is_made_of_them(tmp_path: Path) -> None
     assert "offset = 1" in again.where._query
 
 
-# --- by place -----------------------------------------------------------------------------------
+# --- by position --------------------------------------------------------------------------------
 
 
 def test_records_with_the_same_offset_are_told_apart(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_records_with_the_same_offset_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_places_in_large_batches_and_several_segments(tmp_path: Path) -> None:
-    """Batches that are shown to the expression in pieces, transactions and codecs among them."""
+    """Batches that the expression sees in pieces; with transactions and codecs."""
     rng = random.Random(5)
     segments, offset, expected = [], 0, []
     for number in range(3):
@@ -234,7 +234,7 @@ def test_like_goes_on_where_sqlite_stops() -> None:
 @pytest.mark.parametrize("value", [b"a" * 1_000_000, b"bob@" * 250_000, b"\0" + b"ab" * 500_000])
 @pytest.mark.parametrize("pattern", ["%a%b%c%", "%bob%@%example%", "%" + "a%" * 300 + "z", "%a_a_a_a_b%"])
 def test_hostile_values_take_no_time(value: bytes, pattern: str, tmp_path: Path) -> None:
-    """With an expression that goes back, one record of a mebibyte takes hours."""
+    """An expression that backtracks would take hours on one record of a mebibyte."""
     builder = RecordsBuilder(2, 4)
     builder.append(0, NOW, b"k", value)
     source = partition(tmp_path / "in", builder.build())
@@ -270,7 +270,7 @@ def test_a_record_that_takes_too_long_is_named(tmp_path: Path, monkeypatch: pyte
 
 
 def test_values_larger_than_the_room_of_others(tmp_path: Path) -> None:
-    """The room goes by the largest field: a record of a batch's cap is no error."""
+    """The buffer's size follows the largest field: a record of the cap's size is not an error."""
     builder = RecordsBuilder(2, 4)
     builder.append(0, NOW, b"k", b"x" * (40 << 20))
     builder.append(1, NOW, b"k", b"small")
@@ -308,7 +308,7 @@ def test_an_expression_sees_one_record(expression: str, tmp_path: Path) -> None:
 def test_larger_batches_than_an_expression_can_see_are_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it has not seen must not be written, whatever cap was asked for."""
+    """A record that it has not seen must not be written, whatever the cap."""
     source = partition(tmp_path / "in", users())
     monkeypatch.setattr(job, "MAX_DECOMPRESSED_BYTES", 100)
     asked = {"max_decompressed_bytes": 1 << 40}
@@ -319,7 +319,7 @@ def test_larger_batches_than_an_expression_can_see_are_left_out(
 
 
 def test_a_record_before_its_segments_beginning_is_seen(tmp_path: Path) -> None:
-    """A segment that repeats offsets is read from where the one before ends; a delta can lead before that."""
+    """A segment that repeats offsets is read from the end of the previous one; a delta can be lower."""
     one = batch([record(n, b"a%d" % n) for n in range(6)], base_offset=0)
     repeated = batch([record(n, b"a%d" % (n + 3)) for n in range(3)], base_offset=3)
     two = batch([record(-1, b"bob"), record(0, b"b"), record(1, b"c")], base_offset=6, last_offset_delta=1)

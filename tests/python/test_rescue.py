@@ -1,4 +1,4 @@
-"""What can be saved of damage: raw bytes, repairs, suspects; through the facade and the command."""
+"""What can be saved after damage: raw bytes, repairs, suspects; through the facade and the command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOG = "00000000000000000000.log"
 
 @pytest.fixture
 def damaged(tmp_path: Path) -> tuple[Path, list[magicbyte.RecordBatch]]:
-    """A partition with a flipped bit in its second batch, and a spoilt record in its third."""
+    """A partition with a flipped bit in its second batch, and a corrupt record in its third."""
     source = tmp_path / "orders-0"
     shutil.copytree(KAFKA / "v2_none", source)
     data = bytearray((source / LOG).read_bytes())

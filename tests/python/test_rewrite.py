@@ -1,4 +1,4 @@
-"""convert and recover: every record stays, sidecars are Kafka's, a killed job leaves nothing."""
+"""convert and recover: every record is kept, sidecars are Kafka's, and a killed job leaves nothing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rows(path: Path, isolation_level: str = "read_uncommitted") -> list[Row]:
 
 
 def tree(path: Path) -> dict[str, str]:
-    """Every file below a directory, and the digest of its bytes."""
+    """Every file below a directory, with the digest of its bytes."""
     return {
         str(file.relative_to(path)): hashlib.sha256(file.read_bytes()).hexdigest()
         for file in sorted(path.rglob("*"))
@@ -64,13 +64,13 @@ def test_every_record_stays(name: str, tmp_path: Path) -> None:
     before = tree(KAFKA / name)
     report = convert(KAFKA / name, tmp_path / "out", magic=2)
     assert report["balanced"]
-    assert tree(KAFKA / name) == before, "the source is only read"
+    assert tree(KAFKA / name) == before, "the source should be unchanged"
     out = tmp_path / "out" / f"{name}-0"
     if not out.exists():
         assert rows(KAFKA / name) == []
         return
     assert all(batch.magic == 2 for batch in magicbyte.PartitionLog(out).batches())
-    # Magic 0 has no timestamp type; its records become CreateTime without a time.
+    # Magic 0 has no timestamp type; its records become CreateTime without a timestamp.
     expected = [(*row[:2], max(row[2], 0), *row[3:]) for row in rows(KAFKA / name)]
     assert rows(out) == expected
     assert len(rows(out, "read_committed")) == len(rows(KAFKA / name, "read_committed"))
@@ -198,7 +198,7 @@ def test_recover_truncates_as_a_broker(damaged: Path, tmp_path: Path) -> None:
     [("torn", [0]), ("zeros", [0]), ("preallocated", [0]), ("all zeros", [0]), ("empty", [0, 20])],
 )
 def test_recover_truncates_at_the_end_of_a_middle_segment(tmp_path: Path, end: str, kept: list[int]) -> None:
-    # What LogLoader.recoverLog does: where a byte had to go, all later segments go.
+    # As LogLoader.recoverLog does: where a byte is cut, all later segments are deleted.
     segments = {}
     for base in (0, 10, 20):
         batches = []
@@ -245,7 +245,7 @@ def test_recover_alone_writes_nothing(
     assert json.loads(capsys.readouterr().out)["cuts"][0]["topic"] == "v2_txn"
 
 
-def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--engine", "local", "--compression", "zstd", "--compression-level", "9", "--rebatch"]
     assert app.run(["convert", *arguments, str(KAFKA / "v0_gzip"), str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out
@@ -263,7 +263,7 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def killed_runs(source: Path, out: Path, attempts: int) -> Iterator[None]:
-    """Starts the conversion again and again, and kills it after a while that grows."""
+    """Starts the conversion again and again, and kills it after a growing delay."""
     command = [sys.executable, "-m", "magicbyte", "convert", "--engine", "local", "--compression", "zstd"]
     chance = random.Random(7)
     for _ in range(attempts):
@@ -278,7 +278,7 @@ def killed_runs(source: Path, out: Path, attempts: int) -> Iterator[None]:
         yield
 
 
-def test_killed_and_started_again_it_ends_with_the_same_bytes(tmp_path: Path) -> None:
+def test_a_killed_job_started_again_gives_the_same_bytes(tmp_path: Path) -> None:
     source = tmp_path / "in"
     for name in ("v1_lz4_large", "v0_lz4_large", "v2_large_batches", "v2_txn", "v1_gzip"):
         copied(name, source)
@@ -289,7 +289,7 @@ def test_killed_and_started_again_it_ends_with_the_same_bytes(tmp_path: Path) ->
     unfinished = 0
     for _ in killed_runs(source, out, 50):
         if out.exists():
-            # It was done before it was killed, or not there at all.
+            # It was complete before the kill, or there was no output.
             assert tree(out) == expected
             shutil.rmtree(out)
         else:

@@ -1,4 +1,4 @@
-"""Rows to records: append from Arrow, and partitions written from rows."""
+"""Rows to records: appending from Arrow, and partitions written from rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EXPECTED = [
 
 
 def table(blob: pa.DataType, time: pa.DataType) -> pa.Table:
-    """The rows above in these types."""
+    """The rows above as columns of these types."""
     times = pa.array(ROWS["timestamp"], pa.int64())
     if time != pa.int64():
         times = times.cast(pa.timestamp("ms")).cast(time, safe=False)
@@ -104,7 +104,7 @@ def test_offsets_and_times_of_rows_without() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_is_no_record_is_an_error(data: object, error: type[Exception], text: str) -> None:
+def test_invalid_rows_are_errors(data: object, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         magicbyte.RecordsBuilder().append_arrow(data)
 

@@ -1,4 +1,4 @@
-"""The rooms of the Rust sources: ARCHITECTURE.md lists them from the lowest layer to the highest.
+"""The layers of the Rust sources, which ARCHITECTURE.md lists from the lowest to the highest.
 
 An import names the module that owns the name and leads to the same layer or a lower one; no two files
 import each other, directly or through others. Test modules may import what they like.
@@ -47,7 +47,7 @@ class Module:
         for text in INLINE.findall(USE.sub("", self.text)):
             if path := self.absolute(tuple(text.split("::"))):
                 yield path, False
-        # A parent that calls its children by relative paths.
+        # A parent that uses its children by relative paths.
         for child in modules():
             called = child[:-1] == self.path and rf"(?<![\w:]){child[-1]}::\w" if child else ""
             if called and re.search(called, USE.sub("", self.text)):
@@ -98,7 +98,7 @@ def owner(path: Path_) -> Path_:
 
 
 def rooms() -> list[str]:
-    """In the order of ARCHITECTURE.md: a room imports only from itself and from those before it."""
+    """In the order of ARCHITECTURE.md: a folder imports only from itself and from those above it."""
     text = (ROOT / "ARCHITECTURE.md").read_text()
     return re.findall(r"^\| `src/([\w/]+?)(?:/|\.rs)` \|", text, re.M)
 
@@ -113,7 +113,7 @@ def room_of(module: Module) -> int:
 
 
 def dependencies(module: Module) -> set[Path_]:
-    # A parent's re-exports of its children are no dependency.
+    # Re-exports of a parent's own children are not dependencies.
     own = {path for path, public in module.uses() if not (public and path[: len(module.path)] == module.path)}
     return {owner(path) for path in own} - {module.path}
 

@@ -52,7 +52,7 @@ def test_commands_for_segments_refuse_sidecars(cli: Cli, command: str) -> None:
 
 
 def reported(line: dict[str, Any]) -> list[Any]:
-    """A mismatch as DumpLogSegments has it: file, kind, what the index says, what else was found."""
+    """A mismatch in the words of DumpLogSegments: file, kind, index value, value found."""
     kind = line["kind"]
     index = line["offset"] if "offset_" in kind else line["timestamp"]
     found = int(line["expected"][2:]) if kind == "timestamp_out_of_order" else line["found"]
@@ -87,7 +87,7 @@ def test_directories(cli: Cli) -> None:
 
 
 def test_a_torn_segment(cli: Cli) -> None:
-    """The index leads to a batch that is cut: Kafka's tool ends in an exception there."""
+    """The index points to a truncated batch, for which Kafka's tool throws an exception."""
     (line,) = cli.lines("check-indexes", KAFKA / "v2_torn_tail", "--json", code=1)
     assert (line["offset"], line["position"], line["found"]) == (125, 4070, "no batch begins there")
 

@@ -1,4 +1,4 @@
-"""`spark.read.format("magicbyte")`, found by Spark itself: no registration anywhere here."""
+"""`spark.read.format("magicbyte")`, which Spark finds without registration."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_offsets(spark: SparkSession) -> None:
 
 
 def test_timestamps(spark: SparkSession) -> None:
-    # Without control records: a marker counts as a record here, as it does for a broker.
+    # Control records are excluded: a marker counts as a record here, as it does for a broker.
     path = KAFKA / "v2_none"
     lines = expected(path)
     time = lines[40]["timestamp"]
@@ -177,9 +177,9 @@ def test_sql(spark: SparkSession) -> None:
         spark.sql("DROP TABLE kept")
 
 
-def test_headers_are_for_those_who_ask(spark: SparkSession) -> None:
-    # Spark takes seconds for what should take milliseconds when it hands null lists to Python again:
-    # so there is no such column by default, and empty lists are one expression away.
+def test_headers_are_optional(spark: SparkSession) -> None:
+    # Spark takes seconds instead of milliseconds to pass null lists back to Python,
+    # so there is no such column by default; an expression can replace nulls with empty lists.
     from pyspark.sql.functions import array, coalesce
 
     path = KAFKA / "v2_tombstones"

@@ -1,4 +1,4 @@
-"""`magicbyte.state`, where no broker is needed to know what is right."""
+"""`magicbyte.state`, where the right answer is known without a broker."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_committed_records_of_a_real_log() -> None:
 
 
 def copy(directory: Path, *, until: int, then: int | None = None) -> Path:
-    """The log of epochs 0, 2, 4 and 6, cut; and batches of another leader's epoch behind."""
+    """The log of epochs 0, 2, 4 and 6, truncated, followed by batches of another leader's epoch."""
     target = directory / f"copy{until}-0"
     target.mkdir()
     log = target / f"{0:020}.log"
@@ -57,11 +57,11 @@ def test_where_two_copies_part(tmp_path: Path) -> None:
     leader = tmp_path / "leader-0"
     shutil.copytree(EPOCHS, leader)
     assert state.leader_epochs_of(leader)[0].entries == [(0, 0), (2, 14), (4, 28), (6, 42)]
-    assert truncation(copy(tmp_path, until=42), leader).offset == 42, "behind, and no more"
+    assert truncation(copy(tmp_path, until=42), leader).offset == 42, "shorter, but not diverging"
     found = truncation(copy(tmp_path, until=35, then=4), leader)
-    assert (found.offset, found.questions) == (40, [(4, (4, 42))]), "by the epochs it may be the leader's"
+    assert (found.offset, found.questions) == (40, [(4, (4, 42))]), "its epochs are the leader's"
     found = truncation(copy(tmp_path, until=28, then=3), leader)
-    assert (found.offset, found.questions) == (28, [(3, (2, 28))]), "a leader that nobody followed"
+    assert (found.offset, found.questions) == (28, [(3, (2, 28))]), "a leader without followers"
     with pytest.raises(OSError, match="nowhere"):
         truncation(tmp_path / "nowhere", leader)
 

@@ -25,7 +25,7 @@ Start = Callable[..., "StreamingQuery"]
 
 @pytest.fixture
 def start(spark: SparkSession, tmp_path: Path) -> Start:
-    """Starts a stream from `logs` to `out` with the checkpoint of the one before it."""
+    """Starts a stream from `logs` to `out` with its predecessor's checkpoint."""
 
     def start(**options: Any) -> StreamingQuery:
         trigger = options.pop("trigger", {"availableNow": True})

@@ -35,14 +35,14 @@ COLUMNS = {
 
 
 class Stream:
-    """What Spark's driver does with a reader; `at` is what its checkpoint would hold."""
+    """Does what Spark's driver does with a reader; `at` is what its checkpoint would hold."""
 
     def __init__(self, path: Path, at: Offsets | None = None, **options: Any) -> None:
         given = {"path": path, "startingOffsets": "earliest", **options}
         given = {name: str(value) for name, value in given.items()}
         columns = COLUMNS[given.get("table", "records")]
         self.reader = MagicbyteStreamReader(parse_stream_options(given), columns)
-        # The first micro-batch is empty: it makes Spark write down where the stream starts.
+        # The first micro-batch is empty: it makes Spark record where the stream starts.
         self.at = self.next(self.reader.initialOffset()) if at is None else at
 
     def next(self, start: Offsets) -> Offsets:
@@ -51,7 +51,7 @@ class Stream:
         return json.loads(json.dumps(self.reader.latestOffset(start, limit)))
 
     def rows(self, start: Offsets, end: Offsets) -> list[tuple[Any, ...]]:
-        """What executors make of a micro-batch."""
+        """The executors' rows of a micro-batch."""
         batches = [one for part in self.reader.partitions(start, end) for one in self.reader.read(part)]
         return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
 
@@ -63,7 +63,7 @@ class Stream:
         return rows
 
     def drain(self) -> list[tuple[Any, ...]]:
-        """The rows of all micro-batches until nothing is new."""
+        """The rows of all micro-batches until there is nothing new."""
         rows: list[tuple[Any, ...]] = []
         while self.next(self.at) != self.at:
             rows += self.trigger()
@@ -84,7 +84,7 @@ def batches(name: str, segment: str = FIRST) -> list[dict[str, Any]]:
 
 
 def appended(name: str, partition: Path, step: int) -> Iterator[None]:
-    """Writes a partition as a broker does, a few bytes at a time, and rolls from segment to segment."""
+    """Writes a partition as a broker does, a few bytes at a time, rolling from segment to segment."""
     partition.mkdir(exist_ok=True)
     for source in sorted((KAFKA / name).glob("*.log")):
         data = source.read_bytes()
@@ -97,7 +97,7 @@ def appended(name: str, partition: Path, step: int) -> Iterator[None]:
 
 
 def copied(name: str, partition: Path) -> Path:
-    """A partition with its segments only, written to at will."""
+    """A partition with only its segments, which may be changed."""
     partition.mkdir(parents=True)
     for source in (KAFKA / name).glob("*.log"):
         (partition / source.name).write_bytes(source.read_bytes())
@@ -186,7 +186,7 @@ def test_a_restart_in_the_first_batch(tmp_path: Path) -> None:
     first = Stream(tmp_path, startingOffsets="latest")
     assert first.at["t"]["0"] > 0
     next(writer), next(writer)
-    # Killed before its first commit, the query asks for its start again, and gets a later one.
+    # If killed before its first commit, the query asks for its start again, and gets a later one.
     second = Stream(tmp_path, first.at, startingOffsets="latest")
     later = second.reader.initialOffset()
     assert later["t"]["0"] > first.at["t"]["0"]
@@ -266,7 +266,7 @@ def test_partitions_that_come_later(tmp_path: Path) -> None:
 
 @pytest.fixture
 def retained(tmp_path: Path) -> Path:
-    """A partition whose first segment was deleted before the stream got there."""
+    """A partition whose first segment was deleted before the stream reached it."""
     (copied("v2_none", tmp_path / "t-0") / FIRST).unlink()
     return tmp_path
 
@@ -337,7 +337,7 @@ def test_damage_is_reported_exactly_once(tmp_path: Path, limit: int | None) -> N
         Stream(tmp_path, mode="FAILFAST", **options).drain()
 
 
-def test_damage_at_the_end_waits_for_a_batch_behind_it(
+def test_damage_at_the_end_waits_for_a_batch_after_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     data = bytearray((KAFKA / "v2_none" / FIRST).read_bytes())

@@ -1,4 +1,4 @@
-"""What commands print of names and bytes that others chose: on a terminal, into a pipe, into nothing."""
+"""What commands print of names and bytes that others chose: to a terminal, a pipe, or a closed stream."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOPIC = "topic\x1b[31m\nforged\u202e"
 
 @pytest.fixture
 def hostile(tmp_path: Path) -> Path:
-    """A log whose every name and field acts on a terminal; its second batch is damaged."""
+    """A log whose names and fields hold terminal control sequences; its second batch is damaged."""
     directory = tmp_path / f"{TOPIC}-0"
     directory.mkdir()
     data = b""
@@ -43,7 +43,7 @@ def magicbyte(*arguments: object, **options: object) -> subprocess.CompletedProc
 
 
 def on_terminal(*arguments: object) -> str:
-    """What a terminal gets on both streams; colours are off."""
+    """What a terminal receives from both streams, without colours."""
     master, slave = pty.openpty()
     environment = {**os.environ, "TERM": "dumb", "COLUMNS": "400"}
     command = [sys.executable, "-m", "magicbyte", *map(str, arguments)]
@@ -182,17 +182,17 @@ def test_standard_error_is_closed(hostile: Path) -> None:
     assert [json.loads(line)["offset"] for line in done.stdout.splitlines()] == [0, 2]
 
 
-def test_a_report_that_nobody_reads_keeps_its_exit_code(hostile: Path) -> None:
+def test_an_unread_report_keeps_its_exit_code(hostile: Path) -> None:
     line = 'set -o pipefail; "$0" -m magicbyte verify "$1" | true'
     done = subprocess.run(["bash", "-c", line, sys.executable, hostile], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (1, b"")
 
 
-def test_an_interrupt_is_no_success() -> None:
+def test_an_interrupt_is_not_a_success() -> None:
     command = [sys.executable, "-m", "magicbyte", "dump", *[str(KAFKA / "v2_large_batches")] * 50]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as job:
         assert job.stdout is not None
-        # It runs, and waits for somebody to read on.
+        # It is still running, blocked on a full pipe.
         assert job.stdout.readline().startswith(b"Dumping")
         job.send_signal(signal.SIGINT)
         _, error = job.communicate(timeout=60)

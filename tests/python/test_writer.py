@@ -37,7 +37,7 @@ def files(directory: Path) -> dict[str, bytes]:
 
 
 def write(source: Path, target: Path) -> None:
-    # No writer is at work: what one that failed left is removed by who knows that.
+    # No writer is running, so leftovers of a failed one may be removed.
     shutil.rmtree(target.with_name(f".{target.name}.magicbyte-unfinished"), ignore_errors=True)
     subprocess.run([sys.executable, "-c", WRITE, str(source), str(target), "0"], check=True)
 
@@ -65,7 +65,7 @@ def test_a_partition_from_parts(kafka: Path, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_errors_say_what_and_where(kafka: Path, tmp_path: Path) -> None:
+def test_errors_give_cause_and_position(kafka: Path, tmp_path: Path) -> None:
     data = (kafka / "v2_none" / "00000000000000000000.log").read_bytes()
     writer = _core.PartitionWriter(tmp_path / "a", 0)
     with pytest.raises(magicbyte.CorruptRecordError, match="CRC mismatch") as damaged:
@@ -106,7 +106,7 @@ def test_a_full_disk_leaves_no_partition(kafka: Path, tmp_path: Path) -> None:
     assert files(target) == files(tmp_path / "undisturbed-0")
 
 
-def test_a_writer_killed_anywhere_is_begun_again(kafka: Path, tmp_path: Path) -> None:
+def test_a_writer_killed_anywhere_can_start_again(kafka: Path, tmp_path: Path) -> None:
     source = kafka / "v2_txn"
     write(source, tmp_path / "undisturbed-0")
     expected = files(tmp_path / "undisturbed-0")
@@ -125,7 +125,7 @@ def test_a_writer_killed_anywhere_is_begun_again(kafka: Path, tmp_path: Path) ->
             assert files(target) == expected
             shutil.rmtree(target)
         shutil.rmtree(tmp_path / ".killed-0.magicbyte-unfinished", ignore_errors=True)
-    assert False in outcomes, "no writer was killed at work"
+    assert False in outcomes, "no writer was killed while working"
     write(source, target)
     assert files(target) == expected
     assert sorted(path.name for path in tmp_path.iterdir()) == ["killed-0", "undisturbed-0"]
@@ -137,7 +137,7 @@ def test_sidecars_rebuilt(kafka: Path, tmp_path: Path) -> None:
     for log in (kafka / "v2_txn").glob("*.log"):
         (copy / log.name).write_bytes(log.read_bytes())
     told = json.loads(_core.rebuild_sidecars(copy, index_interval_bytes=256, dry_run=True))
-    assert len(list(copy.iterdir())) == 4, "a dry run writes nothing"
+    assert len(list(copy.iterdir())) == 4, "a dry run should write nothing"
     done = json.loads(_core.rebuild_sidecars(copy, index_interval_bytes=256))
     assert told == done
     assert {entry["change"] for entry in done} == {"created"}

@@ -1,4 +1,4 @@
-"""Running a program as somebody who may not read everything: root may."""
+"""Running a program without permission to read everything, which root has."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CAPABILITIES = "-dac_override,-dac_read_search"
 
 
 def run_unprivileged(*arguments: object, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-    """Runs Python with these arguments, without the capabilities that pass by permissions."""
+    """Runs Python with these arguments, without the capabilities that bypass permissions."""
     command = [sys.executable, *map(str, arguments)]
     if os.geteuid() == 0:
         if shutil.which("setpriv") is None:

@@ -1,4 +1,4 @@
-"""Commands that write a directory, run in processes of their own, and what their outputs must hold."""
+"""Commands that write a directory, run in their own processes, and what their outputs must hold."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from magicbyte.cli import main
 __all__ = ["ROUNDS", "WRITERS", "content_of", "is_published", "make_source", "outcome", "start"]
 
 ROUNDS = int(os.environ.get("MAGICBYTE_TEST_ROUNDS", "1"))
-"""The tests that roll dice run so many times as long."""
+"""How many times as long the randomised tests run."""
 
 WRITERS: dict[str, tuple[str, ...]] = {
     "convert": ("convert", "--engine", "local", "--segment-bytes", "128k"),
@@ -40,17 +40,17 @@ WRITERS: dict[str, tuple[str, ...]] = {
     "ingest --overwrite": ("ingest", "--engine", "local", "--overwrite"),
     "rescue": ("rescue",),
 }
-"""By name the command; SRC and OUT are missing."""
+"""The commands by name, without SRC and OUT."""
 
-# Processes that start at once: Python and its libraries are loaded in the one they are forked from, which
-# has to find this module.
+# Processes that start at once are forked from one that has loaded Python and its libraries; it
+# must be able to import this module.
 _SERVER = multiprocessing.get_context("forkserver")
 _SERVER.set_forkserver_preload([__name__])
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (*sys.path, os.environ.get("PYTHONPATH"))))
 
 
 def make_source(directory: Path, partitions: Sequence[str], topics: Sequence[str]) -> Path:
-    """Partitions under the names of these topics, each with a flipped bit: something to rescue."""
+    """Partitions of these topics, each with a flipped bit, so that there is something to rescue."""
     for partition, topic in zip(partitions, topics, strict=True):
         target = directory / f"{topic}-0"
         shutil.copytree(KAFKA / partition, target)
@@ -65,7 +65,7 @@ def make_source(directory: Path, partitions: Sequence[str], topics: Sequence[str
 
 
 def start(name: str, source: Path, out: Path, errors: Path, pause: float = 0) -> BaseProcess:
-    """Runs a writer; what it says as error goes to the file `errors`."""
+    """Runs a writer; its standard error goes to the file `errors`."""
     command = [*WRITERS[name], str(source), str(out)]
     process = _SERVER.Process(target=_run, args=(command, errors, pause))
     process.start()
@@ -82,7 +82,7 @@ def _run(command: list[str], errors: Path, pause: float) -> None:
 
 
 def is_published(out: Path) -> bool:
-    """Whether there is the mark of a whole output."""
+    """Whether a complete output is there."""
     if (out / "_SUCCESS").exists():
         return True
     is_table = (out / "_temporary").exists() or (out / "records").exists()
@@ -90,9 +90,9 @@ def is_published(out: Path) -> bool:
 
 
 def content_of(out: Path, *, with_workspace: bool = False) -> Any:
-    """What is in a whole output, whichever run wrote it: bytes, or the rows of Parquet files.
+    """The content of a complete output, whichever run wrote it: bytes, or the rows of Parquet files.
 
-    A workspace is not allowed in it, unless a job may be at work there or was killed.
+    It may hold a workspace only if a job may be running there or was killed.
     """
     ours = {"_temporary", ".magicbyte-unfinished"} if with_workspace else set()
     if not (out / "_SUCCESS").exists():
@@ -115,7 +115,7 @@ def _told(path: Path) -> str:
 
 
 def outcome(name: str, source: Path, directory: Path) -> Any:
-    """What the writer makes of the source when it is alone."""
+    """What the writer makes of the source when it runs alone."""
     out = directory / "alone"
     errors = directory / "alone.errors"
     process = start(name, source, out, errors)

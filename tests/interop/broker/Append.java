@@ -49,7 +49,7 @@ import org.apache.kafka.storage.internals.log.VerificationGuard;
 import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 
 /**
- * One partition of a broker, Kafka's UnifiedLog, behind a pipe. A line asks with a JSON object, a line of JSON answers:
+ * One partition of a broker, Kafka's UnifiedLog, served over a pipe. A line asks with a JSON object, a line of JSON answers:
  *
  * <pre>
  * open: offset, config        an empty log that begins there

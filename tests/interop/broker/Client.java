@@ -20,7 +20,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * Kafka's own clients behind a pipe: one command a line, tab separated; answers are lines, then "."
+ * Kafka's own clients, served over a pipe: one command a line, tab separated; answers are lines, then "."
  * or "! message". create: topics, each "name key=value ..."; read: topic, isolation level; times: topic, timestamps.
  */
 public class Client {

@@ -26,7 +26,7 @@ import org.apache.kafka.storage.internals.log.LogValidator;
 import org.apache.kafka.storage.internals.log.ProducerStateEntry;
 
 /**
- * What a broker's own classes say, a fact a line: `name value`. Arguments in hex: batches of magic 1, not compressed;
+ * Facts from a broker's own classes, one per line: `name value`. Arguments in hex: batches of magic 1, not compressed;
  * a batch of magic 2 whose CRC is right and whose gzip payload is not gzip.
  */
 public class Facts {
@@ -52,7 +52,7 @@ public class Facts {
         System.out.println(name + " " + value);
     }
 
-    /** The magics behind a cleaner that drops the first record. */
+    /** The magics left after a cleaner that drops the first record. */
     static String cleaned(MemoryRecords records) {
         ByteBuffer out = ByteBuffer.allocate(1000);
         records.filterTo(new RecordFilter(0, 0) {

@@ -12,7 +12,7 @@ import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
  * Two producers that live on while the broker restarts: one idempotent, one transactional. A line of input is a round of
- * so many records each, over few keys; every other transaction is aborted. The answer: "." or "! message".
+ * the given number of records each, over few keys; every other transaction is aborted. The answer: "." or "! message".
  */
 public class Producing {
     public static void main(String[] arguments) throws Exception {

@@ -44,7 +44,7 @@ import org.apache.kafka.storage.internals.log.VerificationGuard;
 import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 
 /**
- * A broker's log, its leader epochs and a consumer's fetch behind a pipe, with a clock that is set: one command a line,
+ * A broker's log, its leader epochs and a consumer's fetch, served over a pipe, with a clock that is set: one command a line,
  * tab separated; one line answers, "! Exception" for what Kafka refuses. In the package of CompletedFetch, which nobody
  * else may make.
  */

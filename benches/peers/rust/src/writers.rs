@@ -1,4 +1,4 @@
-//! Batches built anew from records in memory, as each crate's users do it. The peers' records are in
+//! Batches rebuilt from records in memory, as each crate's users do it. The peers' records are in
 //! the peers' own structures before the clock runs.
 
 use bytes::{Bytes, BytesMut};

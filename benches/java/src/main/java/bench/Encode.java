@@ -20,7 +20,7 @@ import org.apache.kafka.common.record.internal.MutableRecordBatch;
 import org.apache.kafka.common.record.internal.Record;
 
 /**
- * Builds the batches of a file anew, again and again, from byte arrays, and prints records/s a round; at the end, to
+ * Rebuilds the batches of a file again and again from byte arrays, and prints records/s a round; at the end, to
  * the error output, the bytes of one pass, which go to OUT if it is given.
  */
 public final class Encode {

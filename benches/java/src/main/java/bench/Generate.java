@@ -38,7 +38,7 @@ public final class Generate {
                 }
             }
         }
-        // Last: a manifest stands for a complete directory.
+        // Last: a manifest marks a complete directory.
         Files.writeString(manifest, String.format(
             "{\"writer\": \"kafka-clients %s\", \"seed\": %d, \"sets\": [%n%s%n]}%n",
             AppInfoParser.getVersion(), SEED, String.join(",\n", sets)));
