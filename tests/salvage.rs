@@ -3,108 +3,21 @@
 #![allow(clippy::single_range_in_vec_init, reason = "lists of ranges, of one here and there")]
 
 mod common;
+#[path = "common/damage.rs"]
+mod damage;
 mod handmade;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::ops::Range;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use handmade::{V2, message, record_of, sized, varint};
+use damage::{Chance, Log, Scratch, record};
+use handmade::{V2, message};
 use magicbyte::Decompressor;
-use magicbyte::log::steps::survey_segment;
 use magicbyte::log::{
-    ByteRange, DamageMode, PartitionLog, PartitionReconciliation, PlanOptions, Problem, ReadOptions, Rescued,
-    Rescuer,
+    ByteRange, DamageMode, PartitionLog, PartitionReconciliation, PlanOptions, Problem, ReadOptions,
 };
-
-/// Numbers that look like chance and are always the same.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) % n as u64) as usize
-    }
-    fn bytes(&mut self, n: usize) -> Vec<u8> {
-        (0..n).map(|_| self.below(256) as u8).collect()
-    }
-}
-
-/// A segment in the making: whole batches, their places and offsets.
-#[derive(Clone, Default)]
-struct Log {
-    bytes: Vec<u8>,
-    places: Vec<Range<usize>>,
-    offsets: Vec<Range<i64>>,
-}
-
-impl Log {
-    fn next_offset(&self) -> i64 {
-        self.offsets.last().map_or(0, |offsets| offsets.end)
-    }
-
-    fn push(&mut self, batch: &[u8], records: i64) {
-        let (start, first) = (self.bytes.len(), self.next_offset());
-        self.bytes.extend(batch);
-        self.bytes[start..start + 8]
-            .copy_from_slice(&(first + if batch[16] == 2 { 0 } else { records - 1 }).to_be_bytes());
-        self.places.push(start..self.bytes.len());
-        self.offsets.push(first..first + records);
-    }
-
-    /// A batch of a few records with values of `size` bytes or so.
-    fn push_plain(&mut self, magic: u8, size: usize, chance: &mut Chance) {
-        if magic < 2 {
-            let value = chance.bytes(size);
-            return self.push(&message(0, magic, 0, 1_700_000_000_000, Some(b"key"), Some(&value)), 1);
-        }
-        let count = 1 + chance.below(5);
-        let records: Vec<_> =
-            (0..count).map(|delta| record(delta as i64, &chance.bytes(size), &[])).collect();
-        self.push(&V2::of(&records).bytes(), count as i64);
-    }
-
-    fn of_plain(magic: u8, batches: usize, size: usize, chance: &mut Chance) -> Self {
-        let mut log = Self::default();
-        for _ in 0..batches {
-            let size = size / 2 + chance.below(size);
-            log.push_plain(magic, size, chance);
-        }
-        log
-    }
-}
-
-fn record(offset_delta: i64, value: &[u8], header_value: &[u8]) -> Vec<u8> {
-    let delta = varint(offset_delta);
-    let headers = if header_value.is_empty() {
-        varint(0)
-    } else {
-        [varint(1), sized(b"h"), sized(header_value)].concat()
-    };
-    record_of(&[&[0], &delta, &delta, &sized(b"k"), &sized(value), &headers])
-}
-
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let dir = std::env::temp_dir().join(format!("magicbyte-salvage-{name}-{}", std::process::id()));
-        fs::create_dir_all(dir.join("t-0")).unwrap();
-        Self(dir)
-    }
-    fn write(&self, bytes: &[u8]) -> PartitionLog {
-        fs::write(self.0.join("t-0/00000000000000000000.log"), bytes).unwrap();
-        PartitionLog::open(&self.0.join("t-0")).unwrap()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// Neighbours joined, whatever their reasons.
 fn joined(ranges: &[ByteRange]) -> Vec<Range<usize>> {
@@ -680,100 +593,5 @@ fn damage_that_comes_often_costs_linear_time() {
         assert!(sums.balanced, "{name}");
         let kept = whole.offsets.iter().skip(1).step_by(2).map(|o| o.end - o.start).sum::<i64>();
         assert_eq!(sums.rows as i64, kept, "{name}");
-    }
-}
-
-fn rescued(log: &PartitionLog) -> Vec<Rescued> {
-    let survey = survey_segment(&log.listing().segments[0]).unwrap();
-    Rescuer::open(&survey, 1 << 20).unwrap().collect::<Result<_, _>>().unwrap()
-}
-
-#[test]
-fn one_flipped_bit_is_repaired_in_a_copy() {
-    let scratch = Scratch::new("repair");
-    for magic in [2, 1, 0] {
-        let mut chance = Chance(11);
-        let whole = Log::of_plain(magic, 5, 40, &mut chance);
-        let place = whole.places[2].clone();
-        let mut repaired = 0;
-        for bit in 0..place.len() * 8 {
-            let mut bytes = whole.bytes.clone();
-            bytes[place.start + bit / 8] ^= 1 << (bit % 8);
-            let log = scratch.write(&bytes);
-            let found = rescued(&log);
-            // Offset and leader epoch lie outside the CRC.
-            if bit / 8 < 8 || magic == 2 && (12..16).contains(&(bit / 8)) {
-                continue;
-            }
-            let [one] = &found[..] else { panic!("magic {magic}, bit {bit}: {found:?}") };
-            assert_eq!(one.data, bytes[place.clone()], "the bytes as they are");
-            let repair = one.repair.as_ref().unwrap_or_else(|| panic!("magic {magic}, bit {bit}: {one:?}"));
-            assert_eq!(
-                repair.batch,
-                whole.bytes[place.clone()],
-                "magic {magic}, bit {bit}: {}",
-                repair.change
-            );
-            assert!((place.start + repair.at..place.end).contains(&(place.start + bit / 8)) || bit / 8 < 12);
-            repaired += 1;
-            assert_eq!(
-                fs::read(&log.listing().segments[0].path).unwrap(),
-                bytes,
-                "the original is not touched"
-            );
-        }
-        assert!(repaired > place.len() * 8 - 12 * 8 - 1);
-        // Two bits are not one.
-        let mut bytes = whole.bytes.clone();
-        bytes[place.end - 1] ^= 0x81;
-        assert_eq!(rescued(&scratch.write(&bytes))[0].repair, None);
-    }
-}
-
-#[test]
-fn records_before_the_damage_are_suspects() {
-    let scratch = Scratch::new("suspects");
-    let mut chance = Chance(1);
-    let mut log = Log::of_plain(2, 3, 100, &mut chance);
-    let records: Vec<_> =
-        (0..5).map(|delta| record(delta, format!("value {delta}").as_bytes(), &[])).collect();
-    let batch = V2::of(&records).bytes();
-    let first = log.next_offset();
-    log.push(&batch, 5);
-    log.push_plain(2, 100, &mut chance);
-    let mut bytes = log.bytes.clone();
-    // The fourth record's length, and a byte of the second's value.
-    let fourth = log.places[3].start + 61 + records[..3].concat().len();
-    bytes[fourth] = 0x7f;
-    bytes[log.places[3].start + 61 + records[0].len() + 8] ^= 0x3;
-    let found = rescued(&scratch.write(&bytes));
-    let mut suspects = Vec::new();
-    let mut decompressor = Decompressor::new();
-    found[0].suspects(&mut decompressor, |record| {
-        suspects.push((record.offset(), record.value().unwrap().to_vec()));
-    });
-    assert_eq!(found.len(), 1);
-    assert_eq!(found[0].repair, None);
-    assert_eq!(suspects.iter().map(|s| s.0).collect::<Vec<_>>(), [first, first + 1, first + 2]);
-    assert_eq!(suspects[0].1, b"value 0");
-    assert_ne!(suspects[1].1, b"value 1", "why they are suspects");
-    assert_eq!(suspects[2].1, b"value 2");
-}
-
-#[test]
-fn what_is_no_batch_is_rescued_as_bytes_only() {
-    let scratch = Scratch::new("noise");
-    let mut chance = Chance(2);
-    for size in [0, 5, 11, 17, 30, 61, 500] {
-        let before = Log::of_plain(2, 3, 100, &mut chance);
-        let noise = chance.bytes(size);
-        let mut behind = Log { offsets: vec![0..before.next_offset()], ..Log::default() };
-        behind.push_plain(2, 100, &mut chance);
-        let found = rescued(&scratch.write(&[&before.bytes[..], &noise, &behind.bytes].concat()));
-        assert_eq!(found.iter().map(|one| one.data.len()).sum::<usize>(), size);
-        for one in found {
-            assert_eq!(one.repair, None);
-            one.suspects(&mut Decompressor::new(), |_| {});
-        }
     }
 }
