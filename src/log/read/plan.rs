@@ -119,8 +119,10 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
         survey.leader_epochs.entries().iter().for_each(|&entry| plan.leader_epochs.replay(entry));
     }
     plan.aborted = transactions.aborted().to_vec();
-    plan.last_stable_offset =
-        plan.next_offset.map(|end| last_stable_offset(transactions.first_unstable_offset(), end));
+    let first_unstable = transactions.first_unstable_offset();
+    // Damage can hide where the log ends, though not where a transaction begins.
+    let end = plan.next_offset.or(first_unstable);
+    plan.last_stable_offset = end.map(|end| last_stable_offset(first_unstable, end));
     let mut end_offset = options.end_offset;
     if options.isolation_level == IsolationLevel::ReadCommitted {
         let stable = plan.last_stable_offset.unwrap_or(i64::MAX);
