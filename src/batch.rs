@@ -87,6 +87,16 @@ impl<'a> Batch<'a> {
         })
     }
 
+    /// The batch itself if it has magic 2.
+    #[must_use]
+    #[inline]
+    pub fn as_v2(&self) -> Option<&RecordBatch<'a>> {
+        match self {
+            Self::V2(batch) => Some(batch),
+            Self::Legacy(_) => None,
+        }
+    }
+
     /// 0, 1 or 2.
     #[must_use]
     pub fn magic(&self) -> i8 {
@@ -162,10 +172,28 @@ impl<'a> Batch<'a> {
         either!(self, b => b.max_timestamp())
     }
 
+    /// The epoch of the leader that appended the batch; -1 for none, and below magic 2.
+    #[must_use]
+    pub fn partition_leader_epoch(&self) -> i32 {
+        self.as_v2().map_or(-1, RecordBatch::partition_leader_epoch)
+    }
+
+    /// Whether an idempotent or transactional producer wrote it.
+    #[must_use]
+    pub fn has_producer_id(&self) -> bool {
+        self.as_v2().is_some_and(|batch| batch.producer_id() >= 0)
+    }
+
+    /// When (ms) the cleaner may drop its tombstones or its marker, if it knows; none below magic 2.
+    #[must_use]
+    pub fn delete_horizon_ms(&self) -> Option<i64> {
+        self.as_v2().and_then(RecordBatch::delete_horizon_ms)
+    }
+
     /// Whether it holds a control record.
     #[must_use]
     pub fn is_control(&self) -> bool {
-        matches!(self, Self::V2(batch) if batch.is_control())
+        self.as_v2().is_some_and(RecordBatch::is_control)
     }
 
     /// Checks the CRC of the batch: CRC-32C for magic 2, CRC-32 for an outermost message. Reads every

@@ -7,6 +7,7 @@ use crate::broker::append::Append;
 use crate::broker::append_config::AppendConfig;
 use crate::broker::append_error::{AppendError, ErrorCode};
 use crate::compression::codec::Compression;
+use crate::record::batch::RecordBatch;
 use crate::state::producer_check::AppendOrigin;
 
 /// A summary of the headers of an append.
@@ -51,12 +52,10 @@ pub(super) fn analyze(
             continue;
         }
         if found.valid_bytes == 0 {
-            if let Batch::V2(first) = &batch {
-                found.first_offset = Some(first.base_offset());
-            }
+            found.first_offset = batch.as_v2().map(RecordBatch::base_offset);
             found.first_or_last_offset = found.first_offset.unwrap_or(batch.last_offset());
         }
-        found.without_epoch |= batch.magic() == 2 && partition_leader_epoch(&batch) < 0;
+        found.without_epoch |= batch.magic() == 2 && batch.partition_leader_epoch() < 0;
         let rises = batch.last_offset() > found.last_offset;
         found.last_offset = batch.last_offset();
         if append.origin != AppendOrigin::Replication {
@@ -79,7 +78,7 @@ pub(super) fn analyze(
 
 fn check_origin(batch: &Batch<'_>, append: &Append) -> Result<(), AppendError> {
     let refuse = |why| Err(AppendError::new(ErrorCode::InvalidRecord, why));
-    let epoch = partition_leader_epoch(batch);
+    let epoch = batch.partition_leader_epoch();
     match (append.origin, batch) {
         (AppendOrigin::RaftLeader, _) if epoch != append.leader_epoch => refuse(format!(
             "the leader's epoch is {}, but its batch has {epoch} (field partitionLeaderEpoch)",
@@ -94,15 +93,8 @@ fn check_origin(batch: &Batch<'_>, append: &Append) -> Result<(), AppendError> {
 }
 
 fn is_of_a_later_epoch(batch: &Batch<'_>, append: &Append) -> bool {
-    let epoch = partition_leader_epoch(batch);
+    let epoch = batch.partition_leader_epoch();
     append.origin == AppendOrigin::Replication && epoch != -1 && epoch > append.leader_epoch
-}
-
-fn partition_leader_epoch(batch: &Batch<'_>) -> i32 {
-    match batch {
-        Batch::V2(v2) => v2.partition_leader_epoch(),
-        Batch::Legacy(_) => -1,
-    }
 }
 
 pub(super) fn check_batch_size(config: &AppendConfig, size: usize) -> Result<(), AppendError> {

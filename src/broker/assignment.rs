@@ -72,7 +72,7 @@ impl Assigner {
         for batch in Batches::new(batches) {
             let batch = batch?;
             check_magic(&first, &batch)?;
-            if let Batch::V2(v2) = &batch {
+            if let Some(v2) = batch.as_v2() {
                 check_batch(v2, append.origin, config.message_format)?;
             }
             let payload = payload_of(&batch, decompressor)?;

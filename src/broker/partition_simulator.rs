@@ -361,8 +361,8 @@ impl PartitionSimulator {
 fn producer_events(batches: &[u8], decompressor: &mut Decompressor) -> Result<Vec<ProducerEvent>> {
     let mut events = Vec::new();
     for batch in Batches::new(batches) {
-        if let Batch::V2(v2) = batch? {
-            events.extend(ProducerEvent::of(&v2, decompressor)?);
+        if let Some(v2) = batch?.as_v2() {
+            events.extend(ProducerEvent::of(v2, decompressor)?);
         }
     }
     Ok(events)

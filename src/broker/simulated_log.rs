@@ -145,10 +145,7 @@ impl SimulatedLog {
         matches: impl Fn(i64, i64) -> bool,
     ) -> Result<Option<Found>> {
         let batch = self.batch(stored)?;
-        let leader_epoch = match &batch {
-            Batch::V2(v2) => v2.partition_leader_epoch(),
-            Batch::Legacy(_) => -1,
-        };
+        let leader_epoch = batch.partition_leader_epoch();
         for record in batch.records(decompressor)? {
             let record = record?;
             let (timestamp, offset) = (record.timestamp(), record.offset());

@@ -170,7 +170,7 @@ impl Checks {
 
 /// The record count in the header, if it is plausible; otherwise the records have to be counted.
 fn plausible_count(batch: &Batch<'_>) -> Option<usize> {
-    let Batch::V2(batch) = batch else { return None };
+    let batch = batch.as_v2()?;
     let count = usize::try_from(batch.record_count()).ok()?;
     let max_count = match batch.compression().ok()? {
         Compression::None => batch.payload().len() / SMALLEST_RECORD,

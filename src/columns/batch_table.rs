@@ -53,10 +53,7 @@ impl BatchTable {
 
     pub(super) fn push(&mut self, chunk: &Chunk, batch: &Batch<'_>, decoded: DecodedFields) {
         self.rows += 1;
-        let v2 = match batch {
-            Batch::V2(batch) => Some(batch),
-            Batch::Legacy(_) => None,
-        };
+        let v2 = batch.as_v2();
         let count = decoded.count.map(|n| n as i64).or(v2.map(|b| b.record_count().into()));
         let [topic, segment, compression, control_type] = &mut self.text;
         topic.append_value(&chunk.topic);

@@ -22,7 +22,7 @@ impl Selection {
     /// Whether the batch's header rules out all of its records. Never true for magic 0 and 1, where a wrapper
     /// does not store its first offset.
     pub(super) fn excludes(&self, batch: &Batch<'_>) -> bool {
-        let Batch::V2(batch) = batch else { return false };
+        let Some(batch) = batch.as_v2() else { return false };
         self.start_offset.is_some_and(|start| batch.last_offset() < start)
             || self.end_offset.is_some_and(|end| batch.base_offset() >= end)
             || self.start_timestamp.is_some_and(|start| batch.max_timestamp() < start)
@@ -32,7 +32,7 @@ impl Selection {
     /// The conditions that have to be checked for each record of the batch, because its header does not
     /// ensure them.
     pub(super) fn remaining_for(&self, batch: &Batch<'_>) -> Self {
-        let Batch::V2(batch) = batch else { return *self };
+        let Some(batch) = batch.as_v2() else { return *self };
         let has_one_time = has_one_time(batch);
         Self {
             start_offset: self.start_offset.filter(|&start| batch.base_offset() < start),

@@ -60,10 +60,7 @@ impl Encoder {
         out: &mut Vec<u8>,
     ) -> Result<()> {
         let (Self { codecs, section }, batch) = (self, decoded.batch);
-        let v2 = match batch {
-            Batch::V2(batch) => Some(batch),
-            Batch::Legacy(_) => None,
-        };
+        let v2 = batch.as_v2();
         let mut first = true;
         for (index, (record, fate)) in decoded.records().zip(fates).enumerate() {
             let record = match fate {

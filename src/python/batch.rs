@@ -250,10 +250,7 @@ impl BatchBase {
 /// A getter of a field that only magic 2 has: None for the others.
 macro_rules! v2_field {
     ($self:expr, $py:expr, $batch:ident => $field:expr) => {
-        Ok(match $self.batch($py)? {
-            Batch::V2($batch) => Some($field),
-            Batch::Legacy(_) => None,
-        })
+        Ok($self.batch($py)?.as_v2().map(|$batch| $field))
     };
 }
 
@@ -341,8 +338,7 @@ impl BatchBase {
     /// When tombstones may be removed (ms), if the cleaner set that.
     #[getter]
     fn delete_horizon_ms(&self, py: Python<'_>) -> PyResult<Option<i64>> {
-        let horizon: PyResult<Option<Option<i64>>> = v2_field!(self, py, batch => batch.delete_horizon_ms());
-        horizon.map(Option::flatten)
+        Ok(self.batch(py)?.delete_horizon_ms())
     }
 
     /// Epoch of the leader that appended the batch.
@@ -389,7 +385,7 @@ impl BatchBase {
     /// Whether the batch belongs to a transaction.
     #[getter]
     fn is_transactional(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(matches!(self.batch(py)?, Batch::V2(batch) if batch.is_transactional()))
+        Ok(self.batch(py)?.as_v2().is_some_and(|batch| batch.is_transactional()))
     }
 
     /// Whether the batch is a control batch.

@@ -112,7 +112,7 @@ impl AbortedFilter {
     /// # Errors
     /// A control batch whose first record does not decode or has no control key.
     pub fn admit(&mut self, batch: &Batch<'_>, decompressor: &mut Decompressor) -> Result<Admission> {
-        let Batch::V2(batch) = batch else { return Ok(Admission::Deliver) };
+        let Some(batch) = batch.as_v2() else { return Ok(Admission::Deliver) };
         let id = batch.producer_id();
         if id >= 0 {
             // Compared with the batch's last offset, since its first may have been compacted away.

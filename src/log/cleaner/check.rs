@@ -104,7 +104,7 @@ impl Check<'_> {
         let Self { keys, tombstones, decompressor, found } = self;
         let position = batch.position();
         let mut leak = |offset: i64, what: &str| found.leak(position, Some(offset), what.into());
-        let is_producers = matches!(batch, Batch::V2(batch) if batch.producer_id() >= 0);
+        let is_producers = batch.has_producer_id();
         let mut records = 0;
         let decoded = Decoded::visiting(batch, decompressor, |record| {
             records += 1;

@@ -30,6 +30,7 @@ use crate::log::write::options::WriteOptions;
 use crate::log::write::partition_writer::PartitionWriter;
 use crate::log::write::segment_fold::SegmentSummary;
 use crate::record::Record;
+use crate::record::batch::RecordBatch;
 use crate::record::control::ControlType;
 use crate::state::producer_event::ProducerEvent;
 
@@ -373,10 +374,10 @@ impl Cleaner<'_> {
     /// Whether the batch must be kept even without records: for a producer's last sequence or epoch, or
     /// because it ends the cleaned part of the log.
     fn must_stay(&self, batch: &Batch<'_>) -> bool {
-        let has_producer_state = match batch {
-            Batch::V2(batch) => batch.producer_id() >= 0 && self.producer_summary.is_last_of_producer(batch),
-            Batch::Legacy(_) => false,
+        let is_last = |batch: &RecordBatch<'_>| {
+            batch.producer_id() >= 0 && self.producer_summary.is_last_of_producer(batch)
         };
+        let has_producer_state = batch.as_v2().is_some_and(is_last);
         has_producer_state || batch.last_offset().checked_add(1) == Some(self.options.clean_until)
     }
 
@@ -389,10 +390,7 @@ impl Cleaner<'_> {
         sums: &mut CleanCounts,
     ) -> Kept {
         let batch = read.decoded.batch;
-        let horizon = match batch {
-            Batch::V2(batch) => batch.delete_horizon_ms(),
-            Batch::Legacy(_) => None,
-        };
+        let horizon = batch.delete_horizon_ms();
         let count = read.counts.announced;
         let mut marker_of_empty = false;
         match disposition {
@@ -483,11 +481,7 @@ impl Cleaner<'_> {
         if dropped == fates.len() as u64 {
             return Ok(Some(Kept::Nothing));
         }
-        let delete_horizon_ms = match batch {
-            Batch::V2(batch) => batch.delete_horizon_ms(),
-            Batch::Legacy(_) => None,
-        };
-        Ok(Some(Kept::Rewritten { delete_horizon_ms }))
+        Ok(Some(Kept::Rewritten { delete_horizon_ms: batch.delete_horizon_ms() }))
     }
 
     /// Sets the fates of the records by their keys and their numbers.
@@ -511,7 +505,7 @@ impl Cleaner<'_> {
     /// Sets the fates of control records, which cannot be selected: they are reduced to their meaning, and
     /// only the first of a producer's batch, or those with a type in others, are kept.
     fn bare(&mut self, read: &DecodedBatch<'_, '_>) -> Result<()> {
-        let is_producers = matches!(read.decoded.batch, Batch::V2(batch) if batch.producer_id() >= 0);
+        let is_producers = read.decoded.batch.has_producer_id();
         for (number, record) in read.decoded.records().enumerate() {
             self.fates.push(match record? {
                 record if number > 0 && (is_producers || !has_type(&record)) => Fate::Drop,

@@ -19,7 +19,7 @@ impl PriorState {
         if let Some(event) = event {
             self.producers.add(event);
         }
-        if let Batch::V2(batch) = batch {
+        if let Some(batch) = batch.as_v2() {
             let (epoch, start_offset) = (batch.partition_leader_epoch(), batch.base_offset());
             self.epochs.replay(EpochEntry { epoch, start_offset });
         }

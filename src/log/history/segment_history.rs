@@ -159,7 +159,7 @@ impl HistoryBuilder {
         }
         let missing_at_start = self.missing;
         let mut records = u64::from(!is_wrapper);
-        if let Batch::V2(batch) = batch {
+        if let Some(batch) = batch.as_v2() {
             records = u64::try_from(batch.record_count()).unwrap_or(0);
             let span = u64::try_from(batch.last_offset_delta()).map_or(0, |delta| delta + 1);
             if span > records {

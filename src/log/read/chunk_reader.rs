@@ -221,7 +221,7 @@ impl ChunkReader {
 
     /// Only transactional batches of the aborted transaction's producer are skipped.
     fn disposition(&self, batch: &Batch<'_>) -> Disposition {
-        let Batch::V2(batch) = batch else { return Disposition::Rows };
+        let Some(batch) = batch.as_v2() else { return Disposition::Rows };
         if batch.is_control() {
             return Disposition::Control;
         }

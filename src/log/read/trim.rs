@@ -4,9 +4,9 @@
 use std::io;
 use std::path::Path;
 
-use crate::batch::Batch;
 use crate::log::chunk::Chunk;
 use crate::log::segment::reader::{Piece, SegmentReader};
+use crate::record::batch::RecordBatch;
 
 /// Narrows a chunk to the batches that hold its requested offsets, and the damage between them; None if there
 /// are no such batches. Reads no further than necessary.
@@ -58,10 +58,7 @@ impl Cut {
             let (position, after) = (read.position(), read.position() + read.data().len() as u64);
             let last = batch.last_offset();
             // A wrapper's header has its last offset only.
-            let first = match &batch {
-                Batch::V2(batch) => batch.base_offset(),
-                Batch::Legacy(_) => self.expected_offset,
-            };
+            let first = batch.as_v2().map_or(self.expected_offset, RecordBatch::base_offset);
             if let Some(start) = self.start.take_if(|start| last >= *start) {
                 // If the batch is split, the damage before it was read with its first part.
                 let begin = if first < start { position } else { self.last_end };

@@ -108,7 +108,7 @@ impl SegmentFold {
                 ErrorKind::InvalidRecord("the batch begins past the first 2 GiB of its segment").into(),
             )
         })?;
-        if let Batch::V2(batch) = batch {
+        if let Some(batch) = batch.as_v2() {
             if let Some(event) = ProducerEvent::of(batch, &mut self.decompressor)? {
                 self.producers.add(event);
             }
