@@ -190,6 +190,12 @@ impl<'a> Batch<'a> {
         self.as_v2().and_then(RecordBatch::delete_horizon_ms)
     }
 
+    /// Whether it belongs to a transaction.
+    #[must_use]
+    pub fn is_transactional(&self) -> bool {
+        self.as_v2().is_some_and(RecordBatch::is_transactional)
+    }
+
     /// Whether it holds a control record.
     #[must_use]
     pub fn is_control(&self) -> bool {

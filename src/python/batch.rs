@@ -385,7 +385,7 @@ impl BatchBase {
     /// Whether the batch belongs to a transaction.
     #[getter]
     fn is_transactional(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.batch(py)?.as_v2().is_some_and(|batch| batch.is_transactional()))
+        Ok(self.batch(py)?.is_transactional())
     }
 
     /// Whether the batch is a control batch.
