@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("bench_compact SOURCE TARGET MEMORY NOW".into());
     };
     let options = CompactOptions { now: now.parse()?, ..CompactOptions::default() };
-    let run = CompactRun { memory: memory.parse()?, ..CompactRun::default() };
+    let run = CompactRun { memory_bytes: memory.parse()?, ..CompactRun::default() };
     let (wall, cpu) = (Instant::now(), ProcessTime::now());
     let counts = compact_partition(Path::new(source), Path::new(target), &options, &run)?;
     #[allow(clippy::print_stdout, reason = "it is what the program is for")]

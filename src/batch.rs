@@ -7,6 +7,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::frame::{Frame, LOG_OVERHEAD, MAGIC};
 use crate::legacy::batch::LegacyBatch;
 use crate::legacy::iter::MessageIter;
+use crate::legacy::message::RECORD_OVERHEAD_V0;
 use crate::record::batch::RecordBatch;
 use crate::record::iter::RecordIter;
 use crate::record::timestamp_type::TimestampType;
@@ -60,7 +61,7 @@ impl<'a> Batch<'a> {
 
     /// A batch of which only the header is at hand: its header fields can be read, its records cannot.
     pub(crate) fn from_header(header: &'a [u8], position: u64) -> Result<Self> {
-        const SMALLEST: usize = LOG_OVERHEAD + crate::legacy::message::RECORD_OVERHEAD_V0;
+        const SMALLEST: usize = LOG_OVERHEAD + RECORD_OVERHEAD_V0;
         if header.len() < SMALLEST {
             let needed = (SMALLEST - header.len()) as u64;
             return Err(Error::new(ErrorKind::NeedMoreBytes { needed }).at_position(position));

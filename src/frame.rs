@@ -2,6 +2,7 @@
 
 use crate::bytes::cursor::be;
 use crate::error::{Error, ErrorKind, Result};
+use crate::legacy::message::RECORD_OVERHEAD_V0;
 
 /// Size of the offset and length fields in front of every batch.
 pub(crate) const LOG_OVERHEAD: usize = 12;
@@ -9,7 +10,7 @@ pub(crate) const LOG_OVERHEAD: usize = 12;
 pub(crate) const HEADER_SIZE_UP_TO_MAGIC: usize = 17;
 pub(crate) const MAGIC: usize = 16;
 /// The smallest value of the length field: a magic 0 message without key and value.
-const MIN_LENGTH: i32 = crate::legacy::message::RECORD_OVERHEAD_V0 as i32;
+const MIN_LENGTH: i32 = RECORD_OVERHEAD_V0 as i32;
 /// Larger lengths overflow an int once [`LOG_OVERHEAD`] is added.
 const MAX_LENGTH: i32 = i32::MAX - LOG_OVERHEAD as i32;
 

@@ -47,7 +47,8 @@ pub struct Field {
 /// Gives every field before the damage, then the error, and ends.
 ///
 /// ```
-/// use magicbyte::{BatchLayout, Compression, Decompressor, RecordsBuilder};
+/// use magicbyte::layout::BatchLayout;
+/// use magicbyte::{Compression, Decompressor, RecordsBuilder};
 ///
 /// let mut builder = RecordsBuilder::v2(Compression::None);
 /// builder.append(7, 1_700_000_000_000, None, Some(b"hello"), &[])?;
@@ -177,7 +178,8 @@ impl BatchLayout {
         walk.i32("baseSequence")?;
         let count = walk.i32("recordsCount")?;
         let compression = attributes as u8 & batch_header::COMPRESSION;
-        if compression != 0 {
+        // A batch that compaction emptied may keep its codec.
+        if compression != 0 && count != 0 {
             let payload = walk.take("records", walk.remaining())?;
             self.decompress(compression, 2, &payload).map_err(|e| e.in_batch_at_offset(base_offset))?;
         }
@@ -188,10 +190,7 @@ impl BatchLayout {
 
     fn message(&mut self, walk: &mut Walk) -> Result<Step> {
         let message = message(walk)?;
-        let left = walk.remaining();
-        if left > 0 {
-            rest(walk)?;
-        }
+        rest(walk)?;
         let compression = message.attributes & legacy::message::COMPRESSION;
         if compression == 0 {
             return Ok(Step::End);
@@ -344,7 +343,6 @@ struct Walk {
     fields: VecDeque<Field>,
 }
 
-#[expect(clippy::redundant_closure_for_method_calls, reason = "a method of one lifetime is not one of all")]
 impl Walk {
     fn remaining(&self) -> usize {
         self.data.len() - self.position

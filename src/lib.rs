@@ -34,6 +34,7 @@
 //! Input is not trusted: no bytes cause a panic, an unbounded allocation or a hang.
 //!
 //! - [`convert`]: other magics and codecs, merging, splitting, changes in place
+//! - [`layout`]: the fields of a batch with their places
 //! - [`log`]: a partition's directory, read in full, written, compacted, repaired; [`sidecar`]: the files beside a segment
 //! - [`state`]: transactions, idempotent producers and leader epochs, by batch headers
 //! - [`broker`]: the checks and changes of an append, and a partition in memory
@@ -54,7 +55,7 @@ mod compression;
 pub mod convert;
 mod error;
 mod frame;
-mod layout;
+pub mod layout;
 mod legacy;
 pub mod log;
 mod parallel;
@@ -71,7 +72,6 @@ pub use bytes::checksum::crc32c;
 pub use bytes::varint::{decode_varint, encode_varint};
 pub use compression::{Compression, Compressor, DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 pub use error::{Error, ErrorKind, Result};
-pub use layout::{BatchLayout, Field, Section};
 pub use legacy::{LegacyBatch, MessageIter};
 pub use parallel::ParallelBatches;
 pub use record::{

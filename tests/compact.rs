@@ -115,7 +115,7 @@ fn with_batches<T>(directory: &Path, mut of: impl FnMut(&Batch<'_>) -> T) -> Vec
 
 /// The first pass over a log of one group, and the lists of last records.
 fn index(compaction: &Compaction, directory: &Path) -> (IndexedKeys, Vec<PathBuf>) {
-    let keys = KeyMapOptions { seed: 1, memory: 1 << 20, parts: 1 };
+    let keys = KeyMapOptions { seed: 1, memory_bytes: 1 << 20, parts: 1 };
     let scratch = directory.join("keys");
     let chunks = &compaction.groups[0].chunks;
     let indexed = index_keys(chunks, Some((&scratch, keys)), 1 << 20, DamageMode::Permissive).unwrap();
@@ -389,7 +389,7 @@ fn any_memory_gives_the_same_bytes() {
     let source = write_log(&root.join("t-0"), &[log]);
     let (large, small) = (root.join("large-0"), root.join("small-0"));
     let counts = compact_partition(&source, &large, &ALL, &CompactRun::default()).unwrap();
-    let little = CompactRun { memory: 1, ..CompactRun::default() };
+    let little = CompactRun { memory_bytes: 1, ..CompactRun::default() };
     assert_eq!(compact_partition(&source, &small, &ALL, &little).unwrap(), counts);
     assert_eq!(bytes_of(&small), bytes_of(&large));
     assert_eq!(counts.kept as usize, last.len());

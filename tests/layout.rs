@@ -4,9 +4,8 @@
 mod common;
 
 use common::{files, partitions};
-use magicbyte::{
-    Batch, BatchLayout, Batches, Compression, Decompressor, ErrorKind, Field, RecordsBuilder, Section,
-};
+use magicbyte::layout::{BatchLayout, Field, Section};
+use magicbyte::{Batch, Batches, Compression, Decompressor, ErrorKind, RecordsBuilder};
 
 fn layout(batch: &[u8]) -> BatchLayout {
     BatchLayout::new(batch.to_vec().into(), Decompressor::new())
@@ -58,6 +57,16 @@ fn fields_are_all_bytes_and_the_readers_values() {
         }
     }
     assert!(batches > 500);
+}
+
+#[test]
+fn an_emptied_batch_ends_with_its_header() {
+    for codec in Compression::ALL {
+        let batch = RecordsBuilder::v2(codec).empty_batch(7, -1).unwrap();
+        let fields = layout(&batch).collect::<magicbyte::Result<Vec<_>>>().unwrap();
+        let last = fields.last().unwrap();
+        assert_eq!((fields.len(), last.name, last.number), (13, "recordsCount", Some(0)), "{codec:?}");
+    }
 }
 
 #[test]

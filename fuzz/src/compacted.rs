@@ -59,7 +59,7 @@ pub fn compact(data: &[u8]) {
         let run = CompactRun {
             expired_until: bit(5).then_some(NOW),
             // The smallest map goes to files soon.
-            memory: if bit(6) { 0 } else { 1 << 20 },
+            memory_bytes: if bit(6) { 0 } else { 1 << 20 },
             max_decompressed_bytes: LIMIT,
             mode: DamageMode::Permissive,
         };

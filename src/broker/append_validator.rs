@@ -2,9 +2,7 @@
 
 use crate::batches::Batches;
 use crate::broker::analysis::{Analysis, analyze, check_batch_size};
-use crate::broker::append::Append;
-use crate::broker::append::AppendInfo;
-use crate::broker::append::ConversionStats;
+use crate::broker::append::{Append, AppendInfo, ConversionStats};
 use crate::broker::append_config::AppendConfig;
 use crate::broker::append_error::{AppendError, ErrorCode};
 use crate::broker::assignment::{Assigned, Assigner, Assignment, set_headers};

@@ -11,7 +11,7 @@ use crate::broker::rewriting::Rewriter;
 use crate::compression::codec::Compression;
 use crate::compression::decompressor::Decompressor;
 use crate::convert::in_place::{set_last_offset, set_max_timestamp, set_partition_leader_epoch};
-use crate::error::{ErrorKind, Result as Outcome};
+use crate::error::{Error, ErrorKind, Result as Outcome};
 use crate::frame::Frame;
 use crate::legacy::builder::set_overhead;
 use crate::record::batch::RecordBatch;
@@ -99,7 +99,7 @@ impl Assigner {
         }
         if append.next_offset.checked_add(record_count).is_none() {
             let kind = ErrorKind::OffsetOutOfRange { found: append.next_offset, min: 0, max: i64::MAX };
-            return Err(crate::error::Error::new(kind).in_field("offset").into());
+            return Err(Error::new(kind).in_field("offset").into());
         }
 
         let batches = if in_place {

@@ -5,8 +5,7 @@ use crate::broker::append_error::AppendError;
 use crate::broker::partition_simulator::{PartitionSimulator, out_of_range};
 use crate::broker::simulated_log::Found;
 use crate::sidecar::transaction_index::{TransactionIndexEntry, collect_aborted_transactions};
-use crate::state::isolation::AbortedTransaction;
-use crate::state::isolation::IsolationLevel;
+use crate::state::isolation::{AbortedTransaction, IsolationLevel};
 
 /// A partition's part of a fetch response.
 #[non_exhaustive]

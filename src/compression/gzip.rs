@@ -11,8 +11,7 @@ use memchr::memmem;
 
 use crate::bytes::checksum::crc32;
 use crate::bytes::cursor::Cursor;
-use crate::compression::output::{Output, decompression_failed};
-use crate::compression::output::{at_least, compression_failed};
+use crate::compression::output::{Output, at_least, compression_failed, decompression_failed};
 use crate::error::{Error, Result};
 
 const TRAILER: usize = 8;

@@ -6,8 +6,7 @@
 use lz4_flex::block::{self, CompressTable};
 use twox_hash::XxHash32;
 
-use crate::compression::output::{Output, decompression_failed};
-use crate::compression::output::{at_least, compression_failed};
+use crate::compression::output::{Output, at_least, compression_failed, decompression_failed};
 use crate::error::Result;
 
 const MAGIC: [u8; 4] = 0x184d_2204_u32.to_le_bytes();

@@ -4,8 +4,7 @@
 use snap::raw::{Decoder, decompress_len, max_compress_len};
 
 use crate::bytes::cursor::be;
-use crate::compression::output::{Output, decompression_failed};
-use crate::compression::output::{at_least, compression_failed};
+use crate::compression::output::{Output, at_least, compression_failed, decompression_failed};
 use crate::compression::snappy_block;
 use crate::compression::snappy_block::MAX_SMALL_BLOCK;
 use crate::error::Result;

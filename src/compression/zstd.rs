@@ -3,8 +3,7 @@
 
 use zstd_safe::{CCtx, CParameter, DCtx, Strategy};
 
-use crate::compression::output::{Output, decompression_failed};
-use crate::compression::output::{at_least, compression_failed};
+use crate::compression::output::{Output, at_least, compression_failed, decompression_failed};
 use crate::error::{Error, Result};
 
 const FIRST_GUESS: usize = 16 << 10;

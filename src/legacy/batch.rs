@@ -153,11 +153,11 @@ impl<'a> LegacyBatch<'a> {
     {
         let codec = self.compression()?;
         if codec == Compression::None {
-            return self.records_in(self.data);
+            return Ok(self.single());
         }
         let payload = self.wrapped(codec)?;
         let messages = decompressor.decompress(codec, self.magic(), payload).map_err(|e| self.place(e))?;
-        self.records_in(messages)
+        self.messages_in(messages)
     }
 
     /// The records in `payload`: the message itself, or what a wrapper's value decompressed to.
@@ -166,12 +166,22 @@ impl<'a> LegacyBatch<'a> {
     where
         'a: 'r,
     {
-        let outer = Outer { position: self.position, offset: self.last_offset() };
-        if self.compression()? == Compression::None {
-            return Ok(MessageIter::single(self.data, outer));
-        }
+        if self.compression()? == Compression::None { Ok(self.single()) } else { self.messages_in(payload) }
+    }
+
+    #[inline(always)]
+    fn single(&self) -> MessageIter<'a> {
+        MessageIter::single(self.data, self.outer())
+    }
+
+    fn messages_in<'r>(&self, messages: &'r [u8]) -> Result<MessageIter<'r>> {
         let wrapper = Wrapper { timestamp: self.max_timestamp(), timestamp_type: self.timestamp_type() };
-        MessageIter::wrapped(payload, self.magic(), outer, wrapper)
+        MessageIter::wrapped(messages, self.magic(), self.outer(), wrapper)
+    }
+
+    #[inline(always)]
+    fn outer(&self) -> Outer {
+        Outer { position: self.position, offset: self.last_offset() }
     }
 
     #[cold]

@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::error::Error;
+
 /// An error of a directory: of the operating system, of a file's content, or of the caller.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -20,7 +22,7 @@ pub enum LogError {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        error: crate::error::Error,
+        error: Error,
     },
     /// The caller's arguments are invalid.
     Usage(String),

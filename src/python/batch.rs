@@ -18,13 +18,12 @@ use crate::compression::codec::Compression;
 use crate::compression::decompressor::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 use crate::error::Result;
 use crate::python::arrow_stream::{Origin, PyArrowStream, ToArrowArguments, check_buffer_columns};
-use crate::python::classes;
 use crate::python::errors::to_py;
 use crate::python::indexed_batch::IndexedBatch;
 use crate::python::locked::{Detached, Locked, detached};
 use crate::python::objects::record_object;
 use crate::python::view::{optional_items, to_bytes};
-use crate::python::{arrow, panics};
+use crate::python::{arrow, classes, panics};
 
 /// State shared by all batches of one reader: a locked decompressor, and whether to check CRCs.
 pub(super) struct Reading {

@@ -5,8 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::broker::analysis::check_produce_request as check;
-use crate::broker::append::Append;
-use crate::broker::append::AppendInfo;
+use crate::broker::append::{Append, AppendInfo};
 use crate::broker::append_config::{AppendConfig, TargetCompression};
 use crate::broker::append_validator::AppendValidator;
 use crate::compression::codec::Compression;

@@ -9,22 +9,18 @@ use serde::Serialize;
 
 use crate::compression::decompressor::DEFAULT_MAX_DECOMPRESSED_BYTES;
 use crate::log::cleaner;
-use crate::log::cleaner::check;
-use crate::log::cleaner::clean;
 use crate::log::cleaner::clean::{CleanCounts, CleanOptions, Cleaned, RedactedOffsets, Rule, Selection};
 use crate::log::cleaner::index_keys::IndexedChunk;
 use crate::log::cleaner::key_map::KeyMapOptions;
 use crate::log::cleaner::key_set::KeySet;
-use crate::log::cleaner::last_records;
-use crate::log::cleaner::plan;
 use crate::log::cleaner::plan::{CleanerChunk, CompactOptions, SegmentGroup};
 use crate::log::cleaner::producer_summary::ProducerSummary;
+use crate::log::cleaner::{check, clean, last_records, plan};
 use crate::log::write::options::WriteOptions;
 use crate::log::write::segment_fold::DEFAULT_INDEX_INTERVAL_BYTES;
 use crate::python::errors::log_to_py;
 use crate::python::jobs::{parse, to_json};
-use crate::python::view::items;
-use crate::python::view::parse_name;
+use crate::python::view::{items, parse_name};
 use crate::python::writer::{TaskResult, Work};
 use crate::python::{panics, view};
 
@@ -73,7 +69,7 @@ pub(super) fn plan_redaction(py: Python<'_>, plan: &str) -> PyResult<String> {
 /// The first pass over a run of chunks.
 #[pyfunction]
 #[pyo3(signature = (
-    chunks, directory = None, *, seed = 0, memory = 64 << 20, parts = 16,
+    chunks, directory = None, *, seed = 0, memory_bytes = 64 << 20, parts = 16,
     max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES, mode = "PERMISSIVE"
 ))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
@@ -82,14 +78,14 @@ pub(super) fn index_keys(
     #[pyo3(from_py_with = items)] chunks: Vec<String>,
     directory: Option<PathBuf>,
     seed: u64,
-    memory: usize,
+    memory_bytes: usize,
     parts: usize,
     max_decompressed_bytes: usize,
     mode: &str,
 ) -> PyResult<String> {
     let chunks: PyResult<Vec<CleanerChunk>> = chunks.iter().map(|chunk| parse(chunk)).collect();
     let chunks = chunks?;
-    let options = KeyMapOptions { seed, memory, parts };
+    let options = KeyMapOptions { seed, memory_bytes, parts };
     let keys = directory.as_deref().map(|directory| (directory, options));
     let mode = parse_name(mode)?;
     let indexed = py.detach(|| cleaner::index_keys::index_keys(&chunks, keys, max_decompressed_bytes, mode));
@@ -111,15 +107,15 @@ struct IndexedText {
 
 /// Reduces spilled keys to lists of positions.
 #[pyfunction]
-#[pyo3(signature = (files, directory, *, seed, memory = 64 << 20))]
+#[pyo3(signature = (files, directory, *, seed, memory_bytes = 64 << 20))]
 pub(super) fn reduce_keys(
     py: Python<'_>,
     #[pyo3(from_py_with = items)] files: Vec<PathBuf>,
     directory: PathBuf,
     seed: u64,
-    memory: usize,
+    memory_bytes: usize,
 ) -> PyResult<Vec<PathBuf>> {
-    let options = KeyMapOptions { seed, memory, parts: 16 };
+    let options = KeyMapOptions { seed, memory_bytes, parts: 16 };
     py.detach(|| last_records::reduce_keys(&files, &directory, options)).map_err(|e| log_to_py(py, &e))
 }
 

@@ -7,17 +7,15 @@ use crate::batch::Batch;
 use crate::batches::Batches;
 use crate::compression::codec::Compression;
 use crate::compression::decompressor::DEFAULT_MAX_DECOMPRESSED_BYTES;
-use crate::convert::Converter;
 use crate::convert::down::Losses;
-use crate::convert::in_place;
 use crate::convert::in_place::each_batch;
 use crate::convert::rebatch::Rebatcher;
+use crate::convert::{Converter, in_place};
 use crate::error::{Error, ErrorKind, Result};
-use crate::python::classes;
 use crate::python::errors::to_py;
 use crate::python::locked::Locked;
-use crate::python::panics;
 use crate::python::view::content;
+use crate::python::{classes, panics};
 use crate::record::timestamp_type::TimestampType;
 
 /// Converts batches; keeps codec contexts and buffers between calls.

@@ -10,6 +10,8 @@ use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering;
 
 use pyo3::prelude::*;
+
+use crate::python::panics;
 /// A value that the thread holding the GIL may use.
 pub(super) struct GilCell<T> {
     value: UnsafeCell<T>,
@@ -37,7 +39,7 @@ impl<T: Send> GilCell<T> {
     #[inline]
     pub(super) fn with<R>(&self, py: Python<'_>, work: impl FnOnce(&mut T) -> R) -> R {
         let _used = self.enter(py, ATTACHED);
-        crate::python::panics::here();
+        panics::here();
         // SAFETY: `enter` found the value free, and keeps others out until `_used` is dropped.
         work(unsafe { &mut *self.value.get() })
     }
@@ -50,7 +52,7 @@ impl<T: Send> GilCell<T> {
             let _detached = self.detached.lock();
             // Dropped first, so that a thread waiting for the lock finds the value free.
             let _used = used;
-            crate::python::panics::here();
+            panics::here();
             // SAFETY: as in `with`.
             work(unsafe { &mut *self.value.get() })
         })

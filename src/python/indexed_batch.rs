@@ -9,12 +9,10 @@ use crate::batch::Batch;
 use crate::bytes::cursor::be;
 use crate::bytes::varint;
 use crate::compression::decompressor::Decompressor;
-use crate::error::Error;
-use crate::error::Result;
-use crate::record::Record;
-use crate::record::SMALLEST_RECORD;
+use crate::error::{Error, Result};
 use crate::record::header::Headers;
 use crate::record::timestamp_type::TimestampType;
+use crate::record::{Record, SMALLEST_RECORD};
 /// A batch's decompressed bytes, and where its records are in them.
 #[pyclass(frozen, name = "_IndexedBatch", module = "magicbyte._core")]
 pub(super) struct IndexedBatch {

@@ -15,19 +15,13 @@ use crate::log::chunk::{Chunk, DEFAULT_CHUNK_BYTES};
 use crate::log::error::LogError;
 use crate::log::listing;
 use crate::log::listing::Listing;
-use crate::log::read::accounting;
-use crate::log::read::options::DamageMode;
-use crate::log::read::options::PlanOptions;
-use crate::log::read::plan;
-use crate::log::read::seek;
-use crate::log::read::survey;
-use crate::log::read::trim;
+use crate::log::read::options::{DamageMode, PlanOptions};
+use crate::log::read::{accounting, plan, seek, survey, trim};
 use crate::python::arrow::{PyArrowBatch, parse_columns};
 use crate::python::errors::{io_to_py, log_to_py};
 use crate::python::locked::Locked;
 use crate::python::panics;
-use crate::python::view::items;
-use crate::python::view::parse_name;
+use crate::python::view::{items, parse_name};
 
 pub(super) fn parse<T: DeserializeOwned>(text: &str) -> PyResult<T> {
     panics::here();
@@ -51,7 +45,7 @@ pub(super) fn list_partition(py: Python<'_>, path: PathBuf, include_checkpoints:
 /// The listing of a directory that cannot be listed: one problem, and nothing to read.
 #[pyfunction]
 pub(super) fn unreadable_directory(py: Python<'_>, path: PathBuf, why: &str) -> PyResult<String> {
-    crate::python::panics::here();
+    panics::here();
     to_json(&Listing::unreadable(&path, why).map_err(|e| log_to_py(py, &e))?)
 }
 

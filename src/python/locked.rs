@@ -10,6 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 
+use crate::python::panics;
+
 /// Proof that this thread is detached from the interpreter. It cannot leave the closure for which it was
 /// created.
 pub(super) struct Detached(());
@@ -30,7 +32,7 @@ impl<T> Locked<T> {
     /// Waits for the value. A poisoned lock is ignored: all values here are consistent after a panic, since a
     /// call changes them at its end, or the next call resets them.
     pub(super) fn lock<'a>(&'a self, _: &'a Detached) -> MutexGuard<'a, T> {
-        crate::python::panics::here();
+        panics::here();
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -16,8 +16,7 @@ use crate::python::errors::log_to_py;
 use crate::python::jobs::to_json;
 use crate::python::locked::Locked;
 use crate::python::panics;
-use crate::python::view::optional_items;
-use crate::python::view::parse_name;
+use crate::python::view::{optional_items, parse_name};
 
 /// A partition's directory.
 #[pyclass(frozen, name = "PartitionLogCore", module = "magicbyte._core")]

@@ -14,14 +14,11 @@ use crate::python::errors::{io_to_py, to_py};
 use crate::python::{panics, view};
 use crate::sidecar;
 use crate::sidecar::leader_epoch_checkpoint::parse_leader_epoch_checkpoint;
-use crate::sidecar::offset_index::offset_index_entries;
-use crate::sidecar::offset_index::parse_offset_index;
+use crate::sidecar::offset_index::{offset_index_entries, parse_offset_index};
 use crate::sidecar::partition_metadata::parse_partition_metadata;
 use crate::sidecar::producer_snapshot::parse_producer_snapshot;
-use crate::sidecar::time_index::parse_time_index;
-use crate::sidecar::time_index::time_index_entries;
-use crate::sidecar::transaction_index::TransactionIndexEntry;
-use crate::sidecar::transaction_index::parse_transaction_index;
+use crate::sidecar::time_index::{parse_time_index, time_index_entries};
+use crate::sidecar::transaction_index::{TransactionIndexEntry, parse_transaction_index};
 use crate::state::producer_entry::ProducerStateEntry;
 
 /// The content of an index, snapshot or checkpoint file.

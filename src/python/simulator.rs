@@ -11,8 +11,7 @@ use crate::python::broker::{ConfigFields, InfoFields, info_fields, origin};
 use crate::python::errors::{append_to_py, to_py};
 use crate::python::locked::Locked;
 use crate::python::state::{ProducerFields, producer_fields};
-use crate::python::view::content;
-use crate::python::view::parse_name;
+use crate::python::view::{content, parse_name};
 
 /// A partition that accepts appends and serves fetches.
 #[pyclass(frozen, name = "PartitionSimulatorCore", module = "magicbyte._core")]

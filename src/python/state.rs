@@ -17,16 +17,14 @@ use crate::python::locked::Locked;
 use crate::python::panics;
 use crate::python::view::items;
 use crate::sidecar::producer_state_manager::ProducerStateManager;
-use crate::state::leader_epochs;
 use crate::state::leader_epochs::EpochEntry;
 use crate::state::producer_check::{AppendOrigin, AppendTerms, Verdict};
-use crate::state::producer_entry::BatchMetadata;
-use crate::state::producer_entry::ProducerStateEntry;
+use crate::state::producer_entry::{BatchMetadata, ProducerStateEntry};
 use crate::state::producer_event::ProducerEvent;
 use crate::state::producers::CompletedTransaction;
-use crate::state::transactions;
 use crate::state::transactions::Admission;
 use crate::state::verification::VerificationGuard;
+use crate::state::{leader_epochs, transactions};
 
 /// Scans the batch headers of a segment for its survey and its part of the history.
 #[pyfunction]

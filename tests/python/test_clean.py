@@ -126,9 +126,9 @@ def test_any_engine_and_any_memory_give_the_same_bytes(tmp_path: Path) -> None:
         pairs = [(b"%d" % rng.randrange(30_000) * rng.randrange(1, 9), b"v%d" % n) for n in range(10_000)]
         segments.append(b"".join(keyed(base + at, *pairs[at : at + 500]) for at in range(0, 10_000, 500)))
     source = written(tmp_path / "in" / "t-0", *segments)
-    one = compacted(source, tmp_path / "one", LocalEngine(1), memory=1 << 30)
+    one = compacted(source, tmp_path / "one", LocalEngine(1), memory_bytes=1 << 30)
     # Each map has only one MiB: keys spill to files, and those are split again.
-    compacted(source, tmp_path / "four", LocalEngine(4), memory=1)
+    compacted(source, tmp_path / "four", LocalEngine(4), memory_bytes=1)
     assert tree(tmp_path / "one") == tree(tmp_path / "four")
     last = {r.key_bytes: r.offset for r in records(source)}
     assert [r.offset for r in records(tmp_path / "one" / "t-0")] == sorted(last.values())
@@ -210,7 +210,7 @@ def test_a_key_of_10_mb_and_one_like_it(tmp_path: Path) -> None:
     source = written(
         tmp_path / "in" / "t-0", keyed(0, (key, b"1"), (key + b"x", b"1")), keyed(2, (key, b"2"))
     )
-    compacted(source, tmp_path / "out", memory=1)
+    compacted(source, tmp_path / "out", memory_bytes=1)
     assert [(r.offset, r.value_bytes) for r in records(tmp_path / "out" / "t-0")] == [(1, b"1"), (2, b"2")]
 
 

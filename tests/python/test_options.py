@@ -97,8 +97,8 @@ def test_the_largest_numbers(cli: Cli, tmp_path: Path, command: tuple[str, ...],
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--compression", "gzip", "--compression-level", "10"], "level 10 is not supported for gzip"),
-        (["--compression", "none", "--compression-level", "1"], "level 1 is not supported for none"),
+        (["--compression", "gzip", "--level", "10"], "level 10 is not supported for gzip"),
+        (["--compression", "none", "--level", "1"], "level 1 is not supported for none"),
         (["--compression", "zstd", "--magic", "1"], "zstd needs magic 2"),
         (["--topic-id", "v2_txn=x"], "'x' is not a topic id"),
     ],

@@ -246,11 +246,11 @@ def test_recover_alone_writes_nothing(
 
 
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["--engine", "local", "--compression", "zstd", "--compression-level", "9", "--rebatch"]
+    arguments = ["--engine", "local", "--compression", "zstd", "--level", "9", "--rebatch"]
     assert app.run(["convert", *arguments, str(KAFKA / "v0_gzip"), str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out
     assert "v0_gzip-0         1" in printed
-    assert app.run(["convert", "--compression-level", "9", str(KAFKA / "v0_gzip"), str(tmp_path / "x")]) == 2
+    assert app.run(["convert", "--level", "9", str(KAFKA / "v0_gzip"), str(tmp_path / "x")]) == 2
     assert app.run(["convert", "--magic", "1", "--rebatch", str(KAFKA), str(tmp_path / "x")]) == 2
     assert app.run(["convert", *arguments, "--topic-id", "nonsense", str(KAFKA), str(tmp_path / "x")]) == 2
     capsys.readouterr()

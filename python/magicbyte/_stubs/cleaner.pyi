@@ -34,7 +34,7 @@ def index_keys(
     directory: str | PathLike[str] | None = None,
     *,
     seed: int = 0,
-    memory: int = ...,
+    memory_bytes: int = ...,
     parts: int = 16,
     max_decompressed_bytes: int = ...,
     mode: str = "PERMISSIVE",
@@ -42,7 +42,7 @@ def index_keys(
     """The first pass, over a run of CleanerChunks: an IndexedKeys.
 
     With a directory the keys are written to files in it, one for each part of the hash, from a map of
-    `memory` bytes. `seed` is random, but the same for all tasks of a log.
+    `memory_bytes`. `seed` is random, but the same for all tasks of a log.
 
     Raises:
         Error: With "FAILFAST", at the first damage.
@@ -50,7 +50,7 @@ def index_keys(
     """
 
 def reduce_keys(
-    files: Sequence[str], directory: str | PathLike[str], *, seed: int, memory: int = ...
+    files: Sequence[str], directory: str | PathLike[str], *, seed: int, memory_bytes: int = ...
 ) -> list[Path]:
     """Reduces the files of one part of the hash to sorted lists of the places of each key's last record."""
 

@@ -127,7 +127,7 @@ def compact(
         checkpoint=read_checkpoint(checkpoint) if checkpoint else {},
         producer_id_expiration_ms=producer_id_expiration_ms,
         segment_bytes=segment_bytes,
-        memory=memory_bytes,
+        memory_bytes=memory_bytes,
         max_decompressed_bytes=max_decompressed_bytes,
         mode=mode,
         topic_ids=topic_ids,

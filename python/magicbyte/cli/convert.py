@@ -31,7 +31,7 @@ _CODECS = {codec.name.lower(): codec.value for codec in Compression}
     help="The codec to write.",
 )
 @click.option(
-    "--compression-level",
+    "--level",
     type=options.Number(-(1 << 31), (1 << 31) - 1),
     show_default="Kafka's",
     metavar="LEVEL",
@@ -58,7 +58,7 @@ def convert(
     out: str,
     magic: str,
     compression: str | None,
-    compression_level: int | None,
+    level: int | None,
     rebatch: bool,
     batch_bytes: int,
     leader_epoch: int | None,
@@ -78,18 +78,18 @@ def convert(
     \b
     magicbyte convert /backup/kafka-0.10 new-logs/                          move old logs to Kafka 4
     magicbyte convert --magic keep --compression lz4 logs/ lz4-logs/        change the codec only
-    magicbyte convert --compression zstd --compression-level 9 --rebatch archive/ small/
+    magicbyte convert --compression zstd --level 9 --rebatch archive/ small/
     magicbyte convert --topic-id orders=AAAAAAAAAAAAAAAAAAAAAQ backup/ new-logs/
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import reports
     from magicbyte.jobs.progress import terminal_progress
     from magicbyte.jobs.rewrite import RewriteOptions, rewrite
 
-    if compression_level is not None and compression is None:
-        raise click.UsageError("--compression-level needs --compression")
+    if level is not None and compression is None:
+        raise click.UsageError("--level needs --compression")
     if compression is not None:
         try:
-            RecordsBuilder(2 if magic == "keep" else int(magic), _CODECS[compression], compression_level)
+            RecordsBuilder(2 if magic == "keep" else int(magic), _CODECS[compression], level)
         except ValueError as error:
             raise click.UsageError(str(error)) from None
     if rebatch and magic not in ("2", "keep"):
@@ -97,7 +97,7 @@ def convert(
     settings = RewriteOptions(
         magic=None if magic == "keep" else int(magic),
         compression=None if compression is None else _CODECS[compression],
-        level=compression_level,
+        level=level,
         rebatch=batch_bytes if rebatch else None,
         max_decompressed_bytes=max_decompressed_bytes,
         leader_epoch=leader_epoch,

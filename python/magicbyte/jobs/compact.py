@@ -68,7 +68,7 @@ class CompactOptions:
     """The same limit for their indexes."""
     index_interval_bytes: int = 4096
     """Bytes of log between two index entries."""
-    memory: int = 128 << 20
+    memory_bytes: int = 128 << 20
     """Bytes for the maps of keys of all running tasks together; larger maps go to files."""
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES
     """The limit for one batch, stored or decompressed."""
@@ -90,7 +90,7 @@ def compact(
     checkpoint: str | PathLike[str] | None = None,
     producer_id_expiration_ms: int = DAY_MS,
     segment_bytes: int = 1 << 30,
-    memory: int = 128 << 20,
+    memory_bytes: int = 128 << 20,
     mode: DamageMode = "PERMISSIVE",
     topic_ids: Mapping[str, str] | None = None,
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
@@ -116,7 +116,7 @@ def compact(
         producer_id_expiration_ms: producers that have been silent for this long are forgotten: their last
             batch need not be kept.
         segment_bytes: neighbouring segments become one if they are not larger than this together.
-        memory: bytes for the maps of keys of all running tasks together; larger maps go to files next to
+        memory_bytes: for the maps of keys of all running tasks together; larger maps go to files next to
             `out`.
         mode: what happens at damage.
         topic_ids: the id of each topic, for `partition.metadata`; without one, a broker creates that file.
@@ -143,7 +143,7 @@ def compact(
         checkpoint={} if checkpoint is None else read_checkpoint(os.fspath(checkpoint)),
         producer_id_expiration_ms=producer_id_expiration_ms,
         segment_bytes=segment_bytes,
-        memory=memory,
+        memory_bytes=memory_bytes,
         max_decompressed_bytes=max_decompressed_bytes,
         mode=mode,
         topic_ids=dict(topic_ids or {}),
@@ -165,8 +165,8 @@ def compact_partitions(
         Error: for the first bad batch, with FAILFAST.
 
     """
-    memory = max(1 << 20, options.memory // engine.parallelism)
-    passes = _Compact(options, secrets.randbits(63), memory)
+    memory_bytes = max(1 << 20, options.memory_bytes // engine.parallelism)
+    passes = _Compact(options, secrets.randbits(63), memory_bytes)
     reported = {name: value for name, value in asdict(options).items() if value not in (None, {})}
     reported.pop("checkpoint", None)
     return clean(
@@ -224,7 +224,7 @@ class _Reduction:
 class _Compact:
     options: CompactOptions
     seed: int
-    memory: int
+    memory_bytes: int
 
     def plan(self, planned: Planned) -> Compaction:
         partition = planned.listing["topic"], planned.listing["partition"]
@@ -247,9 +247,9 @@ class _Compact:
             list(task.chunks),
             os.path.join(task.directory, f"keys-{uuid.uuid4().hex[:12]}"),
             seed=self.seed,
-            memory=self.memory,
+            memory_bytes=self.memory_bytes,
             # Keys are usually smaller than the log. If it is compressed well, they may go to files again.
-            parts=1 if task.whole_log <= self.memory else 16,
+            parts=1 if task.whole_log <= self.memory_bytes else 16,
             max_decompressed_bytes=self.options.max_decompressed_bytes,
             mode=self.options.mode,
         )
@@ -272,7 +272,7 @@ class _Compact:
         flat = [one for of_log in reductions for one in of_log]
         results = iter(
             engine.map(
-                partial(_reduce, seed=self.seed, memory=self.memory),
+                partial(_reduce, seed=self.seed, memory_bytes=self.memory_bytes),
                 flat,
                 name=f"magicbyte reduce: {count_of(len(flat), 'task')}",
                 sizes=[one.size for one in flat],
@@ -309,6 +309,9 @@ class _Compact:
         return None
 
 
-def _reduce(task: _Reduction, seed: int, memory: int) -> list[str]:
+def _reduce(task: _Reduction, seed: int, memory_bytes: int) -> list[str]:
     directory = os.path.join(task.directory, f"places-{uuid.uuid4().hex[:12]}")
-    return [str(path) for path in _core.reduce_keys(list(task.files), directory, seed=seed, memory=memory)]
+    return [
+        str(path)
+        for path in _core.reduce_keys(list(task.files), directory, seed=seed, memory_bytes=memory_bytes)
+    ]

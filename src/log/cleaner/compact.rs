@@ -25,7 +25,7 @@ pub struct CompactRun {
     /// Producers whose last timestamp (ms) is not later than this are expired.
     pub expired_until: Option<i64>,
     /// Memory for the map of keys, in bytes; further keys are spilled to files next to the target.
-    pub memory: usize,
+    pub memory_bytes: usize,
     /// The limit for one batch, stored or decompressed, in bytes.
     pub max_decompressed_bytes: usize,
     /// Whether damage is an error or is skipped; only a job reports skipped damage.
@@ -36,7 +36,7 @@ impl Default for CompactRun {
     fn default() -> Self {
         Self {
             expired_until: None,
-            memory: 128 << 20,
+            memory_bytes: 128 << 20,
             max_decompressed_bytes: DEFAULT_MAX_DECOMPRESSED_BYTES,
             mode: DamageMode::FailFast,
         }
@@ -87,13 +87,13 @@ fn write(
     options: &CompactOptions,
     run: &CompactRun,
 ) -> LogResult<(CleanCounts, Vec<SegmentSummary>)> {
-    let &CompactRun { expired_until, memory, max_decompressed_bytes, mode } = run;
+    let &CompactRun { expired_until, memory_bytes, max_decompressed_bytes, mode } = run;
     let scratch = directory.join("keys");
     let chunks: Vec<_> = compaction.groups.iter().flat_map(|group| group.chunks.clone()).collect();
-    let parts = if size <= memory as u64 { 1 } else { 16 };
+    let parts = if size <= memory_bytes as u64 { 1 } else { 16 };
     let keys = KeyMapOptions {
         seed: std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0),
-        memory,
+        memory_bytes,
         parts,
     };
     let indexed = index_keys(&chunks, Some((&scratch, keys)), max_decompressed_bytes, mode)?;

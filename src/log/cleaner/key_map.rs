@@ -27,7 +27,7 @@ pub struct KeyMapOptions {
     /// A random seed, the same for all tasks of a partition.
     pub seed: u64,
     /// The memory of one map, in bytes; a single key may exceed it.
-    pub memory: usize,
+    pub memory_bytes: usize,
     /// The number of files at the first level: 1 for a log whose keys fit in one map, else 16. Any number
     /// gives correct results.
     pub parts: usize,
@@ -68,7 +68,7 @@ impl KeyMap {
             used: 0,
             entries: Vec::new(),
             // Slots may take up to a quarter of the memory; indexes have 32 bits.
-            max_entries: (options.memory / 4 * 3).clamp(1 << 12, u32::MAX as usize - 1),
+            max_entries: (options.memory_bytes / 4 * 3).clamp(1 << 12, u32::MAX as usize - 1),
             spill: Spill { directory: directory.to_owned(), files: (0..parts).map(|_| None).collect() },
         }
     }
@@ -138,7 +138,7 @@ impl KeyMap {
     /// Whether another key would exceed the memory.
     fn is_full(&self, length: usize) -> bool {
         let must_grow = self.used >= self.slots.len() / 4 * 3;
-        let slots_full = must_grow && self.slots.len() * 16 > self.options.memory / 4;
+        let slots_full = must_grow && self.slots.len() * 16 > self.options.memory_bytes / 4;
         let full = slots_full || self.entries.len() + ENTRY + length > self.max_entries;
         full && self.used > 0
             && (self.depth < MAX_DEPTH || self.entries.len() + ENTRY + length > u32::MAX as usize)
@@ -270,7 +270,7 @@ mod tests {
         }
     }
 
-    const OPTIONS: KeyMapOptions = KeyMapOptions { seed: 7, memory: 1 << 14, parts: 16 };
+    const OPTIONS: KeyMapOptions = KeyMapOptions { seed: 7, memory_bytes: 1 << 14, parts: 16 };
 
     /// Keys of many lengths, most of them repeated.
     fn puts(count: u64) -> impl Iterator<Item = (Vec<u8>, u64)> {
@@ -309,7 +309,7 @@ mod tests {
             map.put(&key, position).expect("there is room on the disk");
         }
         assert!(!map.is_whole());
-        assert!(map.entries.len() + map.slots.len() * 8 <= 2 * OPTIONS.memory);
+        assert!(map.entries.len() + map.slots.len() * 8 <= 2 * OPTIONS.memory_bytes);
         let files = map.into_files().expect("there is room on the disk");
         assert_eq!(reduced(files, &scratch.0), last_positions(100_000));
     }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use crate::record::batch::RecordBatch;
 use crate::state::producer_event::ProducerEvent;
 use crate::state::producers::Producers;
 
@@ -79,7 +80,7 @@ impl ProducerSummary {
 
     /// Whether the batch has a producer's last sequence, or the last epoch of a producer known only from
     /// markers.
-    pub(crate) fn is_last_of_producer(&self, batch: &crate::record::batch::RecordBatch<'_>) -> bool {
+    pub(crate) fn is_last_of_producer(&self, batch: &RecordBatch<'_>) -> bool {
         let data = (batch.last_offset(), batch.producer_id());
         let marker = (batch.base_offset(), batch.producer_epoch());
         self.last_data.binary_search(&data).is_ok()

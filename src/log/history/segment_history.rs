@@ -10,6 +10,7 @@ use crate::log::listing::Segment;
 use crate::log::problem::LISTED;
 use crate::log::read::survey::{Control, HeaderVisitor, Survey, survey_with};
 use crate::record::batch::RecordBatch;
+use crate::record::timestamp_type::TimestampType;
 use crate::state::producer_entry::{BATCHES_TO_RETAIN, BatchMetadata, is_in_sequence};
 
 /// Offsets that no record has.
@@ -107,12 +108,6 @@ pub fn segment_history(segment: &Segment) -> LogResult<SegmentHistory> {
     Ok(builder.finish(survey))
 }
 
-impl HeaderVisitor for HistoryBuilder {
-    fn visit(&mut self, batch: &Batch<'_>, size: usize, control: Option<&Control>) {
-        self.add_batch(batch, size, control);
-    }
-}
-
 /// The fold over a segment's batches.
 #[derive(Debug, Default)]
 pub(crate) struct HistoryBuilder {
@@ -139,8 +134,8 @@ pub(crate) struct HistoryBuilder {
     max_timestamp: i64,
 }
 
-impl HistoryBuilder {
-    fn add_batch(&mut self, batch: &Batch<'_>, size: usize, control: Option<&Control>) {
+impl HeaderVisitor for HistoryBuilder {
+    fn visit(&mut self, batch: &Batch<'_>, size: usize, control: Option<&Control>) {
         if batch.position() > self.end {
             self.skipped_count += 1;
             if self.skipped.len() < LISTED {
@@ -174,7 +169,9 @@ impl HistoryBuilder {
         self.next_offset = Some(last.saturating_add(1));
         self.add_timestamp(first, batch.max_timestamp());
     }
+}
 
+impl HistoryBuilder {
     fn add_gap(&mut self, first_offset: i64, last_offset: i64, missing: u64, inside: bool) {
         self.gap_count += 1;
         self.missing = self.missing.saturating_add(missing);
@@ -274,7 +271,7 @@ impl HistoryBuilder {
             return;
         }
         let has_first_time = batch.delete_horizon_ms().is_none()
-            && batch.timestamp_type() == crate::record::timestamp_type::TimestampType::CreateTime
+            && batch.timestamp_type() == TimestampType::CreateTime
             && batch.base_timestamp() >= 0;
         self.last.insert(producer_id, self.events.len());
         self.events.push(HistoryEvent::Data {

@@ -137,7 +137,7 @@ struct Headers {
     position: u64,
 }
 
-struct BatchHeader {
+struct HeaderSummary {
     position: u64,
     size: usize,
     stored_offset: i64,
@@ -157,7 +157,7 @@ impl Headers {
     }
 
     /// The next header; None where the chain of headers ends.
-    fn next(&mut self) -> LogResult<Option<BatchHeader>> {
+    fn next(&mut self) -> LogResult<Option<HeaderSummary>> {
         let position = self.position;
         let header = self.blocks.at(position, RECORD_BATCH_OVERHEAD).map_err(|e| self.io(e))?;
         let size = match Frame::read(&header) {
@@ -170,7 +170,7 @@ impl Headers {
         }
         let Ok(batch) = Batch::from_header(&header, position) else { return Ok(None) };
         self.position = position + size as u64;
-        Ok(Some(BatchHeader {
+        Ok(Some(HeaderSummary {
             position,
             size,
             stored_offset: batch.stored_offset(),
@@ -179,7 +179,7 @@ impl Headers {
         }))
     }
 
-    fn crc_holds(&mut self, header: &BatchHeader) -> LogResult<bool> {
+    fn crc_holds(&mut self, header: &HeaderSummary) -> LogResult<bool> {
         if header.size > DEFAULT_MAX_DECOMPRESSED_BYTES {
             return Ok(false);
         }

@@ -11,7 +11,7 @@ use ::bytes::Bytes;
 use crate::batch::Batch;
 use crate::bytes::cursor::be;
 use crate::compression::codec::Compression;
-use crate::compression::decompressor::Decompressor;
+use crate::compression::decompressor::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 use crate::frame::{Frame, HEADER_SIZE_UP_TO_MAGIC};
 use crate::log::chunk::{DEFAULT_CHUNK_BYTES, largest_offset};
 use crate::log::error::{LogError, LogResult};
@@ -189,7 +189,7 @@ pub(crate) fn survey_with(segment: &Segment, visitor: Option<&mut dyn HeaderVisi
         limits: Limits {
             expected: i64::MIN,
             max_offset: largest_offset(segment, base),
-            max_batch_size: crate::compression::decompressor::DEFAULT_MAX_DECOMPRESSED_BYTES,
+            max_batch_size: DEFAULT_MAX_DECOMPRESSED_BYTES,
         },
         salvage: Salvage::new(0, segment.size),
         resolved: 0,

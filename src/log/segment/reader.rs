@@ -7,6 +7,8 @@ use std::path::Path;
 use ::bytes::Bytes;
 
 use crate::batch::Batch;
+use crate::bytes::cursor;
+use crate::compression::decompressor::DEFAULT_MAX_DECOMPRESSED_BYTES;
 use crate::error::{Error, ErrorKind};
 use crate::frame::{Frame, HEADER_SIZE_UP_TO_MAGIC};
 use crate::log::segment::blocks::Blocks;
@@ -119,7 +121,7 @@ impl SegmentReader {
             limits: Limits {
                 expected: expected_offset,
                 max_offset,
-                max_batch_size: crate::compression::decompressor::DEFAULT_MAX_DECOMPRESSED_BYTES,
+                max_batch_size: DEFAULT_MAX_DECOMPRESSED_BYTES,
             },
             check_crcs: true,
             salvage: Salvage::new(range.start, range.end.min(size)),
@@ -234,7 +236,7 @@ impl SegmentReader {
     /// batch's.
     fn read_tail(&mut self, header: &[u8], size: u64) -> io::Result<Piece> {
         if header.len() >= 8 {
-            let found = crate::bytes::cursor::be!(header, 0, i64);
+            let found = cursor::be!(header, 0, i64);
             if found < self.limits.expected || found > self.limits.max_offset {
                 return self.quarantine(None, Error::new(ErrorKind::Garbage).in_field("baseOffset"));
             }

@@ -13,6 +13,7 @@ use ::bytes::Bytes;
 use crate::batch::Batch;
 use crate::bytes::cursor::be;
 use crate::bytes::range_checksum::{Algorithm, RangeChecksum};
+use crate::bytes::varint;
 use crate::frame::{Frame, HEADER_SIZE_UP_TO_MAGIC};
 use crate::legacy::message::{LOG_OVERHEAD, RECORD_OVERHEAD_V0};
 use crate::log::segment::blocks::Blocks;
@@ -47,7 +48,7 @@ impl Candidate {
             if size > 1 && bytes[size - 1] == 0 {
                 return None;
             }
-            let (value, end) = crate::bytes::varint::decode_varint(bytes, 0).ok()?;
+            let (value, end) = varint::decode_varint(bytes, 0).ok()?;
             (end == size).then_some(value)
         });
         let legacy = i64::from(be!(&before, 1, i32));

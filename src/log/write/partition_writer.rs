@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use crate::batch::Batch;
 use crate::batches::Batches;
-use crate::error::ErrorKind;
+use crate::error::{Error, ErrorKind};
 use crate::log::error::{LogError, LogResult};
 use crate::log::storage;
 use crate::log::write::durable::{hidden_beside, remove_file, sync_directory, write_file};
@@ -137,8 +137,7 @@ impl PartitionWriter {
         match data.len() as u64 - batches.next_position() {
             0 => Ok(count),
             cut => {
-                let error =
-                    crate::error::Error::new(ErrorKind::InvalidRecord("the last batch is incomplete"));
+                let error = Error::new(ErrorKind::InvalidRecord("the last batch is incomplete"));
                 Err(self.format(error.at_position(data.len() as u64 - cut)))
             }
         }
@@ -172,7 +171,7 @@ impl PartitionWriter {
         Ok(())
     }
 
-    fn format(&self, error: crate::error::Error) -> LogError {
+    fn format(&self, error: Error) -> LogError {
         LogError::Format { path: self.segment.path().to_owned(), error }
     }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::error::{Error, ErrorKind};
 use crate::log::chunk::largest_offset;
 use crate::log::error::{LogError, LogResult};
 use crate::log::listing::{Listing, Segment, list_partition};
@@ -145,8 +146,7 @@ fn fold_segment(
             }
             Piece::Tail { .. } if is_last => {}
             Piece::Tail { range, .. } => {
-                let error =
-                    crate::error::Error::new(crate::error::ErrorKind::Garbage).at_position(range.start);
+                let error = Error::new(ErrorKind::Garbage).at_position(range.start);
                 return Err(format(error));
             }
             Piece::Quarantined { error, .. } => return Err(format(error)),

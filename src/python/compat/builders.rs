@@ -13,13 +13,12 @@ use pyo3::types::{PyByteArray, PyList, PyString, PyTuple};
 use crate::compression::codec::Compression;
 use crate::compression::compressor::Compressor;
 use crate::error::{Error, Result};
-use crate::python::builder;
 use crate::python::builder::Content;
 use crate::python::compat::client::{Client, bind, instead_of_type_error, integer, not_bytes_like, number};
 use crate::python::objects::dropins;
 use crate::python::objects::dropins::{Constructor, ReceiptType};
 use crate::python::objects::kind::Kind;
-use crate::python::view;
+use crate::python::{builder, view};
 
 /// What `append` returns for a record of magic 2.
 pub(super) struct DefaultMetadata;

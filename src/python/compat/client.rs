@@ -191,7 +191,7 @@ pub(super) fn bind<'py, const N: usize>(
     arguments: &Bound<'py, PyTuple>,
     keywords: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<[Bound<'py, PyAny>; N]> {
-    let given = arguments.len() + keywords.map_or(0, pyo3::types::PyDictMethods::len);
+    let given = arguments.len() + keywords.map_or(0, |keywords| keywords.len());
     let mut bound = Vec::with_capacity(N);
     for (index, name) in names.iter().enumerate() {
         let keyword = keywords.map(|keywords| keywords.get_item(name)).transpose()?.flatten();

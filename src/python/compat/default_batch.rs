@@ -8,8 +8,10 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use crate::batch::Batch;
+use crate::bytes::cursor;
 use crate::error::{Error, ErrorKind};
-use crate::python::compat::client::Client;
+use crate::python::compat::client::{Client, set_constants};
+use crate::python::compat::memory_records;
 use crate::python::compat::records::{AIOKAFKA_RECORD, KAFKA_PYTHON_CONTROL_RECORD, KAFKA_PYTHON_RECORD};
 use crate::python::indexed_batch::IndexedBatch;
 use crate::python::objects::kind::Kind;
@@ -233,7 +235,7 @@ impl AiokafkaDefaultBatch {
         Ok(PyClassInitializer::from(DefaultBatch::new(
             buffer.py(),
             Client::Aiokafka,
-            crate::python::compat::memory_records::buffer(buffer)?,
+            memory_records::buffer(buffer)?,
         )?)
         .add_subclass(Self))
     }
@@ -272,7 +274,7 @@ impl KafkaPythonDefaultBatch {
         Ok(PyClassInitializer::from(DefaultBatch::new(
             buffer.py(),
             Client::KafkaPython,
-            crate::python::compat::memory_records::buffer(buffer)?,
+            memory_records::buffer(buffer)?,
         )?)
         .add_subclass(Self))
     }
@@ -285,7 +287,7 @@ impl KafkaPythonDefaultBatch {
     /// Size according to the length field, including the offset and length fields.
     #[getter]
     fn size_in_bytes(slf: PyRef<'_, Self>) -> i64 {
-        i64::from(crate::bytes::cursor::be!(&slf.as_super().data, 8, i32)) + 12
+        i64::from(cursor::be!(&slf.as_super().data, 8, i32)) + 12
     }
 
     /// Epoch of the leader that appended the batch, -1 for none.
@@ -348,6 +350,6 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("_DefaultRecordBatch", py.get_type::<DefaultBatch>())?;
     module.add("AiokafkaDefaultRecordBatch", py.get_type::<AiokafkaDefaultBatch>())?;
     let of_kafka_python = py.get_type::<KafkaPythonDefaultBatch>();
-    crate::python::compat::client::set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
+    set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
     module.add("KafkaPythonDefaultRecordBatch", of_kafka_python)
 }

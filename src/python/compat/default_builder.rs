@@ -11,12 +11,12 @@ use crate::python::builder::borrowed;
 use crate::python::compat::builders::{
     DefaultMetadata, compressed, header_content, header_pairs, nullable, refused, timestamp_or_now,
 };
-use crate::python::compat::client::{Client, integer, number};
+use crate::python::compat::client::{Client, integer, number, set_constants};
 use crate::python::compat::default_batch::{CONSTANTS, STRUCTS};
 use crate::python::gil_cell::GilCell;
 use crate::python::panics;
 use crate::record::batch_header::{BatchHeader, RECORD_BATCH_OVERHEAD, TRANSACTIONAL};
-use crate::record::builder::BatchBuilder;
+use crate::record::builder::{BatchBuilder, representable};
 use crate::record::encode::{HeaderFields, RecordFields};
 
 /// The largest size of length, attributes, timestamp and offset deltas (`DefaultRecord.MAX_RECORD_OVERHEAD`).
@@ -134,7 +134,7 @@ impl DefaultBuilder {
             if !self.has_room(state, offset, size) {
                 return Ok(None);
             }
-            crate::record::builder::representable(offset, state.size() + size)?;
+            representable(offset, state.size() + size)?;
             state.batch.append(&record);
             state.max_timestamp = state.max_timestamp.max(timestamp);
             (state.built, state.changed) = (None, true);
@@ -498,6 +498,6 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("_DefaultRecordBatchBuilder", py.get_type::<DefaultBuilder>())?;
     module.add("AiokafkaDefaultRecordBatchBuilder", py.get_type::<AiokafkaDefaultBuilder>())?;
     let of_kafka_python = py.get_type::<KafkaPythonDefaultBuilder>();
-    crate::python::compat::client::set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
+    set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
     module.add("KafkaPythonDefaultRecordBatchBuilder", of_kafka_python)
 }

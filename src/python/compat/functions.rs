@@ -3,8 +3,8 @@
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::bytes::varint;
 use crate::bytes::varint::Varint;
+use crate::bytes::{checksum, varint};
 use crate::error::ErrorKind;
 use crate::python::compat::client::integer;
 use crate::python::compat::memory_records;
@@ -88,7 +88,7 @@ fn kafka_python_crc32c(memview: &Bound<'_, PyAny>) -> PyResult<u32> {
 
 fn crc32c(data: &Bound<'_, PyAny>) -> PyResult<u32> {
     let bytes = memory_records::buffer(data)?;
-    Ok(data.py().detach(|| crate::bytes::checksum::crc32c(&bytes, 0)))
+    Ok(data.py().detach(|| checksum::crc32c(&bytes, 0)))
 }
 
 pub(super) fn add_functions(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -10,7 +10,8 @@ use crate::batch::Batch;
 use crate::bytes::cursor::be;
 use crate::legacy::batch::LegacyBatch;
 use crate::legacy::message::{LOG_OVERHEAD, RECORD_OVERHEAD_V0};
-use crate::python::compat::client::Client;
+use crate::python::compat::client::{Client, set_constants};
+use crate::python::compat::memory_records;
 use crate::python::compat::records::{AIOKAFKA_LEGACY_RECORD, KAFKA_PYTHON_LEGACY_RECORD};
 use crate::python::objects::record_object;
 use crate::python::panics;
@@ -125,7 +126,7 @@ impl AiokafkaLegacyBatch {
         Ok(PyClassInitializer::from(LegacyMessage::new(
             buffer.py(),
             Client::Aiokafka,
-            crate::python::compat::memory_records::buffer(buffer)?,
+            memory_records::buffer(buffer)?,
             magic,
         )?)
         .add_subclass(Self))
@@ -163,7 +164,7 @@ impl KafkaPythonLegacyBatch {
         Ok(PyClassInitializer::from(LegacyMessage::new(
             buffer.py(),
             Client::KafkaPython,
-            crate::python::compat::memory_records::buffer(buffer)?,
+            memory_records::buffer(buffer)?,
             magic,
         )?)
         .add_subclass(Self))
@@ -206,6 +207,6 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("_LegacyRecordBatch", py.get_type::<LegacyMessage>())?;
     module.add("AiokafkaLegacyRecordBatch", py.get_type::<AiokafkaLegacyBatch>())?;
     let of_kafka_python = py.get_type::<KafkaPythonLegacyBatch>();
-    crate::python::compat::client::set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
+    set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
     module.add("KafkaPythonLegacyRecordBatch", of_kafka_python)
 }

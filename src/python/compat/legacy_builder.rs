@@ -9,12 +9,14 @@ use crate::compression::codec::Compression;
 use crate::error::Error;
 use crate::legacy::builder::MessageSetBuilder;
 use crate::legacy::message::{LOG_OVERHEAD, RECORD_OVERHEAD_V0};
-use crate::python::compat::builders::supported;
-use crate::python::compat::builders::{LegacyMetadata, compressed, nullable, refused, timestamp_or_now};
-use crate::python::compat::client::{Client, number};
+use crate::python::compat::builders::{
+    LegacyMetadata, compressed, nullable, refused, supported, timestamp_or_now,
+};
+use crate::python::compat::client::{Client, number, set_constants};
 use crate::python::compat::legacy_batch::{CONSTANTS, STRUCTS};
 use crate::python::gil_cell::GilCell;
 use crate::python::panics;
+use crate::record::builder::representable;
 
 /// Magic 1 also has a timestamp.
 const RECORD_OVERHEAD_V1: usize = RECORD_OVERHEAD_V0 + 8;
@@ -104,7 +106,7 @@ impl LegacyBuilder {
             if offset != 0 && (state.set.messages_size() + size) as i64 >= self.batch_size {
                 return Ok(None);
             }
-            crate::record::builder::representable(offset, state.set.messages_size() + size)?;
+            representable(offset, state.set.messages_size() + size)?;
             let start = state.set.messages_size();
             state.set.append(offset, &message)?;
             (state.built, state.changed) = (None, true);
@@ -238,7 +240,7 @@ impl KafkaPythonLegacyBuilder {
         headers: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<usize> {
         let _ = (offset, timestamp);
-        if headers.map(pyo3::types::PyAnyMethods::is_truthy).transpose()?.unwrap_or(false) {
+        if headers.map(|headers| headers.is_truthy()).transpose()?.unwrap_or(false) {
             return Err(PyAssertionError::new_err("Headers not supported in v0/v1"));
         }
         slf.as_super().message_size(key, value)
@@ -275,6 +277,6 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("_LegacyRecordBatchBuilder", py.get_type::<LegacyBuilder>())?;
     module.add("AiokafkaLegacyRecordBatchBuilder", py.get_type::<AiokafkaLegacyBuilder>())?;
     let of_kafka_python = py.get_type::<KafkaPythonLegacyBuilder>();
-    crate::python::compat::client::set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
+    set_constants(&of_kafka_python, CONSTANTS, STRUCTS)?;
     module.add("KafkaPythonLegacyRecordBatchBuilder", of_kafka_python)
 }

@@ -10,9 +10,10 @@ use pyo3::types::PyBytes;
 use crate::batch::Batch;
 use crate::batches::Batches;
 use crate::error::Result;
-use crate::python::compat::client::{Client, instead_of_type_error, not_bytes_like, with_decompressor};
-use crate::python::indexed_batch::Failure;
-use crate::python::indexed_batch::IndexedBatch;
+use crate::python::compat::client::{
+    Client, instead_of_type_error, not_bytes_like, set_constants, with_decompressor,
+};
+use crate::python::indexed_batch::{Failure, IndexedBatch};
 use crate::python::locked::detached;
 use crate::python::panics;
 use crate::python::view::to_bytes;
@@ -154,6 +155,6 @@ pub(super) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("AiokafkaMemoryRecords", py.get_type::<AiokafkaMemoryRecords>())?;
     let of_kafka_python = py.get_type::<KafkaPythonMemoryRecords>();
     let constants = [("LENGTH_OFFSET", 8), ("LOG_OVERHEAD", 12), ("MAGIC_OFFSET", 16), ("MIN_SLICE", 26)];
-    crate::python::compat::client::set_constants(&of_kafka_python, &constants, &[])?;
+    set_constants(&of_kafka_python, &constants, &[])?;
     module.add("KafkaPythonMemoryRecords", of_kafka_python)
 }

@@ -9,19 +9,20 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use crate::batch::Batch;
 use crate::bytes::checksum::crc32;
 use crate::bytes::cursor::be;
+use crate::error::{Error, ErrorKind};
 use crate::legacy::builder::MessageFields;
+use crate::legacy::message;
 use crate::legacy::message::{LOG_OVERHEAD, RECORD_OVERHEAD_V0, at};
 use crate::python::builder::{borrowed, optional};
-use crate::python::compat::builders::{any_pairs, header_content};
+use crate::python::compat::builders::{any_pairs, header_content, supported};
 use crate::python::compat::client::{Client, bind, integer, not_bytes_like, with_decompressor};
-use crate::python::indexed_batch::Entry;
-use crate::python::indexed_batch::IndexedBatch;
+use crate::python::indexed_batch::{Entry, IndexedBatch};
 use crate::python::locked::detached;
-use crate::python::objects::dropins;
 use crate::python::objects::dropins::{Field, Get, Getter, RecordType};
 use crate::python::objects::kind::Kind;
-use crate::python::objects::record_object;
+use crate::python::objects::{dropins, record_object};
 use crate::python::record::header_text;
+use crate::record::batch_header;
 use crate::record::builder::BatchBuilder;
 use crate::record::encode::HeaderFields;
 use crate::record::header::Header;
@@ -309,8 +310,8 @@ fn control(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<(i16, i16
     match batch.get().key(entry) {
         Some(key) if key.len() >= 4 => Ok((be!(key, 0, i16), be!(key, 2, i16))),
         _ => {
-            let short = crate::error::ErrorKind::InvalidRecord("a control record's key has at least 4 bytes");
-            Err(Client::KafkaPython.corrupt(batch.py(), &crate::error::Error::new(short).in_field("key")))
+            let short = ErrorKind::InvalidRecord("a control record's key has at least 4 bytes");
+            Err(Client::KafkaPython.corrupt(batch.py(), &Error::new(short).in_field("key")))
         }
     }
 }
@@ -393,7 +394,7 @@ fn default_record(
     batch.append(&record);
     let mut header = batch.header();
     header.max_timestamp = timestamp;
-    header.attributes = if append_time { crate::record::batch_header::LOG_APPEND_TIME.into() } else { 0 };
+    header.attributes = if append_time { batch_header::LOG_APPEND_TIME.into() } else { 0 };
     let frame = batch.finish_stored(header).map_err(|error| client.corrupt(key.py(), &error))?;
     only_record(key.py(), client, frame, kind)
 }
@@ -402,7 +403,7 @@ fn new_legacy_record(arguments: &Bound<'_, PyTuple>, keywords: Option<&Bound<'_,
     let names = ["offset", "timestamp", "attributes", "key", "value", "crc"];
     let [offset, timestamp, attributes, key, value, crc] = bind("LegacyRecord", names, arguments, keywords)?;
     // A record is not a wrapper: its codec is ignored.
-    let attributes = attributes.extract::<i8>()? as u8 & crate::legacy::message::LOG_APPEND_TIME;
+    let attributes = attributes.extract::<i8>()? as u8 & message::LOG_APPEND_TIME;
     let place = (integer(&offset)?, integer(&timestamp)?);
     legacy_record(Client::Aiokafka, &AIOKAFKA_LEGACY_RECORD, (1, attributes), place, [&key, &value, &crc])
 }
@@ -412,10 +413,10 @@ fn new_legacy_of_kafka_python(arguments: &Bound<'_, PyTuple>, keywords: Option<&
     let names = ["magic", "offset", "timestamp", "timestamp_type", "key", "value", "crc", "crc_bytes"];
     let [magic, offset, timestamp, timestamp_type, key, value, crc, _] =
         bind("LegacyRecord", names, arguments, keywords)?;
-    let magic = crate::python::compat::builders::supported(integer(&magic)?)?;
+    let magic = supported(integer(&magic)?)?;
     let or_none = |object: &Bound<'_, PyAny>, none| if object.is_none() { Ok(none) } else { integer(object) };
     let append_time = or_none(&timestamp_type, 0)? == TimestampType::LogAppendTime as i64;
-    let attributes = if append_time { crate::legacy::message::LOG_APPEND_TIME } else { 0 };
+    let attributes = if append_time { message::LOG_APPEND_TIME } else { 0 };
     let place = (integer(&offset)?, or_none(&timestamp, -1)?);
     let kind = &KAFKA_PYTHON_LEGACY_RECORD;
     legacy_record(Client::KafkaPython, kind, (magic, attributes), place, [&key, &value, &crc])

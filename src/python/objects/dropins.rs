@@ -9,14 +9,11 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
-use crate::python::indexed_batch::Entry;
-use crate::python::indexed_batch::IndexedBatch;
-use crate::python::objects::kind::slot;
-use crate::python::objects::kind::{Kind, allocate, give_up, release};
-use crate::python::objects::record_object::none;
+use crate::python::indexed_batch::{Entry, IndexedBatch};
+use crate::python::objects::kind::{Kind, allocate, give_up, release, slot};
 use crate::python::objects::record_object::{
-    RecordObject, Shortcut, get_attribute, get_key_bytes, get_offset, get_timestamp, get_value_bytes, safely,
-    shortcut,
+    RecordObject, Shortcut, get_attribute, get_key_bytes, get_offset, get_timestamp, get_value_bytes, none,
+    safely, shortcut,
 };
 use crate::python::panics::guarded;
 

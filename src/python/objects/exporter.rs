@@ -7,8 +7,7 @@ use std::ptr;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::python::indexed_batch::IndexedBatch;
-use crate::python::indexed_batch::Slice;
+use crate::python::indexed_batch::{IndexedBatch, Slice};
 use crate::python::objects::kind::{Kind, allocate, dealloc, give_up, release, retain};
 
 /// The object that a memoryview of a key or value refers to.

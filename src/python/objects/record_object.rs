@@ -22,8 +22,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::python::indexed_batch::IndexedBatch;
-use crate::python::indexed_batch::{Entry, Failure};
+use crate::python::indexed_batch::{Entry, Failure, IndexedBatch};
 use crate::python::objects::exporter::view;
 use crate::python::objects::kind::{Kind, allocate, dealloc, give_up, release, retain};
 use crate::python::panics::guarded;
