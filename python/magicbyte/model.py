@@ -19,9 +19,11 @@ __all__ = [
     "Chunk",
     "ChunkResult",
     "ControlCount",
+    "DirectoryState",
     "IgnoredFile",
     "LeaderEpoch",
     "OffsetGap",
+    "PartitionCheckpoints",
     "PartitionHistory",
     "PartitionListing",
     "PartitionPlan",
@@ -66,8 +68,9 @@ class IgnoredFile(TypedDict):
     file: str
     size: int
     reason: str
-    """`deleted`, `cleaned`, `swap`, `foreign`, `overlapping` or `checkpoint`; if it is not a regular file,
-    `directory`, `special` or `unreadable` (it should be a file of the log, or cannot be examined)."""
+    """`deleted`, `cleaned`, `swap`, `compressed` (a segment), `foreign`, `overlapping` or `checkpoint`; if it
+    is not a regular file, `directory`, `special` or `unreadable` (it should be a file of the log, or cannot
+    be examined)."""
 
 
 class Sidecar(TypedDict):
@@ -99,17 +102,38 @@ class Problem(TypedDict):
     message: str
 
 
+DirectoryState: TypeAlias = Literal["current", "future", "stray", "deleted"]
+"""What a directory is to a broker: the log itself (`topic-N`), a copy that will replace the log on another
+disk (`-future`), a log that the cluster did not assign to the broker (`-stray`), or one that it is about to
+delete (`-delete`)."""
+
+
+class PartitionCheckpoints(TypedDict):
+    """What the checkpoints of a broker's directory say about a partition; None for what they leave out."""
+
+    log_start_offset: int | None
+    """The first offset that consumers may read, if it is not that of a segment."""
+    recovery_point: int | None
+    """All offsets before it were flushed to disk."""
+    high_watermark: int | None
+    """All offsets before it were committed, that is, replicated."""
+
+
 class PartitionListing(TypedDict):
-    """The contents of one partition directory. `topic` and `partition` come from its name `topic-N`."""
+    """The contents of one partition directory. `topic`, `partition` and `state` come from its name."""
 
     path: str
     topic: str
     partition: int
+    state: DirectoryState
+    checkpoints: PartitionCheckpoints | None
+    """None if the directory above it has none, or was not read."""
     segments: list[Segment]
     sidecars: list[Sidecar]
     ignored: list[IgnoredFile]
     problems: list[Problem]
-    """Files that cannot be listed or read, and checkpoints with a broken format."""
+    """Files that cannot be listed or read, segments that are missing according to the files beside them, and
+    checkpoints with a broken format."""
 
 
 # --- survey --------------------------------------------------------------------------------------

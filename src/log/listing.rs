@@ -1,7 +1,6 @@
 //! The files of a partition's directory: segments, sidecars, and files that are not part of the log.
 
-use std::collections::HashSet;
-use std::ffi::OsStr;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::{self, FileType};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,12 +8,19 @@ use std::time::UNIX_EPOCH;
 
 use crate::error::{ErrorKind, Result};
 use crate::log::error::{LogError, LogResult};
-use crate::log::problem::{DIRECTORY_UNREADABLE, Problem};
+use crate::log::names::{
+    DirectoryState, FileKind, IgnoreReason, SidecarKind, base_offset_of, classify, display_name,
+    partition_of, segment_file,
+};
+use crate::log::problem::{DIRECTORY_UNREADABLE, MISSING_SEGMENT, Problem};
 use crate::log::storage;
 use crate::log::storage::{Found, examine, open_regular, read_sidecar, sidecar_problem, unreadable};
 use crate::sidecar::leader_epoch_checkpoint::parse_leader_epoch_checkpoint;
 use crate::sidecar::partition_metadata::parse_partition_metadata;
 use crate::sidecar::producer_snapshot::parse_producer_snapshot;
+
+/// The number of files that a message names.
+const FILES_NAMED: usize = 5;
 
 /// A `.log` (or `.checkpoint`) file, as it was when listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,60 +65,6 @@ impl Segment {
     }
 }
 
-/// What a file beside the segments holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub enum SidecarKind {
-    /// A `.index`: positions by offset.
-    #[cfg_attr(feature = "serde", serde(rename = "index"))]
-    OffsetIndex,
-    /// A `.timeindex`: offsets by timestamp.
-    #[cfg_attr(feature = "serde", serde(rename = "timeindex"))]
-    TimeIndex,
-    /// A `.txnindex`: aborted transactions.
-    #[cfg_attr(feature = "serde", serde(rename = "txnindex"))]
-    TransactionIndex,
-    /// A `.snapshot`: the state of producers.
-    #[cfg_attr(feature = "serde", serde(rename = "snapshot"))]
-    ProducerSnapshot,
-    /// The `leader-epoch-checkpoint`.
-    #[cfg_attr(feature = "serde", serde(rename = "leader-epoch-checkpoint"))]
-    LeaderEpochCheckpoint,
-    /// The `partition.metadata`: the topic's ID.
-    #[cfg_attr(feature = "serde", serde(rename = "partition.metadata"))]
-    PartitionMetadata,
-}
-
-impl SidecarKind {
-    const ALL: [Self; 6] = [
-        Self::OffsetIndex,
-        Self::TimeIndex,
-        Self::TransactionIndex,
-        Self::ProducerSnapshot,
-        Self::LeaderEpochCheckpoint,
-        Self::PartitionMetadata,
-    ];
-
-    /// The extension, or the whole name of a file with a fixed name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::OffsetIndex => "index",
-            Self::TimeIndex => "timeindex",
-            Self::TransactionIndex => "txnindex",
-            Self::ProducerSnapshot => "snapshot",
-            Self::LeaderEpochCheckpoint => "leader-epoch-checkpoint",
-            Self::PartitionMetadata => "partition.metadata",
-        }
-    }
-
-    /// Whether each partition has one such file, with a fixed name.
-    fn has_fixed_name(self) -> bool {
-        matches!(self, Self::LeaderEpochCheckpoint | Self::PartitionMetadata)
-    }
-}
-
 /// An index, snapshot or checkpoint file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -124,50 +76,6 @@ pub struct Sidecar {
     pub size: u64,
     /// What it holds.
     pub kind: SidecarKind,
-}
-
-/// Why a file is not read as part of the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
-#[non_exhaustive]
-pub enum IgnoreReason {
-    /// A broker is about to delete it (`.deleted`).
-    Deleted,
-    /// A broker's cleaner is writing it (`.cleaned`).
-    Cleaned,
-    /// A broker is putting it in the place of others (`.swap`).
-    Swap,
-    /// A KRaft snapshot, and the caller did not ask for these.
-    Checkpoint,
-    /// Its name is not one of Kafka's.
-    Foreign,
-    /// All its offsets are in earlier segments.
-    Overlapping,
-    /// A directory.
-    Directory,
-    /// A FIFO, a socket or a device.
-    Special,
-    /// It is named like a file of the log but is not a regular file, or its type is unknown.
-    Unreadable,
-}
-
-impl IgnoreReason {
-    /// The reason in lower case, as in JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Deleted => "deleted",
-            Self::Cleaned => "cleaned",
-            Self::Swap => "swap",
-            Self::Checkpoint => "checkpoint",
-            Self::Foreign => "foreign",
-            Self::Overlapping => "overlapping",
-            Self::Directory => "directory",
-            Self::Special => "special",
-            Self::Unreadable => "unreadable",
-        }
-    }
 }
 
 /// A file that is not read as part of the log.
@@ -183,6 +91,18 @@ pub struct IgnoredFile {
     pub reason: IgnoreReason,
 }
 
+/// What the checkpoints of a broker's directory say about a partition. None for what they do not mention.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct PartitionCheckpoints {
+    /// The first offset that consumers may read, if it is not that of a segment (`log-start-offset-checkpoint`).
+    pub log_start_offset: Option<i64>,
+    /// All offsets before it were flushed to disk (`recovery-point-offset-checkpoint`).
+    pub recovery_point: Option<i64>,
+    /// All offsets before it were committed, that is, replicated (`replication-offset-checkpoint`).
+    pub high_watermark: Option<i64>,
+}
+
 /// The files of a partition's directory. Every name is in exactly one of the three lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -194,13 +114,19 @@ pub struct Listing {
     pub topic: String,
     /// The partition, from the directory's name; 0 if it has another form.
     pub partition: i32,
+    /// What the directory is to a broker, from its name.
+    pub state: DirectoryState,
+    /// What the broker's checkpoints say about the partition, if the caller has read them: they are in the
+    /// parent directory.
+    pub checkpoints: Option<PartitionCheckpoints>,
     /// Segments, in offset order.
     pub segments: Vec<Segment>,
     /// Sidecars, in name order.
     pub sidecars: Vec<Sidecar>,
     /// Ignored files, in name order.
     pub ignored: Vec<IgnoredFile>,
-    /// Files of the log that cannot be read; malformed checkpoints and snapshots.
+    /// Files of the log that cannot be read, or that are missing according to the files beside them; malformed
+    /// checkpoints and snapshots.
     pub problems: Vec<Problem>,
 }
 
@@ -221,14 +147,13 @@ pub fn list_partition(path: &Path, include_checkpoints: bool) -> LogResult<Listi
         for entry in storage::list(path).map_err(io)? {
             listing.add(&entry, include_checkpoints)?;
         }
-        listing.check_sidecars(directory);
+        listing.sort();
+        let first_epoch = listing.check_sidecars(directory);
+        listing.note_missing_segments(first_epoch);
     } else {
         open_regular(path).map_err(io)?;
         listing.add(path, true)?;
     }
-    listing.segments.sort_by(|a, b| (a.base_offset, &a.file).cmp(&(b.base_offset, &b.file)));
-    listing.sidecars.sort_by(|a, b| a.file.cmp(&b.file));
-    listing.ignored.sort_by(|a, b| a.file.cmp(&b.file));
     listing.problems.sort_by(|a, b| a.segment.cmp(&b.segment));
     Ok(listing)
 }
@@ -240,8 +165,8 @@ impl Listing {
             let why = "the path is not UTF-8: rename it, or reach it through a link";
             return Err(LogError::io(path, io::Error::new(io::ErrorKind::InvalidInput, why)));
         };
-        let (topic, partition) = topic_and_partition(directory);
-        Ok(Self { path: text.to_owned(), topic, partition, ..Self::default() })
+        let (topic, partition, state) = partition_of(directory);
+        Ok(Self { path: text.to_owned(), topic, partition, state, ..Self::default() })
     }
 
     /// The listing of a directory that cannot be listed: one problem, and nothing to read.
@@ -254,7 +179,13 @@ impl Listing {
         Ok(listing)
     }
 
-    /// Segments that are not regular files, with their base offset.
+    fn sort(&mut self) {
+        self.segments.sort_by(|a, b| (a.base_offset, &a.file).cmp(&(b.base_offset, &b.file)));
+        self.sidecars.sort_by(|a, b| a.file.cmp(&b.file));
+        self.ignored.sort_by(|a, b| a.file.cmp(&b.file));
+    }
+
+    /// Segments that are missing or not regular files, with their base offset.
     pub(crate) fn unreadable_segments(&self) -> impl Iterator<Item = (i64, &Problem)> {
         self.problems.iter().filter_map(|problem| match classify(problem.segment.as_deref()?) {
             FileKind::Segment(base_offset) => Some((base_offset, problem)),
@@ -262,7 +193,7 @@ impl Listing {
         })
     }
 
-    /// Refuses a directory in which a segment is not a regular file.
+    /// Refuses a directory in which a segment is missing or not a regular file.
     pub(crate) fn check_segments(&self) -> LogResult<()> {
         self.unreadable_segments().next().map_or(Ok(()), |(_, problem)| Err(self.error_of(problem)))
     }
@@ -270,8 +201,9 @@ impl Listing {
     /// The error for a problem of the listing or the plan, in mode `FailFast`.
     pub(crate) fn error_of(&self, problem: &Problem) -> LogError {
         let path = Path::new(&self.path).join(problem.segment.as_deref().unwrap_or_default());
+        let is_missing = problem.kind == MISSING_SEGMENT;
         let kind = match (problem.first_lost_offset, problem.last_lost_offset) {
-            (Some(first), Some(last)) => ErrorKind::MissingSegment { first, last },
+            (Some(first), Some(last)) if is_missing => ErrorKind::MissingSegment { first, last },
             _ => ErrorKind::FileUnreadable(problem.message.clone()),
         };
         LogError::Format { path, error: kind.into() }
@@ -320,8 +252,10 @@ impl Listing {
     }
 
     /// Reads what no survey reads: the checkpoints, and the snapshots that belong to no listed segment, such
-    /// as the one at the log's end. An index without its segment is only opened.
-    fn check_sidecars(&mut self, directory: &Path) {
+    /// as the one at the log's end. An index without its segment is only opened. Returns where the first leader
+    /// epoch starts.
+    fn check_sidecars(&mut self, directory: &Path) -> Option<i64> {
+        let mut first_epoch = None;
         let stems: HashSet<_> =
             self.segments.iter().filter_map(|one| one.file.strip_suffix(".log")).collect();
         let is_of_segment =
@@ -336,13 +270,93 @@ impl Listing {
                 _ => read_sidecar(&path),
             };
             let (kind, message) = match content.map(|data| data.map(|data| check_content(kind, &data))) {
-                Ok(None | Some(Ok(()))) => continue,
+                Ok(None) => continue,
+                Ok(Some(Ok(start))) => {
+                    first_epoch = first_epoch.or(start);
+                    continue;
+                }
                 // Deleted after it was listed.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Ok(Some(Err(error))) => (error.kind().name(), error.to_string()),
                 Err(error) => sidecar_problem(&error),
             };
             self.add_problem(Some(file), kind, message);
+        }
+        first_epoch
+    }
+
+    /// Reports segments that were here: a broker keeps indexes only beside their segment, at least one segment in
+    /// every partition, and no leader epoch before its first segment.
+    fn note_missing_segments(&mut self, first_epoch: Option<i64>) {
+        let known = self.known_segments();
+        let missing = self.named_segments(&known);
+        let all: BTreeSet<i64> = known.iter().chain(missing.keys()).copied().collect();
+        if all.is_empty() && !self.sidecars.is_empty() {
+            self.note_no_segment();
+        }
+        if let (Some(epoch), Some(&first)) = (first_epoch, all.first())
+            && epoch < first
+        {
+            let message = format!(
+                "offsets {epoch}..={} are in no file: the first leader epoch starts at {epoch}, the first segment \
+                 at {first}. The segments were deleted, or are only in tiered storage",
+                first - 1
+            );
+            let file = SidecarKind::LeaderEpochCheckpoint.name().to_owned();
+            self.add_missing(file, (Some(epoch), Some(first - 1)), message);
+        }
+        let lost_from = |offset: i64| (Some(offset), all.range(offset + 1..).next().map(|next| next - 1));
+        for problem in &mut self.problems {
+            if let Some(FileKind::Segment(offset)) = problem.segment.as_deref().map(classify) {
+                (problem.first_lost_offset, problem.last_lost_offset) = lost_from(offset);
+            }
+        }
+        for (offset, file) in missing {
+            let name = segment_file(offset);
+            let message = if file.starts_with(&name) {
+                format!("only {file} is there: decompress it to have it read")
+            } else {
+                format!("the segment is missing: {file} is there, which a broker keeps only beside it")
+            };
+            self.add_missing(name, lost_from(offset), message);
+        }
+    }
+
+    /// The base offsets of segments that are there, readable or not, or about to be deleted or replaced.
+    fn known_segments(&self) -> HashSet<i64> {
+        let set_aside = |one: &&IgnoredFile| match one.reason {
+            IgnoreReason::Deleted | IgnoreReason::Cleaned | IgnoreReason::Swap => one.file.contains(".log."),
+            reason => reason == IgnoreReason::Unreadable && one.file.ends_with(".log"),
+        };
+        let others = self.ignored.iter().filter(set_aside).filter_map(|one| base_offset_of(&one.file));
+        self.segments.iter().map(|one| one.base_offset).chain(others).collect()
+    }
+
+    /// The other segments that were here: by base offset, the file that names them. Of a compressed segment, that
+    /// is its own file rather than its index.
+    fn named_segments(&self, known: &HashSet<i64>) -> BTreeMap<i64, String> {
+        let compressed = self.ignored.iter().filter(|one| one.reason == IgnoreReason::Compressed);
+        let indexes = self.sidecars.iter().filter(|one| one.kind.is_index());
+        let files = indexes.map(|one| &one.file).chain(compressed.map(|one| &one.file));
+        files
+            .filter_map(|file| Some((base_offset_of(file)?, file.clone())))
+            .filter(|(offset, _)| !known.contains(offset))
+            .collect()
+    }
+
+    fn note_no_segment(&mut self) {
+        let files: Vec<_> = self.sidecars.iter().map(|one| one.file.as_str()).take(FILES_NAMED).collect();
+        let message = format!(
+            "the directory has no segment, although every partition of a broker has one; it has {}",
+            files.join(", ")
+        );
+        self.add_problem(None, MISSING_SEGMENT, message);
+    }
+
+    fn add_missing(&mut self, segment: String, lost: (Option<i64>, Option<i64>), message: String) {
+        self.add_problem(Some(segment), MISSING_SEGMENT, message);
+        if let Some(problem) = self.problems.last_mut() {
+            (problem.first_lost_offset, problem.last_lost_offset) = lost;
         }
     }
 
@@ -373,106 +387,15 @@ impl Listing {
     }
 }
 
-/// Checks that a sidecar of this kind is well-formed.
-fn check_content(kind: SidecarKind, data: &[u8]) -> Result<()> {
+/// Checks that a sidecar of this kind is well-formed. Returns where the first leader epoch of a checkpoint starts.
+fn check_content(kind: SidecarKind, data: &[u8]) -> Result<Option<i64>> {
     let text = || String::from_utf8_lossy(data);
     match kind {
-        SidecarKind::LeaderEpochCheckpoint => parse_leader_epoch_checkpoint(&text()).map(drop),
-        SidecarKind::PartitionMetadata => parse_partition_metadata(&text()).map(drop),
-        _ => parse_producer_snapshot(data).map(drop),
-    }
-}
-
-enum FileKind {
-    Segment(i64),
-    Checkpoint(i64),
-    Sidecar(SidecarKind),
-    Ignored(IgnoreReason),
-}
-
-fn classify(file: &str) -> FileKind {
-    for reason in [IgnoreReason::Deleted, IgnoreReason::Cleaned, IgnoreReason::Swap] {
-        if file.strip_suffix(reason.name()).is_some_and(|rest| rest.ends_with('.')) {
-            return FileKind::Ignored(reason);
+        SidecarKind::LeaderEpochCheckpoint => {
+            let epochs = parse_leader_epoch_checkpoint(&text())?;
+            Ok(epochs.first().map(|first| first.start_offset))
         }
-    }
-    let foreign = FileKind::Ignored(IgnoreReason::Foreign);
-    let mut kinds = SidecarKind::ALL.into_iter();
-    if let Some(kind) = kinds.clone().find(|kind| kind.has_fixed_name() && kind.name() == file) {
-        return FileKind::Sidecar(kind);
-    }
-    let Some((stem, extension)) = file.split_once('.') else { return foreign };
-    if extension == "checkpoint" {
-        let parts = stem.split_once('-').filter(|(_, epoch)| epoch.parse::<u32>().is_ok());
-        return parts.and_then(|(offset, _)| base_offset(offset)).map_or(foreign, FileKind::Checkpoint);
-    }
-    let Some(offset) = base_offset(stem) else { return foreign };
-    if extension == "log" {
-        return FileKind::Segment(offset);
-    }
-    kinds.find(|kind| !kind.has_fixed_name() && kind.name() == extension).map_or(foreign, FileKind::Sidecar)
-}
-
-/// Kafka writes offsets in names with 20 digits.
-fn base_offset(stem: &str) -> Option<i64> {
-    (stem.len() == 20 && stem.bytes().all(|b| b.is_ascii_digit())).then(|| stem.parse().ok()).flatten()
-}
-
-/// `topic-N`, or `topic-N.<hash>-delete` and the like, as Kafka renames directories before it removes them.
-fn topic_and_partition(directory: &Path) -> (String, i32) {
-    let absolute = storage::absolute(directory);
-    let name = display_name(absolute.file_name().unwrap_or_default());
-    let stem = match name.rsplit_once('.') {
-        Some((stem, rest)) if ["-delete", "-future", "-stray"].iter().any(|s| rest.ends_with(s)) => stem,
-        _ => &name,
-    };
-    match stem.rsplit_once('-').and_then(|(topic, n)| Some((topic, parse_partition(n)?))) {
-        Some((topic, partition)) if !topic.is_empty() => (topic.to_owned(), partition),
-        _ => (name, 0),
-    }
-}
-
-/// A file name as text; if it is not UTF-8, its bytes are escaped, so that no two names look the same.
-fn display_name(name: &OsStr) -> String {
-    name.to_str().map_or_else(|| name.as_encoded_bytes().escape_ascii().to_string(), str::to_owned)
-}
-
-fn parse_partition(digits: &str) -> Option<i32> {
-    digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names() {
-        assert_eq!(topic_and_partition(Path::new("/x/orders-12")), ("orders".into(), 12));
-        assert_eq!(topic_and_partition(Path::new("/x/my-topic-0")), ("my-topic".into(), 0));
-        assert_eq!(topic_and_partition(Path::new("/x/t-3.0f3e-delete")), ("t".into(), 3));
-        assert_eq!(topic_and_partition(Path::new("/x/v2_txn")), ("v2_txn".into(), 0));
-        assert!(matches!(classify("00000000000000000042.log"), FileKind::Segment(42)));
-        assert!(matches!(classify("42.log"), FileKind::Ignored(IgnoreReason::Foreign)));
-        assert!(matches!(classify("00000000000000000042.log.swap"), FileKind::Ignored(IgnoreReason::Swap)));
-        assert!(matches!(classify("00000000000000000042-0000000005.checkpoint"), FileKind::Checkpoint(42)));
-        assert!(matches!(classify("99999999999999999999.log"), FileKind::Ignored(IgnoreReason::Foreign)));
-        assert!(matches!(
-            classify("00000000000000000042.index.deleted"),
-            FileKind::Ignored(IgnoreReason::Deleted)
-        ));
-        assert!(matches!(classify("swap"), FileKind::Ignored(IgnoreReason::Foreign)));
-        assert!(matches!(classify("42-5.checkpoint"), FileKind::Ignored(IgnoreReason::Foreign)));
-        for (name, kind) in [
-            ("00000000000000000042.index", SidecarKind::OffsetIndex),
-            ("00000000000000000042.timeindex", SidecarKind::TimeIndex),
-            ("00000000000000000042.txnindex", SidecarKind::TransactionIndex),
-            ("00000000000000000042.snapshot", SidecarKind::ProducerSnapshot),
-            ("leader-epoch-checkpoint", SidecarKind::LeaderEpochCheckpoint),
-            ("partition.metadata", SidecarKind::PartitionMetadata),
-        ] {
-            assert!(matches!(classify(name), FileKind::Sidecar(found) if found == kind), "{name}");
-        }
-        let fixed = "00000000000000000042.leader-epoch-checkpoint";
-        assert!(matches!(classify(fixed), FileKind::Ignored(IgnoreReason::Foreign)));
+        SidecarKind::PartitionMetadata => parse_partition_metadata(&text()).map(|_| None),
+        _ => parse_producer_snapshot(data).map(|_| None),
     }
 }

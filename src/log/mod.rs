@@ -11,6 +11,7 @@ pub(crate) mod cleaner;
 pub(crate) mod error;
 pub(crate) mod history;
 pub(crate) mod listing;
+pub(crate) mod names;
 pub(crate) mod problem;
 pub(crate) mod read;
 pub(crate) mod segment;
@@ -27,7 +28,8 @@ pub use history::model::{
     Anomaly, ControlCount, HistoryOptions, PartitionHistory, ProducerHistory, TransactionHistory,
     TransactionOutcome,
 };
-pub use listing::{IgnoreReason, IgnoredFile, Listing, Segment, Sidecar, SidecarKind, list_partition};
+pub use listing::{IgnoredFile, Listing, PartitionCheckpoints, Segment, Sidecar, list_partition};
+pub use names::{DirectoryState, IgnoreReason, SidecarKind};
 pub use problem::{LISTED, Problem, Problems};
 pub use read::accounting::{ByteRange, ChunkResult, PartitionReconciliation, SegmentReconciliation};
 pub use read::chunk_reader::Disposition;

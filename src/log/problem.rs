@@ -9,6 +9,7 @@ use crate::error::Error;
 pub const LISTED: usize = 1000;
 
 // Kinds of problems that are not errors of a batch or a file.
+pub(crate) const CHECKPOINT_BEYOND_LOG: &str = "checkpoint_beyond_log";
 pub(crate) const DIRECTORY_UNREADABLE: &str = "directory_unreadable";
 pub(crate) const FILE_UNREADABLE: &str = "file_unreadable";
 pub(crate) const INDEX_BEYOND_LOG: &str = "index_beyond_log";

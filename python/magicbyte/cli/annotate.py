@@ -9,12 +9,13 @@ from typing import BinaryIO
 
 import click
 
-from magicbyte.cli import options
+from magicbyte.cli import options, partition_choice
 from magicbyte.cli.batch_layout import Field, Section, batch_layout
 from magicbyte.cli.exits import PROBLEMS
 from magicbyte.cli.segment_file import open_segment
 from magicbyte.cli.terminal import print_data, print_problem
 from magicbyte.errors import Error
+from magicbyte.jobs.choice import PartitionChoice
 
 __all__ = ["annotate"]
 
@@ -27,7 +28,8 @@ _BYTES_SHOWN = 64
 
 
 @click.command(short_help="Print the bytes of batches, each field with its meaning.")
-@click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(exists=True))
+@partition_choice.sources
+@partition_choice.options()
 @click.option(
     "--offset", type=options.OFFSET, metavar="OFFSET", help="Begin with the batch that holds this offset."
 )
@@ -40,7 +42,11 @@ _BYTES_SHOWN = 64
 )
 @options.max_decompressed_bytes
 def annotate(
-    sources: tuple[str, ...], offset: int | None, max_batches: int | None, max_decompressed_bytes: int
+    sources: tuple[str, ...],
+    choice: PartitionChoice,
+    offset: int | None,
+    max_batches: int | None,
+    max_decompressed_bytes: int,
 ) -> int:
     """Print the bytes of batches field by field: position, bytes, the name of the field, and its meaning.
 
@@ -55,7 +61,7 @@ def annotate(
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli.sources import files_of, segments_only
 
-    files, code = files_of(segments_only("annotate", sources))
+    files, code = files_of(segments_only("annotate", sources), choice)
     left = 1 if max_batches is None and offset is not None else max_batches
     for path in files:
         try:

@@ -41,8 +41,9 @@ __all__ = ["app", "run"]
 def app() -> None:
     """Read Kafka's segment files: every record, every byte accounted for, without a broker.
 
-    SRC is a partition directory (orders-0/ with its 00000000000000000000.log), or any directory that has such
-    directories somewhere below it: a broker's log.dirs, a backup, a mounted bucket.
+    SRC is a partition directory (orders-0/ with its 00000000000000000000.log), any directory that has such
+    directories somewhere below it (a broker's log.dirs, a backup, a mounted bucket), or a single segment.
+    There may be several; --topic, --exclude and --partition choose among the partitions in them.
 
     \b
     magicbyte verify  /backup/kafka-logs                  is everything readable?
@@ -57,8 +58,8 @@ def app() -> None:
     magicbyte redact  --key bob /backup/kafka-logs out/   forget somebody
     magicbyte ingest  /backup/kafka-logs tables/          Parquet tables, with proof that nothing is lost
 
-    Commands that run a job do so in threads of this process; --engine spark runs it on Spark instead, with
-    the same result.
+    Commands that run a job do so in threads of this process; --engine spark, or --master, runs it on Spark
+    instead, with the same result.
 
     Exit codes: 0 clean; 1 done, and problems were found; 2 usage; 3 could not finish, or the sum of
     bytes and records does not add up.

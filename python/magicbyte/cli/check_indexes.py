@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import click
 
-from magicbyte.cli import options
+from magicbyte.cli import options, partition_choice
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.terminal import json_line, print_data
+from magicbyte.jobs.choice import PartitionChoice
 
 __all__ = ["check_indexes"]
 
 
 @click.command("check-indexes", short_help="Compare indexes with their segments.")
-@click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(exists=True))
+@partition_choice.sources
+@partition_choice.options()
 @options.max_decompressed_bytes
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines, one object per difference.")
-def check_indexes(sources: tuple[str, ...], max_decompressed_bytes: int, as_json: bool) -> int:
+def check_indexes(
+    sources: tuple[str, ...], choice: PartitionChoice, max_decompressed_bytes: int, as_json: bool
+) -> int:
     """Compare the indexes (.index .timeindex .txnindex) of SRC with the log, and print every difference.
 
     SRC is an index, a segment file, which stands for the indexes beside it, or a directory. The rules are
@@ -32,7 +36,7 @@ def check_indexes(sources: tuple[str, ...], max_decompressed_bytes: int, as_json
     from magicbyte.cli.index_mismatches import indexes_of, mismatches_of
     from magicbyte.cli.sources import files_of, readable
 
-    files, unread = files_of(readable(sources))
+    files, unread = files_of(readable(sources), choice)
     indexes = indexes_of(files)
     count = 0
     for index in indexes:

@@ -6,16 +6,18 @@ import time
 
 import click
 
-from magicbyte.cli import engines, options
+from magicbyte.cli import engines, options, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.enums import DamageMode
+from magicbyte.jobs.choice import PartitionChoice
 
 __all__ = ["compact"]
 
 
 @click.command(short_help="Keep the last record of each key, as Kafka's cleaner does.")
-@click.argument("source", metavar="SRC", type=click.Path(exists=True, file_okay=False))
+@partition_choice.sources
 @click.argument("out", metavar="OUT", type=click.Path())
+@partition_choice.options(prefer=True)
 @click.option(
     "--all", "everything", is_flag=True, help="Clean the last segment too, which a broker never does."
 )
@@ -81,8 +83,9 @@ __all__ = ["compact"]
 @options.max_decompressed_bytes
 @options.as_json
 def compact(
-    source: str,
+    sources: tuple[str, ...],
     out: str,
+    choice: PartitionChoice,
     everything: bool,
     until_offset: int | None,
     min_compaction_lag_ms: int,
@@ -132,6 +135,6 @@ def compact(
         mode=mode,
         topic_ids=topic_ids,
     )
-    with engine.open(f"magicbyte compact {source}") as runner:
-        report = compact_partitions([source], out, runner, settings, terminal_progress())
+    with engine.open(f"magicbyte compact {sources[0]}") as runner:
+        report = compact_partitions(sources, out, runner, settings, terminal_progress(), choice=choice)
     return reports.print_written(report, out, reports.print_clean, as_json=as_json)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from magicbyte import RecordsBuilder
-from magicbyte.cli import engines, options
+from magicbyte.cli import engines, options, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.enums import Compression
+from magicbyte.jobs.choice import PartitionChoice
 
 __all__ = ["convert"]
 
@@ -15,8 +16,9 @@ _CODECS = {codec.name.lower(): codec.value for codec in Compression}
 
 
 @click.command(short_help="Rewrite old segments for a current broker.")
-@click.argument("source", metavar="SRC", type=click.Path(exists=True, file_okay=False))
+@partition_choice.sources
 @click.argument("out", metavar="OUT", type=click.Path())
+@partition_choice.options(prefer=True)
 @click.option(
     "--magic",
     type=click.Choice(["2", "1", "0", "keep"]),
@@ -54,8 +56,9 @@ _CODECS = {codec.name.lower(): codec.value for codec in Compression}
 @options.max_decompressed_bytes
 @options.as_json
 def convert(
-    source: str,
+    sources: tuple[str, ...],
     out: str,
+    choice: PartitionChoice,
     magic: str,
     compression: str | None,
     level: int | None,
@@ -104,6 +107,6 @@ def convert(
         segment_bytes=segment_bytes,
         topic_ids=topic_ids,
     )
-    with engine.open(f"magicbyte convert {source}") as runner:
-        report = rewrite([source], out, runner, settings, progress=terminal_progress())
+    with engine.open(f"magicbyte convert {sources[0]}") as runner:
+        report = rewrite(sources, out, runner, settings, choice=choice, progress=terminal_progress())
     return reports.print_written(report, out, reports.print_rewrite, as_json=as_json)

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import click
 
-from magicbyte.cli import options
+from magicbyte.cli import options, partition_choice
 from magicbyte.cli.selection import Selection
 from magicbyte.cli.selection import options as selection_options
+from magicbyte.jobs.choice import PartitionChoice
 
 __all__ = ["dump"]
 
 
 @click.command(short_help="Print segments and the files beside them, as kafka-dump-log does.")
-@click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(exists=True))
+@partition_choice.sources
+@partition_choice.options()
 @selection_options
 @click.option("--no-records", is_flag=True, help="Print batches only.")
 @options.decode
 @options.max_decompressed_bytes
 def dump(
     sources: tuple[str, ...],
+    choice: PartitionChoice,
     selection: Selection,
     no_records: bool,
     decode: str,
@@ -46,7 +49,7 @@ def dump(
     from magicbyte.cli.kafka_text import print_as_kafka
     from magicbyte.cli.sources import files_of, readable
 
-    files, unread = files_of(readable(sources))
+    files, unread = files_of(readable(sources), choice)
     code = print_as_kafka(
         files,
         selection,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -29,14 +30,15 @@ class EngineChoice:
 
     @contextmanager
     def open(self, title: str) -> Iterator[Engine]:
-        """Opens the engine; Spark's UI shows `title`.
+        """Opens the engine; Spark's UI shows `title`. Spark starts when it is first used, so that what a job
+        refuses is refused at once.
 
         Raises:
             UsageError: an option of the other engine was given.
-            JobError: Spark does not start.
 
         """
-        if self.name == "local":
+        wants_spark = bool(self.master or self.conf or "PYSPARK_GATEWAY_PORT" in os.environ)
+        if self.name == "local" or (self.name == "auto" and not wants_spark):
             if self.master or self.conf:
                 raise click.UsageError("--master and --conf need --engine spark")
             from magicbyte.jobs.engines import LocalEngine
@@ -46,10 +48,11 @@ class EngineChoice:
         if self.threads:
             raise click.UsageError("--threads needs --engine local; Spark takes --master 'local[N]'")
         from magicbyte.cli.session import spark_session
-        from magicbyte.jobs.engines import SparkEngine
+        from magicbyte.jobs.engines import SparkEngine, StartedOnUse
 
-        with spark_session(title, self.master, self.conf) as session:
-            yield SparkEngine(session)
+        with ExitStack() as stack:
+            session = spark_session(title, self.master, self.conf)
+            yield StartedOnUse(lambda: SparkEngine(stack.enter_context(session)))
 
 
 def options(command: F) -> F:
@@ -67,27 +70,28 @@ def options(command: F) -> F:
             "--conf",
             multiple=True,
             metavar="KEY=VALUE",
-            help="With --engine spark: a setting of Spark; may be repeated.",
+            help="A setting of Spark; may be repeated.",
         ),
         click.option(
             "--master",
             show_default="local[*]",
             metavar="URL",
-            help="With --engine spark: local[N], spark://..., yarn, k8s://...",
+            help="Spark's master: local[N], spark://..., yarn, k8s://...",
         ),
         click.option(
             "--threads",
             type=click.IntRange(min=1),
             show_default="one per core",
             metavar="N",
-            help="With --engine local: how many threads.",
+            help="How many threads, with --engine local.",
         ),
         click.option(
             "--engine",
-            type=click.Choice(["local", "spark"]),
-            default="local",
+            type=click.Choice(["auto", "local", "spark"]),
+            default="auto",
             show_default=True,
-            help="Where the tasks run: in threads of this process, or on Spark, embedded or a cluster's.",
+            help="Where the tasks run: in threads of this process, or on Spark, embedded or a cluster's. auto"
+            " is Spark with --master, --conf or spark-submit, else threads.",
         ),
     ):
         decorated = option(decorated)

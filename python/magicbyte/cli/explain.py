@@ -8,14 +8,16 @@ from pathlib import Path
 import click
 
 from magicbyte import _core
-from magicbyte.cli import engines, options
+from magicbyte.cli import engines, options, partition_choice
 from magicbyte.cli.engines import EngineChoice
+from magicbyte.jobs.choice import PartitionChoice
 
 __all__ = ["explain"]
 
 
 @click.command(short_help="Print the history of partitions: producers, transactions, gaps.")
-@click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(exists=True))
+@partition_choice.sources
+@partition_choice.options()
 @click.option(
     "--html",
     "page",
@@ -49,6 +51,7 @@ __all__ = ["explain"]
 @options.as_json
 def explain(
     sources: tuple[str, ...],
+    choice: PartitionChoice,
     page: Path | None,
     now: int | None,
     transaction_max_timeout_ms: int,
@@ -88,6 +91,7 @@ def explain(
             now=round(time.time() * 1000) if now is None else now,
             transaction_max_timeout_ms=transaction_max_timeout_ms,
             max_listed=max_listed,
+            choice=choice,
             progress=terminal_progress(),
         )
     if page is not None:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from magicbyte.cli import engines, options
+from magicbyte.cli import engines, options, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.terminal import print_line
 from magicbyte.enums import IsolationLevel
+from magicbyte.jobs.choice import PartitionChoice
 
 if TYPE_CHECKING:
     from magicbyte.jobs.ingest import IngestReport
@@ -18,8 +19,9 @@ __all__ = ["ingest"]
 
 
 @click.command(short_help="Write Parquet tables, with proof that nothing is lost.")
-@click.argument("source", metavar="SRC", type=click.Path(exists=True, file_okay=False))
+@partition_choice.sources
 @click.argument("out", metavar="OUT", type=click.Path())
+@partition_choice.options(prefer=True)
 @engines.options
 @options.isolation_level
 @click.option(
@@ -43,8 +45,9 @@ __all__ = ["ingest"]
 @options.max_decompressed_bytes
 @options.as_json
 def ingest(
-    source: str,
+    sources: tuple[str, ...],
     out: str,
+    choice: PartitionChoice,
     engine: EngineChoice,
     isolation_level: IsolationLevel,
     include_batch_metadata: bool,
@@ -79,22 +82,25 @@ def ingest(
         max_decompressed_bytes=max_decompressed_bytes,
         overwrite=overwrite,
     )
-    with engine.open(f"magicbyte ingest {source}") as runner:
-        report = ingest_job([source], out, runner, settings, terminal_progress())
+    with engine.open(f"magicbyte ingest {sources[0]}") as runner:
+        report = ingest_job(sources, out, runner, settings, terminal_progress(), choice=choice)
     if as_json:
         reports.print_json(report)
     else:
         _print(report, out)
-    return reports.exit_code(balanced=report["balanced"], problems=report["total"]["problems"])
+    problems = report["total"]["problems"] + sum(len(one["problems"]) for one in report["log_dirs"])
+    return reports.exit_code(balanced=report["balanced"], problems=problems)
 
 
 def _print(report: IngestReport, out: str) -> None:
     """Prints the sums, and the size of each table."""
-    from magicbyte.cli import reports
+    from magicbyte.cli import inputs, reports
     from magicbyte.jobs.plan import count_of
     from magicbyte.jobs.progress import format_bytes
 
     reports.print_reconciliation(report["partitions"], report["total"])
+    inputs.print_skipped(report["skipped"])
+    inputs.print_log_dirs(report["log_dirs"])
     print_line()
     for table, sums in report["tables"].items():
         rows, files = count_of(sums["rows"], "row"), count_of(sums["files"], "file")

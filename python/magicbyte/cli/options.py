@@ -18,6 +18,7 @@ __all__ = [
     "COUNT",
     "MILLIS",
     "OFFSET",
+    "PARTITIONS",
     "SEGMENT_BYTES",
     "TIME",
     "TO_TEXT",
@@ -38,14 +39,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # The sum of two of them still fits in 64 bits.
 _MOST = 1 << 62
+_MOST_PARTITIONS = 1 << 20
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 if TYPE_CHECKING:
     _Int = click.ParamType[int]
+    _IntSet = click.ParamType[frozenset[int]]
 else:
     # Generic only since click 8.4.
     _Int = click.ParamType
+    _IntSet = click.ParamType
 
 
 class Number(_Int):
@@ -103,6 +107,22 @@ class _Time(_Int):
         return round(time.timestamp() * 1000)
 
 
+class _Partitions(_IntSet):
+    """Numbers of partitions: `7`, `0,3`, `0-15`."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> frozenset[int]:
+        numbers: set[int] = set()
+        for part in str(value).split(","):
+            match = re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part)
+            first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+            if not first <= last < first + _MOST_PARTITIONS:
+                self.fail(f"{value!r} are not partitions such as 7 or 0,3 or 0-15", param, ctx)
+            numbers.update(range(first, last + 1))
+        return frozenset(numbers)
+
+
 BYTES = _Bytes()
 _LARGEST_BATCH = (1 << 32) - 1
 """Positions within a batch's records are 32-bit numbers."""
@@ -111,6 +131,7 @@ TIME = _Time()
 OFFSET = Number(0, (1 << 63) - 1)
 MILLIS = Number(0)
 COUNT = Number(0)
+PARTITIONS = _Partitions()
 
 TO_TEXT: dict[str, Callable[[bytes], str]] = {
     "utf-8": lambda value: value.decode("utf-8", "replace"),

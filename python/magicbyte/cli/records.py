@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import click
 
-from magicbyte.cli import options
+from magicbyte.cli import options, partition_choice
 from magicbyte.cli.selection import Selection
 from magicbyte.cli.selection import options as selection_options
 from magicbyte.enums import IsolationLevel
+from magicbyte.jobs.choice import PartitionChoice
 
 __all__ = ["records"]
 
 
 @click.command(short_help="Print data records, or batches, as JSON lines.")
-@click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(exists=True))
+@partition_choice.sources
+@partition_choice.options()
 @selection_options
 @click.option("--batches", is_flag=True, help="Print one object per batch instead of one per record.")
 @options.key_format("How keys are written.")
@@ -23,6 +25,7 @@ __all__ = ["records"]
 @options.max_decompressed_bytes
 def records(
     sources: tuple[str, ...],
+    choice: PartitionChoice,
     selection: Selection,
     batches: bool,
     key_format: str,
@@ -48,7 +51,7 @@ def records(
     from magicbyte.cli.record_lines import print_records
     from magicbyte.cli.sources import partitions_of, segments_only
 
-    listings, unread = partitions_of(segments_only("records", sources))
+    listings, unread = partitions_of(segments_only("records", sources), choice)
     code = print_records(
         listings,
         selection,

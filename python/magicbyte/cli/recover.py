@@ -6,16 +6,17 @@ from typing import Literal
 
 import click
 
-from magicbyte.cli import engines, options
+from magicbyte.cli import engines, options, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.jobs.choice import PartitionChoice
 
 __all__ = ["recover"]
 
 
 @click.command(short_help="Repair damaged partitions for a broker to open.")
-@click.argument("source", metavar="SRC", type=click.Path(exists=True, file_okay=False))
-@click.argument("out", metavar="[OUT]", type=click.Path(), required=False)
+@partition_choice.sources_and_out
+@partition_choice.options(prefer=True)
 @click.option(
     "--method",
     type=click.Choice(["keep", "truncate"]),
@@ -31,8 +32,9 @@ __all__ = ["recover"]
 @options.max_decompressed_bytes
 @options.as_json
 def recover(
-    source: str,
+    sources: tuple[str, ...],
     out: str | None,
+    choice: PartitionChoice,
     method: Literal["keep", "truncate"],
     leader_epoch: int | None,
     segment_bytes: int,
@@ -43,16 +45,16 @@ def recover(
 ) -> int:
     """Repair the damaged partitions at and below SRC for a broker to open, in OUT.
 
-    Without OUT it is a dry run: it prints what is damaged and where a broker would truncate, and writes
-    nothing. With OUT, the good batches are copied byte for byte, and every index, snapshot and checkpoint is
-    rebuilt from them. SRC is only read.
+    With only one argument, or with --dry-run, it prints what is damaged and where a broker would truncate,
+    and writes nothing. With OUT, the good batches are copied byte for byte, and every index, snapshot and
+    checkpoint is rebuilt from them. SRC is only read.
 
     \b
     magicbyte recover /backup/kafka-logs                            what is damaged, what would be lost?
     magicbyte recover /backup/kafka-logs repaired/                  keep everything that is good
     magicbyte recover --method truncate /backup/kafka-logs cut/     truncate as a broker would
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
-    from magicbyte.cli import reports
+    from magicbyte.cli import inputs, reports
     from magicbyte.cli.terminal import print_line
     from magicbyte.jobs.progress import terminal_progress
     from magicbyte.jobs.recover import cuts_of, diagnose
@@ -60,10 +62,14 @@ def recover(
     from magicbyte.jobs.rewrite import RewriteOptions
 
     progress = terminal_progress()
-    with engine.open(f"magicbyte recover {source}") as runner:
+    with engine.open(f"magicbyte recover {sources[0]}") as runner:
         if out is None:
             diagnosis = diagnose(
-                [source], runner, max_decompressed_bytes=max_decompressed_bytes, progress=progress
+                sources,
+                runner,
+                max_decompressed_bytes=max_decompressed_bytes,
+                choice=choice,
+                progress=progress,
             )
             cuts = cuts_of(diagnosis["partitions"])
             if as_json:
@@ -77,6 +83,8 @@ def recover(
                 reports.print_problems(diagnosis["problems"], diagnosis["problems_left_out"])
                 for (topic, partition), (segment, position) in cuts.items():
                     print_line(f"a broker would truncate {topic}-{partition} at {segment} byte {position:,}")
+                inputs.print_skipped(diagnosis["skipped"])
+                inputs.print_log_dirs(diagnosis["log_dirs"])
                 print_line("nothing was written: give OUT to repair")
             return PROBLEMS if diagnosis["total"]["problems"] or cuts else CLEAN
         settings = RewriteOptions(
@@ -85,5 +93,5 @@ def recover(
             segment_bytes=segment_bytes,
             topic_ids=topic_ids,
         )
-        report = recover_job([source], out, runner, settings, method, progress)
+        report = recover_job(sources, out, runner, settings, method, progress, choice=choice)
     return reports.print_written(report, out, reports.print_rewrite, as_json=as_json)

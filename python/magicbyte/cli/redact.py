@@ -10,12 +10,13 @@ from typing import BinaryIO
 
 import click
 
-from magicbyte.cli import engines, options
+from magicbyte.cli import engines, options, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.key_file import read_keys
 from magicbyte.cli.terminal import print_line
 from magicbyte.enums import DamageMode
+from magicbyte.jobs.choice import PartitionChoice
 
 __all__ = ["redact"]
 
@@ -29,8 +30,9 @@ _KEYS_SHOWN = 5
 
 
 @click.command(short_help="Remove records that must be forgotten.")
-@click.argument("source", metavar="SRC", type=click.Path(exists=True, file_okay=False))
+@partition_choice.sources
 @click.argument("out", metavar="OUT", type=click.Path())
+@partition_choice.options(prefer=True)
 @click.option(
     "--key", "keys", multiple=True, metavar="KEY", help="Redact records with this key; may be repeated."
 )
@@ -61,8 +63,9 @@ _KEYS_SHOWN = 5
 @options.max_decompressed_bytes
 @options.as_json
 def redact(
-    source: str,
+    sources: tuple[str, ...],
     out: str,
+    choice: PartitionChoice,
     keys: tuple[str, ...],
     key_file: BinaryIO | None,
     key_format: str,
@@ -112,8 +115,8 @@ def redact(
         mode=mode,
         topic_ids=topic_ids,
     )
-    with engine.open(f"magicbyte redact {source}") as runner:
-        report = redact_partitions([source], out, runner, settings, terminal_progress())
+    with engine.open(f"magicbyte redact {sources[0]}") as runner:
+        report = redact_partitions(sources, out, runner, settings, terminal_progress(), choice=choice)
     code = reports.print_written(report, out, reports.print_clean, as_json=as_json)
     unmatched = [range(first, last + 1) for first, last in report["unmatched_keys"]]
     if not unmatched:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from magicbyte.cli.exits import CLEAN, FAILED, PROBLEMS
+from magicbyte.cli.inputs import print_skipped
 from magicbyte.cli.terminal import plain, print_line
 from magicbyte.jobs.accounting import Totals
 from magicbyte.jobs.clean import CleanReport
@@ -43,6 +44,7 @@ def print_written(
         print_json(report)
     else:
         print_text(report, out)
+        print_skipped(report["skipped"])
     return exit_code(balanced=report["balanced"], problems=report["total"]["problems"])
 
 

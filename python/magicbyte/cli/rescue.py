@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import click
 
-from magicbyte.cli import options
+from magicbyte.cli import options, partition_choice
 from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.jobs.choice import PartitionChoice
 
 __all__ = ["rescue"]
 
 
 @click.command(short_help="Show what is damaged, and save what can be saved.")
-@click.argument("source", metavar="SRC", type=click.Path(exists=True, file_okay=False))
-@click.argument("out", metavar="[OUT]", type=click.Path(file_okay=False), required=False)
+@partition_choice.sources_and_out
+@partition_choice.options(prefer=True)
 @options.max_decompressed_bytes
 @options.as_json
-def rescue(source: str, out: str | None, max_decompressed_bytes: int, as_json: bool) -> int:
+def rescue(
+    sources: tuple[str, ...],
+    out: str | None,
+    choice: PartitionChoice,
+    max_decompressed_bytes: int,
+    as_json: bool,
+) -> int:
     """Show what is damaged at and below SRC, and save what can be saved into the new directory OUT.
 
     For each quarantined range there is: its bytes; a repair, if a flipped bit, a wrong length or a wrong
     magic explains the damage and the CRC is then correct (above 64 KiB that is a guess, and saved
     separately); and the records before the damage in an uncompressed batch, which are suspects, as they may
-    be damaged too. Without OUT nothing is written. SRC is only read.
+    be damaged too. With only one argument, or with --dry-run, nothing is written. SRC is only read.
 
     \b
     magicbyte rescue /backup/kafka-logs/orders-0             what could be saved?
@@ -35,10 +42,11 @@ def rescue(source: str, out: str | None, max_decompressed_bytes: int, as_json: b
     Exit codes: 0 nothing is damaged, 1 something is.
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import reports
+    from magicbyte.cli.inputs import print_skipped
     from magicbyte.cli.terminal import print_line
     from magicbyte.jobs.rescue import rescue_partitions
 
-    report = rescue_partitions([source], out, max_decompressed_bytes=max_decompressed_bytes)
+    report = rescue_partitions(sources, out, max_decompressed_bytes=max_decompressed_bytes, choice=choice)
     if as_json:
         reports.print_json(report)
     else:
@@ -53,6 +61,7 @@ def rescue(source: str, out: str | None, max_decompressed_bytes: int, as_json: b
         for problem in report["problems"]:
             place = f"{problem['topic']}-{problem['partition']}/{problem['segment'] or ''}"
             print_line(f"{place}: {problem['kind']}; {problem['message']}")
+        print_skipped(report["skipped"])
         count = len(report["ranges"]) + report["ranges_left_out"]
         print_line(
             f"{count:,} damaged ranges, {report['repairable']:,} repairable,"

@@ -11,11 +11,8 @@ import click
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.sidecar_entries import is_sidecar
 from magicbyte.cli.terminal import print_problem
-from magicbyte.jobs.partitions import (
-    list_partitions,
-    list_segment_file,
-    refuse_other_encodings,
-)
+from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.partitions import list_partitions, list_segment_file, refuse_other_encodings
 from magicbyte.listing import unread_segments
 
 if TYPE_CHECKING:
@@ -53,8 +50,10 @@ def segments_only(command: str, sources: Sequence[str]) -> tuple[str, ...]:
     return tuple(sources)
 
 
-def partitions_of(sources: Sequence[str]) -> tuple[list[PartitionListing], int]:
-    """The partitions at and below the sources, and the exit code.
+def partitions_of(
+    sources: Sequence[str], choice: PartitionChoice = EVERYTHING
+) -> tuple[list[PartitionListing], int]:
+    """The chosen partitions at and below the sources, and the exit code.
 
     What cannot be read is reported on standard error and makes the exit code 1.
     """
@@ -62,7 +61,10 @@ def partitions_of(sources: Sequence[str]) -> tuple[list[PartitionListing], int]:
     code = CLEAN
     for source in sources:
         try:
-            found = list_partitions([source]) if os.path.isdir(source) else [list_segment_file(source)]
+            if os.path.isdir(source):
+                found = list_partitions([source], choice)
+            else:
+                found = [list_segment_file(source)]
         except OSError as error:
             code = PROBLEMS
             print_problem(f"magicbyte: {error}")
@@ -76,7 +78,7 @@ def partitions_of(sources: Sequence[str]) -> tuple[list[PartitionListing], int]:
     return listings, code
 
 
-def files_of(sources: Sequence[str]) -> tuple[list[str], int]:
+def files_of(sources: Sequence[str], choice: PartitionChoice = EVERYTHING) -> tuple[list[str], int]:
     """Files as they are given and the segments of directories, and the exit code as in `partitions_of`.
 
     Like Kafka's tool, paths begin with the source as it was given.
@@ -85,7 +87,7 @@ def files_of(sources: Sequence[str]) -> tuple[list[str], int]:
     code = CLEAN
     for source in sources:
         if os.path.isdir(source):
-            listings, unread = partitions_of([source])
+            listings, unread = partitions_of([source], choice)
             code = max(code, unread)
             paths = [segment["path"] for listing in listings for segment in listing["segments"]]
             files += [os.path.join(source, os.path.relpath(path, source)) for path in paths]

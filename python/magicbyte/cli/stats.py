@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from magicbyte.cli import engines, options
+from magicbyte.cli import engines, options, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.terminal import print_line
+from magicbyte.jobs.choice import PartitionChoice
 
 if TYPE_CHECKING:
     from magicbyte.jobs.stats import Group, Stats
@@ -17,11 +18,18 @@ __all__ = ["stats"]
 
 
 @click.command(short_help="Count batches, records and bytes by codec, magic, producer, size.")
-@click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(exists=True))
+@partition_choice.sources
+@partition_choice.options()
 @engines.options
 @options.max_decompressed_bytes
 @options.as_json
-def stats(sources: tuple[str, ...], engine: EngineChoice, max_decompressed_bytes: int, as_json: bool) -> int:
+def stats(
+    sources: tuple[str, ...],
+    choice: PartitionChoice,
+    engine: EngineChoice,
+    max_decompressed_bytes: int,
+    as_json: bool,
+) -> int:
     """Count the batches, records and bytes of each partition at and below SRC.
 
     For each partition and in total: batches, records, sizes on disk and after decompression, codecs, magics
@@ -35,13 +43,17 @@ def stats(sources: tuple[str, ...], engine: EngineChoice, max_decompressed_bytes
     magicbyte stats --json /backup/kafka-logs | jq .total.codecs
     magicbyte stats --json /backup/kafka-logs/orders-0 | jq '.total.producers | keys'
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
-    from magicbyte.cli import reports
+    from magicbyte.cli import inputs, reports
     from magicbyte.jobs.progress import terminal_progress
     from magicbyte.jobs.stats import statistics
 
     with engine.open("magicbyte stats") as runner:
         report = statistics(
-            sources, runner, max_decompressed_bytes=max_decompressed_bytes, progress=terminal_progress()
+            sources,
+            runner,
+            max_decompressed_bytes=max_decompressed_bytes,
+            choice=choice,
+            progress=terminal_progress(),
         )
     if as_json:
         reports.print_json(report)
@@ -52,6 +64,7 @@ def stats(sources: tuple[str, ...], engine: EngineChoice, max_decompressed_bytes
         ]
         rows.append(["total", *_cells(report["total"]), None, None])
         reports.print_table(["partition", *_COLUMNS, "first offset", "last offset"], rows)
+        inputs.print_skipped(report["skipped"])
         _print_groups("codec", report["total"]["codecs"])
         _print_groups("magic", report["total"]["magics"])
         producers = dict(report["total"]["producers"])

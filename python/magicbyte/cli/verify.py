@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import click
 
-from magicbyte.cli import engines, options
+from magicbyte.cli import engines, options, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.enums import IsolationLevel
+from magicbyte.jobs.choice import PartitionChoice
 
 __all__ = ["verify"]
 
 
 @click.command(short_help="Decode every record, write nothing, print the sums.")
-@click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(exists=True))
+@partition_choice.sources
+@partition_choice.options()
 @options.isolation_level
 @engines.options
 @options.max_decompressed_bytes
 @options.as_json
 def verify(
     sources: tuple[str, ...],
+    choice: PartitionChoice,
     isolation_level: IsolationLevel,
     engine: EngineChoice,
     max_decompressed_bytes: int,
@@ -38,7 +41,7 @@ def verify(
 
     --json lists the first 1000 problems and counts all; the table problems of ingest holds each.
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
-    from magicbyte.cli import reports
+    from magicbyte.cli import inputs, reports
     from magicbyte.jobs.progress import terminal_progress
     from magicbyte.jobs.verify import verify as verify_job
 
@@ -47,6 +50,7 @@ def verify(
             sources,
             runner,
             isolation_level=isolation_level,
+            choice=choice,
             max_decompressed_bytes=max_decompressed_bytes,
             progress=terminal_progress(),
         )
@@ -55,4 +59,7 @@ def verify(
     else:
         reports.print_reconciliation(report["partitions"], report["total"])
         reports.print_problems(report["problems"], report["problems_left_out"])
-    return reports.exit_code(balanced=report["balanced"], problems=report["total"]["problems"])
+        inputs.print_skipped(report["skipped"])
+        inputs.print_log_dirs(report["log_dirs"])
+    problems = report["total"]["problems"] + sum(len(one["problems"]) for one in report["log_dirs"])
+    return reports.exit_code(balanced=report["balanced"], problems=problems)

@@ -21,10 +21,11 @@ from magicbyte import _core
 from magicbyte.enums import DamageMode, fails_fast
 from magicbyte.errors import Error
 from magicbyte.jobs.accounting import SegmentsWritten, Totals, problems_of, reconcile_plans, total_of
+from magicbyte.jobs.choice import PartitionChoice
 from magicbyte.jobs.engines import Engine, group_by_size
 from magicbyte.jobs.failure import JobError
 from magicbyte.jobs.output import PartitionsOutput
-from magicbyte.jobs.partitions import list_partitions, refuse_unread
+from magicbyte.jobs.partitions import SkippedDirectory, find_inputs, refuse_unread
 from magicbyte.jobs.plan import Planned, count_of, plan_partitions, target_bytes
 from magicbyte.jobs.progress import Progress, format_bytes
 from magicbyte.model import Chunk, PartitionListing, PartitionReconciliation, Problem
@@ -130,6 +131,7 @@ class CleanReport(TypedDict):
     total: Totals
     counts: Counts
     partitions: list[PartitionReconciliation]
+    skipped: list[SkippedDirectory]
     written: list[CleanedPartition]
     unmatched_keys: list[tuple[int, int]]
     """First and last index (from 0) of each run of the given keys that no record has."""
@@ -260,6 +262,7 @@ def clean(
     passes: Passes,
     progress: Progress,
     *,
+    choice: PartitionChoice,
     options: dict[str, Any],
     topic_ids: dict[str, str],
     mode: DamageMode,
@@ -269,10 +272,11 @@ def clean(
 
     `options` are for the report; `files` returns the text of further files for `out`, by name.
     """
-    listings = list_partitions(sources, distinct=True)
+    inputs = find_inputs(sources, choice, distinct=True)
+    listings = inputs.listings
     if fails_fast(mode):
         refuse_unread(listings)
-    with PartitionsOutput(out, [*sources, *(listing["path"] for listing in listings)]) as output:
+    with PartitionsOutput(out, inputs.paths) as output:
         plans = plan_partitions(listings, engine, chunk_bytes=_WHOLE_SEGMENTS, progress=progress)
         compactions = [passes.plan(planned) for planned in plans]
         directories = [str(_core.begin_partition(output.target(listing))) for listing in listings]
@@ -298,6 +302,7 @@ def clean(
             total=total_of(partitions),
             counts=_sum([one["counts"] for one in written]),
             partitions=partitions,
+            skipped=inputs.skipped,
             written=written,
             unmatched_keys=passes.unmatched([one["matched"] for of_log in cleaned for one in of_log]),
             check=None,

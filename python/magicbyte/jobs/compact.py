@@ -31,6 +31,7 @@ from typing import cast
 
 from magicbyte import _core
 from magicbyte.enums import DamageMode
+from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.clean import CleanReport, Compaction, IndexedKeys, PassOne, PassTwo, clean
 from magicbyte.jobs.engines import Engine, LocalEngine
 from magicbyte.jobs.failure import RefusedError
@@ -157,6 +158,8 @@ def compact_partitions(
     engine: Engine,
     options: CompactOptions,
     progress: Progress = NO_PROGRESS,
+    *,
+    choice: PartitionChoice = EVERYTHING,
 ) -> CleanReport:
     """Compacts every partition at and below `sources` into `out`: see `compact`.
 
@@ -175,6 +178,7 @@ def compact_partitions(
         engine,
         passes,
         progress,
+        choice=choice,
         options=reported,
         topic_ids=options.topic_ids,
         mode=options.mode,

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 
 from magicbyte.errors import Error
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-__all__ = ["Engine", "LocalEngine", "SparkEngine", "group_by_size"]
+__all__ = ["Engine", "LocalEngine", "SparkEngine", "StartedOnUse", "group_by_size"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -139,6 +140,34 @@ class SparkEngine:
             if isinstance(result, _Failed):
                 raise result.error
         return cast(list[R], results)
+
+
+class StartedOnUse:
+    """An engine that starts when it is first used."""
+
+    def __init__(self, start: Callable[[], Engine]) -> None:
+        self._start = start
+
+    @cached_property
+    def _engine(self) -> Engine:
+        return self._start()
+
+    @property
+    def parallelism(self) -> int:
+        """See `Engine.parallelism`."""
+        return self._engine.parallelism
+
+    def map(
+        self,
+        function: Callable[[T], R],
+        items: Sequence[T],
+        *,
+        name: str,
+        sizes: Sequence[int],
+        progress: Progress = NO_PROGRESS,
+    ) -> list[R]:
+        """See `Engine.map`."""
+        return self._engine.map(function, items, name=name, sizes=sizes, progress=progress)
 
 
 @dataclass(frozen=True)

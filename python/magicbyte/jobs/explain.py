@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from magicbyte import _core
+from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.engines import Engine, group_by_size
 from magicbyte.jobs.partitions import list_partitions
 from magicbyte.jobs.plan import count_of, target_bytes
@@ -41,6 +42,7 @@ def explain(
     now: int,
     transaction_max_timeout_ms: int = DEFAULT_TRANSACTION_MAX_TIMEOUT_MS,
     max_listed: int = _core.LISTED,
+    choice: PartitionChoice = EVERYTHING,
     progress: Progress = NO_PROGRESS,
 ) -> list[PartitionHistory]:
     """The histories of all partitions at and below `sources`.
@@ -53,6 +55,7 @@ def explain(
             as in `kafka-transactions.sh find-hanging`.
         max_listed: how many producers, transactions, gaps and so on each history lists; it counts all of
             them. A thousand transactions take about 2 MiB.
+        choice: which partitions to read.
         progress: where to report progress.
 
     Raises:
@@ -60,7 +63,7 @@ def explain(
 
     """
     return partition_histories(
-        list_partitions(sources),
+        list_partitions(sources, choice),
         engine,
         now=now,
         transaction_max_timeout_ms=transaction_max_timeout_ms,

@@ -14,12 +14,14 @@ from typing import TypedDict
 from magicbyte import _core
 from magicbyte.enums import IsolationLevel
 from magicbyte.jobs.accounting import Totals, reconcile_partitions, total_of
+from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.columns import KAFKA_COLUMNS, RECORDS_WITH_METADATA, TABLES
 from magicbyte.jobs.commit import TablesOutput
 from magicbyte.jobs.decode import Decoded, WriteOptions, decode_task
 from magicbyte.jobs.engines import Engine
+from magicbyte.jobs.log_dirs import LogDirReport, log_dir_reports
 from magicbyte.jobs.parquet import DataFile, ParquetFile, directory_of, file_schema
-from magicbyte.jobs.partitions import list_partitions
+from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
 from magicbyte.jobs.plan import plan_partitions, task_name, tasks_of
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.reading import ReadOptions, check_column_limit, plan_problems, table_schema
@@ -80,6 +82,8 @@ class IngestReport(TypedDict):
     total: Totals
     tables: dict[str, TableSum]
     partitions: list[PartitionReconciliation]
+    skipped: list[SkippedDirectory]
+    log_dirs: list[LogDirReport]
     files: list[ManifestRow]
 
 
@@ -89,6 +93,8 @@ def ingest(
     engine: Engine,
     options: IngestOptions,
     progress: Progress = NO_PROGRESS,
+    *,
+    choice: PartitionChoice = EVERYTHING,
 ) -> IngestReport:
     """Decodes every partition at and below `sources` into Parquet tables in the directory `out`.
 
@@ -98,9 +104,9 @@ def ingest(
 
     """
     check_column_limit("max_decompressed_bytes", options.max_decompressed_bytes)
-    listings = list_partitions(sources, distinct=True)
-    paths = [*sources, *(listing["path"] for listing in listings)]
-    with TablesOutput(out, paths, overwrite=options.overwrite) as output:
+    inputs = find_inputs(sources, choice, distinct=True)
+    listings = inputs.listings
+    with TablesOutput(out, inputs.paths, overwrite=options.overwrite) as output:
         plans = plan_partitions(listings, engine, isolation_level=options.isolation_level, progress=progress)
         read = ReadOptions(options.columns, True, options.max_decompressed_bytes)
         write = WriteOptions(read, output.staging, options.codec)
@@ -123,6 +129,8 @@ def ingest(
             total=total_of(partitions),
             tables={table: _sum_of(files, table) for table in TABLES},
             partitions=partitions,
+            skipped=inputs.skipped,
+            log_dirs=log_dir_reports(inputs.log_dirs, [one.plan for one in plans], partitions),
             files=[_manifest_row(file) for file in files],
         )
         output.add(files)

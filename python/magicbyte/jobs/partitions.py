@@ -1,22 +1,29 @@
-"""Finding and listing partition directories: those that contain `%020d.log` files."""
+"""Finding and listing the directories of partitions, with what a broker's own files say about them."""
 
 from __future__ import annotations
 
 import json
 import logging
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cache
-from typing import cast
+from typing import TypedDict, cast
 
 from magicbyte import _core
 from magicbyte.errors import CorruptRecordError
+from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.failure import RefusedError
+from magicbyte.jobs.log_dirs import LogDir, is_log_dir, read_log_dir
 from magicbyte.jobs.workspace import is_unfinished
-from magicbyte.listing import is_segment_file, unread_segments
-from magicbyte.model import PartitionListing
+from magicbyte.listing import is_partition, unread_segments
+from magicbyte.model import DirectoryState, PartitionListing
 
 __all__ = [
+    "Inputs",
+    "SkippedDirectory",
+    "find_inputs",
     "find_partitions",
     "list_directory",
     "list_partitions",
@@ -27,6 +34,47 @@ __all__ = [
 
 _LOGGER = logging.getLogger("magicbyte.jobs")
 _NOT_UTF8 = "the path is not UTF-8: rename it, or reach it through a link"
+_NAMED = 10
+"""How many topics a message names."""
+
+
+class SkippedDirectory(TypedDict):
+    """A partition's directory that is not read, because of its state or since another copy is preferred."""
+
+    path: str
+    topic: str
+    partition: int
+    state: DirectoryState
+    segments: int
+    size: int
+    """Bytes of its segments."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a job reads, pinned at the sizes that the files have now."""
+
+    sources: tuple[str, ...]
+    """The paths as the caller gave them."""
+    listings: list[PartitionListing]
+    """The partitions, ordered by topic, partition and path."""
+    skipped: list[SkippedDirectory]
+    log_dirs: list[LogDir]
+    """The brokers' directories among the sources and below them."""
+
+    @property
+    def paths(self) -> list[str]:
+        """Everything that is read: an output must be apart from it."""
+        return [*self.sources, *(listing["path"] for listing in self.listings)]
+
+
+@dataclass
+class _Found:
+    directories: dict[str, str | None] = field(default_factory=dict)
+    """The paths to list, each with the reason why it cannot be listed, or None."""
+    files: list[str] = field(default_factory=list)
+    """Sources that are single segments."""
+    log_dirs: list[str] = field(default_factory=list)
 
 
 def find_partitions(sources: Sequence[str]) -> list[str]:
@@ -36,18 +84,20 @@ def find_partitions(sources: Sequence[str]) -> list[str]:
     but cannot be read are included. Output that a job has not finished, or left behind when it was killed,
     is skipped with a warning to the logger `magicbyte.jobs`, unless it is a source itself.
     """
-    return sorted(_find(sources))
+    return sorted(_find(sources).directories)
 
 
-def _find(sources: Sequence[str]) -> dict[str, str | None]:
-    """The paths to list, each with the reason why it cannot be listed, or None."""
-    found: dict[str, str | None] = {}
+def _find(sources: Sequence[str]) -> _Found:
+    found = _Found()
     visited: set[str] = set()
     for source in sources:
-        if not os.path.isdir(source):
-            raise RefusedError(f"{source} is not a directory")
         refuse_other_encodings(source)
-        found.update(_walk(os.path.abspath(source), visited))
+        if os.path.isdir(source):
+            _walk(os.path.abspath(source), visited, found)
+        elif os.path.lexists(source):
+            found.files.append(source)
+        else:
+            raise RefusedError(f"{source} does not exist")
     return found
 
 
@@ -58,7 +108,7 @@ def refuse_other_encodings(path: str) -> None:
         raise RefusedError(f"{_shown(path)}: {_NOT_UTF8}")
 
 
-def _walk(top: str, visited: set[str]) -> Iterator[tuple[str, str | None]]:
+def _walk(top: str, visited: set[str], found: _Found) -> None:
     waiting = [top]
     while waiting:
         directory = waiting.pop()
@@ -73,19 +123,22 @@ def _walk(top: str, visited: set[str]) -> Iterator[tuple[str, str | None]]:
             # A source must be readable; a directory below one only loses its own content.
             if directory == top or isinstance(error, FileNotFoundError):
                 raise
-            yield directory, str(error.strerror)
+            found.directories[directory] = str(error.strerror)
             continue
-        is_partition = any(is_segment_file(entry.name) for entry in entries)
-        if is_partition:
-            yield directory, None if _shown(directory) == directory else _NOT_UTF8
+        names = {entry.name for entry in entries}
+        holds_log = is_partition(os.path.basename(directory), names)
+        if holds_log:
+            found.directories[directory] = None if _shown(directory) == directory else _NOT_UTF8
+        elif is_log_dir(names):
+            found.log_dirs.append(directory)
         for entry in entries:
             is_directory, why = _examine(entry)
             if is_directory and is_unfinished(entry.name):
                 _warn_unfinished(entry.path)
             elif is_directory:
                 waiting.append(entry.path)
-            elif why is not None and not is_partition:  # the listing of a partition has these itself
-                yield entry.path, why
+            elif why is not None and not holds_log:  # the listing of a partition has these itself
+                found.directories[entry.path] = why
 
 
 def _examine(entry: os.DirEntry[str]) -> tuple[bool, str | None]:
@@ -113,24 +166,80 @@ def _warn_unfinished(path: str) -> None:
 
 
 def list_partitions(
-    sources: Sequence[str], *, distinct: bool = False, may_be_none: bool = False
+    sources: Sequence[str],
+    choice: PartitionChoice = EVERYTHING,
+    *,
+    distinct: bool = False,
+    may_be_none: bool = False,
 ) -> list[PartitionListing]:
-    """Lists every partition at and below `sources`, ordered by topic, partition and path.
+    """The listings of `find_inputs`."""
+    return find_inputs(sources, choice, distinct=distinct, may_be_none=may_be_none).listings
+
+
+def find_inputs(
+    sources: Sequence[str],
+    choice: PartitionChoice = EVERYTHING,
+    *,
+    distinct: bool = False,
+    may_be_none: bool = False,
+) -> Inputs:
+    """Finds and lists every partition at and below `sources`.
 
     A directory whose name is not `topic-N` is taken as partition 0 of a topic of that name. The listing of
-    one that cannot be read contains only that problem.
+    one that cannot be read contains only that problem. In a broker's directory, each listing gets what the
+    broker's checkpoints say, and a partition that they name and that has no directory gets a listing with
+    that problem.
 
     Args:
-        sources: directories.
-        distinct: refuse two directories for the same partition.
-        may_be_none: return an empty list if there is no partition, rather than refuse.
+        sources: directories, and segment files, each of which is read as a partition of its own.
+        choice: which partitions to read.
+        distinct: refuse two directories for the same partition, unless `choice.prefer` names one.
+        may_be_none: return no listings if there is no partition, rather than refuse.
+
+    Raises:
+        RefusedError: for the reasons above, or if a source is missing or is not a segment.
+        OSError: if a source cannot be listed.
 
     """
-    listings = [_list(path, why) for path, why in _find(sources).items()]
-    if not listings and not may_be_none:
+    found = _find(sources)
+    all_listings = [_list(path, why) for path, why in found.directories.items()]
+    all_listings += map(list_segment_file, found.files)
+    log_dirs = [read_log_dir(path, all_listings) for path in found.log_dirs]
+    all_listings += [listing for log_dir in log_dirs for listing in log_dir.absent]
+    if not all_listings and not may_be_none:
         raise RefusedError(f"no Kafka segments (files such as {0:020d}.log) below {', '.join(sources)}")
+    chosen = [one for one in all_listings if choice.includes(one["topic"], one["partition"])]
+    if not chosen and not may_be_none:
+        raise RefusedError(_none_chosen(all_listings))
+    themselves = {os.path.abspath(source) for source in sources}
+    listings: list[PartitionListing] = []
+    skipped: list[PartitionListing] = []
+    for one in chosen:
+        is_read = one["state"] in ("current", *choice.states) or one["path"] in themselves
+        (listings if is_read else skipped).append(one)
     listings.sort(key=_sort_key)
-    return _distinct(listings) if distinct else listings
+    if distinct:
+        listings, others = _distinct(listings, choice)
+        skipped += others
+    skipped.sort(key=_sort_key)
+    return Inputs(tuple(sources), listings, list(map(_skipped, skipped)), log_dirs)
+
+
+def _none_chosen(listings: Sequence[PartitionListing]) -> str:
+    topics = sorted({one["topic"] for one in listings})
+    more = f" and {len(topics) - _NAMED} more" if len(topics) > _NAMED else ""
+    return f"no partition is chosen; there are partitions of {', '.join(topics[:_NAMED])}{more}"
+
+
+def _skipped(listing: PartitionListing) -> SkippedDirectory:
+    return SkippedDirectory(
+        path=listing["path"],
+        topic=listing["topic"],
+        partition=listing["partition"],
+        state=listing["state"],
+        segments=len(listing["segments"]),
+        size=sum(segment["size"] for segment in listing["segments"]),
+    )
 
 
 def _sort_key(listing: PartitionListing) -> tuple[str, int, str]:
@@ -148,22 +257,26 @@ def _list(path: str, why: str | None) -> PartitionListing:
     return cast(PartitionListing, json.loads(_core.unreadable_directory(_shown(path), str(why))))
 
 
-def _distinct(listings: Sequence[PartitionListing]) -> list[PartitionListing]:
-    """One listing for each partition. A listing without segments is merged into the other one."""
-    kept: dict[tuple[str, int], PartitionListing] = {}
-    for one in sorted(listings, key=lambda one: not one["segments"]):
-        other = kept.setdefault((one["topic"], one["partition"]), one)
-        if other is one:
-            continue
-        if one["segments"]:
-            # Copies from two brokers hold the same records, which would appear twice in one table.
-            raise RefusedError(
-                f"{one['topic']}-{one['partition']} is there twice, in {other['path']} and {one['path']}: "
-                "read one copy at a time"
-            )
-        other["ignored"] += one["ignored"]
-        other["problems"] += one["problems"]
-    return sorted(kept.values(), key=_sort_key)
+def _distinct(
+    listings: Sequence[PartitionListing], choice: PartitionChoice
+) -> tuple[list[PartitionListing], list[PartitionListing]]:
+    """One listing for each partition, and the others; those without segments are merged into the first."""
+    by_name: dict[tuple[str, int], list[PartitionListing]] = defaultdict(list)
+    for one in listings:
+        by_name[one["topic"], one["partition"]].append(one)
+    kept, left_out = [], []
+    for copies in by_name.values():
+        with_segments = [one for one in copies if one["segments"]]
+        one = choice.preferred(with_segments) if len(with_segments) > 1 else [*with_segments, *copies][0]
+        for other in copies:
+            if other is one:
+                kept.append(one)
+            elif other["segments"]:
+                left_out.append(other)
+            else:
+                one["ignored"] += other["ignored"]
+                one["problems"] += other["problems"]
+    return kept, left_out
 
 
 def refuse_unread(listings: Iterable[PartitionListing]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from magicbyte import _core
+from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.rewrite import Cuts, RewriteOptions, RewriteReport, rewrite
@@ -34,10 +35,13 @@ def diagnose(
     engine: Engine,
     *,
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
+    choice: PartitionChoice = EVERYTHING,
     progress: Progress = NO_PROGRESS,
 ) -> VerifyReport:
     """Reads everything and writes nothing: the damage that a recovery would find."""
-    return verify(sources, engine, max_decompressed_bytes=max_decompressed_bytes, progress=progress)
+    return verify(
+        sources, engine, max_decompressed_bytes=max_decompressed_bytes, choice=choice, progress=progress
+    )
 
 
 def cuts_of(partitions: Sequence[PartitionReconciliation]) -> Cuts:
@@ -68,6 +72,8 @@ def recover(
     options: RewriteOptions,
     method: RecoveryMethod = "keep",
     progress: Progress = NO_PROGRESS,
+    *,
+    choice: PartitionChoice = EVERYTHING,
 ) -> RewriteReport:
     """Writes the good batches of every partition into `out`, with new sidecars.
 
@@ -78,7 +84,11 @@ def recover(
     cuts: Cuts = {}
     if method == "truncate":
         found = diagnose(
-            sources, engine, max_decompressed_bytes=options.max_decompressed_bytes, progress=progress
+            sources,
+            engine,
+            max_decompressed_bytes=options.max_decompressed_bytes,
+            choice=choice,
+            progress=progress,
         )
         cuts = cuts_of(found["partitions"])
-    return rewrite(sources, out, engine, options, cuts=cuts, progress=progress)
+    return rewrite(sources, out, engine, options, cuts=cuts, choice=choice, progress=progress)

@@ -27,6 +27,7 @@ from typing import Any, cast
 
 from magicbyte import _core
 from magicbyte.enums import DamageMode
+from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.clean import (
     CheckResult,
     CleanReport,
@@ -135,6 +136,8 @@ def redact_partitions(
     engine: Engine,
     options: RedactOptions,
     progress: Progress = NO_PROGRESS,
+    *,
+    choice: PartitionChoice = EVERYTHING,
 ) -> CleanReport:
     """Redacts every partition at and below `sources` into `out`: see `redact`.
 
@@ -158,6 +161,7 @@ def redact_partitions(
         engine,
         passes,
         progress,
+        choice=choice,
         options={
             "keys": len(passes.key_indexes),
             "where": options.where is not None,

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypedDict
 
 from magicbyte import _core
+from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.output import PartitionsOutput
-from magicbyte.jobs.partitions import list_partitions
+from magicbyte.jobs.partitions import Inputs, SkippedDirectory, find_inputs
 from magicbyte.jobs.workspace import sync_tree
 from magicbyte.listing import unread_segments
-from magicbyte.model import PartitionListing, Problem
+from magicbyte.model import Problem
 from magicbyte.rescue import Rescued, Suspect, rescue
 
 __all__ = ["RescueReport", "rescue_partitions"]
@@ -50,6 +51,7 @@ class RescueReport(TypedDict):
     guesses: int
     """Unproven repairs, of batches so large that other damage may look the same."""
     suspects: int
+    skipped: list[SkippedDirectory]
     problems: list[Problem]
     """Files and directories that cannot be listed or read at all."""
 
@@ -59,6 +61,7 @@ def rescue_partitions(
     out: str | None = None,
     *,
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
+    choice: PartitionChoice = EVERYTHING,
 ) -> RescueReport:
     """Examines every quarantined range of the partitions at and below `sources`, which are only read.
 
@@ -72,20 +75,26 @@ def rescue_partitions(
             and a source overlap, or another job is writing to it.
 
     """
-    listings = list_partitions(sources, distinct=True)
+    inputs = find_inputs(sources, choice, distinct=True)
     if out is None:
-        return _rescue(listings, None, max_decompressed_bytes)
-    with PartitionsOutput(out, [*sources, *(listing["path"] for listing in listings)]) as output:
-        report = _rescue(listings, output, max_decompressed_bytes)
+        return _rescue(inputs, None, max_decompressed_bytes)
+    with PartitionsOutput(out, inputs.paths) as output:
+        report = _rescue(inputs, output, max_decompressed_bytes)
         output.commit(report, name=_REPORT)
     return report
 
 
-def _rescue(
-    listings: Sequence[PartitionListing], output: PartitionsOutput | None, max_decompressed_bytes: int
-) -> RescueReport:
-    report = RescueReport(ranges=[], ranges_left_out=0, repairable=0, guesses=0, suspects=0, problems=[])
-    for listing in listings:
+def _rescue(inputs: Inputs, output: PartitionsOutput | None, max_decompressed_bytes: int) -> RescueReport:
+    report = RescueReport(
+        ranges=[],
+        ranges_left_out=0,
+        repairable=0,
+        guesses=0,
+        suspects=0,
+        skipped=inputs.skipped,
+        problems=[],
+    )
+    for listing in inputs.listings:
         report["problems"] += unread_segments(listing)
         if not listing["segments"]:
             continue

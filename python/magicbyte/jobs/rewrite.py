@@ -18,9 +18,10 @@ from typing import Any, TypedDict, cast
 
 from magicbyte import _core
 from magicbyte.jobs.accounting import SegmentsWritten, Totals, problems_of, reconcile_plans, total_of
+from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.engines import Engine, group_by_size
 from magicbyte.jobs.output import PartitionsOutput
-from magicbyte.jobs.partitions import list_partitions
+from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
 from magicbyte.jobs.plan import Planned, count_of, plan_partitions
 from magicbyte.jobs.progress import NO_PROGRESS, Progress, format_bytes
 from magicbyte.model import Chunk, PartitionListing, PartitionReconciliation, Problem
@@ -79,6 +80,7 @@ class RewriteReport(TypedDict):
     """Whether the sources add up, and every record of a good batch was written or is among the losses."""
     total: Totals
     partitions: list[PartitionReconciliation]
+    skipped: list[SkippedDirectory]
     written: list[Written]
     problems: list[Problem]
     """The first `LISTED`."""
@@ -111,6 +113,7 @@ def rewrite(
     options: RewriteOptions,
     *,
     cuts: Cuts | None = None,
+    choice: PartitionChoice = EVERYTHING,
     progress: Progress = NO_PROGRESS,
 ) -> RewriteReport:
     """Rewrites every partition at and below `sources` into `out`, which gets a directory for each.
@@ -121,8 +124,9 @@ def rewrite(
         RefusedError: if there is nothing to read, a partition is found twice, or `out` is not empty.
 
     """
-    listings = list_partitions(sources, distinct=True)
-    with PartitionsOutput(out, [*sources, *(listing["path"] for listing in listings)]) as directory:
+    inputs = find_inputs(sources, choice, distinct=True)
+    listings = inputs.listings
+    with PartitionsOutput(out, inputs.paths) as directory:
         plans = plan_partitions(listings, engine, chunk_bytes=options.segment_bytes, progress=progress)
         kept = [_cut(planned, cuts or {}) for planned in plans]
         staging = [_core.begin_partition(directory.target(listing)) for listing in listings]
@@ -160,6 +164,7 @@ def rewrite(
             balanced=all(map(_adds_up, partitions, written)),
             total=total_of(partitions),
             partitions=partitions,
+            skipped=inputs.skipped,
             written=written,
             **problems_of(plans, rewritten),
         )

@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 
 from magicbyte import _core
 from magicbyte.jobs.accounting import reconcile_partitions
+from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.partitions import list_partitions
+from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
 from magicbyte.jobs.plan import Task, plan_partitions, task_name, tasks_of
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.reading import ReadOptions, check_column_limit, read_chunk
@@ -80,6 +81,7 @@ class StatsReport(TypedDict):
 
     total: Stats
     partitions: list[PartitionStats]
+    skipped: list[SkippedDirectory]
     balanced: bool
 
 
@@ -178,6 +180,7 @@ def statistics(
     engine: Engine,
     *,
     max_decompressed_bytes: int,
+    choice: PartitionChoice = EVERYTHING,
     progress: Progress = NO_PROGRESS,
 ) -> StatsReport:
     """Counts over all partitions at and below `sources`, decoding every record.
@@ -187,8 +190,8 @@ def statistics(
 
     """
     check_column_limit("max_decompressed_bytes", max_decompressed_bytes)
-    listings = list_partitions(sources)
-    plans = plan_partitions(listings, engine, progress=progress)
+    inputs = find_inputs(sources, choice)
+    plans = plan_partitions(inputs.listings, engine, progress=progress)
     tasks = tasks_of(plans, engine.parallelism)
     options = ReadOptions(("timestampMillis",), True, max_decompressed_bytes)
     task_results = engine.map(
@@ -217,6 +220,7 @@ def statistics(
     return StatsReport(
         total=_stats_of(counted, reconciled),
         partitions=partitions,
+        skipped=inputs.skipped,
         balanced=all(one["balanced"] for one in reconciled),
     )
 

@@ -10,8 +10,10 @@ from typing import TypedDict
 from magicbyte import _core
 from magicbyte.enums import IsolationLevel
 from magicbyte.jobs.accounting import Totals, reconcile_partitions, total_of
+from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.partitions import list_partitions
+from magicbyte.jobs.log_dirs import LogDirReport, log_dir_reports
+from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
 from magicbyte.jobs.plan import Task, plan_partitions, task_name, tasks_of
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.reading import ReadOptions, Rows, decoded_problems, read_chunk
@@ -27,6 +29,8 @@ class VerifyReport(TypedDict):
     balanced: bool
     total: Totals
     partitions: list[PartitionReconciliation]
+    skipped: list[SkippedDirectory]
+    log_dirs: list[LogDirReport]
     problems: list[Problem]
     """The first `LISTED`."""
     problems_left_out: int
@@ -61,6 +65,7 @@ def verify(
     *,
     isolation_level: IsolationLevel = "read_uncommitted",
     max_decompressed_bytes: int,
+    choice: PartitionChoice = EVERYTHING,
     progress: Progress = NO_PROGRESS,
 ) -> VerifyReport:
     """Checks sizes, CRCs and every record of the partitions at and below `sources`.
@@ -69,8 +74,8 @@ def verify(
         RefusedError: if there is nothing to read.
 
     """
-    listings = list_partitions(sources)
-    plans = plan_partitions(listings, engine, isolation_level=isolation_level, progress=progress)
+    inputs = find_inputs(sources, choice)
+    plans = plan_partitions(inputs.listings, engine, isolation_level=isolation_level, progress=progress)
     tasks = tasks_of(plans, engine.parallelism)
     checked = engine.map(
         partial(_check_task, options=ReadOptions(max_decompressed_bytes=max_decompressed_bytes)),
@@ -88,6 +93,8 @@ def verify(
         balanced=total["balanced"],
         total=total,
         partitions=partitions,
+        skipped=inputs.skipped,
+        log_dirs=log_dir_reports(inputs.log_dirs, [one.plan for one in plans], partitions),
         problems=problems[: _core.LISTED],
         problems_left_out=sum(one.left_out for one in checked) + len(problems[_core.LISTED :]),
     )

@@ -174,9 +174,14 @@ impl PartitionLog {
     }
 }
 
-/// The missing segments of a plan that overlap `start..end`, with their first offset.
+/// The gaps that a plan found between segments, as far as they overlap `start..end`, with their first offset.
+/// Segments that the listing misses are among `unreadable_segments`.
 fn missing_segments(plan: &Plan, start: i64, end: i64) -> impl Iterator<Item = (i64, Problem)> {
-    plan.problems.iter().filter(|problem| problem.kind == MISSING_SEGMENT).filter_map(move |problem| {
+    let follows_gap = |problem: &&Problem| {
+        problem.kind == MISSING_SEGMENT
+            && plan.segments.iter().any(|planned| problem.segment.as_ref() == Some(&planned.segment.file))
+    };
+    plan.problems.iter().filter(follows_gap).filter_map(move |problem| {
         let (first, last) = (problem.first_lost_offset?, problem.last_lost_offset?);
         (first < end && last >= start).then(|| (first, problem.clone()))
     })

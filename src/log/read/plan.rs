@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use crate::log::chunk::Chunk;
 use crate::log::error::{LogError, LogResult};
-use crate::log::listing::{IgnoreReason, IgnoredFile, Listing, Segment};
+use crate::log::listing::{IgnoredFile, Listing, Segment};
+use crate::log::names::IgnoreReason;
 use crate::log::problem::{
-    FILE_UNREADABLE, MISSING_SEGMENT, OVERLAPPING_SEGMENT, Problem, TRANSACTION_INDEX_MISMATCH,
+    CHECKPOINT_BEYOND_LOG, FILE_UNREADABLE, MISSING_SEGMENT, OVERLAPPING_SEGMENT, Problem, TRANSACTION_INDEX_MISMATCH,
     UNFINISHED_SWAP, WRONG_BASE_OFFSET,
 };
 use crate::log::read::options::PlanOptions;
@@ -101,7 +102,7 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
         let before = kept.last().map(|(before, _)| *before);
         let Some(start_offset) = plan.append(survey, options.start_offset) else { continue };
         if let Some(before) = before {
-            plan.note_missing_segment(before, survey);
+            plan.note_missing_segment(listing, before, survey);
         }
         kept.push((survey, start_offset));
         plan.problems.extend(survey.problems.iter().cloned());
@@ -131,10 +132,12 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
             plan.compare_transaction_index(survey);
         }
     }
-    // Only a log that was never compacted has all its offsets.
+    // Only a log that was never compacted has all its offsets; files that the listing misses are missing anyway.
     if kept.iter().any(|(survey, _)| survey.gaps > 0) {
-        plan.problems.retain(|problem| problem.kind != MISSING_SEGMENT);
+        let found: HashSet<_> = kept.iter().map(|(survey, _)| Some(&survey.segment.file)).collect();
+        plan.problems.retain(|one| one.kind != MISSING_SEGMENT || !found.contains(&one.segment.as_ref()));
     }
+    plan.note_checkpoints(listing);
     let aborted = match options.isolation_level {
         IsolationLevel::ReadCommitted => AbortedByProducer::new(&plan.aborted),
         IsolationLevel::ReadUncommitted => AbortedByProducer::new(&[]),
@@ -149,7 +152,7 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
 impl Plan {
     /// Kafka names a segment by the offset after the previous segment's last one. Damage at the end of a
     /// segment is left to its reader.
-    fn note_missing_segment(&mut self, before: &Survey, survey: &Survey) {
+    fn note_missing_segment(&mut self, listing: &Listing, before: &Survey, survey: &Survey) {
         let (first, ends) = match before.last_offset {
             Some(last) if before.sound_end == before.segment.size => {
                 (last.saturating_add(1), "ends before them")
@@ -158,8 +161,11 @@ impl Plan {
             _ => return,
         };
         let segment = &survey.segment;
-        if segment.base_offset > first && !segment.is_checkpoint {
-            let last = segment.base_offset - 1;
+        // The listing has reported the segments of which other files are there.
+        let reported = listing.unreadable_segments().map(|(offset, _)| offset).filter(|&offset| offset >= first).min();
+        let end = reported.unwrap_or(i64::MAX).min(segment.base_offset);
+        if end > first && !segment.is_checkpoint {
+            let last = end - 1;
             let message = format!(
                 "offsets {first}..={last} are in no file: {} {ends} and {} begins after them",
                 before.segment.file, segment.file
@@ -170,6 +176,51 @@ impl Plan {
                 ..segment.problem(&segment.file, MISSING_SEGMENT, message)
             });
         }
+    }
+
+    /// Compares the log with what the broker's checkpoints say about it.
+    fn note_checkpoints(&mut self, listing: &Listing) {
+        let Some(checkpoints) = listing.checkpoints else { return };
+        let bases = || self.segments.iter().map(|planned| planned.segment.base_offset);
+        let start = bases().next();
+        if let (Some(named), Some(first)) = (checkpoints.log_start_offset, start)
+            && named < first
+            && listing.unreadable_segments().all(|(offset, _)| offset > first)
+        {
+            let message = format!(
+                "offsets {named}..={} are in no file: the broker's log began at {named} \
+                 (log-start-offset-checkpoint), the first segment begins at {first}. The segments were deleted, or \
+                 are only in tiered storage",
+                first - 1
+            );
+            self.add_lost_offsets(MISSING_SEGMENT, named, first - 1, message);
+        }
+        let end = self.next_offset.or(start).or(checkpoints.log_start_offset).unwrap_or(0);
+        let end = bases().next_back().map_or(end, |last| end.max(last));
+        let committed = checkpoints.high_watermark.map(|offset| (offset, "replication-offset-checkpoint"));
+        let flushed = checkpoints.recovery_point.map(|offset| (offset, "recovery-point-offset-checkpoint"));
+        if let Some((known, file)) = committed.into_iter().chain(flushed).max_by_key(|(offset, _)| *offset)
+            && known > end
+        {
+            let message = format!(
+                "offsets {end}..={} are in no readable batch, although the broker's log reached {} ({file})",
+                known - 1,
+                known - 1
+            );
+            self.add_lost_offsets(CHECKPOINT_BEYOND_LOG, end, known - 1, message);
+        }
+    }
+
+    fn add_lost_offsets(&mut self, kind: &str, first: i64, last: i64, message: String) {
+        self.problems.push(Problem {
+            topic: self.topic.clone(),
+            partition: self.partition,
+            kind: kind.to_owned(),
+            first_lost_offset: Some(first),
+            last_lost_offset: Some(last),
+            message,
+            ..Problem::default()
+        });
     }
 
     fn note_swap_files(&mut self, listing: &Listing) {

@@ -1,0 +1,45 @@
+"""Printing what a job found besides the partitions that it read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from magicbyte.cli.terminal import print_line
+from magicbyte.jobs.log_dirs import LogDirReport
+from magicbyte.jobs.partitions import SkippedDirectory
+from magicbyte.jobs.plan import count_of
+
+__all__ = ["print_log_dirs", "print_skipped"]
+
+_SHOWN = 20
+
+
+def print_log_dirs(log_dirs: Sequence[LogDirReport]) -> None:
+    """Prints what each broker had according to its own files, and how much of it is here."""
+    for one in log_dirs:
+        broker = "a broker" if one["broker_id"] is None else f"broker {one['broker_id']}"
+        cluster = "" if one["cluster_id"] is None else f" of cluster {one['cluster_id']}"
+        stopped = "stopped in order" if one["clean_shutdown"] else "did not stop in order"
+        print_line(f"{one['path']}: {broker}{cluster}, which {stopped}")
+        if one["partitions"]:
+            print_line(
+                f"  its checkpoints name {count_of(len(one['partitions']), 'partition')} with"
+                f" {count_of(one['offsets'], 'offset')}; this copy has {one['offsets_held']:,} of them"
+            )
+        if one["missing_partitions"]:
+            print_line(f"  {count_of(one['missing_partitions'], 'partition')} have no directory")
+        for problem in one["problems"]:
+            print_line(f"  {problem}")
+
+
+def print_skipped(skipped: Sequence[SkippedDirectory]) -> None:
+    """Prints a line for each directory that was not read; of many only the first ones."""
+    for one in skipped[:_SHOWN]:
+        why = (
+            "another copy was preferred"
+            if one["state"] == "current"
+            else f"{one['state']}; --include-{one['state']} reads it"
+        )
+        print_line(f"not read: {one['path']} ({count_of(one['size'], 'byte')}): {why}")
+    if len(skipped) > _SHOWN:
+        print_line(f"... and {len(skipped) - _SHOWN:,} more that were not read (--json has all)")

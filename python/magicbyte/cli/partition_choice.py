@@ -1,0 +1,129 @@
+"""What a command reads: the arguments SRC..., and the options that choose among the partitions in them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+import click
+
+from magicbyte.cli.options import PARTITIONS
+from magicbyte.jobs.choice import PartitionChoice
+
+__all__ = ["options", "sources", "sources_and_out"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def sources(command: F) -> F:
+    """The arguments `SRC...`: directories and segment files."""
+    return click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(exists=True))(
+        command
+    )
+
+
+def sources_and_out(command: F) -> F:
+    """The arguments `SRC... [OUT]` and `--dry-run`; the command gets `sources`, and `out` or None."""
+
+    @wraps(command)
+    def with_paths(paths: tuple[str, ...], dry_run: bool, **others: Any) -> Any:
+        writes = len(paths) > 1 and not dry_run
+        sources, out = (paths[:-1], paths[-1]) if writes else (paths, None)
+        for source in sources:
+            if not os.path.lexists(source):
+                raise click.BadParameter(f"{source!r} does not exist", param_hint="SRC")
+        return command(sources=sources, out=out, **others)
+
+    decorated: Callable[..., Any] = with_paths
+    for option in (
+        click.option("--dry-run", is_flag=True, help="Write nothing: all arguments are SRC."),
+        click.argument("paths", metavar="SRC... [OUT]", nargs=-1, required=True, type=click.Path()),
+    ):
+        decorated = option(decorated)
+    return cast(F, decorated)
+
+
+def options(*, prefer: bool = False) -> Callable[[F], F]:
+    """The options of a `PartitionChoice`, which the command gets as `choice`.
+
+    `prefer` adds `--prefer`, for a command that takes only one copy of a partition.
+    """
+
+    def decorate(command: F) -> F:
+        @wraps(command)
+        def with_choice(
+            topics: tuple[str, ...],
+            exclude: tuple[str, ...],
+            exclude_internal: bool,
+            partitions: tuple[frozenset[int], ...],
+            include_future: bool,
+            include_stray: bool,
+            include_deleted: bool,
+            preferred: tuple[str, ...] = (),
+            **others: Any,
+        ) -> Any:
+            states = {"future": include_future, "stray": include_stray, "deleted": include_deleted}
+            chosen = PartitionChoice(
+                topics=topics,
+                exclude=exclude,
+                exclude_internal=exclude_internal,
+                partitions=frozenset().union(*partitions),
+                states=frozenset(name for name, included in states.items() if included),  # type: ignore[misc]
+                prefer=preferred,
+            )
+            return command(choice=chosen, **others)
+
+        decorated: Callable[..., Any] = with_choice
+        for option in [_PREFER, *_CHOICE] if prefer else _CHOICE:
+            decorated = option(decorated)
+        return cast(F, decorated)
+
+    return decorate
+
+
+_PREFER = click.option(
+    "--prefer",
+    "preferred",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False),
+    help="Of a partition that is there several times, read the copy in DIR; may be repeated.",
+)
+# In the reverse order of --help.
+_CHOICE = [
+    click.option("--include-deleted", is_flag=True, help="Read logs that the broker was deleting, too."),
+    click.option(
+        "--include-stray",
+        is_flag=True,
+        help="Read logs that the broker was not assigned, too.",
+    ),
+    click.option(
+        "--include-future", is_flag=True, help="Read copies that a broker was moving between its disks, too."
+    ),
+    click.option(
+        "--partition",
+        "partitions",
+        type=PARTITIONS,
+        multiple=True,
+        metavar="N",
+        help="Read only these partitions: 7, or 0,3, or 0-15; may be repeated.",
+    ),
+    click.option(
+        "--exclude-internal", is_flag=True, help="Leave out Kafka's own topics, such as __consumer_offsets."
+    ),
+    click.option(
+        "--exclude",
+        multiple=True,
+        metavar="PATTERN",
+        help="Leave out topics: a name, or a pattern such as 'test-*'; may be repeated.",
+    ),
+    click.option(
+        "--topic",
+        "topics",
+        multiple=True,
+        metavar="PATTERN",
+        help="Read only these topics: a name, or a pattern such as 'orders-*'; may be repeated.",
+    ),
+]

@@ -1,0 +1,78 @@
+"""Which of the partitions that are found a job reads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from magicbyte.jobs.failure import RefusedError
+from magicbyte.model import DirectoryState, PartitionListing
+
+__all__ = ["EVERYTHING", "INTERNAL_TOPICS", "PartitionChoice"]
+
+INTERNAL_TOPICS = frozenset(
+    {
+        "__consumer_offsets",
+        "__transaction_state",
+        "__share_group_state",
+        "__cluster_metadata",
+        "__remote_log_metadata",
+    }
+)
+"""Kafka's own topics."""
+
+
+@dataclass(frozen=True)
+class PartitionChoice:
+    """Which partitions to read. Patterns are those of a shell (`*`, `?`, `[a-z]`) and match whole names."""
+
+    topics: tuple[str, ...] = ()
+    """Patterns of topics; none for all."""
+    exclude: tuple[str, ...] = ()
+    """Patterns of topics to leave out."""
+    exclude_internal: bool = False
+    """Whether to leave out `INTERNAL_TOPICS`."""
+    partitions: frozenset[int] = frozenset()
+    """Numbers of partitions; none for all."""
+    states: frozenset[DirectoryState] = frozenset()
+    """States of directories to read in addition to `current`."""
+    prefer: tuple[str, ...] = ()
+    """Directories whose copy of a partition is read if there are several."""
+
+    def includes(self, topic: str, partition: int) -> bool:
+        """Whether a partition is read, as far as its name decides."""
+        return (
+            (not self.topics or any(fnmatchcase(topic, pattern) for pattern in self.topics))
+            and not any(fnmatchcase(topic, pattern) for pattern in self.exclude)
+            and not (self.exclude_internal and topic in INTERNAL_TOPICS)
+            and (not self.partitions or partition in self.partitions)
+        )
+
+    def preferred(self, copies: Sequence[PartitionListing]) -> PartitionListing:
+        """The one copy of a partition to read.
+
+        Raises:
+            RefusedError: if `prefer` does not name exactly one of them.
+
+        """
+        places = [os.path.abspath(place) for place in self.prefer]
+
+        def is_inside(path: str) -> bool:
+            return any(os.path.commonpath([place, path]) == place for place in places)
+
+        chosen = [one for one in copies if is_inside(one["path"])]
+        if len(chosen) == 1:
+            return chosen[0]
+        # Copies from two brokers hold the same records, which would appear twice in one output.
+        name = f"{copies[0]['topic']}-{copies[0]['partition']}"
+        paths = [one["path"] for one in copies]
+        raise RefusedError(
+            f"{name} is there {len(copies)} times, in {', '.join(paths[:-1])} and {paths[-1]}: read one"
+            f" copy at a time, or prefer one of the directories (--prefer {os.path.dirname(paths[0])})"
+        )
+
+
+EVERYTHING = PartitionChoice()
+"""Every partition; directories that are not `current` only if they are sources themselves."""

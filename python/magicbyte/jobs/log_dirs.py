@@ -1,0 +1,226 @@
+"""A broker's directory (one of its `log.dirs`): what its own files say about the partitions in it.
+
+The checkpoints are those of Kafka's `LogManager` and `ReplicaManager`. A broker writes them every few
+seconds, some every minute, so a broker that was killed had at least the offsets that they name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypedDict, TypeVar
+
+from magicbyte.errors import Error
+from magicbyte.log_dir import (
+    CLEAN_SHUTDOWN,
+    LOG_START_OFFSET_CHECKPOINT,
+    META_PROPERTIES,
+    RECOVERY_POINT_OFFSET_CHECKPOINT,
+    REPLICATION_OFFSET_CHECKPOINT,
+    read_meta_properties,
+    read_offset_checkpoint,
+)
+from magicbyte.model import (
+    PartitionCheckpoints,
+    PartitionListing,
+    PartitionPlan,
+    PartitionReconciliation,
+    Problem,
+)
+
+__all__ = ["CheckpointedPartition", "LogDir", "LogDirReport", "is_log_dir", "log_dir_reports", "read_log_dir"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_CHECKPOINTS = {
+    "log_start_offset": LOG_START_OFFSET_CHECKPOINT,
+    "recovery_point": RECOVERY_POINT_OFFSET_CHECKPOINT,
+    "high_watermark": REPLICATION_OFFSET_CHECKPOINT,
+}
+_MISSING = "partition_missing"
+_Name = tuple[str, int]
+
+
+class CheckpointedPartition(TypedDict):
+    """A partition that the checkpoints of a directory name."""
+
+    topic: str
+    partition: int
+    checkpoints: PartitionCheckpoints
+    next_offset: int | None
+    """The log end offset of this copy; None if it has no good batch."""
+
+
+class LogDirReport(TypedDict):
+    """What a broker's directory says about itself, compared with what is there."""
+
+    path: str
+    broker_id: int | None
+    cluster_id: str | None
+    directory_id: str | None
+    clean_shutdown: bool
+    """Whether the broker had stopped in order. After a crash, it would check every segment after the recovery
+    point."""
+    partitions: list[CheckpointedPartition]
+    missing_partitions: int
+    """How many of them have no directory."""
+    offsets: int
+    """Offsets that the broker had according to its checkpoints, from each log's start to its high watermark.
+    Compaction, control records and aborted transactions leave fewer records."""
+    offsets_held: int
+    """How many of these offsets this copy covers, without those that damage may have cost."""
+    problems: list[str]
+    """Files of the directory that cannot be read."""
+
+
+@dataclass(frozen=True)
+class LogDir:
+    """A broker's directory, as its own files describe it."""
+
+    path: str
+    broker_id: int | None
+    cluster_id: str | None
+    directory_id: str | None
+    clean_shutdown: bool
+    checkpoints: dict[_Name, PartitionCheckpoints]
+    absent: list[PartitionListing]
+    """Partitions that the checkpoints name and that have no directory."""
+    problems: list[str]
+
+
+def is_log_dir(names: Container[str]) -> bool:
+    """Whether a directory with these entries is one of a broker's `log.dirs`."""
+    return any(name in names for name in (META_PROPERTIES, *_CHECKPOINTS.values()))
+
+
+def read_log_dir(path: str, listings: Iterable[PartitionListing]) -> LogDir:
+    """Reads the files of a broker's directory, and gives the listings of its partitions their checkpoints."""
+    problems: list[str] = []
+
+    def read(name: str, reader: Callable[[str], dict[K, V]]) -> dict[K, V]:
+        try:
+            return reader(os.path.join(path, name))
+        except FileNotFoundError:
+            return {}
+        except (Error, OSError) as error:
+            problems.append(str(error))
+            return {}
+
+    by_file = {field: read(name, read_offset_checkpoint) for field, name in _CHECKPOINTS.items()}
+    meta = read(META_PROPERTIES, read_meta_properties)
+    checkpoints = {
+        name: PartitionCheckpoints(
+            log_start_offset=by_file["log_start_offset"].get(name),
+            recovery_point=by_file["recovery_point"].get(name),
+            high_watermark=by_file["high_watermark"].get(name),
+        )
+        for name in sorted({name for offsets in by_file.values() for name in offsets})
+    }
+    there = set()
+    for listing in listings:
+        if os.path.dirname(listing["path"]) == path:
+            name = listing["topic"], listing["partition"]
+            there.add(name)
+            if listing["state"] == "current":
+                listing["checkpoints"] = checkpoints.get(name)
+    broker_id = meta.get("node.id", meta.get("broker.id", ""))
+    return LogDir(
+        path=path,
+        broker_id=int(broker_id) if broker_id.isdecimal() else None,
+        cluster_id=meta.get("cluster.id"),
+        directory_id=meta.get("directory.id"),
+        clean_shutdown=os.path.lexists(os.path.join(path, CLEAN_SHUTDOWN)),
+        checkpoints=checkpoints,
+        absent=[_absent(path, name, checkpoints[name]) for name in checkpoints if name not in there],
+        problems=problems,
+    )
+
+
+def _absent(log_dir: str, name: _Name, checkpoints: PartitionCheckpoints) -> PartitionListing:
+    topic, partition = name
+    path = os.path.join(log_dir, f"{topic}-{partition}")
+    problem = Problem(
+        topic=topic,
+        partition=partition,
+        segment=None,
+        kind=_MISSING,
+        start=None,
+        end=None,
+        base_offset=None,
+        record_index=None,
+        field=None,
+        first_lost_offset=None,
+        last_lost_offset=None,
+        message=f"the broker's checkpoints name the partition, but there is no directory {path}",
+    )
+    return PartitionListing(
+        path=path,
+        topic=topic,
+        partition=partition,
+        state="current",
+        checkpoints=checkpoints,
+        segments=[],
+        sidecars=[],
+        ignored=[],
+        problems=[problem],
+    )
+
+
+def log_dir_reports(
+    log_dirs: Sequence[LogDir], plans: Sequence[PartitionPlan], partitions: Sequence[PartitionReconciliation]
+) -> list[LogDirReport]:
+    """Compares each directory with what was read; `plans` and `partitions` are in the same order."""
+    read = {plan["path"]: (plan, one) for plan, one in zip(plans, partitions, strict=True)}
+    return [_report(log_dir, read) for log_dir in log_dirs]
+
+
+def _report(log_dir: LogDir, read: dict[str, tuple[PartitionPlan, PartitionReconciliation]]) -> LogDirReport:
+    partitions, offsets, held = [], 0, 0
+    for (topic, partition), checkpoints in log_dir.checkpoints.items():
+        found = read.get(os.path.join(log_dir.path, f"{topic}-{partition}"))
+        if found is None:  # not chosen
+            continue
+        plan, reconciliation = found
+        partitions.append(
+            CheckpointedPartition(
+                topic=topic, partition=partition, checkpoints=checkpoints, next_offset=plan["next_offset"]
+            )
+        )
+        had, has = _offsets(checkpoints, plan, reconciliation)
+        offsets += had
+        held += has
+    absent = {one["path"] for one in log_dir.absent}
+    return LogDirReport(
+        path=log_dir.path,
+        broker_id=log_dir.broker_id,
+        cluster_id=log_dir.cluster_id,
+        directory_id=log_dir.directory_id,
+        clean_shutdown=log_dir.clean_shutdown,
+        partitions=partitions,
+        missing_partitions=sum(path in absent for path in read),
+        offsets=offsets,
+        offsets_held=held,
+        problems=log_dir.problems,
+    )
+
+
+def _offsets(
+    checkpoints: PartitionCheckpoints, plan: PartitionPlan, reconciliation: PartitionReconciliation
+) -> tuple[int, int]:
+    """How many offsets of a partition the broker had, and how many of them the copy covers."""
+    bases = [segment["base_offset"] for segment in plan["segments"]]
+    gaps = [
+        (first, last)
+        for problem in plan["problems"]
+        if problem["kind"] in ("missing_segment", "file_unreadable")
+        and (first := problem["first_lost_offset"]) is not None
+        and (last := problem["last_lost_offset"]) is not None
+    ]
+    begin = min([*bases, *(first for first, _ in gaps)], default=0)
+    begin = begin if checkpoints["log_start_offset"] is None else checkpoints["log_start_offset"]
+    end = max(begin, checkpoints["high_watermark"] or 0)
+    reached = min(end, max([plan["next_offset"] or begin, *bases]))
+    lost = sum(max(0, min(last + 1, reached) - max(first, begin)) for first, last in gaps)
+    return end - begin, max(0, reached - begin - lost - reconciliation["lost_offsets"])

@@ -1,0 +1,272 @@
+//! What Kafka's names of directories and files mean.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use crate::log::storage;
+
+/// What a file beside the segments holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub enum SidecarKind {
+    /// A `.index`: positions by offset.
+    #[cfg_attr(feature = "serde", serde(rename = "index"))]
+    OffsetIndex,
+    /// A `.timeindex`: offsets by timestamp.
+    #[cfg_attr(feature = "serde", serde(rename = "timeindex"))]
+    TimeIndex,
+    /// A `.txnindex`: aborted transactions.
+    #[cfg_attr(feature = "serde", serde(rename = "txnindex"))]
+    TransactionIndex,
+    /// A `.snapshot`: the state of producers.
+    #[cfg_attr(feature = "serde", serde(rename = "snapshot"))]
+    ProducerSnapshot,
+    /// The `leader-epoch-checkpoint`.
+    #[cfg_attr(feature = "serde", serde(rename = "leader-epoch-checkpoint"))]
+    LeaderEpochCheckpoint,
+    /// The `partition.metadata`: the topic's ID.
+    #[cfg_attr(feature = "serde", serde(rename = "partition.metadata"))]
+    PartitionMetadata,
+}
+
+impl SidecarKind {
+    pub(crate) const ALL: [Self; 6] = [
+        Self::OffsetIndex,
+        Self::TimeIndex,
+        Self::TransactionIndex,
+        Self::ProducerSnapshot,
+        Self::LeaderEpochCheckpoint,
+        Self::PartitionMetadata,
+    ];
+
+    /// The extension, or the whole name of a file with a fixed name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OffsetIndex => "index",
+            Self::TimeIndex => "timeindex",
+            Self::TransactionIndex => "txnindex",
+            Self::ProducerSnapshot => "snapshot",
+            Self::LeaderEpochCheckpoint => "leader-epoch-checkpoint",
+            Self::PartitionMetadata => "partition.metadata",
+        }
+    }
+
+    /// Whether it is an index of a segment, which a broker deletes together with the segment.
+    pub(crate) fn is_index(self) -> bool {
+        matches!(self, Self::OffsetIndex | Self::TimeIndex | Self::TransactionIndex)
+    }
+
+    /// Whether each partition has one such file, with a fixed name.
+    pub(crate) fn has_fixed_name(self) -> bool {
+        matches!(self, Self::LeaderEpochCheckpoint | Self::PartitionMetadata)
+    }
+}
+
+/// Why a file is not read as part of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
+#[non_exhaustive]
+pub enum IgnoreReason {
+    /// A broker is about to delete it (`.deleted`).
+    Deleted,
+    /// A broker's cleaner is writing it (`.cleaned`).
+    Cleaned,
+    /// A broker is putting it in the place of others (`.swap`).
+    Swap,
+    /// A KRaft snapshot, and the caller did not ask for these.
+    Checkpoint,
+    /// A segment that somebody compressed, such as `.log.zst`.
+    Compressed,
+    /// Its name is not one of Kafka's.
+    Foreign,
+    /// All its offsets are in earlier segments.
+    Overlapping,
+    /// A directory.
+    Directory,
+    /// A FIFO, a socket or a device.
+    Special,
+    /// It is named like a file of the log but is not a regular file, or its type is unknown.
+    Unreadable,
+}
+
+impl IgnoreReason {
+    /// The reason in lower case, as in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Deleted => "deleted",
+            Self::Cleaned => "cleaned",
+            Self::Swap => "swap",
+            Self::Checkpoint => "checkpoint",
+            Self::Compressed => "compressed",
+            Self::Foreign => "foreign",
+            Self::Overlapping => "overlapping",
+            Self::Directory => "directory",
+            Self::Special => "special",
+            Self::Unreadable => "unreadable",
+        }
+    }
+}
+
+/// What a partition's directory is to a broker, judging by its name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
+#[non_exhaustive]
+pub enum DirectoryState {
+    /// The log of a partition: `topic-N`.
+    #[default]
+    Current,
+    /// A copy that will replace the log in another directory of the broker: `topic-N.ID-future`.
+    Future,
+    /// A log that the cluster did not assign to the broker when it started: `topic-N.ID-stray`.
+    Stray,
+    /// A log that a broker is about to delete: `topic-N.ID-delete`.
+    Deleted,
+}
+
+impl DirectoryState {
+    /// The state in lower case, as in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Current => "current",
+            Self::Future => "future",
+            Self::Stray => "stray",
+            Self::Deleted => "deleted",
+        }
+    }
+}
+
+/// The topic, the partition and the state in the name of a directory: `topic-N`, or `topic-N.ID-delete` and the
+/// like (`UnifiedLog`). A directory with another name is partition 0 of a topic of that name.
+pub(crate) fn partition_of(directory: &Path) -> (String, i32, DirectoryState) {
+    let absolute = storage::absolute(directory);
+    let name = display_name(absolute.file_name().unwrap_or_default());
+    let (stem, state) = match name.rsplit_once('.') {
+        Some((stem, rest)) => match rest.rsplit_once('-') {
+            Some((_, "future")) => (stem, DirectoryState::Future),
+            Some((_, "stray")) => (stem, DirectoryState::Stray),
+            Some((_, "delete")) => (stem, DirectoryState::Deleted),
+            _ => (name.as_str(), DirectoryState::Current),
+        },
+        None => (name.as_str(), DirectoryState::Current),
+    };
+    match stem.rsplit_once('-').and_then(|(topic, n)| Some((topic, parse_partition(n)?))) {
+        Some((topic, partition)) if !topic.is_empty() => (topic.to_owned(), partition, state),
+        _ => (name, 0, DirectoryState::Current),
+    }
+}
+
+/// A file name as text; if it is not UTF-8, its bytes are escaped, so that no two names look the same.
+pub(crate) fn display_name(name: &OsStr) -> String {
+    name.to_str().map_or_else(|| name.as_encoded_bytes().escape_ascii().to_string(), str::to_owned)
+}
+
+fn parse_partition(digits: &str) -> Option<i32> {
+    digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
+}
+
+/// What a name in a partition's directory says about the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    /// A `.log` with its base offset.
+    Segment(i64),
+    /// A KRaft snapshot with its end offset.
+    Checkpoint(i64),
+    Sidecar(SidecarKind),
+    Ignored(IgnoreReason),
+}
+
+/// The endings that compression tools add to a segment's name.
+const COMPRESSED: [&str; 6] = ["zst", "gz", "lz4", "sz", "bz2", "xz"];
+
+pub(crate) fn classify(file: &str) -> FileKind {
+    for reason in [IgnoreReason::Deleted, IgnoreReason::Cleaned, IgnoreReason::Swap] {
+        if file.strip_suffix(reason.name()).is_some_and(|rest| rest.ends_with('.')) {
+            return FileKind::Ignored(reason);
+        }
+    }
+    let foreign = FileKind::Ignored(IgnoreReason::Foreign);
+    let mut kinds = SidecarKind::ALL.into_iter();
+    if let Some(kind) = kinds.clone().find(|kind| kind.has_fixed_name() && kind.name() == file) {
+        return FileKind::Sidecar(kind);
+    }
+    let Some((stem, extension)) = file.split_once('.') else { return foreign };
+    if extension == "checkpoint" {
+        let parts = stem.split_once('-').filter(|(_, epoch)| epoch.parse::<u32>().is_ok());
+        return parts.and_then(|(offset, _)| base_offset(offset)).map_or(foreign, FileKind::Checkpoint);
+    }
+    let Some(offset) = base_offset(stem) else { return foreign };
+    if extension == "log" {
+        return FileKind::Segment(offset);
+    }
+    if extension.strip_prefix("log.").is_some_and(|ending| COMPRESSED.contains(&ending)) {
+        return FileKind::Ignored(IgnoreReason::Compressed);
+    }
+    kinds.find(|kind| !kind.has_fixed_name() && kind.name() == extension).map_or(foreign, FileKind::Sidecar)
+}
+
+/// The base offset in the name of a segment, or of a file beside it: `00000000000000000042.index`.
+pub(crate) fn base_offset_of(file: &str) -> Option<i64> {
+    base_offset(file.split_once('.')?.0)
+}
+
+/// Kafka writes offsets in names with 20 digits.
+fn base_offset(stem: &str) -> Option<i64> {
+    (stem.len() == 20 && stem.bytes().all(|b| b.is_ascii_digit())).then(|| stem.parse().ok()).flatten()
+}
+
+/// The name of the segment with this base offset (`LogFileUtils.logFile`).
+pub(crate) fn segment_file(base_offset: i64) -> String {
+    format!("{base_offset:020}.log")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        assert_eq!(partition_of(Path::new("/x/orders-12")), ("orders".into(), 12, DirectoryState::Current));
+        assert_eq!(partition_of(Path::new("/x/my-topic-0")), ("my-topic".into(), 0, DirectoryState::Current));
+        assert_eq!(partition_of(Path::new("/x/t-3.0f3e-delete")), ("t".into(), 3, DirectoryState::Deleted));
+        assert_eq!(partition_of(Path::new("/x/v2_txn")), ("v2_txn".into(), 0, DirectoryState::Current));
+        let future = (String::from("a.b-delete"), 7, DirectoryState::Future);
+        assert_eq!(partition_of(Path::new("/x/a.b-delete-7.0f3e-future")), future);
+        assert_eq!(partition_of(Path::new("/x/t-3.0f3e-stray")), ("t".into(), 3, DirectoryState::Stray));
+        assert_eq!(
+            partition_of(Path::new("/x/t.old-delete")),
+            ("t.old-delete".into(), 0, DirectoryState::Current)
+        );
+        assert_eq!(classify("00000000000000000042.log"), FileKind::Segment(42));
+        assert_eq!(classify("42.log"), FileKind::Ignored(IgnoreReason::Foreign));
+        assert_eq!(classify("00000000000000000042.log.swap"), FileKind::Ignored(IgnoreReason::Swap));
+        assert_eq!(classify("00000000000000000042-0000000005.checkpoint"), FileKind::Checkpoint(42));
+        assert_eq!(classify("99999999999999999999.log"), FileKind::Ignored(IgnoreReason::Foreign));
+        assert!(matches!(
+            classify("00000000000000000042.index.deleted"),
+            FileKind::Ignored(IgnoreReason::Deleted)
+        ));
+        let compressed = FileKind::Ignored(IgnoreReason::Compressed);
+        assert_eq!(classify("00000000000000000042.log.zst"), compressed);
+        assert_eq!(classify("00000000000000000042.log.txt"), FileKind::Ignored(IgnoreReason::Foreign));
+        assert_eq!(classify("swap"), FileKind::Ignored(IgnoreReason::Foreign));
+        assert_eq!(classify("42-5.checkpoint"), FileKind::Ignored(IgnoreReason::Foreign));
+        for (name, kind) in [
+            ("00000000000000000042.index", SidecarKind::OffsetIndex),
+            ("00000000000000000042.timeindex", SidecarKind::TimeIndex),
+            ("00000000000000000042.txnindex", SidecarKind::TransactionIndex),
+            ("00000000000000000042.snapshot", SidecarKind::ProducerSnapshot),
+            ("leader-epoch-checkpoint", SidecarKind::LeaderEpochCheckpoint),
+            ("partition.metadata", SidecarKind::PartitionMetadata),
+        ] {
+            assert!(matches!(classify(name), FileKind::Sidecar(found) if found == kind), "{name}");
+        }
+        let fixed = "00000000000000000042.leader-epoch-checkpoint";
+        assert!(matches!(classify(fixed), FileKind::Ignored(IgnoreReason::Foreign)));
+    }
+}

@@ -1,0 +1,389 @@
+"""Directories of brokers: what is missing, what their own files say, and which partitions are read."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import KAFKA, Cli
+from magicbyte import PartitionLog
+from magicbyte.errors import Error
+from magicbyte.jobs.choice import PartitionChoice
+from magicbyte.jobs.failure import RefusedError
+from magicbyte.jobs.partitions import find_inputs, list_partitions
+from magicbyte.log_dir import format_offset_checkpoint
+
+FIRST, SECOND = "00000000000000000000", "00000000000000000232"
+RECORDS = 273
+"""The records of `mixed_012`: 232 in its first segment."""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The directory of a broker that was killed: one partition of two segments, and one with one."""
+    root = tmp_path / "kafka-logs"
+    shutil.copytree(
+        KAFKA / "mixed_012", root / "orders-0", ignore=shutil.ignore_patterns("rebuilt", "*.json*")
+    )
+    shutil.copytree(KAFKA / "v2_none", root / "events-3", ignore=shutil.ignore_patterns("rebuilt", "*.json*"))
+    (root / "meta.properties").write_text("#\nnode.id=7\nversion=1\ncluster.id=abc\ndirectory.id=def\n")
+    write_checkpoint(root, "replication-offset-checkpoint", {("orders", 0): RECORDS})
+    return root
+
+
+def write_checkpoint(root: Path, name: str, offsets: dict[tuple[str, int], int]) -> None:
+    (root / name).write_text(format_offset_checkpoint(offsets))
+
+
+def problems(report: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    return [one for one in report["problems"] if one["kind"] == kind]
+
+
+def lost(problem: dict[str, Any]) -> tuple[int | None, int | None]:
+    return problem["first_lost_offset"], problem["last_lost_offset"]
+
+
+# --- missing segments ----------------------------------------------------------------------------
+
+
+def test_a_complete_directory_has_no_problems(cli: Cli, root: Path) -> None:
+    report = cli.json("verify", root)
+    (log_dir,) = report["log_dirs"]
+    assert (log_dir["broker_id"], log_dir["cluster_id"], log_dir["directory_id"]) == (7, "abc", "def")
+    assert log_dir["clean_shutdown"] is False
+    assert (log_dir["offsets"], log_dir["offsets_held"]) == (RECORDS, RECORDS)
+    assert log_dir["partitions"] == [
+        {
+            "topic": "orders",
+            "partition": 0,
+            "checkpoints": {"log_start_offset": None, "recovery_point": None, "high_watermark": RECORDS},
+            "next_offset": RECORDS,
+        }
+    ]
+
+
+def test_a_missing_first_segment_is_named_by_its_index(cli: Cli, root: Path) -> None:
+    (root / "orders-0" / f"{FIRST}.log").unlink()
+    report = cli.json("verify", root, code=1)
+    (missing,) = problems(report, "missing_segment")
+    assert (missing["segment"], *lost(missing)) == (f"{FIRST}.log", 0, 231)
+    assert f"{FIRST}.timeindex is there" in missing["message"]
+    (log_dir,) = report["log_dirs"]
+    assert (log_dir["offsets"], log_dir["offsets_held"]) == (RECORDS, RECORDS - 232)
+
+
+def test_a_missing_last_segment_is_named_by_its_index(cli: Cli, root: Path) -> None:
+    (root / "orders-0" / f"{SECOND}.log").unlink()
+    report = cli.json("verify", root, code=1)
+    (missing,) = problems(report, "missing_segment")
+    assert (missing["segment"], *lost(missing)) == (f"{SECOND}.log", 232, None)
+    (beyond,) = problems(report, "checkpoint_beyond_log")
+    assert lost(beyond) == (232, RECORDS - 1)
+    assert "replication-offset-checkpoint" in beyond["message"]
+    assert report["balanced"] is True
+
+
+def test_all_files_of_the_last_segment_are_gone(cli: Cli, root: Path) -> None:
+    for path in (root / "orders-0").glob(f"{SECOND}.*"):
+        path.unlink()
+    report = cli.json("verify", root, code=1)
+    assert problems(report, "missing_segment") == []
+    assert lost(*problems(report, "checkpoint_beyond_log")) == (232, RECORDS - 1)
+    write_checkpoint(root, "recovery-point-offset-checkpoint", {("orders", 0): RECORDS + 5})
+    (beyond,) = problems(cli.json("verify", root, code=1), "checkpoint_beyond_log")
+    assert lost(beyond) == (232, RECORDS + 4)
+    assert "recovery-point-offset-checkpoint" in beyond["message"]
+
+
+def test_all_files_of_the_first_segment_are_gone(cli: Cli, root: Path) -> None:
+    for path in (root / "orders-0").glob(f"{FIRST}.*"):
+        path.unlink()
+    (epochs,) = problems(cli.json("verify", root / "orders-0", code=1), "missing_segment")
+    assert (epochs["segment"], *lost(epochs)) == ("leader-epoch-checkpoint", 0, 231)
+    # A log that begins later according to its epochs, too, was trimmed by its retention time.
+    (root / "orders-0" / "leader-epoch-checkpoint").write_text("0\n1\n0 232\n")
+    assert problems(cli.json("verify", root), "missing_segment") == []
+    write_checkpoint(root, "log-start-offset-checkpoint", {("orders", 0): 100})
+    report = cli.json("verify", root, code=1)
+    assert lost(*problems(report, "missing_segment")) == (100, 231)
+    assert report["log_dirs"][0]["offsets"] == RECORDS - 100
+
+
+def test_a_segment_that_a_broker_was_deleting_is_not_missing(cli: Cli, root: Path) -> None:
+    segment = root / "orders-0" / f"{FIRST}.log"
+    segment.rename(segment.with_name(f"{FIRST}.log.deleted"))
+    (root / "orders-0" / "leader-epoch-checkpoint").unlink()
+    assert problems(cli.json("verify", root, code=None), "missing_segment") == []
+
+
+@pytest.mark.parametrize("left", [f"{FIRST}.index", "partition.metadata", "leader-epoch-checkpoint"])
+def test_a_directory_without_segments(cli: Cli, root: Path, left: str) -> None:
+    bare = root / "bare-1"
+    bare.mkdir()
+    content = {"partition.metadata": "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ\n"}
+    (bare / left).write_text(content.get(left, ""))
+    report = cli.json("verify", root, code=1)
+    (missing,) = problems(report, "missing_segment")
+    assert (missing["topic"], missing["partition"]) == ("bare", 1)
+    assert left in missing["message"]
+    assert [one["topic"] for one in report["partitions"]] == ["bare", "events", "orders"]
+
+
+@pytest.mark.parametrize("ending", ["zst", "gz"])
+def test_compressed_segments(cli: Cli, root: Path, ending: str, tmp_path: Path) -> None:
+    for path in (root / "orders-0").glob("*.log"):
+        path.rename(f"{path}.{ending}")
+    report = cli.json("verify", root, code=1)
+    first, second = problems(report, "missing_segment")
+    assert (lost(first), lost(second)) == ((0, 231), (232, None))
+    assert f"only {FIRST}.log.{ending} is there: decompress it" in first["message"]
+    orders = next(one for one in report["partitions"] if one["topic"] == "orders")
+    reasons = {one["file"]: one["reason"] for one in orders["ignored"]}
+    assert reasons[f"{FIRST}.log.{ending}"] == "compressed"
+    cli("ingest", root, tmp_path / "tables", code=1)
+    assert cli("records", root / "orders-0", code=1) == ""
+    assert "decompress it" in cli.error
+
+
+def test_reading_to_the_end_fails_fast_at_a_missing_segment(root: Path) -> None:
+    (root / "orders-0" / f"{SECOND}.log").unlink()
+    with pytest.raises(Error, match=f"{SECOND}.log"):
+        list(PartitionLog(root / "orders-0").records())
+    log = PartitionLog(root / "orders-0")
+    assert len(list(log.records(end_offset=232))) == 232
+    assert len(list(log.records(mode="PERMISSIVE"))) == 232
+
+
+# --- the broker's own files ----------------------------------------------------------------------
+
+
+def test_a_partition_that_only_the_checkpoints_name(cli: Cli, root: Path, tmp_path: Path) -> None:
+    write_checkpoint(root, "replication-offset-checkpoint", {("orders", 0): RECORDS, ("gone", 4): 48_933})
+    report = cli.json("verify", root, code=1)
+    (missing,) = problems(report, "partition_missing")
+    assert (missing["topic"], missing["partition"]) == ("gone", 4)
+    assert lost(*problems(report, "checkpoint_beyond_log")) == (0, 48_932)
+    (log_dir,) = report["log_dirs"]
+    assert log_dir["missing_partitions"] == 1
+    assert (log_dir["offsets"], log_dir["offsets_held"]) == (RECORDS + 48_933, RECORDS)
+    text = cli("verify", root, code=1)
+    assert "broker 7 of cluster abc, which did not stop in order" in text
+    assert "name 2 partitions with 49,206 offsets; this copy has 273 of them" in text
+    assert "1 partition has no directory" in text
+    # Nothing else about it: it is not among the chosen partitions.
+    assert problems(cli.json("verify", "--topic", "orders", root), "partition_missing") == []
+
+    report = cli.json("ingest", root, tmp_path / "tables", code=1)
+    assert report["log_dirs"] == [log_dir]
+    kinds = [one["kind"] for one in cli_problems(tmp_path / "tables")]
+    assert sorted(kinds) == ["checkpoint_beyond_log", "partition_missing"]
+
+
+def cli_problems(tables: Path) -> list[dict[str, Any]]:
+    import pyarrow.parquet as pq
+
+    return pq.read_table(tables / "problems").to_pylist()
+
+
+def test_damage_counts_against_the_offsets_that_are_held(cli: Cli, root: Path) -> None:
+    segment = root / "orders-0" / f"{SECOND}.log"
+    data = bytearray(segment.read_bytes())
+    data[90] ^= 1
+    segment.write_bytes(data)
+    report = cli.json("verify", root, code=1)
+    (log_dir,) = report["log_dirs"]
+    held = RECORDS - report["total"]["lost_offsets"]
+    assert held < RECORDS
+    assert log_dir["offsets_held"] == held
+
+
+def test_a_broker_that_stopped_in_order(cli: Cli, root: Path) -> None:
+    (root / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":12}')
+    assert cli.json("verify", root)["log_dirs"][0]["clean_shutdown"] is True
+    assert "which stopped in order" in cli("verify", root)
+
+
+def test_a_broken_checkpoint_is_a_problem_of_its_own(cli: Cli, root: Path) -> None:
+    (root / "replication-offset-checkpoint").write_text("0\n2\norders 0 273\n")
+    report = cli.json("verify", root, code=1)
+    (problem,) = report["log_dirs"][0]["problems"]
+    assert "replication-offset-checkpoint" in problem
+    assert "2 entries are announced" in problem
+    assert report["total"]["problems"] == 0
+    assert problem in cli("verify", root, code=1)
+
+
+# --- states --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ending", "state"), [("future", "future"), ("stray", "stray"), ("delete", "deleted")]
+)
+def test_directories_that_are_not_the_log(
+    cli: Cli, root: Path, ending: str, state: str, tmp_path: Path
+) -> None:
+    other = root / f"orders-0.0123456789abcdef-{ending}"
+    shutil.copytree(root / "orders-0", other)
+    size = sum(path.stat().st_size for path in other.glob("*.log"))
+    for report in (
+        cli.json("verify", root),
+        cli.json("stats", root),
+        cli.json("ingest", root, tmp_path / "t"),
+    ):
+        (skipped,) = report["skipped"]
+        assert skipped == {
+            "path": str(other),
+            "topic": "orders",
+            "partition": 0,
+            "state": state,
+            "segments": 2,
+            "size": size,
+        }
+        assert len(report["partitions"]) == 2
+    assert f"not read: {other} ({size:,} bytes): {state}; --include-{state} reads it" in cli("verify", root)
+    report = cli.json("verify", f"--include-{state}", root)
+    assert report["skipped"] == []
+    assert [one["path"] for one in report["partitions"] if one["topic"] == "orders"] == [
+        str(root / "orders-0"),
+        str(other),
+    ]
+    # As a source itself it is read.
+    assert len(cli.json("verify", other)["partitions"]) == 1
+    # A log that has only such a directory is not missing.
+    shutil.rmtree(root / "orders-0")
+    assert cli.json("verify", root)["log_dirs"][0]["missing_partitions"] == 0
+
+
+def test_copies_on_two_disks(cli: Cli, root: Path, tmp_path: Path) -> None:
+    other = tmp_path / "disk2"
+    shutil.copytree(root, other)
+    report = cli.json("verify", root, other)
+    orders = [one["path"] for one in report["partitions"] if one["topic"] == "orders"]
+    assert orders == sorted([str(root / "orders-0"), str(other / "orders-0")])
+    out = tmp_path / "out"
+    for command in ("ingest", "convert", "recover", "compact"):
+        cli(command, root, other, out, "--engine", "spark", code=2)
+        assert "is there 2 times" in cli.error
+        assert "--prefer" in cli.error
+        assert not out.exists()
+    report = cli.json("convert", "--prefer", other, root, other, out)
+    assert {one["path"] for one in report["partitions"]} == {str(other / "orders-0"), str(other / "events-3")}
+    assert [one["state"] for one in report["skipped"]] == ["current", "current"]
+
+
+# --- choosing ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--topic", "orders"], ["orders-0"]),
+        (["--topic", "o*", "--topic", "events"], ["events-3", "orders-0"]),
+        (["--exclude", "*s"], ["__consumer_offsets-0"]),
+        (["--exclude-internal"], ["events-3", "orders-0"]),
+        (["--partition", "1-3"], ["events-3"]),
+        (["--partition", "3", "--partition", "7,0"], ["__consumer_offsets-0", "events-3", "orders-0"]),
+        (["--topic", "orders", "--partition", "0"], ["orders-0"]),
+    ],
+)
+def test_choosing_partitions(cli: Cli, root: Path, options: list[str], expected: list[str]) -> None:
+    if "--exclude" in options:
+        expected = []
+    shutil.copytree(root / "events-3", root / "__consumer_offsets-0")
+    if not expected:
+        cli("verify", *options, root, code=2)
+        assert (
+            "no partition is chosen; there are partitions of __consumer_offsets, events, orders" in cli.error
+        )
+        return
+    report = cli.json("verify", *options, root)
+    assert [f"{one['topic']}-{one['partition']}" for one in report["partitions"]] == expected
+    stats = cli.json("stats", *options, root)
+    assert [f"{one['topic']}-{one['partition']}" for one in stats["partitions"]] == expected
+
+
+@pytest.mark.parametrize("command", ["records", "dump", "annotate", "check-indexes", "explain"])
+def test_every_command_chooses(cli: Cli, root: Path, command: str) -> None:
+    chosen = cli(command, "--topic", "events", root, code=None)
+    assert chosen == cli(command, root / "events-3", code=None) or "events" in chosen
+    assert "orders" not in chosen
+
+
+@pytest.mark.parametrize("value", ["x", "3-1", "-1", "1,,2", "0-99999999"])
+def test_partitions_are_numbers(cli: Cli, root: Path, value: str) -> None:
+    cli("verify", "--partition", value, root, code=2)
+    assert "are not partitions such as" in cli.error
+
+
+def test_a_segment_file_is_a_source_everywhere(cli: Cli, root: Path, tmp_path: Path) -> None:
+    segment = root / "orders-0" / f"{SECOND}.log"
+    for command in ("verify", "stats"):
+        assert len(cli.json(command, segment)["partitions"]) == 1
+    cli("explain", segment)
+    for command in ("ingest", "convert", "compact", "recover", "rescue"):
+        out = tmp_path / command
+        cli(command, segment, out)
+        assert out.is_dir()
+    report = cli.json("verify", tmp_path / "convert")
+    assert report["total"]["rows"] == RECORDS - 232
+    cli("verify", segment.with_suffix(".index"), code=2)
+    assert "does not have the name of a segment" in cli.error
+
+
+def test_several_sources_for_jobs_that_write(cli: Cli, root: Path, tmp_path: Path) -> None:
+    sources = [root / "orders-0", root / "events-3"]
+    for command in ("ingest", "convert", "compact", "recover", "rescue"):
+        out = tmp_path / command
+        cli(command, *sources, out, code=None)
+        assert cli.code in (0, 1)
+        assert out.is_dir()
+    report = cli.json("recover", "--dry-run", *sources)
+    assert len(report["partitions"]) == 2
+    cli("recover", tmp_path / "none", sources[0], tmp_path / "out", code=2)
+    assert "does not exist" in cli.error
+
+
+# --- files that cannot be read -------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="another user is needed")
+def test_an_unreadable_file_costs_only_itself(root: Path, tmp_path: Path) -> None:
+    (root / "orders-0" / f"{FIRST}.log").chmod(0)
+    for path in (tmp_path, *tmp_path.parents):
+        if path.stat().st_uid == 0 and path != Path("/") and path.is_relative_to("/tmp"):
+            path.chmod(path.stat().st_mode | 0o055)
+    command = [sys.executable, "-m", "magicbyte", "verify", "--json", str(root)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, user=65534, cwd="/", env={**os.environ, "HOME": "/"}
+    )
+    if done.returncode not in (0, 1, 3) and "Permission" in done.stderr:
+        pytest.skip("the interpreter is not readable for another user")
+    import json
+
+    report = json.loads(done.stdout)
+    assert done.returncode == 1, done.stderr
+    (problem,) = problems(report, "file_unreadable")
+    assert problem["segment"] == f"{FIRST}.log"
+    assert report["balanced"] is True
+    assert report["total"]["quarantined_bytes"] == (root / "orders-0" / f"{FIRST}.log").stat().st_size
+    assert report["total"]["rows"] > RECORDS - 232
+
+
+def test_a_file_that_vanishes_costs_only_itself(root: Path) -> None:
+    from magicbyte.jobs.engines import LocalEngine
+    from magicbyte.jobs.plan import plan_partitions
+
+    listings = list_partitions([str(root)], PartitionChoice(topics=("orders",)))
+    (root / "orders-0" / f"{FIRST}.log").unlink()
+    (planned,) = plan_partitions(listings, LocalEngine(1))
+    assert planned.plan["next_offset"] == RECORDS
+
+
+def test_nothing_is_chosen(root: Path) -> None:
+    with pytest.raises(RefusedError, match="no partition is chosen"):
+        find_inputs([str(root)], PartitionChoice(topics=("orders",), exclude=("*",)))
