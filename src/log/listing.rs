@@ -193,6 +193,12 @@ impl Listing {
         })
     }
 
+    /// The base offsets of missing segments.
+    pub(crate) fn missing_segments(&self) -> impl Iterator<Item = i64> {
+        self.unreadable_segments()
+            .filter_map(|(base_offset, one)| (one.kind == MISSING_SEGMENT).then_some(base_offset))
+    }
+
     /// Refuses a directory in which a segment is missing or not a regular file.
     pub(crate) fn check_segments(&self) -> LogResult<()> {
         self.unreadable_segments().next().map_or(Ok(()), |(_, problem)| Err(self.error_of(problem)))

@@ -28,6 +28,7 @@ LAYERS = [
         "magicbyte.convert",
         "magicbyte.internal_topics",
         "magicbyte.listing",
+        "magicbyte.log_dir",
         "magicbyte.log",
         "magicbyte.rescue",
         "magicbyte.state",

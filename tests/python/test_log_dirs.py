@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -103,6 +104,7 @@ def test_all_files_of_the_last_segment_are_gone(cli: Cli, root: Path) -> None:
 def test_all_files_of_the_first_segment_are_gone(cli: Cli, root: Path) -> None:
     for path in (root / "orders-0").glob(f"{FIRST}.*"):
         path.unlink()
+    (root / "orders-0" / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
     (epochs,) = problems(cli.json("verify", root / "orders-0", code=1), "missing_segment")
     assert (epochs["segment"], *lost(epochs)) == ("leader-epoch-checkpoint", 0, 231)
     # A log that begins later according to its epochs, too, was trimmed by its retention time.
@@ -156,7 +158,7 @@ def test_reading_to_the_end_fails_fast_at_a_missing_segment(root: Path) -> None:
         list(PartitionLog(root / "orders-0").records())
     log = PartitionLog(root / "orders-0")
     assert len(list(log.records(end_offset=232))) == 232
-    assert len(list(log.records(mode="PERMISSIVE"))) == 232
+    assert len(list(PartitionLog(root / "orders-0", mode="PERMISSIVE").records())) == 232
 
 
 # --- the broker's own files ----------------------------------------------------------------------
@@ -174,7 +176,7 @@ def test_a_partition_that_only_the_checkpoints_name(cli: Cli, root: Path, tmp_pa
     text = cli("verify", root, code=1)
     assert "broker 7 of cluster abc, which did not stop in order" in text
     assert "name 2 partitions with 49,206 offsets; this copy has 273 of them" in text
-    assert "1 partition has no directory" in text
+    assert "1 partition without a directory" in text
     # Nothing else about it: it is not among the chosen partitions.
     assert problems(cli.json("verify", "--topic", "orders", root), "partition_missing") == []
 
@@ -268,7 +270,7 @@ def test_copies_on_two_disks(cli: Cli, root: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     for command in ("ingest", "convert", "recover", "compact"):
         cli(command, root, other, out, "--engine", "spark", code=2)
-        assert "is there 2 times" in cli.error
+        assert "is there twice" in cli.error
         assert "--prefer" in cli.error
         assert not out.exists()
     report = cli.json("convert", "--prefer", other, root, other, out)
@@ -354,19 +356,23 @@ def test_several_sources_for_jobs_that_write(cli: Cli, root: Path, tmp_path: Pat
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="another user is needed")
 def test_an_unreadable_file_costs_only_itself(root: Path, tmp_path: Path) -> None:
     (root / "orders-0" / f"{FIRST}.log").chmod(0)
-    for path in (tmp_path, *tmp_path.parents):
-        if path.stat().st_uid == 0 and path != Path("/") and path.is_relative_to("/tmp"):
-            path.chmod(path.stat().st_mode | 0o055)
-    command = [sys.executable, "-m", "magicbyte", "verify", "--json", str(root)]
+    for path in (root, *root.parents):
+        if path.is_relative_to(tmp_path.parent.parent):
+            path.chmod(0o755)
+    program = """
+import os, sys
+from magicbyte.cli import main
+from magicbyte.cli import reports
+import magicbyte.jobs.verify
+os.setegid(65534)
+os.seteuid(65534)
+sys.exit(main(["verify", "--json", sys.argv[1]]))
+"""
     done = subprocess.run(
-        command, capture_output=True, text=True, user=65534, cwd="/", env={**os.environ, "HOME": "/"}
+        [sys.executable, "-c", program, str(root)], capture_output=True, text=True, check=False
     )
-    if done.returncode not in (0, 1, 3) and "Permission" in done.stderr:
-        pytest.skip("the interpreter is not readable for another user")
-    import json
-
-    report = json.loads(done.stdout)
     assert done.returncode == 1, done.stderr
+    report = json.loads(done.stdout)
     (problem,) = problems(report, "file_unreadable")
     assert problem["segment"] == f"{FIRST}.log"
     assert report["balanced"] is True

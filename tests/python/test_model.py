@@ -164,6 +164,10 @@ def test_every_field_and_type_has_been_seen(tmp_path: Path) -> None:
     odd_partition(tmp_path / "t-0")
     listing = listed(tmp_path / "t-0")
     check(listing, seen)
+    names = get_type_hints(model.PartitionCheckpoints)
+    for offset in (None, 1):
+        # What a job adds to a listing, for the core to read.
+        check(json.dumps({**json.loads(listing), "checkpoints": dict.fromkeys(names, offset)}), seen)
     # The segments are replaced by directories, then removed.
     for segment in json.loads(listing)["segments"]:
         Path(segment["path"]).unlink()

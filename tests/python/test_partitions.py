@@ -42,7 +42,7 @@ def test_links_are_followed_once(source: Path, tmp_path: Path) -> None:
 def test_nothing_found(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="no Kafka segments"):
         list_partitions([str(tmp_path)])
-    with pytest.raises(RefusedError, match="is not a directory"):
+    with pytest.raises(RefusedError, match="does not exist"):
         list_partitions([str(tmp_path / "missing")])
 
 

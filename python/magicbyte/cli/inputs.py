@@ -27,7 +27,7 @@ def print_log_dirs(log_dirs: Sequence[LogDirReport]) -> None:
                 f" {count_of(one['offsets'], 'offset')}; this copy has {one['offsets_held']:,} of them"
             )
         if one["missing_partitions"]:
-            print_line(f"  {count_of(one['missing_partitions'], 'partition')} have no directory")
+            print_line(f"  {count_of(one['missing_partitions'], 'partition')} without a directory")
         for problem in one["problems"]:
             print_line(f"  {problem}")
 

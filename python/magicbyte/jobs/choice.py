@@ -67,9 +67,10 @@ class PartitionChoice:
             return chosen[0]
         # Copies from two brokers hold the same records, which would appear twice in one output.
         name = f"{copies[0]['topic']}-{copies[0]['partition']}"
+        times = "twice" if len(copies) == 2 else f"{len(copies)} times"
         paths = [one["path"] for one in copies]
         raise RefusedError(
-            f"{name} is there {len(copies)} times, in {', '.join(paths[:-1])} and {paths[-1]}: read one"
+            f"{name} is there {times}, in {', '.join(paths[:-1])} and {paths[-1]}: read one"
             f" copy at a time, or prefer one of the directories (--prefer {os.path.dirname(paths[0])})"
         )
 

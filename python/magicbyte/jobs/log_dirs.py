@@ -222,5 +222,8 @@ def _offsets(
     begin = begin if checkpoints["log_start_offset"] is None else checkpoints["log_start_offset"]
     end = max(begin, checkpoints["high_watermark"] or 0)
     reached = min(end, max([plan["next_offset"] or begin, *bases]))
-    lost = sum(max(0, min(last + 1, reached) - max(first, begin)) for first, last in gaps)
+    lost, counted = 0, begin
+    for first, last in sorted(gaps):
+        lost += max(0, min(last + 1, reached) - max(first, counted))
+        counted = max(counted, last + 1)
     return end - begin, max(0, reached - begin - lost - reconciliation["lost_offsets"])

@@ -7,8 +7,8 @@ use crate::log::error::{LogError, LogResult};
 use crate::log::listing::{IgnoredFile, Listing, Segment};
 use crate::log::names::IgnoreReason;
 use crate::log::problem::{
-    CHECKPOINT_BEYOND_LOG, FILE_UNREADABLE, MISSING_SEGMENT, OVERLAPPING_SEGMENT, Problem, TRANSACTION_INDEX_MISMATCH,
-    UNFINISHED_SWAP, WRONG_BASE_OFFSET,
+    CHECKPOINT_BEYOND_LOG, FILE_UNREADABLE, MISSING_SEGMENT, OVERLAPPING_SEGMENT, Problem,
+    TRANSACTION_INDEX_MISMATCH, UNFINISHED_SWAP, WRONG_BASE_OFFSET,
 };
 use crate::log::read::options::PlanOptions;
 use crate::log::read::survey::Survey;
@@ -162,7 +162,7 @@ impl Plan {
         };
         let segment = &survey.segment;
         // The listing has reported the segments of which other files are there.
-        let reported = listing.unreadable_segments().map(|(offset, _)| offset).filter(|&offset| offset >= first).min();
+        let reported = listing.missing_segments().filter(|&offset| offset >= first).min();
         let end = reported.unwrap_or(i64::MAX).min(segment.base_offset);
         if end > first && !segment.is_checkpoint {
             let last = end - 1;
@@ -181,8 +181,9 @@ impl Plan {
     /// Compares the log with what the broker's checkpoints say about it.
     fn note_checkpoints(&mut self, listing: &Listing) {
         let Some(checkpoints) = listing.checkpoints else { return };
-        let bases = || self.segments.iter().map(|planned| planned.segment.base_offset);
-        let start = bases().next();
+        let base_offset = |planned: &PlanSegment| planned.segment.base_offset;
+        let start = self.segments.first().map(base_offset);
+        let last = self.segments.last().map(base_offset);
         if let (Some(named), Some(first)) = (checkpoints.log_start_offset, start)
             && named < first
             && listing.unreadable_segments().all(|(offset, _)| offset > first)
@@ -196,7 +197,7 @@ impl Plan {
             self.add_lost_offsets(MISSING_SEGMENT, named, first - 1, message);
         }
         let end = self.next_offset.or(start).or(checkpoints.log_start_offset).unwrap_or(0);
-        let end = bases().next_back().map_or(end, |last| end.max(last));
+        let end = last.map_or(end, |last| end.max(last));
         let committed = checkpoints.high_watermark.map(|offset| (offset, "replication-offset-checkpoint"));
         let flushed = checkpoints.recovery_point.map(|offset| (offset, "recovery-point-offset-checkpoint"));
         if let Some((known, file)) = committed.into_iter().chain(flushed).max_by_key(|(offset, _)| *offset)
