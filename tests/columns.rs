@@ -103,6 +103,7 @@ fn every_real_log_gives_the_records_that_kafka_read() {
                 for (name, value) in theirs {
                     let is_representable = || value.as_i64().unwrap().checked_mul(1000).is_some();
                     let value = match &name[..] {
+                        "timestamp" if *value == -1 => &Value::Null,
                         "timestamp" if flavour == Flavour::Spark && !is_representable() => &Value::Null,
                         _ => value,
                     };
@@ -390,6 +391,47 @@ fn timestamps_that_spark_cannot_represent_are_null() {
             [json!(1), json!(i64::MAX / 1000), last]
         );
         assert_eq!(found[2]["timestampMillis"], json!(i64::MAX));
+    }
+}
+
+/// Magic 0 has no timestamps, and records of later magics may have none. Other negative ones are moments
+/// before 1970.
+#[test]
+fn a_missing_timestamp_is_null() {
+    for (magic, times, expected) in [
+        (0, vec![-1, -1], vec![Value::Null, Value::Null]),
+        (1, vec![-1, 5], vec![Value::Null, json!(5)]),
+        (2, vec![7, -1], vec![json!(7), Value::Null]),
+    ] {
+        let builders = [RecordsBuilder::v0, RecordsBuilder::v1, RecordsBuilder::v2];
+        let mut builder = builders[magic](Compression::None);
+        for (offset, time) in times.iter().enumerate() {
+            builder.append(offset as i64, *time, None, Some(b"v"), &[]).unwrap();
+        }
+        let bytes = Bytes::from(builder.build().unwrap());
+        for flavour in [Flavour::Spark, Flavour::Millis, Flavour::Views] {
+            let names = columns(&["timestamp", "timestampMillis", "timestampType"]);
+            let options = StreamOptions { columns: names, flavour, ..StreamOptions::default() };
+            let found = rows(&read_buffer(&bytes, options));
+            let column = |name: &str| found.iter().map(|row| row[name].clone()).collect::<Vec<_>>();
+            assert_eq!(column("timestamp"), expected, "magic {magic} {flavour:?}");
+            assert_eq!(column("timestampMillis"), times.iter().map(|ms| json!(ms)).collect::<Vec<_>>());
+            assert_eq!(column("timestampType")[0], json!(if magic == 0 { -1 } else { 0 }));
+        }
+    }
+}
+
+#[test]
+fn a_timestamp_before_1970_is_not_null() {
+    let mut builder = RecordsBuilder::v2(Compression::None);
+    builder.append(0, 5, None, None, &[]).unwrap();
+    let mut batch = builder.build().unwrap();
+    batch[27..35].copy_from_slice(&(-2_i64).to_be_bytes()); // the base timestamp
+    for flavour in [Flavour::Spark, Flavour::Millis] {
+        let options = StreamOptions { columns: columns(&["timestamp"]), flavour, ..StreamOptions::default() };
+        let mut decompressor = Decompressor::new();
+        let batch = batch_to_arrow(&Bytes::from(batch.clone()), 0, &mut decompressor, &options, false);
+        assert_eq!(rows(&[batch.unwrap()])[0]["timestamp"], json!(-2));
     }
 }
 

@@ -23,7 +23,7 @@ fn arrow_batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
 
 #[test]
 fn rows_become_the_records_they_came_from() {
-    for name in ["v2_headers", "v2_nulls", "v2_timestamps", "v2_big_record", "mixed_012"] {
+    for name in ["v2_headers", "v2_nulls", "v2_timestamps", "v2_big_record", "mixed_012", "v0_none"] {
         let dir = data().join(name);
         for flavour in [Flavour::Millis, Flavour::Views] {
             let names = ["offset", "timestamp", "key", "value", "headers"];
@@ -70,7 +70,7 @@ fn rows_of_any_layout_have_defaults() {
         .map(|record| (record.offset(), record.timestamp(), record.value().map(<[u8]>::to_vec)))
         .collect();
     let text = |text: &str| Some(text.as_bytes().to_vec());
-    assert_eq!(found, [(10, -1, text("a")), (11, 77, None), (12, 2, text("c"))], "rounded down");
+    assert_eq!(found, [(10, -1, text("a")), (11, -1, None), (12, 2, text("c"))], "rounded down, and no time");
 
     let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
     let value: ArrayRef = Arc::new(BinaryArray::from_opt_vec(vec![Some(b"x"), None]));

@@ -9,7 +9,7 @@ use arrow_array::{
     ArrayRef, BooleanArray, Int32Array, Int64Array, PrimitiveArray, RecordBatch, RecordBatchOptions,
     StringArray,
 };
-use arrow_buffer::ScalarBuffer;
+use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use arrow_schema::SchemaRef;
 
 use crate::batch::Batch;
@@ -20,6 +20,7 @@ use crate::columns::schema::{Flavour, RecordColumn, records_schema};
 use crate::columns::view_column::{ViewColumn, ViewMark};
 use crate::compression::codec::Compression;
 use crate::record::Record;
+use crate::record::timestamp_type::NO_TIMESTAMP;
 
 /// Collects records into the requested columns.
 #[derive(Debug)]
@@ -255,12 +256,12 @@ impl RecordColumns {
     }
 
     /// Takes the collected rows as one Arrow batch, and the number of timestamps that it cannot represent,
-    /// which are null.
+    /// which are null like those of records without one.
     pub fn finish(&mut self) -> (RecordBatch, u64) {
         use RecordColumn as C;
         let rows = std::mem::take(&mut self.rows);
         let batches = std::mem::take(&mut self.batches);
-        let mut null_timestamps = 0;
+        let mut lost_timestamps = 0;
         let timestamps = self.timestamp.as_mut().map(|column| ScalarBuffer::from(renew(column)));
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
         for (at, column) in self.columns.clone().into_iter().enumerate() {
@@ -283,8 +284,8 @@ impl RecordColumns {
                 C::Partition => Arc::new(Int32Array::from_value(self.partition, rows)),
                 C::Offset => Arc::new(Int64Array::from(self.offset.as_mut().map(renew).unwrap_or_default())),
                 C::Timestamp => {
-                    let (array, nulls) = self.timestamps(timestamps.clone().unwrap_or_default());
-                    null_timestamps = nulls;
+                    let (array, lost) = self.timestamps(timestamps.clone().unwrap_or_default());
+                    lost_timestamps = lost;
                     array
                 }
                 C::TimestampMillis => Arc::new(Int64Array::new(timestamps.clone().unwrap_or_default(), None)),
@@ -311,26 +312,31 @@ impl RecordColumns {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(self.schema(), arrays, &options);
         // Every array above has `rows` rows and its column's type.
-        (batch.unwrap_or_else(|_| RecordBatch::new_empty(self.schema())), null_timestamps)
+        (batch.unwrap_or_else(|_| RecordBatch::new_empty(self.schema())), lost_timestamps)
     }
 
-    /// The timestamp column, and its number of nulls: Spark's microseconds cannot represent all 64-bit
-    /// numbers of milliseconds.
+    /// The timestamp column, and how many timestamps it cannot hold: Spark's microseconds cannot represent
+    /// all 64-bit numbers of milliseconds. Those are null, and so is the time of a record without one, which
+    /// would otherwise be a moment in 1969.
     fn timestamps(&self, millis: ScalarBuffer<i64>) -> (ArrayRef, u64) {
+        let absent = millis.iter().filter(|&&ms| ms == NO_TIMESTAMP).count();
         match self.flavour {
             Flavour::Millis | Flavour::Views => {
-                let array = PrimitiveArray::<TimestampMillisecondType>::new(millis, None);
+                let present = || BooleanBuffer::collect_bool(millis.len(), |row| millis[row] != NO_TIMESTAMP);
+                let nulls = (absent > 0).then(|| NullBuffer::new(present()));
+                let array = PrimitiveArray::<TimestampMillisecondType>::new(millis, nulls);
                 (Arc::new(array.with_timezone("UTC")), 0)
             }
             Flavour::Spark => {
+                let micros = |ms: &i64| if *ms == NO_TIMESTAMP { None } else { ms.checked_mul(1000) };
                 let array: PrimitiveArray<TimestampMicrosecondType> =
-                    if millis.iter().all(|ms| ms.checked_mul(1000).is_some()) {
+                    if absent == 0 && millis.iter().all(|ms| ms.checked_mul(1000).is_some()) {
                         PrimitiveArray::new(millis.iter().map(|ms| ms * 1000).collect(), None)
                     } else {
-                        millis.iter().map(|ms| ms.checked_mul(1000)).collect()
+                        millis.iter().map(micros).collect()
                     };
-                let nulls = arrow_array::Array::null_count(&array) as u64;
-                (Arc::new(array.with_timezone("UTC")), nulls)
+                let lost = arrow_array::Array::null_count(&array) - absent;
+                (Arc::new(array.with_timezone("UTC")), lost as u64)
             }
         }
     }

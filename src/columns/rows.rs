@@ -15,13 +15,14 @@ use arrow_schema::{DataType, TimeUnit};
 use crate::builder::RecordsBuilder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::record::header::Header;
+use crate::record::timestamp_type::NO_TIMESTAMP;
 
 /// The columns of an Arrow batch that make up records, found by name: `value` and, if present, `key`,
 /// `offset`, `timestamp` and `headers`. Other columns are ignored. A view.
 ///
 /// `value` and `key` are binary or text in any layout, `offset` is int64, `timestamp` is int64 milliseconds
-/// or a timestamp of any unit, rounded down to milliseconds, and `headers` is a list of structs of key and
-/// value (text or binary).
+/// or a timestamp of any unit, rounded down to milliseconds (null for none), and `headers` is a list of
+/// structs of key and value (text or binary).
 #[derive(Debug)]
 pub struct Rows<'a> {
     count: usize,
@@ -37,7 +38,8 @@ pub struct Rows<'a> {
 pub struct Defaults {
     /// The offset.
     pub offset: i64,
-    /// The timestamp (ms), also used for a null.
+    /// The timestamp (ms) if there is no column of them. A null in that column is a record without a
+    /// timestamp.
     pub timestamp: i64,
 }
 
@@ -87,8 +89,7 @@ impl<'a> Rows<'a> {
     /// Those of [`RecordsBuilder::append`]; [`ErrorKind::InvalidRecord`] for a null offset or header key.
     pub fn append(&self, row: usize, defaults: Defaults, builder: &mut RecordsBuilder) -> Result<i64> {
         let key = self.key.as_ref().and_then(|keys| keys.get(row));
-        let timestamp =
-            self.timestamp.as_ref().map_or(defaults.timestamp, |times| times.get(row, defaults.timestamp));
+        let timestamp = self.timestamp.as_ref().map_or(defaults.timestamp, |times| times.get(row));
         self.append_row(row, timestamp, (key, self.value.get(row)), defaults.offset, builder)
     }
 
@@ -108,7 +109,7 @@ impl<'a> Rows<'a> {
             }
             self.value.fill(start, &mut values[..size]);
             if let Some(column) = &self.timestamp {
-                column.fill(start, defaults.timestamp, &mut times[..size]);
+                column.fill(start, &mut times[..size]);
             }
             let cells = times[..size].iter().zip(&keys[..size]).zip(&values[..size]);
             for (row, ((timestamp, key), value)) in (start..).zip(cells) {
@@ -245,14 +246,14 @@ impl<'a> Times<'a> {
         Ok(Self { values, nulls: column.nulls(), unit })
     }
 
-    fn get(&self, row: usize, default: i64) -> i64 {
+    fn get(&self, row: usize) -> i64 {
         let mut cell = [0];
-        self.fill(row, default, &mut cell);
+        self.fill(row, &mut cell);
         cell[0]
     }
 
     /// Writes the timestamps (ms) from row `start` on.
-    fn fill(&self, start: usize, default: i64, cells: &mut [i64]) {
+    fn fill(&self, start: usize, cells: &mut [i64]) {
         let values = &self.values[start..start + cells.len()];
         let of_unit = |cells: &mut [i64], millis: fn(i64) -> i64| {
             cells.iter_mut().zip(values).for_each(|(cell, time)| *cell = millis(*time));
@@ -266,7 +267,7 @@ impl<'a> Times<'a> {
         if let Some(nulls) = self.nulls {
             for (row, cell) in (start..).zip(cells) {
                 if nulls.is_null(row) {
-                    *cell = default;
+                    *cell = NO_TIMESTAMP;
                 }
             }
         }

@@ -20,7 +20,7 @@ pub struct RowsOptions {
     pub compression: (Compression, Option<i32>),
     /// A batch is complete once it has about this many bytes.
     pub batch_bytes: usize,
-    /// The timestamp (ms) of rows without one.
+    /// The timestamp (ms) of rows without a column of them.
     pub timestamp: i64,
     /// How segments are rolled and indexed.
     pub write: WriteOptions,

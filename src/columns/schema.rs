@@ -128,7 +128,8 @@ pub enum Flavour {
     /// The types that Spark's Python data source requires: timestamps in microseconds. Kafka timestamps
     /// outside their range are null.
     Spark,
-    /// Timestamps in milliseconds, which can represent every Kafka timestamp.
+    /// Timestamps in milliseconds, which can represent every Kafka timestamp. As in every flavour, a record
+    /// without one (-1) has null.
     Millis,
     /// As `Millis`, with values as `binary_view`. Values of at most 12 bytes are inline. Those in batches of
     /// large records are views into the batch as read or decompressed, which they keep in memory; others are

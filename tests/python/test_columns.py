@@ -26,13 +26,14 @@ def data(name: str) -> bytes:
 
 
 def plain(stream: Any) -> pa.Table:
-    """The stream's table, with values as plain binary and times as numbers."""
+    """The stream's table, with values as plain binary and times as numbers, -1 for none."""
     table = pa.table(stream)
     for at, field in enumerate(table.schema):
         if field.type == pa.binary_view():
             table = table.set_column(at, field.name, table.column(at).cast(pa.binary()))
         elif pa.types.is_timestamp(field.type):
-            table = table.set_column(at, field.name, table.column(at).cast(pa.int64()))
+            millis = table.column(at).cast(pa.int64()).fill_null(-1)
+            table = table.set_column(at, field.name, millis)
     return table
 
 

@@ -87,9 +87,10 @@ class RecordsBuilder:
         Args:
             data: Anything with `__arrow_c_array__` or `__arrow_c_stream__`: a record batch, a table, a
                 polars frame. Columns by name: `value` and optionally `key` (binary or text), `offset`
-                (int64), `timestamp` (int64 ms or a timestamp), `headers` (list of key and value).
+                (int64), `timestamp` (int64 ms or a timestamp; null for none), `headers` (list of key and
+                value).
             offset: Of the first row, if there is no such column; it increases by one for each row.
-            timestamp: In milliseconds, for rows without one.
+            timestamp: In milliseconds, of all rows if there is no such column.
 
         Raises:
             Error: As `append`; the rows before the refused one stay in the batch.

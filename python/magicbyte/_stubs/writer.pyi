@@ -119,7 +119,7 @@ def set_aside(chunk: str, reason: str) -> str:
 class RowsWriter:
     """Writes the rows of one partition as segments: for `df.write.format("magicbyte")`.
 
-    `directory` is one for `finish_partition`; `timestamp` (ms) is that of rows without one.
+    `directory` is one for `finish_partition`; `timestamp` (ms) is that of rows without such a column.
     """
 
     def __new__(

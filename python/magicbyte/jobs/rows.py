@@ -47,7 +47,7 @@ class RowsOptions:
     segment_bytes: int = 1 << 30
     """The largest size of a segment."""
     timestamp: int = -1
-    """The timestamp (ms) of rows without one."""
+    """The timestamp (ms) of rows without that column; a null in it is a record without a timestamp."""
 
 
 @dataclass(frozen=True)

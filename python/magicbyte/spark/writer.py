@@ -45,7 +45,8 @@ class MagicbyteWriter(DataSourceArrowWriter):
 
     The columns are those of Spark's Kafka sink (`value`, and optionally `key`, `headers`, `topic`,
     `partition`), and optionally `offset` and `timestamp`. Without `offset`, the rows of each partition are
-    numbered from 0 in order, so all rows of a partition must be in one task.
+    numbered from 0 in order, so all rows of a partition must be in one task. Without `timestamp`, rows have
+    the time of the job; where it is NULL, the record has no timestamp, as in the table that it came from.
     """
 
     def __init__(self, options: Mapping[str, str], schema: StructType, overwrite: bool) -> None:
@@ -65,7 +66,7 @@ class MagicbyteWriter(DataSourceArrowWriter):
             level=_integer(given, "level"),
             batch_bytes=_integer(given, "batchBytes") or RowsOptions.batch_bytes,
             segment_bytes=_integer(given, "segmentBytes") or RowsOptions.segment_bytes,
-            # The time of rows without one, as a producer would set it.
+            # The time of rows without that column, as a producer would set it.
             timestamp=int(time.time() * 1000),
         )
         self._staging = staging_in(self._path)
