@@ -56,6 +56,11 @@ pub(crate) fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Resu
 /// The maximum size of a sidecar, in bytes. Kafka limits an index to 10 MiB by default.
 pub(crate) const MAX_SIDECAR_BYTES: u64 = 64 << 20;
 
+/// The bytes that an index is read by once it may have ended; a whole number of entries of both indexes.
+const INDEX_BLOCK: u64 = 24 << 10;
+/// A whole number of entries of both indexes, of 8 and of 12 bytes.
+const INDEX_ENTRIES: u64 = 24;
+
 /// Opens a regular file.
 ///
 /// # Errors
@@ -144,6 +149,19 @@ pub(crate) fn is_exhaustion(error: &io::Error) -> bool {
 /// If it cannot be read; [`io::ErrorKind::InvalidInput`] for anything but a regular file,
 /// [`io::ErrorKind::FileTooLarge`] above 64 MiB.
 pub fn read_sidecar(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    read_index(path, u64::MAX)
+}
+
+/// As [`read_sidecar`], but reads only as far as an index can have entries. Kafka preallocates the indexes of
+/// an active segment (10 MiB each by default), so that those of a killed broker end in many zeros.
+///
+/// Stops at the first [`INDEX_BLOCK`] of zeros at or after `reach`, the size of the most entries that the
+/// index can have. Zeros after that are left out, in whole numbers of entries of both indexes, so that it shows
+/// whether the size of the file is one.
+///
+/// # Errors
+/// As [`read_sidecar`].
+pub(crate) fn read_index(path: &Path, reach: u64) -> io::Result<Option<Vec<u8>>> {
     let file = match open_regular(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,
@@ -158,7 +176,20 @@ pub fn read_sidecar(path: &Path) -> io::Result<Option<Vec<u8>>> {
     }
     let mut data = Vec::new();
     // The file may grow, or report a wrong size: only the bytes read count.
-    file.take(MAX_SIDECAR_BYTES + 1).read_to_end(&mut data)?;
+    let mut file = file.take(MAX_SIDECAR_BYTES + 1);
+    let blocks = reach.min(MAX_SIDECAR_BYTES + 1).div_ceil(INDEX_BLOCK);
+    file.by_ref().take(blocks * INDEX_BLOCK).read_to_end(&mut data)?;
+    loop {
+        let start = data.len();
+        if file.by_ref().take(INDEX_BLOCK).read_to_end(&mut data)? < INDEX_BLOCK as usize {
+            break;
+        }
+        if data[start..].iter().all(|&byte| byte == 0) {
+            let entries_and_rest = start as u64 + size.saturating_sub(start as u64) % INDEX_ENTRIES;
+            data.truncate(entries_and_rest as usize);
+            break;
+        }
+    }
     if data.len() as u64 > MAX_SIDECAR_BYTES {
         return Err(too_large(data.len() as u64));
     }
@@ -215,6 +246,40 @@ mod tests {
         for name in ["dangling", "loop"] {
             assert!(matches!(examine(&path(name)).expect("there"), Found::Other(None, _)));
         }
+        fs::remove_dir_all(directory).expect("removed");
+    }
+
+    /// A block of zeros ends an index, unless more entries could follow.
+    #[test]
+    fn an_index_is_read_to_the_end_of_its_entries() {
+        let directory = scratch("index-end");
+        let path = directory.join("00000000000000000000.index");
+        let block = INDEX_BLOCK as usize;
+        let read = |data: &[u8], reach: u64| {
+            fs::write(&path, data).expect("written");
+            read_index(&path, reach).expect("read").expect("there")
+        };
+        let mut data = vec![0; 10 << 20];
+        assert!(read(&data, 0).len() < 24);
+        data[..8].fill(1);
+        assert_eq!(read(&data, 0), data[..block + (data.len() - block) % 24]);
+        // More entries than expected are read, too.
+        data[..3 * block].fill(1);
+        assert_eq!(read(&data, 0).len() / block, 3);
+        // Zeros within reach are not the end: a crash can lose a page of an index and keep the next.
+        data[..2 * block].fill(0);
+        assert!(read(&data, 0).len() < 24);
+        let reached = read(&data, 2 * block as u64 + 1);
+        assert_eq!(reached.len() / block, 3);
+        assert_eq!(reached[..3 * block], data[..3 * block]);
+        // A size that is no whole number of entries stays one.
+        for rest in 0..24 {
+            data.truncate((5 << 20) / 24 * 24 + rest);
+            let found = read(&data, 3 * block as u64).len();
+            assert_eq!((found % 8, found % 12), (data.len() % 8, data.len() % 12), "{rest}");
+            data.resize(6 << 20, 0);
+        }
+        assert_eq!(read(b"short", 0), b"short");
         fs::remove_dir_all(directory).expect("removed");
     }
 

@@ -3,7 +3,8 @@
 use crate::bytes::cursor::be;
 use crate::error::{Error, ErrorKind, Result};
 
-const ENTRY: usize = 8;
+/// The size of an entry in bytes.
+pub(crate) const OFFSET_INDEX_ENTRY: usize = 8;
 
 /// One entry: the batch with this last offset starts at this position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub struct OffsetIndexEntry {
 /// The entries of an offset index as stored, even if out of order, for inspecting damaged files. The zeros at
 /// the end of a live broker's preallocated file and a truncated last entry are left out.
 pub fn offset_index_entries(data: &[u8], base_offset: i64) -> impl Iterator<Item = OffsetIndexEntry> {
-    used_entries(data, ENTRY).map(move |e| OffsetIndexEntry {
+    used_entries(data, OFFSET_INDEX_ENTRY).map(move |e| OffsetIndexEntry {
         offset: base_offset.wrapping_add(be!(e, 0, i32).into()),
         position: be!(e, 4, u32),
     })
@@ -29,7 +30,7 @@ pub fn offset_index_entries(data: &[u8], base_offset: i64) -> impl Iterator<Item
 /// # Errors
 /// [`ErrorKind::InvalidSidecar`] if the size is not a multiple of 8 or the entries do not increase.
 pub fn parse_offset_index(data: &[u8], base_offset: i64) -> Result<Vec<OffsetIndexEntry>> {
-    check_size(data, ENTRY, "an offset index")?;
+    check_size(data, OFFSET_INDEX_ENTRY, "an offset index")?;
     let entries: Vec<_> = offset_index_entries(data, base_offset).collect();
     let increasing =
         |pair: &[OffsetIndexEntry]| pair[0].offset < pair[1].offset && pair[0].position < pair[1].position;
@@ -44,7 +45,7 @@ pub fn parse_offset_index(data: &[u8], base_offset: i64) -> Result<Vec<OffsetInd
 /// # Errors
 /// [`ErrorKind::InvalidSidecar`] if an offset is below the base offset or more than 2^31-1 above it.
 pub fn write_offset_index(entries: &[OffsetIndexEntry], base_offset: i64) -> Result<Vec<u8>> {
-    let mut out = Vec::with_capacity(ENTRY * entries.len());
+    let mut out = Vec::with_capacity(OFFSET_INDEX_ENTRY * entries.len());
     for entry in entries {
         out.extend(relative_offset(entry.offset, base_offset)?.to_be_bytes());
         out.extend(entry.position.to_be_bytes());

@@ -5,7 +5,8 @@ use crate::bytes::cursor::be;
 use crate::error::{ErrorKind, Result};
 use crate::sidecar::offset_index::{check_size, relative_offset, used_entries};
 
-const ENTRY: usize = 12;
+/// The size of an entry in bytes.
+pub(crate) const TIME_INDEX_ENTRY: usize = 12;
 
 /// One entry: no record up to the offset has a larger timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub struct TimeIndexEntry {
 /// The entries of a time index as stored, even if out of order. Zeros at the end of the file and a truncated
 /// last entry are left out.
 pub fn time_index_entries(data: &[u8], base_offset: i64) -> impl Iterator<Item = TimeIndexEntry> {
-    used_entries(data, ENTRY).map(move |e| TimeIndexEntry {
+    used_entries(data, TIME_INDEX_ENTRY).map(move |e| TimeIndexEntry {
         timestamp: be!(e, 0, i64),
         offset: base_offset.wrapping_add(be!(e, 8, i32).into()),
     })
@@ -32,7 +33,7 @@ pub fn time_index_entries(data: &[u8], base_offset: i64) -> impl Iterator<Item =
 /// [`ErrorKind::InvalidSidecar`] if the size is not a multiple of 12, timestamps do not increase or offsets
 /// decrease.
 pub fn parse_time_index(data: &[u8], base_offset: i64) -> Result<Vec<TimeIndexEntry>> {
-    check_size(data, ENTRY, "a time index")?;
+    check_size(data, TIME_INDEX_ENTRY, "a time index")?;
     let entries: Vec<_> = time_index_entries(data, base_offset).collect();
     let increasing =
         |pair: &[TimeIndexEntry]| pair[0].timestamp < pair[1].timestamp && pair[0].offset <= pair[1].offset;
@@ -47,7 +48,7 @@ pub fn parse_time_index(data: &[u8], base_offset: i64) -> Result<Vec<TimeIndexEn
 /// # Errors
 /// [`ErrorKind::InvalidSidecar`] if an offset is below the base offset or more than 2^31-1 above it.
 pub fn write_time_index(entries: &[TimeIndexEntry], base_offset: i64) -> Result<Vec<u8>> {
-    let mut out = Vec::with_capacity(ENTRY * entries.len());
+    let mut out = Vec::with_capacity(TIME_INDEX_ENTRY * entries.len());
     for entry in entries {
         out.extend(entry.timestamp.to_be_bytes());
         out.extend(relative_offset(entry.offset, base_offset)?.to_be_bytes());

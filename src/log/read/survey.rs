@@ -20,13 +20,13 @@ use crate::log::problem::{INDEX_BEYOND_LOG, Problem};
 use crate::log::segment::blocks::Blocks;
 use crate::log::segment::limits::Limits;
 use crate::log::segment::salvage::Salvage;
-use crate::log::storage::{Found, examine, read_sidecar, sidecar_problem};
+use crate::log::storage::{Found, examine, read_index, read_sidecar, sidecar_problem};
 use crate::record::batch::RecordBatch;
 use crate::record::batch_header::RECORD_BATCH_OVERHEAD;
 use crate::record::control::{ControlRecord, ControlType};
-use crate::sidecar::offset_index::parse_offset_index;
+use crate::sidecar::offset_index::{OFFSET_INDEX_ENTRY, parse_offset_index};
 use crate::sidecar::producer_snapshot::parse_producer_snapshot;
-use crate::sidecar::time_index::parse_time_index;
+use crate::sidecar::time_index::{TIME_INDEX_ENTRY, parse_time_index};
 use crate::sidecar::transaction_index::{TransactionIndexEntry, parse_transaction_index};
 use crate::state::leader_epochs::{EpochEntry, LeaderEpochs};
 use crate::state::transactions::{TransactionEvent, Transactions};
@@ -115,7 +115,7 @@ impl Survey {
     fn check_sidecars(&mut self) {
         let base = self.segment.base_offset;
         self.emptied = self.segment.size == 0 && !self.segment.is_checkpoint;
-        if let Some(data) = self.read_sidecar("index") {
+        if let Some(data) = self.read_index("index", OFFSET_INDEX_ENTRY) {
             match parse_offset_index(&data, base) {
                 Err(error) => self.add_problem("index", error.kind().name(), error.to_string()),
                 Ok(entries) => {
@@ -130,7 +130,7 @@ impl Survey {
                 }
             }
         }
-        if let Some(data) = self.read_sidecar("timeindex")
+        if let Some(data) = self.read_index("timeindex", TIME_INDEX_ENTRY)
             && let Err(error) = parse_time_index(&data, base)
         {
             self.add_problem("timeindex", error.kind().name(), error.to_string());
@@ -148,10 +148,25 @@ impl Survey {
         }
     }
 
-    /// The content of a file beside the segment; a file that cannot be read is reported.
+    /// The content of an index up to its last entry. It has at most one per batch, and at its end one more.
+    fn read_index(&mut self, ending: &str, entry: usize) -> Option<Vec<u8>> {
+        let reach = self.batches.saturating_add(1).saturating_mul(entry as u64);
+        self.read(ending, |path| read_index(path, reach))
+    }
+
+    /// The content of a file beside the segment.
     fn read_sidecar(&mut self, ending: &str) -> Option<Vec<u8>> {
+        self.read(ending, read_sidecar)
+    }
+
+    /// Reads a file beside the segment; one that cannot be read is reported.
+    fn read(
+        &mut self,
+        ending: &str,
+        read: impl FnOnce(&Path) -> io::Result<Option<Vec<u8>>>,
+    ) -> Option<Vec<u8>> {
         let path = self.segment.sidecar_path(ending);
-        read_sidecar(&path).unwrap_or_else(|error| {
+        read(&path).unwrap_or_else(|error| {
             // The listing has reported what is not a regular file.
             if matches!(examine(&path), Ok(Found::File(_))) {
                 let (kind, message) = sidecar_problem(&error);
