@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from magicbyte._core import (
     DEFAULT_MAX_DECOMPRESSED_BYTES,
@@ -20,8 +20,10 @@ from magicbyte._core import (
 )
 from magicbyte.enums import DamageMode, IsolationLevel, fails_fast
 from magicbyte.errors import Error
-from magicbyte.model import IgnoredFile, PartitionListing, PartitionReconciliation, Problem, Segment
-from magicbyte.rescue import Rescued, rescue
+
+if TYPE_CHECKING:
+    from magicbyte.model import IgnoredFile, PartitionListing, PartitionReconciliation, Problem, Segment
+    from magicbyte.rescue import Rescued
 
 __all__ = ["LogArrowStream", "LogBatches", "LogRecords", "PartitionLog", "Reconciliation"]
 
@@ -146,6 +148,8 @@ class _Read:
         if len(self._undecodable) == LISTED:
             self._undecodable_left_out += 1
             return
+        from magicbyte.model import Problem
+
         self._undecodable.append(
             Problem(
                 topic=self._listing["topic"],
@@ -428,6 +432,8 @@ class PartitionLog:
         """Yields every quarantined range: its bytes, a repair if one flipped bit (or a wrong length or
         magic) explains the damage, and the records before it as suspects. Writes nothing.
         """
+        from magicbyte.rescue import rescue
+
         return rescue(self.path, max_decompressed_bytes=self._max_decompressed_bytes)
 
     def _read(

@@ -6,10 +6,12 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from magicbyte import _core
-from magicbyte.model import PartitionListing
+
+if TYPE_CHECKING:
+    from magicbyte.model import PartitionListing
 
 __all__ = ["Repair", "Rescued", "Suspect", "rescue"]
 

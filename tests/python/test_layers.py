@@ -116,3 +116,35 @@ def test_the_package_alone_loads_nothing_else() -> None:
     assert "magicbyte.log" in loaded
     assert not [name for name in loaded if name.startswith(("magicbyte.jobs", "magicbyte.cli"))]
     assert {name.partition(".")[0] for name in loaded} <= {*sys.stdlib_module_names, "magicbyte"}
+
+
+COMMANDS = [
+    ["--help"],
+    ["ingest", "--help"],
+    ["--version"],
+    ["verify", "--engine", "local", "--json", "samples/orders-0"],
+    ["dump", "samples/orders-0"],
+]
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_commands_load_only_what_they_need(arguments: list[str]) -> None:
+    """pandas takes longer to load than most commands take; help needs no columns either."""
+    program = (
+        "import sys\nfrom magicbyte.cli.app import run\ncode = run(sys.argv[1:])\n"
+        "print(code, *sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=PYTHON.parent,
+        env={**os.environ, "PYTHONPATH": str(PYTHON)},
+    )
+    code, *loaded = done.stderr.splitlines()[-1].split()
+    assert code in ("0", "1"), done.stderr
+    heavy = {"pandas", "pyspark"}
+    if "--help" in arguments or "--version" in arguments:
+        heavy |= {"pyarrow", "rich", "sqlite3"}
+    assert not heavy & {*loaded}
