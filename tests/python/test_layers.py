@@ -30,6 +30,7 @@ LAYERS = [
         "magicbyte.listing",
         "magicbyte.log_dir",
         "magicbyte.log",
+        "magicbyte.log_dir",
         "magicbyte.rescue",
         "magicbyte.state",
     },
