@@ -31,7 +31,7 @@ SINCE_SPARK_4_2 = "magicbyte.spark.stream"
 COMMANDS: dict[str, Sequence[str]] = {
     "annotate": ("--max-batches", "5", "{samples}"),
     "check-indexes": ("{samples}/payments-0",),
-    "compact": ("{samples}", "{out}"),
+    "compact": ("--all-topics", "{samples}", "{out}"),
     "completion": ("bash",),
     "convert": ("{samples}", "{out}"),
     "dump": ("--max-records", "5", "{samples}"),

@@ -193,6 +193,7 @@ def test_as_kafkas_cleaner_round_after_round(block: int, kafkas: Cleaning, place
                 break
             first, uncleanable, goes_on, *_ = answer
             options = CompactOptions(
+                all_topics=True,
                 now=now,
                 delete_retention_ms=retention,
                 min_compaction_lag_ms=lag,
@@ -288,7 +289,8 @@ def produce(producing: subprocess.Popen[str], rounds: int) -> None:
 
 
 def options_now(*, everything: bool) -> CompactOptions:
-    return CompactOptions(now=round(time.time() * 1000), all=everything, index_interval_bytes=256)
+    now = round(time.time() * 1000)
+    return CompactOptions(now=now, all=everything, all_topics=True, index_interval_bytes=256)
 
 
 def producers_of(directory: Path) -> list[tuple[int, int, int]]:
@@ -345,6 +347,7 @@ def test_logs_of_real_brokers(kafkas: Cleaning, kafka: Path, place: Path) -> Non
             before = segments(ours)
             answer = kafkas.clean(theirs, now, dirty, {"segment.index.bytes": INDEX_BYTES})
             options = CompactOptions(
+                all_topics=True,
                 now=now,
                 segment_index_bytes=INDEX_BYTES,
                 checkpoint={} if dirty is None else {("t", 0): dirty},

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from conftest import Cli
 from magicbyte import Error, log_dir
 from magicbyte.errors import LimitExceededError
 from magicbyte.log_dir import (
@@ -189,3 +190,28 @@ def test_missing_files_and_directories(tmp_path: Path) -> None:
             read(tmp_path / "none")
         with pytest.raises(OSError, match="regular"):
             read(tmp_path)
+
+
+def test_the_commands_print_them(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "replication-offset-checkpoint").write_text(REPLICATION)
+    (tmp_path / "meta.properties").write_text(META)
+    (tmp_path / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":17}')
+    files = [
+        tmp_path / name
+        for name in ("replication-offset-checkpoint", "meta.properties", ".kafka_cleanshutdown")
+    ]
+    lines = cli.lines("sidecars", *files)
+    assert lines[1] == {
+        "file": "replication-offset-checkpoint",
+        "topic": "__transaction_state",
+        "partition": 0,
+        "offset": 17,
+    }
+    assert lines[-2]["cluster.id"] == "bWFnaWNieXRlLXByb2JlMQ"
+    assert lines[-1] == {"file": ".kafka_cleanshutdown", "brokerEpoch": 17}
+    dumped = cli("dump", *files)
+    assert "topic: t-snappy partition: 0 offset: 10440" in dumped
+    assert "brokerEpoch: 17" in dumped
+    files[0].write_text("0\n1\nt 0\n")
+    cli("sidecars", files[0], code=1)
+    assert f"{files[0]}: line 3: expected `topic partition offset`, found 't 0'" in cli.error

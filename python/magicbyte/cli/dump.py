@@ -30,7 +30,8 @@ def dump(
     """Print SRC in the text format of kafka-dump-log --print-data-log.
 
     SRC is a segment file, one of the files beside segments (.index .timeindex .txnindex .snapshot
-    .checkpoint leader-epoch-checkpoint partition.metadata), or a directory, whose segments are printed.
+    .checkpoint leader-epoch-checkpoint partition.metadata) or in a broker's log directory (meta.properties
+    .kafka_cleanshutdown *-offset-checkpoint), or a directory, whose segments are printed.
 
     Everything in the file is shown, including control records and aborted records. The records of
     __consumer_offsets, __transaction_state and __cluster_metadata are decoded.

@@ -9,6 +9,14 @@ from typing import Any
 
 from magicbyte import _core
 from magicbyte.errors import Error
+from magicbyte.log_dir import (
+    CLEAN_SHUTDOWN,
+    META_PROPERTIES,
+    OFFSET_CHECKPOINTS,
+    parse_clean_shutdown,
+    parse_meta_properties,
+    parse_offset_checkpoint,
+)
 
 __all__ = ["base_offset", "is_sidecar", "read_sidecar", "sidecar_lines"]
 
@@ -19,7 +27,9 @@ _INDEX_ENTRY_BYTES = 8
 
 
 def is_sidecar(path: str) -> bool:
-    """Whether a file is, by its name, an index, a snapshot or a checkpoint of a partition."""
+    """Whether a file is, by its name, an index, a snapshot or a checkpoint of a partition, or a file that a
+    broker keeps beside its partitions.
+    """
     return _kind(path) in _READERS
 
 
@@ -103,6 +113,19 @@ def _partition_metadata(data: bytes, _: int) -> Iterator[Entry]:
     yield {"version": version, "topicId": topic_id}
 
 
+def _offset_checkpoint(data: bytes, _: int) -> Iterator[Entry]:
+    for (topic, partition), offset in parse_offset_checkpoint(data).items():
+        yield {"topic": topic, "partition": partition, "offset": offset}
+
+
+def _meta_properties(data: bytes, _: int) -> Iterator[Entry]:
+    yield dict(parse_meta_properties(data))
+
+
+def _clean_shutdown(data: bytes, _: int) -> Iterator[Entry]:
+    yield {"brokerEpoch": parse_clean_shutdown(data)}
+
+
 _READERS = {
     ".index": _offset_index,
     ".timeindex": _time_index,
@@ -110,4 +133,7 @@ _READERS = {
     ".snapshot": _producer_snapshot,
     "leader-epoch-checkpoint": _leader_epoch_checkpoint,
     "partition.metadata": _partition_metadata,
+    **dict.fromkeys(OFFSET_CHECKPOINTS, _offset_checkpoint),
+    META_PROPERTIES: _meta_properties,
+    CLEAN_SHUTDOWN: _clean_shutdown,
 }

@@ -21,13 +21,16 @@ def sidecars(files: tuple[str, ...]) -> int:
     """Print the entries of the files beside segments as JSON lines: one object per entry.
 
     FILE is an .index, .timeindex, .txnindex or .snapshot, a leader-epoch-checkpoint, or a
-    partition.metadata. The fields have the names that kafka-dump-log gives them.
+    partition.metadata; or a file of a broker's log directory: meta.properties, .kafka_cleanshutdown,
+    replication-offset-checkpoint, recovery-point-offset-checkpoint, log-start-offset-checkpoint or
+    cleaner-offset-checkpoint. The fields have the names that kafka-dump-log or Kafka's classes give them.
 
     \b
     magicbyte sidecars orders-0/*.index
     magicbyte sidecars orders-0/00000000000000000000.timeindex | jq .timestamp
     magicbyte sidecars orders-0/*.txnindex orders-0/*.snapshot | jq 'select(.producerId == 4711)'
     magicbyte sidecars orders-0/leader-epoch-checkpoint orders-0/partition.metadata
+    magicbyte sidecars /backup/kafka-logs/meta.properties /backup/kafka-logs/replication-offset-checkpoint
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli.sources import readable
 
