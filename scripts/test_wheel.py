@@ -37,16 +37,18 @@ COMMANDS: dict[str, Sequence[str]] = {
     "dump": ("--max-records", "5", "{samples}"),
     "explain": ("--html", "{out}.html", "{samples}"),
     "ingest": ("{samples}", "{out}"),
+    "offsets": ("{samples}",),
     "records": ("--max-records", "5", "{samples}"),
     "recover": ("{samples}", "{out}"),
     "redact": ("--where", "key = 'bob'", "{samples}", "{out}"),
     "rescue": ("{samples}", "{out}"),
     "sidecars": ("{samples}/payments-0/leader-epoch-checkpoint",),
     "stats": ("{samples}",),
+    "topics": ("{samples}",),
     "verify": ("{samples}",),
 }
-# A transaction of the samples hangs.
-EXIT_CODES = {"explain": 1}
+# A transaction of the samples hangs, and no group has committed.
+EXIT_CODES = {"explain": 1, "offsets": 2}
 _SHOWN = 4000
 IMPORTS = """
 import importlib, pkgutil, sys, magicbyte

@@ -22,6 +22,7 @@ from magicbyte.cli.exits import CLEAN, FAILED, USAGE
 from magicbyte.cli.explain import explain
 from magicbyte.cli.extras import missing_extra
 from magicbyte.cli.ingest import ingest
+from magicbyte.cli.offsets import offsets
 from magicbyte.cli.records import records
 from magicbyte.cli.recover import recover
 from magicbyte.cli.redact import redact
@@ -29,6 +30,7 @@ from magicbyte.cli.rescue import rescue
 from magicbyte.cli.sidecars import sidecars
 from magicbyte.cli.stats import stats
 from magicbyte.cli.terminal import ReaderGoneError, drop_output, prepare, print_problem
+from magicbyte.cli.topics import topics
 from magicbyte.cli.verify import verify
 from magicbyte.errors import Error
 from magicbyte.jobs.failure import JobError, RefusedError
@@ -50,7 +52,9 @@ def app() -> None:
     magicbyte stats   /backup/kafka-logs                  what is in there?
     magicbyte explain /backup/kafka-logs/orders-0         what happened there?
     magicbyte records /backup/kafka-logs/orders-0 | jq    the records as JSON lines
-    magicbyte dump    __consumer_offsets-7 | less         who committed what?
+    magicbyte topics  /backup/kafka-logs                  which topics, partitions, configs?
+    magicbyte offsets /backup/kafka-logs                  who committed what, and how far behind?
+    magicbyte dump    orders-0 | less                     the segments, as kafka-dump-log prints them
     magicbyte rescue  /backup/kafka-logs saved/           save what can be saved of the damage
     magicbyte recover /backup/kafka-logs repaired/        repair damaged partitions for a broker
     magicbyte convert /backup/kafka-0.10 new-logs/        move old segments to Kafka 4
@@ -75,12 +79,14 @@ for command in (
     dump,
     explain,
     ingest,
+    offsets,
     records,
     recover,
     redact,
     rescue,
     sidecars,
     stats,
+    topics,
     verify,
 ):
     app.add_command(command)

@@ -31,6 +31,7 @@ __all__ = [
     "max_decompressed_bytes",
     "mode",
     "segment_bytes",
+    "topic_config",
     "topic_ids",
     "value_format",
 ]
@@ -257,4 +258,15 @@ def topic_ids(command: F) -> F:
         metavar="TOPIC=ID",
         callback=parse,
         help="Write partition.metadata with this id; may be repeated. Without it the broker writes its own.",
+    )(command)
+
+
+def topic_config(command: F) -> F:
+    """`--topic-config`"""
+    return click.option(
+        "--topic-config",
+        type=click.Path(exists=True, dir_okay=False),
+        metavar="FILE",
+        help="Configs of topics as JSON, for clusters with ZooKeeper: "
+        '{"orders": {"cleanup.policy": "compact"}}. They come before those in __cluster_metadata.',
     )(command)

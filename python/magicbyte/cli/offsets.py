@@ -1,0 +1,115 @@
+"""`magicbyte offsets`"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from magicbyte.cli import engines, options
+from magicbyte.cli.engines import EngineChoice
+from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.terminal import print_line, print_problem
+from magicbyte.cli.times import time_text
+
+if TYPE_CHECKING:
+    from magicbyte.jobs.offsets import CommittedOffset
+
+__all__ = ["offsets"]
+
+
+@click.command(short_help="Show what consumer groups have committed, and how far behind they are.")
+@click.argument(
+    "sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False)
+)
+@click.option(
+    "--group",
+    default="*",
+    metavar="PATTERN",
+    help="Only groups whose name matches; * ? and [...] are wildcards.",
+)
+@engines.options
+@options.max_decompressed_bytes
+@options.as_json
+def offsets(
+    sources: tuple[str, ...], group: str, engine: EngineChoice, max_decompressed_bytes: int, as_json: bool
+) -> int:
+    """Show the committed offsets of each consumer group, from __consumer_offsets-N at and below SRC.
+
+    They are read as a broker reads them when it starts: offsets committed in a transaction count only if it
+    was committed, and what the broker deleted or let expire is not there.
+
+    The lag is the distance to the end of the log in SRC, and the committed lag that to the last stable
+    offset, where consumers with read_committed end. Both are - if the partition is not in SRC, and negative
+    if its copy ends before the commit.
+
+    Then the groups. Their state is Empty or Stable, by the members in the log: a broker keeps the state of a
+    rebalance in memory. --json also has the metadata of commits, and the members.
+
+    \b
+    magicbyte offsets /backup/kafka-logs
+    magicbyte offsets --group 'billing-*' /backup/kafka-logs
+    magicbyte offsets --json /backup/kafka-logs | jq '.offsets[] | select(.lag > 10000)'
+    magicbyte offsets /backup/kafka-logs/__consumer_offsets-7 /backup/kafka-logs/orders-0
+    """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
+    from magicbyte.cli import reports
+    from magicbyte.jobs.offsets import offsets as offsets_job
+    from magicbyte.jobs.progress import terminal_progress
+
+    with engine.open("magicbyte offsets") as runner:
+        report = offsets_job(
+            sources,
+            runner,
+            group=group,
+            max_decompressed_bytes=max_decompressed_bytes,
+            progress=terminal_progress(),
+        )
+    if as_json:
+        reports.print_json(report)
+    else:
+        reports.print_table(["group", *_COLUMNS], [_row(one) for one in report["offsets"]])
+        print_line()
+        reports.print_table(
+            ["group", "type", "state", "epoch", "protocol", "members"],
+            [
+                [one["group"], one["type"], one["state"], one["epoch"], one["protocol"], len(one["members"])]
+                for one in report["groups"]
+            ],
+        )
+        if report["pending"]:
+            print_line(f"{report['pending']:,} offsets of transactions that had not ended are left out")
+    for problem in report["problems"]:
+        print_problem(f"magicbyte: {problem}")
+    return PROBLEMS if report["problems"] else CLEAN
+
+
+_COLUMNS = (
+    "topic",
+    "partition",
+    "offset",
+    "log end",
+    "last stable",
+    "lag",
+    "committed lag",
+    "leader epoch",
+    "committed at",
+    "expires",
+    "metadata",
+)
+
+
+def _row(one: CommittedOffset) -> list[object]:
+    return [
+        one["group"],
+        one["topic"],
+        one["partition"],
+        one["offset"],
+        one["log_end_offset"],
+        one["last_stable_offset"],
+        one["lag"],
+        one["committed_lag"],
+        one["leader_epoch"],
+        time_text(one["commit_timestamp"]),
+        time_text(one["expire_timestamp"]),
+        one["metadata"] or None,
+    ]

@@ -1,0 +1,75 @@
+"""`magicbyte topics`"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from magicbyte.cli import options
+from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.terminal import print_line, print_problem
+
+if TYPE_CHECKING:
+    from magicbyte.jobs.topics import Topic
+
+__all__ = ["topics"]
+
+
+@click.command(short_help="List topics with their partitions, configs and cleanup policy.")
+@click.argument(
+    "sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False)
+)
+@options.topic_config
+@options.as_json
+def topics(sources: tuple[str, ...], topic_config: str | None, as_json: bool) -> int:
+    """List the topics of the cluster whose log directories are SRC.
+
+    The source is __cluster_metadata-0 at or below SRC, its newest snapshot and the segments after it:
+    topics that were deleted are not listed. Without it, as in clusters with ZooKeeper, the topics are those
+    that have directories, and nothing is known about their policy but what --topic-config says.
+
+    The policy is followed by its source: file (--topic-config), topic (its own config), broker (the brokers'
+    dynamic config), kafka (internal topics), or default. The last is Kafka's default, delete: a broker's
+    server.properties may say otherwise, which no log directory tells.
+
+    --json also has the leader, replicas and in-sync replicas of each partition, and whether it is in SRC.
+
+    \b
+    magicbyte topics /backup/kafka-logs
+    magicbyte topics --json /backup/kafka-logs | jq '.topics[] | select(.cleanup_policy != "delete")'
+    magicbyte topics --topic-config topics.json /backup/zookeeper-era
+    """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
+    from magicbyte.cli import reports
+    from magicbyte.jobs.topics import read_topic_config
+    from magicbyte.jobs.topics import topics as topics_job
+
+    report = topics_job(sources, read_topic_config(topic_config) if topic_config else {})
+    if as_json:
+        reports.print_json(report)
+    else:
+        reports.print_table(["topic", *_COLUMNS], [_row(one) for one in report["topics"]])
+        if report["cluster_metadata"] is None:
+            print_line("no __cluster_metadata: these are the topics that have directories")
+    for problem in report["problems"]:
+        print_problem(f"magicbyte: {problem}")
+    return PROBLEMS if report["problems"] else CLEAN
+
+
+_COLUMNS = ("id", "partitions", "here", "replicas", "cleanup policy", "from", "other configs")
+
+
+def _row(topic: Topic) -> list[object]:
+    partitions = topic["partitions"]
+    replicas = {len(one["replicas"]) for one in partitions if one["replicas"] is not None}
+    shown = sorted((name, value) for name, value in topic["configs"].items() if name != "cleanup.policy")
+    return [
+        topic["topic"],
+        topic["topic_id"],
+        len(partitions),
+        sum(one["here"] for one in partitions),
+        max(replicas, default=None),
+        topic["cleanup_policy"] or "unknown",
+        topic["policy_from"],
+        ", ".join(f"{name}={value}" for name, value in shown) or None,
+    ]
