@@ -178,7 +178,7 @@ def test_tombstones_and_records_without_key(tmp_path: Path) -> None:
         tmp_path / "in" / "t-0",
         keyed(0, (b"a", b"1"), (b"b", b"1"), (None, b"x"), (b"a", None), (b"c", b"1")),
     )
-    report = compacted(source, tmp_path / "one", delete_retention_ms=1000)
+    report = compacted(source, tmp_path / "one", delete_retention_ms=1000, all_topics=True)
     assert report["counts"]["keyless"] == 1
     (batch,) = magicbyte.PartitionLog(tmp_path / "one" / "t-0").batches()
     assert [r.offset for r in batch] == [1, 3, 4]

@@ -357,7 +357,7 @@ def test_several_sources_for_jobs_that_write(cli: Cli, root: Path, tmp_path: Pat
 def test_an_unreadable_file_costs_only_itself(root: Path, tmp_path: Path) -> None:
     (root / "orders-0" / f"{FIRST}.log").chmod(0)
     for path in (root, *root.parents):
-        if path.is_relative_to(tmp_path.parent.parent):
+        if path.is_relative_to(tmp_path.parents[1]):
             path.chmod(0o755)
     program = """
 import os, sys

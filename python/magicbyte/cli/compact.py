@@ -22,6 +22,12 @@ __all__ = ["compact"]
     "--all", "everything", is_flag=True, help="Clean the last segment too, which a broker never does."
 )
 @click.option(
+    "--all-topics",
+    is_flag=True,
+    help="Compact topics whatever their cleanup.policy; records without a key are dropped.",
+)
+@options.topic_config
+@click.option(
     "--until-offset",
     type=options.OFFSET,
     metavar="OFFSET",
@@ -30,16 +36,14 @@ __all__ = ["compact"]
 @click.option(
     "--min-compaction-lag-ms",
     type=options.MILLIS,
-    default=0,
-    show_default=True,
+    show_default="the topic's, or 0",
     metavar="MS",
     help="Leave segments with a record younger than this as they are.",
 )
 @click.option(
     "--delete-retention-ms",
     type=options.MILLIS,
-    default=86_400_000,
-    show_default=True,
+    show_default="the topic's, or a day",
     metavar="MS",
     help="How long to keep tombstones, and the markers of empty transactions.",
 )
@@ -66,8 +70,7 @@ __all__ = ["compact"]
 @click.option(
     "--segment-bytes",
     type=options.SEGMENT_BYTES,
-    default="1GiB",
-    show_default=True,
+    show_default="the topic's, or 1GiB",
     help="Merge neighbouring segments up to this size.",
 )
 @click.option(
@@ -87,13 +90,15 @@ def compact(
     out: str,
     choice: PartitionChoice,
     everything: bool,
+    all_topics: bool,
+    topic_config: str | None,
     until_offset: int | None,
-    min_compaction_lag_ms: int,
-    delete_retention_ms: int,
+    min_compaction_lag_ms: int | None,
+    delete_retention_ms: int | None,
     now: int | None,
     producer_id_expiration_ms: int,
     checkpoint: str | None,
-    segment_bytes: int,
+    segment_bytes: int | None,
     memory_bytes: int,
     mode: DamageMode,
     topic_ids: dict[str, str],
@@ -101,7 +106,12 @@ def compact(
     max_decompressed_bytes: int,
     as_json: bool,
 ) -> int:
-    """Compact every partition at and below SRC into OUT: only the last record of each key is kept.
+    """Compact the partitions at and below SRC into OUT: only the last record of each key is kept.
+
+    A topic is compacted if its cleanup.policy includes compact, by __cluster_metadata in SRC or by
+    --topic-config. Partitions of other topics are left out of OUT, and named. If the policy is unknown, a
+    record without a key shows that the topic is not a compacted one, since Kafka refuses such records there:
+    the command then refuses to start. --all-topics compacts everything but __cluster_metadata.
 
     The rules are those of Kafka's cleaner. Tombstones and transaction markers are removed after their
     retention time, aborted records and records without a key at once. Offsets, sequences, leader epochs and
@@ -116,10 +126,12 @@ def compact(
     magicbyte compact /backup/kafka-logs compacted/                      what a broker would do now
     magicbyte compact --all --delete-retention-ms 0 archive/ small/      an archive, the last segment too
     magicbyte compact --now 2024-05-01 logs/ out/                        what a broker would have done then
+    magicbyte compact --topic-config topics.json logs/ out/              a cluster with ZooKeeper
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import reports
     from magicbyte.jobs.compact import CompactOptions, compact_partitions, read_checkpoint
     from magicbyte.jobs.progress import terminal_progress
+    from magicbyte.jobs.topics import read_topic_config
 
     settings = CompactOptions(
         now=round(time.time() * 1000) if now is None else now,
@@ -134,6 +146,8 @@ def compact(
         max_decompressed_bytes=max_decompressed_bytes,
         mode=mode,
         topic_ids=topic_ids,
+        topic_config=read_topic_config(topic_config) if topic_config else {},
+        all_topics=all_topics,
     )
     with engine.open(f"magicbyte compact {sources[0]}") as runner:
         report = compact_partitions(sources, out, runner, settings, terminal_progress(), choice=choice)

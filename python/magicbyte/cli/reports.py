@@ -125,6 +125,10 @@ def print_clean(report: CleanReport, out: str) -> None:
     totals = [sum(row[column] for row in rows) for column in range(2, 5)]  # type: ignore[misc]
     rows.append(["total", None, *totals, *_parts(report["counts"])])
     print_table([out, "cleaned until", "segments", "bytes", "batches", *_FATES.values()], rows)
+    for other in report["left_out"][:_PROBLEMS_SHOWN]:
+        print_line(f"{other['topic']}-{other['partition']} is left out: {other['reason']}")
+    if (more := len(report["left_out"]) - _PROBLEMS_SHOWN) > 0:
+        print_line(f"... and {more:,} more (--json has all)")
     for one in report["written"]:
         for redacted in one["redacted"]:
             place = f"{one['topic']}-{one['partition']}/{redacted['segment']}"

@@ -21,11 +21,11 @@ from magicbyte import _core
 from magicbyte.enums import DamageMode, fails_fast
 from magicbyte.errors import Error
 from magicbyte.jobs.accounting import SegmentsWritten, Totals, problems_of, reconcile_plans, total_of
-from magicbyte.jobs.choice import PartitionChoice
+from magicbyte.jobs.cleanup_policy import LeftOut
 from magicbyte.jobs.engines import Engine, group_by_size
 from magicbyte.jobs.failure import JobError
 from magicbyte.jobs.output import PartitionsOutput
-from magicbyte.jobs.partitions import SkippedDirectory, find_inputs, refuse_unread
+from magicbyte.jobs.partitions import Inputs, SkippedDirectory, refuse_unread
 from magicbyte.jobs.plan import Planned, count_of, plan_partitions, target_bytes
 from magicbyte.jobs.progress import Progress, format_bytes
 from magicbyte.model import Chunk, PartitionListing, PartitionReconciliation, Problem
@@ -133,6 +133,8 @@ class CleanReport(TypedDict):
     partitions: list[PartitionReconciliation]
     skipped: list[SkippedDirectory]
     written: list[CleanedPartition]
+    left_out: list[LeftOut]
+    """Partitions that are not in the output: `compact` leaves out topics that Kafka does not compact."""
     unmatched_keys: list[tuple[int, int]]
     """First and last index (from 0) of each run of the given keys that no record has."""
     check: CheckResult | None
@@ -197,6 +199,7 @@ class PassOne:
 class PassTwo:
     """A group to write."""
 
+    topic: str
     directory: str
     group: str
     indexed: tuple[str, ...]
@@ -256,23 +259,22 @@ class _SecondPass:
 
 
 def clean(
-    sources: Sequence[str],
+    inputs: Inputs,
     out: str,
     engine: Engine,
     passes: Passes,
     progress: Progress,
     *,
-    choice: PartitionChoice,
     options: dict[str, Any],
     topic_ids: dict[str, str],
     mode: DamageMode,
     files: Callable[[CleanReport], dict[str, str]] = lambda _report: {},
+    left_out: Sequence[LeftOut] = (),
 ) -> CleanReport:
-    """Rewrites every partition at and below `sources` into `out`, which gets a directory for each.
+    """Rewrites every partition of `inputs` into `out`, which gets a directory for each.
 
-    `options` are for the report; `files` returns the text of further files for `out`, by name.
+    `options` and `left_out` are for the report; `files` returns the text of further files for `out`, by name.
     """
-    inputs = find_inputs(sources, choice, distinct=True)
     listings = inputs.listings
     if fails_fast(mode):
         refuse_unread(listings)
@@ -284,8 +286,8 @@ def clean(
         logs = list(zip(compactions, directories, indexed, strict=True))
         extras = passes.between(engine, logs, progress)
         tasks = [
-            _second_pass(compaction, directory, keys, extra, passes)
-            for (compaction, directory, keys), extra in zip(logs, extras, strict=True)
+            _second_pass(listing["topic"], log, extra, passes)
+            for listing, log, extra in zip(listings, logs, extras, strict=True)
         ]
         cleaned = _map(engine, _SecondPass(passes), tasks, "write", progress)
         results = [[result for one in of_log for result in one["results"]] for of_log in cleaned]
@@ -296,7 +298,7 @@ def clean(
         ]
         report = CleanReport(
             magicbyte=_core.__version__,
-            sources=list(sources),
+            sources=list(inputs.sources),
             options=options,
             balanced=all(map(_adds_up, partitions, written)),
             total=total_of(partitions),
@@ -304,6 +306,7 @@ def clean(
             partitions=partitions,
             skipped=inputs.skipped,
             written=written,
+            left_out=list(left_out),
             unmatched_keys=passes.unmatched([one["matched"] for of_log in cleaned for one in of_log]),
             check=None,
             **problems_of(plans, cleaned),
@@ -355,8 +358,9 @@ def _size_of(chunk: CleanerChunk) -> int:
 
 
 def _second_pass(
-    compaction: Compaction, directory: str, keys: Sequence[IndexedKeys], extra: Any, passes: Passes
+    topic: str, log: tuple[Compaction, str, Sequence[IndexedKeys]], extra: Any, passes: Passes
 ) -> list[PassTwo]:
+    compaction, directory, keys = log
     groups = compaction["groups"]
     starts = [group["base_offset"] for group in groups]
     bounds = [(first, end - 1) for first, end in pairwise([*starts, _LAST_OFFSET])]
@@ -366,6 +370,7 @@ def _second_pass(
     indexed = iter([json.dumps(chunk) for one in keys for chunk in one["chunks"]])
     return [
         PassTwo(
+            topic,
             directory,
             json.dumps(group),
             tuple(next(indexed) for _ in group["chunks"]),

@@ -24,24 +24,30 @@ import secrets
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from os import PathLike
 from typing import cast
 
 from magicbyte import _core
 from magicbyte.enums import DamageMode
+from magicbyte.errors import Error
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.clean import CleanReport, Compaction, IndexedKeys, PassOne, PassTwo, clean
+from magicbyte.jobs.cleanup_policy import number_of, select
 from magicbyte.jobs.engines import Engine, LocalEngine
 from magicbyte.jobs.failure import RefusedError
+from magicbyte.jobs.partitions import find_inputs, list_partitions
 from magicbyte.jobs.plan import Planned, count_of
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
+from magicbyte.jobs.topics import CLUSTER_METADATA, Cluster, TopicConfigs, read_cluster, read_topic_config
+from magicbyte.log_dir import CLEANER_OFFSET_CHECKPOINT, format_offset_checkpoint, read_offset_checkpoint
 
 __all__ = ["CompactOptions", "compact", "compact_partitions", "read_checkpoint"]
 
 DAY_MS = 24 * 60 * 60 * 1000
-_CHECKPOINT = "cleaner-offset-checkpoint"
+_LONG = range(1 << 63)
+_SEGMENT_BYTES = range(1, 1 << 31)
 
 
 @dataclass(frozen=True)
@@ -50,10 +56,10 @@ class CompactOptions:
 
     now: int
     """The current time."""
-    delete_retention_ms: int = DAY_MS
-    """How long tombstones and the markers of empty transactions are kept."""
-    min_compaction_lag_ms: int = 0
-    """Segments with a record younger than this are copied."""
+    delete_retention_ms: int | None = None
+    """How long tombstones and the markers of empty transactions are kept; None for the topic's config."""
+    min_compaction_lag_ms: int | None = None
+    """Segments with a record younger than this are copied; None for the topic's config."""
     until_offset: int | None = None
     """Nothing is cleaned from the segment with this offset on."""
     all: bool = False
@@ -63,8 +69,9 @@ class CompactOptions:
     and 1 may be removed."""
     producer_id_expiration_ms: int = DAY_MS
     """Producers that have been silent for this long are forgotten: their last batch need not be kept."""
-    segment_bytes: int = 1 << 30
-    """Neighbouring segments become one if they are not larger than this together."""
+    segment_bytes: int | None = None
+    """Neighbouring segments become one if they are not larger than this together; None for the topic's
+    config."""
     segment_index_bytes: int = 10 << 20
     """The same limit for their indexes."""
     index_interval_bytes: int = 4096
@@ -77,6 +84,19 @@ class CompactOptions:
     """Whether a bad batch is quarantined or ends the job with an error."""
     topic_ids: dict[str, str] = field(default_factory=dict)
     """The id of each topic, for `partition.metadata`; without one, a broker creates that file."""
+    topic_config: TopicConfigs = field(default_factory=dict)
+    """Configs by topic and name, before those in the cluster's metadata."""
+    all_topics: bool = False
+    """Compact topics whatever their `cleanup.policy`, and drop records without a key."""
+
+
+@dataclass(frozen=True)
+class _TopicOptions:
+    """The options that a topic's configs decide, if the caller does not."""
+
+    delete_retention_ms: int
+    min_compaction_lag_ms: int
+    segment_bytes: int
 
 
 def compact(
@@ -84,43 +104,54 @@ def compact(
     out: str | PathLike[str],
     *,
     now: int | None = None,
-    delete_retention_ms: int = DAY_MS,
-    min_compaction_lag_ms: int = 0,
+    delete_retention_ms: int | None = None,
+    min_compaction_lag_ms: int | None = None,
     until_offset: int | None = None,
     all: bool = False,
     checkpoint: str | PathLike[str] | None = None,
     producer_id_expiration_ms: int = DAY_MS,
-    segment_bytes: int = 1 << 30,
+    segment_bytes: int | None = None,
     memory_bytes: int = 128 << 20,
     mode: DamageMode = "PERMISSIVE",
     topic_ids: Mapping[str, str] | None = None,
+    topic_config: str | PathLike[str] | None = None,
+    all_topics: bool = False,
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
     engine: Engine | None = None,
 ) -> CleanReport:
-    """Writes every partition at and below `source` to `out` with only the last record of each key.
+    """Writes every compacted partition at and below `source` to `out` with only the last record of each key.
 
     As `magicbyte compact`, by the rules of Kafka's `LogCleaner`: whole segments are cleaned, up to the last
     stable offset and without the last segment; everything else is copied. `source` is only read, and `out`
     is published when everything is done.
+
+    Partitions of topics whose `cleanup.policy` is known to be `delete` are left out: it is read from
+    `__cluster_metadata` in `source`, or from `topic_config`. Those whose policy is unknown are compacted if
+    all their records have keys.
 
     Args:
         source: a partition's directory, or a directory with partitions below it.
         out: a directory that does not exist or is empty. It gets a directory for each partition, a
             `cleaner-offset-checkpoint`, and the report as `reconciliation.json`.
         now: the current time (ms since 1970); None for the clock's.
-        delete_retention_ms: how long tombstones and the markers of empty transactions are kept.
-        min_compaction_lag_ms: segments with a record younger than this are copied.
+        delete_retention_ms: how long tombstones and the markers of empty transactions are kept; None for the
+            topic's config, or a day.
+        min_compaction_lag_ms: segments with a record younger than this are copied; None for the topic's
+            config, or 0.
         until_offset: nothing is cleaned from the segment with this offset (inclusive) on.
         all: clean the last segment too.
         checkpoint: a broker's `cleaner-offset-checkpoint`, which decides when tombstones of magic 0 and 1
             may be removed.
         producer_id_expiration_ms: producers that have been silent for this long are forgotten: their last
             batch need not be kept.
-        segment_bytes: neighbouring segments become one if they are not larger than this together.
+        segment_bytes: neighbouring segments become one if they are not larger than this together; None for
+            the topic's config, or 1 GiB.
         memory_bytes: for the maps of keys of all running tasks together; larger maps go to files next to
             `out`.
         mode: what happens at damage.
         topic_ids: the id of each topic, for `partition.metadata`; without one, a broker creates that file.
+        topic_config: a JSON file with configs of topics, see `magicbyte.jobs.topics.read_topic_config`.
+        all_topics: compact topics whatever their `cleanup.policy`, and drop records without a key.
         max_decompressed_bytes: the limit for one batch, stored or decompressed; larger ones are damage.
         engine: where the tasks run; None for one thread per core. `magicbyte.jobs.engines.SparkEngine(spark)`
             runs them on Spark.
@@ -129,8 +160,8 @@ def compact(
         What became of every record and byte: the content of `reconciliation.json`.
 
     Raises:
-        RefusedError: if there is nothing to read, a partition is found twice, `out` is not empty, or
-            `checkpoint` is not such a file.
+        RefusedError: if there is nothing to compact, a partition is found twice, `out` is not empty,
+            `checkpoint` is not such a file, or a topic whose policy is unknown has records without a key.
         Error: for the first bad batch, with FAILFAST.
         OSError: if a file cannot be read or written.
 
@@ -141,13 +172,15 @@ def compact(
         min_compaction_lag_ms=min_compaction_lag_ms,
         until_offset=until_offset,
         all=all,
-        checkpoint={} if checkpoint is None else read_checkpoint(os.fspath(checkpoint)),
+        checkpoint={} if checkpoint is None else read_checkpoint(checkpoint),
         producer_id_expiration_ms=producer_id_expiration_ms,
         segment_bytes=segment_bytes,
         memory_bytes=memory_bytes,
         max_decompressed_bytes=max_decompressed_bytes,
         mode=mode,
         topic_ids=dict(topic_ids or {}),
+        topic_config={} if topic_config is None else read_topic_config(topic_config),
+        all_topics=all_topics,
     )
     return compact_partitions([os.fspath(source)], os.fspath(out), engine or LocalEngine(), options)
 
@@ -168,51 +201,69 @@ def compact_partitions(
         Error: for the first bad batch, with FAILFAST.
 
     """
+    inputs = find_inputs(sources, choice, distinct=True)
+    metadata = list_partitions(sources, PartitionChoice(topics=(CLUSTER_METADATA,)), may_be_none=True)
+    cluster = read_cluster(metadata, options.topic_config)
+    listings, left_out = select(
+        inputs.listings,
+        cluster,
+        engine,
+        progress,
+        all_topics=options.all_topics,
+        max_decompressed_bytes=options.max_decompressed_bytes,
+    )
+    topics = {one["topic"]: _topic_options(cluster, one["topic"], options) for one in listings}
     memory_bytes = max(1 << 20, options.memory_bytes // engine.parallelism)
-    passes = _Compact(options, secrets.randbits(63), memory_bytes)
+    passes = _Compact(options, topics, secrets.randbits(63), memory_bytes)
     reported = {name: value for name, value in asdict(options).items() if value not in (None, {})}
-    reported.pop("checkpoint", None)
+    for name in ("checkpoint", "topic_config"):
+        reported.pop(name, None)
+    reported["topics"] = {topic: asdict(own) for topic, own in topics.items()}
     return clean(
-        sources,
+        replace(inputs, listings=listings),
         out,
         engine,
         passes,
         progress,
-        choice=choice,
         options=reported,
         topic_ids=options.topic_ids,
         mode=options.mode,
         files=_checkpoint_of,
+        left_out=left_out,
     )
 
 
-def _checkpoint_of(report: CleanReport) -> dict[str, str]:
-    lines = [f"{one['topic']} {one['partition']} {one['clean_until']}" for one in report["written"]]
-    return {_CHECKPOINT: "\n".join(["0", str(len(lines)), *lines, ""])}
+def _topic_options(cluster: Cluster, topic: str, options: CompactOptions) -> _TopicOptions:
+    def value(given: int | None, name: str, values: range, default: int) -> int:
+        if given is not None:
+            return given
+        number = number_of(cluster, topic, name, values)
+        return default if number is None else number
+
+    return _TopicOptions(
+        value(options.delete_retention_ms, "delete.retention.ms", _LONG, DAY_MS),
+        value(options.min_compaction_lag_ms, "min.compaction.lag.ms", _LONG, 0),
+        value(options.segment_bytes, "segment.bytes", _SEGMENT_BYTES, 1 << 30),
+    )
 
 
-def read_checkpoint(path: str) -> dict[tuple[str, int], int]:
-    """Reads a broker's `cleaner-offset-checkpoint` (`CheckpointFile`, version 0): offsets by topic and
-    partition.
+def read_checkpoint(path: str | PathLike[str]) -> dict[tuple[str, int], int]:
+    """Reads a broker's `cleaner-offset-checkpoint` for `CompactOptions.checkpoint`.
 
     Raises:
         RefusedError: if it is not such a file.
         OSError: if it cannot be read, or is larger than 64 MiB.
 
     """
-    text = _core.read_sidecar(path).decode(errors="replace")
-    version, count, *lines = [*text.splitlines(), "", ""]
     try:
-        entries = [line.split(" ") for line in lines if line]
-        offsets = {(topic, int(partition)): int(offset) for topic, partition, offset in entries}
-        if version != "0" or int(count) != len(offsets):
-            raise ValueError
-    except ValueError:
-        raise RefusedError(
-            f"{path} is not a cleaner-offset-checkpoint: version 0, the number of entries, then one line"
-            " `topic partition offset` for each"
-        ) from None
-    return offsets
+        return read_offset_checkpoint(path)
+    except Error as error:
+        raise RefusedError(str(error)) from None
+
+
+def _checkpoint_of(report: CleanReport) -> dict[str, str]:
+    offsets = {(one["topic"], one["partition"]): one["clean_until"] for one in report["written"]}
+    return {CLEANER_OFFSET_CHECKPOINT: format_offset_checkpoint(offsets)}
 
 
 @dataclass(frozen=True)
@@ -227,21 +278,23 @@ class _Reduction:
 @dataclass(frozen=True)
 class _Compact:
     options: CompactOptions
+    topics: Mapping[str, _TopicOptions]
     seed: int
     memory_bytes: int
 
     def plan(self, planned: Planned) -> Compaction:
         partition = planned.listing["topic"], planned.listing["partition"]
+        topic = self.topics[planned.listing["topic"]]
         text = _core.plan_compaction(
             planned.text,
             json.dumps(planned.listing),
             now=self.options.now,
-            delete_retention_ms=self.options.delete_retention_ms,
-            min_compaction_lag_ms=self.options.min_compaction_lag_ms,
+            delete_retention_ms=topic.delete_retention_ms,
+            min_compaction_lag_ms=topic.min_compaction_lag_ms,
             until_offset=self.options.until_offset,
             all=self.options.all,
             first_dirty_offset=self.options.checkpoint.get(partition),
-            segment_bytes=self.options.segment_bytes,
+            segment_bytes=topic.segment_bytes,
             segment_index_bytes=self.options.segment_index_bytes,
         )
         return cast(Compaction, json.loads(text))
@@ -294,7 +347,7 @@ class _Compact:
             lists=task.extra,
             clean_until=task.clean_until,
             now=self.options.now,
-            delete_retention_ms=self.options.delete_retention_ms,
+            delete_retention_ms=self.topics[task.topic].delete_retention_ms,
             max_decompressed_bytes=self.options.max_decompressed_bytes,
             index_interval_bytes=self.options.index_interval_bytes,
             mode=self.options.mode,

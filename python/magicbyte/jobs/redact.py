@@ -39,6 +39,7 @@ from magicbyte.jobs.clean import (
 )
 from magicbyte.jobs.engines import Engine, LocalEngine
 from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.jobs.partitions import find_inputs
 from magicbyte.jobs.plan import Planned, count_of
 from magicbyte.jobs.progress import NO_PROGRESS, Progress, format_bytes
 from magicbyte.jobs.where import MAX_DECOMPRESSED_BYTES, Where
@@ -156,12 +157,11 @@ def redact_partitions(
         raise RefusedError("nothing is selected: give keys, or an expression")
     passes = _Redact(options, None if options.where is None else Where(options.where))
     return clean(
-        sources,
+        find_inputs(sources, choice, distinct=True),
         out,
         engine,
         passes,
         progress,
-        choice=choice,
         options={
             "keys": len(passes.key_indexes),
             "where": options.where is not None,

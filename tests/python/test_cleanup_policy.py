@@ -1,0 +1,111 @@
+"""`compact` compacts the topics that Kafka would compact, and no others."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import magicbyte
+import pytest
+from conftest import KAFKA, Cli
+
+NOW = 1_800_000_000_000
+
+
+def partition(path: Path, *keys: bytes | None) -> Path:
+    path.mkdir(parents=True)
+    for offset, key in enumerate(keys):
+        builder = magicbyte.RecordsBuilder()
+        builder.append(offset=offset, timestamp=NOW, key=key, value=b"x")
+        (path / f"{offset:020}.log").write_bytes(builder.build())
+    return path
+
+
+def metadata(path: Path, *values: bytes) -> None:
+    path.mkdir(parents=True)
+    builder = magicbyte.RecordsBuilder()
+    for offset, value in enumerate(values):
+        builder.append(offset=offset, timestamp=NOW, key=None, value=value)
+    (path / f"{0:020}.log").write_bytes(builder.build())
+
+
+def compact_bytes(text: str) -> bytes:
+    return bytes([len(text) + 1]) + text.encode()
+
+
+def topic(name: str, number: int) -> bytes:
+    return b"\1\2\0" + compact_bytes(name) + bytes([number] * 16) + b"\0"
+
+
+def config(name: str, key: str, value: str, kind: int = 2) -> bytes:
+    return b"\1\4\0" + bytes([kind]) + b"".join(map(compact_bytes, (name, key, value))) + b"\0"
+
+
+def test_policies_of_the_cluster(tmp_path: Path, cli: Cli) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    for name in ("both-0", "deleted-0", "other-0"):
+        partition(source / name, b"a", b"a", b"a")
+    metadata(
+        source / "__cluster_metadata-0",
+        topic("both", 1),
+        topic("deleted", 2),
+        topic("other", 3),
+        config("both", "cleanup.policy", "compact,delete"),
+        config("both", "segment.bytes", "1"),
+        config("other", "cleanup.policy", "delete"),
+        config("", "log.cleanup.policy", "delete", kind=4),
+    )
+    report = cli.json("compact", "--all", source, out)
+    assert [one["topic"] for one in report["written"]] == ["both"]
+    assert report["counts"]["superseded"] == 2
+    # Not merged: the topic's segment.bytes.
+    assert report["written"][0]["segments"] == 3
+    assert {one["topic"]: one["reason"] for one in report["left_out"]} == {
+        "__cluster_metadata": "Kafka replaces this log by snapshots, it is never compacted",
+        "deleted": "cleanup.policy=delete (broker)",
+        "other": "cleanup.policy=delete (topic)",
+    }
+    assert not (out / "other-0").exists()
+    assert "other-0 is left out: cleanup.policy=delete (topic)" in cli("compact", source, tmp_path / "again")
+    merged = cli.json("compact", "--all", "--segment-bytes", "1MiB", source, tmp_path / "merged")
+    assert merged["written"][0]["segments"] == 1
+    everything = cli.json("compact", "--all", "--all-topics", source, tmp_path / "everything")
+    assert len(everything["written"]) == 3
+    assert [one["topic"] for one in everything["left_out"]] == ["__cluster_metadata"]
+
+
+def test_records_without_a_key_are_not_dropped_unasked(tmp_path: Path, cli: Cli) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    partition(source / "keyed-0", b"a", b"a")
+    partition(source / "plain-0", b"a", None, None)
+    assert cli("compact", source, out, code=2) == ""
+    assert "plain-0 (2 records)" in cli.error
+    assert "keyed-0" not in cli.error
+    assert "--topic-config" in cli.error
+    assert not out.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+    report = cli.json("compact", "--all", "--all-topics", source, out)
+    assert report["counts"]["keyless"] == 2
+    file = tmp_path / "topics.json"
+    file.write_text(json.dumps({"plain": {"cleanup.policy": "delete"}}))
+    report = cli.json("compact", "--topic-config", file, source, tmp_path / "given")
+    assert [one["topic"] for one in report["written"]] == ["keyed"]
+    file.write_text(json.dumps({one: {"cleanup.policy": "delete"} for one in ("plain", "keyed")}))
+    cli("compact", "--topic-config", file, source, tmp_path / "nothing", code=2)
+    assert "nothing to compact: keyed-0: cleanup.policy=delete (file) and 1 more" in cli.error
+
+
+@pytest.mark.parametrize("value", ["-1", "x", "9" * 5000])
+def test_impossible_configs_are_refused(tmp_path: Path, cli: Cli, value: str) -> None:
+    partition(tmp_path / "in" / "t-0", b"a")
+    file = tmp_path / "topics.json"
+    file.write_text(json.dumps({"t": {"cleanup.policy": "compact", "segment.bytes": value}}))
+    cli("compact", "--topic-config", file, tmp_path / "in", tmp_path / "out", code=2)
+    assert "t: segment.bytes=" in cli.error
+    assert "expected a number from 1 to 2147483647" in cli.error
+
+
+def test_offsets_are_always_compacted(tmp_path: Path, cli: Cli) -> None:
+    shutil.copytree(KAFKA / "consumer_offsets_0", tmp_path / "in" / "__consumer_offsets-0")
+    assert cli.json("compact", "--all", tmp_path / "in", tmp_path / "out")["counts"]["superseded"] > 0
