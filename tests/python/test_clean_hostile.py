@@ -26,7 +26,7 @@ SOURCES = [
     "v2_idempotent",
     "v2_gzip",
 ]
-COMPACT = CompactOptions(now=1_800_000_000_000, all=True, memory_bytes=1 << 20)
+COMPACT = CompactOptions(now=1_800_000_000_000, all=True, all_topics=True, memory_bytes=1 << 20)
 WAYS = [RedactOptions(where="offset % 5 = 1", tombstones=tombstones) for tombstones in (False, True)]
 
 
