@@ -36,7 +36,9 @@ BATCHES, RECORDS = 40, 25
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of a broker after kill -9, which tests must not modify."""
     node = Broker(
-        tmp_path_factory.mktemp("killed"), topics=1, settings="replica.high.watermark.checkpoint.interval.ms=200"
+        tmp_path_factory.mktemp("killed"),
+        topics=1,
+        settings="replica.high.watermark.checkpoint.interval.ms=200",
     )
     node.start()
     try:

@@ -108,7 +108,8 @@ def by_columns(batch: RecordBatch | LegacyBatch) -> list[Row]:
 
 
 def arrow_rows(table: pa.Table | pa.RecordBatch) -> list[Row]:
-    timestamps = table["timestamp"].cast(pa.int64()).to_pylist()
+    # No timestamp, which records give as -1, is NULL.
+    timestamps = table["timestamp"].cast(pa.int64()).fill_null(-1).to_pylist()
     rows = zip(
         table["offset"].to_pylist(),
         timestamps,
