@@ -30,7 +30,6 @@ LAYERS = [
         "magicbyte.listing",
         "magicbyte.log_dir",
         "magicbyte.log",
-        "magicbyte.log_dir",
         "magicbyte.rescue",
         "magicbyte.state",
     },
