@@ -16,11 +16,10 @@ use crate::batch::Batch;
 use crate::columns::binary_column::{BinaryColumn, renew};
 use crate::columns::headers_column::{HeadersColumn, HeadersMark};
 use crate::columns::run_column::RunColumn;
-use crate::columns::schema::{Flavour, RecordColumn, records_schema};
+use crate::columns::schema::{Flavour, NO_TIMESTAMP, RecordColumn, records_schema};
 use crate::columns::view_column::{ViewColumn, ViewMark};
 use crate::compression::codec::Compression;
 use crate::record::Record;
-use crate::record::timestamp_type::NO_TIMESTAMP;
 
 /// Collects records into the requested columns.
 #[derive(Debug)]

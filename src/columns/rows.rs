@@ -13,9 +13,9 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, TimeUnit};
 
 use crate::builder::RecordsBuilder;
+use crate::columns::schema::NO_TIMESTAMP;
 use crate::error::{Error, ErrorKind, Result};
 use crate::record::header::Header;
-use crate::record::timestamp_type::NO_TIMESTAMP;
 
 /// The columns of an Arrow batch that make up records, found by name: `value` and, if present, `key`,
 /// `offset`, `timestamp` and `headers`. Other columns are ignored. A view.

@@ -7,6 +7,9 @@ use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 
 use crate::log::error::LogError;
 
+/// What a batch stores for a record without a timestamp (Kafka's `RecordBatch.NO_TIMESTAMP`); NULL in tables.
+pub(crate) const NO_TIMESTAMP: i64 = -1;
+
 /// A column of the table `records`. Columns that Spark's Kafka source has too have the same name.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

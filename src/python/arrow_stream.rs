@@ -63,7 +63,7 @@ fn is_in_a_buffer(column: RecordColumn) -> bool {
 
 pub(super) enum Origin {
     Buffer { data: Bytes, check_crcs: bool, max_decompressed_bytes: usize },
-    Log { log: PartitionLog, read: ReadOptions },
+    Log { log: Box<PartitionLog>, read: ReadOptions },
 }
 
 /// Records as columns: a new Arrow stream for each call.
@@ -115,7 +115,7 @@ impl PyArrowStream {
                 stream_capsule(py, Box::new(stream))
             }
             Origin::Log { log, read } => {
-                let stream = LogStream::new(log.clone(), *read, options, Arc::clone(&self.findings));
+                let stream = LogStream::new(log.as_ref().clone(), *read, options, Arc::clone(&self.findings));
                 stream_capsule(py, Box::new(stream))
             }
         }

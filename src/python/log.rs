@@ -80,7 +80,7 @@ impl PyPartitionLog {
         let options = ToArrowArguments { columns, views, selection, threads }.options(py)?;
         let isolation_level = parse_name(isolation_level)?;
         let read = ReadOptions { isolation_level, ..read_options(check_crcs, max_decompressed_bytes, mode)? };
-        PyArrowStream::new(Origin::Log { log: self.0.clone(), read }, options)
+        PyArrowStream::new(Origin::Log { log: Box::new(self.0.clone()), read }, options)
     }
 
     /// The batches that hold the requested records.

@@ -1,8 +1,5 @@
 //! The type of a timestamp, in batches of all magics.
 
-/// What a batch stores for a record without a timestamp (Kafka's `RecordBatch.NO_TIMESTAMP`).
-pub(crate) const NO_TIMESTAMP: i64 = -1;
-
 /// The meaning of a record's timestamp (Kafka's `TimestampType`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(i8)]
