@@ -95,7 +95,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 def every_command(run: Run, logs: Path, out: Path) -> None:
-    """Runs all commands; what they write is clean."""
+    """Runs all commands; what they write has no damage."""
     for command in ("verify", "stats", "explain", "records", "dump", "check-indexes"):
         assert run(command, logs)
     assert run("annotate", "--max-batches", 1, logs)
@@ -110,8 +110,9 @@ def every_command(run: Run, logs: Path, out: Path) -> None:
         "redact": ["--key", "key3"],
     }.items():
         run(name, *options, logs, out / name)
-        report = json.loads(run("verify", "--json", out / name, codes=(0,)))
-        assert report["total"]["problems"] == 0, name
+        report = json.loads(run("verify", "--json", out / name))
+        # A cleaned log keeps its segments' names, so that lost segments stay missing.
+        assert {one["kind"] for one in report["problems"]} <= {"missing_segment"}, name
 
 
 def verified(run: Run, logs: Path, code: int) -> dict[str, Any]:
