@@ -80,7 +80,9 @@ class Watch:
         listings = list_partitions(expand_paths(self._options.paths), distinct=True, may_be_none=True)
         take = self._options.topics.take
         listings = [one for one in listings if take(one["topic"], one["partition"])]
-        unread = [problem for one in listings for problem in unread_segments(one)]
+        # The offsets of missing segments are known: they are losses only of ranges that include them.
+        problems = (problem for one in listings for problem in unread_segments(one))
+        unread = [problem for problem in problems if problem["kind"] != "missing_segment"]
         listings = [one for one in listings if one["segments"]]
         self._survey(listings)
         logs = {}
