@@ -85,6 +85,7 @@ from magicbyte._stubs.state import (
 )
 from magicbyte._stubs.steps import (
     ChunkDecoder,
+    is_partition,
     list_partition,
     offset_for_timestamp,
     partition_history,
@@ -148,6 +149,7 @@ __all__ = [
     "encode_varint",
     "finish_partition",
     "index_keys",
+    "is_partition",
     "leader_epoch_checkpoint",
     "list_partition",
     "offset_for_timestamp",

@@ -48,9 +48,9 @@ __all__ = [
 REPLICATION_OFFSET_CHECKPOINT = "replication-offset-checkpoint"
 """Each replica's high watermark: what consumers could read."""
 RECOVERY_POINT_OFFSET_CHECKPOINT = "recovery-point-offset-checkpoint"
-"""Up to where each log was flushed: a broker that was killed checks what is behind it."""
+"""Up to where each log was flushed: after a crash, a broker checks what follows."""
 LOG_START_OFFSET_CHECKPOINT = "log-start-offset-checkpoint"
-"""Where logs start that start behind their first segment's base offset (`DeleteRecords`)."""
+"""Where logs start that do not start at their first segment's base offset (`DeleteRecords`)."""
 CLEANER_OFFSET_CHECKPOINT = "cleaner-offset-checkpoint"
 """Up to where the cleaner has compacted each log."""
 OFFSET_CHECKPOINTS = (

@@ -146,19 +146,36 @@ impl DirectoryState {
 pub(crate) fn partition_of(directory: &Path) -> (String, i32, DirectoryState) {
     let absolute = storage::absolute(directory);
     let name = display_name(absolute.file_name().unwrap_or_default());
+    match parse_directory(&name) {
+        Some((topic, partition, state)) => (topic.to_owned(), partition, state),
+        None => (name, 0, DirectoryState::Current),
+    }
+}
+
+/// Whether a directory of this name, with these entries, is a partition: it has a segment; or its name is
+/// `topic-N`, and it has a compressed segment or a file that a broker keeps beside segments.
+#[must_use]
+pub fn is_partition<'a>(directory: &str, names: impl Iterator<Item = &'a str>) -> bool {
+    let is_named = parse_directory(directory).is_some();
+    names.map(classify).any(|kind| match kind {
+        FileKind::Segment(_) => true,
+        FileKind::Sidecar(_) | FileKind::Ignored(IgnoreReason::Compressed) => is_named,
+        FileKind::Checkpoint(_) | FileKind::Ignored(_) => false,
+    })
+}
+
+fn parse_directory(name: &str) -> Option<(&str, i32, DirectoryState)> {
     let (stem, state) = match name.rsplit_once('.') {
         Some((stem, rest)) => match rest.rsplit_once('-') {
             Some((_, "future")) => (stem, DirectoryState::Future),
             Some((_, "stray")) => (stem, DirectoryState::Stray),
             Some((_, "delete")) => (stem, DirectoryState::Deleted),
-            _ => (name.as_str(), DirectoryState::Current),
+            _ => (name, DirectoryState::Current),
         },
-        None => (name.as_str(), DirectoryState::Current),
+        None => (name, DirectoryState::Current),
     };
-    match stem.rsplit_once('-').and_then(|(topic, n)| Some((topic, parse_partition(n)?))) {
-        Some((topic, partition)) if !topic.is_empty() => (topic.to_owned(), partition, state),
-        _ => (name, 0, DirectoryState::Current),
-    }
+    let (topic, number) = stem.rsplit_once('-')?;
+    (!topic.is_empty()).then_some((topic, parse_partition(number)?, state))
 }
 
 /// A file name as text; if it is not UTF-8, its bytes are escaped, so that no two names look the same.

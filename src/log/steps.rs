@@ -2,7 +2,7 @@
 //! are plain data (JSON with the feature `serde`).
 //!
 //! ```text
-//! read      list_partition -> survey_segment -> plan_partition -> ChunkReader -> reconcile
+//! read      is_partition, list_partition -> survey_segment -> plan_partition -> ChunkReader -> reconcile
 //! explain   list_partition -> segment_history -> partition_history
 //! rewrite   a plan -> rewrite_chunks -> finish_partition
 //! clean     a plan -> plan_compaction | plan_redaction -> index_keys -> reduce_keys, ProducerSummary -> clean_group
@@ -26,6 +26,7 @@ pub use crate::log::history::partition_history::partition_history;
 pub use crate::log::history::segment_history::{
     OffsetGap, SegmentHistory, SkippedRange, StepBack, segment_history,
 };
+pub use crate::log::names::is_partition;
 pub use crate::log::read::accounting::reconcile;
 pub use crate::log::read::chunk_reader::{BatchCounts, ChunkReader};
 pub use crate::log::read::plan::{Plan, PlanSegment, plan_partition};

@@ -272,7 +272,7 @@ mod tests {
         let reached = read(&data, 2 * block as u64 + 1);
         assert_eq!(reached.len() / block, 3);
         assert_eq!(reached[..3 * block], data[..3 * block]);
-        // A size that is no whole number of entries stays one.
+        // That a size is not a whole number of entries still shows.
         for rest in 0..24 {
             data.truncate((5 << 20) / 24 * 24 + rest);
             let found = read(&data, 3 * block as u64).len();

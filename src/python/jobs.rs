@@ -1,5 +1,6 @@
 //! The steps of jobs: `list -> survey -> plan -> decode -> reconcile`, with JSON arguments and results.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::PyValueError;
@@ -15,6 +16,7 @@ use crate::log::chunk::{Chunk, DEFAULT_CHUNK_BYTES};
 use crate::log::error::LogError;
 use crate::log::listing;
 use crate::log::listing::Listing;
+use crate::log::names;
 use crate::log::read::options::{DamageMode, PlanOptions};
 use crate::log::read::{accounting, plan, seek, survey, trim};
 use crate::python::arrow::{PyArrowBatch, parse_columns};
@@ -47,6 +49,14 @@ pub(super) fn list_partition(py: Python<'_>, path: PathBuf, include_checkpoints:
 pub(super) fn unreadable_directory(py: Python<'_>, path: PathBuf, why: &str) -> PyResult<String> {
     panics::here();
     to_json(&Listing::unreadable(&path, why).map_err(|e| log_to_py(py, &e))?)
+}
+
+/// Whether a directory of this name, with these entries, is a partition.
+#[pyfunction]
+pub(super) fn is_partition(directory: OsString, names: Vec<OsString>) -> bool {
+    panics::here();
+    // No file of Kafka has a name that is not UTF-8.
+    names::is_partition(&directory.to_string_lossy(), names.iter().filter_map(|name| name.to_str()))
 }
 
 /// Scans the batch headers of a segment.

@@ -60,8 +60,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::python::jobs::{
-        PyChunkDecoder, list_partition, offset_for_timestamp, plan_partition, reconcile, survey_segment,
-        trim_chunk, unreadable_directory,
+        PyChunkDecoder, is_partition, list_partition, offset_for_timestamp, plan_partition, reconcile,
+        survey_segment, trim_chunk, unreadable_directory,
     };
     #[pymodule_export]
     use crate::python::layout::PyBatchLayout;

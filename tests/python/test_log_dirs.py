@@ -267,6 +267,9 @@ def test_copies_on_two_disks(cli: Cli, root: Path, tmp_path: Path) -> None:
     report = cli.json("verify", root, other)
     orders = [one["path"] for one in report["partitions"] if one["topic"] == "orders"]
     assert orders == sorted([str(root / "orders-0"), str(other / "orders-0")])
+    for command in ("verify", "stats"):
+        lines = cli(command, root, other).splitlines()
+        assert [line.split()[0] for line in lines if line.startswith("/") and "orders-0 " in line] == orders
     out = tmp_path / "out"
     for command in ("ingest", "convert", "recover", "compact"):
         cli(command, root, other, out, "--engine", "spark", code=2)
@@ -286,7 +289,7 @@ def test_copies_on_two_disks(cli: Cli, root: Path, tmp_path: Path) -> None:
     [
         (["--topic", "orders"], ["orders-0"]),
         (["--topic", "o*", "--topic", "events"], ["events-3", "orders-0"]),
-        (["--exclude", "*s"], ["__consumer_offsets-0"]),
+        (["--exclude", "*s"], []),
         (["--exclude-internal"], ["events-3", "orders-0"]),
         (["--partition", "1-3"], ["events-3"]),
         (["--partition", "3", "--partition", "7,0"], ["__consumer_offsets-0", "events-3", "orders-0"]),
@@ -294,8 +297,6 @@ def test_copies_on_two_disks(cli: Cli, root: Path, tmp_path: Path) -> None:
     ],
 )
 def test_choosing_partitions(cli: Cli, root: Path, options: list[str], expected: list[str]) -> None:
-    if "--exclude" in options:
-        expected = []
     shutil.copytree(root / "events-3", root / "__consumer_offsets-0")
     if not expected:
         cli("verify", *options, root, code=2)
@@ -311,9 +312,23 @@ def test_choosing_partitions(cli: Cli, root: Path, options: list[str], expected:
 
 @pytest.mark.parametrize("command", ["records", "dump", "annotate", "check-indexes", "explain"])
 def test_every_command_chooses(cli: Cli, root: Path, command: str) -> None:
+    shutil.copytree(root / "events-3", root / "orders-1")
     chosen = cli(command, "--topic", "events", root, code=None)
-    assert chosen == cli(command, root / "events-3", code=None) or "events" in chosen
+    everything = cli(command, root, code=None)
+    assert len(chosen) < len(everything)
+    if command != "check-indexes":  # names differences only
+        assert "events" in chosen
+        assert "orders" in everything
     assert "orders" not in chosen
+
+
+def test_only_directories_that_are_not_the_log(cli: Cli, root: Path, tmp_path: Path) -> None:
+    (root / "orders-0").rename(root / "orders-0.01-delete")
+    for command in (["verify"], ["ingest"], ["convert"], ["compact", "--all-topics"]):
+        out = [] if command == ["verify"] else [tmp_path / "out"]
+        cli(*command, "--topic", "orders", root, *out, code=2)
+        assert "--include-deleted reads it" in cli.error
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("value", ["x", "3-1", "-1", "1,,2", "0-99999999"])

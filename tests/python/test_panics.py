@@ -85,6 +85,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
             one.path / "00000000000000000000.log", c.KeySet([b"x"]), tombstones=False
         ),
         "read_sidecar": lambda: c.read_sidecar(one.path / "00000000000000000000.log"),
+        "is_partition": lambda: c.is_partition("topic-0", []),
         "unreadable_directory": lambda: c.unreadable_directory("topic-0", "no such directory"),
         "begin_partition": lambda: c.begin_partition(one.new / "topic-1"),
         "check_produce_request": lambda: c.check_produce_request(V2, 12),

@@ -15,6 +15,10 @@ def list_partition(path: str | PathLike[str], *, include_checkpoints: bool = Fal
 def unreadable_directory(path: str | PathLike[str], why: str) -> str:
     """The PartitionListing of a directory that cannot be listed: this problem, and nothing to read."""
 
+def is_partition(directory: str, names: Sequence[str]) -> bool:
+    """Whether a directory of this name, with these entries, is a partition: it has a segment; or its name is
+    `topic-N`, and it has a compressed segment or a file that a broker keeps beside segments."""
+
 def survey_segment(segment: str) -> str:
     """Scans the batch headers of a Segment: a Survey."""
 

@@ -48,11 +48,11 @@ class EngineChoice:
         if self.threads:
             raise click.UsageError("--threads needs --engine local; Spark takes --master 'local[N]'")
         from magicbyte.cli.session import spark_session
-        from magicbyte.jobs.engines import SparkEngine, StartedOnUse
+        from magicbyte.jobs.engines import SparkEngine
 
         with ExitStack() as stack:
             session = spark_session(title, self.master, self.conf)
-            yield StartedOnUse(lambda: SparkEngine(stack.enter_context(session)))
+            yield SparkEngine(lambda: stack.enter_context(session))
 
 
 def options(command: F) -> F:

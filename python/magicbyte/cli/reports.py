@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ from magicbyte.model import PartitionReconciliation
 
 __all__ = [
     "exit_code",
+    "labels_of",
     "print_clean",
     "print_json",
     "print_problems",
@@ -73,9 +75,17 @@ def _cell(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else plain(str(value))
 
 
+def labels_of(partitions: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The name of each partition, `topic-N`; the path if there are several of that name."""
+    names = [f"{one['topic']}-{one['partition']}" for one in partitions]
+    copies = Counter(names)
+    return [name if copies[name] == 1 else one["path"] for name, one in zip(names, partitions, strict=True)]
+
+
 def print_reconciliation(partitions: Sequence[PartitionReconciliation], total: Totals) -> None:
     """Prints a line per partition, and the sums of bytes and of records."""
-    rows = [[f"{one['topic']}-{one['partition']}", len(one["segments"]), *_sums(one)] for one in partitions]
+    labels = labels_of(partitions)
+    rows = [[label, len(one["segments"]), *_sums(one)] for label, one in zip(labels, partitions, strict=True)]
     rows.append(["total", total["segments"], *_sums(total)])
     print_table(["partition", "segments", *_SUMS.values()], rows)
     print_line()

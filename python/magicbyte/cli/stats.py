@@ -59,8 +59,8 @@ def stats(
         reports.print_json(report)
     else:
         rows = [
-            [f"{one['topic']}-{one['partition']}", *_cells(one), one["first_offset"], one["last_offset"]]
-            for one in report["partitions"]
+            [label, *_cells(one), one["first_offset"], one["last_offset"]]
+            for label, one in zip(reports.labels_of(report["partitions"]), report["partitions"], strict=True)
         ]
         rows.append(["total", *_cells(report["total"]), None, None])
         reports.print_table(["partition", *_COLUMNS, "first offset", "last offset"], rows)

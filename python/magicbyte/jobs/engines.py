@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-__all__ = ["Engine", "LocalEngine", "SparkEngine", "StartedOnUse", "group_by_size"]
+__all__ = ["Engine", "LocalEngine", "SparkEngine", "group_by_size"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -101,8 +101,13 @@ class LocalEngine:
 class SparkEngine:
     """Tasks of a Spark session, on a cluster or embedded in this process (`local[*]`)."""
 
-    def __init__(self, session: SparkSession) -> None:
-        self._context = session.sparkContext
+    def __init__(self, session: SparkSession | Callable[[], SparkSession]) -> None:
+        """Takes a session, or what starts one when the engine is first used."""
+        self._session = session
+
+    @cached_property
+    def _context(self) -> SparkContext:
+        return (self._session() if callable(self._session) else self._session).sparkContext
 
     @property
     def parallelism(self) -> int:
@@ -140,34 +145,6 @@ class SparkEngine:
             if isinstance(result, _Failed):
                 raise result.error
         return cast(list[R], results)
-
-
-class StartedOnUse:
-    """An engine that starts when it is first used."""
-
-    def __init__(self, start: Callable[[], Engine]) -> None:
-        self._start = start
-
-    @cached_property
-    def _engine(self) -> Engine:
-        return self._start()
-
-    @property
-    def parallelism(self) -> int:
-        """See `Engine.parallelism`."""
-        return self._engine.parallelism
-
-    def map(
-        self,
-        function: Callable[[T], R],
-        items: Sequence[T],
-        *,
-        name: str,
-        sizes: Sequence[int],
-        progress: Progress = NO_PROGRESS,
-    ) -> list[R]:
-        """See `Engine.map`."""
-        return self._engine.map(function, items, name=name, sizes=sizes, progress=progress)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.log_dirs import LogDir, is_log_dir, read_log_dir
 from magicbyte.jobs.workspace import is_unfinished
-from magicbyte.listing import is_partition, unread_segments
+from magicbyte.listing import unread_segments
 from magicbyte.model import DirectoryState, PartitionListing
 
 __all__ = [
@@ -126,7 +126,7 @@ def _walk(top: str, visited: set[str], found: _Found) -> None:
             found.directories[directory] = str(error.strerror)
             continue
         names = {entry.name for entry in entries}
-        holds_log = is_partition(os.path.basename(directory), names)
+        holds_log = _core.is_partition(os.path.basename(directory), list(names))
         if holds_log:
             found.directories[directory] = None if _shown(directory) == directory else _NOT_UTF8
         elif is_log_dir(names):
@@ -222,6 +222,12 @@ def find_inputs(
         listings, others = _distinct(listings, choice)
         skipped += others
     skipped.sort(key=_sort_key)
+    if skipped and not listings and not may_be_none:
+        one = skipped[0]
+        raise RefusedError(
+            f"only logs that are not in use are chosen, such as {one['path']}:"
+            f" --include-{one['state']} reads it"
+        )
     return Inputs(tuple(sources), listings, list(map(_skipped, skipped)), log_dirs)
 
 
