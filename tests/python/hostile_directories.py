@@ -349,7 +349,7 @@ def check(case: Case, out: Path) -> None:
         code, said = run(*command, root)
         assert code in expected, f"{command}: {code}: {said[-2000:]}"
     twice = False
-    for number, command in enumerate((["ingest"], ["convert"], ["compact"])):
+    for number, command in enumerate((["ingest"], ["convert"], ["compact", "--all-topics"])):
         target = out / str(number)
         code, said = run(*command, "--engine", "local", root, str(target))
         twice = re.search(r"is there (twice|\d+ times)", said) is not None

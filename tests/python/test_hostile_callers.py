@@ -487,12 +487,18 @@ def test_threads_at_one_builder(magic: int, codec: int) -> None:
     default: Any = kafka_python.DefaultRecordBatchBuilder(2, codec, False, -1, -1, -1, 1 << 30)
     legacy: Any = kafka_python.LegacyRecordBatchBuilder(min(magic, 1), min(codec, 1), 1 << 30)
     offsets = iter(range(10**9))
+    appended: list[int] = []
+    built: list[int] = []
+
+    def records(made: bytes) -> int:
+        return sum(1 for batch in magicbyte.read_batches(made) for _ in batch)
 
     def work() -> int:
         for _ in range(200):
             offset = next(offsets)
             try:
                 builder.append(offset, 1, b"k", b"v" * 100)
+                appended.append(offset)
             except magicbyte.Error as error:
                 # Another thread was faster.
                 if error.kind != "offset_out_of_range":
@@ -500,13 +506,16 @@ def test_threads_at_one_builder(magic: int, codec: int) -> None:
             default.append(offset, 1, b"k", b"v" * 100, [])
             legacy.append(offset, 1, b"k", b"v" * 100)
             if offset % 50 == 49:
-                for made in (builder.build(), bytes(default.build()), bytes(legacy.build())):
-                    assert sum(1 for batch in magicbyte.read_batches(made) for _ in batch) > 0
+                # Empty if another thread has built just now.
+                built.append(records(builder.build()))
+                assert records(bytes(default.build())) > 0
+                assert records(bytes(legacy.build())) > 0
             assert builder.record_count >= 0
             assert builder.estimated_size_in_bytes >= 0
         return 1
 
     assert sum(in_threads(work)) == 4
+    assert sum(built) + records(builder.build()) == len(appended)
     assert len(list(kafka_python.DefaultRecordBatch(default.build()))) == 800
 
 

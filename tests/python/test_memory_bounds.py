@@ -235,7 +235,7 @@ def test_anomalies_and_skipped_bytes_of_a_history(tmp_path: Path, cli: Any) -> N
 
 @pytest.mark.parametrize(
     "command",
-    [["verify", "--isolation-level", "read_committed"], local("compact")],
+    [["verify", "--isolation-level", "read_committed"], local("compact", "--all-topics")],
     ids=["read_committed", "compact"],
 )
 def test_long_transactions(command: list[object], tmp_path: Path) -> None:
