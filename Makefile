@@ -65,6 +65,7 @@ test-rust:
 	$(CARGO_TEST) --features arrow,serde --doc
 	$(CARGO_TEST) --features arrow,serde --lib columns
 	$(CARGO_TEST) --features arrow,serde --test columns --test rows
+	$(CARGO_TEST) --features experimental-v3 --test magic3
 	for codec in gzip snappy lz4 zstd; do cargo check --quiet --profile $(PROFILE) --no-default-features --features $$codec || exit 1; done
 	cargo check --quiet --profile $(PROFILE) --no-default-features
 
@@ -125,9 +126,9 @@ lint: $(VENV)/built
 	$(BIN)/python scripts/licenses.py --check
 	cargo fmt --check
 	cargo fmt --check --manifest-path benches/peers/rust/Cargo.toml
-	cargo clippy --quiet --profile $(PROFILE) --all-targets --features arrow,serde -- -D warnings
+	cargo clippy --quiet --profile $(PROFILE) --all-targets --features arrow,serde,experimental-v3 -- -D warnings
 	cargo clippy --quiet --profile $(PROFILE) --features python -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --features arrow,serde
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --features arrow,serde,experimental-v3
 	$(BIN)/ruff check python tests/python tests/interop benches examples scripts
 	$(BIN)/ruff format --check python tests/python tests/interop benches examples scripts
 	$(BIN)/mypy --strict python

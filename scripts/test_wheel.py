@@ -29,11 +29,13 @@ ROOMS = {"": (), "arrow": ("jobs",), "cli": ("jobs", "cli"), "spark": ("jobs", "
 # Streams need more than the oldest Spark; the source reports that when one is requested.
 SINCE_SPARK_4_2 = "magicbyte.spark.stream"
 COMMANDS: dict[str, Sequence[str]] = {
+    "advise": ("--windows", "4", "--window-bytes", "64k", "{samples}"),
     "annotate": ("--max-batches", "5", "{samples}"),
     "check-indexes": ("{samples}/payments-0",),
     "compact": ("--all-topics", "{samples}", "{out}"),
     "completion": ("bash",),
     "convert": ("{samples}", "{out}"),
+    "cost": ("{samples}",),
     "dump": ("--max-records", "5", "{samples}"),
     "explain": ("--html", "{out}.html", "{samples}"),
     "ingest": ("{samples}", "{out}"),

@@ -34,6 +34,7 @@
 //! Input is not trusted: no bytes cause a panic, an unbounded allocation or a hang.
 //!
 //! - [`convert`]: other magics and codecs, merging, splitting, changes in place
+//! - [`lab`]: what batches cost, field by field, in each format
 //! - [`layout`]: the fields of a batch with their places
 //! - [`log`]: a partition's directory, read in full, written, compacted, repaired; [`sidecar`]: the files beside a segment
 //! - [`state`]: transactions, idempotent producers and leader epochs, by batch headers
@@ -55,6 +56,7 @@ mod compression;
 pub mod convert;
 mod error;
 mod frame;
+pub mod lab;
 pub mod layout;
 mod legacy;
 pub mod log;

@@ -55,6 +55,11 @@ from magicbyte._stubs.convert import (
     set_max_timestamp,
     set_partition_leader_epoch,
 )
+from magicbyte._stubs.lab import (
+    chunk_cost,
+    cost_report,
+    try_layouts,
+)
 from magicbyte._stubs.layout import (
     BatchLayoutCore,
 )
@@ -141,8 +146,10 @@ __all__ = [
     "begin_partition",
     "check_produce_request",
     "check_segment",
+    "chunk_cost",
     "collect_aborted_transactions",
     "compact_group",
+    "cost_report",
     "crc32c",
     "decode_varint",
     "decompress",
@@ -177,5 +184,6 @@ __all__ = [
     "time_index",
     "transaction_index",
     "trim_chunk",
+    "try_layouts",
     "unreadable_directory",
 ]

@@ -12,6 +12,8 @@ pub(crate) mod gzip;
 pub(crate) mod lz4;
 pub(crate) mod output;
 pub(crate) mod plain;
+#[cfg(feature = "experimental-v3")]
+pub(crate) mod prefix;
 #[cfg(feature = "snappy")]
 pub(crate) mod snappy;
 #[cfg(feature = "snappy")]

@@ -15,6 +15,7 @@ mod errors;
 mod gil_cell;
 mod indexed_batch;
 mod jobs;
+mod lab;
 mod layout;
 mod locked;
 mod log;
@@ -63,6 +64,8 @@ mod _core {
         PyChunkDecoder, is_partition, list_partition, offset_for_timestamp, plan_partition, reconcile,
         survey_segment, trim_chunk, unreadable_directory,
     };
+    #[pymodule_export]
+    use crate::python::lab::{chunk_cost, cost_report, try_layouts};
     #[pymodule_export]
     use crate::python::layout::PyBatchLayout;
     #[pymodule_export]

@@ -32,6 +32,11 @@ impl<'r> RecordIter<'r> {
         self.cursor.position() + self.cursor.remaining()
     }
 
+    /// The position after the last record read, in the record section.
+    pub(crate) fn position(&self) -> usize {
+        self.cursor.position()
+    }
+
     #[inline(always)]
     fn read(&mut self) -> Result<Record<'r>> {
         if self.cursor.remaining() == 0 {

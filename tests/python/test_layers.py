@@ -21,7 +21,7 @@ PYTHON = Path(__file__).parents[2] / "python"
 LAYERS = [
     # The compiled core imports columns, convert, enums and errors only at run time: it counts as lowest.
     {"magicbyte._core", "magicbyte.compat._core"},
-    {"magicbyte.columns", "magicbyte.enums", "magicbyte.errors", "magicbyte.model"},
+    {"magicbyte.columns", "magicbyte.enums", "magicbyte.errors", "magicbyte.lab", "magicbyte.model"},
     {
         "magicbyte.broker",
         "magicbyte.compat",

@@ -1,4 +1,4 @@
-"""The typed dictionaries of `magicbyte.model` are what the core returns, field by field."""
+"""The dictionaries of `magicbyte.model` and `magicbyte.lab` are what the core returns, field by field."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is
 
 import pytest
 from conftest import KAFKA, PARTITIONS
-from magicbyte import RecordsBuilder, _core, crc32c, model
+from magicbyte import RecordsBuilder, _core, crc32c, lab, model
 from magicbyte.jobs.reading import ReadOptions, decoded_problems, read_chunk
 
-TYPES = [value for name in model.__all__ if is_typeddict(value := getattr(model, name))]
+TYPES = [
+    value
+    for module in (model, lab)
+    for name in module.__all__
+    if is_typeddict(value := getattr(module, name))
+]
 
 
 class Seen:
@@ -80,6 +85,12 @@ def documents(listing: str) -> Iterator[tuple[str, Any]]:
             chunk_bytes=1,
         )
         yield plan, model.PartitionPlan
+        costs = [_core.chunk_cost(json.dumps(chunk)) for chunk in json.loads(plan)["chunks"]]
+        yield from ((cost, lab.ChunkCost) for cost in costs)
+        yield _core.cost_report(costs), lab.CostReport
+        for chunk in json.loads(plan)["chunks"]:
+            tried = _core.try_layouts([json.dumps(chunk)], 0, [(0, None, None)], window_bytes=1 << 20)
+            yield tried, lab.Window
         results = []
         for chunk in json.loads(plan)["chunks"]:
             for item in read_chunk(json.dumps(chunk), ReadOptions(columns=("timestamp",))):
@@ -188,5 +199,5 @@ def test_every_field_and_type_has_been_seen(tmp_path: Path) -> None:
 
 
 def test_every_type_is_exported() -> None:
-    defined = {name for name, value in vars(model).items() if is_typeddict(value)}
+    defined = {name for module in (model, lab) for name, value in vars(module).items() if is_typeddict(value)}
     assert defined == {one.__name__ for one in TYPES}

@@ -97,6 +97,8 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "decode_varint": lambda: c.decode_varint(b"\2"),
         "decompress": lambda: c.decompress(0, 2, b"x"),
         "encode_varint": lambda: c.encode_varint(1),
+        "chunk_cost": lambda: c.chunk_cost(one.chunk),
+        "cost_report": lambda: c.cost_report([]),
         "finish_partition": lambda: c.finish_partition(one.new / "topic-2", []),
         "index_keys": lambda: c.index_keys([]),
         "kafka_python_crc32c": lambda: d.kafka_python_crc32c(b"x"),
@@ -133,6 +135,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "time_index": lambda: c.time_index(b"", 0),
         "transaction_index": lambda: c.transaction_index(b""),
         "trim_chunk": lambda: c.trim_chunk(one.chunk),
+        "try_layouts": lambda: c.try_layouts([one.chunk], 0, [], window_bytes=1),
     }
 
 

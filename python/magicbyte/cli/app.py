@@ -12,11 +12,13 @@ import click
 from click.shell_completion import shell_complete
 
 from magicbyte import _core
+from magicbyte.cli.advise import advise
 from magicbyte.cli.annotate import annotate
 from magicbyte.cli.check_indexes import check_indexes
 from magicbyte.cli.compact import compact
 from magicbyte.cli.completion import COMPLETE_VARIABLE, completion
 from magicbyte.cli.convert import convert
+from magicbyte.cli.cost import cost
 from magicbyte.cli.dump import dump
 from magicbyte.cli.exits import CLEAN, FAILED, USAGE
 from magicbyte.cli.explain import explain
@@ -51,6 +53,8 @@ def app() -> None:
     magicbyte verify  /backup/kafka-logs                  is everything readable?
     magicbyte stats   /backup/kafka-logs                  what is in there?
     magicbyte explain /backup/kafka-logs/orders-0         what happened there?
+    magicbyte cost    /backup/kafka-logs                  what are the bytes for?
+    magicbyte advise  /backup/kafka-logs                  which codec and batch size would be better?
     magicbyte records /backup/kafka-logs/orders-0 | jq    the records as JSON lines
     magicbyte topics  /backup/kafka-logs                  which topics, partitions, configs?
     magicbyte offsets /backup/kafka-logs                  who committed what, and how far behind?
@@ -71,11 +75,13 @@ def app() -> None:
 
 
 for command in (
+    advise,
     annotate,
     check_indexes,
     compact,
     completion,
     convert,
+    cost,
     dump,
     explain,
     ingest,

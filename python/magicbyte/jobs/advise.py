@@ -1,0 +1,407 @@
+"""The job behind `magicbyte advise`: which codec, level and batch size a topic should have, judged by a
+sample of its log.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, NamedTuple, TypedDict, cast, get_args
+
+from magicbyte import _core
+from magicbyte.enums import Compression
+from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.engines import Engine
+from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
+from magicbyte.jobs.plan import MIB, Planned, plan_partitions
+from magicbyte.jobs.progress import NO_PROGRESS, Progress
+from magicbyte.jobs.sampling import Estimate, WindowPlace, estimate, windows_of
+from magicbyte.lab import Window
+from magicbyte.model import Problem
+
+__all__ = [
+    "GOALS",
+    "LAYOUTS",
+    "THOROUGH",
+    "Advice",
+    "AdviseReport",
+    "Goal",
+    "HeaderKeyCost",
+    "Layout",
+    "LayoutCost",
+    "TopicAdvice",
+    "advise",
+]
+
+Goal = Literal["storage", "cpu", "latency"]
+GOALS: tuple[Goal, ...] = get_args(Goal)
+
+
+class Layout(NamedTuple):
+    """A way to write a topic."""
+
+    compression: str
+    level: int | None
+    """None for Kafka's default."""
+    batch_bytes: int | None
+    """The largest batch before compression, as a producer's `batch.size`; None keeps the batches as they
+    are."""
+
+
+_SIZES = (None, 16 << 10, 64 << 10, 256 << 10, 1 << 20)
+_CODECS: tuple[tuple[str, int | None], ...] = (
+    ("none", None), ("snappy", None), ("lz4", None), ("gzip", 1), ("gzip", None),
+    ("zstd", 1), ("zstd", None), ("zstd", 6), ("zstd", 9),
+)  # fmt: skip
+_SLOW: tuple[tuple[str, int | None], ...] = (("lz4", 12), ("gzip", 9), ("zstd", 12), ("zstd", 19))
+LAYOUTS = tuple(Layout(*codec, size) for codec in _CODECS for size in _SIZES)
+"""What is tried: Kafka's codecs at quick levels, with the batches as they are and with four sizes of
+batches."""
+THOROUGH = tuple(Layout(*codec, size) for codec in _CODECS + _SLOW for size in _SIZES)
+"""Also levels that take much longer than they save."""
+
+_MOST_TOPICS = 20
+_FEWEST_WINDOWS = 6
+_HEADER_KEYS = 5
+_LINK_BYTES_PER_SECOND = 125_000_000
+"""For the latency of a fetch: one gigabit per second."""
+_LATENCY_BATCH_BYTES = 64 << 10
+_EDGE = 0.02
+"""How far the first and last batch of a window may be off, together, as a share of a batch: seen in logs of
+unlike records."""
+_NEARLY = 1.02
+"""Sizes within two percent count as equal: the cheaper one is recommended."""
+
+
+class LayoutCost(TypedDict):
+    """What a topic would be in a layout."""
+
+    compression: str
+    level: int | None
+    batch_bytes: int | None
+    size: float
+    """The topic's bytes, estimated."""
+    error: float | None
+    """Half the width of the interval that has the true size in 19 of 20 samples; None if there was one window
+    only."""
+    savings: float
+    """The share of today's bytes that is saved; negative if more are needed."""
+    ratio: float
+    """Bytes before compression divided by bytes."""
+    batch_ratio: float
+    """The mean ratio of a batch."""
+    batches: float
+    """The number of batches, estimated."""
+    batch_size: float
+    """Mean bytes of a batch."""
+    encode_bytes_per_second: float
+    """Bytes before compression, on one core."""
+    decode_bytes_per_second: float
+    price_per_month: float | None
+    is_pareto: bool
+    """Whether no other layout is smaller, and quicker to write and to read."""
+
+
+class HeaderKeyCost(TypedDict):
+    """What a header key costs in a topic, before compression."""
+
+    key: str
+    bytes: float
+    """Of keys, values and their lengths, estimated."""
+    name_bytes: float
+    """Of the key alone: what a name of one byte would save, but for one byte per header."""
+    count: float
+
+
+class Advice(TypedDict):
+    """What to do for a goal."""
+
+    goal: Goal
+    layout: int
+    """The index in `layouts`."""
+    reason: str
+
+
+class TopicAdvice(TypedDict):
+    """What the layouts cost for one topic."""
+
+    topic: str
+    partitions: int
+    stored: int
+    """Bytes of its segments."""
+    sampled: int
+    """Bytes of them that were read."""
+    windows: int
+    damaged: int
+    """Bytes in the windows that are not good."""
+    records_per_batch: float
+    record_size: float
+    """Mean bytes of a record, before compression."""
+    key_size: float
+    value_size: float
+    legacy: float
+    """The share of bytes in batches of magic 0 and 1."""
+    produced: float
+    """The share of batches with a producer id, which `convert --rebatch` leaves as they are."""
+    layouts: list[LayoutCost]
+    """In the order of what was tried."""
+    advice: list[Advice]
+    header_keys: list[HeaderKeyCost]
+    """The most expensive ones."""
+
+
+class AdviseReport(TypedDict):
+    """The advice for all topics."""
+
+    topics: list[TopicAdvice]
+    """The largest topics first."""
+    not_sampled: list[str]
+    """Topics that are too small to matter, or empty."""
+    skipped: list[SkippedDirectory]
+    problems: list[Problem]
+    """Those known before decoding; the first `LISTED`."""
+    problems_left_out: int
+
+
+@dataclass(frozen=True)
+class _Try:
+    """One window: where it begins, and which layouts are tried."""
+
+    topic: str
+    place: WindowPlace
+    chunks: tuple[str, ...]
+    start: int
+    """The first byte of its first chunk."""
+
+
+def advise(
+    sources: Sequence[str],
+    engine: Engine,
+    *,
+    layouts: Sequence[Layout] = LAYOUTS,
+    windows: int = 32,
+    window_bytes: int = 4 * MIB,
+    price_per_tb_month: float | None = None,
+    seed: int = 0,
+    max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
+    choice: PartitionChoice = EVERYTHING,
+    progress: Progress = NO_PROGRESS,
+) -> AdviseReport:
+    """Estimates what each topic at and below `sources` would be with each layout, from a sample of its log.
+
+    Each topic's log is cut into equal shares, and a window of `window_bytes` (after decompression) is read at
+    a random place of each; `windows` in all, more for larger topics. The same `seed` takes the same sample.
+
+    Raises:
+        RefusedError: if there is nothing to read.
+
+    """
+    inputs = find_inputs(sources, choice)
+    plans = plan_partitions(inputs.listings, engine, progress=progress)
+    by_topic: dict[str, list[Planned]] = defaultdict(list)
+    for planned in plans:
+        by_topic[planned.plan["topic"]].append(planned)
+    sizes = {topic: sum(_size(one) for one in own) for topic, own in by_topic.items()}
+    largest = sorted((topic for topic in sizes if sizes[topic]), key=lambda topic: -sizes[topic])[
+        :_MOST_TOPICS
+    ]
+    whole = sum(sizes[topic] for topic in largest)
+    tries: list[_Try] = []
+    for topic in largest:
+        count = max(_FEWEST_WINDOWS, round(windows * sizes[topic] / whole))
+        tries += _tries(topic, by_topic[topic], count, window_bytes, seed)
+    done = engine.map(
+        partial(_try_window, layouts=tuple(layouts), limit=max_decompressed_bytes),
+        tries,
+        name=f"try {len(layouts)} layouts on {len(tries)} windows",
+        sizes=[window_bytes] * len(tries),
+        progress=progress,
+    )
+    found: dict[str, list[Window]] = defaultdict(list)
+    for one, window in zip(tries, done, strict=True):
+        if window["batches"]:
+            found[one.topic].append(window)
+    topics = [
+        _advice(topic, by_topic[topic], sizes[topic], found[topic], layouts, price_per_tb_month)
+        for topic in largest
+        if found[topic]
+    ]
+    sampled = {one["topic"] for one in topics}
+    problems = [problem for planned in plans for problem in planned.plan["problems"]]
+    return AdviseReport(
+        topics=topics,
+        not_sampled=sorted(topic for topic in sizes if topic not in sampled),
+        skipped=inputs.skipped,
+        problems=problems[: _core.LISTED],
+        problems_left_out=len(problems[_core.LISTED :]),
+    )
+
+
+def _try_window(one: _Try, layouts: tuple[Layout, ...], limit: int) -> Window:
+    tried = [(Compression[one.compression.upper()].value, one.level, one.batch_bytes) for one in layouts]
+    # After the last batch of a log there is none: the window then begins with the chunk.
+    for position in (one.place.position, one.start):
+        text = _core.try_layouts(
+            one.chunks, position, tried, window_bytes=one.place.window_bytes, max_decompressed_bytes=limit
+        )
+        window = cast(Window, json.loads(text))
+        if window["batches"]:
+            break
+    return window
+
+
+def _size(planned: Planned) -> int:
+    return sum(chunk["end"] - chunk["start"] for chunk in planned.plan["chunks"])
+
+
+def _tries(topic: str, plans: Iterable[Planned], count: int, window_bytes: int, seed: int) -> list[_Try]:
+    chunks = [chunk for planned in plans for chunk in planned.plan["chunks"]]
+    texts = [json.dumps(chunk) for chunk in chunks]
+    return [
+        _Try(topic, place, tuple(texts[number] for number in place.chunks), chunks[place.chunks[0]]["start"])
+        for place in windows_of(chunks, count, window_bytes, seed)
+    ]
+
+
+def _advice(
+    topic: str,
+    plans: Sequence[Planned],
+    stored: int,
+    windows: Sequence[Window],
+    layouts: Sequence[Layout],
+    price: float | None,
+) -> TopicAdvice:
+    sampled = sum(one["stored"] for one in windows)
+    records = sum(one["records"] for one in windows) or 1
+    decompressed = sum(one["decompressed"] for one in windows)
+    costs = [_cost(number, layout, windows, stored, price) for number, layout in enumerate(layouts)]
+    _mark_pareto(costs)
+    batches = sum(one["batches"] for one in windows)
+    return TopicAdvice(
+        topic=topic,
+        partitions=len(plans),
+        stored=stored,
+        sampled=sampled,
+        windows=len(windows),
+        damaged=sum(one["damaged"] for one in windows),
+        records_per_batch=records / batches,
+        record_size=decompressed / records,
+        key_size=sum(one["keys"] for one in windows) / records,
+        value_size=sum(one["values"] for one in windows) / records,
+        legacy=sum(one["legacy"] for one in windows) / sampled,
+        produced=sum(one["produced"] for one in windows) / batches,
+        layouts=costs,
+        advice=[_recommended(goal, costs, stored) for goal in GOALS],
+        header_keys=_header_keys(windows, stored / sampled),
+    )
+
+
+def _cost(
+    number: int,
+    layout: Layout,
+    windows: Sequence[Window],
+    stored: int,
+    price: float | None,
+) -> LayoutCost:
+    tried = [(one, one["trials"][number]) for one in windows]
+
+    def of_log(values: Iterable[float]) -> Estimate:
+        # What was left out of a window is taken to be like the rest of it.
+        sums = [
+            (value * (window["content"] or 1) / (trial["content"] or 1), window["stored"])
+            for value, (window, trial) in zip(values, tried, strict=True)
+        ]
+        return estimate(sums, stored)
+
+    size = of_log(trial["size"] for _, trial in tried)
+    batches = sum(trial["batches"] for _, trial in tried)
+    written = sum(trial["size"] for _, trial in tried)
+    decompressed = sum(trial["decompressed"] for _, trial in tried)
+    error = size.error
+    if layout.batch_bytes is not None:
+        # Where a window begins and ends, batches are cut differently than in the log.
+        error += _EDGE * size.value * len(windows) / batches
+    return LayoutCost(
+        compression=layout.compression,
+        level=layout.level,
+        batch_bytes=layout.batch_bytes,
+        size=size.value,
+        error=None if error == float("inf") else error,
+        savings=1 - size.value / stored,
+        ratio=decompressed / written,
+        batch_ratio=sum(trial["batch_ratios"] for _, trial in tried) / batches,
+        batches=of_log(trial["batches"] for _, trial in tried).value,
+        batch_size=written / batches,
+        encode_bytes_per_second=1e9 * decompressed / (sum(trial["encode_ns"] for _, trial in tried) or 1),
+        decode_bytes_per_second=1e9 * decompressed / (sum(trial["decode_ns"] for _, trial in tried) or 1),
+        price_per_month=None if price is None else size.value / 1e12 * price,
+        is_pareto=False,
+    )
+
+
+def _mark_pareto(costs: Sequence[LayoutCost]) -> None:
+    def beats(one: LayoutCost, other: LayoutCost) -> bool:
+        pairs = (
+            (one["size"], other["size"]),
+            (-one["encode_bytes_per_second"], -other["encode_bytes_per_second"]),
+            (-one["decode_bytes_per_second"], -other["decode_bytes_per_second"]),
+        )
+        return all(ours <= theirs for ours, theirs in pairs) and any(ours < theirs for ours, theirs in pairs)
+
+    for one in costs:
+        one["is_pareto"] = not any(beats(other, one) for other in costs)
+
+
+def _recommended(goal: Goal, costs: Sequence[LayoutCost], stored: int) -> Advice:
+    # Times are for a byte of records before compression.
+    def seconds(one: LayoutCost) -> float:
+        return 1 / one["encode_bytes_per_second"] + 1 / one["decode_bytes_per_second"]
+
+    def fetch(one: LayoutCost) -> float:
+        return 1 / one["ratio"] / _LINK_BYTES_PER_SECOND + 1 / one["decode_bytes_per_second"]
+
+    numbers = range(len(costs))
+    if goal == "storage":
+        smallest = min(one["size"] for one in costs)
+        nearly = [number for number in numbers if costs[number]["size"] <= _NEARLY * smallest]
+        best = min(nearly, key=lambda number: seconds(costs[number]))
+        reason = "the quickest of those within 2% of the smallest"
+    elif goal == "cpu":
+        smaller = [number for number in numbers if costs[number]["size"] <= stored] or [
+            min(numbers, key=lambda number: costs[number]["size"])
+        ]
+        best = min(smaller, key=lambda number: seconds(costs[number]))
+        reason = "the least time to write and read once, of those no larger than today"
+    else:
+        small = [
+            number
+            for number in numbers
+            if (costs[number]["batch_bytes"] or costs[number]["batch_size"] * costs[number]["ratio"])
+            <= _LATENCY_BATCH_BYTES
+        ] or list(numbers)
+        best = min(small, key=lambda number: fetch(costs[number]))
+        reason = "the least time to fetch (at 1 Gbit/s) and read a byte, in batches of at most 64 KiB"
+    return Advice(goal=goal, layout=best, reason=reason)
+
+
+def _header_keys(windows: Sequence[Window], scale: float) -> list[HeaderKeyCost]:
+    sums: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for window in windows:
+        for key, (count, size) in window["header_keys"].items():
+            sums[key][0] += count
+            sums[key][1] += size
+    costs = [
+        HeaderKeyCost(
+            key=key,
+            # Lengths of key and value: mostly a byte each.
+            bytes=scale * (count * (len(key.encode()) + 2) + size),
+            name_bytes=scale * count * len(key.encode()),
+            count=scale * count,
+        )
+        for key, (count, size) in sums.items()
+        if key
+    ]
+    return sorted(costs, key=lambda one: -one["bytes"])[:_HEADER_KEYS]

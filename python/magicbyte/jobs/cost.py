@@ -1,0 +1,109 @@
+"""The job behind `magicbyte cost`: what the bytes of partitions are for, and what they would be in other
+formats.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import TypedDict, cast
+
+from magicbyte import _core
+from magicbyte.jobs.accounting import Totals, by_plan, reconcile_plans, total_of
+from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.engines import Engine
+from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
+from magicbyte.jobs.plan import Task, plan_partitions, task_name, tasks_of
+from magicbyte.jobs.progress import NO_PROGRESS, Progress
+from magicbyte.lab import ChunkCost, CostReport
+from magicbyte.model import Problem
+
+__all__ = ["DirectoryCost", "PartitionCost", "cost"]
+
+
+class PartitionCost(TypedDict):
+    """What a partition costs."""
+
+    path: str
+    topic: str
+    partition: int
+    cost: CostReport
+
+
+class DirectoryCost(TypedDict):
+    """What all partitions cost, together and one by one."""
+
+    total: CostReport
+    topics: dict[str, CostReport]
+    partitions: list[PartitionCost]
+    account: Totals
+    """What of the input is not in the costs: quarantined bytes and tails."""
+    skipped: list[SkippedDirectory]
+    problems: list[Problem]
+    """The first `LISTED`."""
+    problems_left_out: int
+    """How many more there are."""
+    balanced: bool
+
+
+def _cost_task(task: Task, max_decompressed_bytes: int) -> list[str]:
+    return [_core.chunk_cost(chunk, max_decompressed_bytes=max_decompressed_bytes) for chunk in task.chunks]
+
+
+def cost(
+    sources: Sequence[str],
+    engine: Engine,
+    *,
+    max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
+    choice: PartitionChoice = EVERYTHING,
+    progress: Progress = NO_PROGRESS,
+) -> DirectoryCost:
+    """Adds up the bytes of all partitions at and below `sources`, field by field. Every record is decoded.
+
+    Raises:
+        RefusedError: if there is nothing to read.
+
+    """
+    inputs = find_inputs(sources, choice)
+    plans = plan_partitions(inputs.listings, engine, progress=progress)
+    tasks = tasks_of(plans, engine.parallelism)
+    task_results = engine.map(
+        partial(_cost_task, max_decompressed_bytes=max_decompressed_bytes),
+        tasks,
+        name=task_name("cost", tasks),
+        sizes=[task.size for task in tasks],
+        progress=progress,
+    )
+    of_plans = by_plan(plans, (text for texts in task_results for text in texts))
+    chunks = [[cast(ChunkCost, json.loads(text)) for text in texts] for texts in of_plans]
+    results = [[json.dumps(chunk["result"]) for chunk in own] for own in chunks]
+    account = total_of(reconcile_plans(plans, results))
+    by_topic: dict[str, list[str]] = {}
+    for planned, texts in zip(plans, of_plans, strict=True):
+        by_topic.setdefault(planned.plan["topic"], []).extend(texts)
+    problems = [problem for planned in plans for problem in planned.plan["problems"]]
+    problems += [problem for own in chunks for chunk in own for problem in chunk["problems"]]
+    left_out = sum(chunk["problems_left_out"] for own in chunks for chunk in own)
+    return DirectoryCost(
+        total=_report(text for texts in of_plans for text in texts),
+        topics={topic: _report(texts) for topic, texts in sorted(by_topic.items())},
+        partitions=[
+            PartitionCost(
+                path=planned.plan["path"],
+                topic=planned.plan["topic"],
+                partition=planned.plan["partition"],
+                cost=_report(texts),
+            )
+            for planned, texts in zip(plans, of_plans, strict=True)
+        ],
+        account=account,
+        skipped=inputs.skipped,
+        problems=problems[: _core.LISTED],
+        problems_left_out=left_out + len(problems[_core.LISTED :]),
+        balanced=account["balanced"],
+    )
+
+
+def _report(chunks: Iterable[str]) -> CostReport:
+    return cast(CostReport, json.loads(_core.cost_report(list(chunks))))

@@ -1,0 +1,161 @@
+"""The shapes of the JSON that `magicbyte._core` returns about costs: what batches take, and might take.
+
+The reports of `magicbyte cost` and `magicbyte advise` are made of them.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+from magicbyte.model import ChunkResult, Problem
+
+__all__ = [
+    "ChunkCost",
+    "Cost",
+    "CostReport",
+    "FieldBytes",
+    "Format",
+    "Tally",
+    "Trial",
+    "Window",
+]
+
+Format = Literal["magic_0", "magic_1", "magic_2", "kip_931"]
+"""A format whose costs are known. KIP-931, which was discarded, is magic 2 with smaller headers of records
+and batches."""
+
+
+class FieldBytes(TypedDict):
+    """Bytes by what they hold."""
+
+    offsets: int
+    """Offsets, offset deltas, and the last offset delta of a batch."""
+    sizes: int
+    """Sizes of batches, messages and records."""
+    crcs: int
+    magic: int
+    attributes: int
+    timestamps: int
+    """Timestamps and timestamp deltas."""
+    leader_epoch: int
+    producer: int
+    """Producer id, producer epoch and base sequence."""
+    records_count: int
+    key_lengths: int
+    value_lengths: int
+    header_lengths: int
+    """The number of headers, and the lengths of their keys and values."""
+    keys: int
+    values: int
+    header_keys: int
+    header_values: int
+    padding: int
+    """Bytes that no field needs: varints longer than the shortest form, and what follows the last field."""
+
+
+class Cost(TypedDict):
+    """The bytes of some batches in one format, uncompressed."""
+
+    batches: FieldBytes
+    """Batch headers; of magic 0 and 1, the wrappers of compressed messages."""
+    records: FieldBytes
+
+
+class Tally(TypedDict):
+    """Sums over batches and records, from which their size in every format follows. Lengths and deltas are
+    bytes.
+    """
+
+    batches: int
+    compressed_batches: int
+    records: int
+    headers: int
+    keys: int
+    values: int
+    header_keys: int
+    header_values: int
+    lengths: int
+    lengths_without_attributes: int
+    timestamp_deltas: int
+    offset_deltas: int
+    key_lengths: int
+    value_lengths: int
+    header_lengths: int
+    base_timestamps: int
+    max_timestamps: int
+    last_offset_deltas: int
+    padding: int
+    stored: int
+
+
+class ChunkCost(TypedDict):
+    """What a chunk's batches cost."""
+
+    result: ChunkResult
+    problems: list[Problem]
+    """The first `LISTED`."""
+    problems_left_out: int
+    magics: dict[str, Tally]
+    """The good batches by magic."""
+
+
+class CostReport(TypedDict):
+    """What some batches cost as they are, and in each format."""
+
+    batches: int
+    """Batches of magic 2, wrappers, and messages outside a wrapper."""
+    records: int
+    """Control records included."""
+    headers: int
+    """Headers of records."""
+    stored: int
+    """Bytes of the batches as stored."""
+    decompressed: Cost
+    """Each batch in its own magic, with records decompressed."""
+    formats: dict[Format, Cost]
+    """Without padding. Magic 0 and 1 have no headers of records."""
+
+
+class Trial(TypedDict):
+    """What writing a window with a layout cost."""
+
+    batches: int
+    """The last one is left out if records of the log were still to come for it."""
+    content: int
+    """Bytes of keys, values and headers in these batches."""
+    decompressed: int
+    """Bytes of these batches before compression."""
+    size: int
+    """Their bytes."""
+    batch_ratios: float
+    """The sum over the batches of their size before compression divided by their size."""
+    encode_ns: int
+    """The time for building and compressing them."""
+    decode_ns: int
+    """The time for checking their CRCs, decompressing them and reading their records."""
+
+
+class Window(TypedDict):
+    """Batches that follow each other in a log, and what they cost in several layouts. Sizes are bytes."""
+
+    batches: int
+    produced: int
+    """Batches with a producer id."""
+    legacy: int
+    """Bytes as stored of batches of magic 0 and 1."""
+    records: int
+    stored: int
+    decompressed: int
+    """As magic 2, uncompressed."""
+    content: int
+    """Bytes of keys, values and headers."""
+    damaged: int
+    """Bytes between these batches that are not good: damage, and a tail."""
+    keys: int
+    values: int
+    header_keys: dict[str, tuple[int, int]]
+    """How often each header key was seen, and the bytes of these headers' values. An empty name counts
+    those after the first
+    thousand keys, if there are more."""
+    trials: list[Trial]
+    """In the order of the layouts."""

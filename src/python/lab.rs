@@ -1,0 +1,58 @@
+//! What batches cost; the values are JSON.
+
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+
+use crate::compression::codec::Compression;
+use crate::compression::decompressor::DEFAULT_MAX_DECOMPRESSED_BYTES;
+use crate::lab;
+use crate::lab::chunk_cost::{ChunkCost, CostReport};
+use crate::lab::trial;
+use crate::lab::trial::Layout;
+use crate::python::errors::{log_to_py, to_py};
+use crate::python::jobs::{parse, to_json};
+use crate::python::view::items;
+
+/// What the batches of a chunk cost.
+#[pyfunction]
+#[pyo3(signature = (chunk, *, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES))]
+pub(super) fn chunk_cost(py: Python<'_>, chunk: &str, max_decompressed_bytes: usize) -> PyResult<String> {
+    let chunk = parse(chunk)?;
+    let cost = py.detach(|| lab::chunk_cost::chunk_cost(chunk, max_decompressed_bytes));
+    to_json(&cost.map_err(|e| log_to_py(py, &e))?)
+}
+
+/// Adds up the costs of chunks.
+#[pyfunction]
+pub(super) fn cost_report(#[pyo3(from_py_with = items)] chunks: Vec<PyBackedStr>) -> PyResult<String> {
+    let chunks: PyResult<Vec<ChunkCost>> = chunks.iter().map(|chunk| parse(chunk)).collect();
+    to_json(&CostReport::of(&chunks?))
+}
+
+/// Writes a window of a log with each layout: codec, level, batch size.
+#[pyfunction]
+#[pyo3(signature = (
+    chunks, position, layouts, *, window_bytes, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES
+))]
+pub(super) fn try_layouts(
+    py: Python<'_>,
+    #[pyo3(from_py_with = items)] chunks: Vec<PyBackedStr>,
+    position: u64,
+    #[pyo3(from_py_with = items)] layouts: Vec<(u8, Option<i32>, Option<usize>)>,
+    window_bytes: usize,
+    max_decompressed_bytes: usize,
+) -> PyResult<String> {
+    let chunks: PyResult<Vec<_>> = chunks.iter().map(|chunk| parse(chunk)).collect();
+    let chunks = chunks?;
+    let layouts: PyResult<Vec<_>> = layouts
+        .iter()
+        .map(|&(codec, level, batch_bytes)| {
+            let codec = Compression::from_id(codec).map_err(|e| to_py(py, &e))?;
+            Ok(Layout { codec, level, batch_bytes })
+        })
+        .collect();
+    let layouts = layouts?;
+    let window =
+        py.detach(|| trial::try_layouts(&chunks, position, &layouts, window_bytes, max_decompressed_bytes));
+    to_json(&window.map_err(|e| log_to_py(py, &e))?)
+}

@@ -1,0 +1,250 @@
+"""`magicbyte advise`: what it predicts is what `magicbyte convert` writes."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import magicbyte
+import pytest
+from conftest import Cli
+from magicbyte.jobs.advise import GOALS, LAYOUTS, THOROUGH, AdviseReport, Layout, advise
+from magicbyte.jobs.engines import LocalEngine
+from magicbyte.jobs.sampling import estimate, windows_of
+
+RECORDS = 60_000
+WORDS = [
+    f"{a}{b}"
+    for a in ("cart", "view", "order", "search", "log", "pay")
+    for b in ("in", "out", "ed", "s", "er")
+]
+TRIED = (
+    Layout("zstd", None, None),
+    Layout("lz4", None, None),
+    Layout("gzip", 1, 16 << 10),
+    Layout("zstd", 6, 64 << 10),
+    Layout("none", None, 64 << 10),
+)
+
+Record = tuple[bytes | None, bytes, list[tuple[str, bytes]]]
+
+
+def events(chance: random.Random) -> Iterator[Record]:
+    """JSON of a web shop."""
+    while True:
+        body = {
+            "event": chance.choice(WORDS),
+            "user": chance.randrange(5000),
+            "path": "/".join(chance.sample(WORDS, 3)),
+        }
+        yield str(body["user"]).encode(), json.dumps(body).encode(), []
+
+
+def noise(chance: random.Random) -> Iterator[Record]:
+    """What is encrypted or compressed already."""
+    while True:
+        yield None, chance.randbytes(chance.randrange(50, 400)), []
+
+
+def traced(chance: random.Random) -> Iterator[Record]:
+    """Small values with headers."""
+    while True:
+        headers = [
+            ("traceparent", chance.randbytes(16).hex().encode()),
+            ("source", chance.choice(WORDS).encode()),
+        ]
+        yield chance.randbytes(8), chance.choice(WORDS).encode() * 3, headers
+
+
+def drifting(chance: random.Random) -> Iterator[Record]:
+    """The second half is unlike the first."""
+    first, second = events(chance), noise(chance)
+    for number in range(RECORDS):
+        yield next(first) if number < RECORDS // 2 else next(second)
+
+
+def mixed(chance: random.Random) -> Iterator[Record]:
+    """A few large documents among many small records."""
+    small = events(chance)
+    while True:
+        if chance.random() < 0.02:
+            yield b"document", " ".join(chance.choices(WORDS, k=1000)).encode(), []
+        else:
+            yield next(small)
+
+
+LOGS: dict[str, Callable[[random.Random], Iterator[Record]]] = {
+    one.__name__: one for one in (events, noise, traced, drifting, mixed)
+}
+
+
+def write_log(directory: Path, records: Iterator[Record]) -> None:
+    """Uncompressed batches of 20 records."""
+    directory.mkdir(parents=True)
+    with (directory / f"{0:020}.log").open("wb") as file:
+        for base in range(0, RECORDS, 20):
+            builder = magicbyte.RecordsBuilder()
+            for offset in range(base, base + 20):
+                key, value, headers = next(records)
+                builder.append(offset, 1_700_000_000_000 + offset // 7, key, value, headers)
+            file.write(builder.build())
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("logs")
+    for name, make in LOGS.items():
+        write_log(root / f"{name}-0", make(random.Random(name)))
+    return root
+
+
+def sizes_of(directory: Path) -> int:
+    return sum(path.stat().st_size for path in directory.rglob("*.log"))
+
+
+def converted(source: Path, out: Path, layout: Layout, cli: Cli) -> int:
+    level = () if layout.level is None else ("--level", layout.level)
+    rebatch = () if layout.batch_bytes is None else ("--rebatch", "--batch-bytes", layout.batch_bytes)
+    cli("convert", "--compression", layout.compression, *level, *rebatch, source, out)
+    return sizes_of(out)
+
+
+def sampled(source: Path, **options: Any) -> AdviseReport:
+    options = {"windows": 20, "window_bytes": 128 << 10, "layouts": TRIED, **options}
+    return advise([str(source)], LocalEngine(), **options)
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_predictions_are_what_convert_writes(name: str, logs: Path, tmp_path: Path, cli: Cli) -> None:
+    source = logs / f"{name}-0"
+    (topic,) = sampled(source)["topics"]
+    assert topic["sampled"] < 0.7 * topic["stored"] == 0.7 * sizes_of(source)
+    for number, layout in enumerate(TRIED):
+        truth = converted(source, tmp_path / str(number), layout, cli)
+        predicted = topic["layouts"][number]["size"]
+        assert predicted == pytest.approx(truth, rel=0.03), layout
+
+
+def test_intervals_hold_the_truth_in_19_of_20_samples(logs: Path, tmp_path: Path, cli: Cli) -> None:
+    layout = TRIED[3]
+    inside, intervals = 0, 0
+    for name in LOGS:
+        source = logs / f"{name}-0"
+        truth = converted(source, tmp_path / name, layout, cli)
+        for seed in range(20):
+            (topic,) = sampled(source, layouts=(layout,), seed=seed)["topics"]
+            (cost,) = topic["layouts"]
+            assert cost["error"] is not None
+            inside += abs(cost["size"] - truth) <= cost["error"]
+            intervals += 1
+    assert inside >= 0.93 * intervals, f"{inside} of {intervals}"
+
+
+def test_a_small_log_is_read_in_full(logs: Path, tmp_path: Path, cli: Cli) -> None:
+    source = logs / "traced-0"
+    (topic,) = sampled(source, windows=1000, window_bytes=4 << 20)["topics"]
+    assert topic["sampled"] == topic["stored"]
+    as_is = topic["layouts"][0]
+    assert as_is["error"] == 0
+    assert as_is["size"] == pytest.approx(converted(source, tmp_path / "out", TRIED[0], cli), rel=1e-9)
+
+
+def test_the_same_seed_takes_the_same_sample(logs: Path) -> None:
+    def of(seed: int) -> list[float]:
+        (topic,) = sampled(logs / "mixed-0", seed=seed)["topics"]
+        return [one["size"] for one in topic["layouts"]]
+
+    assert of(1) == of(1)
+    assert of(1) != of(2)
+
+
+def test_advice_follows_the_figures(logs: Path, cli: Cli) -> None:
+    report = cli.json("advise", logs, "--windows", 20, "--window-bytes", "64k", "--price-per-tb-month", 20)
+    assert {one["topic"] for one in report["topics"]} == set(LOGS)
+    for topic in report["topics"]:
+        costs = topic["layouts"]
+        assert len(costs) == len(LAYOUTS) < len(THOROUGH)
+        assert any(one["is_pareto"] for one in costs)
+        smallest = min(one["size"] for one in costs)
+        by_goal = {one["goal"]: costs[one["layout"]] for one in topic["advice"]}
+        assert tuple(by_goal) == GOALS
+        assert by_goal["storage"]["size"] <= 1.02 * smallest
+        assert by_goal["cpu"]["size"] <= topic["stored"]
+        assert by_goal["latency"]["batch_bytes"] is None or by_goal["latency"]["batch_bytes"] <= 65536
+        for one in costs:
+            assert one["price_per_month"] == pytest.approx(one["size"] / 1e12 * 20)
+            assert one["encode_bytes_per_second"] > 0 < one["decode_bytes_per_second"]
+    topics = {one["topic"]: one for one in report["topics"]}
+    # What does not compress is best left alone.
+    noisy = {one["goal"]: topics["noise"]["layouts"][one["layout"]] for one in topics["noise"]["advice"]}
+    assert noisy["storage"]["compression"] == "none"
+    keys = [one["key"] for one in topics["traced"]["header_keys"]]
+    assert keys == ["traceparent", "source"]
+    assert not topics["events"]["header_keys"]
+
+
+def test_the_table(logs: Path, cli: Cli) -> None:
+    printed = cli("advise", logs / "traced-0", "--windows", 8, "--window-bytes", "64k")
+    assert "for storage: " in printed
+    assert "header 'traceparent'" in printed
+    everything = cli("advise", logs / "traced-0", "--windows", 8, "--window-bytes", "64k", "--all")
+    assert everything.count("as is") >= 9
+
+
+def test_a_damaged_log_is_judged_by_its_good_part(logs: Path, tmp_path: Path, cli: Cli) -> None:
+    data = bytearray((logs / f"events-0/{0:020}.log").read_bytes())
+    for position in range(1000, len(data), 50_000):
+        data[position] ^= 0xFF
+    (tmp_path / "events-0").mkdir()
+    (tmp_path / f"events-0/{0:020}.log").write_bytes(data)
+    (topic,) = sampled(tmp_path)["topics"]
+    (intact,) = sampled(logs / "events-0")["topics"]
+    assert topic["damaged"] > 0
+    assert topic["layouts"][0]["ratio"] == pytest.approx(intact["layouts"][0]["ratio"], rel=0.05)
+
+
+def test_nothing_but_damage_is_named(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / f"t-0/{0:020}.log").write_bytes(b"\xff" * 10_000)
+    report = cli.json("advise", tmp_path, code=None)
+    assert report["topics"] == []
+    assert report["not_sampled"] == ["t"]
+
+
+# --- sampling -------------------------------------------------------------------------------------
+
+
+def chunks_of(sizes: list[int]) -> list[Any]:
+    begin, chunks = 0, []
+    for size in sizes:
+        chunks.append({"topic": "t", "partition": 0, "start": begin, "end": begin + size})
+        begin += size
+    return chunks
+
+
+def test_each_share_has_a_window() -> None:
+    chunks = chunks_of([100, 5000, 1, 1, 898, 4000])
+    places = windows_of(chunks, 20, 10, seed=3)
+    shares = [place.position // 500 for place in places]
+    assert shares == list(range(20))
+    for place in places:
+        assert chunks[place.chunks[0]]["start"] <= place.position < chunks[place.chunks[0]]["end"]
+        assert list(place.chunks) == list(range(place.chunks[0], len(chunks)))
+
+
+def test_windows_stay_in_their_partition() -> None:
+    chunks = chunks_of([1000, 1000])
+    chunks[1]["partition"] = 1
+    assert all(len(place.chunks) == 1 for place in windows_of(chunks, 4, 10, seed=0))
+
+
+def test_a_steady_drift_is_no_uncertainty() -> None:
+    rising = [(float(number), 100) for number in range(100)]
+    shuffled = random.Random(1).sample(rising, len(rising))
+    assert estimate(rising, 100_000).error < 0.1 * estimate(shuffled, 100_000).error
+    assert estimate(rising, 100_000).value == pytest.approx(49_500)
+    assert estimate([(50.0, 100)], 1000).error == float("inf")
+    assert estimate([(50.0, 100), (210.0, 300)], 400) == (260.0, 0.0)
