@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let run = CompactRun { memory_bytes: memory.parse()?, ..CompactRun::default() };
     let (wall, cpu) = (Instant::now(), ProcessTime::now());
     let counts = compact_partition(Path::new(source), Path::new(target), &options, &run)?;
-    #[allow(clippy::print_stdout, reason = "it is what the program is for")]
+    #[allow(clippy::print_stdout, reason = "printing is what this program does")]
     {
         let (cpu, wall) = (cpu.elapsed().as_nanos(), wall.elapsed().as_nanos());
         println!("{cpu} {wall} {} {}", counts.kept, peak_memory()?);

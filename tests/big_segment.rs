@@ -1,5 +1,5 @@
-//! A segment of many chunks: cut anywhere, it gives the same; read in any way, memory stays flat.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! A segment of many chunks: the cuts do not change the result, and memory does not grow with the file.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod common;
 #[path = "common/memory.rs"]
@@ -14,8 +14,8 @@ use magicbyte::{Batches, Decompressor};
 #[global_allocator]
 static ALLOCATOR: memory::Counting = memory::Counting;
 
-/// Real batches of all codecs again and again, their offsets going on (a base offset lies outside
-/// the CRC): about this many bytes. Gives the directory and the number of records.
+/// A partition of about this many bytes: real batches of all codecs, repeated with rising offsets (the
+/// base offset lies outside the CRC). Gives the directory and the number of records.
 fn big_partition(name: &str, bytes: usize) -> (PathBuf, i64) {
     let scratch = std::env::temp_dir().join(format!("magicbyte-{name}-{}", std::process::id()));
     let dir = scratch.join("big-0");
@@ -43,7 +43,7 @@ fn verify(dir: &Path, chunk_bytes: u64) -> (usize, PartitionReconciliation) {
 }
 
 #[test]
-fn any_cut_gives_the_same_and_damage_costs_one_batch() {
+fn cuts_do_not_change_the_result_and_damage_costs_one_batch() {
     let (dir, records) = big_partition("cut", 20 << 20);
     let (many, by_many) = verify(&dir, 4 << 20);
     let (one, by_one) = verify(&dir, 1 << 40);
@@ -53,7 +53,7 @@ fn any_cut_gives_the_same_and_damage_costs_one_batch() {
     assert!(by_many.balanced);
     assert_eq!(by_many.rows as i64, records);
 
-    // Damage: a byte of a batch in the middle, a base offset, and the byte before each border.
+    // Damage a byte of one batch, the base offset of another, and the last byte before each border.
     let file = dir.join("00000000000000000000.log");
     let mut bytes = fs::read(&file).unwrap();
     let positions: Vec<_> = Batches::new(&bytes).map(|b| b.unwrap().position() as usize).collect();

@@ -1,6 +1,6 @@
-//! Small inputs that claim or become something huge: an error that names the limit, soon, and no
-//! memory beyond it.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! Small inputs that claim a huge size or decompress to one: they fail quickly with an error that names
+//! the limit, and use no memory beyond it.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod handmade;
 #[path = "common/memory.rs"]
@@ -18,7 +18,7 @@ const MIB: usize = 1 << 20;
 #[global_allocator]
 static ALLOCATOR: memory::Counting = memory::Counting;
 
-/// What `work` gives, and how much memory it had at most; slow is wrong, too.
+/// The result of `work` and the most memory that it held; fails if it takes long.
 fn measured<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let started = Instant::now();
     let measured = memory::measured(work);
@@ -33,14 +33,14 @@ fn read(batch: &[u8], decompressor: &mut Decompressor) -> Result<usize> {
     records.try_fold(0, |count, record| record.map(|_| count + 1))
 }
 
-#[allow(dead_code, reason = "no codec, no bomb")]
+#[allow(dead_code, reason = "unused without codecs")]
 fn batch_of(codec: u16, payload: Vec<u8>) -> Vec<u8> {
     V2 { attributes: codec, payload, ..V2::of(&[plain_record(0)]) }.bytes()
 }
 
-/// A record under this codec, nothing special.
-#[allow(dead_code, reason = "no codec, no bomb")]
-fn sound(codec: u16) -> Vec<u8> {
+/// One valid record, compressed with this codec.
+#[allow(dead_code, reason = "unused without codecs")]
+fn valid(codec: u16) -> Vec<u8> {
     let record = plain_record(0);
     let around = |head: &str, tail: &str| [hex(head), record.clone(), hex(tail)].concat();
     match codec {
@@ -51,8 +51,8 @@ fn sound(codec: u16) -> Vec<u8> {
     }
 }
 
-/// The default limit and smaller ones hold, and the decompressor is fit for use afterwards.
-#[allow(dead_code, reason = "no codec, no bomb")]
+/// The default limit and smaller ones hold, and the decompressor works afterwards.
+#[allow(dead_code, reason = "unused without codecs")]
 fn check(codec: u16, payload: Vec<u8>) {
     let batch = batch_of(codec, payload);
     for limit in [magicbyte::DEFAULT_MAX_DECOMPRESSED_BYTES, 10 * MIB, 9] {
@@ -61,9 +61,9 @@ fn check(codec: u16, payload: Vec<u8>) {
         assert_eq!(error.kind(), &ErrorKind::LimitExceeded { limit }, "codec {codec}");
         assert_eq!((error.position(), error.base_offset()), (Some(0), Some(100)));
         assert!(error.to_string().contains(&limit.to_string()), "{error}");
-        // One block of a codec, and its context.
+        // A codec's largest block and its context may come on top.
         assert!(peak <= limit + 5 * MIB, "codec {codec}: {peak} bytes under a limit of {limit}");
-        assert_eq!(read(&batch_of(codec, sound(codec)), &mut decompressor).unwrap(), 1);
+        assert_eq!(read(&batch_of(codec, valid(codec)), &mut decompressor).unwrap(), 1);
     }
 }
 
@@ -71,7 +71,7 @@ fn check(codec: u16, payload: Vec<u8>) {
 #[test]
 fn gzip_1_mb_becomes_1_gb() {
     use std::io::Write;
-    // A full flush ends on a byte and forgets what was before: the piece can be repeated.
+    // A full flush ends on a byte boundary and resets the window, so the piece can be repeated.
     let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
     encoder.write_all(&vec![0; MIB]).unwrap();
     encoder.flush().unwrap();
@@ -79,7 +79,7 @@ fn gzip_1_mb_becomes_1_gb() {
     let stream = [vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff], piece.repeat(1024)].concat();
     assert!((MIB..2 * MIB).contains(&stream.len()), "{}", stream.len());
     check(1, stream);
-    // The same in members.
+    // The same as a sequence of members.
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     encoder.write_all(&vec![0; MIB]).unwrap();
     check(1, encoder.finish().unwrap().repeat(1024));
@@ -92,7 +92,7 @@ fn snappy_chunks_and_claims() {
     let chunk = [&(block.len() as u32).to_be_bytes()[..], &block].concat();
     let stream = [hex("82534e4150505900 00000001 00000001"), chunk.repeat(300)].concat();
     check(2, stream);
-    // The whole in one raw block.
+    // The same in one raw block.
     check(2, snap::raw::Encoder::new().compress_vec(&vec![0; 300 * MIB]).unwrap());
 }
 
@@ -121,12 +121,12 @@ fn zstd_300_kb_becomes_10_gb() {
     let stream = [hex("28b52ffd 0058"), [block[0], block[1], block[2], 0].repeat(80_000)].concat();
     assert!((300 << 10..400 << 10).contains(&stream.len()));
     check(4, stream);
-    // A frame each.
+    // Each block in a frame of its own.
     let frame = [&hex("28b52ffd 0058")[..], &[block[0] | 1, block[1], block[2], 0]].concat();
     check(4, frame.repeat(40_000));
 }
 
-/// A large batch costs what it is; a small one behind it does not, whoever keeps the large one.
+/// A small batch after a large one uses little memory, even while the large result is kept.
 #[cfg(feature = "zstd")]
 #[test]
 fn a_large_batch_does_not_make_the_next_one_large() {
@@ -141,9 +141,9 @@ fn a_large_batch_does_not_make_the_next_one_large() {
     assert!(peak <= 128 << 10, "{peak} bytes");
 }
 
-/// Work grows with the bytes there are, also where each few of them begin something new.
+/// The time is proportional to the input, even if it consists of many tiny members or frames.
 #[test]
-fn many_small_parts_are_read_soon() {
+fn many_small_parts_are_read_quickly() {
     let mut streams: Vec<(u16, Vec<u8>)> = vec![];
     if cfg!(feature = "gzip") {
         streams.push((1, hex("1f8b08000000000000ff 0300 00000000 00000000")));
@@ -163,19 +163,19 @@ fn many_small_parts_are_read_soon() {
     }
 }
 
-/// What a few bytes claim costs no more than a few bytes can be.
+/// A size or count in a few bytes of input reserves no more memory than those bytes can hold.
 #[test]
 fn claims_reserve_nothing() {
     let count = |n: i64| record_of(&[&[0, 0, 0, 2, b'k', 2, b'v'], &varint(n)]);
     let announced = |count, records: &[Vec<u8>]| V2 { count, ..V2::of(records) }.bytes();
     let mut cases = vec![
         ("2^31-1 records", announced(i32::MAX, &[plain_record(0)]), "too_few_records"),
-        ("2^31-1 records of none", announced(i32::MAX, &[]), "too_few_records"),
+        ("2^31-1 records, none present", announced(i32::MAX, &[]), "too_few_records"),
         ("2^30 headers", V2::of(&[count(1 << 30)]).bytes(), "invalid_count"),
         ("2^31-1 headers", V2::of(&[count(i32::MAX.into())]).bytes(), "invalid_count"),
         ("a record of 2^31-1 bytes", V2::of(&[varint(i32::MAX.into())]).bytes(), "invalid_size"),
     ];
-    #[allow(unused_variables, unused_mut, reason = "no codec, no payload")]
+    #[allow(unused_variables, unused_mut, reason = "unused without codecs")]
     let mut payload = |name, codec, payload, kind| cases.push((name, batch_of(codec, payload), kind));
     #[cfg(feature = "snappy")]
     {
@@ -186,7 +186,7 @@ fn claims_reserve_nothing() {
     }
     #[cfg(feature = "lz4")]
     {
-        // What follows is sound, but empty, or not the start of a record.
+        // The rest of the stream is valid, but empty or not the start of a record.
         let sized = [lz4_header(0x68, 0x70, &[0xff; 8]), vec![0; 4]].concat();
         payload("lz4 content of 2^64-1", 3, sized, "too_few_records");
         let block = [lz4_header(0x60, 0x70, &[]), hex("02000000 1061 00000000")].concat();
@@ -206,9 +206,9 @@ fn claims_reserve_nothing() {
     }
 }
 
-/// Iterators promise no more than they know, so that `collect` reserves nothing on their word.
+/// `size_hint` does not repeat the count of a header, so `collect` reserves no memory for it.
 #[test]
-fn iterators_do_not_pass_a_claim_on() {
+fn size_hints_ignore_the_announced_count() {
     let batch = V2 { count: i32::MAX, ..V2::of(&[plain_record(0), plain_record(1)]) }.bytes();
     let mut decompressor = Decompressor::new();
     let (rows, peak) = measured(|| {
@@ -223,7 +223,7 @@ fn iterators_do_not_pass_a_claim_on() {
 
 #[test]
 fn control_payloads_reserve_nothing() {
-    // 2^24 voters in as many bytes, of which none is a whole voter.
+    // A count of 2^24 voters, followed by 2^24 bytes that do not contain one whole voter.
     let mut value = hex("0000 00000003 81808008");
     value.resize(16 * MIB + 10, 0xff);
     let (result, peak) = measured(|| ControlRecord::parse(Some(&[0, 0, 0, 2]), Some(&value)));
@@ -231,9 +231,9 @@ fn control_payloads_reserve_nothing() {
     assert!(peak <= 4 << 10, "{peak} bytes");
 }
 
-/// Positions of records in a batch have 32 bits: no caller's limit lets a larger batch in.
+/// Positions of records in a batch have 32 bits, so a larger limit is lowered to what they can address.
 #[test]
-fn no_limit_is_beyond_what_positions_can_say() {
+fn limits_are_capped_at_32_bits() {
     for limit in [usize::MAX, 6 << 30, 1 << 32] {
         assert_eq!(Decompressor::with_limit(limit).limit(), u32::MAX as usize);
     }

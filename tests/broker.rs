@@ -1,6 +1,6 @@
-//! Appends as a broker validates them, and the simulated partition: real brokers' logs are reproduced byte for byte
-//! from what producers sent, and Kafka's rules are checked on built batches.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! Appends as a broker validates them, and the simulated partition: it reproduces the logs of real brokers
+//! byte for byte from what producers sent. Kafka's rules are checked on built batches.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod common;
 
@@ -64,7 +64,7 @@ fn end(producer_id: i64, producer_epoch: i16, committed: bool) -> TransactionEnd
     TransactionEnd { producer_id, producer_epoch, committed, coordinator_epoch: 0, transaction_version: 0 }
 }
 
-/// Each record of `bytes`, as `take` shows it.
+/// What `take` extracts from each record of `bytes`.
 fn records<T>(bytes: &[u8], mut take: impl FnMut(&Record<'_>) -> T) -> Vec<T> {
     let (mut found, mut decompressor) = (Vec::new(), Decompressor::new());
     for batch in Batches::new(bytes) {
@@ -83,8 +83,8 @@ fn record_offsets(bytes: &[u8]) -> Vec<i64> {
     records(bytes, offset)
 }
 
-/// Producers of these logs sent each batch with base offset 0 and without a leader epoch, transaction coordinators the
-/// markers. The simulated leader must store what the real one did.
+/// Producers sent the batches of these logs with base offset 0 and no leader epoch, transaction coordinators
+/// the markers. The simulated leader must store what the real one did.
 #[test]
 fn real_logs_are_reproduced_from_what_producers_sent() {
     let mut markers = 0;
@@ -121,7 +121,7 @@ fn real_logs_are_reproduced_from_what_producers_sent() {
             {
                 markers += 1;
                 partition.set_now(timestamp);
-                // An epoch above the producer's shows transactions of version 2.
+                // An epoch above the producer's own means that this is transaction version 2.
                 let known = partition.producers().get(producer_id).unwrap().producer_epoch;
                 let transaction_version = if producer_epoch > known { 2 } else { 1 };
                 partition.end_transaction(TransactionEnd {
@@ -149,7 +149,7 @@ fn real_logs_are_reproduced_from_what_producers_sent() {
         let start = partition.log_start_offset();
         assert!(partition.fetch(start, usize::MAX, UNCOMMITTED).unwrap().records == log, "{name}");
 
-        // What read_committed needs to know is in the real broker's index.
+        // The real broker's index lists what read_committed needs.
         let mut aborted: Vec<AbortedTransaction> = Vec::new();
         for index in files(&dir, ".txnindex") {
             let entries = parse_transaction_index(&fs::read(index).unwrap()).unwrap();
@@ -198,18 +198,18 @@ fn retries_are_recognized_and_gaps_refused() {
         assert_eq!(offsets(retried), (Some(i64::from(n) * 2), i64::from(n) * 2 + 1, true));
     }
     assert_eq!(partition.log_end_offset(), 12);
-    // Five batches are kept; the sixth to last is out of order.
+    // The last five batches are kept; a retry of an older one is out of order.
     assert_eq!(code(partition.produce(&produced(7, 0, 0, 2), 12)), ErrorCode::OutOfOrderSequenceNumber);
     let refused = partition.produce(&produced(7, 0, 13, 1), 12).unwrap_err();
     assert_eq!(
         refused.to_string(),
         "OUT_OF_ORDER_SEQUENCE_NUMBER: producer 7: sequence 13 does not follow 11"
     );
-    // A new epoch starts over, and fences the old one.
+    // A new epoch starts again at sequence 0, and fences the old one.
     assert_eq!(code(partition.produce(&produced(7, 1, 12, 1), 12)), ErrorCode::OutOfOrderSequenceNumber);
     partition.produce(&produced(7, 1, 0, 1), 12).unwrap();
     assert_eq!(code(partition.produce(&produced(7, 0, 12, 1), 12)), ErrorCode::InvalidProducerEpoch);
-    // Other producers, and none, are not concerned.
+    // Other producers, and batches without a producer, are unaffected.
     partition.produce(&produced(8, 0, 5, 1), 12).unwrap();
     partition.produce(&plain(1), 12).unwrap();
     assert_eq!(partition.log_end_offset(), 15);
@@ -252,7 +252,7 @@ fn committed_readers_see_transactions_once_they_are_decided() {
     assert_eq!(record_offsets(&fetched.records), [0, 1, 2, 3, 4, 5, 6, 7]);
     assert_eq!(partition.fetch(0, 1 << 20, UNCOMMITTED).unwrap().aborted_transactions, []);
 
-    // Epochs of markers and coordinators only grow.
+    // The epochs of markers and of coordinators never decrease.
     let old = TransactionEnd { coordinator_epoch: -1, ..end(7, 0, true) };
     assert_eq!(code(partition.end_transaction(old)), ErrorCode::TransactionCoordinatorFenced);
     partition.produce(&transactional(7, 2, 0, 1), 12).unwrap();
@@ -276,7 +276,8 @@ fn the_index_bounds_the_aborted_transactions_of_a_fetch() {
         partition.produce(&transactional(producer_id, 0, 0, 2), 12).unwrap();
         partition.end_transaction(end(producer_id, 0, false)).unwrap();
     }
-    // The first fetch ends where the index's first entry points; Kafka's search takes the second then, with offset 3.
+    // The first fetch ends at the batch of the index's first entry; the upper bound is then the second entry,
+    // offset 3.
     let fetched = partition.fetch(0, large.len(), COMMITTED).unwrap();
     assert_eq!(fetched.records.len(), large.len());
     let first_offsets = |transactions: &[AbortedTransaction]| -> Vec<i64> {
@@ -288,7 +289,7 @@ fn the_index_bounds_the_aborted_transactions_of_a_fetch() {
 }
 
 #[test]
-fn a_leader_sets_offsets_epoch_and_nothing_else_in_place() {
+fn a_leader_sets_only_offsets_and_epoch_in_place() {
     let mut partition = partition();
     partition.produce(&plain(3), 12).unwrap();
     assert_eq!(partition.elect_leader(), 1);
@@ -316,7 +317,7 @@ fn validate(
 }
 
 #[test]
-fn append_time_replaces_timestamps_but_not_in_the_records() {
+fn append_time_is_set_in_the_header_but_not_in_the_records() {
     let config = AppendConfig { timestamp_type: TimestampType::LogAppendTime, ..AppendConfig::default() };
     let mut stored = plain(3);
     let sent = stored.clone();
@@ -325,13 +326,14 @@ fn append_time_replaces_timestamps_but_not_in_the_records() {
     let times = records(&stored, |record| (record.timestamp(), record.timestamp_type()));
     assert_eq!(times, [(NOW, TimestampType::LogAppendTime); 3]);
     assert_eq!(stored[61..], sent[61..]);
-    // On a topic with CreateTime, a batch that claims the broker's time is checked against the bounds and corrected.
+    // On a topic with CreateTime, a batch that claims LogAppendTime is checked against the bounds and
+    // corrected.
     let claimed = batch(RecordsBuilder::v2(Compression::None).log_append_time(NOW), 2);
     let mut corrected = claimed.clone();
     validate(AppendConfig { timestamp_after_max_ms: 0, ..AppendConfig::default() }, &mut corrected).unwrap();
     let Batch::V2(v2) = Batches::new(&corrected).next().unwrap().unwrap() else { panic!("magic") };
     assert_eq!((v2.timestamp_type(), v2.max_timestamp()), (TimestampType::CreateTime, NOW));
-    // Otherwise only the broker may set it.
+    // On a topic with LogAppendTime, a producer must not set it.
     let config = AppendConfig { timestamp_type: TimestampType::LogAppendTime, ..AppendConfig::default() };
     let mut claimed = claimed;
     let refused = validate(config, &mut claimed).unwrap_err();
@@ -341,7 +343,7 @@ fn append_time_replaces_timestamps_but_not_in_the_records() {
 }
 
 #[test]
-fn records_outside_the_bounds_of_time_are_refused_one_by_one() {
+fn records_outside_the_time_bounds_are_refused_one_by_one() {
     let config =
         AppendConfig { timestamp_before_max_ms: 10, timestamp_after_max_ms: 1, ..AppendConfig::default() };
     let mut builder = RecordsBuilder::v2(Compression::None);
@@ -383,7 +385,7 @@ fn records_of_compacted_topics_need_keys() {
 }
 
 #[test]
-fn another_codec_or_magic_is_rewritten() {
+fn batches_of_another_codec_or_magic_are_rewritten() {
     let target = TargetCompression::Codec(Compression::Gzip, Some(1));
     let mut stored = produced(7, 2, 5, 4);
     let sent = stored.clone();
@@ -400,7 +402,7 @@ fn another_codec_or_magic_is_rewritten() {
     };
     assert_eq!(records(&stored, content), records(&sent, content));
 
-    // Messages of magic 1 become one batch of magic 2, and the other way round.
+    // Messages of magic 1 become one batch of magic 2, and vice versa.
     let mut stored = batch(RecordsBuilder::v1(Compression::None), 3);
     let sent = stored.clone();
     let info = validate(AppendConfig::default(), &mut stored).unwrap();
@@ -430,7 +432,7 @@ fn offsets_inside_magic_0_wrappers_are_assigned_one_by_one() {
     assert_eq!((info.first_offset, info.last_offset, info.max_timestamp), (Some(40), 42, -1));
     assert_eq!(info.stats.records_converted, 3);
     assert_eq!(record_offsets(&stored), [40, 41, 42]);
-    // Kafka cannot do that for a compressed batch of magic 2.
+    // Kafka cannot do this for a compressed batch of magic 2.
     let mut builder = RecordsBuilder::v2(Compression::Gzip);
     builder.append(0, NOW, None, None, &[]).unwrap();
     builder.append(2, NOW, None, None, &[]).unwrap();
@@ -522,12 +524,12 @@ fn followers_keep_the_leaders_offsets_and_epochs() {
 
     let mut follower = partition();
     let info = follower.append(&fetched, AppendOrigin::Replication).unwrap().info;
-    assert_eq!((info.first_offset, info.last_offset), (Some(0), 2), "epoch 1 is not known yet");
+    assert_eq!((info.first_offset, info.last_offset), (Some(0), 2), "the follower does not know epoch 1 yet");
     follower.elect_leader();
     let rest = leader.fetch(3, 1 << 20, UNCOMMITTED).unwrap().records;
     follower.append(&rest, AppendOrigin::Replication).unwrap();
     assert_eq!(follower.fetch(0, 1 << 20, UNCOMMITTED).unwrap().records, fetched);
-    // Offsets that the log has already, and batches without a leader's epoch.
+    // Offsets that the log already has, and a batch without a leader epoch.
     assert_eq!(code(follower.append(&rest, AppendOrigin::Replication)), ErrorCode::UnknownServerError);
     assert_eq!(code(follower.append(&plain(1), AppendOrigin::Replication)), ErrorCode::InvalidRecord);
 }
@@ -577,7 +579,7 @@ fn offsets_are_found_by_time() {
 }
 
 #[test]
-fn truncation_takes_back_producers_and_transactions() {
+fn truncation_reverts_producers_and_transactions() {
     let mut partition = partition();
     partition.produce(&produced(7, 0, 0, 5), 12).unwrap();
     partition.produce(&transactional(8, 0, 0, 2), 12).unwrap();
@@ -588,17 +590,17 @@ fn truncation_takes_back_producers_and_transactions() {
     partition.truncate(13).unwrap();
     assert_eq!(partition.log_end_offset(), 13);
 
-    // The marker at 7 goes: the transaction is open again.
+    // This removes the marker at offset 7, so the transaction is open again.
     partition.truncate(7).unwrap();
     assert_eq!((partition.log_end_offset(), partition.last_stable_offset()), (7, 5));
     let open: Vec<_> = partition.producers().open_transactions().collect();
     assert_eq!(open, [(5, 8)]);
     assert_eq!(partition.fetch(0, 1 << 20, COMMITTED).unwrap().aborted_transactions, []);
-    // The truncated batch is not a duplicate.
+    // The truncated batch no longer counts as a duplicate.
     assert!(partition.produce(&produced(7, 0, 0, 5), 12).unwrap().duplicate);
     let appended = partition.produce(&produced(7, 0, 5, 5), 12).unwrap();
     assert_eq!(offsets(appended), (Some(7), 11, false));
-    // An offset inside a batch removes the whole batch.
+    // Truncation to an offset inside a batch removes the whole batch.
     partition.truncate(9).unwrap();
     let left = partition.fetch(0, 1 << 20, UNCOMMITTED).unwrap().records;
     assert_eq!(record_offsets(&left), [0, 1, 2, 3, 4, 5, 6]);

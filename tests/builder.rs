@@ -1,5 +1,5 @@
-//! Batches as `RecordsBuilder` writes them: Kafka's own bytes for the same records, and what is refused.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! Batches as `RecordsBuilder` writes them: equal to Kafka's bytes for the same records. What it refuses.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 #![cfg(all(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
 
 mod handmade;
@@ -11,8 +11,8 @@ use magicbyte::{
 };
 use serde_json::Value;
 
-/// Batches that Kafka 3.9's `MemoryRecordsBuilder` built from these options and records. Bytes are
-/// given for the codecs that leave an encoder no choice.
+/// Batches that Kafka 3.9's `MemoryRecordsBuilder` built from these options and records. Bytes are compared
+/// for the codecs whose output is determined by their input.
 const BUILT: &str = include_str!("data/built.jsonl");
 
 /// `"<hex>*<times>"`, or null.
@@ -81,7 +81,7 @@ impl Case {
         self.0["records"].as_array().unwrap().iter().map(row).collect()
     }
 
-    /// Builds the batch; the builder's promises about its size are checked on the way.
+    /// Builds the batch, and checks the sizes that the builder predicts.
     fn build(&self, builder: &mut RecordsBuilder) -> Vec<u8> {
         for record in self.0["records"].as_array().unwrap() {
             let (key, value, headers) = (content(&record[2]), content(&record[3]), headers(record));
@@ -127,7 +127,7 @@ fn the_bytes_are_kafkas() {
     assert!(equal > 40);
 }
 
-/// A builder that is used again gives what a new one gives: nothing of the last batch stays.
+/// A reused builder gives what a new one gives: nothing of the previous batch is left.
 #[test]
 fn a_builder_is_reusable() {
     for codec in Compression::ALL {
@@ -145,7 +145,7 @@ fn a_builder_is_reusable() {
             assert!(reused.build().unwrap().is_empty(), "no records, no bytes");
         }
         let mut expected = Vec::new();
-        // Sequences go on behind the last batch, and from 2^31-1 to 0.
+        // Sequences continue from batch to batch, and wrap from 2^31-1 to 0.
         for (batch, sequence) in [(0, i32::MAX - 1), (1, 1), (2, 4)] {
             let mut fresh = RecordsBuilder::v2(codec).producer(1, 2, sequence);
             for offset in 0..3 {
@@ -254,7 +254,7 @@ fn forbidden_options() {
         cases.push((new(codec).delete_horizon_ms(1), "a delete horizon needs magic 2"));
     }
     for (mut builder, why) in cases {
-        // A key that a control batch would take.
+        // A key that a control batch would accept.
         let error = builder.append(0, 0, Some(&[0; 4]), None, &[]).unwrap_err();
         assert_eq!(summary(&error), (ErrorKind::InvalidOptions(why), Some(0), None));
         assert_eq!(builder.build().unwrap_err().kind(), &ErrorKind::InvalidOptions(why));
@@ -273,13 +273,14 @@ fn forbidden_options() {
     let error = RecordsBuilder::v2(codec).control().append(0, 0, Some(b"key"), None, &[]).unwrap_err();
     assert_eq!(summary(&error).2, Some("key"));
     let error = RecordsBuilder::v2(codec).control().append(0, 0, Some(&[0, 0, 0, 7]), None, &[]).unwrap_err();
-    assert_eq!(summary(&error).2, Some("key"), "a control record's key, but of unknown type");
+    assert_eq!(summary(&error).2, Some("key"), "the key of an unknown type of control record");
     let unknown = ControlRecord::Unknown { id: 9 };
     let error = RecordsBuilder::v2(codec).control().append_control(0, 0, &unknown).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::InvalidRecord(_)), "{error}");
 }
 
-/// Numbers of every size in front of fields of every size, with nothing of a longer record before left between them.
+/// Varints of every length before fields of many sizes, after a longer batch that must leave nothing in
+/// between.
 #[test]
 fn numbers_and_fields_of_every_size() {
     let sizes = [0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 127, 128, 8191, 8192, 1 << 20];
@@ -290,7 +291,7 @@ fn numbers_and_fields_of_every_size() {
         builder.build().unwrap();
         let mut expected = Vec::new();
         for (index, timestamp) in times.iter().copied().enumerate() {
-            // Offsets as far apart as a batch can have them.
+            // Offset deltas of all sizes that a batch can hold.
             let offset = ((1 << (index % 31)) - 1).max(expected.last().map_or(0, |row: &Row| row.offset + 1));
             let timestamp = if index == 0 { first } else { timestamp };
             let (key, value) = (vec![1; sizes[index % 15]], vec![2; sizes[(index / 2) % 15]]);
@@ -315,7 +316,7 @@ fn numbers_and_fields_of_every_size() {
     }
 }
 
-/// Below a wrapper's offset 0 there is none that is above the relative ones inside.
+/// A wrapper cannot hold negative offsets: its own would have to be below the relative ones inside.
 #[test]
 fn no_negative_offsets_in_a_wrapper() {
     let below = ErrorKind::OffsetOutOfRange { found: -1, min: 0, max: i64::MAX };
@@ -355,12 +356,12 @@ fn refused_records() {
     }
 }
 
-/// `has_room_for` is exact where nothing is compressed.
+/// `has_room_for` is exact for uncompressed batches.
 #[test]
-fn room_up_to_the_last_byte() {
+fn batches_fill_up_to_the_last_byte() {
     for new in [RecordsBuilder::v0, RecordsBuilder::v1, RecordsBuilder::v2] {
         let mut builder = new(Compression::None).max_size_in_bytes(700);
-        assert!(builder.has_room_for(0, None, Some(&[0; 5000]), &[]), "the first always");
+        assert!(builder.has_room_for(0, None, Some(&[0; 5000]), &[]), "the first record always fits");
         let mut offset = 0;
         while builder.has_room_for(offset, Some(b"k"), Some(&[1; 30]), &[]) {
             builder.append(offset, offset, Some(b"k"), Some(&[1; 30]), &[]).unwrap();
@@ -373,9 +374,9 @@ fn room_up_to_the_last_byte() {
     }
 }
 
-/// The estimate follows what the batches before compressed to (`CompressionRatioEstimator`).
+/// The estimate follows the compression ratio of earlier batches (`CompressionRatioEstimator`).
 #[test]
-fn the_estimate_learns() {
+fn the_estimate_follows_the_ratio() {
     let mut builder = RecordsBuilder::v2(Compression::Gzip);
     let mut noise = 1u64;
     let mut estimate_of = |builder: &mut RecordsBuilder, compressible: bool| {
@@ -396,7 +397,7 @@ fn the_estimate_learns() {
     assert_eq!(estimate_of(&mut builder, true), at_ratio(1.0));
     assert_eq!(estimate_of(&mut builder, true), at_ratio(1.0 - 0.005));
     assert_eq!(estimate_of(&mut builder, false), at_ratio(1.0 - 0.005 - 0.005));
-    // Noise does not compress: back up at once, by a step of 0.05 at least.
+    // Noise does not compress: the ratio rises at once, by at least 0.05.
     assert_eq!(estimate_of(&mut builder, true), at_ratio(1.0 - 0.005 - 0.005 + 0.05));
 }
 
@@ -434,11 +435,11 @@ fn levels() {
             matches!(error.kind(), ErrorKind::UnsupportedLevel { level: l, .. } if *l == level),
             "{error}"
         );
-        assert_eq!(builder.record_count(), 1, "the records stay");
+        assert_eq!(builder.record_count(), 1, "the records are kept");
     }
 }
 
-/// lz4's default level is the fast one, as in Kafka; all others compress harder.
+/// lz4's default level is the fast one, as in Kafka; all other levels compress better.
 #[test]
 fn lz4_high_compression() {
     let value: Vec<u8> = (0..100_000u32).map(|i| (i.wrapping_mul(i) >> 7) as u8 & 0x1f).collect();
@@ -456,7 +457,7 @@ fn lz4_high_compression() {
     }
 }
 
-/// No codec's output is larger than the room it was given, whatever the level.
+/// The output of each codec fits the buffer that was sized for it, at every level.
 #[test]
 fn noise_in_every_codec_and_level() {
     let mut state = 1u64;
@@ -481,7 +482,7 @@ fn noise_in_every_codec_and_level() {
     }
 }
 
-/// What does not compress stands in the LZ4 frame as it is; magic 0 carries Kafka's old checksum.
+/// LZ4 stores incompressible blocks as they are; in magic 0 the frame has Kafka's old header checksum.
 #[test]
 fn lz4_frames() {
     let noise: Vec<u8> =
@@ -511,7 +512,7 @@ const KRAFT_VERSION: &str = "0000000000000001000000410000000402372f1ee1002000000
 const KRAFT_VOTERS: &str = "0000000000000002000000730000000402d67d98c100200000000000000000000007d000000000000007d0ffffffffffffffffffffffffffff00000001800100000008000000066c000002000000030102030405060708090a0b0c0d0e0f10020b434f4e54524f4c4c45520962726f6b65722d332385000000000100000000";
 const EMPTY: &str = "000000000000006400000031000000090231813839001800000014ffffffffffffffff00000000000015b3000000000000000700010000000500000000";
 
-/// The bounds that an error names are offsets that would do, at the ends of the range as well.
+/// The bounds that an error names are valid offsets, even at the ends of the range.
 #[test]
 fn bounds_of_offsets_do_not_wrap() {
     for mut builder in [RecordsBuilder::v1(Compression::None), RecordsBuilder::v2(Compression::None)] {

@@ -1,9 +1,9 @@
-//! What each codec accepts and refuses: the same as the codecs Kafka's own classes use.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! What each codec accepts and refuses, compared with the codecs that Kafka's own classes use.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod handmade;
 
-#[allow(unused_imports, reason = "each codec's part uses some")]
+#[allow(unused_imports, reason = "unused without codecs")]
 use handmade::{gzip_member, gzip_stored, hex};
 use magicbyte::{Compression, Decompressor, ErrorKind};
 
@@ -13,12 +13,12 @@ fn gives(name: &'static str, payload: impl AsRef<[u8]>, content: impl AsRef<[u8]
     (name, payload.as_ref().to_vec(), Some(content.as_ref().to_vec()))
 }
 
-#[allow(dead_code, reason = "no codec, nothing refused")]
+#[allow(dead_code, reason = "unused without codecs")]
 fn refused(name: &'static str, payload: impl AsRef<[u8]>) -> Case {
     (name, payload.as_ref().to_vec(), None)
 }
 
-/// Twice through one decompressor: what a case leaves behind must not change the next.
+/// Runs all cases twice on one decompressor: a case must leave nothing that changes the next one.
 fn check(codec: Compression, magic: i8, cases: &[Case]) {
     let mut decompressor = Decompressor::new();
     for _ in 0..2 {
@@ -38,8 +38,8 @@ fn check(codec: Compression, magic: i8, cases: &[Case]) {
     }
 }
 
-/// No prefix of a stream is a stream.
-#[allow(dead_code, reason = "no codec, no use")]
+/// No proper prefix of a stream is accepted, except those of the lengths in `allowed`.
+#[allow(dead_code, reason = "unused without codecs")]
 fn check_prefixes(codec: Compression, stream: &[u8], allowed: &[usize]) {
     let mut decompressor = Decompressor::new();
     for length in 0..stream.len() {
@@ -48,8 +48,8 @@ fn check_prefixes(codec: Compression, stream: &[u8], allowed: &[usize]) {
     }
 }
 
-/// Words in no order: compresses, but not into one symbol.
-#[allow(dead_code, reason = "no codec, no use")]
+/// Random words: compressible, but with more than one symbol.
+#[allow(dead_code, reason = "unused without codecs")]
 fn sample(size: usize) -> Vec<u8> {
     let words =
         ["offset ", "partition ", "leader ", "epoch ", "topic ", "0123456789 ", "\"key\": ", "null, "];
@@ -63,8 +63,8 @@ fn sample(size: usize) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Exactly the limit passes, a byte less does not; the error names the limit.
-#[allow(dead_code, reason = "no codec, no use")]
+/// A limit of exactly the size is enough, any smaller one is an error that names it.
+#[allow(dead_code, reason = "unused without codecs")]
 fn check_limit(codec: Compression, payload: &[u8], content: &[u8]) {
     let size = content.len();
     assert_eq!(Decompressor::with_limit(size).decompress(codec, 2, payload).unwrap(), content);
@@ -89,7 +89,8 @@ fn a_codec_left_out_says_so() {
         (Compression::Lz4, cfg!(feature = "lz4")),
         (Compression::Zstd, cfg!(feature = "zstd")),
     ] {
-        // One byte is a stream in no codec, so those that are there fail in their own way.
+        // One byte is not a stream of any codec, so the codecs that are present fail, too, but with another
+        // error.
         let error = Decompressor::new().decompress(codec, 2, &[0xff]).unwrap_err();
         let unsupported = matches!(error.kind(), ErrorKind::UnsupportedCompression(_));
         assert_eq!(unsupported, !present, "{codec:?}: {error}");
@@ -123,7 +124,7 @@ mod gzip {
             let header = hex(header);
             [&header[10..], &(crc32fast::hash(&header) as u16).to_le_bytes()].concat()
         };
-        let behind = |junk: &[u8]| [&one[..], junk].concat();
+        let followed_by = |junk: &[u8]| [&one[..], junk].concat();
         let end = one.len();
         check(
             Compression::Gzip,
@@ -140,34 +141,38 @@ mod gzip {
                     [&one[..], &hex(EMPTY), &two].concat(),
                     b"onetwo",
                 ),
-                // What reads one member in one call must notice that there is another.
-                gives("two members alike", behind(&one), b"oneone"),
+                // A reader that takes a member in one call must notice that there is another.
+                gives("two members alike", followed_by(&one), b"oneone"),
                 gives("three members alike", [&two[..], &two, &two].concat(), b"twotwotwo"),
-                gives("a second member with a name", behind(&gzip_member(8, b"n\0", b"two")), b"onetwo"),
+                gives("a second member with a name", followed_by(&gzip_member(8, b"n\0", b"two")), b"onetwo"),
                 gives("two empty members", [hex(EMPTY), hex(EMPTY)].concat(), b""),
                 gives(
-                    "junk and the trailer again behind",
-                    behind(&[&[0xa5; 30][..], &one[end - 8..]].concat()),
+                    "junk and a copy of the trailer after",
+                    followed_by(&[&[0xa5; 30][..], &one[end - 8..]].concat()),
                     b"one",
                 ),
                 refused(
-                    "the trailer is that of other bytes behind",
+                    "other bytes before the trailer",
                     [&one[..end - 8], b"???", &one[end - 8..]].concat(),
                 ),
-                // Its own size, then a member's beginning: another member could stand here.
+                // The content's own size, then the magic of a member: it looks like the border of two
+                // members.
                 gives(
                     "a content like a border",
                     gzip_stored(b"\x07\0\0\0\x1f\x8b\x08"),
                     b"\x07\0\0\0\x1f\x8b\x08",
                 ),
-                gives("0x00 behind", behind(&[0]), b"one"),
-                gives("8 garbage bytes behind", behind(&[0xa5; 8]), b"one"),
-                gives("30 garbage bytes behind", behind(&[0xa5; 30]), b"one"),
-                gives("18 bytes of a member behind", behind(&two[..18]), b"one"),
-                refused("19 bytes of a member behind", behind(&two[..19])),
-                refused("second member cut by 1", behind(&two[..two.len() - 1])),
-                gives("second member of another method", behind(&with_byte(two.clone(), 2, 9)), b"one"),
-                refused("second member with a wrong CRC", behind(&with_byte(two.clone(), two.len() - 8, 0))),
+                gives("0x00 after", followed_by(&[0]), b"one"),
+                gives("8 garbage bytes after", followed_by(&[0xa5; 8]), b"one"),
+                gives("30 garbage bytes after", followed_by(&[0xa5; 30]), b"one"),
+                gives("18 bytes of a member after", followed_by(&two[..18]), b"one"),
+                refused("19 bytes of a member after", followed_by(&two[..19])),
+                refused("second member cut by 1", followed_by(&two[..two.len() - 1])),
+                gives("second member of another method", followed_by(&with_byte(two.clone(), 2, 9)), b"one"),
+                refused(
+                    "second member with a wrong CRC",
+                    followed_by(&with_byte(two.clone(), two.len() - 8, 0)),
+                ),
                 refused("cut by 1", &one[..end - 1]),
                 gives("FEXTRA", gzip_member(4, b"\x03\0abc", b"x"), b"x"),
                 gives("FNAME", gzip_member(8, b"name\0", b"x"), b"x"),
@@ -190,25 +195,26 @@ mod gzip {
                 refused("size wrong", with_byte(one.clone(), end - 4, 4)),
             ],
         );
-        // Bytes behind the first member that are too few for another one are not looked at.
+        // Bytes after the first member that are too few for another member are ignored.
         check_prefixes(Compression::Gzip, &one, &[]);
-        check_prefixes(Compression::Gzip, &behind(&two), &(end..=end + 18).collect::<Vec<_>>());
+        check_prefixes(Compression::Gzip, &followed_by(&two), &(end..=end + 18).collect::<Vec<_>>());
         check_limit(Compression::Gzip, &deflated(&sample(100_000)), &sample(100_000));
         check_limit(Compression::Gzip, &deflated(&[7; 1 << 20]), &[7; 1 << 20]);
         check_limit(Compression::Gzip, &[deflated(b"abc"), deflated(b"def")].concat(), b"abcdef");
     }
 
-    /// libdeflate takes symbols and counts of codes that RFC 1951 does not give a meaning, zlib does not.
-    /// No encoder writes them; where CRC and size hold, and only there, the content is given.
+    /// libdeflate accepts symbols and counts of codes that RFC 1951 leaves undefined; zlib does not. No
+    /// encoder writes them. We return such content only if CRC and size match, and only under the header that
+    /// Kafka writes.
     #[test]
     fn codes_without_a_meaning() {
         let symbol_286 = hex("1f8b08000000000000ff 4b1c0300 56fac234 03010000");
         let codes_for_32_distances =
             hex("1f8b08000000000000ff 05df81080000000020d6fd255641 2d7307f0 03000000");
         for (stream, content) in [(symbol_286, vec![b'a'; 259]), (codes_for_32_distances, vec![b'a'; 3])] {
-            check(Compression::Gzip, 2, &[gives("as Kafka's header is", &stream, content)]);
+            check(Compression::Gzip, 2, &[gives("under Kafka's header", &stream, content)]);
             let named = [&stream[..3], &[8], &stream[4..10], &[0], &stream[10..]].concat();
-            check(Compression::Gzip, 2, &[refused("as a stream", named)]);
+            check(Compression::Gzip, 2, &[refused("under another header", named)]);
             let crc = with_byte(stream.clone(), stream.len() - 8, 0);
             check(Compression::Gzip, 2, &[refused("another CRC", crc)]);
         }
@@ -253,9 +259,9 @@ mod snappy {
                 gives("one chunk", &stream, b"one"),
                 gives("two streams", with(&[&stream]), b"oneone"),
                 gives("three headers in a row", with(&[&hex(HEADER), &stream]), b"oneone"),
-                gives("0x00 behind", with(&[&[0]]), b"one"),
-                gives("3 bytes behind", with(&[&[0xff; 3]]), b"one"),
-                refused("8 garbage bytes behind", with(&[&[0x7f; 8]])),
+                gives("0x00 after", with(&[&[0]]), b"one"),
+                gives("3 bytes after", with(&[&[0xff; 3]]), b"one"),
+                refused("8 garbage bytes after", with(&[&[0x7f; 8]])),
                 refused("cut by 1", &stream[..stream.len() - 1]),
                 gives("chunks of 32 KB", chunked(&data, 32 << 10), &data),
                 gives("chunks of 1 KB", chunked(&data, 1 << 10), &data),
@@ -264,14 +270,17 @@ mod snappy {
                 refused("chunk length 512 MiB", with(&[&[0x20, 0, 0, 0], &one])),
                 refused("chunk length 512 MiB + 1", with(&[&[0x20, 0, 0, 1], &one])),
                 refused("chunk length 2^31-1", with(&[&[0x7f, 0xff, 0xff, 0xff], &one])),
-                refused("chunk that is no snappy block", with(&[&chunk(b"\x05\x10hell")])),
+                refused("chunk that is not a snappy block", with(&[&chunk(b"\x05\x10hell")])),
                 refused("chunk that declares too much", with(&[&chunk(b"\xff\xff\xff\xff\x07\x10hello")])),
-                refused("chunk that refers behind its start", with(&[&chunk(b"\x08\x0dzzzz\x01\x09")])),
+                refused(
+                    "chunk that refers to bytes before its start",
+                    with(&[&chunk(b"\x08\x0dzzzz\x01\x09")]),
+                ),
                 gives("raw", raw(b"one"), b"one"),
                 gives("raw and large", raw(&data), &data),
                 gives("raw and empty", [0], b""),
                 refused("raw, cut by 1", &raw(b"one")[..4]),
-                refused("raw, a byte behind", [&raw(b"one")[..], &[0]].concat()),
+                refused("raw, a byte after", [&raw(b"one")[..], &[0]].concat()),
                 refused("raw, two blocks", [raw(b"one"), raw(b"two")].concat()),
                 refused("magic alone", &stream[..8]),
                 refused("15 bytes of a header", &stream[..15]),
@@ -296,7 +305,7 @@ mod snappy {
                     with(&[&hex("82534e4150505900 00000001 00000000"), &one]),
                     b"oneone",
                 ),
-                // Java skips these 16 bytes or ends here, as its buffers fall.
+                // Java skips these 16 bytes or stops here, depending on its buffers.
                 refused(
                     "later header: other magic",
                     with(&[&hex("82534e4150505901 00000001 00000001"), &one]),
@@ -304,7 +313,7 @@ mod snappy {
                 refused("later header cut", with(&[&hex(HEADER)[..15]])),
             ],
         );
-        // A header is a stream, and up to three bytes behind a chunk are nobody's.
+        // A header alone is a stream, and up to three bytes after a chunk are ignored.
         check_prefixes(Compression::Snappy, &stream, &[16, 17, 18, 19]);
         check_limit(Compression::Snappy, &chunked(&data, 32 << 10), &data);
         check_limit(Compression::Snappy, &raw(&data), &data);
@@ -370,8 +379,8 @@ mod lz4 {
                 refused("zero bytes", []),
                 gives("one block", &one, b"one"),
                 gives("first of two frames only", with(&[&one]), b"one"),
-                gives("0x00 behind", with(&[&[0]]), b"one"),
-                gives("8 garbage bytes behind", with(&[&[0xa5; 8]]), b"one"),
+                gives("0x00 after", with(&[&[0]]), b"one"),
+                gives("8 garbage bytes after", with(&[&[0xa5; 8]]), b"one"),
                 refused("cut by 1", &one[..one.len() - 1]),
                 gives("stored block", frame(0x60, 0x40, &[&stored(b"one"), &END]), b"one"),
                 gives("two blocks", frame(0x60, 0x40, &[&block(b"one"), &stored(b"two"), &END]), b"onetwo"),
@@ -420,7 +429,7 @@ mod lz4 {
                 ),
                 refused("content checksum missing", frame(0x64, 0x40, &[&block(b"one"), &END])),
                 refused("content checksum cut", frame(0x64, 0x40, &[&block(b"one"), &END, &[0; 3]])),
-                gives("everything an encoder can add, 3 junk bytes", everything(0x70), b"one"),
+                gives("all optional fields, 3 junk bytes", everything(0x70), b"one"),
                 gives("the same, blocks of 1 MB", everything(0x60), b"one"),
                 gives("the same, blocks of 256 KB", everything(0x50), b"one"),
                 gives("end mark 0x80000000", frame(0x60, 0x40, &[&block(b"one"), &hex("00000080")]), b"one"),
@@ -428,9 +437,9 @@ mod lz4 {
                 refused("header checksum wrong", hex("04224d18604083 00000000")),
                 refused("header checksum of KAFKA-3160", hex("04224d1860401a 00000000")),
                 refused("header only", &one[..7]),
-                // Token: no literals, then a match of 4 at distance 1, where nothing is yet.
+                // Token: no literals, then a match of 4 at distance 1, before any output.
                 refused(
-                    "block that refers behind its start",
+                    "block that refers to bytes before its start",
                     frame(0x60, 0x40, &[&block(b"one"), &hex("03000000 000100"), &END]),
                 ),
                 refused("match distance 0", frame(0x60, 0x40, &[&hex("04000000 10610000"), &END])),
@@ -463,7 +472,7 @@ mod zstd {
 
     const EMPTY: &str = "28b52ffd 2000 010000";
 
-    /// One frame whose header knows the content's size.
+    /// One frame with the content size in its header.
     fn compressed(data: &[u8], checksum: bool) -> Vec<u8> {
         let mut context = zstd_safe::CCtx::create();
         context.set_parameter(CParameter::ChecksumFlag(checksum)).unwrap();
@@ -507,15 +516,15 @@ mod zstd {
                 gives("two frames, one empty", join(&[&hex(EMPTY), &one]), b"one"),
                 gives("skippable frame before", join(&[&skippable(b"junk"), &one]), b"one"),
                 gives("skippable frame between", join(&[&one, &skippable(b""), &one]), b"oneone"),
-                gives("skippable frame behind", join(&[&one, &skippable(b"junk")]), b"one"),
+                gives("skippable frame after", join(&[&one, &skippable(b"junk")]), b"one"),
                 gives("skippable frame alone", skippable(b"junk"), b""),
-                // What zstd-jni does not notice: it asks only the first frame of a buffer for its end.
+                // zstd-jni does not notice these: it checks only the first frame of a buffer for its end.
                 refused("second frame cut by 1", join(&[&one, &one[..one.len() - 1]])),
                 refused("skippable frame cut", join(&[&one, &skippable(b"junk")[..11]])),
-                // What zstd-jni refuses, since it would need the memory; we need none.
+                // zstd-jni refuses this because it would allocate the window; we do not.
                 gives("a window of 256 MB", hex("28b52ffd 0090 190000 6f6e65"), b"one"),
-                refused("0x00 behind", join(&[&one, &[0]])),
-                refused("8 garbage bytes behind", join(&[&one, &[0xa5; 8]])),
+                refused("0x00 after", join(&[&one, &[0]])),
+                refused("8 garbage bytes after", join(&[&one, &[0xa5; 8]])),
                 refused("cut by 1", &one[..one.len() - 1]),
                 refused("last block missing", hex("28b52ffd 0058 180000 6f6e65")),
                 refused("block type 3", hex("28b52ffd 0058 1f0000 6f6e65")),
@@ -539,7 +548,7 @@ fn kept_results_outlive_the_next_ones() {
     let mut kept = Vec::new();
     for round in 0..9 {
         let whole = decompressor.decompress_shared(Compression::None, 2, &content(round)).unwrap();
-        // Some are kept, some as a part, some not at all.
+        // Some results are kept whole, some in part, some not at all.
         match round % 3 {
             0 => kept.push((whole, content(round))),
             1 => kept.push((whole.slice(2..5), vec![round; 3])),

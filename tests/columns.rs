@@ -1,6 +1,6 @@
-//! Arrow columns: schemas, and the records of real logs in every flavour, selection and number of threads,
+//! Arrow columns: schemas, and the records of real logs in each flavour, selection and number of threads,
 //! compared with Kafka's own reading of them.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 #[path = "common/arrow.rs"]
 mod arrow;
@@ -50,7 +50,7 @@ fn all_columns() -> Vec<RecordColumn> {
     columns(&NAMES)
 }
 
-/// Large values are in Kafka's reading by length and digest.
+/// Kafka's reading gives large values by length and digest; ours in the same form.
 fn digest_if_large(ours: &Value, theirs: &Value) -> Value {
     if theirs.get("sha256").is_none() {
         return ours.clone();
@@ -59,7 +59,7 @@ fn digest_if_large(ours: &Value, theirs: &Value) -> Value {
     json!({ "len": bytes.len(), "sha256": hex::encode(Sha256::digest(&bytes)) })
 }
 
-/// The data records of Kafka's reading, under our columns' names.
+/// The data records of Kafka's reading, with our column names.
 fn expected(dir: &Path) -> Vec<Map<String, Value>> {
     let timestamp_types = ["NoTimestampType", "CreateTime", "LogAppendTime"];
     let lines = json_lines(&dir.join("expected.jsonl")).into_iter();
@@ -110,7 +110,7 @@ fn every_real_log_gives_the_records_that_kafka_read() {
                     let ours = digest_if_large(&ours[name], value);
                     assert_eq!(ours, *value, "{context} {name} at offset {}", theirs["offset"]);
                 }
-                // The other columns are the record's place.
+                // The remaining columns are the record's location.
                 assert_eq!(ours.len(), theirs.len() + 4);
                 let segment = ours["segment"].as_str().unwrap();
                 assert!(dir.join(segment).is_file(), "{context} {segment}");
@@ -124,7 +124,7 @@ fn every_real_log_gives_the_records_that_kafka_read() {
 }
 
 #[test]
-fn positions_are_those_of_batches() {
+fn positions_are_those_of_the_batches() {
     let dir = data().join("v2_txn");
     let options =
         StreamOptions { columns: columns(&["offset", "segment", "position"]), ..StreamOptions::default() };
@@ -142,7 +142,7 @@ fn positions_are_those_of_batches() {
 #[test]
 fn threads_give_the_same_rows_in_the_same_order() {
     for name in ["v2_none", "v2_mixed_codecs", "v1_snappy_large"] {
-        // Several jobs of 256 KiB, most of them with many batches.
+        // Enough for several jobs of 256 KiB, most of them with many batches.
         let log = log_bytes(name);
         let data: Bytes = log.repeat((1 << 20) / log.len() + 1).into();
         for flavour in [Flavour::Millis, Flavour::Views] {
@@ -156,7 +156,7 @@ fn threads_give_the_same_rows_in_the_same_order() {
                     "{name} {threads} threads"
                 );
             }
-            // A stream may be dropped at any time.
+            // A stream may be dropped before its end.
             let mut stream = BatchStream::new(data.clone(), options(4), true, DEFAULT_MAX_DECOMPRESSED_BYTES);
             assert!(stream.next().unwrap().unwrap().num_rows() > 0);
         }
@@ -190,7 +190,7 @@ fn damage_ends_a_buffers_stream_after_the_rows_before_it() {
 }
 
 #[test]
-fn damage_in_a_log_is_an_error_or_a_finding() {
+fn damage_in_a_log_is_an_error_or_is_reported() {
     let dir = scratch("columns_damage").join("damaged-0");
     fs::create_dir_all(&dir).unwrap();
     for file in files(&data().join("v2_none"), ".log") {
@@ -355,7 +355,7 @@ fn large_values_are_views_into_the_input() {
 }
 
 #[test]
-fn one_batch_has_its_control_record_too() {
+fn batch_to_arrow_includes_control_records() {
     let bytes = log_bytes("v2_txn");
     let (mut controls, mut decompressor) = (0, Decompressor::new());
     for batch in Batches::new(&bytes) {
@@ -394,8 +394,7 @@ fn timestamps_that_spark_cannot_represent_are_null() {
     }
 }
 
-/// Magic 0 has no timestamps, and records of later magics may have none. Other negative ones are moments
-/// before 1970.
+/// Magic 0 has no timestamps, and in later magics -1 means none. Other negative timestamps are before 1970.
 #[test]
 fn a_missing_timestamp_is_null() {
     for (magic, times, expected) in [
@@ -436,7 +435,7 @@ fn a_timestamp_before_1970_is_not_null() {
 }
 
 #[test]
-fn schemas_have_the_columns_of_the_documentation() {
+fn schemas_have_the_documented_columns() {
     let types = |flavour| -> Vec<String> {
         let schema = records_schema(&all_columns(), flavour);
         assert!(schema.fields().iter().all(|field| field.is_nullable()));

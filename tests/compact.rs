@@ -1,6 +1,6 @@
-//! Compaction of real partitions and of logs built for one rule each. What must be left is computed from Kafka's own
-//! reading of the source (`expected.jsonl`, `committed.jsonl`).
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! Compaction of real partitions, and of logs built to test one rule each. The expected records are computed
+//! from Kafka's own reading of the source (`expected.jsonl`, `committed.jsonl`).
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod common;
 #[path = "common/rows.rs"]
@@ -28,7 +28,7 @@ type Pair = (Option<&'static str>, Option<&'static str>);
 
 const SEGMENT: &str = "00000000000000000000.log";
 
-/// Everything up to the last stable offset, with all tombstones kept.
+/// Cleans everything up to the last stable offset, and keeps all tombstones.
 const ALL: CompactOptions = CompactOptions {
     now: 0,
     delete_retention_ms: 500,
@@ -67,7 +67,7 @@ fn marker(offset: i64, producer_id: i64, committed: bool) -> Vec<u8> {
     builder.build().unwrap()
 }
 
-/// A partition with these segments, each named for the offset in its first batch.
+/// A partition of these segments, each named after the base offset of its first batch.
 fn write_log(directory: &Path, segments: &[Vec<u8>]) -> PathBuf {
     fs::create_dir_all(directory).unwrap();
     for segment in segments {
@@ -77,7 +77,7 @@ fn write_log(directory: &Path, segments: &[Vec<u8>]) -> PathBuf {
     directory.to_owned()
 }
 
-/// Offset and key of each data record.
+/// Checks the offset and key of each data record.
 fn expect(directory: &Path, expected: &[(i64, &str)]) {
     let mut decompressor = Decompressor::new();
     let mut found = Vec::new();
@@ -113,7 +113,7 @@ fn with_batches<T>(directory: &Path, mut of: impl FnMut(&Batch<'_>) -> T) -> Vec
     Batches::new(&data).map(|batch| of(&batch.unwrap())).collect()
 }
 
-/// The first pass over a log of one group, and the lists of last records.
+/// The first pass over a log of one group: its result, and the lists of each key's last record.
 fn index(compaction: &Compaction, directory: &Path) -> (IndexedKeys, Vec<PathBuf>) {
     let keys = KeyMapOptions { seed: 1, memory_bytes: 1 << 20, parts: 1 };
     let scratch = directory.join("keys");
@@ -205,7 +205,7 @@ fn producers_and_the_end_of_the_log_survive() {
         assert_eq!(after.get(last), Some(expected), "{name}: producers at the end of the log");
         let epochs = "leader-epoch-checkpoint";
         assert_eq!(after[epochs], before[epochs], "{name}");
-        // Recomputed from the batches that are left, each producer still has its last sequence and epoch.
+        // Computed again from the remaining batches: each producer still has its last epoch.
         let listing = list_partition(&target, false).unwrap();
         let end = |directory: &Path| {
             let log = PartitionLog::open(directory).unwrap();
@@ -230,7 +230,7 @@ fn producers_and_the_end_of_the_log_survive() {
 }
 
 #[test]
-fn a_tombstone_gets_a_horizon_and_is_dropped_when_it_is_reached() {
+fn a_tombstone_gets_a_delete_horizon_and_is_dropped_when_it_passes() {
     let root = scratch("compact-tombstones");
     let source = write_log(
         &root.join("t-0"),
@@ -251,7 +251,7 @@ fn a_tombstone_gets_a_horizon_and_is_dropped_when_it_is_reached() {
     });
     assert_eq!(headers, [(0, 1, 1, None), (2, 4, 2, Some(1_500))]);
 
-    // Just before the horizon nothing changes.
+    // Just before the horizon, nothing changes.
     let second = root.join("second-0");
     let counts = compact_partition(&first, &second, &at(1_499), &run).unwrap();
     assert_eq!((counts.copied_batches, counts.rewritten_batches, counts.kept), (2, 0, 3));
@@ -264,7 +264,7 @@ fn a_tombstone_gets_a_horizon_and_is_dropped_when_it_is_reached() {
 }
 
 #[test]
-fn the_last_batch_stays_without_its_records() {
+fn the_last_batch_is_kept_even_if_empty() {
     let root = scratch("compact-end");
     let log = [plain(0, &[(Some("a"), Some("1"))]), plain(1, &[(Some("b"), None), (Some("a"), None)])];
     let source = write_log(&root.join("t-0"), &[log.concat()]);
@@ -279,8 +279,8 @@ fn the_last_batch_stays_without_its_records() {
     assert_eq!(headers, [(1, 2, 0)]);
 }
 
-/// The data of an aborted transaction goes at once, its last batch when its producer expires, its marker when the
-/// retention time after that is over.
+/// An aborted transaction's data is removed at once, its last batch when the producer expires, and its marker
+/// when the retention time after that is over.
 #[test]
 fn an_aborted_transaction_disappears_step_by_step() {
     let root = scratch("compact-aborted");
@@ -320,7 +320,7 @@ fn an_aborted_transaction_disappears_step_by_step() {
 }
 
 #[test]
-fn an_open_transaction_ends_the_cleaned_part() {
+fn cleaning_stops_at_an_open_transaction() {
     let root = scratch("compact-open");
     let pair: [Pair; 1] = [(Some("a"), Some("1"))];
     let segments = [
@@ -366,14 +366,14 @@ fn segments_are_chosen_and_grouped_as_by_a_broker() {
         groups(&single),
         (2, vec![(0, 1, true), (1, 1, true), (2, 1, false), (3, 1, false), (4, 1, false)])
     );
-    // Records from timestamp 30 on are younger than the lag.
+    // Records with timestamp 30 and later are younger than the lag.
     let lag = CompactOptions { now: 129, min_compaction_lag_ms: 100, ..ALL };
     assert_eq!(groups(&lag), (2, vec![(0, 2, true), (2, 1, false), (3, 1, false), (4, 1, false)]));
 }
 
-/// Keys that do not fit in memory are spilled, which changes nothing.
+/// Keys that do not fit in memory are spilled to disk; the result is the same.
 #[test]
-fn any_memory_gives_the_same_bytes() {
+fn the_memory_limit_does_not_change_the_bytes() {
     let root = scratch("compact-memory");
     let mut log = Vec::new();
     let mut last = BTreeMap::new();
@@ -429,12 +429,12 @@ fn a_damaged_batch_is_left_out_and_its_keys_do_not_count() {
     assert!(cleaned.results[0].balanced());
 }
 
-/// Kafka's cleaner stops for good at such a batch.
+/// Kafka's cleaner thread dies on such a batch.
 #[test]
 fn a_batch_whose_offsets_do_not_rise_is_copied_whole() {
     let root = scratch("compact-unordered");
     let mut unordered = plain(0, &[(Some("a"), Some("1")), (Some("a"), Some("2"))]);
-    // Each record is its length, attributes, timestamp delta, offset delta: swap the deltas 0 and 1.
+    // A record is its length, attributes, timestamp delta, offset delta: swap the offset deltas 0 and 1.
     let second = 61 + 1 + usize::from(unordered[61] / 2);
     unordered[61 + 3] = 2;
     unordered[second + 3] = 0;

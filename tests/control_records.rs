@@ -1,5 +1,5 @@
-//! Control records 0 to 6: payloads serialised by Kafka's own classes, and broken ones.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! Control records of types 0 to 6: payloads serialised by Kafka's own classes, and broken ones.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod handmade;
 
@@ -18,7 +18,7 @@ const KRAFT_VERSION: &str = "0000 0001 00";
 const VOTERS: &str = "0000 03 00000003 0102030405060708090a0b0c0d0e0f10
     03 0b434f4e54524f4c4c4552 1162726f6b65722d332e6578616d706c65 2385 00 0242 043a3a31 ffff 00 0000 0001 00 00
     00000004 ffffffffffffffff0000000000000002 01 0001 0002 00 00 00";
-/// With tagged fields that no version knows yet.
+/// With tagged fields that no version knows.
 const VOTERS_TAGGED: &str = "0000 03 00000003 0102030405060708090a0b0c0d0e0f10
     03 0b434f4e54524f4c4c4552 1162726f6b65722d332e6578616d706c65 2385 00 0242 043a3a31 ffff 00 0000 0001 00
     01 ac02 01 09 00000004 ffffffffffffffff0000000000000002 01 0001 0002 00 00 01 07 03 010203";
@@ -97,7 +97,7 @@ fn keys() {
         ("0000 0006", "KRAFT_VOTERS"),
         ("0000 0007", "UNKNOWN"),
         ("0000 ffff", "UNKNOWN"),
-        // A higher version is read as version 0, whatever follows.
+        // A higher version is read like version 0; what follows is ignored.
         ("0005 0001", "COMMIT"),
         ("0000 0001 ff", "COMMIT"),
     ];
@@ -118,11 +118,11 @@ fn missing_key_or_value() {
         assert!(matches!(error.kind(), ErrorKind::InvalidRecord(_)), "{error}");
         assert_eq!(error.field(), Some(field));
     }
-    // What is skipped needs no value.
+    // An unknown type is skipped, so it needs no value.
     assert_eq!(ControlRecord::parse(Some(&[0, 0, 0, 9]), None).unwrap(), ControlRecord::Unknown { id: 9 });
 }
 
-/// Every payload cut anywhere inside what is read is an error, and no size in it is believed.
+/// A payload cut anywhere inside the part that is read is an error, and its sizes and counts are not trusted.
 #[test]
 fn broken_payloads() {
     let cases = [
@@ -136,10 +136,10 @@ fn broken_payloads() {
     ];
     for (id, value, tail) in cases {
         let value = hex(value);
-        // The tagged fields at the very end are not read.
+        // The tagged fields at the end are not read.
         for length in 0..value.len() - tail {
             let error = ControlRecord::parse(Some(&[0, 0, 0, id]), Some(&value[..length])).unwrap_err();
-            // A count is held against what remains before its elements are read.
+            // A count is compared with the remaining bytes before its elements are read.
             let kinds = matches!(error.kind(), ErrorKind::UnexpectedEnd | ErrorKind::InvalidCount(1 | 2));
             assert!(kinds, "type {id}, {length} bytes: {error}");
             assert_eq!(error.field(), Some("value"));

@@ -1,6 +1,6 @@
-//! Conversions: Kafka's own bytes where Kafka converts too; every batch of the real partitions;
+//! Conversions: Kafka's bytes where Kafka has the same conversion, every batch of the real partitions, and
 //! what is refused.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 #![cfg(all(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
 
 mod common;
@@ -17,9 +17,9 @@ use magicbyte::{
 use proptest::prelude::*;
 use serde_json::Value;
 
-/// Kafka's batches, the inputs (see builder.rs), and what Kafka made of them: `up` by
+/// Batches that Kafka built (see builder.rs), and Kafka's conversions of them: `up` by
 /// `MemoryRecords.filterTo` of 4.3, `down` by `downConvert` of 3.9, the others by the setters of
-/// `MutableRecordBatch`, one after the other.
+/// `MutableRecordBatch`, applied in sequence.
 const BUILT: &str = include_str!("data/built.jsonl");
 const CONVERTED: &str = include_str!("data/converted.jsonl");
 
@@ -80,7 +80,7 @@ fn conversions_are_kafkas() {
     }
 }
 
-/// A whole segment's bytes, up to where it is cut or damaged.
+/// The bytes of a segment up to the first batch that is cut or damaged.
 fn good_part(path: &std::path::Path) -> Vec<u8> {
     let bytes = std::fs::read(path).unwrap();
     let mut end = 0;
@@ -99,7 +99,7 @@ fn segments() -> impl Iterator<Item = (String, Vec<u8>)> {
     })
 }
 
-/// What a batch's header says, without codec, size and CRC.
+/// The header fields of a batch, without codec, size and CRC.
 fn header_facts(batch: &RecordBatch<'_>) -> impl PartialEq + std::fmt::Debug + use<> {
     let facts = (batch.base_offset(), batch.last_offset(), batch.base_timestamp(), batch.max_timestamp());
     let producer = (batch.producer_id(), batch.producer_epoch(), batch.base_sequence());
@@ -117,7 +117,7 @@ fn every_real_batch_in_every_codec_and_back() {
                 continue;
             }
             let there = recompress(&bytes, codec);
-            // Standing alone, a legacy message says itself what its wrapper said.
+            // Outside its wrapper, a legacy message carries the wrapper's timestamp type itself.
             let comparable = |rows: Vec<Row>| match v2_only {
                 true => rows,
                 false => rows.into_iter().map(without_attributes).collect(),
@@ -136,7 +136,7 @@ fn every_real_batch_in_every_codec_and_back() {
     }
 }
 
-/// What is left of a record when it comes to magic 2.
+/// A legacy record as it is in magic 2.
 fn up(row: Row) -> Row {
     let timestamp_type = match row.timestamp_type {
         TimestampType::NoTimestampType => TimestampType::CreateTime,
@@ -182,12 +182,12 @@ fn every_legacy_batch_up() {
 }
 
 #[test]
-fn every_real_batch_packed() {
+fn every_real_batch_rebatched() {
     for (name, bytes) in segments() {
         for max_size in [0, 2000, 1 << 20] {
-            let mut packer = Rebatcher::new(to_codec(Compression::Lz4), max_size);
-            let mut new = convert(&bytes, |batch, out| packer.push(batch, out)).unwrap();
-            packer.flush(&mut new).unwrap();
+            let mut rebatcher = Rebatcher::new(to_codec(Compression::Lz4), max_size);
+            let mut new = convert(&bytes, |batch, out| rebatcher.push(batch, out)).unwrap();
+            rebatcher.flush(&mut new).unwrap();
             let rows: Vec<_> = read_all(&bytes).unwrap().into_iter().map(up).collect();
             let new_rows: Vec<_> = read_all(&new).unwrap();
             assert_eq!(new_rows.len(), rows.len());
@@ -210,23 +210,23 @@ fn every_real_batch_packed() {
     }
 }
 
-/// Four thousand single messages become a few batches.
+/// Four thousand single messages become four batches.
 #[test]
-fn packing_saves_space() {
+fn rebatching_saves_space() {
     let old: Vec<u8> = (0..4000)
         .flat_map(|i| message(i, 1, 0, 1_500_000_000_000 + i, Some(b"key"), Some(&[b'v'; 40])))
         .collect();
-    let mut packer = Rebatcher::new(to_codec(Compression::Zstd), 64 << 10);
-    let mut new = convert(&old, |batch, out| packer.push(batch, out)).unwrap();
-    packer.flush(&mut new).unwrap();
+    let mut rebatcher = Rebatcher::new(to_codec(Compression::Zstd), 64 << 10);
+    let mut new = convert(&old, |batch, out| rebatcher.push(batch, out)).unwrap();
+    rebatcher.flush(&mut new).unwrap();
     assert_eq!(Batches::new(&new).count(), 4);
     assert!(new.len() * 20 < old.len(), "{} {}", new.len(), old.len());
     assert_eq!(read_all(&new).unwrap(), read_all(&old).unwrap());
 }
 
-/// A batch that turns out bad leaves those before it, and nothing of itself.
+/// When a batch turns out to be bad, those before it are kept, and nothing of it is written.
 #[test]
-fn a_bad_batch_is_not_packed_by_half() {
+fn a_bad_batch_is_not_partly_rebatched() {
     let good = message(5, 1, 0, 1000, None, Some(b"good"));
     let inner = [message(6, 0, 0, 0, None, Some(b"a")), message(7, 0, 0, 0, None, Some(b"b"))].concat();
     let mut broken = inner.clone();
@@ -234,12 +234,12 @@ fn a_bad_batch_is_not_packed_by_half() {
     let unordered = [message(7, 0, 0, 0, None, Some(b"a")), message(6, 0, 0, 0, None, Some(b"b"))].concat();
     for inner in [broken, unordered] {
         let bad = message(7, 0, 1, 0, None, Some(&handmade::gzip_stored(&inner)));
-        let mut packer = Rebatcher::new(Converter::new(), 1 << 20);
+        let mut rebatcher = Rebatcher::new(Converter::new(), 1 << 20);
         let mut out = vec![];
-        packer.push(&Batch::from_frame(&good, 0).unwrap(), &mut out).unwrap();
-        let error = packer.push(&Batch::from_frame(&bad, 0).unwrap(), &mut out).unwrap_err();
+        rebatcher.push(&Batch::from_frame(&good, 0).unwrap(), &mut out).unwrap();
+        let error = rebatcher.push(&Batch::from_frame(&bad, 0).unwrap(), &mut out).unwrap_err();
         assert_eq!((error.record_index(), error.base_offset()), (Some(1), Some(7)), "{error}");
-        packer.flush(&mut out).unwrap();
+        rebatcher.flush(&mut out).unwrap();
         assert_eq!(read_all(&out).unwrap(), read_all(&good).unwrap());
 
         let mut out = b"before".to_vec();
@@ -249,9 +249,9 @@ fn a_bad_batch_is_not_packed_by_half() {
     }
 }
 
-/// Nor is a batch whose CRC holds over a record that nobody can read.
+/// Nor is a batch recompressed that has a valid CRC but an unreadable record.
 #[test]
-fn a_bad_record_is_not_compressed_anew() {
+fn a_bad_record_is_not_recompressed() {
     let inner = [message(6, 0, 0, 0, None, Some(b"a")), message(7, 0, 0, 0, None, Some(b"b"))].concat();
     let mut broken = inner.clone();
     *broken.last_mut().unwrap() ^= 1;
@@ -268,7 +268,7 @@ fn a_bad_record_is_not_compressed_anew() {
     }
 }
 
-/// Timestamps that Kafka's builder refuses, and sums beyond 64 bits, go through as they are.
+/// Timestamps that Kafka's builder refuses, and deltas that overflow 64 bits, are kept.
 #[test]
 fn odd_timestamps_are_kept() {
     for timestamp in [-5, i64::MIN, i64::MAX, -1, 0] {
@@ -281,7 +281,7 @@ fn odd_timestamps_are_kept() {
 }
 
 #[test]
-fn down_says_what_is_lost() {
+fn down_conversion_counts_what_is_lost() {
     let header = record_of(&[&[0], &[4], &[0], &[1], &[1], &[4], &[2], b"h", &[1], &[2], b"i", &[0]]);
     let v2 = V2 {
         attributes: 0x10,
@@ -313,14 +313,14 @@ fn down_says_what_is_lost() {
         let rows = read_all(&new).unwrap();
         assert_eq!(rows.iter().map(|row| row.offset).collect::<Vec<_>>(), [100, 101, 100]);
         assert!(Batches::new(&new).all(|batch| batch.unwrap().magic() == magic));
-        // What is old enough stays as it is.
+        // Batches of the target magic are unchanged.
         let again = convert(&new, |batch, out| converter.down_convert(batch, magic, out).map(drop)).unwrap();
         assert_eq!(again, new);
     }
 }
 
 #[test]
-fn zstd_stays_above() {
+fn zstd_is_refused_below_magic_2() {
     let mut builder = RecordsBuilder::v2(Compression::Zstd);
     builder.append(0, 0, None, Some(b"v"), &[]).unwrap();
     let new = builder.build().unwrap();
@@ -335,21 +335,21 @@ fn zstd_stays_above() {
     assert_eq!(error.unwrap_err().kind(), &kind);
 }
 
-/// A new CRC over damage would hide it.
+/// A new CRC would hide the damage, so damaged batches are refused.
 #[test]
-fn damage_is_not_blessed() {
+fn damage_gets_no_new_crc() {
     let v1 = message(3, 1, 0, 1000, Some(b"key"), Some(b"value"));
     for good in [V2::of(&[plain_record(0)]).bytes(), v1] {
         let mut bad = good.clone();
         *bad.last_mut().unwrap() ^= 1;
         let batch = Batch::from_frame(&bad, 0).unwrap();
         let (mut converter, mut out) = (to_codec(Compression::Gzip), vec![]);
-        let mut packer = Rebatcher::new(Converter::new(), 1000);
+        let mut rebatcher = Rebatcher::new(Converter::new(), 1000);
         let errors = [
             converter.recompress(&batch, &mut out),
             converter.up_convert(&batch, &mut out),
             converter.down_convert(&batch, 0, &mut out).map(drop),
-            packer.push(&batch, &mut out),
+            rebatcher.push(&batch, &mut out),
             set_max_timestamp(&mut bad.clone(), TimestampType::LogAppendTime, 5),
         ];
         for error in errors {
@@ -378,7 +378,7 @@ fn in_place_limits() {
     for cut in 0..v2.len() {
         assert!(set_last_offset(&mut v2[..cut], 5).is_err(), "{cut}");
     }
-    // Reserved bits go when Kafka writes the attributes anew, and stay when nothing changes.
+    // Kafka clears reserved bits when it rewrites the attributes; if nothing changes, they are kept.
     let reserved = V2 { attributes: 0xff80, ..V2::of(&[plain_record(0)]) };
     let mut bytes = reserved.bytes();
     set_max_timestamp(&mut bytes, create, reserved.max_timestamp).unwrap();
@@ -387,7 +387,7 @@ fn in_place_limits() {
     assert_eq!(bytes, V2 { attributes: 0, max_timestamp: 1, ..reserved }.bytes());
 }
 
-/// Old brokers gave every message in a magic 0 wrapper its offset.
+/// Old brokers assigned an offset to each message in a magic 0 wrapper.
 #[test]
 fn offsets_in_a_magic_0_wrapper() {
     for codec in [Compression::None, Compression::Gzip, Compression::Snappy, Compression::Lz4] {
@@ -410,7 +410,7 @@ fn offsets_in_a_magic_0_wrapper() {
     }
 }
 
-/// Inner messages of another magic than the wrapper's keep it when they stand alone.
+/// Inner messages keep their own magic, even if it differs from the wrapper's, when they are unwrapped.
 #[test]
 fn a_magic_0_message_in_a_magic_1_wrapper() {
     let inner = [message(0, 0, 0, 0, None, Some(b"old")), message(2, 1, 0, 5, None, Some(b"new"))].concat();
@@ -443,7 +443,7 @@ fn merge(batches: &[V2]) -> Result<Vec<u8>> {
 }
 
 #[test]
-fn merge_and_split_again() {
+fn merging_and_splitting() {
     let parts = [producer_batch(10, i32::MAX - 1, 3), producer_batch(13, 1, 2), producer_batch(15, 3, 4)];
     let merged = merge(&parts).unwrap();
     let rows = read_all(&parts.iter().flat_map(V2::bytes).collect::<Vec<_>>()).unwrap();
@@ -468,7 +468,7 @@ fn merge_and_split_again() {
     }
 }
 
-/// The ends of compacted batches are kept: a split or merged log covers the same offsets.
+/// The last offsets of compacted batches are kept: a split or merged log covers the same offsets.
 #[test]
 fn gaps_survive_merge_and_split() {
     let gap = |base_offset| V2 {
@@ -492,7 +492,7 @@ fn gaps_survive_merge_and_split() {
 }
 
 #[test]
-fn what_is_not_merged() {
+fn batches_that_cannot_be_merged() {
     let first = || producer_batch(10, 0, 2);
     let next = || producer_batch(12, 2, 2);
     assert!(merge(&[first(), next()]).is_ok());
@@ -535,7 +535,7 @@ fn any_record() -> impl Strategy<Value = Record> {
 }
 
 prop_compose! {
-    /// A sound batch with anything Kafka's readers let pass.
+    /// A valid batch with any content that Kafka's readers accept.
     fn any_v2()(
         records in prop::collection::vec(any_record(), 1..12),
         base_offset in 0..i64::MAX / 2,
@@ -555,7 +555,7 @@ prop_compose! {
         let records: Vec<_> = records.into_iter().map(write).collect();
         V2 {
             base_offset,
-            // Any bit but those of the codec.
+            // Any bits except the codec's.
             attributes: attributes & !7,
             last_offset_delta: offset + tail,
             base_timestamp,
@@ -569,7 +569,7 @@ prop_compose! {
 }
 
 proptest! {
-    /// Whatever the header and records hold, a codec and back gives the same bytes.
+    /// Compressing and decompressing gives the same bytes, whatever the header and the records hold.
     #[test]
     fn recompression_is_lossless(batch in any_v2()) {
         let bytes = batch.bytes();
@@ -580,9 +580,9 @@ proptest! {
         }
     }
 
-    /// Bytes of no sense: an error or a batch, and no panic.
+    /// Random damage gives an error or a batch, never a panic.
     #[test]
-    fn nonsense(
+    fn random_damage(
         mut batch in any_v2(),
         noise in prop::collection::vec(any::<(usize, u8)>(), 1..6),
         codec in 0..8u16,
@@ -596,7 +596,7 @@ proptest! {
         let frame = Batch::from_frame(&bytes, 0).unwrap();
         let Batch::V2(v2) = frame else { panic!() };
         let mut out = vec![];
-        let mut packer = Rebatcher::new(Converter::new(), 100);
+        let mut rebatcher = Rebatcher::new(Converter::new(), 100);
         for codec in Compression::ALL {
             let mut converter = to_codec(codec).with_limit(1 << 20);
             let _ = converter.recompress(&frame, &mut out);
@@ -604,9 +604,9 @@ proptest! {
             let _ = converter.merge(&[v2], &mut out);
             let _ = converter.split(&v2, 70, &mut out);
         }
-        let _ = packer.push(&frame, &mut out);
-        let _ = packer.flush(&mut out);
-        // Whatever was written is whole.
+        let _ = rebatcher.push(&frame, &mut out);
+        let _ = rebatcher.flush(&mut out);
+        // Every batch written is whole.
         for batch in Batches::new(&out) {
             batch.unwrap().verify().unwrap();
         }

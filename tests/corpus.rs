@@ -1,6 +1,6 @@
-//! The published corpus: this crate agrees with Kafka's verdict on every case.
+//! The published corpus: this crate agrees with Kafka's verdict on each case.
 #![cfg(all(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod handmade;
 
@@ -27,7 +27,7 @@ fn rows(batch: &Batch<'_>) -> Result<Vec<Row>> {
     batch.records(&mut decompressor)?.map(|record| record.map(Row::from)).collect()
 }
 
-/// Whether everything was accepted, and the records of the batches that were.
+/// Whether all batches were accepted, and the records of those that were.
 fn read(bytes: &[u8]) -> (bool, Vec<Value>) {
     let mut accepted = true;
     let mut records = Vec::new();
@@ -51,7 +51,7 @@ fn every_case() {
             let kafka = case["verdict"] == "accept";
             *(if kafka { &mut accepted } else { &mut refused }) += 1;
             if case.get("differs").is_some() {
-                assert_ne!(ours, kafka, "{}: differs no more", case["id"]);
+                assert_ne!(ours, kafka, "{}: no longer differs", case["id"]);
                 continue;
             }
             assert_eq!(ours, kafka, "{}", case["id"]);

@@ -1,11 +1,11 @@
-//! The examples for embedders do what they say.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! The examples for embedders work as described.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 #![cfg(feature = "lz4")]
 
-#[allow(dead_code, reason = "main is cargo's")]
+#[allow(dead_code, reason = "main is unused here")]
 #[path = "../examples/produce.rs"]
 mod produce;
-#[allow(dead_code, reason = "main is cargo's")]
+#[allow(dead_code, reason = "main is unused here")]
 #[path = "../examples/read_socket.rs"]
 mod read_socket;
 
@@ -21,7 +21,7 @@ fn values() -> Vec<Vec<u8>> {
     (0..5000u32).map(|i| format!("value {i} {}", i.wrapping_mul(2_654_435_761)).into_bytes()).collect()
 }
 
-/// What a reader collects: values, and each batch's first sequence and its size.
+/// What a reader collects: the values, the first sequence of each batch, and the total size.
 #[derive(Default)]
 struct Seen {
     values: Vec<Vec<u8>>,
@@ -48,7 +48,7 @@ impl Seen {
 }
 
 #[test]
-fn what_is_produced_arrives() {
+fn produced_records_arrive() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let values = values();
@@ -69,10 +69,10 @@ fn what_is_produced_arrives() {
     assert!(sent > 24 << 10);
 }
 
-/// A reader that gives so many bytes at a time.
-struct Drops<'a>(&'a [u8], usize);
+/// A reader that returns at most this many bytes per call.
+struct Trickle<'a>(&'a [u8], usize);
 
-impl Read for Drops<'_> {
+impl Read for Trickle<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let size = self.1.min(buffer.len());
         (&mut self.0).take(size as u64).read(buffer)
@@ -80,7 +80,7 @@ impl Read for Drops<'_> {
 }
 
 #[test]
-fn batches_arrive_in_any_pieces_and_the_last_may_be_cut() {
+fn batches_may_arrive_in_pieces_and_the_last_may_be_cut() {
     let values = values();
     let mut bytes = Vec::new();
     produce::produce(&mut bytes, TIMESTAMP, values.iter().map(Vec::as_slice)).unwrap();
@@ -91,12 +91,14 @@ fn batches_arrive_in_any_pieces_and_the_last_may_be_cut() {
     };
     for size in [1, 7, 4096, 1 << 20] {
         let mut seen = Seen::default();
-        let cut = read_socket::read(Drops(&bytes[..bytes.len() - 5], size), |b, d| seen.take(b, d)).unwrap();
+        let cut =
+            read_socket::read(Trickle(&bytes[..bytes.len() - 5], size), |b, d| seen.take(b, d)).unwrap();
         assert_eq!(seen.bytes + cut, bytes.len() - 5);
         assert_eq!(seen.sequences, whole.sequences[..whole.sequences.len() - 1]);
         assert_eq!(seen.values, whole.values[..seen.values.len()]);
     }
-    // What cannot be a batch is an error, and no reason to wait or to take memory.
+    // Bytes that cannot be a batch are an error at once: nothing waits for more input or allocates memory for
+    // it.
     let huge = [&[0; 8][..], &[0x7f, 0xff, 0xff, 0], &[0; 4], &[2]].concat();
     assert!(read_socket::read(&huge[..], |_, _| Ok(())).unwrap_err().to_string().contains("lacks"));
     assert!(read_socket::read(&[0; 12][..], |_, _| Ok(())).is_err());

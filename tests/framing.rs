@@ -1,5 +1,5 @@
-//! Where a batch ends: a cut tail is silent, a corrupt one an error, by the same bytes as in Kafka.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! Where a batch ends. A cut tail is silent and a corrupt one an error, as in Kafka.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod handmade;
 
@@ -41,7 +41,7 @@ fn magics_follow_each_other() {
 }
 
 #[test]
-fn every_cut_is_silent_and_says_what_is_missing() {
+fn every_cut_is_silent_and_reports_what_is_missing() {
     for whole in [good(), message(7, 1, 0, 5, Some(b"k"), Some(b"v")), message(7, 0, 0, 5, None, None)] {
         for cut in 1..whole.len() {
             let bytes = [&good()[..], &whole[..cut]].concat();
@@ -49,7 +49,7 @@ fn every_cut_is_silent_and_says_what_is_missing() {
             batches.next().unwrap().unwrap();
             assert!(batches.next().is_none(), "cut at {cut}");
             assert_eq!(batches.remaining(), cut);
-            // Before the length field is there, its own end is all that is known.
+            // Until the length field is complete, only the missing part of that field is known.
             let expected = if cut < 12 { 12 - cut } else { whole.len() - cut };
             assert_eq!(batches.needed(), expected as u64, "cut at {cut}");
         }
@@ -68,7 +68,7 @@ fn tails() {
         ("length -1", with_length(good(), -1), Some(size(-1))),
         ("length -2^31", with_length(good(), i32::MIN), Some(size(i32::MIN.into()))),
         ("length 2^31-1", with_length(good(), i32::MAX), Some(size(i32::MAX.into()))),
-        ("length 2^31-1, magic not there", with_length(good(), i32::MAX)[..16].to_vec(), None),
+        ("length 2^31-1, without magic", with_length(good(), i32::MAX)[..16].to_vec(), None),
         ("the largest length", with_length(good(), i32::MAX - 12), None),
         ("16 bytes, magic unknown", good()[..16].to_vec(), None),
         ("magic 3", with_magic(good(), 3), Some(ErrorKind::UnsupportedMagic(3))),
@@ -89,14 +89,14 @@ fn tails() {
             (Some(Err(error)), Some(kind)) => {
                 assert_eq!(error.kind(), &kind, "{name}");
                 assert_eq!(error.position(), Some(good().len() as u64), "{name}");
-                assert!(batches.next().is_none(), "{name}: goes on behind an error");
+                assert!(batches.next().is_none(), "{name}: continues after an error");
             }
             (found, expected) => panic!("{name}: {found:?}, expected {expected:?}"),
         }
     }
 }
 
-/// A length that magic 2 allows no header in, though a legacy message would fit.
+/// Lengths that are too short for the header of magic 2, although a legacy message would fit.
 #[test]
 fn a_magic_2_batch_has_a_whole_header() {
     for length in 14..49 {
@@ -110,7 +110,7 @@ fn a_magic_2_batch_has_a_whole_header() {
 }
 
 #[test]
-fn from_frame_wants_exactly_one_batch() {
+fn from_frame_takes_exactly_one_batch() {
     let batch = good();
     assert!(Batch::from_frame(&batch, 0).is_ok());
     let cut = Batch::from_frame(&batch[..30], 9).unwrap_err();
@@ -121,7 +121,7 @@ fn from_frame_wants_exactly_one_batch() {
     assert_eq!((longer.position(), longer.field()), (Some(9), None));
 }
 
-/// Bytes that look like batches often enough to get past the length and the magic.
+/// Bytes that look enough like batches to pass the checks of length and magic.
 fn nearly_batches() -> impl Strategy<Value = Vec<u8>> {
     let batch =
         (any::<i64>(), -2..80i32, any::<[u8; 4]>(), 0..4u8, prop::collection::vec(any::<u8>(), 0..80))
@@ -142,7 +142,7 @@ proptest! {
         let mut at = 0;
         let mut failed = false;
         while let Some(batch) = batches.next() {
-            prop_assert!(!failed, "goes on behind an error");
+            prop_assert!(!failed, "continues after an error");
             match batch {
                 Ok(batch) => {
                     prop_assert_eq!(batch.position(), at as u64);
@@ -158,7 +158,7 @@ proptest! {
             prop_assert_eq!(batches.next_position(), at as u64);
             prop_assert_eq!(batches.remaining(), bytes.len() - at);
         }
-        // Without an error, what remains is nothing or the start of a batch.
+        // Without an error, what remains is empty or the start of a batch.
         prop_assert_eq!(batches.needed() > 0, !failed && at < bytes.len());
     }
 }

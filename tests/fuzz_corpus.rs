@@ -1,7 +1,7 @@
-//! The fuzz targets on stable Rust: over the kept corpus, and over inputs made of it by chance that
-//! is always the same. What fails is written down, to be kept as fuzz/corpus/<target>/<name>.
+//! The fuzz targets on stable Rust, over the corpus and over inputs mutated from it with fixed seeds. A
+//! failing input is written to a file; keep it as fuzz/corpus/<target>/<name>.
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 #[path = "common/memory.rs"]
 mod memory;
@@ -18,13 +18,13 @@ use targets::{TARGETS, Target};
 #[global_allocator]
 static ALLOCATOR: memory::Counting = memory::Counting;
 
-/// What any input of a few KiB may cost. The targets' limits are 1 MiB; some hold several results.
+/// The limit for any input of a few KiB. The targets' own limits are 1 MiB; some hold several results.
 const MEMORY: usize = 24 << 20;
 const TIME: Duration = Duration::from_secs(2);
-/// About 20 seconds in all.
+/// Takes about 20 seconds in all.
 const ROUNDS: u64 = 10_000;
 
-/// Runs the target on the input, in bounds; keeps the input if it fails.
+/// Runs the target on the input within the bounds; saves the input if it fails.
 fn run(name: &str, target: Target, input: &[u8]) {
     let bounded = || {
         let begun = Instant::now();
@@ -58,11 +58,11 @@ fn all(work: impl Fn(&'static str, Target) + Sync) {
 }
 
 #[test]
-fn kept_inputs() {
+fn corpus_inputs() {
     all(|name, target| corpus(name).iter().for_each(|input| run(name, target, input)));
 }
 
-/// Numbers that look like chance and are always the same.
+/// A pseudo-random generator with a fixed seed.
 struct Chance(u64);
 
 impl Chance {
@@ -71,7 +71,7 @@ impl Chance {
         (self.0 >> 33) as usize % limit
     }
 
-    /// A number that sizes and counts often are, or any.
+    /// A random byte, often one of the values that break sizes and counts.
     fn byte(&mut self) -> u8 {
         match self.below(4) {
             0 => [0, 1, 2, 0x7f, 0x80, 0xfe, 0xff][self.below(7)],
@@ -79,7 +79,7 @@ impl Chance {
         }
     }
 
-    /// One change: of a byte, a bit, a field, or of what stands where.
+    /// One change: of a byte, a bit, a field, or of the order of bytes.
     fn change(&mut self, input: &mut Vec<u8>, other: &[u8]) {
         if input.is_empty() {
             input.push(self.byte());
@@ -104,7 +104,7 @@ impl Chance {
                 input.splice(to..to, copied);
             }
             6 => input.truncate(at),
-            // The start of one input, the end of another.
+            // The start of this input and the end of another.
             _ => {
                 let from = self.below(other.len() + 1);
                 input.truncate(at);
@@ -115,7 +115,7 @@ impl Chance {
 }
 
 #[test]
-fn inputs_made_of_kept_ones() {
+fn mutated_inputs() {
     all(|name, target| {
         let corpus = corpus(name);
         for seed in 0..ROUNDS {

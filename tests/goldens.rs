@@ -1,5 +1,5 @@
-//! Bytes that Kafka's own classes wrote give the records they were given.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! Bytes that Kafka's own classes wrote are read as the records that Kafka was given.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod handmade;
 
@@ -33,7 +33,7 @@ fn every_codec_and_magic_holds_the_two_records() {
         let bytes = hex(bytes);
         let magic: i8 = magic[1..].parse().unwrap();
         let batches: Vec<_> = Batches::new(&bytes).map(Result::unwrap).collect();
-        // Uncompressed legacy messages stand alone; all else is one batch.
+        // Uncompressed legacy messages are batches of their own; everything else is one batch.
         assert_eq!(batches.len(), if magic < 2 && codec == "none" { 2 } else { 1 }, "{line}");
         for batch in &batches {
             batch.verify().unwrap();
@@ -51,7 +51,7 @@ fn every_codec_and_magic_holds_the_two_records() {
     assert_eq!(seen, 13);
 }
 
-/// What compaction keeps of a batch whose records are all gone.
+/// What compaction leaves of a batch that lost all its records.
 #[test]
 fn the_empty_retained_batch() {
     let line = BATCHES.lines().find(|line| line.starts_with("empty 0")).unwrap();
@@ -69,8 +69,8 @@ fn the_empty_retained_batch() {
     assert_eq!(read_all(&bytes).unwrap(), []);
 }
 
-/// Old brokers kept the codec bits; no codec gets to see the missing payload, nor one that
-/// nobody announced.
+/// Old brokers kept the codec bits of an empty batch. No codec is given the empty payload, nor a payload
+/// without announced records.
 #[test]
 fn an_empty_batch_is_empty_under_every_codec() {
     for codec in 0..5 {

@@ -1,6 +1,6 @@
-//! What `explain` reports, against Kafka's own reading of each batch (`batches.jsonl`) and of control records, and on
-//! logs built for one finding each.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! What `explain` reports, compared with Kafka's own reading of each batch (`batches.jsonl`) and of control
+//! records, and on logs built for one finding each.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod common;
 
@@ -33,7 +33,7 @@ fn history(directory: &Path, options: HistoryOptions) -> PartitionHistory {
     partition_history(&list_partition(directory, false).unwrap(), &segments(directory), options).unwrap()
 }
 
-/// First and last offset, missing offsets, and whether they are inside one batch.
+/// First and last offset, the number of missing offsets, and whether they are inside one batch.
 fn gaps(found: &PartitionHistory) -> Vec<(i64, i64, u64, bool)> {
     found.gaps.iter().map(|one| (one.first_offset, one.last_offset, one.missing, one.inside)).collect()
 }
@@ -42,7 +42,7 @@ fn int(line: &Value, name: &str) -> i64 {
     line[name].as_i64().unwrap_or_else(|| panic!("{name} of {line}"))
 }
 
-/// Offset, producer, epoch and sequence of a batch of two records.
+/// A batch of two records with this offset, producer, epoch and sequence.
 fn batch(
     offset: i64,
     producer: i64,
@@ -77,7 +77,7 @@ fn write_log(directory: &Path, segments: &[(i64, Vec<u8>)]) {
 }
 
 #[test]
-fn batches_and_producers_are_those_that_kafka_reads() {
+fn batches_and_producers_match_kafkas_reading() {
     for directory in partitions() {
         let name = directory.file_name().unwrap().to_str().unwrap();
         let found = history(&directory, OPTIONS);
@@ -122,13 +122,13 @@ fn batches_and_producers_are_those_that_kafka_reads() {
         }
         assert_eq!(found.bins.iter().map(|one| one.batches).sum::<u64>(), found.batches, "{name}");
         assert!(found.bins.len() <= OPTIONS.bins, "{name}");
-        // Brokers appended nothing out of order; compaction leaves sequences out.
+        // Brokers append nothing out of order; compaction leaves gaps between sequences.
         assert_eq!(found.anomaly_counts.values().sum::<u64>(), found.compacted_anomalies, "{name}");
     }
 }
 
 #[test]
-fn transactions_are_those_of_the_control_records() {
+fn transactions_match_the_control_records() {
     let directory = data().join("v2_txn");
     let records = json_lines(&directory.join("expected.jsonl"));
     let batches = json_lines(&directory.join("batches.jsonl"));
@@ -141,7 +141,7 @@ fn transactions_are_those_of_the_control_records() {
             other => panic!("{other}"),
         })
         .collect();
-    // First offset, last offset, batches, records of each producer's open transaction.
+    // The first offset, last offset, batches and records of each producer's open transaction.
     let mut open = BTreeMap::<i64, (i64, i64, u64, u64)>::new();
     let mut expected = Vec::new();
     for line in &batches {
@@ -176,7 +176,7 @@ fn transactions_are_those_of_the_control_records() {
     assert_eq!(found.transaction_counts["open"], open.len() as u64);
     assert_eq!(found.last_stable_offset, open.values().map(|one| one.0).min());
 
-    // The broker's transaction indexes have the same aborted transactions, with their last stable offsets.
+    // The broker's transaction indexes list the same aborted transactions, with the same last stable offsets.
     let mut indexed: Vec<_> = files(&directory, ".txnindex")
         .iter()
         .flat_map(|path| parse_transaction_index(&fs::read(path).unwrap()).unwrap())
@@ -194,7 +194,7 @@ fn transactions_are_those_of_the_control_records() {
     assert_eq!(aborted, indexed);
 }
 
-/// As `kafka-transactions.sh find-hanging`.
+/// The rule of `kafka-transactions.sh find-hanging`.
 #[test]
 fn a_transaction_hangs_after_the_longest_timeout() {
     let directory = data().join("v2_txn");
@@ -210,20 +210,20 @@ fn a_transaction_hangs_after_the_longest_timeout() {
     assert_eq!(open(1_700_000_060_014 + 900_001), (4, Some(83), Some(900_001), true));
 }
 
-/// A log in which everything happens that a broker prevents.
+/// A log with everything that a broker prevents.
 fn odd_log(directory: &Path) -> u64 {
     let log = [
         batch(0, 1, 0, 0, 1_000, false),
         batch(2, 1, 0, 2, 1_000, false),
-        batch(4, 1, 0, 0, 500, false),    // A duplicate of the first, and late.
-        batch(6, 1, 0, 2, 1_000, false),  // The next after that, but the second once more.
-        batch(8, 1, 0, 9, 1_000, false),  // Five sequences are missing.
-        batch(10, 1, 3, 4, 1_000, false), // A new epoch does not begin with 4.
-        batch(12, 1, 2, 0, 1_000, false), // The epoch goes back.
-        marker(14, 2, 7),                 // Without a transaction.
+        batch(4, 1, 0, 0, 500, false), // A duplicate of the first batch, with an earlier timestamp.
+        batch(6, 1, 0, 2, 1_000, false), // Follows that duplicate, but repeats the second batch.
+        batch(8, 1, 0, 9, 1_000, false), // Five sequences are missing.
+        batch(10, 1, 3, 4, 1_000, false), // A new epoch must begin with sequence 0.
+        batch(12, 1, 2, 0, 1_000, false), // A lower epoch than before.
+        marker(14, 2, 7),              // Without an open transaction.
         batch(15, 2, 0, 0, 1_000, true),
-        batch(17, 2, 0, 2, 1_000, false), // Outside of the open transaction.
-        marker(19, 2, 6),                 // From a coordinator that was replaced.
+        batch(17, 2, 0, 2, 1_000, false), // Not part of the open transaction.
+        marker(19, 2, 6),                 // From a fenced coordinator.
     ];
     let position = log.iter().map(Vec::len).sum::<usize>() as u64;
     let rest = [vec![1; 300], batch(30, 1, 2, 2, 1_000, true)];
@@ -256,7 +256,7 @@ fn what_a_broker_would_refuse_is_an_anomaly() {
     };
     assert_eq!((of(0).batches, of(0).duplicates, of(0).refused), (5, 2, 1));
     assert_eq!((of(2).refused, of(3).refused, of(2).is_current, of(3).is_current), (1, 1, true, false));
-    // The batches after the markers, which are of 2 s, step back as well.
+    // The markers have a timestamp of 2 s, so the batches after them step back as well.
     let late = &found.steps_back[0];
     assert_eq!((late.offset, late.before, late.timestamp, found.step_back_count), (4, 1_000, 500, 4));
     let [skipped] = &found.skipped[..] else { panic!("{:?}", found.skipped) };
@@ -275,9 +275,9 @@ fn what_a_broker_would_refuse_is_an_anomaly() {
     );
 }
 
-/// Lists are cut, counts are not.
+/// The limit cuts the lists; the counts are complete.
 #[test]
-fn a_limit_cuts_lists_only() {
+fn the_limit_cuts_lists_but_not_counts() {
     let directory = scratch("history-limit").join("odd-0");
     odd_log(&directory);
     let (all, cut) =
@@ -288,12 +288,12 @@ fn a_limit_cuts_lists_only() {
     assert_eq!(cut.anomaly_counts.values().sum::<u64>(), 7);
     assert_eq!((cut.producer_count, cut.producer_ids), (4, 2));
     assert_eq!(cut.transaction_counts, all.transaction_counts);
-    // The producer with the most bytes, and of transactions the open one.
+    // The listed producer is the one with the most bytes, the listed transaction is the open one.
     assert_eq!((cut.producers[0].producer_id, cut.producers[0].producer_epoch), (1, 0));
     assert_eq!(cut.transactions[0].first_offset, Some(30));
 }
 
-/// Offsets, timestamps and producers continue from segment to segment.
+/// Offsets, timestamps and producers continue across segments.
 #[test]
 fn segments_are_joined() {
     let directory = scratch("history-segments").join("t-0");
@@ -302,14 +302,14 @@ fn segments_are_joined() {
     write_log(&directory, &[(0, first), (9, second)]);
     let found = history(&directory, OPTIONS);
     assert_eq!(gaps(&found), [(4, 8, 5, false)]);
-    // Across segments only the first batch is compared; the marker is of 2 s, after a batch of 2.6 s.
+    // In the second segment only the first batch is compared; the marker at 2 s follows a batch at 2.6 s.
     let back: Vec<_> = found.steps_back.iter().map(|one| (one.offset, one.before - one.timestamp)).collect();
     assert_eq!((back, found.largest_step_back_ms), (vec![(9, 500), (13, 600)], 600));
     let [transaction] = &found.transactions[..] else { panic!("{:?}", found.transactions) };
     assert_eq!((transaction.first_offset, transaction.last_offset), (Some(0), Some(12)));
     assert_eq!((transaction.batches, transaction.records), (4, 8));
     assert_eq!((transaction.first_timestamp, transaction.last_timestamp), (Some(1_000), Some(3_000)));
-    // Sequence 6 is missing, where no offset is: so compaction is not the reason.
+    // Sequence 6 is missing where no offset is, so compaction is not the reason.
     let anomalies: Vec<_> = found.anomalies.iter().map(|one| (one.offset, one.compacted)).collect();
     assert_eq!(anomalies, [(11, false)]);
 }
@@ -334,11 +334,11 @@ fn many_batches_become_few_bins() {
     assert!(found.bins.windows(2).all(|pair| pair[0].last_offset + 1 == pair[1].first_offset));
     assert_eq!((found.bins[0].first_offset, found.bins[found.bins.len() - 1].last_offset), (0, 5_999));
     assert_eq!(found.bins[0].codecs[0], found.bins[0].bytes);
-    // The sequence is the same in each batch.
+    // Every batch has the same sequence.
     assert_eq!(found.anomaly_counts, BTreeMap::from([("DUPLICATE_SEQUENCE_NUMBER".to_owned(), 2_999)]));
 }
 
-/// Histories travel between tasks as JSON.
+/// Histories are passed between tasks as JSON.
 #[cfg(feature = "serde")]
 #[test]
 fn json_reads_back_the_same() {

@@ -1,6 +1,6 @@
-//! Real segments, damaged in every way: an error with its place or a silent tail, never a panic,
-//! never a record that is not what was written.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! Real segments with all kinds of damage: an error that names its place, or a silent tail; never a panic,
+//! and never a record that was not written.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod common;
 mod handmade;
@@ -12,7 +12,7 @@ use common::{data, files, partitions};
 use handmade::{in_this_build, read_all};
 use magicbyte::{Batch, Batches, Compression, ControlRecord, Decompressor, Error, Result};
 
-/// One partition of each kind: magic and codec, and the special ones.
+/// One partition for each magic and codec, and some with special content.
 const KINDS: [&str; 18] = [
     "v0_none",
     "v0_gzip",
@@ -34,7 +34,7 @@ const KINDS: [&str; 18] = [
     "v2_tombstones",
 ];
 
-/// Those whose codecs this build has.
+/// Those with codecs that this build has.
 fn kinds() -> impl Iterator<Item = &'static str> {
     let readable = |batch: Batch<'_>| in_this_build(batch.compression().unwrap().name());
     KINDS
@@ -42,7 +42,7 @@ fn kinds() -> impl Iterator<Item = &'static str> {
         .filter(move |name| Batches::new(&smallest_segment(name)).all(|batch| readable(batch.unwrap())))
 }
 
-/// The smallest segment of a partition that holds something.
+/// The smallest segment of the partition that is not empty.
 fn smallest_segment(name: &str) -> Vec<u8> {
     let segments = files(&data().join(name), ".log").into_iter().map(|path| std::fs::read(path).unwrap());
     segments.filter(|bytes| !bytes.is_empty()).min_by_key(Vec::len).unwrap()
@@ -54,7 +54,7 @@ fn frames(segment: &[u8]) -> Vec<&[u8]> {
     frames
 }
 
-/// Gives a changed batch the length and CRC that belong to it.
+/// Sets the length and CRC of a changed batch.
 fn seal(batch: &mut [u8]) {
     let length = (batch.len() - 12) as i32;
     batch[8..12].copy_from_slice(&length.to_be_bytes());
@@ -74,7 +74,8 @@ impl Reader {
         Self(Decompressor::with_limit(1 << 20))
     }
 
-    /// Everything a reader can ask a batch for, CRC or not; what fails names its place.
+    /// Calls everything that a reader offers on a batch, without the CRC check; every error must name its
+    /// place.
     fn exercise(&mut self, batch: &Batch<'_>) -> Result<usize> {
         black_box((batch.last_offset(), batch.max_timestamp(), batch.timestamp_type(), batch.is_control()));
         if let Batch::V2(batch) = batch {
@@ -96,7 +97,7 @@ impl Reader {
         Ok(count)
     }
 
-    /// What comes out of these bytes: each batch's, or the error in its place.
+    /// The bytes of each batch that can be read, or the error in its place.
     fn read<'a>(&mut self, bytes: &'a [u8]) -> Vec<Result<&'a [u8]>> {
         Batches::new(bytes)
             .map(|batch| {
@@ -116,7 +117,7 @@ fn small_segments() -> Vec<PathBuf> {
     all
 }
 
-/// A file cut anywhere keeps its whole batches, and the cut one is a tail, not an error.
+/// A file cut anywhere keeps its whole batches; the cut batch is a tail, not an error.
 #[test]
 fn every_prefix_of_a_segment_is_its_whole_batches() {
     for path in small_segments() {
@@ -136,13 +137,13 @@ fn every_prefix_of_a_segment_is_its_whole_batches() {
     }
 }
 
-/// A batch cut inside, with a length and a CRC that say it is whole.
+/// A cut batch with a length and a CRC that fit the cut.
 #[test]
-fn every_prefix_of_a_batch_passed_off_as_whole_is_an_error() {
+fn every_prefix_of_a_batch_with_a_matching_length_is_an_error() {
     let mut reader = Reader::new();
     for path in small_segments() {
         let segment = std::fs::read(&path).unwrap();
-        // The first of each kind in a file is enough: the next ones are like it.
+        // One batch of each kind per file is enough.
         let mut seen = Vec::new();
         for frame in frames(&segment) {
             let kind = (frame[16], if frame[16] == 2 { frame[22] } else { frame[17] });
@@ -170,26 +171,26 @@ fn every_flipped_byte() {
         for frame in frames(&segment) {
             for at in 0..frame.len() {
                 for mask in [0x01, 0x80, 0xff] {
-                    // The length field reaches into the next batches, no other does.
+                    // Only a wrong length can reach into the next batches.
                     let end = if (8..12).contains(&at) { segment.len() } else { start + frame.len() };
                     let mut damaged = segment[start..end].to_vec();
                     damaged[at] ^= mask;
                     let found = reader.read(&damaged);
                     let place = format_args!("{name}: byte {at} of the batch at {start} ^ {mask:#x}");
                     match (at, frame[16]) {
-                        // Nothing but the offset says what the offset is; but a wrapper's may not
-                        // be smaller than those inside.
+                        // No checksum covers the base offset, but a wrapper's offset must not be below those
+                        // inside.
                         (0..8, 1) if frame[17] & 7 != 0 => assert_eq!(found.len(), 1, "{place}"),
                         (0..8, _) | (12..16, 2) => assert!(found[0].is_ok(), "{place}"),
-                        // Longer than what is there is a cut batch.
+                        // A length beyond the end of the input means a cut batch.
                         (8..12, _) => assert!(matches!(found[..], [] | [Err(_), ..]), "{place}"),
                         _ => assert!(matches!(found[..], [Err(_)]), "{place}"),
                     }
-                    // As if the writer had meant it: anything but a panic.
-                    let mut meant = frame.to_vec();
-                    meant[at] ^= mask;
-                    seal(&mut meant);
-                    black_box(reader.read(&meant));
+                    // With a matching CRC, as a writer would produce it: anything but a panic.
+                    let mut sealed = frame.to_vec();
+                    sealed[at] ^= mask;
+                    seal(&mut sealed);
+                    black_box(reader.read(&sealed));
                 }
             }
             start += frame.len();
@@ -197,7 +198,7 @@ fn every_flipped_byte() {
     }
 }
 
-/// A small generator, so that a failure can be repeated from its seed.
+/// A small generator, so that a failure can be reproduced from its seed.
 struct Random(u64);
 
 impl Random {
@@ -228,8 +229,8 @@ impl Random {
     }
 }
 
-/// What passes as a good batch out of a damaged segment is one that was written: the same bytes,
-/// but for offset, leader epoch and (equal by framing) length.
+/// Every batch that a damaged segment yields was written: its bytes are the same except for the offset,
+/// leader epoch and length (framing already checks the length).
 #[test]
 fn damaged_segments_yield_only_batches_that_were_written() {
     let mut reader = Reader::new();
@@ -247,10 +248,9 @@ fn damaged_segments_yield_only_batches_that_were_written() {
     }
 }
 
-/// Damage under a right CRC, as a broken or hostile writer makes it: past the checksum, straight
-/// into the parsers and codecs.
+/// Damage with a valid CRC, as from a broken or hostile writer: it reaches the parsers and codecs.
 #[test]
-fn damaged_batches_with_a_right_crc_do_no_harm() {
+fn damaged_batches_with_a_valid_crc_do_no_harm() {
     let mut reader = Reader::new();
     let (mut read, mut refused) = (0, 0);
     for name in kinds() {
@@ -259,7 +259,7 @@ fn damaged_batches_with_a_right_crc_do_no_harm() {
             for seed in 0..400 {
                 let mut batch = frame.to_vec();
                 Random(seed + 1000 * index as u64).damage(&mut batch);
-                // Keep it a batch of its magic, so that the damage is not found by framing alone.
+                // Keep the magic, so that framing does not find the damage.
                 batch[16] = frame[16];
                 seal(&mut batch);
                 match reader.read(&batch)[..] {
@@ -270,11 +270,11 @@ fn damaged_batches_with_a_right_crc_do_no_harm() {
             }
         }
     }
-    // Both happen often, or the damage is not what it should be.
+    // Both must happen often, or the damage is not varied enough.
     assert!(read > 500 && refused > 5_000, "{read} read, {refused} refused");
 }
 
-/// The reader itself is fit to see: undamaged, every one of these segments is read.
+/// The tests above mean something only if these segments are readable when undamaged.
 #[test]
 fn undamaged() {
     for name in kinds() {
@@ -288,6 +288,6 @@ fn undamaged() {
         let codec = name.rsplit('_').next().unwrap();
         let mut codecs = Batches::new(&segment).map(|batch| batch.unwrap().compression().unwrap().name());
         let is_codec = Compression::ALL.iter().any(|known| known.name() == codec);
-        assert!(!is_codec || codecs.any(|found| found == codec), "{name} holds no {codec}");
+        assert!(!is_codec || codecs.any(|found| found == codec), "{name} has no batch in {codec}");
     }
 }

@@ -1,6 +1,6 @@
-//! A partition whose file is cut or changed anywhere: the accounts balance, and whatever is
-//! delivered is a record that was there.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! A partition whose file is cut or changed anywhere: the accounts balance, and only records that were in it
+//! are delivered.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod common;
 
@@ -27,7 +27,7 @@ const SMALL: [&str; 10] = [
 
 type Identity = (i64, i64, Option<Vec<u8>>, Option<Vec<u8>>, usize);
 
-/// Everything about a record but where it stands.
+/// Everything about a record except its position.
 fn identity(record: &Record<'_>) -> Identity {
     let bytes = |slice: Option<&[u8]>| slice.map(<[u8]>::to_vec);
     (
@@ -63,7 +63,7 @@ impl Partition {
         Self { name, file: dir.join(log.file_name().unwrap()), bytes, truth, decompressor }
     }
 
-    /// Reads the changed file; returns how many records came out, and how many were never there.
+    /// Reads the changed file. Gives the number of records, and how many of them were never in the original.
     fn read(&mut self, bytes: &[u8]) -> (u64, u64) {
         fs::write(&self.file, bytes).unwrap();
         let log = PartitionLog::open(&self.file).unwrap();
@@ -86,7 +86,7 @@ impl Partition {
                 wrong += u64::from(!self.truth.contains(&identity(&record)));
             }
         }
-        assert_eq!(read, sums.announced, "{}: both ways of reading see the same", self.name);
+        assert_eq!(read, sums.announced, "{}: verify and batches agree", self.name);
         (read, wrong)
     }
 }
@@ -123,19 +123,19 @@ fn every_flipped_byte() {
                 bytes[at] ^= flip;
                 let (_, wrong) = partition.read(&bytes);
                 bytes[at] ^= flip;
-                // Kafka protects base offsets by no checksum: where a gap leaves room for another
-                // offset (compaction, the end of the log), nothing can tell.
+                // No checksum covers base offsets: where a gap (compaction, the end of the log) allows
+                // another offset, the change cannot be detected.
                 let unprotected = at - start < 8;
                 assert!(
                     wrong == 0 || unprotected,
-                    "{name}: byte {at} ^ {flip:#x}: {wrong} records were never there"
+                    "{name}: byte {at} ^ {flip:#x}: {wrong} records were not in the original"
                 );
             }
         }
     }
     fs::remove_dir_all(scratch).unwrap();
 }
-/// The offsets inside a magic 0 wrapper are absolute and under its CRC, its own offset is not.
+/// The offsets inside a magic 0 wrapper are absolute and covered by its CRC; the wrapper's own offset is not.
 #[test]
 fn a_wrapper_with_a_forged_offset_gives_no_record_twice() {
     let scratch = std::env::temp_dir().join(format!("magicbyte-wrapper-{}", std::process::id()));

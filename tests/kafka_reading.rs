@@ -1,5 +1,5 @@
-//! Every partition that real brokers wrote gives exactly the records and batches Kafka reads.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! Every partition that real brokers wrote gives exactly the records and batches that Kafka reads.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod common;
 
@@ -66,7 +66,7 @@ fn batch_json(segment: &str, batch: &Batch<'_>, count: usize, base_offset: i64) 
     line
 }
 
-/// Reads whole files with the core alone and compares line by line.
+/// Reads whole files with the core alone, and compares each line.
 fn compare(name: &str, paths: &[std::path::PathBuf], dir: &std::path::Path, suffix: &str) -> String {
     let mut expected_records = json_lines(&dir.join(format!("expected{suffix}.jsonl"))).into_iter();
     let mut expected_batches = json_lines(&dir.join(format!("batches{suffix}.jsonl"))).into_iter();

@@ -1,5 +1,5 @@
-//! The fields of a batch: every byte is in one, and their values are those of the reader.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! The fields of a batch: they cover every byte, and have the values that the reader gives.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod common;
 
@@ -11,7 +11,7 @@ fn layout(batch: &[u8]) -> BatchLayout {
     BatchLayout::new(batch.to_vec().into(), Decompressor::new())
 }
 
-/// The fields, and the bytes of the two sections.
+/// The fields, and the bytes of both sections.
 fn fields(batch: &Batch<'_>) -> (Vec<Field>, [Vec<u8>; 2]) {
     let mut layout = layout(batch.as_bytes());
     let fields = layout.by_ref().collect::<magicbyte::Result<_>>().unwrap();
@@ -19,7 +19,7 @@ fn fields(batch: &Batch<'_>) -> (Vec<Field>, [Vec<u8>; 2]) {
 }
 
 #[test]
-fn fields_are_all_bytes_and_the_readers_values() {
+fn fields_cover_every_byte_and_match_the_reader() {
     let mut batches = 0;
     for file in partitions().iter().flat_map(|path| files(path, "log")) {
         let data = std::fs::read(file).unwrap();
@@ -78,7 +78,7 @@ fn fields_before_damage_are_given() {
         let mut cut = layout(&batch[..length]);
         let before: Vec<_> = cut.by_ref().map_while(Result::ok).collect();
         assert!(before.iter().all(|field| field.range.end <= length));
-        assert!(cut.next().is_none(), "it ends after the error");
+        assert!(cut.next().is_none(), "the iterator ends after the error");
     }
     let mut wrong = batch.clone();
     wrong[61] += 2;

@@ -1,9 +1,9 @@
-//! The rules of magic 0 and 1, on messages and wrappers made by hand.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! The rules of magic 0 and 1, on hand-made messages and wrappers.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod handmade;
 
-use handmade::{Row, error_behind_good, message, message_of, read_all};
+use handmade::{Row, error_after_good, message, message_of, read_all};
 use magicbyte::{Batch, Batches, ErrorKind, TimestampType};
 
 use TimestampType::{CreateTime, LogAppendTime, NoTimestampType};
@@ -55,18 +55,14 @@ fn messages() {
         ("null", message(7, 0, 0, 5, None, None), null.clone()),
         ("sizes of -2 are null", message_of(7, 0, 0, &negative(-2)), null.clone()),
         ("sizes of -2^31 are null", message_of(7, 0, 0, &negative(i32::MIN)), null.clone()),
-        (
-            "bytes behind the value",
-            message_of(7, 0, 0, &[negative(-1), vec![0xff; 5]].concat()),
-            null.clone(),
-        ),
+        ("bytes after the value", message_of(7, 0, 0, &[negative(-1), vec![0xff; 5]].concat()), null.clone()),
         (
             "append time",
             message(7, 1, APPEND_TIME, 5, None, Some(b"v")),
             Row { attributes: 8, ..row(7, 5, LogAppendTime) },
         ),
         (
-            "magic 0 knows no append time",
+            "magic 0 has no append time",
             message(7, 0, APPEND_TIME, 5, None, Some(b"v")),
             Row { attributes: 8, ..row(7, -1, NoTimestampType) },
         ),
@@ -106,7 +102,7 @@ fn broken_messages() {
             ErrorKind::UnexpectedEnd,
             Some("value"),
         ),
-        // As small as a magic 0 message: the framing lets it pass, the fields do not.
+        // Large enough for a magic 0 message, so framing accepts it; the fields do not fit.
         ("magic 1 without key size", message_of(7, 1, 0, &[0; 8]), ErrorKind::UnexpectedEnd, Some("key")),
         (
             "magic 1 without value size",
@@ -116,14 +112,14 @@ fn broken_messages() {
         ),
     ];
     for (name, bytes, kind, field) in cases {
-        assert_eq!(error_behind_good(&bytes), (kind, Some(0), field), "{name}");
+        assert_eq!(error_after_good(&bytes), (kind, Some(0), field), "{name}");
     }
     for magic in [0, 1] {
         let mut wrong = plain(7, magic, 5);
         let computed = u32::from_be_bytes(wrong[12..16].try_into().unwrap());
         wrong[12..16].copy_from_slice(&[0; 4]);
         let kind = ErrorKind::CrcMismatch { stored: 0, computed };
-        assert_eq!(error_behind_good(&wrong), (kind, None, Some("crc")));
+        assert_eq!(error_after_good(&wrong), (kind, None, Some("crc")));
     }
 }
 
@@ -133,17 +129,17 @@ fn codecs_that_legacy_messages_cannot_have() {
     for magic in [0, 1] {
         let zstd = message(7, magic, 4, 5, None, Some(b"v"));
         let kind = ErrorKind::UnsupportedCompression("zstd needs magic 2");
-        assert_eq!(error_behind_good(&zstd), (kind, None, attributes));
+        assert_eq!(error_after_good(&zstd), (kind, None, attributes));
         for id in 5..8 {
             let unknown = message(7, magic, id, 5, None, Some(b"v"));
-            assert_eq!(error_behind_good(&unknown), (ErrorKind::UnknownCompression(id), None, attributes));
+            assert_eq!(error_after_good(&unknown), (ErrorKind::UnknownCompression(id), None, attributes));
         }
     }
 }
 
-/// A magic 1 message cut down to 14 bytes has no whole timestamp: nothing may read past it.
+/// A magic 1 message of 14 bytes ends inside its timestamp: nothing may read past the end.
 #[test]
-fn facts_of_the_smallest_message() {
+fn the_smallest_message() {
     for magic in [0, 1] {
         let bytes = message_of(7, magic, 0, &[0xff; 8]);
         let Batch::Legacy(batch) = Batches::new(&bytes).next().unwrap().unwrap() else { panic!("magic") };
@@ -176,7 +172,7 @@ mod wrappers {
         let v0 = |first, second| vec![row(first, -1, NoTimestampType), row(second, -1, NoTimestampType)];
         let flagged = message(1, 1, APPEND_TIME, 2, None, Some(b"v"));
         let joined = |inner: &[Vec<u8>], tail: &[u8]| [&inner.concat()[..], tail].concat();
-        let behind = |inner: &[Vec<u8>]| {
+        let with_bytes_after_the_value = |inner: &[Vec<u8>]| {
             let value = gzip_stored(&inner.concat());
             let mut rest = WRAPPER_TIME.to_be_bytes().to_vec();
             rest.extend([0xff; 4]);
@@ -188,11 +184,11 @@ mod wrappers {
         let cases: Vec<(&str, Vec<u8>, Vec<Row>)> = vec![
             ("relative offsets", wrapper(10, 1, &two(1, 0, 1)), v1(9, 10)),
             ("gaps that compaction left", wrapper(10, 1, &two(1, 0, 3)), v1(7, 10)),
-            ("wrapper offset equal to the last inside", wrapper(3, 1, &two(1, 0, 3)), v1(0, 3)),
+            ("wrapper offset equal to the last inner offset", wrapper(3, 1, &two(1, 0, 3)), v1(0, 3)),
             ("wrapper offset 0 (librdkafka)", wrapper(0, 1, &two(1, 0, 1)), v1(0, 1)),
-            ("wrapper offset 0, absolute inside", wrapper(0, 1, &two(1, 40, 41)), v1(40, 41)),
+            ("wrapper offset 0, absolute offsets inside", wrapper(0, 1, &two(1, 40, 41)), v1(40, 41)),
             ("magic 0 stores absolute offsets", wrapper(10, 0, &two(0, 4, 9)), v0(4, 9)),
-            ("magic 0 believes them, whatever the wrapper says", wrapper(3, 0, &two(0, 4, 9)), v0(4, 9)),
+            ("magic 0 ignores the wrapper's offset", wrapper(3, 0, &two(0, 4, 9)), v0(4, 9)),
             ("magic 0 in magic 1", wrapper(10, 1, &two(0, 0, 1)), v0(9, 10)),
             (
                 "magic 1 in magic 0",
@@ -215,19 +211,23 @@ mod wrappers {
                 v0(9, 10),
             ),
             (
-                "the flag inside means nothing",
+                "the flag of an inner message is ignored",
                 wrapper(10, 1, &[plain(0, 1, 1), flagged.clone()]),
                 vec![row(9, 1, CreateTime), Row { attributes: 8, ..row(10, 2, CreateTime) }],
             ),
-            ("11 bytes behind the last", wrapper_with(10, 1, 0, &joined(&two(1, 0, 1), &[0; 11])), v1(9, 10)),
             (
-                "a cut message behind the last",
+                "11 bytes after the last message",
+                wrapper_with(10, 1, 0, &joined(&two(1, 0, 1), &[0; 11])),
+                v1(9, 10),
+            ),
+            (
+                "a cut message after the last message",
                 wrapper_with(10, 1, 0, &joined(&two(1, 0, 1), &plain(2, 1, 3)[..30])),
                 v1(9, 10),
             ),
-            ("bytes behind the wrapper's value", behind(&two(1, 0, 1)), v1(9, 10)),
+            ("bytes after the wrapper's value", with_bytes_after_the_value(&two(1, 0, 1)), v1(9, 10)),
             (
-                "inner null, negative sizes, bytes behind the value",
+                "inner null, negative sizes, bytes after the value",
                 wrapper(10, 0, &[message_of(4, 0, 0, &[negative(-3), vec![1, 2]].concat())]),
                 vec![Row { value: None, ..row(4, -1, NoTimestampType) }],
             ),
@@ -263,14 +263,14 @@ mod wrappers {
             ),
             ("no messages inside", wrapper(10, 1, &[]), no_messages.clone(), None, Some("offset")),
             (
-                "nothing but a cut one inside",
+                "only a cut message inside",
                 wrapper_with(10, 0, 0, &first[..20]),
                 no_messages,
                 None,
                 Some("offset"),
             ),
             (
-                "wrapper offset below the last inside",
+                "wrapper offset below the last inner offset",
                 wrapper(2, 1, &[first.clone(), plain(3, 1, 2)]),
                 invalid("the wrapper's offset is smaller than the last relative offset inside"),
                 None,
@@ -301,7 +301,7 @@ mod wrappers {
             ("size -1 inside", wrapper(10, 1, &[first.clone(), sized(-1)]), size(-1), Some(1), Some("size")),
             ("size 0 inside", wrapper(10, 1, &[sized(0)]), size(0), Some(0), Some("size")),
             (
-                "CRC inside",
+                "wrong CRC inside",
                 wrapper(10, 1, &[first.clone(), wrong_crc]),
                 ErrorKind::CrcMismatch { stored: 0, computed },
                 Some(1),
@@ -316,13 +316,13 @@ mod wrappers {
             ),
         ];
         for (name, bytes, kind, record, field) in cases {
-            assert_eq!(error_behind_good(&bytes), (kind, record, field), "{name}");
+            assert_eq!(error_after_good(&bytes), (kind, record, field), "{name}");
         }
-        let (kind, ..) = error_behind_good(&message(10, 1, GZIP, 5, None, Some(b"no gzip")));
+        let (kind, ..) = error_after_good(&message(10, 1, GZIP, 5, None, Some(b"not gzip")));
         assert!(matches!(kind, ErrorKind::Decompression(_)), "{kind}");
     }
 
-    /// The broker's own iterator does not check them; what else is wrong still is.
+    /// The broker's own iterator does not check inner CRCs. Everything else is still checked.
     #[test]
     fn inner_crcs_can_be_left_unchecked() {
         let mut wrong = plain(0, 1, 1);
@@ -333,7 +333,7 @@ mod wrappers {
         let mut decompressor = Decompressor::new();
         let mut checked = batch.records(&mut decompressor).unwrap();
         assert!(matches!(checked.next().unwrap().unwrap_err().kind(), ErrorKind::CrcMismatch { .. }));
-        assert!(checked.next().is_none(), "goes on behind an error");
+        assert!(checked.next().is_none(), "continues after an error");
         let unchecked = batch.records(&mut decompressor).unwrap().without_crc_check();
         let rows: Vec<_> = unchecked.map(|record| Row::from(record.unwrap())).collect();
         assert_eq!(rows, [row(9, 1, CreateTime), row(10, 2, CreateTime)]);

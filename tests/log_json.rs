@@ -1,6 +1,6 @@
-//! The JSON of plain data that steps of a job hand to each other: names in it are stable.
+//! The JSON of the plain data that the steps of a job exchange: its names are stable.
 #![cfg(feature = "serde")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod common;
 
@@ -10,7 +10,7 @@ use magicbyte::log::{FileChange, IgnoreReason, Listing, PlanOptions, SidecarKind
 use serde_json::{from_str, to_string};
 
 #[test]
-fn kinds_are_their_names() {
+fn kinds_are_serialised_by_name() {
     for (kind, name) in [
         (SidecarKind::OffsetIndex, "index"),
         (SidecarKind::TimeIndex, "timeindex"),

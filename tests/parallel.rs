@@ -1,5 +1,5 @@
-//! Reading in several threads gives what reading in one does, errors and panics at their place.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! Reading with several threads gives what one thread gives, with errors and panics in the same place.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,7 +8,7 @@ use magicbyte::{
     Batch, Batches, Compression, Decompressor, Error, ErrorKind, ParallelBatches, RecordsBuilder,
 };
 
-/// Batches of mixed sizes, codecs and magics: several chunks.
+/// Batches of various sizes, codecs and magics, enough for several chunks.
 fn input() -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut offset = 0;
@@ -32,7 +32,7 @@ fn input() -> Vec<u8> {
     bytes
 }
 
-/// Position, and offset and size of each record.
+/// A batch's position, and the offset and value size of each record.
 type Row = (u64, Vec<(i64, usize)>);
 
 fn rows(batch: Batch<'_>, decompressor: &mut Decompressor) -> Result<Row, Error> {
@@ -45,7 +45,7 @@ fn rows(batch: Batch<'_>, decompressor: &mut Decompressor) -> Result<Row, Error>
     Ok((batch.position(), found))
 }
 
-/// What one thread finds, up to the first error; and the bytes of a cut batch.
+/// What one thread finds up to the first error or the end, and the size of a cut last batch.
 fn alone(bytes: &[u8], position: u64) -> (Vec<Row>, Result<usize, Error>) {
     let mut decompressor = Decompressor::new();
     let mut found = Vec::new();
@@ -76,13 +76,14 @@ fn any_number_of_threads_finds_the_same() {
     for threads in [0, 1, 2, 3, 8] {
         assert_eq!(together(&bytes, 1 << 40, threads), alone(&bytes, 1 << 40));
         assert_eq!(together(&[], 5, threads), (vec![], Ok(0)));
-        // A cut last batch.
+        // The last batch is cut.
         let cut = &bytes[..late];
         let (found, end) = together(cut, 0, threads);
         assert!(matches!(end, Ok(1..)), "{end:?}");
         assert_eq!((found, end), alone(cut, 0));
     }
-    // A flipped byte: a wrong CRC, or a length that leads nowhere; the later one never shows.
+    // A flipped byte: a wrong CRC or a wrong length. Only the first error counts, so damage is added from
+    // back to front.
     for place in [late, early, 8] {
         bytes[place] ^= 0x80;
         let expected = alone(&bytes, 0);
@@ -94,7 +95,7 @@ fn any_number_of_threads_finds_the_same() {
 }
 
 #[test]
-fn the_limit_is_each_threads() {
+fn the_limit_applies_to_each_thread() {
     let bytes = input();
     let end = ParallelBatches::new(&bytes).threads(2).max_decompressed_bytes(10).map(rows, |_| Ok(()));
     let compressed = cfg!(feature = "snappy") || cfg!(feature = "gzip");
@@ -105,7 +106,7 @@ fn the_limit_is_each_threads() {
 }
 
 #[test]
-fn what_receive_refuses_ends_it() {
+fn an_error_of_the_receiver_ends_the_run() {
     let bytes = input();
     let mut left = 3;
     let end = ParallelBatches::new(&bytes).threads(2).map(rows, |_| {
@@ -116,9 +117,9 @@ fn what_receive_refuses_ends_it() {
 }
 
 #[test]
-fn a_panic_comes_behind_the_chunks_before() {
+fn a_panic_follows_the_chunks_before_it() {
     let bytes = input();
-    // Among the small ones, behind the first chunk.
+    // A position among the small batches, past the first chunk.
     let place = (bytes.len() as u64 - (1 << 20)) * 2 / 3;
     assert!(place > 256 << 10, "{place}");
     for threads in [1, 3] {
@@ -138,14 +139,15 @@ fn a_panic_comes_behind_the_chunks_before() {
         let panic = catch_unwind(run).unwrap_err();
         assert_eq!(panic.downcast_ref(), Some(&"far enough"));
         assert!(received.is_sorted() && received.last().is_some_and(|&last| last < place));
-        // All but the chunk of the panic: 256 KiB, and what its last batch has more.
+        // Everything is received except the chunk with the panic: 256 KiB, exceeded by at most one small
+        // batch.
         assert!(place - received.last().unwrap() < (256 << 10) + 4096, "{:?} of {place}", received.last());
     }
 }
 
-/// However slow the receiver is, the threads are only a few chunks ahead.
+/// However slow the receiver is, the threads stay at most a few chunks ahead.
 #[test]
-fn memory_is_bounded_by_chunks_under_way() {
+fn memory_is_bounded_by_the_chunks_in_flight() {
     let bytes = input().repeat(5);
     let done = AtomicUsize::new(0);
     let mut received = 0;
@@ -159,7 +161,7 @@ fn memory_is_bounded_by_chunks_under_way() {
             |size| {
                 received += size;
                 let ahead = done.load(Ordering::Relaxed).saturating_sub(received);
-                // Four chunks under way and the one at hand; the largest batch is 1 MiB.
+                // Four chunks in flight and the one being received; the largest batch is 1 MiB.
                 assert!(ahead <= 5 * (256 << 10) + 5 * (1 << 20), "{ahead} bytes ahead");
                 Ok(())
             },

@@ -1,5 +1,5 @@
-//! The directory around the bytes: indexes, accounts, seeking, isolation, as Kafka has them.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! Partition directories: sidecars, accounts, seeking and isolation, compared with Kafka's.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod common;
 
@@ -18,7 +18,7 @@ use magicbyte::sidecar::{
 use magicbyte::state::IsolationLevel;
 use serde_json::{Value, json};
 
-/// Kafka shows a live copy's zero tail as entries; they end where entries stop increasing.
+/// Kafka lists the preallocated zeros of a live copy as entries; real entries end where they stop increasing.
 fn without_zero_tail(entries: &Value, key: usize) -> Vec<Value> {
     let mut kept: Vec<Value> = Vec::new();
     for entry in entries.as_array().unwrap() {
@@ -102,7 +102,7 @@ fn sidecars_have_kafkas_entries() {
     assert!(seen > 200, "{seen}");
 }
 
-/// Data records only, digested as Kafka's reader does it.
+/// Number and digest of the data records, computed as Kafka's reader does.
 fn digest(batches: LogBatches) -> (u64, String) {
     let mut digest = CanonicalDigest::default();
     let mut decompressor = Decompressor::new();
@@ -196,13 +196,13 @@ fn offsets_from(log: &PartitionLog, options: ReadOptions) -> Vec<i64> {
 }
 
 #[test]
-fn seeks_by_offset_and_timestamp_with_good_missing_and_lying_indexes() {
+fn seeks_by_offset_and_timestamp_with_good_missing_and_wrong_indexes() {
     let scratch = std::env::temp_dir().join(format!("magicbyte-seek-{}", std::process::id()));
     for name in ["v2_none", "v1_lz4", "mixed_012", "v2_compacted", "v2_live", "v0_compacted_codecs"] {
         let expected = json_lines(&data().join(name).join("expected.jsonl"));
         let offsets: Vec<i64> = expected.iter().map(|r| r["offset"].as_i64().unwrap()).collect();
         let times: Vec<i64> = expected.iter().map(|r| r["timestamp"].as_i64().unwrap()).collect();
-        for indexes in ["as they are", "missing", "lying"] {
+        for indexes in ["as they are", "missing", "wrong"] {
             let dir = scratch.join(name);
             fs::create_dir_all(&dir).unwrap();
             for file in fs::read_dir(data().join(name)).unwrap().map(|e| e.unwrap().path()) {
@@ -211,8 +211,8 @@ fn seeks_by_offset_and_timestamp_with_good_missing_and_lying_indexes() {
                     continue;
                 }
                 let mut bytes = fs::read(&file).unwrap();
-                if is_index && indexes == "lying" {
-                    // Every position or offset is another entry's: plausible, and wrong.
+                if is_index && indexes == "wrong" {
+                    // Each offset and position is plausible but wrong.
                     bytes.iter_mut().skip(3).step_by(4).for_each(|byte| *byte = byte.wrapping_add(40));
                 }
                 fs::write(dir.join(file.file_name().unwrap()), bytes).unwrap();
@@ -251,7 +251,7 @@ fn copy_partition(name: &str, scratch: &Path) {
 }
 
 #[test]
-fn other_files_are_named_and_never_mixed_in() {
+fn other_files_are_reported_and_never_read_as_segments() {
     let dir = std::env::temp_dir().join(format!("magicbyte-files-{}", std::process::id())).join("orders-7");
     copy_partition("v2_none", &dir);
     let first = "00000000000000000000.log";
@@ -264,7 +264,7 @@ fn other_files_are_named_and_never_mixed_in() {
     ] {
         fs::copy(dir.join(first), dir.join(name)).unwrap();
     }
-    // A copy of segment 0 under a name of its own: all its offsets are there already.
+    // A copy of segment 0 under another name: all its offsets are duplicates.
     fs::copy(dir.join(first), dir.join("00000000000000000001.log")).unwrap();
     let log = PartitionLog::open(&dir).unwrap();
     assert_eq!((log.listing().topic.as_str(), log.listing().partition), ("orders", 7));
@@ -275,7 +275,7 @@ fn other_files_are_named_and_never_mixed_in() {
     reasons.sort_unstable();
     assert_eq!(reasons, ["cleaned", "deleted", "foreign", "foreign", "overlapping", "swap"]);
     let (records, _) = digest(log.batches(ReadOptions::default()).unwrap());
-    assert_eq!(records, 346, "the overlapping copy gives no record twice");
+    assert_eq!(records, 346, "no record of the overlapping copy is returned");
     fs::remove_dir_all(dir.parent().unwrap()).unwrap();
 }
 
@@ -297,7 +297,7 @@ fn checkpoints_are_read_on_request() {
 }
 
 #[test]
-fn damage_is_quarantined_with_its_place_and_the_rest_is_kept() {
+fn damage_is_quarantined_and_the_rest_is_kept() {
     let dir = std::env::temp_dir().join(format!("magicbyte-damage-{}", std::process::id())).join("t-0");
     let name = "00000000000000000000.log";
     let batches = json_lines(&data().join("v2_mixed_codecs/batches.jsonl"));
@@ -315,25 +315,25 @@ fn damage_is_quarantined_with_its_place_and_the_rest_is_kept() {
         sums
     };
     let verify = |change: &dyn Fn(&mut Vec<u8>)| verify_in(name, change);
-    // A flipped byte in a batch costs that batch, and nothing else.
+    // A flipped byte in a batch costs only that batch.
     let sums = verify(&|bytes| bytes[position as usize + 70] ^= 1);
     let quarantined = &sums.segments[0].result.quarantined;
     assert_eq!((quarantined[0].start, quarantined[0].end), (position, position + size));
     assert_eq!(quarantined[0].reason, "crc_mismatch");
     assert_eq!(sums.rows, total - middle["count"].as_u64().unwrap());
     assert_eq!(sums.missing_offsets, middle["count"].as_u64().unwrap());
-    // A flipped base offset, which no CRC covers.
+    // A flipped bit of the base offset, which no CRC covers.
     for flip in [0, 5, 7] {
         let sums = verify(&|bytes| bytes[position as usize + flip] ^= 0x10);
         let ranges: Vec<_> = sums.segments[0].result.quarantined.iter().map(|r| (r.start, r.end)).collect();
         assert_eq!(ranges, [(position, position + size)], "byte {flip}");
         assert_eq!(sums.segments[0].result.quarantined[0].reason, "offset_out_of_order");
     }
-    // A length that claims more than the file has is not taken for a torn tail.
+    // A length beyond the end of the file is not mistaken for a torn tail.
     let sums = verify(&|bytes| bytes[position as usize + 9] = 0x7f);
     assert_eq!(sums.segments[0].result.quarantined[0].reason, "invalid_size");
     assert_eq!(sums.tail_bytes, 0);
-    // Zeros and text after the last batch; only the last segment may have a tail.
+    // Zeros or text after the last batch; only the last segment may have a tail.
     for (tail, tail_bytes, quarantined_bytes) in [
         (vec![0; 10], 10, 0),
         (vec![0; 5000], 5000, 0),
@@ -355,7 +355,7 @@ fn damage_is_quarantined_with_its_place_and_the_rest_is_kept() {
 }
 
 #[test]
-fn a_file_that_shrinks_while_it_is_read_is_accounted_for() {
+fn a_file_that_shrinks_after_listing_is_accounted_for() {
     let dir = std::env::temp_dir().join(format!("magicbyte-shrink-{}", std::process::id())).join("t-0");
     for keep in [0, 5, 12, 3000, 4096] {
         copy_partition("v2_lz4", &dir);
@@ -363,20 +363,20 @@ fn a_file_that_shrinks_while_it_is_read_is_accounted_for() {
         let plan = log.plan(PlanOptions::default()).unwrap();
         let (first, size) = (&plan.chunks[0], plan.segments[0].segment.size);
         fs::OpenOptions::new().write(true).open(&first.path).unwrap().set_len(keep).unwrap();
-        // What was planned before the file shrank, and what is listed before but planned behind.
+        // `log` listed the file before it shrank, and plans it again after.
         let sums = log.verify(PlanOptions::default()).unwrap();
         assert!(sums.balanced, "{sums:?}");
         assert_eq!(sums.segments[0].size, size);
         let lost = sums.segments[0].result.quarantined.last().unwrap();
         assert_eq!((lost.reason.as_str(), lost.end), ("file_truncated", size));
         assert!(lost.start <= keep);
-        assert!(sums.rows > 0, "the other segment is read");
+        assert!(sums.rows > 0, "the other segment is still read");
     }
     fs::remove_dir_all(dir.parent().unwrap()).unwrap();
 }
 
 #[test]
-fn sidecars_that_cannot_be_right_are_named_and_not_followed() {
+fn impossible_sidecars_are_reported_and_not_used() {
     let dir = std::env::temp_dir().join(format!("magicbyte-sidecars-{}", std::process::id())).join("t-0");
     copy_partition("v2_txn", &dir);
     let beyond = [0u32.to_be_bytes(), (1u32 << 30).to_be_bytes()].concat();
@@ -394,12 +394,16 @@ fn sidecars_that_cannot_be_right_are_named_and_not_followed() {
         ["index_beyond_log", "invalid_sidecar", "invalid_sidecar", "transaction_index_mismatch"]
     );
     let committed = json_lines(&data().join("v2_txn/committed.jsonl"));
-    assert_eq!(log.verify(options).unwrap().rows as usize, committed.len(), "markers are the authority");
+    assert_eq!(
+        log.verify(options).unwrap().rows as usize,
+        committed.len(),
+        "the markers decide, not the index"
+    );
     fs::remove_dir_all(dir.parent().unwrap()).unwrap();
 }
 
 #[test]
-fn sidecars_too_large_or_no_files_are_not_read() {
+fn sidecars_that_are_too_large_or_not_files_are_not_read() {
     let dir = std::env::temp_dir().join(format!("magicbyte-large-{}", std::process::id())).join("t-0");
     copy_partition("v2_none", &dir);
     let log = PartitionLog::open(&dir).unwrap();
@@ -408,7 +412,7 @@ fn sidecars_too_large_or_no_files_are_not_read() {
     for ending in ["index", "timeindex", "txnindex", "snapshot"] {
         let path = sidecar(ending);
         let _ = fs::remove_file(&path);
-        // Holes in a file cost no disk.
+        // A sparse file takes no disk space.
         fs::File::create(&path).unwrap().set_len((64 << 20) + 1).unwrap();
         let problems = log.plan(PlanOptions::default()).unwrap().problems;
         let found: Vec<_> = problems.iter().map(|p| (p.segment.clone().unwrap(), p.kind.as_str())).collect();

@@ -1,6 +1,6 @@
-//! Partitions written anew: what is written is what was given, its sidecars are those a broker
-//! would rebuild, and nothing looks whole before it is.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! Writing partitions: the output has the batches it was given and the sidecars that a broker would rebuild,
+//! and it does not look complete before it is.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod common;
 
@@ -26,7 +26,7 @@ fn base_offset(log: &Path) -> i64 {
     log.file_stem().unwrap().to_str().unwrap().parse().unwrap()
 }
 
-/// The bytes of a segment's whole batches, without a torn tail.
+/// The bytes of a segment's complete batches, without a torn tail.
 fn batches_of(log: &Path) -> Vec<u8> {
     let mut bytes = fs::read(log).unwrap();
     let mut batches = Batches::new(&bytes);
@@ -38,7 +38,7 @@ fn batches_of(log: &Path) -> Vec<u8> {
     bytes
 }
 
-/// Writes a partition's batches anew; one writer for each source segment if `tasks`.
+/// Writes the batches to a new partition, with one writer per source segment if `tasks` is set.
 fn rewrite(source: &Path, target: &Path, options: WriteOptions, tasks: bool) -> Vec<SegmentSummary> {
     let directory = begin_partition(target).unwrap();
     let logs = files(source, ".log");
@@ -106,7 +106,7 @@ fn tasks_for_each_segment_give_the_original_directory() {
         rewrite(&data().join(name), &target, options, true);
         let original = read_all(&data().join(name));
         let mut written = read_all(&target);
-        // The original may know an epoch without a batch.
+        // The original may list an epoch that has no batch.
         written.remove("leader-epoch-checkpoint").unwrap();
         for (file, written) in written {
             assert_eq!(original.get(&file), Some(&written), "{name}/{file}");
@@ -116,7 +116,7 @@ fn tasks_for_each_segment_give_the_original_directory() {
 }
 
 #[test]
-fn an_interrupted_run_leaves_no_partition_and_nobody_removes_what_may_be_at_work() {
+fn an_interrupted_run_leaves_no_partition_and_its_directory_is_not_reused() {
     let (root, source) = (scratch("writer-interrupted"), data().join("v2_txn"));
     let (target, log) = (root.join("orders-0"), data().join("v2_txn/00000000000000000000.log"));
     let directory = begin_partition(&target).unwrap();
@@ -138,11 +138,11 @@ fn an_interrupted_run_leaves_no_partition_and_nobody_removes_what_may_be_at_work
 }
 
 #[test]
-fn an_existing_output_is_not_written_over() {
+fn an_existing_output_is_not_overwritten() {
     let root = scratch("writer-existing");
     let target = root.join("t-0");
     fs::create_dir(&target).unwrap();
-    begin_partition(&target).expect("an empty directory is no output");
+    begin_partition(&target).expect("an empty directory may be used");
     fs::write(target.join("file"), b"mine").unwrap();
     for result in [begin_partition(&target).map(drop), finish_partition(&target, &[], None, None)] {
         let error = result.unwrap_err();
@@ -159,7 +159,7 @@ fn an_existing_output_is_not_written_over() {
     assert!(PartitionWriter::create(&directory, 7, WriteOptions::default()).is_err());
 }
 
-/// A magic 2 batch without records: enough to have offsets and a timestamp.
+/// A magic 2 batch with offsets and a timestamp but no records.
 fn batch(base_offset: i64, last_offset_delta: i32, timestamp: i64) -> Vec<u8> {
     let mut bytes = vec![0; 61];
     bytes[..8].copy_from_slice(&base_offset.to_be_bytes());
@@ -179,7 +179,7 @@ fn bases(summaries: &[SegmentSummary]) -> Vec<i64> {
 }
 
 #[test]
-fn segments_roll_by_time_offset_and_full_index_as_kafkas() {
+fn segments_roll_by_time_offset_and_full_index_as_in_kafka() {
     let root = scratch("writer-roll");
     let write = |name: &str, base_offset, options, batches: &[Vec<u8>]| {
         let mut writer = PartitionWriter::create(&root.join(name), base_offset, options).unwrap();
@@ -191,7 +191,11 @@ fn segments_roll_by_time_offset_and_full_index_as_kafkas() {
     let by_time = WriteOptions { segment_ms: Some(100), ..WriteOptions::default() };
     let times =
         [batch(0, 0, 1000), batch(1, 0, 1100), batch(2, 0, 1101), batch(3, 0, 500), batch(4, 0, 1300)];
-    assert_eq!(write("time", 0, by_time, &times), [0, 2, 4], "more than 100 ms after the segment's first");
+    assert_eq!(
+        write("time", 0, by_time, &times),
+        [0, 2, 4],
+        "more than 100 ms after the segment's first batch"
+    );
     let no_time = [batch(0, 0, -1), batch(1, 0, 5000), batch(2, 0, 9000)];
     assert_eq!(write("no-time", 0, by_time, &no_time), [0], "the first batch has no timestamp");
     let max = i64::from(i32::MAX);
@@ -201,11 +205,11 @@ fn segments_roll_by_time_offset_and_full_index_as_kafkas() {
     assert_eq!(write("gap", 0, WriteOptions::default(), &[batch(max + 1, 0, 0)]), [0, max + 1]);
     let full = WriteOptions { index_interval_bytes: 0, segment_index_bytes: 24, ..WriteOptions::default() };
     let many: Vec<_> = (0..6).map(|n| batch(n, 0, -1)).collect();
-    assert_eq!(write("full", 0, full, &many), [0, 4], "three entries, the first batch has none");
+    assert_eq!(write("full", 0, full, &many), [0, 4], "three entries; the first batch gets none");
 }
 
 #[test]
-fn what_does_not_fit_is_refused_by_name_and_the_writer_goes_on() {
+fn a_refused_batch_is_named_and_the_writer_can_continue() {
     let root = scratch("writer-refused");
     let options = WriteOptions { segment_bytes: 130, ..WriteOptions::default() };
     let mut writer = PartitionWriter::create(&root, 10, options).unwrap();
@@ -282,7 +286,7 @@ fn only_segments_that_belong_together_make_a_partition() {
 }
 
 #[test]
-fn a_compaction_that_fails_leaves_nothing_and_takes_nothing() {
+fn a_failed_compaction_leaves_no_output_and_keeps_its_source() {
     let root = scratch("writer-compaction");
     let (source, target) = (root.join("source-0"), root.join("t-0"));
     fs::create_dir(&source).unwrap();

@@ -1,6 +1,6 @@
-//! Sidecars rebuilt from the segments are byte for byte those a 4.3.1 broker rebuilt (`rebuilt/`)
-//! or wrote when it appended.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! Rebuilt sidecars equal, byte for byte, those that a 4.3.1 broker rebuilt (`rebuilt/`) or wrote while
+//! appending.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod common;
 
@@ -16,7 +16,7 @@ use magicbyte::sidecar::{
     write_partition_metadata, write_producer_snapshot, write_time_index, write_transaction_index,
 };
 
-/// The broker that made `rebuilt/` ran late in 2026 and had forgotten the producers of 2023.
+/// The broker that made `rebuilt/` ran late in 2026, when the producers of 2023 had expired.
 const REBUILT: RebuildOptions =
     RebuildOptions { index_interval_bytes: 256, expired_until: Some(1_790_000_000_000) };
 
@@ -24,14 +24,14 @@ fn rebuilt(dir: &Path, options: RebuildOptions) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     let listing = list_partition(dir, false).unwrap();
     compute_sidecars(&listing, options, |(name, data)| {
-        assert!(files.insert(name.clone(), data).is_none(), "{name} is given once");
+        assert!(files.insert(name.clone(), data).is_none(), "{name} was given twice");
         Ok(())
     })
     .unwrap();
     files
 }
 
-/// Kafka leaves a transaction index empty that was there before; we give none.
+/// The broker's sidecars. Kafka leaves an empty transaction index if there was one; we write none.
 fn kafkas(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     for ending in [".index", ".timeindex", ".txnindex", ".snapshot"] {
@@ -46,7 +46,7 @@ fn kafkas(dir: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn every_partition_as_a_broker_rebuilt_it() {
+fn sidecars_equal_those_that_a_broker_rebuilt() {
     let mut compared = 0;
     for dir in partitions() {
         let mut ours = rebuilt(&dir, REBUILT);
@@ -59,7 +59,7 @@ fn every_partition_as_a_broker_rebuilt_it() {
 }
 
 #[test]
-fn the_originals_of_partitions_that_only_grew() {
+fn sidecars_equal_the_originals_if_the_log_only_grew() {
     for dir in partitions() {
         let name = dir.file_name().unwrap().to_str().unwrap();
         let by_4_3 = name.starts_with("v2_") && !["v2_by_2_8", "v2_from_v0_producer"].contains(&name);
@@ -75,8 +75,8 @@ fn the_originals_of_partitions_that_only_grew() {
     }
 }
 
-/// A copy without the checkpoint: the epochs come from the batches alone. An epoch that begins at
-/// the end of the log has no batch yet; a broker that recovers drops it.
+/// Without the checkpoint, the epochs come from the batches alone. An epoch that begins at the end of the log
+/// has no batch; a recovering broker drops it.
 #[test]
 fn leader_epochs_from_the_batches() {
     for name in ["v2_epochs", "v2_epochs_log", "v2_none", "v2_txn", "mixed_012"] {
@@ -96,7 +96,7 @@ fn leader_epochs_from_the_batches() {
 }
 
 #[test]
-fn in_place_only_what_differs_is_written_and_what_is_stale_goes() {
+fn rebuilding_in_place_writes_only_changes_and_removes_stale_files() {
     let dir = common::data().join("v2_txn");
     let copy = scratch("rebuild-in-place");
     for path in files(&dir, "").iter().filter(|path| path.is_file()) {
@@ -115,10 +115,10 @@ fn in_place_only_what_differs_is_written_and_what_is_stale_goes() {
     let change = |report: &[magicbyte::log::RebuiltFile], file: &str| {
         report.iter().find(|entry| entry.file == file).unwrap().change
     };
-    let told = rebuild_sidecars(&copy, options, true).unwrap();
+    let planned = rebuild_sidecars(&copy, options, true).unwrap();
     assert!(stale.exists() && fs::read(&index).unwrap() == b"not an index", "a dry run changes nothing");
     let done = rebuild_sidecars(&copy, options, false).unwrap();
-    assert_eq!(told, done);
+    assert_eq!(planned, done);
     assert_eq!(change(&done, "00000000000000000007.index"), FileChange::Changed);
     assert_eq!(change(&done, "00000000000000000007.txnindex"), FileChange::Created);
     assert_eq!(change(&done, "00000000000000000090.txnindex"), FileChange::Unchanged);
@@ -135,7 +135,7 @@ fn in_place_only_what_differs_is_written_and_what_is_stale_goes() {
 }
 
 #[test]
-fn damage_is_an_error_that_names_the_place() {
+fn damage_is_an_error_that_names_its_place() {
     let dir = common::data().join("v2_txn");
     let copy = scratch("rebuild-damaged");
     for path in files(&dir, ".log") {
@@ -150,14 +150,14 @@ fn damage_is_an_error_that_names_the_place() {
 }
 
 #[test]
-fn what_is_written_reads_back_the_same() {
+fn written_sidecars_equal_what_was_parsed() {
     let mut seen = [0; 6];
     for dir in partitions() {
         for path in files(&dir, "").iter().filter(|path| path.is_file()) {
             let data = fs::read(path).unwrap();
             let name = path.file_name().unwrap().to_str().unwrap();
             let base: i64 = name.split('.').next().unwrap().parse().unwrap_or(0);
-            // Live copies have preallocated tails, which are not written.
+            // Live copies end with preallocated zeros, which are not written.
             let used = |written: Vec<u8>| {
                 assert!(data[written.len()..].iter().all(|&byte| byte == 0), "{name}");
                 assert_eq!(written, data[..written.len()], "{name}");

@@ -1,14 +1,14 @@
-//! The rules of magic 2 batches and records, on bytes made by hand, as they stand and compressed.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! The rules of magic 2 batches and records, on hand-made bytes, uncompressed and compressed.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod handmade;
 
-use handmade::{Row, V2, error_behind_good, plain_record, read_all, record_of, sized, varint};
+use handmade::{Row, V2, error_after_good, plain_record, read_all, record_of, sized, varint};
 use magicbyte::{Batch, Batches, ErrorKind, TimestampType};
 
 const GZIP: u16 = 1;
 
-/// The batch as it stands, and around a gzip member: the rules are the same.
+/// The batch uncompressed, and with a gzip payload: the rules are the same.
 fn forms(batch: &V2) -> Vec<Vec<u8>> {
     let mut forms = vec![batch.bytes()];
     if cfg!(feature = "gzip") {
@@ -31,7 +31,7 @@ fn row(offset: i64, timestamp: i64) -> Row {
     }
 }
 
-/// A record whose key, value and headers stand as told behind attributes and deltas of 0.
+/// A record of these bytes, which follow attributes and deltas of 0: key, value and headers.
 fn record_with(rest: &[&[u8]]) -> Vec<u8> {
     record_of(&[&[0, 0, 0], &rest.concat()])
 }
@@ -67,7 +67,7 @@ fn accepted() {
         ],
         ..row(100, 1000)
     };
-    // Each of them is 0 or 1 in more bytes than needed; the last drops bits beyond the 32nd.
+    // Each varint is 0 or 1 in more bytes than needed; the fifth has bits beyond the 32nd, which are dropped.
     let overlong = record_of(&[
         &[0],
         &[0x82, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00],
@@ -136,7 +136,7 @@ fn accepted() {
             vec![row(100, -1), row(101, -100)],
         ),
         (
-            "append time stands for every timestamp",
+            "append time replaces every timestamp",
             V2 { attributes: 8, ..V2::of(&[plain_record(0), plain_record(1)]) },
             vec![append_time(100), append_time(101)],
         ),
@@ -146,7 +146,7 @@ fn accepted() {
             vec![row(100, 5)],
         ),
         (
-            "the high attribute byte and bit 7 mean nothing",
+            "the high attribute byte and bit 7 are ignored",
             V2 { attributes: 0xff80, ..V2::of(&[plain_record(0)]) },
             vec![row(100, 1000)],
         ),
@@ -171,7 +171,7 @@ fn accepted() {
             vec![sequenced(100, 7)],
         ),
         (
-            "a negative base sequence is none",
+            "a negative base sequence means no sequence",
             with_sequence(-2, &[0, 1]),
             vec![row(100, 1000), row(101, 1000)],
         ),
@@ -247,7 +247,13 @@ fn refused() {
             Some("value"),
         ),
         ("header count -1", one(count(-1)), ErrorKind::InvalidCount(-1), Some(0), Some("headersCount")),
-        ("header count 1 of none", one(count(1)), ErrorKind::InvalidCount(1), Some(0), Some("headersCount")),
+        (
+            "header count 1 without headers",
+            one(count(1)),
+            ErrorKind::InvalidCount(1),
+            Some(0),
+            Some("headersCount"),
+        ),
         (
             "header count 2^30",
             one(count(1 << 30)),
@@ -256,7 +262,7 @@ fn refused() {
             Some("headersCount"),
         ),
         (
-            "header count 2 of 1",
+            "header count 2 with one header",
             one(record_with(&[&[2, b'k'], &[2, b'v'], &varint(2), &[2, b'h', 1]])),
             end.clone(),
             Some(0),
@@ -278,7 +284,7 @@ fn refused() {
             Some("headerValue"),
         ),
         (
-            "a byte behind the headers",
+            "a byte after the headers",
             one(record_with(&[&[2, b'k'], &[2, b'v'], &[0], &[0]])),
             ErrorKind::RecordSizeMismatch { declared: 9, consumed: 8 },
             Some(0),
@@ -299,7 +305,7 @@ fn refused() {
             None,
         ),
         (
-            "a record announced, none there",
+            "a record announced, none present",
             announced(1, &[]),
             ErrorKind::TooFewRecords { announced: 1 },
             Some(0),
@@ -313,7 +319,7 @@ fn refused() {
             None,
         ),
         (
-            "a byte behind the last record",
+            "a byte after the last record",
             announced(2, &[good.clone(), plain_record(1), vec![0]]),
             ErrorKind::RecordsRemaining { bytes: 1 },
             Some(1),
@@ -336,7 +342,7 @@ fn refused() {
     ];
     for (name, batch, kind, record, field) in cases {
         for bytes in forms(&batch) {
-            assert_eq!(error_behind_good(&bytes), (kind.clone(), record, field), "{name}");
+            assert_eq!(error_after_good(&bytes), (kind.clone(), record, field), "{name}");
         }
     }
 }
@@ -356,37 +362,37 @@ fn no_prefix_of_a_record_is_a_record() {
     let body = &full[1..];
     read_all(&one(full.clone()).bytes()).unwrap();
     for length in 0..body.len() {
-        // The size is right for what is there, so that only the fields can tell.
-        let (_, record, _) = error_behind_good(&one(sized(&body[..length])).bytes());
+        // The size fits the cut body, so only the fields can show the cut.
+        let (_, record, _) = error_after_good(&one(sized(&body[..length])).bytes());
         assert_eq!(record, Some(0), "{length} bytes");
-        let (_, record, _) = error_behind_good(&one(full[..=length].to_vec()).bytes());
-        assert_eq!(record, Some(0), "{length} bytes, size as before");
+        let (_, record, _) = error_after_good(&one(full[..=length].to_vec()).bytes());
+        assert_eq!(record, Some(0), "{length} bytes, original size");
     }
 }
 
-/// Even without records: nobody knows what such a batch is.
+/// An unknown codec is refused even in a batch without records.
 #[test]
 fn unknown_codecs() {
     for id in 5..=7u8 {
         for records in [vec![], vec![plain_record(0)]] {
             let batch = V2 { attributes: 0x0100 | u16::from(id), ..V2::of(&records) };
             let expected = (ErrorKind::UnknownCompression(id), None, Some("attributes"));
-            assert_eq!(error_behind_good(&batch.bytes()), expected);
+            assert_eq!(error_after_good(&batch.bytes()), expected);
         }
     }
 }
 
 #[test]
-fn a_wrong_crc_names_both_sums() {
+fn a_wrong_crc_names_both_checksums() {
     let mut bytes = one(plain_record(0)).bytes();
-    let sound = u32::from_be_bytes(bytes[17..21].try_into().unwrap());
+    let computed = u32::from_be_bytes(bytes[17..21].try_into().unwrap());
     bytes[17..21].copy_from_slice(&1u32.to_be_bytes());
-    let kind = ErrorKind::CrcMismatch { stored: 1, computed: sound };
-    assert_eq!(error_behind_good(&bytes), (kind, None, Some("crc")));
+    let kind = ErrorKind::CrcMismatch { stored: 1, computed };
+    assert_eq!(error_after_good(&bytes), (kind, None, Some("crc")));
 }
 
 #[test]
-fn header_facts() {
+fn header_fields() {
     let batch = V2 {
         base_offset: 1 << 40,
         leader_epoch: 7,
@@ -412,7 +418,7 @@ fn header_facts() {
     assert_eq!((found.base_sequence(), found.last_sequence()), (i32::MAX - 2, 9));
     assert_eq!((found.record_count(), found.size_in_bytes()), (1, bytes.len()));
 
-    // Without flags, and with offsets at their end.
+    // No flags, and offsets that overflow.
     let bytes = V2 { base_offset: i64::MAX, last_offset_delta: 1, base_sequence: -1, ..V2::of(&[]) }.bytes();
     let Batch::V2(found) = Batches::new(&bytes).next().unwrap().unwrap() else { panic!("magic") };
     assert_eq!((found.last_offset(), found.last_sequence()), (i64::MIN, -1));
@@ -420,7 +426,7 @@ fn header_facts() {
     assert_eq!(found.delete_horizon_ms(), None);
 }
 
-/// Kafka's `lastSequence` knows only -1 as none, its records any negative base.
+/// Kafka's `lastSequence` takes only -1 for no sequence; its records take any negative base sequence.
 #[test]
 fn sequences_below_minus_one() {
     let bytes = V2 { base_sequence: -5, ..V2::of(&[plain_record(0), plain_record(1)]) }.bytes();

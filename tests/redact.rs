@@ -1,6 +1,6 @@
-//! Redaction of real partitions and of built logs: the selected records are gone, nothing else is, and no byte of the
-//! output holds a key.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! Redaction of real partitions and of built logs: the selected records are removed, everything else is kept,
+//! and no byte of the output contains a key.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod common;
 #[path = "common/rows.rs"]
@@ -24,11 +24,11 @@ use rows::{Row, assert_rows, kafkas_rows, rows};
 const LIMIT: usize = 64 << 20;
 const SEGMENT: &str = "00000000000000000000.log";
 
-/// What a redaction looks for.
+/// The records that a redaction selects.
 struct Request {
     keys: Vec<Vec<u8>>,
     tombstones: bool,
-    /// Added to the chunks of the first pass: what an expression selects.
+    /// Changes the chunks of the first pass, as an expression does that selects records.
     select: fn(&mut IndexedChunk),
 }
 
@@ -50,7 +50,7 @@ fn plan(source: &Path) -> Plan {
     plan_partition(&listing, &surveys, whole).unwrap()
 }
 
-/// All steps of a redaction; the results of the groups, one for each segment.
+/// Runs all steps of a redaction. Gives the result of each group; there is one per segment.
 fn redact(source: &Path, target: &Path, request: &Request) -> Vec<Cleaned> {
     let redaction = plan_redaction(&plan(source)).unwrap();
     let chunks: Vec<_> = redaction.groups.iter().flat_map(|group| group.chunks.clone()).collect();
@@ -103,7 +103,7 @@ fn first_key(source: &Path) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn one_key_of_a_real_partition_is_redacted_and_all_else_stays() {
+fn one_key_of_a_real_partition_is_redacted_and_the_rest_is_kept() {
     let root = scratch("redact-partitions");
     let mut redacted = 0;
     for source in partitions() {
@@ -116,23 +116,23 @@ fn one_key_of_a_real_partition_is_redacted_and_all_else_stays() {
 
         let all = kafkas_rows(&source);
         let own = Row::key_of(&key);
-        let (gone, kept): (Vec<Row>, Vec<Row>) = all.into_iter().partition(|row| row.key == own);
+        let (removed, kept): (Vec<Row>, Vec<Row>) = all.into_iter().partition(|row| row.key == own);
         assert_rows(&rows(&target), &kept, name);
         let sum = |of: fn(&Cleaned) -> u64| cleaned.iter().map(of).sum::<u64>();
-        assert_eq!(sum(|one| one.counts.redacted), gone.len() as u64, "{name}");
+        assert_eq!(sum(|one| one.counts.redacted), removed.len() as u64, "{name}");
         assert_eq!(sum(|one| one.counts.nulled + one.counts.superseded), 0, "{name}");
-        assert!(leaks_before >= gone.len() as u64, "{name}: the check finds what is there");
+        assert!(leaks_before >= removed.len() as u64, "{name}: the check must find them in the source");
         let offsets: Vec<i64> = cleaned
             .iter()
             .flat_map(|one| &one.redacted)
             .flat_map(|one| one.ranges.iter().flat_map(|&(first, last)| first..=last))
             .collect();
-        assert_eq!(offsets, gone.iter().map(|row| row.offset).collect::<Vec<_>>(), "{name}");
+        assert_eq!(offsets, removed.iter().map(|row| row.offset).collect::<Vec<_>>(), "{name}");
         assert!(cleaned.iter().flat_map(|one| &one.results).all(ChunkResult::balanced), "{name}");
         for checked in check(&target, &request) {
             assert_eq!((checked.leaks, &checked.first_leaks[..]), (0, &[][..]), "{name}");
         }
-        redacted += gone.len();
+        redacted += removed.len();
     }
     assert!(redacted > 500, "{redacted}");
 }
@@ -155,7 +155,7 @@ fn tombstones_keep_key_offset_and_timestamp() {
         assert_eq!(cleaned.iter().map(|one| one.counts.nulled).sum::<u64>(), nulled, "{name}");
         assert_eq!(cleaned.iter().map(|one| one.counts.redacted).sum::<u64>(), 0, "{name}");
         assert!(check(&target, &request).iter().all(|one| one.leaks == 0), "{name}");
-        // Without permission for tombstones each of them is a leak.
+        // If tombstones are not allowed, each of them is a leak.
         let strict = check(&target, &Request::of(&[&key]));
         assert_eq!(strict.iter().map(|one| one.leaks).sum::<u64>(), nulled, "{name}");
         assert_eq!(
@@ -166,7 +166,7 @@ fn tombstones_keep_key_offset_and_timestamp() {
 }
 
 #[test]
-fn keys_are_nowhere_in_the_output_and_reported_where_others_hold_them() {
+fn keys_are_removed_and_reported_where_other_records_contain_them() {
     let root = scratch("redact-keys");
     let source = root.join("t-0");
     let (alice, bob) = (b"alice@example.org".as_slice(), b"bob".as_slice());
@@ -186,11 +186,11 @@ fn keys_are_nowhere_in_the_output_and_reported_where_others_hold_them() {
     assert_eq!(rows(&target).iter().map(|row| row.offset).collect::<Vec<_>>(), [2, 4]);
     assert_eq!((cleaned.counts.redacted, cleaned.counts.rewritten_batches, cleaned.counts.kept), (3, 2, 2));
     assert_eq!(cleaned.redacted[0].ranges, [(0, 1), (3, 3)]);
-    // One bit for each key that a record had, in the order of the keys.
+    // One bit for each key that a record had; bits are in the sorted order of the keys.
     assert_eq!(cleaned.matched, [0b110]);
     assert!(holds(&source, alice) && !holds(&target, alice));
 
-    // Only keys of eight bytes and more are searched for in other records.
+    // Other records are searched only for keys of at least eight bytes.
     let mut builder = RecordsBuilder::v2(Compression::None);
     let longer = [alice, b".uk"].concat();
     builder.append(0, 1, Some(&longer), Some(b"bob"), &[]).unwrap();
@@ -230,14 +230,14 @@ fn selected_records_are_redacted_by_number() {
     assert_eq!(rows(&target).iter().map(|row| row.offset).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 7]);
     assert_eq!((cleaned.counts.copied_batches, cleaned.counts.rewritten_batches), (1, 1));
     assert_eq!(cleaned.redacted[0].ranges, [(5, 6)]);
-    // The first batch is copied, and both keep their offsets.
+    // The first batch is copied unchanged, and both keep their offsets.
     let written = fs::read(target.join(SEGMENT)).unwrap();
     assert!(written.starts_with(&batches[0]));
     let last: Vec<i64> = Batches::new(&written).map(|batch| batch.unwrap().last_offset()).collect();
     assert_eq!(last, [3, 7]);
 }
 
-/// Bytes after the last record, which no reader returns, may hold anything.
+/// Bytes after the last record are returned by no reader, but may contain anything.
 #[test]
 fn bytes_that_no_reader_returns_are_removed() {
     let root = scratch("redact-unread");

@@ -1,6 +1,6 @@
-//! What can be saved of damage: repairs in a copy, and records before the damage as suspects.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
-#![allow(clippy::single_range_in_vec_init, reason = "a list of ranges that has one")]
+//! What can be saved from damaged batches: repairs in a copy, and the records before the damage as suspects.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
+#![allow(clippy::single_range_in_vec_init, reason = "a list of ranges with one element")]
 
 mod common;
 #[path = "common/damage.rs"]
@@ -33,12 +33,12 @@ fn one_flipped_bit_is_repaired_in_a_copy() {
             bytes[place.start + bit / 8] ^= 1 << (bit % 8);
             let log = scratch.write(&bytes);
             let found = rescued(&log);
-            // Offset and leader epoch lie outside the CRC.
+            // The CRC does not cover offset and leader epoch.
             if bit / 8 < 8 || magic == 2 && (12..16).contains(&(bit / 8)) {
                 continue;
             }
             let [one] = &found[..] else { panic!("magic {magic}, bit {bit}: {found:?}") };
-            assert_eq!(one.data, bytes[place.clone()], "the bytes as they are");
+            assert_eq!(one.data, bytes[place.clone()], "the damaged bytes as they are");
             let repair = one.repair.as_ref().unwrap_or_else(|| panic!("magic {magic}, bit {bit}: {one:?}"));
             assert_eq!(
                 repair.batch,
@@ -55,7 +55,7 @@ fn one_flipped_bit_is_repaired_in_a_copy() {
             );
         }
         assert!(repaired > place.len() * 8 - 12 * 8 - 1);
-        // Two bits are not one.
+        // Two flipped bits are not repaired.
         let mut bytes = whole.bytes.clone();
         bytes[place.end - 1] ^= 0x81;
         assert_eq!(rescued(&scratch.write(&bytes))[0].repair, None);
@@ -74,7 +74,7 @@ fn records_before_the_damage_are_suspects() {
     log.push(&batch, 5);
     log.push_plain(2, 100, &mut chance);
     let mut bytes = log.bytes.clone();
-    // The fourth record's length, and a byte of the second's value.
+    // Damage the length of the fourth record, and a byte of the second record's value.
     let fourth = log.places[3].start + 61 + records[..3].concat().len();
     bytes[fourth] = 0x7f;
     bytes[log.places[3].start + 61 + records[0].len() + 8] ^= 0x3;
@@ -88,12 +88,12 @@ fn records_before_the_damage_are_suspects() {
     assert_eq!(found[0].repair, None);
     assert_eq!(suspects.iter().map(|s| s.0).collect::<Vec<_>>(), [first, first + 1, first + 2]);
     assert_eq!(suspects[0].1, b"value 0");
-    assert_ne!(suspects[1].1, b"value 1", "why they are suspects");
+    assert_ne!(suspects[1].1, b"value 1", "this is why they are only suspects");
     assert_eq!(suspects[2].1, b"value 2");
 }
 
 #[test]
-fn what_is_no_batch_is_rescued_as_bytes_only() {
+fn bytes_that_are_not_a_batch_are_rescued_as_bytes_only() {
     let scratch = Scratch::new("noise");
     let mut chance = Chance(2);
     for size in [0, 5, 11, 17, 30, 61, 500] {

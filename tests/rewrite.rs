@@ -1,6 +1,6 @@
-//! Chunks rewritten as `convert` and `recover` do it in their tasks: no record is lost or changed but what the target
-//! cannot express, which is counted.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! Chunks rewritten by the tasks of `convert` and `recover`: every record is kept, except for what the
+//! target's magic cannot express, which is counted.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod common;
 #[path = "common/rows.rs"]
@@ -30,7 +30,7 @@ fn plan(source: &Path) -> Plan {
     plan_partition(&listing, &surveys, PlanOptions::default()).unwrap()
 }
 
-/// All chunks in one task.
+/// Rewrites all chunks in one task.
 fn rewrite(source: &Path, target: &Path, options: &RewriteOptions) -> Rewritten {
     let plan = plan(source);
     let directory = begin_partition(target).unwrap();
@@ -41,7 +41,7 @@ fn rewrite(source: &Path, target: &Path, options: &RewriteOptions) -> Rewritten 
     rewritten
 }
 
-/// Whole batches of all segments, one after another.
+/// The whole batches of all segments in order.
 fn batches_of(directory: &Path) -> Vec<Vec<u8>> {
     let batches = |path: &std::path::PathBuf| {
         let data = fs::read(path).unwrap();
@@ -99,7 +99,7 @@ fn every_record_survives_any_codec_in_magic_2() {
 }
 
 #[test]
-fn without_options_batches_are_copied_with_their_segments_age() {
+fn without_options_batches_are_copied_and_segments_keep_their_age() {
     for name in ["mixed_012", "v2_txn", "v2_torn_tail", "v1_lz4"] {
         let root = scratch(&format!("rewrite-copy-{name}"));
         let (source, target) = (root.join("source-0"), root.join("target-0"));
@@ -110,7 +110,7 @@ fn without_options_batches_are_copied_with_their_segments_age() {
             fs::copy(path, &copy).unwrap();
             fs::File::options().write(true).open(&copy).unwrap().set_modified(age).unwrap();
         }
-        // A task for each segment.
+        // One task per segment.
         let directory = begin_partition(&target).unwrap();
         let mut segments = Vec::new();
         for (task, chunk) in plan(&source).chunks.into_iter().enumerate() {
@@ -127,7 +127,7 @@ fn without_options_batches_are_copied_with_their_segments_age() {
     }
 }
 
-/// Each loss by Kafka's own reading of the batches.
+/// Each loss is counted in Kafka's own reading of the batches.
 #[test]
 fn what_an_older_magic_cannot_express_is_lost_and_counted() {
     for name in ["v2_headers", "v2_txn", "v2_compacted", "v2_compacted_txn", "v2_idempotent", "v2_timestamps"]
@@ -138,7 +138,7 @@ fn what_an_older_magic_cannot_express_is_lost_and_counted() {
         let count = |matches: &dyn Fn(&serde_json::Value) -> bool| {
             lines.iter().filter(|one| matches(one)).count() as u64
         };
-        // Batches without records count here, too.
+        // Includes batches without records.
         let is_data = |line: &serde_json::Value| line["control"] == false;
         for magic in [0, 1] {
             let target = root.join(format!("magic{magic}-0"));
@@ -179,7 +179,7 @@ fn what_an_older_magic_cannot_express_is_lost_and_counted() {
 }
 
 #[test]
-fn a_leader_epoch_is_all_that_changes() {
+fn only_the_leader_epoch_changes() {
     let source = data().join("v2_epochs");
     let target = scratch("rewrite-epoch").join("t-0");
     let options = RewriteOptions { leader_epoch: Some(-1), ..Default::default() };
@@ -196,12 +196,12 @@ fn a_leader_epoch_is_all_that_changes() {
 }
 
 #[test]
-fn only_batches_without_a_producer_are_packed() {
+fn only_batches_without_a_producer_are_rebatched() {
     let root = scratch("rewrite-packed");
     let options = RewriteOptions { rebatch: Some(16 << 10), ..Default::default() };
     let (source, target) = (data().join("v2_none"), root.join("none-0"));
     rewrite(&source, &target, &options);
-    assert_rows(&rows(&target), &kafkas_rows(&source), "packed");
+    assert_rows(&rows(&target), &kafkas_rows(&source), "rebatched");
     let (before, after) = (batches_of(&source), batches_of(&target));
     assert_eq!((before.len(), after.len()), (9, 3));
     let records = |batch: &Vec<u8>| match Batch::from_frame(batch, 0).unwrap() {
@@ -233,7 +233,7 @@ fn options_that_exclude_each_other_are_refused() {
         assert!(matches!(&error, LogError::Usage(found) if found == why), "{error}");
         assert!(!root.join("out").exists());
     }
-    // The codec's own check: zstd has levels up to 22.
+    // The codec checks its own levels: zstd has levels up to 22.
     let options = RewriteOptions { compression: Some((Compression::Zstd, Some(23))), ..Default::default() };
     let error = rewrite_chunks(&chunks, &root.join("out"), 0, &options).unwrap_err();
     assert!(matches!(error, LogError::Usage(_)), "{error}");
@@ -259,7 +259,7 @@ fn damage_is_left_out_and_accounted_for() {
     let [problem] = &rewritten.problems.listed[..] else { panic!("{:?}", rewritten.problems) };
     assert_eq!((problem.first_lost_offset, problem.last_lost_offset), (Some(2), Some(3)));
 
-    // Without a good batch no file is written.
+    // A file is created only when there is a good batch.
     let bad = root.join("bad-0");
     write_log(&bad, &[(0, damaged)]);
     let out = root.join("out");
@@ -280,8 +280,8 @@ fn a_batch_larger_than_a_segment_is_an_error() {
     assert_eq!((error.field(), error.base_offset()), (Some("segment.bytes"), Some(1)));
 }
 
-/// The second segment repeats offsets of the first: what lies before its end is not written again, and a batch on both
-/// sides of it cannot be written at all.
+/// The second segment repeats offsets of the first. Batches before the end of the first are not written
+/// again; a batch that straddles it cannot be written at all.
 #[test]
 fn overlapping_segments_give_no_record_twice() {
     let root = scratch("rewrite-overlap");

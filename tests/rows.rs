@@ -1,5 +1,5 @@
-//! Rows of Arrow columns written as records: those of real logs give the same rows again.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! Arrow rows written as records: the rows of real logs read back the same.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 #[path = "common/arrow.rs"]
 mod arrow;
@@ -22,7 +22,7 @@ fn arrow_batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
 }
 
 #[test]
-fn rows_become_the_records_they_came_from() {
+fn rows_are_written_as_the_records_they_came_from() {
     for name in ["v2_headers", "v2_nulls", "v2_timestamps", "v2_big_record", "mixed_012", "v0_none"] {
         let dir = data().join(name);
         for flavour in [Flavour::Millis, Flavour::Views] {
@@ -35,7 +35,7 @@ fn rows_become_the_records_they_came_from() {
                 assert!(rows.has_offsets() && !rows.is_empty());
                 let defaults = Defaults { offset: 0, timestamp: 7 };
                 if let Err(error) = rows.append_all(defaults, &mut builder) {
-                    // Real timestamps below -1 cannot be built.
+                    // The builder refuses timestamps below -1, which real logs can have.
                     assert_eq!((name, error.field()), ("v2_timestamps", Some("timestamp")));
                 }
             }
@@ -70,7 +70,11 @@ fn rows_of_any_layout_have_defaults() {
         .map(|record| (record.offset(), record.timestamp(), record.value().map(<[u8]>::to_vec)))
         .collect();
     let text = |text: &str| Some(text.as_bytes().to_vec());
-    assert_eq!(found, [(10, -1, text("a")), (11, -1, None), (12, 2, text("c"))], "rounded down, and no time");
+    assert_eq!(
+        found,
+        [(10, -1, text("a")), (11, -1, None), (12, 2, text("c"))],
+        "microseconds are rounded down; null means no timestamp"
+    );
 
     let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
     let value: ArrayRef = Arc::new(BinaryArray::from_opt_vec(vec![Some(b"x"), None]));

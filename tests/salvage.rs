@@ -1,6 +1,6 @@
-//! Damage costs the batch it hits and nothing else; batches inside values never become rows.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
-#![allow(clippy::single_range_in_vec_init, reason = "lists of ranges, of one here and there")]
+//! Damage costs only the batch that it hits; batches inside values never become rows.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
+#![allow(clippy::single_range_in_vec_init, reason = "lists of ranges, some with one element")]
 
 mod common;
 #[path = "common/damage.rs"]
@@ -19,7 +19,7 @@ use magicbyte::log::{
     ByteRange, DamageMode, PartitionLog, PartitionReconciliation, PlanOptions, Problem, ReadOptions,
 };
 
-/// Neighbours joined, whatever their reasons.
+/// Joins adjacent ranges, whatever their reasons.
 fn joined(ranges: &[ByteRange]) -> Vec<Range<usize>> {
     let mut out: Vec<Range<usize>> = Vec::new();
     for range in ranges {
@@ -45,7 +45,7 @@ fn read_all(log: &PartitionLog) -> (Vec<i64>, Vec<Problem>) {
     (offsets, batches.problems().to_vec())
 }
 
-/// Reads in every way, and checks that exactly the batches of `bad` are missing.
+/// Reads the log in all ways, and checks that exactly the batches in `bad` are missing.
 fn expect_lost(scratch: &Scratch, whole: &Log, bytes: &[u8], bad: &BTreeSet<usize>, what: &str) {
     let log = scratch.write(bytes);
     let sums = log.verify(PlanOptions::default()).unwrap();
@@ -77,16 +77,16 @@ fn expect_lost(scratch: &Scratch, whole: &Log, bytes: &[u8], bad: &BTreeSet<usiz
             _ => offsets.push((range.start, range.end - 1)),
         }
     }
-    // Nothing shows how much was lost at the end.
+    // Nothing shows how many offsets were lost at the end of the log.
     offsets.retain(|&(_, last)| last + 1 < whole.next_offset());
     assert_eq!(sums.lost_offsets as i64, offsets.iter().map(|(first, last)| last + 1 - first).sum::<i64>());
     assert_eq!(known, offsets, "{what}");
     let small = PlanOptions { chunk_bytes: 1, ..PlanOptions::default() };
     let cut: PartitionReconciliation = log.verify(small).unwrap();
-    assert_eq!(cut, sums, "{what}: cut into chunks");
+    assert_eq!(cut, sums, "{what}: in small chunks");
 }
 
-/// Ways to spoil a batch; the first bytes of the segment's others stay as they are.
+/// Damages the batch at `place` in one of `WAYS` ways, and describes the damage.
 fn spoil(bytes: &mut [u8], place: &Range<usize>, way: usize, chance: &mut Chance) -> &'static str {
     let batch = &mut bytes[place.clone()];
     let length = batch.len();
@@ -154,7 +154,7 @@ fn spoil(bytes: &mut [u8], place: &Range<usize>, way: usize, chance: &mut Chance
 const WAYS: usize = 13;
 
 #[test]
-fn one_bad_batch_costs_itself() {
+fn one_bad_batch_costs_only_itself() {
     let scratch = Scratch::new("one");
     for magic in [2, 1, 0] {
         let mut chance = Chance(u64::from(magic));
@@ -164,7 +164,7 @@ fn one_bad_batch_costs_itself() {
                 let mut bytes = whole.bytes.clone();
                 let what = spoil(&mut bytes, &whole.places[bad], way, &mut chance);
                 if bad == 11 && [4, 8, 11].contains(&way) {
-                    continue; // Zeros, or a batch that seems cut, are a tail at the end.
+                    continue; // At the end, zeros or a batch that looks cut count as a tail.
                 }
                 let lost = BTreeSet::from([bad]);
                 expect_lost(&scratch, &whole, &bytes, &lost, &format!("magic {magic}, batch {bad}, {what}"));
@@ -174,7 +174,7 @@ fn one_bad_batch_costs_itself() {
 }
 
 #[test]
-fn a_renamed_segment_whose_first_header_is_gone() {
+fn a_renamed_segment_without_its_first_header() {
     let scratch = Scratch::new("renamed");
     let whole = Log::of_plain(2, 8, 200, &mut Chance(1));
     let mut bytes = whole.bytes.clone();
@@ -188,7 +188,7 @@ fn a_renamed_segment_whose_first_header_is_gone() {
 }
 
 #[test]
-fn fifty_bad_batches_cost_themselves() {
+fn fifty_bad_batches_cost_only_themselves() {
     let scratch = Scratch::new("fifty");
     for magic in [2, 1] {
         for seed in 0..12 {
@@ -208,8 +208,8 @@ fn fifty_bad_batches_cost_themselves() {
     }
 }
 
-/// Batches that were sent as data; their offsets are chosen to fool a reader.
-fn sent_as_data(magic: u8, first: i64, count: i64) -> Vec<u8> {
+/// Batches inside a record's value, with offsets chosen to fool a reader.
+fn embedded(magic: u8, first: i64, count: i64) -> Vec<u8> {
     (0..count)
         .flat_map(|index| {
             let mut batch = if magic == 2 {
@@ -223,7 +223,7 @@ fn sent_as_data(magic: u8, first: i64, count: i64) -> Vec<u8> {
         .collect()
 }
 
-/// Where in the outer batch the inner ones begin, and the outer batch.
+/// A log with an outer batch at `index`, and the positions of the batches embedded in it and of their end.
 struct Outer {
     log: Log,
     index: usize,
@@ -240,10 +240,10 @@ fn with_outer(
     let mut log = Log::of_plain(outer_magic, 6, 200, chance);
     let index = log.places.len();
     let first = log.next_offset();
-    let inner = sent_as_data(inner_magic, first + inner_first, 3);
+    let inner = embedded(inner_magic, first + inner_first, 3);
     let batch = if outer_magic == 2 {
         let (value, header) = if in_header { (&b"v"[..], &inner[..]) } else { (&inner[..], &b""[..]) };
-        // In a header of the last record, the inner batches end where the outer one does.
+        // In a header of the last record, the embedded batches end where the outer one does.
         V2::of(&[record(0, b"before", &[]), record(1, value, header)]).bytes()
     } else {
         message(0, outer_magic, 0, 7, None, Some(&inner))
@@ -264,7 +264,8 @@ fn batches_in_values_never_become_rows() {
     let scratch = Scratch::new("phantom");
     let mut cases = 0;
     for (outer_magic, inner_magic) in [(2, 2), (2, 1), (1, 1), (1, 2), (0, 0), (2, 0)] {
-        // Right behind the log's offsets, within the outer batch's own, behind it, far behind.
+        // Right after the preceding batch, within the outer batch's own offsets, just after them, and far
+        // beyond.
         for inner_first in [0, 1, 2, 3, 40, 1000] {
             for in_header in [false, true] {
                 if in_header && outer_magic < 2 {
@@ -301,7 +302,7 @@ fn batches_in_values_never_become_rows() {
 }
 
 #[test]
-fn the_last_batch_with_a_length_that_leads_into_its_value() {
+fn a_length_that_leads_into_the_last_batchs_own_value() {
     let scratch = Scratch::new("last");
     for (outer_magic, inner_magic) in [(2, 2), (1, 1), (0, 2)] {
         let outer = with_outer(outer_magic, inner_magic, 3, false, &mut Chance(7));
@@ -342,7 +343,7 @@ fn a_length_that_leads_into_the_next_batchs_value() {
                 bytes[before.start + 8..before.start + 12].copy_from_slice(&length.to_be_bytes());
                 let what = format!("magic {inner_magic} in {outer_magic}, length {length}, last: {last}");
                 expect_lost(&scratch, &log, &bytes, &BTreeSet::from([outer.index - 1]), &what);
-                // The batch that holds them is sound, but has no place in the log.
+                // The batch that contains them is intact, but its offset does not fit the log.
                 bytes[log.places[outer.index].start] = 0xff;
                 let bad = BTreeSet::from([outer.index - 1, outer.index]);
                 expect_lost(&scratch, &log, &bytes, &bad, &format!("{what}, outer offset negative"));
@@ -351,14 +352,14 @@ fn a_length_that_leads_into_the_next_batchs_value() {
     }
 }
 
-/// An offset lies outside the CRC: raised, it makes all batches behind it seem out of place.
+/// The CRC does not cover the offset: if one is raised, all batches after it seem out of order.
 #[test]
-fn sound_batches_out_of_place_are_not_looked_into() {
+fn intact_batches_out_of_order_are_not_searched() {
     let scratch = Scratch::new("raised");
     for (outer_magic, inner_magic) in [(2, 2), (1, 1), (0, 2)] {
         let outer = with_outer(outer_magic, inner_magic, 40, false, &mut Chance(3));
         let mut bytes = outer.log.bytes.clone();
-        // Between those of the first and the second batch in the value.
+        // An offset between those of the first and the second embedded batch.
         let (raised, offsets) = (&outer.log.places[outer.index - 2], &outer.log.offsets[outer.index - 2]);
         let last = 40 + outer.log.offsets[outer.index].start;
         let stored = if outer_magic == 2 { last + 1 - (offsets.end - offsets.start) } else { last };
@@ -370,7 +371,8 @@ fn sound_batches_out_of_place_are_not_looked_into() {
         assert!(log.verify(PlanOptions::default()).unwrap().balanced);
         let read = read_all(&log).0;
         assert!(read.iter().all(|&offset| offset <= last), "{inner_magic} in {outer_magic}: {read:?}");
-        // Nor the damaged one that holds them, though only the last of them seems in place.
+        // The damaged batch that contains them is not searched, either, although the last of them is in
+        // order.
         let place = &outer.log.places[outer.index];
         bytes[broken + 8..broken + 12].copy_from_slice(&outer.log.bytes[broken + 8..broken + 12]);
         bytes[place.start + 8..place.start + 12].copy_from_slice(&i32::MIN.to_be_bytes());
@@ -387,7 +389,7 @@ fn an_index_that_points_into_a_value_is_not_followed() {
     let outer = with_outer(2, 2, 1, false, &mut chance);
     let place = outer.log.places[outer.index].clone();
     let first = outer.log.offsets[outer.index].start;
-    // The entry of a batch names its last offset and its position: this one names an inner batch.
+    // An index entry is a batch's last offset and its position: the second one points at an embedded batch.
     let entry =
         |offset: i64, position: usize| [(offset as i32).to_be_bytes(), (position as i32).to_be_bytes()];
     let index = [entry(4, outer.log.places[2].start), entry(first + 1, outer.inner[0])].concat().concat();
@@ -428,9 +430,8 @@ fn fifty_outer_batches_at_once() {
         let mut bad = BTreeSet::new();
         let mut spoils = Vec::new();
         for _ in 0..50 {
-            let inner =
-                sent_as_data(2, log.next_offset() + chance.below(6) as i64, 1 + chance.below(4) as i64);
-            let records = [record(0, b"before", &[]), record(1, &inner, &[]), record(2, b"behind", &[])];
+            let inner = embedded(2, log.next_offset() + chance.below(6) as i64, 1 + chance.below(4) as i64);
+            let records = [record(0, b"before", &[]), record(1, &inner, &[]), record(2, b"after", &[])];
             let start = log.bytes.len();
             log.push(&V2::of(&records).bytes(), 3);
             let inner_at = log.bytes[start..].windows(inner.len()).position(|w| w == inner).unwrap();
@@ -453,7 +454,7 @@ fn fifty_outer_batches_at_once() {
 }
 
 #[test]
-fn the_outer_header_gone_and_the_inner_batches_out_of_place() {
+fn a_destroyed_outer_header_with_embedded_batches() {
     let scratch = Scratch::new("headless");
     for inner_first in [0, 1, 3, 40, 1000] {
         let mut chance = Chance(inner_first as u64);
@@ -481,7 +482,7 @@ fn tails_stay_tails() {
     let zeros = [&whole.bytes[..], &[0; 5000]].concat();
     let sums = scratch.write(&zeros).verify(PlanOptions::default()).unwrap();
     assert_eq!((sums.tail_bytes, sums.quarantined_bytes), (5000, 0));
-    // Whole by its own checksum, so it is no batch whose rest is missing.
+    // The batch is complete according to its checksum, so it is not a cut tail.
     let mut bytes = whole.bytes.clone();
     bytes[last.start + 8..last.start + 12].copy_from_slice(&[0, 1, 0, 0]);
     let sums = scratch.write(&bytes).verify(PlanOptions::default()).unwrap();
@@ -489,12 +490,12 @@ fn tails_stay_tails() {
 }
 
 #[test]
-fn a_length_that_leaves_a_zero_of_the_last_batch_costs_one_batch() {
+fn a_length_that_ends_one_byte_before_the_end_costs_one_batch() {
     let scratch = Scratch::new("last-zero");
     let mut chance = Chance(8);
     let mut whole = Log::of_plain(2, 4, 60, &mut chance);
     whole.push(&V2::of(&[record(0, b"last", &[])]).bytes(), 1);
-    // The batch before the last seems to end just before the last one's final byte, which is zero.
+    // The batch before the last seems to end one byte before the end of the file, and that byte is zero.
     let (bad, last) = (whole.places[3].clone(), whole.places[4].clone());
     assert_eq!(whole.bytes[last.end - 1], 0);
     let mut bytes = whole.bytes.clone();
@@ -508,9 +509,9 @@ fn a_length_that_leaves_a_zero_of_the_last_batch_costs_one_batch() {
     }
 }
 
-/// A header that agrees with itself, but claims more records than its length or the file can hold.
+/// A consistent header that claims more records than its length or the file can hold.
 #[test]
-fn a_claim_of_too_many_records_hides_nothing() {
+fn a_header_with_too_many_records_hides_nothing() {
     let scratch = Scratch::new("claim");
     let mut chance = Chance(12);
     let whole = Log::of_plain(2, 6, 60, &mut chance);
@@ -535,7 +536,7 @@ fn forged_headers_cost_linear_time_and_hide_nothing() {
     for _ in 0..5 {
         tail.push_plain(2, 200, &mut chance);
     }
-    // Headers every 61 bytes, offsets rising, each claiming a length that ends at another header.
+    // A header every 61 bytes with rising offsets; each claims a length that ends at another header.
     for claim in [1usize, 1000, 60_000] {
         let count = 8 * (1 << 20) / 61;
         let mut bytes = before.bytes.clone();
@@ -561,13 +562,13 @@ fn forged_headers_cost_linear_time_and_hide_nothing() {
     }
 }
 
-/// Every second batch is broken: what is looked at for one must not be looked at for each again.
+/// Every second batch is broken: the search after one must not be repeated for each of the others.
 #[test]
-fn damage_that_comes_often_costs_linear_time() {
+fn frequent_damage_costs_linear_time() {
     let scratch = Scratch::new("often");
     let mut chance = Chance(11);
     let whole = Log::of_plain(2, 24_000, 60, &mut chance);
-    let ways = ["no length", "a length of a mebibyte", "a far length", "noise", "a flipped bit"];
+    let ways = ["length zero", "a length of a mebibyte", "a far length", "noise", "a flipped bit"];
     for (way, name) in ways.into_iter().enumerate() {
         let mut bytes = whole.bytes.clone();
         for place in whole.places.iter().step_by(2) {

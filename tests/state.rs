@@ -1,6 +1,6 @@
-//! Producers, transactions, isolation and leader epochs: folds over the batches of real logs compared with what
-//! Kafka wrote beside them, and Kafka's rules on built events.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! Producers, transactions, isolation and leader epochs: folds over the batches of real logs, compared with
+//! the files that Kafka wrote next to them, and Kafka's rules on built events.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod common;
 
@@ -21,7 +21,7 @@ use magicbyte::state::{
 use magicbyte::{Batch, Batches, Compression, ControlRecord, Decompressor, RecordsBuilder};
 use serde_json::Value;
 
-/// Calls `visit` with every whole, undamaged batch of a partition in log order.
+/// Calls `visit` with each batch of a partition in log order, up to the first damage of each segment.
 fn each_batch(dir: &Path, mut visit: impl FnMut(&Batch<'_>)) {
     for log in files(dir, ".log") {
         let bytes = fs::read(&log).unwrap();
@@ -32,7 +32,7 @@ fn each_batch(dir: &Path, mut visit: impl FnMut(&Batch<'_>)) {
     }
 }
 
-/// Producer events with the base offset and the end offset (exclusive) of their batches.
+/// Producer events, with the end offset (exclusive) of their batches.
 fn producer_events(dir: &Path) -> Vec<(ProducerEvent, i64)> {
     let (mut found, mut decompressor) = (Vec::new(), Decompressor::new());
     each_batch(dir, |batch| {
@@ -49,7 +49,7 @@ fn offset_in_name(file: &Path) -> i64 {
     file.file_stem().unwrap().to_str().unwrap().parse().unwrap()
 }
 
-/// All fields that a snapshot has.
+/// All fields that a snapshot stores.
 fn snapshot_fields(entry: &ProducerStateEntry) -> (i64, i16, i32, i64, i32, i64, i32, Option<i64>) {
     (
         entry.producer_id,
@@ -64,7 +64,7 @@ fn snapshot_fields(entry: &ProducerStateEntry) -> (i64, i16, i32, i64, i32, i64,
 }
 
 #[test]
-fn producers_of_real_logs_are_those_in_kafkas_snapshots() {
+fn producers_match_kafkas_snapshots() {
     let (mut compared, mut not_empty) = (0, 0);
     for name in ["v2_txn", "v2_idempotent", "v2_seq_wrap", "v2_none", "v2_epochs_log", "transaction_state_0"]
     {
@@ -91,7 +91,7 @@ fn producers_of_real_logs_are_those_in_kafkas_snapshots() {
 }
 
 #[test]
-fn transactions_of_a_real_log_are_those_in_kafkas_index() {
+fn transactions_match_kafkas_index() {
     let dir = data().join("v2_txn");
     let mut expected = Vec::new();
     for index in files(&dir, ".txnindex") {
@@ -115,7 +115,7 @@ fn transactions_of_a_real_log_are_those_in_kafkas_index() {
     assert_eq!(aborted, expected);
     let ranges: Vec<AbortedTransaction> = expected.iter().map(TransactionIndexEntry::transaction).collect();
     assert_eq!(transactions.aborted(), ranges);
-    // The log ends with a transaction that is still open.
+    // A transaction is still open at the end of the log.
     assert_eq!(producers.open_transactions().collect::<Vec<_>>(), [(83, 4)]);
     assert_eq!(transactions.first_unstable_offset(), Some(83));
     assert_eq!(producers.first_undecided_offset(), Some(83));
@@ -158,7 +158,7 @@ fn the_consumers_filter_delivers_what_kafkas_consumer_read() {
             .map(|line| line["offset"].as_i64().unwrap())
             .collect();
         assert_eq!(offsets, expected, "{name}");
-        // The other data records before the last stable offset were aborted.
+        // The other data records before the last stable offset belong to aborted transactions.
         let data_records = json_lines(&dir.join("expected.jsonl"))
             .into_iter()
             .filter(|record| record["control"] == false && record["offset"].as_i64().unwrap() < stable);
@@ -203,7 +203,7 @@ fn a_fetch_needs_the_aborted_transactions_that_overlap_it() {
 }
 
 #[test]
-fn leader_epochs_of_real_logs_are_those_in_kafkas_checkpoints() {
+fn leader_epochs_match_kafkas_checkpoints() {
     let mut with_entries = 0;
     for dir in partitions() {
         let Ok(text) = fs::read_to_string(dir.join("leader-epoch-checkpoint")) else { continue };
@@ -213,7 +213,7 @@ fn leader_epochs_of_real_logs_are_those_in_kafkas_checkpoints() {
             if let Batch::V2(v2) = batch {
                 let (epoch, start_offset) = (v2.partition_leader_epoch(), v2.base_offset());
                 replayed.replay(EpochEntry { epoch, start_offset });
-                // Batches before the log's start are left until their segment is deleted.
+                // Batches before the log start offset remain until their segment is deleted.
                 if checkpoint.earliest().is_some_and(|first| first.start_offset <= start_offset) {
                     assert_eq!(checkpoint.epoch_for_offset(start_offset), Some(epoch), "{}", dir.display());
                 }
@@ -222,7 +222,7 @@ fn leader_epochs_of_real_logs_are_those_in_kafkas_checkpoints() {
         if let Some(first) = checkpoint.earliest() {
             replayed.truncate_from_start(first.start_offset);
         }
-        // A leader that appended nothing is only in the checkpoint; compaction removes first batches.
+        // An epoch without batches is only in the checkpoint. Compaction may remove an epoch's first batches.
         for entry in replayed.entries() {
             let start = checkpoint.entries().iter().find(|theirs| theirs.epoch == entry.epoch).unwrap();
             assert!(start.start_offset <= entry.start_offset, "{}", dir.display());
@@ -242,7 +242,7 @@ fn lookups_in_the_epochs_of_a_real_checkpoint() {
     assert_eq!((epochs.epoch_for_offset(41), epochs.epoch_for_offset(42)), (Some(2), Some(4)));
     assert_eq!((pair(epochs.previous(4)), pair(epochs.next(4))), (Some((2, 14)), Some((6, 70))));
     assert_eq!((pair(epochs.previous(0)), pair(epochs.next(8))), (None, None));
-    // OffsetsForLeaderEpoch of a leader whose log ends at 98.
+    // The answers of a leader to OffsetsForLeaderEpoch, with its log end at 98.
     assert_eq!(epochs.end_offset_for_epoch(8, 98), Some((8, 98)));
     assert_eq!(epochs.end_offset_for_epoch(5, 98), Some((4, 70)));
     assert_eq!(epochs.end_offset_for_epoch(9, 98), None);
@@ -262,7 +262,11 @@ fn a_follower_truncates_where_it_diverged_from_the_leader() {
     // The leader of v2_epochs_log.
     let leader = epochs(&[(0, 0), (2, 14), (4, 28), (6, 42)]);
     let found = truncation(&epochs(&[(0, 0), (2, 14), (4, 28)]), 42, &leader, 56);
-    assert_eq!((found.offset, found.questions), (Some(42), vec![(4, Some((4, 42)))]), "only shorter");
+    assert_eq!(
+        (found.offset, found.questions),
+        (Some(42), vec![(4, Some((4, 42)))]),
+        "the follower is only shorter"
+    );
     let found = truncation(&epochs(&[(0, 0), (2, 14), (3, 28)]), 33, &leader, 56);
     assert_eq!((found.offset, found.questions), (Some(28), vec![(3, Some((2, 28)))]));
     let found = truncation(&epochs(&[(0, 0), (1, 5), (3, 28)]), 33, &leader, 56);
@@ -310,21 +314,21 @@ fn sequences_and_epochs_of_a_client_are_checked() {
     let check = |producers: &Producers, epoch, sequences| {
         verdict(producers, &data_event(7, epoch, sequences, (0, 0)), CLIENT)
     };
-    assert_eq!(check(&producers, 3, (40, 41)), Verdict::Append, "nothing is known of the producer");
+    assert_eq!(check(&producers, 3, (40, 41)), Verdict::Append, "the producer is unknown");
     producers.apply(&data_event(7, 3, (40, 41), (100, 101)));
     assert_eq!(check(&producers, 3, (42, 42)), Verdict::Append);
     let stored = BatchMetadata { last_sequence: 41, last_offset: 101, offset_delta: 1, timestamp: 1000 };
     assert_eq!(check(&producers, 3, (40, 41)), Verdict::Duplicate(stored));
     let out_of_order = |sequence, last| Verdict::Refuse(Refusal::OutOfOrderSequence { sequence, last });
     assert_eq!(check(&producers, 3, (43, 44)), out_of_order(43, 41));
-    assert_eq!(check(&producers, 3, (40, 40)), out_of_order(40, 41), "not exactly the same batch");
-    assert_eq!(check(&producers, 4, (1, 2)), out_of_order(1, -1), "a new epoch begins with 0");
+    assert_eq!(check(&producers, 3, (40, 40)), out_of_order(40, 41), "not the same batch");
+    assert_eq!(check(&producers, 4, (1, 2)), out_of_order(1, -1), "a new epoch begins at sequence 0");
     assert_eq!(check(&producers, 4, (0, 2)), Verdict::Append);
     let old = Refusal::InvalidProducerEpoch { epoch: 2, current: 3 };
     assert_eq!(check(&producers, 2, (42, 42)), Verdict::Refuse(old));
     assert_eq!(old.name(), "INVALID_PRODUCER_EPOCH");
     assert_eq!(old.to_string(), "producer epoch 2 is too old: the current epoch is 3");
-    // A replica is believed, and so are a coordinator's sequences, but not its epoch.
+    // A replica is not checked at all. A coordinator's epoch is checked, but not its sequences.
     let odd = data_event(7, 2, (99, 99), (0, 0));
     assert_eq!(verdict(&producers, &odd, AppendOrigin::Replication), Verdict::Append);
     assert_eq!(verdict(&producers, &odd, AppendOrigin::Coordinator), Verdict::Refuse(old));
@@ -384,7 +388,7 @@ fn markers_of_old_epochs_are_fenced() {
         producers.check(&marker(7, 0, 0, 11), AppendTerms::of(AppendOrigin::Replication)),
         Verdict::Append
     );
-    // An epoch that cannot be raised ends its own transaction.
+    // The highest epoch cannot be raised, so its marker keeps it.
     let mut producers = Producers::default();
     producers.apply(&transactional(data_event(7, i16::MAX, (0, 0), (10, 10))));
     assert_eq!(check(&producers, i16::MAX, 0, 2), Verdict::Append);
@@ -404,7 +408,7 @@ fn a_transaction_has_to_be_verified_before_its_first_batch() {
     assert_eq!(producers.start_verification(7, 5, 0, false, 100), Ok(guard), "the same transaction");
     assert_eq!(check(&producers, &first, VerificationGuard::SENTINEL), refused);
     assert_eq!(check(&producers, &first, guard), Verdict::Append);
-    // The second batch has to wait for the first one.
+    // The second batch must not arrive before the first one.
     let second = transactional(data_event(7, 0, (5, 9), (15, 19)));
     let early = Refusal::OutOfOrderSequence { sequence: 5, last: -1 };
     assert_eq!(check(&producers, &second, guard), Verdict::Refuse(early));
@@ -467,14 +471,14 @@ fn state_is_reloaded_from_the_newest_readable_snapshot() {
     assert_eq!(state.snapshots().keys().copied().collect::<Vec<_>>(), [5, 10]);
     assert_eq!((state.end_offset(), state.producers.entries()[0].producer_epoch), (10, 2));
 
-    // Replaying up to the end of the log, a snapshot is taken once.
+    // After replaying up to the end of the log, a snapshot is taken only once.
     state.producers.apply(&data_event(7, 2, (5, 5), (10, 10)));
     state.set_end_offset(20);
     assert_eq!((state.take_snapshot(), state.take_snapshot()), (Some(20), None));
     let taken = parse_producer_snapshot(&state.snapshots()[&20]).unwrap();
     assert_eq!(snapshot_fields(&taken[0]), (7, 2, 5, 10, 0, 1000, -1, None));
 
-    // Snapshots between segments are stray, but for the last one, which a clean shutdown leaves.
+    // Snapshots that belong to no segment are stray, except the last one, which a clean shutdown leaves.
     state.remove_stray_snapshots(&BTreeSet::from([0, 10]));
     assert_eq!(state.snapshots().keys().copied().collect::<Vec<_>>(), [10, 20]);
     state.delete_snapshots_before(20);
@@ -497,9 +501,9 @@ fn isolation_levels_have_kafkas_names() {
     assert!(error.to_string().contains("expected \"read_uncommitted\" or \"read_committed\""), "{error}");
 }
 
-/// The markers in the log are what Kafka's reader shows of them.
+/// The markers in the log match what Kafka's reader prints.
 #[test]
-fn markers_of_a_real_log_have_coordinator_epochs() {
+fn markers_match_kafkas_reading() {
     let dir = data().join("v2_txn");
     let controls: Vec<Value> = json_lines(&dir.join("batches.jsonl"))
         .into_iter()

@@ -1,6 +1,6 @@
-//! Chunks narrowed to offsets asked for: ranges of offsets that follow one another share no byte but
-//! those of a batch that is asked for in two parts, and leave none out.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! Chunks narrowed to ranges of offsets: consecutive ranges leave nothing out, and share no bytes except
+//! those of a batch that both ranges need.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod common;
 
@@ -8,7 +8,7 @@ use common::partitions;
 use magicbyte::log::steps::{Chunk, trim_chunk};
 use magicbyte::log::{PartitionLog, Piece, PlanOptions, SegmentReader};
 
-/// Stored offset, last offset, start and end of each batch of a chunk.
+/// The stored offset, last offset, start and end of each batch of a chunk.
 fn batches(chunk: &Chunk) -> Vec<(i64, i64, u64, u64)> {
     let range = chunk.start..chunk.end;
     let pieces =
@@ -24,7 +24,7 @@ fn batches(chunk: &Chunk) -> Vec<(i64, i64, u64, u64)> {
 }
 
 #[test]
-fn ranges_that_follow_one_another_leave_nothing_out() {
+fn consecutive_ranges_leave_nothing_out() {
     let mut cuts = 0;
     for dir in partitions() {
         let plan = PartitionLog::open(&dir).unwrap().plan(PlanOptions::default()).unwrap();
@@ -51,7 +51,7 @@ fn ranges_that_follow_one_another_leave_nothing_out() {
                 }
                 cuts += 1;
             }
-            // What stands behind the last batch of a log is in no range.
+            // Bytes after the last batch of a log belong to no range.
             let everything = Chunk { end_offset: Some(i64::MAX), ..chunk.clone() };
             let end = if chunk.next_offset.is_some() { chunk.end } else { last_end };
             assert_eq!(trim_chunk(everything).unwrap().map_or(chunk.start, |trimmed| trimmed.end), end);
@@ -69,7 +69,7 @@ fn chunks_outside_are_not_opened() {
         let outside = Chunk { start_offset, end_offset, ..nowhere.clone() };
         assert_eq!(trim_chunk(outside).unwrap(), None);
     }
-    // What cannot be read stays whole: its reader names it.
+    // A chunk that cannot be read is not narrowed; its reader reports the error.
     let unreadable = Chunk { start_offset: Some(150), ..nowhere };
     assert_eq!(trim_chunk(unreadable.clone()).unwrap(), Some(unreadable));
 }

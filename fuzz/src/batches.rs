@@ -28,7 +28,7 @@ pub fn framing(data: &[u8]) {
             Err(error) => {
                 assert_eq!(error.position(), Some(end as u64), "{error}");
                 assert!(!error.is_incomplete(), "a cut batch is no error");
-                assert!(batches.next().is_none(), "framing goes on behind an error");
+                assert!(batches.next().is_none(), "framing continues after an error");
                 failed = true;
             }
         }
@@ -146,7 +146,7 @@ pub fn legacy(data: &[u8]) {
     let (magic, codec) = (kind & 1, kind >> 1 & 7);
     let offset = i64::from_be_bytes(*offset);
     match kind >> 4 & 3 {
-        // The message behind its attributes.
+        // The message after its attributes.
         0 => {
             let mut outer = [&offset.to_be_bytes()[..], &[0; 8], &[magic, codec], content].concat();
             outer.resize(outer.len().max(26), 0);

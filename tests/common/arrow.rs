@@ -1,6 +1,6 @@
 //! What the tests of columns share: reading logs and buffers as Arrow batches, and showing these as JSON.
-#![allow(dead_code, reason = "each test crate uses a part")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+#![allow(dead_code, reason = "each test crate uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
 //! Logs to damage: batches, where each is, and a directory to write them to.
-#![allow(dead_code, reason = "no test uses all of it")]
+#![allow(dead_code, reason = "each test crate uses a part of it")]
 
 use std::fs;
 use std::ops::Range;

@@ -1,5 +1,5 @@
 //! What the integration tests share: the partitions in tests/data/kafka and Kafka's own reading.
-#![allow(dead_code, reason = "each test crate uses a part")]
+#![allow(dead_code, reason = "each test crate uses a part of it")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

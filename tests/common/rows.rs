@@ -1,5 +1,5 @@
 //! Data records in a form that compares: as a log is read here, and as Kafka read it.
-#![allow(dead_code, reason = "each test crate uses a part")]
+#![allow(dead_code, reason = "each test crate uses a part of it")]
 
 use std::path::Path;
 

@@ -1,10 +1,10 @@
-//! Kafka's bytes made by hand, field by field: these tests owe nothing to this library's writers.
-#![allow(dead_code, reason = "each test crate uses a part")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+//! Kafka's bytes made by hand, field by field: these tests do not depend on this library's writers.
+#![allow(dead_code, reason = "each test crate uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use magicbyte::{Batches, Decompressor, Error, ErrorKind, Record, Result, TimestampType};
 
-/// Bytes from hex; blanks are for the reader.
+/// Bytes from hex; whitespace is only for readability.
 pub fn hex(text: &str) -> Vec<u8> {
     ::hex::decode(text.split_whitespace().collect::<String>()).unwrap()
 }
@@ -15,23 +15,23 @@ pub fn varint(value: i64) -> Vec<u8> {
     out
 }
 
-/// A varint length and these bytes.
+/// `data` with its length in front, as a varint.
 pub fn sized(data: &[u8]) -> Vec<u8> {
     [varint(data.len() as i64), data.to_vec()].concat()
 }
 
-/// A magic 2 record around these fields: its size, then they.
+/// A magic 2 record of these fields: its size, then the fields.
 pub fn record_of(fields: &[&[u8]]) -> Vec<u8> {
     sized(&fields.concat())
 }
 
-/// The record next to all others: key "k", value "v", no headers.
+/// The simplest record: key "k", value "v", no headers.
 pub fn plain_record(offset_delta: i32) -> Vec<u8> {
     let delta = varint(offset_delta.into());
     record_of(&[&[0], &delta, &delta, &sized(b"k"), &sized(b"v"), &varint(0)])
 }
 
-/// A magic 2 batch; length and CRC are right, the rest is as told.
+/// A magic 2 batch. Length and CRC are computed; every other field has the value given here.
 #[derive(Clone, Debug)]
 pub struct V2 {
     pub base_offset: i64,
@@ -48,7 +48,7 @@ pub struct V2 {
 }
 
 impl V2 {
-    /// A sound batch of these records.
+    /// A valid batch of these records.
     pub fn of(records: &[Vec<u8>]) -> Self {
         Self {
             base_offset: 100,
@@ -87,7 +87,7 @@ impl V2 {
     }
 }
 
-/// A legacy message with a right size and CRC around what follows its attributes.
+/// A legacy message with the correct size and CRC; `rest` is what follows its attributes.
 pub fn message_of(offset: i64, magic: u8, attributes: u8, rest: &[u8]) -> Vec<u8> {
     let body = [&[magic, attributes], rest].concat();
     let mut out = offset.to_be_bytes().to_vec();
@@ -117,12 +117,12 @@ pub fn message(
     message_of(offset, magic, attributes, &rest)
 }
 
-/// One gzip member around a stored block: no encoder needed.
+/// A gzip member with one stored block, so no encoder is needed.
 pub fn gzip_stored(data: &[u8]) -> Vec<u8> {
     gzip_member(0, &[], data)
 }
 
-/// A gzip member with these flags and the header fields that go with them.
+/// A gzip member with these flags, and the header fields that they announce.
 pub fn gzip_member(flags: u8, fields: &[u8], data: &[u8]) -> Vec<u8> {
     let mut out = vec![0x1f, 0x8b, 8, flags, 0, 0, 0, 0, 0, 0xff];
     out.extend(fields);
@@ -147,7 +147,7 @@ pub fn in_this_build(codec: &str) -> bool {
     }
 }
 
-/// One record, owned.
+/// A record with its own copy of the data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     pub offset: i64,
@@ -175,7 +175,7 @@ impl From<Record<'_>> for Row {
     }
 }
 
-/// Every record of every batch, CRCs checked; or the first error.
+/// Every record of every batch, with CRCs checked, or the first error.
 pub fn read_all(bytes: &[u8]) -> Result<Vec<Row>> {
     let mut decompressor = Decompressor::new();
     let mut rows = Vec::new();
@@ -189,9 +189,9 @@ pub fn read_all(bytes: &[u8]) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// The error of a batch after a good one, with all its fields; fails if there is none,
-/// or if it names the wrong place.
-pub fn error_behind_good(bad: &[u8]) -> (ErrorKind, Option<u32>, Option<&'static str>) {
+/// Reads a valid batch followed by `bad`, and gives the error. Fails if there is no error, or if it
+/// names the wrong place.
+pub fn error_after_good(bad: &[u8]) -> (ErrorKind, Option<u32>, Option<&'static str>) {
     let good = V2::of(&[plain_record(0)]).bytes();
     let error = read_all(&[&good[..], bad].concat()).expect_err("read without an error");
     assert_eq!(error.position(), Some(good.len() as u64), "{error}");
@@ -200,7 +200,7 @@ pub fn error_behind_good(bad: &[u8]) -> (ErrorKind, Option<u32>, Option<&'static
     summary(&error)
 }
 
-/// Kind, record index and field.
+/// The error's kind, record index and field.
 pub fn summary(error: &Error) -> (ErrorKind, Option<u32>, Option<&'static str>) {
     (error.kind().clone(), error.record_index(), error.field())
 }
