@@ -1,9 +1,9 @@
-# The verbs. Everything is installed into .venv; nothing outside this directory is touched.
+# The targets. Everything is installed into .venv; nothing outside this directory is touched.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= out
-# One build serves `run` and `test`: quick to make, nearly as fast as a release wheel.
+# `run` and `test` share one build: quick to make, nearly as fast as a release wheel.
 PROFILE ?= ci
 CARGO_TEST := cargo test --quiet --profile $(PROFILE)
 
@@ -33,7 +33,7 @@ $(BIN)/python:
 	@scripts/prerequisites "$(PYTHON)" java
 	$(PYTHON) -m venv $(VENV)
 
-# The Python side's requirements change rarely, the Rust sources often: two stamps.
+# The Python requirements change rarely, the Rust sources often, so there are two stamps.
 $(VENV)/requirements: pyproject.toml | $(BIN)/python
 	@scripts/prerequisites "$(PYTHON)" java
 	$(BIN)/python scripts/requirements.py pyproject.toml dev > $(VENV)/dev.txt
@@ -53,7 +53,7 @@ run: $(VENV)/built
 
 # --- tests --------------------------------------------------------------------------------------
 
-# Of the system, not of .venv: a test opens the pages of `magicbyte explain`.
+# Installed in the system, not in .venv: a test opens the pages of `magicbyte explain`.
 browser:
 	@scripts/browser
 
@@ -75,7 +75,8 @@ test-python: $(VENV)/built browser
 test-spark: $(VENV)/built
 	$(BIN)/python -m pytest -q -m spark
 
-# What the tests above share one environment for, in those that users have. The build is that of `run`.
+# Tests in users' environments what the tests above check in one. The wheel is built with the profile of
+# `run`.
 test-wheel: $(VENV)/built
 	rm -rf target/wheel
 	. $(BIN)/activate && maturin build --quiet --profile $(PROFILE) --out target/wheel
@@ -88,13 +89,13 @@ $(BROKER)/fetched: tests/interop/broker/pom.xml
 	mvn -q -B -f $< dependency:copy-dependencies
 	touch $@
 
-# Each program here uses the broker's own classes.
+# These programs use the broker's own classes.
 $(BROKER)/stamp: $(BROKER)/fetched $(wildcard tests/interop/broker/*.java)
 	mkdir -p $(BROKER)/classes
 	javac -cp '$(BROKER)/jars/*' -d $(BROKER)/classes $(wildcard tests/interop/broker/*.java)
 	touch $@
 
-# Kafka's own classes: the newest reads, the last that still builds magic 0 and 1 writes.
+# Kafka's own classes: the newest version reads; the last one that builds magic 0 and 1 writes.
 READS := 4.3.1
 BUILDS := 3.9.1
 INTEROP := target/interop
@@ -150,7 +151,7 @@ $(CARGO_FUZZ):
 	@scripts/prerequisites "$(PYTHON)"
 	cargo install --quiet --locked --root $(VENV)/cargo cargo-fuzz@0.13.2
 
-# What the fuzzers find goes to fuzz/target; the kept corpus they only read.
+# New finds go to fuzz/target; the corpus is only read.
 fuzz: $(CARGO_FUZZ)
 	for target in $(TARGET); do \
 	  mkdir -p fuzz/target/corpus/$$target && \
@@ -161,7 +162,7 @@ fuzz: $(CARGO_FUZZ)
 # --- the rest -----------------------------------------------------------------------------------
 
 QUICK ?=
-# A release wheel for the Python parts; each part builds what else it needs.
+# The Python parts use a release wheel; each part builds whatever else it needs.
 bench: $(VENV)/requirements
 	. $(BIN)/activate && maturin develop --quiet --release && rm -f $(VENV)/built
 	$(BIN)/python benches/python/run.py $(if $(QUICK),--quick)

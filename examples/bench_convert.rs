@@ -87,7 +87,7 @@ fn sections(data: &[u8]) -> magicbyte::Result<Vec<Vec<u8>>> {
     Ok(sections)
 }
 
-/// Decompresses and compresses the same payloads with the same contexts, and nothing else.
+/// Only decompresses and compresses the same payloads, with reused contexts.
 fn codecs(data: &[u8], sections: &[Vec<u8>]) -> magicbyte::Result<()> {
     let (mut decompressor, mut compressor) = (Decompressor::new(), Compressor::new(CODEC)?);
     for (batch, section) in Batches::new(data).zip(sections) {

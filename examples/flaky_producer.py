@@ -46,7 +46,7 @@ stored = [
     record.value_bytes for batch in magicbyte.read_batches(partition.fetch(0).records) for record in batch
 ]
 assert stored == [f"record {number}".encode() for number in range(200)]
-print(f"{len(stored)} records, each once and in order; {duplicates} batches came twice and were recognised")
+print(f"{len(stored)} records, each once and in order; {duplicates} duplicate batches were recognised")
 
 try:
     produce(300)

@@ -1,4 +1,5 @@
-//! Appends: the first bytes say what topic and who, the rest are batches with their checksums made right.
+//! Appends: three bytes choose the topic's configuration and the origin, the rest are batches that get valid
+//! checksums.
 
 use magicbyte::broker::{
     Append, AppendConfig, AppendInfo, AppendValidator, PartitionSimulator, TargetCompression,
@@ -12,11 +13,11 @@ use super::walk::LIMIT;
 const NEXT_OFFSET: i64 = 1000;
 const LEADER_EPOCH: i32 = 7;
 
-/// What is stored is sound, whatever was sent; what is refused stays as it was.
+/// Whatever was sent, what is stored is valid. A refused append is left unchanged.
 pub fn append(data: &[u8]) {
-    let [topic, target, who, batches @ ..] = data else { return };
+    let [topic, target, sender, batches @ ..] = data else { return };
     let config = config(*topic, *target);
-    let origin = [AppendOrigin::Client, AppendOrigin::Coordinator][usize::from(who % 2)];
+    let origin = [AppendOrigin::Client, AppendOrigin::Coordinator][usize::from(sender % 2)];
     let mut sent = batches.to_vec();
     let whole: Vec<_> = Batches::new(batches)
         .map_while(Result::ok)
@@ -40,12 +41,12 @@ pub fn append(data: &[u8]) {
     let mut partition = PartitionSimulator::new(config).unwrap();
     let mut trusted = false;
     for next in [origin, AppendOrigin::Replication, origin] {
-        // A leader's and a coordinator's batches are taken as they are, with any last offset delta, by Kafka, too.
+        // Kafka, too, takes the batches of leaders and coordinators unchecked, with any last offset delta.
         trusted |= partition.append(&sent, next).is_ok() && next != AppendOrigin::Client;
         let end = partition.log_end_offset();
         assert!(trusted || partition.last_stable_offset() <= end);
         for isolation in [IsolationLevel::ReadUncommitted, IsolationLevel::ReadCommitted] {
-            let _ = partition.fetch(end / 2, usize::from(*who), isolation);
+            let _ = partition.fetch(end / 2, usize::from(*sender), isolation);
         }
     }
     let end = partition.log_end_offset();
@@ -67,7 +68,7 @@ fn config(topic: u8, target: u8) -> AppendConfig {
     }
 }
 
-/// Every record can be read, and has the offset behind the one before.
+/// Every record can be read, and offsets are consecutive.
 fn check_stored(stored: &[u8], config: &AppendConfig, info: &AppendInfo) {
     let mut decompressor = Decompressor::new();
     let (mut batches, mut expected) = (Batches::new(stored), NEXT_OFFSET);

@@ -9,7 +9,7 @@ use super::made::{message, seal, snappy};
 use super::scratch::Scratch;
 use super::walk::{LIMIT, Read, walk};
 
-/// The bytes as they are: framed as a whole, as a part, batch by batch, and as a file.
+/// Frames the bytes as a whole, in part, batch by batch, and as a file.
 pub fn framing(data: &[u8]) {
     let mut batches = Batches::new(data);
     let mut found = Vec::new();
@@ -27,7 +27,7 @@ pub fn framing(data: &[u8]) {
             }
             Err(error) => {
                 assert_eq!(error.position(), Some(end as u64), "{error}");
-                assert!(!error.is_incomplete(), "a cut batch is no error");
+                assert!(!error.is_incomplete(), "a cut batch is not an error");
                 assert!(batches.next().is_none(), "framing continues after an error");
                 failed = true;
             }
@@ -38,13 +38,13 @@ pub fn framing(data: &[u8]) {
     if !failed {
         assert_eq!(batches.needed() > 0, batches.remaining() > 0);
     }
-    a_part_is_read_alike(data, &found);
-    a_file_is_read_alike(data, &found);
+    a_part_is_framed_alike(data, &found);
+    a_file_is_framed_alike(data, &found);
 }
 
-/// What is there before a cut is read as if the rest were there; the cut itself is no error unless
-/// the whole has the same.
-fn a_part_is_read_alike(data: &[u8], whole: &[Batch<'_>]) {
+/// Batches before a cut are read as if the rest were present. The cut itself is not an error, unless the
+/// whole input has the same error.
+fn a_part_is_framed_alike(data: &[u8], whole: &[Batch<'_>]) {
     let cut = data.len() * usize::from(data.first().copied().unwrap_or_default()) / 256;
     let mut before =
         whole.iter().take_while(|batch| batch.position() as usize + batch.size_in_bytes() <= cut);
@@ -60,32 +60,32 @@ fn a_part_is_read_alike(data: &[u8], whole: &[Batch<'_>]) {
     assert!(before.next().is_none());
 }
 
-/// The chain of sound batches from the start on is the file reader's too; and it leaves no byte out.
-fn a_file_is_read_alike(data: &[u8], batches: &[Batch<'_>]) {
+/// The file reader gives the same chain of intact batches from the start, and accounts for every byte.
+fn a_file_is_framed_alike(data: &[u8], batches: &[Batch<'_>]) {
     thread_local!(static SCRATCH: Scratch = Scratch::new());
     let path = SCRATCH.with(|scratch| scratch.segment(data));
-    let mut sound = 0;
+    let mut intact = 0;
     let mut expected = i64::MIN;
     for batch in batches {
         let (first, last) = (batch.stored_offset(), batch.last_offset());
         if batch.verify().is_err() || first < expected || last < first || last == i64::MAX {
             break;
         }
-        (expected, sound) = (last + 1, sound + 1);
+        (expected, intact) = (last + 1, intact + 1);
     }
-    // What follows may show that the last one's offset is wrong, unless nothing does.
-    let chain = batches[..sound].iter().map(magicbyte::Batch::size_in_bytes).sum::<usize>();
+    // What follows the chain may show that the last batch has a wrong offset.
+    let chain = batches[..intact].iter().map(magicbyte::Batch::size_in_bytes).sum::<usize>();
     if chain < data.len() {
-        sound = sound.saturating_sub(1);
+        intact = intact.saturating_sub(1);
     }
     for check_crcs in [true, false] {
         let pieces = pieces(&path, data.len() as u64, check_crcs);
-        for (batch, piece) in batches[..sound].iter().zip(&pieces) {
-            let Piece::Batch(read) = piece else { panic!("a sound batch is {piece:?}") };
+        for (batch, piece) in batches[..intact].iter().zip(&pieces) {
+            let Piece::Batch(read) = piece else { panic!("an intact batch is {piece:?}") };
             assert_eq!((read.position(), &read.data()[..]), (batch.position(), batch.as_bytes()));
         }
         if chain == data.len() {
-            assert_eq!(pieces.len(), sound);
+            assert_eq!(pieces.len(), intact);
         }
     }
 }
@@ -110,21 +110,21 @@ fn pieces(path: &Path, size: u64, check_crcs: bool) -> Vec<Piece> {
                 range.clone()
             }
         };
-        assert!(range.start == at && range.end > at, "{piece:?} stands at {at}");
+        assert!(range.start == at && range.end > at, "{piece:?} at {at}");
         at = range.end;
     }
     assert_eq!(at, size, "bytes are left out");
     pieces
 }
 
-/// A magic 2 batch made of the bytes, length and CRC put right.
+/// Reads the bytes as a magic 2 batch with valid length and CRC.
 pub fn magic2(data: &[u8]) {
     let mut batch = data.to_vec();
     batch.resize(data.len().max(61), 0);
     batch[16] = 2;
     seal(&mut batch);
     walk_alone(&batch);
-    // The same record section, stored and compressed: the walk must not tell.
+    // The same records, stored and compressed, must read the same.
     if batch.len() > LIMIT {
         return;
     }
@@ -139,14 +139,14 @@ pub fn magic2(data: &[u8]) {
     assert_alike(stored, walk_alone(&batch));
 }
 
-/// A message made of the bytes, or a wrapper around them. The first byte: bit 0 the magic, bits 1-3
-/// the codec, bits 4-5 what the bytes are; the next eight are the offset.
+/// Reads the bytes as a message, or as the content of a wrapper. The first byte chooses: bit 0 the magic,
+/// bits 1-3 the codec, bits 4-5 what the bytes are. The next eight are the offset.
 pub fn legacy(data: &[u8]) {
     let Some((&[kind, ref offset @ ..], content)) = data.split_first_chunk::<9>() else { return };
     let (magic, codec) = (kind & 1, kind >> 1 & 7);
     let offset = i64::from_be_bytes(*offset);
     match kind >> 4 & 3 {
-        // The message after its attributes.
+        // The rest of a message after its attributes.
         0 => {
             let mut outer = [&offset.to_be_bytes()[..], &[0; 8], &[magic, codec], content].concat();
             outer.resize(outer.len().max(26), 0);
@@ -155,7 +155,7 @@ pub fn legacy(data: &[u8]) {
         }
         // The compressed payload.
         1 => drop(walk_alone(&message(offset, magic, codec, 5, content))),
-        // The messages inside, as they are or with right checksums; append time or not.
+        // The inner messages, as they are or with valid checksums, and with or without append time.
         inside => {
             let mut inner = content.to_vec();
             if inside == 3 {
@@ -172,7 +172,7 @@ pub fn legacy(data: &[u8]) {
     }
 }
 
-/// Right checksums for all messages, as far as their sizes lead.
+/// Sets valid checksums for all messages up to the first wrong size.
 fn seal_each(mut messages: &mut [u8]) {
     while messages.len() >= 26 {
         let size = i32::from_be_bytes(messages[8..12].try_into().unwrap());
@@ -187,7 +187,7 @@ fn seal_each(mut messages: &mut [u8]) {
     }
 }
 
-/// The bytes are one batch whose checksum holds.
+/// Reads bytes that are one batch with a valid checksum.
 fn walk_alone(bytes: &[u8]) -> Read {
     let mut batches = Batches::new(bytes);
     let batch = batches.next().unwrap().unwrap();
@@ -196,9 +196,9 @@ fn walk_alone(bytes: &[u8]) -> Read {
     walk(&batch)
 }
 
-/// Two forms of the same records.
+/// Asserts that two forms of the same records read the same.
 fn assert_alike(one: Read, other: Read) {
-    // A build without the codec cannot tell.
+    // A build without the codec cannot read one of them.
     if !other.1.as_ref().is_some_and(|e| matches!(e.kind(), ErrorKind::UnsupportedCompression(_))) {
         assert_eq!(one, other);
     }

@@ -1,11 +1,12 @@
-//! What is built: read back, compared with the plainest way to write it, and built again in used memory.
+//! Builders: a batch is read back, compared with the simplest way to write it, and built again into used
+//! memory.
 
 use magicbyte::convert::Converter;
 use magicbyte::{Batches, Compression, Decompressor, Header, RecordsBuilder, encode_varint};
 
 use super::made;
 
-/// So that lz4 gets more than one block, and nothing takes long.
+/// Enough for several lz4 blocks, and few enough to be fast.
 const MAX_RECORDS: usize = 64;
 
 /// A record to build.
@@ -18,7 +19,7 @@ struct Made {
     headers: Vec<(Vec<u8>, Option<Vec<u8>>)>,
 }
 
-/// The first byte says codec and magic, the others which records.
+/// The first byte chooses codec and magic, the others make the records.
 pub fn builder(data: &[u8]) {
     let Some((&head, script)) = data.split_first() else { return };
     let (codec, magic) = (Compression::ALL[usize::from(head % 5)], head / 5 % 3);
@@ -36,14 +37,14 @@ pub fn builder(data: &[u8]) {
     if magic == 2 && codec == Compression::None && !records.is_empty() {
         assert_eq!(batch, plain(&records));
     }
-    // Into memory that was written to, and behind something else.
+    // Into memory that was used before, and after other bytes.
     let mut used = vec![0xff; batch.len() / 2];
     used.clear();
     assert_eq!(build(&mut builder, &records, used), batch);
-    let behind = build(&mut builder, &records, b"before".to_vec());
-    assert_eq!((&behind[..6], &behind[6..]), (&b"before"[..], &batch[..]));
+    let appended = build(&mut builder, &records, b"before".to_vec());
+    assert_eq!((&appended[..6], &appended[6..]), (&b"before"[..], &batch[..]));
     if magic == 2 {
-        there_and_back(&batch, &records, Compression::ALL[usize::from(head / 15) % 5]);
+        recompress(&batch, &records, Compression::ALL[usize::from(head / 15) % 5]);
     }
 }
 
@@ -58,8 +59,8 @@ fn build(builder: &mut RecordsBuilder, records: &[Made], mut out: Vec<u8>) -> Ve
     out
 }
 
-/// In another codec the same records, and uncompressed again the same bytes.
-fn there_and_back(batch: &[u8], records: &[Made], codec: Compression) {
+/// In another codec the records are the same, and uncompressed again, so are the bytes.
+fn recompress(batch: &[u8], records: &[Made], codec: Compression) {
     let convert = |codec: Compression, data: &[u8]| {
         let mut out = Vec::new();
         let mut converter = Converter::to_codec(codec, None).unwrap();
@@ -96,7 +97,7 @@ fn read(data: &[u8]) -> Vec<Made> {
     records
 }
 
-/// Six bytes a record: what it has, steps of offset and timestamp, sizes of key and value.
+/// Six bytes per record choose its fields, the steps of offset and timestamp, and the sizes of key and value.
 fn records(script: &[u8], magic: u8) -> Vec<Made> {
     let (mut offset, mut timestamp) = (0, 1_700_000_000_000);
     let mut made = Vec::new();
@@ -124,7 +125,7 @@ fn records(script: &[u8], magic: u8) -> Vec<Made> {
     made
 }
 
-/// A batch of magic 2 as the format's description reads, byte for byte.
+/// A batch of magic 2, written byte by byte as the format is documented.
 fn plain(records: &[Made]) -> Vec<u8> {
     let (first, last) = (&records[0], &records[records.len() - 1]);
     let mut out = first.offset.to_be_bytes().to_vec();

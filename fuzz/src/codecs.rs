@@ -1,12 +1,12 @@
-//! Each codec over any payload, under limits.
+//! Any payload in each codec, with limits on the output.
 
 use magicbyte::{Compression, Decompressor, ErrorKind};
 
-/// Small enough to be met often.
+/// Small enough that inputs often exceed it.
 const SMALL: usize = 4 << 10;
 const LARGE: usize = 1 << 20;
 
-/// gzip, in one call and as a stream.
+/// gzip, decompressed in one call and as a stream.
 pub fn gzip(data: &[u8]) {
     exercise(Compression::Gzip, 2, data);
     // Only a member without header fields is read in one call.
@@ -18,22 +18,23 @@ pub fn gzip(data: &[u8]) {
         Decompressor::with_limit(LARGE).decompress(Compression::Gzip, 2, payload).map(<[u8]>::to_vec)
     };
     match (read(data), read(&named)) {
-        // Codes without a meaning, which zlib refuses (tests/codecs.rs): the content has its checksum.
+        // zlib refuses codes that libdeflate accepts (tests/codecs.rs), but the content must match its
+        // checksum.
         (Ok(content), Err(_)) => {
             let size = (content.len() as u32).to_le_bytes();
             let trailer = [crc32fast::hash(&content).to_le_bytes(), size].concat();
-            assert!(data.windows(8).any(|bytes| bytes == trailer), "a content without its trailer");
+            assert!(data.windows(8).any(|bytes| bytes == trailer), "the content does not match its trailer");
         }
         (whole, streamed) => assert_eq!(whole, streamed),
     }
 }
 
-/// Snappy, chunked or raw.
+/// Snappy, in chunks or raw.
 pub fn snappy(data: &[u8]) {
     exercise(Compression::Snappy, 2, data);
 }
 
-/// LZ4 frames, those of magic 0 too.
+/// LZ4 frames, including those of magic 0.
 pub fn lz4(data: &[u8]) {
     exercise(Compression::Lz4, 0, data);
     exercise(Compression::Lz4, 2, data);
@@ -48,11 +49,11 @@ fn exercise(codec: Compression, magic: i8, data: &[u8]) {
     let mut small = Decompressor::with_limit(SMALL);
     let mut large = Decompressor::with_limit(LARGE);
     let limited = small.decompress(codec, magic, data).map(<[u8]>::to_vec);
-    // A used decompressor and a shared result are no different.
+    // A reused decompressor and a shared result give the same.
     assert_eq!(small.decompress(codec, magic, data).map(<[u8]>::to_vec), limited);
     let shared = small.decompress_shared(codec, magic, data);
     assert_eq!(shared.clone().map(|bytes| bytes.to_vec()), limited);
-    // While somebody holds a result, it does not change.
+    // A result that is held does not change.
     let held = shared.ok();
     let _ = small.decompress_shared(codec, magic, &data[..data.len() / 2]);
     let _ = small.decompress_shared(codec, magic, &data[..data.len() / 3]);
@@ -68,9 +69,9 @@ fn exercise(codec: Compression, magic: i8, data: &[u8]) {
             ErrorKind::LimitExceeded { limit: SMALL } => {
                 assert!(all.is_err() || all.as_ref().unwrap().len() > SMALL);
             }
-            _ => assert_eq!(all.as_ref().err(), Some(error), "a higher limit makes another error"),
+            _ => assert_eq!(all.as_ref().err(), Some(error), "a higher limit changes the error"),
         },
-        (Ok(_), Err(error)) => panic!("a higher limit makes an error: {error}"),
+        (Ok(_), Err(error)) => panic!("a higher limit causes an error: {error}"),
     }
     assert!(whole.map_or(0, <[u8]>::len) <= LARGE);
 }

@@ -1,5 +1,5 @@
-//! Compaction: the first byte says how, the rest are batches with their checksums made right, or left as
-//! they are. What comes out is a sound log with the last value of each key of what could be read.
+//! Compaction: the first byte chooses the options, the rest are batches with valid checksums or left as they
+//! are. The output is a valid log with the last value of each key that could be read.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,13 +16,13 @@ use super::made::seal;
 use super::scratch::Scratch;
 use super::walk::LIMIT;
 
-/// Later than the delete horizon of most inputs.
+/// After the delete horizon of most inputs.
 const NOW: i64 = 1_800_000_000_000;
 
-/// By key: offset and value.
+/// The offset and value of each key's last record.
 type LastValues = BTreeMap<Vec<u8>, (i64, Vec<u8>)>;
 
-/// Damage is left out, all else is compacted.
+/// Damage is left out; everything else is compacted.
 pub fn compact(data: &[u8]) {
     let [how, batches @ ..] = data else { return };
     let bit = |number: u8| how & 1 << number != 0;
@@ -58,32 +58,33 @@ pub fn compact(data: &[u8]) {
         };
         let run = CompactRun {
             expired_until: bit(5).then_some(NOW),
-            // The smallest map goes to files soon.
+            // The smallest map spills to files soon.
             memory_bytes: if bit(6) { 0 } else { 1 << 20 },
             max_decompressed_bytes: LIMIT,
             mode: DamageMode::Permissive,
         };
         compact_partition(&source, &target, &options, &run).unwrap();
-        check_sound(&target);
+        check_valid(&target);
         let failing = CompactRun { mode: DamageMode::FailFast, ..run };
         let again = scratch.beside("v-0");
         let _ = fs::remove_dir_all(&again);
         let is_whole = compact_partition(&source, &again, &options, &failing).is_ok();
         if is_whole {
-            assert_eq!(files(&again), files(&target), "the mode matters without damage");
+            assert_eq!(files(&again), files(&target), "without damage, the mode must not matter");
         }
         let expected = last_values(&source, is_whole);
         let found = last_values(&target, is_whole);
-        // What of a damaged segment the next one repeats depends on what a reader takes for good.
-        let is_telling = is_whole || second.is_none();
+        // If a segment is damaged, the reader decides which offsets the next one repeats, so the sets cannot
+        // be compared.
+        let is_comparable = is_whole || second.is_none();
         assert!(
-            !is_telling || expected.is_none() || found == expected,
-            "{found:?}\nand not\n{expected:?}\n{options:?}"
+            !is_comparable || expected.is_none() || found == expected,
+            "{found:?}\ninstead of\n{expected:?}\n{options:?}"
         );
     });
 }
 
-/// Where the half of the batches ends, if the next one's offset can name a segment.
+/// Position and offset of the middle batch, if its offset can name a segment.
 fn second_segment(bytes: &[u8]) -> Option<(usize, i64)> {
     let starts: Vec<_> = Batches::new(bytes)
         .map_while(Result::ok)
@@ -94,9 +95,9 @@ fn second_segment(bytes: &[u8]) -> Option<(usize, i64)> {
     starts.get(starts.len() / 2).copied().filter(|&(_, offset)| offset > 0)
 }
 
-/// Every batch verifies, offsets rise, no byte is left over. Where whole segments lost their records and no
-/// batch did, nothing tells compaction from a segment that is missing.
-fn check_sound(directory: &Path) {
+/// Every batch verifies, offsets rise, and no byte is left over. If whole segments lost their records, the
+/// gap cannot be told from a missing segment, so that problem is allowed.
+fn check_valid(directory: &Path) {
     let log = PartitionLog::open(directory).unwrap();
     let sums = log.verify(PlanOptions::default()).unwrap();
     assert!(sums.balanced, "{sums:?}");
@@ -113,8 +114,8 @@ fn check_sound(directory: &Path) {
     assert!(batches.problems().iter().all(|problem| problem.kind == "missing_segment"));
 }
 
-/// Of each key that is there the offset and value of its last record; tombstones count as none. None of a
-/// damaged log with transactions: without a batch that says where one begins or ends others are stable.
+/// The offset and value of the last record of each key, without tombstones. `None` for a damaged log with
+/// transactions: a lost batch changes which of them are committed.
 fn last_values(directory: &Path, is_whole: bool) -> Option<LastValues> {
     let isolation_level =
         if is_whole { IsolationLevel::ReadCommitted } else { IsolationLevel::ReadUncommitted };
@@ -136,7 +137,7 @@ fn last_values(directory: &Path, is_whole: bool) -> Option<LastValues> {
         if !is_whole && matches!(&batch, Batch::V2(batch) if batch.is_transactional()) {
             return None;
         }
-        // Of negative offsets none is written.
+        // Batches with negative offsets are never written.
         if batch.base_offset(&mut decompressor).is_ok_and(|offset| offset < 0) {
             continue;
         }
@@ -147,7 +148,7 @@ fn last_values(directory: &Path, is_whole: bool) -> Option<LastValues> {
                     .map(|one| (one.offset(), one.key().map(<[u8]>::to_vec), one.value().map(<[u8]>::to_vec)))
             })
             .collect();
-        // A batch that breaks off gives nothing.
+        // A batch that ends in an error counts for nothing.
         for (offset, key, value) in records.into_iter().flatten() {
             let Some(key) = key.filter(|_| !is_whole || range.contains(&offset)) else { continue };
             match value {
@@ -159,7 +160,7 @@ fn last_values(directory: &Path, is_whole: bool) -> Option<LastValues> {
     Some(last)
 }
 
-/// What is in the files of a directory, by name.
+/// The content of each file in a directory, by name.
 fn files(directory: &Path) -> BTreeMap<std::ffi::OsString, Vec<u8>> {
     let entries = fs::read_dir(directory).unwrap().map(Result::unwrap);
     entries.map(|entry| (entry.file_name(), fs::read(entry.path()).unwrap())).collect()

@@ -1,6 +1,6 @@
-//! The bodies of the fuzz targets: each takes any bytes, and panics where the library breaks a promise.
+//! The bodies of the fuzz targets. Each takes any bytes, and panics if the library breaks a guarantee.
 //!
-//! cargo-fuzz runs them through `fuzz_targets/`, `tests/fuzz_corpus.rs` over the kept corpus.
+//! cargo-fuzz runs them through `fuzz_targets/`, and `tests/fuzz_corpus.rs` over the corpus.
 #![allow(clippy::unwrap_used, reason = "a panic is a finding")]
 
 mod append;
@@ -22,10 +22,10 @@ pub use compacted::compact;
 pub use salvage::salvage;
 pub use sidecars::sidecars;
 
-/// Panics if the library breaks a promise over the bytes.
+/// Panics if the library breaks a guarantee for these bytes.
 pub type Target = fn(&[u8]);
 
-/// Every target with its name, which is also that of its corpus.
+/// Every target, with its name, which its corpus shares.
 pub const TARGETS: [(&str, Target); 12] = [
     ("framing", framing),
     ("magic2", magic2),

@@ -1,6 +1,6 @@
-//! Sound batches around any content: lengths and checksums are right, the rest is as told.
+//! Valid batches of any content: lengths and checksums are computed, everything else is given.
 
-/// Gives a batch the length and CRC that belong to its bytes; at least 26 bytes, magic in place.
+/// Sets the length and CRC of a batch. It has at least 26 bytes, and its magic in place.
 pub fn seal(batch: &mut [u8]) {
     let length = (batch.len() - 12) as i32;
     batch[8..12].copy_from_slice(&length.to_be_bytes());
@@ -30,7 +30,7 @@ pub fn batch(base_offset: i64, attributes: u8, records: i32, base_timestamp: i64
     out
 }
 
-/// A record of magic 2, with one header where `header` is not empty.
+/// A record of magic 2, with one header unless `header` is empty.
 pub fn record(delta: i64, key: &[u8], value: &[u8], header: &[u8]) -> Vec<u8> {
     let mut body = vec![0];
     magicbyte::encode_varint(delta, &mut body);
@@ -66,12 +66,12 @@ pub fn message(offset: i64, magic: u8, attributes: u8, timestamp: i64, value: &[
     out
 }
 
-/// One raw snappy block.
+/// One raw Snappy block.
 pub fn snappy(data: &[u8]) -> Vec<u8> {
     snap::raw::Encoder::new().compress_vec(data).unwrap()
 }
 
-/// Bytes that look like chance and follow from the seed.
+/// Pseudo-random bytes for this seed.
 pub fn noise(seed: u64, size: usize) -> Vec<u8> {
     let mut state = seed;
     (0..size)

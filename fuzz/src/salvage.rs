@@ -1,5 +1,5 @@
-//! Damaged segments: what was not hit is delivered, what was never written is not, and the accounts
-//! balance. The input is a script that makes a segment of sound batches and damages it.
+//! Damaged segments: batches that were not damaged are delivered, nothing that was never written is, and the
+//! accounts balance. The input is a script that makes a segment of valid batches and damages it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,11 +12,11 @@ use magicbyte::log::{DamageMode, HistoryOptions, PartitionLog, PlanOptions, Read
 use super::made::{batch, message, noise, record, snappy};
 use super::scratch::Scratch;
 
-/// What stands right before a batch may be taken for the length of a value that holds it; by chance,
-/// too. Here no chance: these bytes end no length, and no damage hits the last ones of a batch.
+/// The reader may take the bytes before a batch for the length of a value that contains it, even by chance.
+/// These bytes cannot end a length, and damage spares the end of each batch, so here chance is excluded.
 const NO_LENGTH: [u8; 5] = [0xff; 5];
 
-/// The input, byte by byte; zeros behind its end.
+/// The input, byte by byte; after its end, zeros.
 struct Script<'a>(&'a [u8]);
 
 impl Script<'_> {
@@ -35,7 +35,8 @@ impl Script<'_> {
 struct Piece {
     written: Vec<u8>,
     bytes: Vec<u8>,
-    /// Batches in a value with what stands right before them: damage there would make them the log's.
+    /// Batches embedded in a value, with the bytes right before them: damage there could turn them into
+    /// batches of the log.
     guarded: Range<usize>,
     records: i64,
 }
@@ -45,19 +46,19 @@ impl Piece {
         Self { written: bytes.clone(), bytes, guarded, records }
     }
 
-    /// As the length field says.
+    /// The value of the length field.
     fn length(&self) -> Option<i64> {
         Some(i32::from_be_bytes(*self.bytes.get(8..)?.first_chunk()?).into())
     }
 
-    /// Bytes that no batch is made of.
+    /// Bytes that are no part of any batch.
     fn garbage(bytes: Vec<u8>) -> Self {
         Self { written: Vec::new(), bytes, guarded: 0..0, records: 0 }
     }
 }
 
-/// Whether a damaged length makes a batch in a value the next one, and what would prove the opposite is
-/// damaged as well: then nothing tells that batch from the log's.
+/// Whether a damaged length leads to a batch embedded in a value, and what would prove it wrong is damaged as
+/// well. Nothing then distinguishes that batch from the log's own.
 fn leads_into_a_value(pieces: &[Piece]) -> bool {
     let mut end = 0;
     let starts: Vec<i64> = pieces
@@ -73,15 +74,16 @@ fn leads_into_a_value(pieces: &[Piece]) -> bool {
         let holds = |(other, holder): (usize, &Piece)| {
             let inside =
                 starts[other] + holder.guarded.start as i64..starts[other] + holder.guarded.end as i64;
-            let sound = other == index || holder.bytes.get(8..) == holder.written.get(8..);
-            inside.contains(&declared) && !(proven && sound)
+            let intact = other == index || holder.bytes.get(8..) == holder.written.get(8..);
+            inside.contains(&declared) && !(proven && intact)
         };
         pieces.iter().enumerate().any(holds)
     })
 }
 
-/// Whether a damaged length leads to the file's very end, the checksum cannot prove the opposite, and the header does not
-/// say that the next batch comes next: what stands before that end may as well be the bad batch's content.
+/// Whether a damaged length leads exactly to the end of the file, the checksum cannot disprove it, and the
+/// header does not show that the next batch follows. What precedes the end may then be the damaged batch's
+/// content.
 fn leads_to_the_end(pieces: &[Piece]) -> bool {
     const MAGIC_AND_LAST_OFFSET: [Range<usize>; 3] = [0..8, 16..17, 23..27];
     let mut to_the_end: usize = pieces.iter().map(|piece| piece.bytes.len()).sum();
@@ -90,16 +92,16 @@ fn leads_to_the_end(pieces: &[Piece]) -> bool {
         let leads = declared == Some(to_the_end as i64) && to_the_end > piece.bytes.len();
         to_the_end -= piece.bytes.len();
         let proven = piece.bytes.get(12..) == piece.written.get(12..);
-        let says_what_comes_next = piece.written.get(16) == Some(&2)
+        let shows_the_next_batch = piece.written.get(16) == Some(&2)
             && MAGIC_AND_LAST_OFFSET
                 .into_iter()
                 .all(|at| piece.bytes.get(at.clone()) == piece.written.get(at))
             && pieces.get(index + 1).is_some_and(|next| next.bytes == next.written);
-        leads && !proven && !says_what_comes_next
+        leads && !proven && !shows_the_next_batch
     })
 }
 
-/// What the segment is made of, and how it is damaged, is the script's.
+/// The script decides what the segment is made of and how it is damaged.
 pub fn salvage(data: &[u8]) {
     let mut script = Script(data);
     let mut pieces = written(&mut script);
@@ -118,7 +120,7 @@ pub fn salvage(data: &[u8]) {
     check(&pieces, &bytes);
 }
 
-/// Two to nine batches: of one magic or mixed, plain, compressed, or with batches in a value.
+/// Two to nine batches, of one magic or mixed: plain, compressed, or with batches embedded in a value.
 fn written(script: &mut Script<'_>) -> Vec<Piece> {
     let (count, magics) = (2 + script.below(8), script.below(4));
     let mut next_offset = 0;
@@ -126,7 +128,7 @@ fn written(script: &mut Script<'_>) -> Vec<Piece> {
         .map(|index| {
             let kind = script.byte();
             let magic = if magics == 3 { usize::from(kind >> 6) % 3 } else { magics } as u8;
-            // No two batches are alike, or nobody could tell which one was delivered.
+            // Every batch is different, so that it is clear which ones are delivered.
             let value = [&[index as u8], &noise(index as u64, 4 * script.below(64))[..], &NO_LENGTH].concat();
             let piece = match (kind & 7, magic) {
                 (0..=4, 2) => plain(next_offset, 1 + i64::from(kind >> 3 & 3), &value),
@@ -135,7 +137,7 @@ fn written(script: &mut Script<'_>) -> Vec<Piece> {
                     let payload = snappy(&record(0, b"key", &value, b""));
                     Piece::new(batch(next_offset, 2, 1, 1000, &payload), 0..0, 1)
                 }
-                _ => holding_batches(next_offset, magic, kind, &value),
+                _ => with_embedded_batches(next_offset, magic, kind, &value),
             };
             next_offset += piece.records;
             piece
@@ -148,8 +150,8 @@ fn plain(offset: i64, records: i64, value: &[u8]) -> Piece {
     Piece::new(batch(offset, 0, records as i32, 1000, &payload), 0..0, records)
 }
 
-/// A batch whose value (or header) holds whole batches; their offsets are chosen to fool a reader.
-fn holding_batches(offset: i64, magic: u8, kind: u8, own: &[u8]) -> Piece {
+/// A batch with whole batches embedded in its value or a header; their offsets are chosen to fool a reader.
+fn with_embedded_batches(offset: i64, magic: u8, kind: u8, own: &[u8]) -> Piece {
     let distance = [0, 1, 2, 3, 40, 1000][usize::from(kind >> 3) % 6];
     let sent: Vec<u8> = (0..3)
         .flat_map(|index| match kind >> 5 & 1 {
@@ -170,7 +172,7 @@ fn holding_batches(offset: i64, magic: u8, kind: u8, own: &[u8]) -> Piece {
     Piece::new(bytes, start - 8..start + sent.len(), records)
 }
 
-/// One damage: of some bytes of a batch, or between batches.
+/// One act of damage: to bytes of a batch, or between batches.
 fn damage(pieces: &mut Vec<Piece>, script: &mut Script<'_>) {
     let (way, index, value) = (script.below(9), script.below(pieces.len()), script.byte());
     let at = usize::from(script.byte()) << 8 | usize::from(script.byte());
@@ -201,7 +203,7 @@ fn damage(pieces: &mut Vec<Piece>, script: &mut Script<'_>) {
     }
 }
 
-/// Takes so many bytes off the end, but leaves batches in values whole.
+/// Cuts up to `rest` bytes off the end, but keeps embedded batches whole.
 fn cut(pieces: &mut [Piece], mut rest: usize) {
     for piece in pieces.iter_mut().rev() {
         let cut = rest.min(piece.bytes.len().saturating_sub(piece.guarded.end));
@@ -213,7 +215,7 @@ fn cut(pieces: &mut [Piece], mut rest: usize) {
     }
 }
 
-/// What stands in the file, for whoever reads a failure.
+/// The state of the file, for failure messages.
 impl fmt::Debug for Piece {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match self.written.get(16) {
@@ -234,18 +236,18 @@ impl fmt::Debug for Piece {
     }
 }
 
-/// Every byte is in a batch that is told of, or in a range that is.
-fn check_story(log: &PartitionLog, size: u64) {
+/// Every byte is in a batch of the history, or in a range that it lists as skipped.
+fn check_history(log: &PartitionLog, size: u64) {
     let segment = &log.listing().segments[0];
-    let told = segment_history(segment).unwrap();
-    assert_eq!(told.survey, survey_segment(segment).unwrap());
-    assert_eq!(told.bins.iter().map(|bin| bin.batches).sum::<u64>(), told.survey.batches);
-    let batches: u64 = told.bins.iter().map(|bin| bin.bytes).sum();
-    let skipped: u64 = told.skipped.iter().map(|range| range.end - range.start).sum();
+    let found = segment_history(segment).unwrap();
+    assert_eq!(found.survey, survey_segment(segment).unwrap());
+    assert_eq!(found.bins.iter().map(|bin| bin.batches).sum::<u64>(), found.survey.batches);
+    let batches: u64 = found.bins.iter().map(|bin| bin.bytes).sum();
+    let skipped: u64 = found.skipped.iter().map(|range| range.end - range.start).sum();
     assert_eq!(batches + skipped, size);
     let options = HistoryOptions { now: 0, transaction_max_timeout_ms: 0, bins: 10, listed: 5 };
-    let story = partition_history(log.listing(), &[told], options).unwrap();
-    assert!(story.bins.len() <= 10 && story.gaps.len() <= 5);
+    let history = partition_history(log.listing(), &[found], options).unwrap();
+    assert!(history.bins.len() <= 10 && history.gaps.len() <= 5);
 }
 
 fn check(pieces: &[Piece], bytes: &[u8]) {
@@ -258,29 +260,31 @@ fn check(pieces: &[Piece], bytes: &[u8]) {
     assert!(sums.balanced, "{sums:?}");
     assert_eq!(sums.good_bytes + sums.quarantined_bytes + sums.tail_bytes, bytes.len() as u64);
     let cut = log.verify(PlanOptions { chunk_bytes: 1, ..PlanOptions::default() }).unwrap();
-    assert_eq!(cut, sums, "cut into chunks, the accounts are others: {pieces:#?}");
-    check_story(&log, bytes.len() as u64);
+    assert_eq!(cut, sums, "small chunks change the accounts: {pieces:#?}");
+    check_history(&log, bytes.len() as u64);
 
-    // A batch is known by what its checksum covers: its offset and leader epoch may be forged.
+    // The checksum identifies a batch; it does not cover the offset and the leader epoch, which may be
+    // forged.
     let known: HashMap<&[u8], usize> = pieces
         .iter()
         .enumerate()
         .filter_map(|(index, piece)| Some((piece.written.get(16..)?, index)))
         .collect();
     let (delivered, rows) = delivered(&log, pieces, &known);
-    assert_eq!(rows, sums.rows, "two ways of reading, two numbers of records: {pieces:#?}");
+    assert_eq!(rows, sums.rows, "verify and batches disagree on the number of records: {pieces:#?}");
     assert!(delivered.is_sorted_by(|a, b| a < b), "out of order or twice: {delivered:?} of {pieces:#?}");
-    // A forged offset under a right checksum may contradict its neighbours'.
+    // A forged offset under a valid checksum may contradict the neighbours.
     let forged =
         |piece: &Piece| piece.written.get(16..) == piece.bytes.get(16..) && piece.bytes != piece.written;
     if !pieces.iter().any(forged) {
-        let sound = |piece: &Piece| !piece.written.is_empty() && piece.bytes == piece.written;
-        let expected: Vec<usize> = (0..pieces.len()).filter(|&index| sound(&pieces[index])).collect();
-        assert_eq!(delivered, expected, "batches that no damage hit are lost: {pieces:#?} {sums:?}");
+        let intact = |piece: &Piece| !piece.written.is_empty() && piece.bytes == piece.written;
+        let expected: Vec<usize> = (0..pieces.len()).filter(|&index| intact(&pieces[index])).collect();
+        assert_eq!(delivered, expected, "undamaged batches are lost: {pieces:#?} {sums:?}");
     }
 }
 
-/// Which of the known batches are delivered, and how many records; an unknown one is a phantom.
+/// The indexes of the batches that are delivered, and the number of records. Fails on a batch that was never
+/// written.
 fn delivered(log: &PartitionLog, pieces: &[Piece], known: &HashMap<&[u8], usize>) -> (Vec<usize>, u64) {
     let options = ReadOptions { mode: DamageMode::Permissive, ..ReadOptions::default() };
     let mut decompressor = Decompressor::new();

@@ -1,9 +1,9 @@
-//! A directory that is there as long as its thread.
+//! A directory that lives as long as its thread.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A private directory `t-0`, like a partition's; gone when dropped.
+/// A private directory with a partition `t-0`; removed when dropped.
 pub struct Scratch {
     root: PathBuf,
 }
@@ -12,7 +12,7 @@ impl Scratch {
     pub fn new() -> Self {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        // Where a sync costs nothing, if there is such a place.
+        // A memory file system, where syncing costs nothing, if there is one.
         let memory = PathBuf::from("/dev/shm");
         let place = if memory.is_dir() { memory } else { std::env::temp_dir() };
         let root = place.join(format!("magicbyte-fuzz-{}-{number}", std::process::id()));
@@ -24,7 +24,7 @@ impl Scratch {
         self.root.join("t-0")
     }
 
-    /// A place beside the partition.
+    /// A path next to the partition.
     pub fn beside(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }

@@ -15,8 +15,8 @@ use magicbyte::state::IsolationLevel;
 use super::made::{batch, noise, record};
 use super::scratch::Scratch;
 
-/// The first byte chooses: the parsers, a file name, a directory's name, or the rest as a sidecar of
-/// a sound segment.
+/// The first byte chooses what the rest is: the content for the parsers, a file's name, a directory's name,
+/// or a sidecar of an intact segment.
 pub fn sidecars(data: &[u8]) {
     let Some((&choice, rest)) = data.split_first() else { return };
     match choice {
@@ -42,7 +42,7 @@ fn parsers(data: &[u8]) {
         assert_eq!(entries.len() * 34, data.len());
     }
     let _ = parse_producer_snapshot(data);
-    // The same behind a version and a checksum that are right.
+    // The same after a valid version and checksum.
     let crc = crc32c::crc32c(data);
     let snapshot = [&[0, 1], &crc.to_be_bytes()[..], data].concat();
     match parse_producer_snapshot(&snapshot) {
@@ -58,7 +58,7 @@ fn parsers(data: &[u8]) {
     }
 }
 
-/// A name that a file system takes; others are left alone.
+/// The bytes as a name that a file system accepts, or `None`.
 fn name(data: &[u8]) -> Option<&Path> {
     let usable = !data.is_empty() && data.len() <= 255 && !data.contains(&0) && !data.contains(&b'/');
     (usable && data != b"." && data != b"..").then(|| Path::new(OsStr::from_bytes(data)))
@@ -75,7 +75,7 @@ fn file_name(data: &[u8]) {
         assert_eq!((listing.topic.as_str(), listing.partition), ("t", 0));
         assert!(listing.segments.iter().all(|segment| segment.base_offset >= 0));
         let log = PartitionLog::open(&scratch.partition()).unwrap();
-        // A name that is no UTF-8 cannot be a segment's.
+        // A name that is not UTF-8 cannot be a segment's.
         assert!(log.verify(PlanOptions::default()).unwrap().balanced);
     }
 }
@@ -89,7 +89,7 @@ fn directory_name(data: &[u8]) {
         Ok(listing) => assert!(!listing.topic.is_empty() && listing.partition >= 0, "{name:?}: {listing:?}"),
         Err(_) => assert!(name.to_str().is_none(), "only a path that is not UTF-8 is refused"),
     }
-    // What is inside it is not the outer directory's.
+    // What is inside it does not belong to the outer directory.
     let outer = list_partition(&scratch.partition(), false).unwrap();
     assert!(outer.segments.is_empty() && outer.sidecars.is_empty());
     assert_eq!(outer.ignored.len(), 1);
@@ -99,8 +99,8 @@ fn directory_name(data: &[u8]) {
 const BATCHES: i64 = 40;
 const RECORDS: i64 = 3;
 
-/// A segment of small batches; timestamps rise with the offsets, one a millisecond from 1000 on. One
-/// batch holds others in a value.
+/// A segment of small batches. Timestamps start at 1000 and rise by 1 ms per record. One batch has others
+/// embedded in a value.
 fn segment() -> Vec<u8> {
     (0..BATCHES)
         .flat_map(|index| {
@@ -127,7 +127,7 @@ const SIDECARS: [&str; 6] = [
     "partition.metadata",
 ];
 
-/// Whatever a sidecar says, the log's records are what the log says.
+/// Whatever a sidecar contains, the records are those of the log.
 fn beside_a_segment(choice: u8, data: &[u8]) {
     thread_local!(static SCRATCH: Scratch = {
         let scratch = Scratch::new();

@@ -1,11 +1,11 @@
-//! One batch read in every way there is: all see the same records and the same error.
+//! Reads one batch in all ways: they must give the same records and the same error.
 
 use magicbyte::{Batch, ControlRecord, Decompressor, Error, PartialRecord, Record, TimestampType};
 
-/// What one batch may decompress to here. Small, so that the limit is met often.
+/// The limit on what a batch may decompress to, small enough that inputs often exceed it.
 pub const LIMIT: usize = 256 << 10;
 
-/// One record, owned.
+/// A record with its own copy of the data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     pub offset: i64,
@@ -24,7 +24,7 @@ impl From<Record<'_>> for Row {
         let headers: Vec<_> =
             record.headers().map(|header| (header.key.to_vec(), header.value.map(<[u8]>::to_vec))).collect();
         assert_eq!(headers.len(), announced, "the headers end early");
-        // Any record may claim to be a control record: an error at most.
+        // Any bytes may be parsed as a control record; at worst that is an error.
         let _ = ControlRecord::parse(record.key(), record.value());
         Self {
             offset: record.offset(),
@@ -55,7 +55,7 @@ impl Row {
 /// The records up to the end or the first error.
 pub type Read = (Vec<Row>, Option<Error>);
 
-/// The records by the plain iterator.
+/// The records that the plain iterator gives.
 pub fn read(batch: &Batch<'_>, decompressor: &mut Decompressor) -> Read {
     let mut rows = Vec::new();
     let mut records = match batch.records(decompressor) {
@@ -63,12 +63,12 @@ pub fn read(batch: &Batch<'_>, decompressor: &mut Decompressor) -> Read {
         Err(error) => return (rows, Some(error)),
     };
     let (least, most) = records.size_hint();
-    assert_eq!(least, 0, "a count in the input proves nothing");
+    assert_eq!(least, 0, "the announced count must not be promised");
     while let Some(record) = records.next() {
         match record {
             Ok(record) => rows.push(Row::from(record)),
             Err(error) => {
-                assert!(records.next().is_none(), "the walk goes on behind an error");
+                assert!(records.next().is_none(), "the iterator continues after an error");
                 return (rows, Some(error));
             }
         }
@@ -84,21 +84,21 @@ fn read_by_visit(batch: &Batch<'_>, decompressor: &mut Decompressor) -> Read {
     (rows, visited.err())
 }
 
-/// Reads the batch in every way, checks that they agree, and gives what they saw.
+/// Reads the batch in all ways, checks that they agree, and gives what they read.
 pub fn walk(batch: &Batch<'_>) -> Read {
     let mut decompressor = Decompressor::with_limit(LIMIT);
     let (rows, error) = read(batch, &mut decompressor);
-    // The same decompressor again: what it did before must not show.
+    // The same decompressor again: earlier use must not change the result.
     assert_eq!(read_by_visit(batch, &mut decompressor), (rows.clone(), error.clone()));
     partials(batch, &mut decompressor, &rows, error.as_ref());
     without_crc_check(batch, &mut decompressor, &rows, error.as_ref());
     if let Some(error) = &error {
         assert_eq!(error.position(), Some(batch.position()), "{error}");
         assert_eq!(error.base_offset(), Some(batch.stored_offset()), "{error}");
-        // A wrapper's messages are framed before the first is given.
+        // A wrapper's messages are framed before the first one is given.
         assert!(error.record_index().is_none_or(|index| index as usize >= rows.len()), "{error}");
     }
-    facts(batch, &mut decompressor, &rows, error.is_none());
+    header_fields(batch, &mut decompressor, &rows, error.is_none());
     (rows, error)
 }
 
@@ -111,7 +111,7 @@ fn partials(batch: &Batch<'_>, decompressor: &mut Decompressor, rows: &[Row], er
     assert_eq!(partials.next(), error.cloned().map(Err));
 }
 
-/// Unchecked messages inside a wrapper: the same records, possibly more.
+/// Without checking the CRCs inside a wrapper: the same records, possibly more.
 fn without_crc_check(
     batch: &Batch<'_>,
     decompressor: &mut Decompressor,
@@ -129,8 +129,8 @@ fn without_crc_check(
     records.for_each(drop);
 }
 
-/// The header's facts: they never fail, and fit what the records say.
-fn facts(batch: &Batch<'_>, decompressor: &mut Decompressor, rows: &[Row], whole: bool) {
+/// The header fields can always be read, and agree with the records.
+fn header_fields(batch: &Batch<'_>, decompressor: &mut Decompressor, rows: &[Row], whole: bool) {
     let _ = (batch.last_offset(), batch.max_timestamp(), batch.crc(), batch.is_control());
     let base_offset = batch.base_offset(decompressor);
     match batch {

@@ -1,4 +1,4 @@
-//! What the tests of columns share: reading logs and buffers as Arrow batches, and showing these as JSON.
+//! Shared by the tests of columns: reads logs and buffers as Arrow batches, and shows these as JSON.
 #![allow(dead_code, reason = "each test crate uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
@@ -22,7 +22,7 @@ pub fn columns(names: &[&str]) -> Vec<RecordColumn> {
     names.iter().map(|name| name.parse().unwrap()).collect()
 }
 
-/// A cell as the JSON lines of Kafka's reading show it: bytes in hex, timestamps in milliseconds.
+/// A cell in the form of Kafka's reading in JSON: bytes in hex, timestamps in milliseconds.
 pub fn cell(column: &ArrayRef, row: usize) -> Value {
     if column.is_null(row) {
         return Value::Null;
@@ -74,7 +74,7 @@ pub fn read_log(dir: &Path, options: StreamOptions) -> Vec<RecordBatch> {
     stream_of(dir, read, options).0.map(Result::unwrap).collect()
 }
 
-/// The bytes of all segments.
+/// The bytes of all segments of a partition in `tests/data/kafka`.
 pub fn log_bytes(name: &str) -> Bytes {
     files(&data().join(name), ".log").iter().flat_map(|file| fs::read(file).unwrap()).collect()
 }

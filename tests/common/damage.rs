@@ -1,4 +1,4 @@
-//! Logs to damage: batches, where each is, and a directory to write them to.
+//! Logs to damage: batches with their positions and offsets, and a directory to write them to.
 #![allow(dead_code, reason = "each test crate uses a part of it")]
 
 use std::fs;
@@ -9,7 +9,7 @@ use magicbyte::log::PartitionLog;
 
 use crate::handmade::{V2, message, record_of, sized, varint};
 
-/// Numbers that look like chance and are always the same.
+/// A pseudo-random generator with a fixed seed.
 pub struct Chance(pub u64);
 
 impl Chance {
@@ -22,7 +22,7 @@ impl Chance {
     }
 }
 
-/// A segment in the making: whole batches, their places and offsets.
+/// A segment of whole batches, with the byte range and offsets of each.
 #[derive(Clone, Default)]
 pub struct Log {
     pub bytes: Vec<u8>,
@@ -44,7 +44,7 @@ impl Log {
         self.offsets.push(first..first + records);
     }
 
-    /// A batch of a few records with values of `size` bytes or so.
+    /// Appends a batch of a few records with values of `size` bytes.
     pub fn push_plain(&mut self, magic: u8, size: usize, chance: &mut Chance) {
         if magic < 2 {
             let value = chance.bytes(size);

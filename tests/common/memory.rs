@@ -1,9 +1,9 @@
-//! A global allocator that counts, for tests that bound memory.
+//! A counting global allocator, for tests that bound memory.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// Counts what the thread at hand allocates, and the most there ever was.
+/// Counts the bytes that the current thread has allocated, and their peak.
 pub struct Counting;
 
 thread_local! {
@@ -12,13 +12,13 @@ thread_local! {
 }
 
 fn count(grown: usize, shrunk: usize) {
-    // Wrapping, since one thread may free what another allocated.
+    // Wraps, because a thread may free what another one allocated.
     let now = NOW.get().wrapping_add(grown).wrapping_sub(shrunk);
     NOW.set(now);
     PEAK.set(PEAK.get().max(now));
 }
 
-// SAFETY: every call goes to the system's allocator as it came; counting changes no pointer.
+// SAFETY: every call is passed unchanged to the system's allocator; counting touches no pointer.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 0);
@@ -33,14 +33,14 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // Large blocks are moved by the page table: only the difference is new.
+        // Large blocks are moved by remapping pages, so only the difference counts.
         count(size.saturating_sub(layout.size()), layout.size().saturating_sub(size));
         // SAFETY: the pointer came from `System`, with this layout; the size is the caller's.
         unsafe { System.realloc(pointer, layout, size) }
     }
 }
 
-/// What `work` gives, and how much memory it had at most.
+/// The result of `work`, and the most memory that it held.
 pub fn measured<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = NOW.get();
     PEAK.set(before);

@@ -1,4 +1,4 @@
-//! What the integration tests share: the partitions in tests/data/kafka and Kafka's own reading.
+//! Shared by the integration tests: the partitions in `tests/data/kafka` and Kafka's own reading of them.
 #![allow(dead_code, reason = "each test crate uses a part of it")]
 
 use std::fs;
@@ -30,7 +30,7 @@ pub fn scratch(name: &str) -> PathBuf {
     dir
 }
 
-/// Files of a directory with this ending, sorted.
+/// The files of a directory whose names end with `ending`, sorted.
 pub fn files(dir: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found: Vec<_> = fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
     found.retain(|p| p.to_str().unwrap().ends_with(ending));
@@ -38,7 +38,7 @@ pub fn files(dir: &Path, ending: &str) -> Vec<PathBuf> {
     found
 }
 
-/// One JSON value a line.
+/// The lines of a JSONL file.
 pub fn json_lines(path: &Path) -> Vec<Value> {
     fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -47,7 +47,7 @@ pub fn json(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// The digest that Kafka's reader and every door of this project share.
+/// The digest of records that Kafka's reader and this project's tests compute alike.
 #[derive(Default)]
 pub struct CanonicalDigest(Sha256);
 

@@ -1,4 +1,4 @@
-//! Data records in a form that compares: as a log is read here, and as Kafka read it.
+//! Data records in a comparable form: as this crate reads a log, and as Kafka read it.
 #![allow(dead_code, reason = "each test crate uses a part of it")]
 
 use std::path::Path;
@@ -10,7 +10,8 @@ use sha2::{Digest, Sha256};
 
 use crate::common::json_lines;
 
-/// Length and SHA-256 of a key or a value; none for null. Kafka's reader wrote no more of large ones.
+/// The length and SHA-256 of a key or a value, or `None` for null. Kafka's reader wrote large ones in this
+/// form.
 pub type Content = Option<(u64, String)>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +82,7 @@ pub fn kafkas_rows(directory: &Path) -> Vec<Row> {
     lines.iter().filter(|line| line["control"] == false).map(Row::of_line).collect()
 }
 
-/// Fails with the first row that differs: whole partitions are too long to print.
+/// Fails with the first row that differs, because whole partitions are too long to print.
 pub fn assert_rows(found: &[Row], expected: &[Row], what: &str) {
     for (found, expected) in found.iter().zip(expected) {
         assert_eq!(found, expected, "{what}");
