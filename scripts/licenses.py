@@ -1,6 +1,6 @@
-"""Writes THIRD-PARTY-LICENSES: what the wheel's compiled part is made of, and under which terms.
+"""Writes THIRD-PARTY-LICENSES: the components of the wheel's compiled part, and their terms.
 
-With --check it writes nothing, and fails if the file is not that of Cargo.lock.
+With --check it writes nothing, and fails if the file does not match Cargo.lock.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "THIRD-PARTY-LICENSES"
 FEATURE = "python"
-# Where wheels are made for: the file is the same on whichever of them it is written.
+# The platforms that wheels are made for; the file is the same on all of them.
 PLATFORMS = (
     "aarch64-apple-darwin",
     "aarch64-unknown-linux-gnu",
@@ -25,13 +25,13 @@ PLATFORMS = (
     "x86_64-unknown-linux-gnu",
 )
 NAMES = re.compile(r"(?i)(un)?licen[cs]e|copying|notice")
-# Libraries in C that a crate brings along, each with terms of its own.
+# C libraries that a crate bundles, each with terms of its own.
 LIBRARIES = {
     "libdeflate-sys": "libdeflate/COPYING",
     "lz4-sys": "liblz4/lib/LICENSE",
     "zstd-sys": "zstd/LICENSE",
 }
-# For a crate that names these terms and comes without their text.
+# For a crate with these terms that ships without their text.
 MIT = """\
 MIT License
 
@@ -64,13 +64,13 @@ def main() -> int:
     if "--check" not in sys.argv[1:]:
         FILE.write_text(text, encoding="utf-8")
     elif not FILE.exists() or FILE.read_text(encoding="utf-8") != text:
-        print(f"{FILE.name} is not that of Cargo.lock: make licenses", file=sys.stderr)
+        print(f"{FILE.name} does not match Cargo.lock: run `make licenses`", file=sys.stderr)
         return 1
     return 0
 
 
 def crates() -> list[dict[str, Any]]:
-    """The crates that are linked into the wheel on any platform; not those that only build it."""
+    """The crates that are linked into the wheel on any platform, without build dependencies."""
     found: dict[str, dict[str, Any]] = {}
     for platform in PLATFORMS:
         command = ["cargo", "metadata", "--quiet", "--locked", "--format-version=1"]
@@ -92,10 +92,10 @@ def crates() -> list[dict[str, Any]]:
 
 
 def written(packages: list[dict[str, Any]]) -> str:
-    """A line a crate, then each text once, with the crates it is of."""
+    """One line per crate, then each text once, with the crates that it belongs to."""
     lines = [f"{one['name']} {one['version']}: {one['license']}" for one in packages]
     users: dict[str, list[str]] = defaultdict(list)
-    # However the lines are broken, it is the same text.
+    # Texts that differ only in line breaks are the same.
     first: dict[str, str] = {}
     for package in packages:
         for text in texts(package):
@@ -105,7 +105,7 @@ def written(packages: list[dict[str, Any]]) -> str:
 
 
 def texts(package: dict[str, Any]) -> list[str]:
-    """The terms of a crate, and of the library it brings along."""
+    """The terms of a crate, and of the library that it bundles."""
     directory = Path(package["manifest_path"]).parent
     paths = sorted(path for path in directory.iterdir() if NAMES.match(path.name) and path.is_file())
     if library := LIBRARIES.get(package["name"]):
@@ -115,7 +115,7 @@ def texts(package: dict[str, Any]) -> list[str]:
     if not paths and package["license"] == "MIT":
         return [MIT.format(authors=", ".join(package["authors"]))]
     if not paths:
-        raise SystemExit(f"{package['name']} {package['version']} comes without its terms")
+        raise SystemExit(f"{package['name']} {package['version']} ships without its terms")
     return [_trimmed(path.read_text(encoding="utf-8")) for path in paths]
 
 

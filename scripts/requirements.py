@@ -1,4 +1,4 @@
-"""Prints what an extra of pyproject.toml needs, one requirement a line, extras of our own resolved."""
+"""Prints the requirements of an extra of pyproject.toml, one per line, with our own extras resolved."""
 
 from __future__ import annotations
 

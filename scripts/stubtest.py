@@ -1,7 +1,7 @@
 """Checks the stubs of the compiled modules against the modules themselves, with mypy's stubtest.
 
-stubtest checks a name in the module whose stub defines it, but the stubs in `_stubs/` have no modules at run
-time. Here they get some, whose contents are those of the compiled modules.
+stubtest checks each name in the module whose stub defines it, but the stubs in `_stubs/` have no modules at
+run time. This script creates stand-ins with the contents of the compiled modules.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ STUBS = Path(__file__).parents[1] / "python" / "magicbyte" / "_stubs"
 
 
 class StandIn(ModuleType):
-    """A module that has every name of a compiled one, but lists none: stubs are checked for theirs only."""
+    """Has every name of a compiled module but lists none, so a stub is checked only for its own names."""
 
     def __init__(self, name: str, compiled: ModuleType) -> None:
         super().__init__(name)
@@ -32,7 +32,7 @@ class StandIn(ModuleType):
 
 
 def main() -> int:
-    """Prints what differs; 1 if anything does."""
+    """Prints the differences; returns 1 if there are any."""
     modules = [_core.__name__, dropins.__name__]
     for stub in sorted(STUBS.glob("[!_]*.pyi")):
         compiled = dropins if stub.stem.startswith("compat_") else _core

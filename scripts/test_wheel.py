@@ -1,9 +1,9 @@
-"""Installs a wheel into bare environments and checks in each what its extra promises.
+"""Installs a wheel into bare environments, and checks in each what its extra promises.
 
 usage: scripts/test_wheel.py WHEEL DIRECTORY -- the environments are made in DIRECTORY.
 
-The oldest versions are those of pyproject.toml's lower bounds, the newest what pip finds. PySpark is large:
-its oldest version is installed here, `make test-spark` runs the newest.
+The oldest versions are the lower bounds in pyproject.toml, the newest those that pip finds. PySpark is large,
+so only its oldest version is installed here; `make test-spark` runs the newest.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from requirements import resolve
 ROOT = Path(__file__).parents[1]
 SAMPLES = ROOT / "samples"
 # What an extra adds; everything else is available without any.
-ROOMS = {"": (), "arrow": ("jobs",), "cli": ("jobs", "cli"), "spark": ("jobs", "spark")}
-# Streams need more than the oldest Spark; the source reports that when one is requested.
+PACKAGES = {"": (), "arrow": ("jobs",), "cli": ("jobs", "cli"), "spark": ("jobs", "spark")}
+# Streams need a newer Spark than the oldest one; the source reports that when a stream is requested.
 SINCE_SPARK_4_2 = "magicbyte.spark.stream"
 COMMANDS: dict[str, Sequence[str]] = {
     "advise": ("--windows", "4", "--window-bytes", "64k", "{samples}"),
@@ -116,8 +116,8 @@ class Environment:
         shutil.rmtree(self._home)
 
     def _check_package(self) -> None:
-        absent = {room for rooms in ROOMS.values() for room in rooms} - set(ROOMS[self._extra])
-        self._python(IMPORTS, SINCE_SPARK_4_2, *(f"magicbyte.{room}" for room in absent))
+        absent = {one for each in PACKAGES.values() for one in each} - set(PACKAGES[self._extra])
+        self._python(IMPORTS, SINCE_SPARK_4_2, *(f"magicbyte.{one}" for one in absent))
         partitions = sorted(str(path) for path in SAMPLES.iterdir())
         records = self._python(RECORDS, *partitions)
         if int(records) < 500:
@@ -129,14 +129,14 @@ class Environment:
     def _check_commands(self) -> None:
         listed = self._run("--help").partition("\nCommands:\n")[2]
         if set(re.findall(r"^  ([\w-]+)", listed, re.MULTILINE)) != COMMANDS.keys():
-            raise Failure(f"{self.name}: the commands are not those of {__file__}: {listed}")
+            raise Failure(f"{self.name}: the commands differ from those in {__file__}: {listed}")
         places = {"samples": str(SAMPLES)}
         for command, arguments in COMMANDS.items():
             self._run(command, "--help", says="Usage: magicbyte")
             out = str(self._home / f"{command}.out")
             code = EXIT_CODES.get(command, 0)
             self._run(command, *(one.format(out=out, **places) for one in arguments), code=code)
-        # Tables and bars of rich are for terminals only.
+        # rich prints tables and bars only to a terminal.
         program = [self._program, "explain", str(SAMPLES)]
         self._complete([sys.executable, "-c", TERMINAL, *program], EXIT_CODES["explain"], "transactions")
 
@@ -164,10 +164,10 @@ class Environment:
         return self._complete([self._program, *arguments], code, says)
 
     def _complete(self, command: list[str], code: int, says: str) -> str:
-        # Not in the checkout, whose package would come first.
+        # Run outside the checkout, whose package would come first.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")}
         if command[0] == str(self._python_path):
-            # As a program of Spark's users would; the commands do it themselves.
+            # As a program of Spark's users would set it; the commands set it themselves.
             environment["PYSPARK_PYTHON"] = command[0]
         done = subprocess.run(
             command,
@@ -192,11 +192,11 @@ class Environment:
 
 
 class Failure(Exception):
-    """Something that the wheel promises does not hold."""
+    """The wheel does not do what it promises."""
 
 
 def check_terms(wheel: Path) -> None:
-    """The wheel contains its own licence and those of its parts."""
+    """Checks that the wheel contains its own licence and those of its parts."""
     names = zipfile.ZipFile(wheel).namelist()
     for term in ("LICENSE", "THIRD-PARTY-LICENSES"):
         if not any(name.endswith(f".dist-info/licenses/{term}") for name in names):
@@ -207,7 +207,7 @@ def main() -> int:
     """Checks all environments, two at a time; returns the exit code."""
     wheel, directory = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
     check_terms(wheel)
-    # The largest first.
+    # The slowest ones first.
     kinds = [("spark", True), ("cli", True), ("cli", False), ("arrow", True), ("arrow", False), ("", False)]
     environments = [Environment(wheel, directory, extra, oldest=oldest) for extra, oldest in kinds]
     with ThreadPoolExecutor(2) as pool:

@@ -1,5 +1,5 @@
-//! Decoding of small sets that stay in the cache: what a change costs or gains. The comparison
-//! with the peers, on sets that don't, is `benches/python/run.py`.
+//! Decodes small sets that stay in the cache, to see what a change costs or gains. `benches/python/run.py`
+//! compares the peers on sets that do not.
 
 mod pass;
 mod sets;

@@ -4,20 +4,20 @@ use std::hint::black_box;
 
 use magicbyte::{Batches, Decompressor, Result};
 
-/// What one pass over a set must find, and finds.
+/// The records and bytes that a pass must find, or has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     pub records: u64,
-    /// Of keys and values.
+    /// Of keys and values together.
     pub bytes: u64,
 }
 
-/// What a pass has found so far.
+/// What a pass has counted so far.
 #[derive(Default)]
 pub struct Touched {
     records: u64,
     bytes: u64,
-    /// Of the first bytes, so that each is really read, as the bench in Java does it.
+    /// The sum of the first bytes, so that each is really read, as in the Java bench.
     sum: u64,
 }
 
@@ -43,7 +43,7 @@ impl Touched {
     }
 }
 
-/// Frame, CRC, decompress, every record, touch key and value: by `visit`, as hot loops do it.
+/// Frame, CRC, decompress, every record, touch key and value: with `visit`, as hot loops do.
 pub fn pass(data: &[u8], decompressor: &mut Decompressor) -> Result<Found> {
     let mut touched = Touched::default();
     for batch in Batches::new(data) {

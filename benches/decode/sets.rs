@@ -1,5 +1,5 @@
-//! Small sets in the shapes of `benches/java`'s `Shape`, made here so that `cargo bench` needs
-//! nothing else: the same seed, the same bytes.
+//! Small sets in the shapes of `Shape` in `benches/java`, generated here so that `cargo bench` needs nothing
+//! else. The same seed gives the same bytes.
 
 use std::io::Write;
 
@@ -52,7 +52,7 @@ pub fn set(shape: Shape, codec: Compression) -> (Vec<u8>, Found) {
     (data, found)
 }
 
-/// JSON objects one after another, `size` bytes.
+/// Concatenated JSON objects, cut to `size` bytes.
 fn value(offset: i64, size: usize, random: &mut Random) -> String {
     let mut text = String::new();
     while text.len() < size {

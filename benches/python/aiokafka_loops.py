@@ -1,4 +1,4 @@
-"""Loops as aiokafka's users write them, over its C extension, with CRC checks; and its builder."""
+"""Loops as users of aiokafka write them, over its C extension, with CRC checks; and its builder."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,16 +17,16 @@ def batches(data: bytes) -> Iterator[Any]:
     while records.has_next():
         batch = records.next_batch()
         if not batch.validate_crc():
-            raise ValueError("aiokafka finds a wrong CRC")
+            raise ValueError("aiokafka found a wrong CRC")
         yield batch
 
 
-# Its `key` and `value` are bytes.
+# Here `key` and `value` are bytes.
 READS = Loop(NAME, lambda data: touch_views(batches(data)), lambda data: found_in_records(batches(data)))
 
 
 def build(rows: list[tuple[int, int, bytes | None, bytes | None]]) -> Any:
-    """A batch of magic 2, uncompressed."""
+    """An uncompressed batch of magic 2."""
     builder = DefaultRecordBatchBuilder(2, 0, 0, -1, -1, -1, UNLIMITED)
     append = builder.append
     for offset, timestamp, key, value in rows:

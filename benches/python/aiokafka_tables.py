@@ -1,4 +1,4 @@
-"""A log as a pyarrow table, by aiokafka's loop."""
+"""A log as a pyarrow table, built with aiokafka's loop."""
 
 import pyarrow as pa
 from aiokafka_loops import batches
@@ -7,7 +7,7 @@ NAME = "aiokafka into pyarrow"
 
 
 def all_columns(data: bytes) -> pa.Table:
-    """The columns that every reader of a log has."""
+    """The columns that every reader of a log can give."""
     offsets, timestamps, keys, values = [], [], [], []
     for batch in batches(data):
         for record in batch:
@@ -20,5 +20,5 @@ def all_columns(data: bytes) -> pa.Table:
 
 
 def values_only(data: bytes) -> pa.Table:
-    """Only what the query needs, as one would write it by hand."""
+    """Only the column that the query needs, as one would write it by hand."""
     return pa.table({"value": pa.array([record.value for batch in batches(data) for record in batch])})

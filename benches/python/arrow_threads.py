@@ -1,4 +1,4 @@
-"""Two threads against one, a set's batches to Arrow: those of a stream, and two that Python starts."""
+"""Two threads against one, from a set's batches to Arrow: a stream's own threads, and two Python threads."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ from sets import Set
 
 PART = "Two threads"
 SETS = ("s1-none", "s1-gzip", "s1-snappy", "s1-lz4", "s1-zstd")
-# A pass is over in a few hundredths of a second, and two cores are seldom both free.
+# A pass takes a few hundredths of a second, and two cores are seldom both idle.
 TURNS_EACH, ROUNDS = 5, 10
 
 
@@ -28,7 +28,7 @@ def measure(bench: Bench) -> None:
                 "of Python, CPU time": (partial(cpu_time, halves, of), partial(cpu_time, [data], of)),
             }
             for work, (two, one) in ways.items():
-                # The first warms up.
+                # The first turn warms up.
                 turns = TURNS_EACH * bench.turns
                 timed = in_turn({"2": two, "1": one}, turns + 1, ROUNDS)
                 rates = {name: each[1:] for name, each in timed.items()}
@@ -36,7 +36,7 @@ def measure(bench: Bench) -> None:
 
 
 def clock(data: bytes, of: Set, threads: int) -> float:
-    """Records/s on the clock."""
+    """Records/s by the clock."""
     start = time.perf_counter()
     stream = magicbyte.read_batches(data).to_arrow(threads=threads)
     count = count_rows(pa.RecordBatchReader.from_stream(stream))
@@ -52,7 +52,7 @@ def split(data: bytes) -> list[bytes]:
 
 
 def cpu_time(parts: list[bytes], of: Set) -> float:
-    """Records/s of a thread a part, by the CPU time of the busiest."""
+    """Records/s with one thread for each part, by the CPU time of the busiest thread."""
     counts, busy = [0] * len(parts), [0.0] * len(parts)
 
     def read(index: int) -> None:

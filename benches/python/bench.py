@@ -18,12 +18,12 @@ class Bench:
     figures: list[Figure] = field(default_factory=list)
     # Whole sections of the page, by title.
     sections: dict[str, str] = field(default_factory=dict)
-    # What failed, and what this machine lacks; the rest of the run goes on.
+    # Failures, and what this machine lacks; neither stops the run.
     problems: list[str] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
 
     def chosen(self, *names: str) -> list[Set]:
-        """The sets of these that were chosen for this run."""
+        """Those of the named sets that were chosen for this run."""
         return [of for of in self.sets if of.name in names]
 
     def add(self, figure: Figure) -> None:
@@ -32,7 +32,7 @@ class Bench:
         print(f"{what}: {figure} x {figure.peer}", flush=True)
 
     def refusing(self, programs: list[Program], of: Set) -> list[Program]:
-        """The programs, limited to the readers that refuse damage."""
+        """The programs, reduced to the readers that refuse damage."""
         working = []
         with damaged_copies(of) as copies:
             for program in programs:
@@ -47,7 +47,7 @@ class Bench:
 
     @contextmanager
     def guarded(self, what: str) -> Iterator[None]:
-        """Reports a failure and goes on."""
+        """Reports a failure and continues."""
         try:
             yield
         except (Absent, ImportError) as error:

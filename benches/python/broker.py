@@ -1,4 +1,4 @@
-"""A Kafka broker of its own (KRaft, loopback) whose directories outlive it."""
+"""A private Kafka broker (KRaft, loopback) whose directories outlive it."""
 
 import base64
 import os
@@ -27,7 +27,7 @@ class Broker:
 
 @contextmanager
 def running(directory: Path) -> Iterator[Broker]:
-    """Starts a broker on `directory`; at the end it has shut down and its files are complete."""
+    """Starts a broker on `directory`; after the block it has shut down, and its files are complete."""
     copy_jars("broker-pom.xml", JARS)
     directory.mkdir(parents=True, exist_ok=True)
     port, controller = _free_ports(2)
@@ -49,7 +49,7 @@ def running(directory: Path) -> Iterator[Broker]:
 
 
 def copy_jars(pom: str, into: Path) -> None:
-    """Fetches what a POM of benches/java depends on."""
+    """Fetches the dependencies of a POM in benches/java."""
     if not into.exists():
         command = ["mvn", "-q", "-B", "-f", str(PROJECT / "benches" / "java" / pom)]
         command += ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={into}"]

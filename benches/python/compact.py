@@ -1,4 +1,4 @@
-"""Compaction against Kafka's own cleaner: the same logs, the same memory for keys."""
+"""Compaction against Kafka's own cleaner, with the same logs and the same memory for keys."""
 
 import random
 import shutil
@@ -20,7 +20,7 @@ from ratios import Comparison
 DIRECTORY = sets.DATA / "compact"
 BROKER = sets.PROJECT / "target" / "kafka-broker"
 TITLE = PART = "Compacting"
-# The size of each log: a turn takes long.
+# Each turn takes long, because the logs are large.
 MOST_TURNS = 3
 NOW = 1_800_000_000_000
 BATCH = 100
@@ -54,7 +54,7 @@ LOGS = [
 
 @dataclass(frozen=True)
 class Took:
-    """CPU and wall seconds of one compaction, and the most memory in bytes where it was measured."""
+    """CPU and wall-clock seconds of one compaction, and its peak memory in bytes, or 0 if not measured."""
 
     cpu: float
     wall: float
@@ -83,7 +83,7 @@ def speeds(turns: list[tuple[Took, Took]], clock: str) -> Comparison:
 
 
 def write(log: Log) -> None:
-    """The log in segments of 128 MiB; the last holds one record, as a broker that just rolled."""
+    """Writes the log in segments of 128 MiB; the last one holds one record, as after a broker has rolled."""
     shutil.rmtree(log.path, ignore_errors=True)
     shutil.rmtree(writer_directory(log), ignore_errors=True)
     writer = _core.PartitionWriter(_core.begin_partition(log.path), 0, segment_bytes=128 << 20)
@@ -107,7 +107,7 @@ def writer_directory(log: Log) -> Path:
 
 def batches(log: Log) -> Iterator[list[tuple[int, int, bytes, bytes]]]:
     chance = random.Random(log.name)
-    # Every key once, if there are as many as records; else any of them at any time.
+    # As many keys as records: each once. Otherwise a random key each time.
     step = 7_368_787
     for first in range(0, log.records, BATCH):
         places = range(first, first + BATCH)
@@ -123,7 +123,7 @@ def batches(log: Log) -> Iterator[list[tuple[int, int, bytes, bytes]]]:
 
 
 def turn(log: Log, program: Path) -> tuple[Took, Took]:
-    """Ours, then Kafka's, each on a fresh copy; both must leave the same amount of data."""
+    """Compacts a fresh copy with ours and with Kafka's; both must leave the same amount of data."""
     target = DIRECTORY / "out-0"
     shutil.rmtree(target, ignore_errors=True)
     command = [program, log.path, target, str(log.memory), str(NOW)]
@@ -146,7 +146,7 @@ def turn(log: Log, program: Path) -> tuple[Took, Took]:
 
 
 def java(line: str) -> str:
-    """Kafka's cleaner in a JVM of its own; its compilers have their own time to warm up."""
+    """Runs Kafka's cleaner in a JVM of its own; the JIT compilers' time does not count."""
     command = ["java", "-Xmx2g", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"]
     command += ["-cp", f"{BROKER}/classes:{BROKER}/jars/*", "Cleaning"]
     done = subprocess.run(command, input=line + "\n", check=True, capture_output=True, text=True)
@@ -157,13 +157,13 @@ def section(took: dict[Log, list[tuple[Took, Took]]], turns: int) -> str:
     lines = [
         document.bullets(
             f"{document.written('make bench')} Turns: {turns}.",
-            "`compact_partition` against Kafka's own `Cleaner` (4.3.1) on the same log, one thread each, the"
-            " same memory for the map of keys. Time is CPU time: of our whole process, indexes and the"
-            " header scan included; of Kafka's cleaner thread alone, without its JVM's other threads.",
-            "Keys have 16 bytes, batches 100 records; `updates` has 200,000 keys and values of 100 bytes,"
+            "`compact_partition` against Kafka's own `Cleaner` (4.3.1) on the same log, with one thread each"
+            " and the same memory for the map of keys. Time is CPU time: of our whole process, including"
+            " indexes and the header scan; of Kafka's cleaner thread alone, without its JVM's other threads.",
+            "Keys have 16 bytes, batches 100 records. `updates` has 200,000 keys and values of 100 bytes,"
             " `distinct` 10,000,000 keys and values of 8 bytes: its keys do not fit into 64 MiB, so Kafka"
-            " goes over the log in several rounds, and ours go to files.",
-            "What both leave has the same size (where nothing is compressed) and the same records.",
+            " makes several rounds over the log, and we spill to files.",
+            "Both leave the same records, and the same size if nothing is compressed.",
         ),
         "",
         "| log | records | memory | magicbyte s | Kafka s | ratio | on the clock | peak memory |",

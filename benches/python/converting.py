@@ -1,5 +1,5 @@
-"""What a task of `convert` does with gzip batches of magic 1, to zstd in magic 2, against the codecs alone,
-and in two threads against one.
+"""A task of `convert`, from gzip in magic 1 to zstd in magic 2, against the codecs alone, and with two
+threads against one.
 """
 
 import subprocess
@@ -22,7 +22,7 @@ def measure(bench: Bench) -> None:
         command = [converter, partition, sets.DATA / "converted", of.expected.records, bench.turns]
         done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=True)
         rounds = [list(map(float, line.split())) for line in done.stdout.splitlines()]
-        # Seconds, so that the speed is the other one's by ours.
+        # Inverse seconds are speeds.
         converting, codecs, busier, one, two = (
             [1 / took for took in way] for way in zip(*rounds, strict=True)
         )

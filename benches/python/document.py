@@ -1,4 +1,4 @@
-"""docs/benchmarks.md as a head and sections; each program writes its own and keeps the others'."""
+"""docs/benchmarks.md as a head and sections; each program writes its own section and keeps the others."""
 
 import re
 import textwrap
@@ -9,7 +9,7 @@ from machine import cpu
 
 
 def update(path: Path, sections: dict[str, str | None], head: str | None = None) -> None:
-    """Puts texts under their `## titles`, new ones at the end; None removes a section."""
+    """Replaces the sections with these titles and appends new ones; None removes a section."""
     old = path.read_text() if path.exists() else "# Benchmarks\n"
     first, *titled = re.split(r"^## ", old, flags=re.MULTILINE)
     parts: dict[str, str | None] = {}
@@ -24,12 +24,12 @@ def update(path: Path, sections: dict[str, str | None], head: str | None = None)
 
 
 def written(command: str) -> str:
-    """For sections that keep their own date."""
+    """The first sentence of a section that keeps its own date."""
     return f"Written by `{command}` on {datetime.now(UTC):%Y-%m-%d}; CPU: {cpu()}."
 
 
 def bullets(*items: str) -> str:
-    """A list, broken into lines."""
+    """A list, wrapped."""
     return "\n".join(fill(f"- {item}", subsequent_indent="  ") for item in items)
 
 

@@ -1,8 +1,8 @@
-"""What a drop-in gains: batches parsed and built by the originals' classes and by ours, in turn, on the
+"""What a drop-in gains: batches parsed and built by the original classes and by ours, in turn, on the
 same records. Writes the table of docs/dropins.md.
 
-CPU time, medians of the turns' ratios. Parsing checks each batch's CRC and asks for each record's key
-and value; a flipped byte or a missing record fails the bench.
+CPU time, medians of the turns' ratios. Parsing checks each batch's CRC and takes each record's key and
+value; an unnoticed flipped byte or a missing record fails the bench.
 """
 
 import random
@@ -22,7 +22,7 @@ from ratios import Comparison, in_turn, millions
 PAGE = Path(__file__).parents[2] / "docs" / "dropins.md"
 NOW = 1_700_000_000_000
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
-# Name, records a batch, headers.
+# Records per batch, headers per record.
 SHAPES = {"1000 records": (1000, 0), "1000 records, 3 headers": (1000, 3), "10 records": (10, 0)}
 CASES = [
     *(("1000 records", codec) for codec in CODECS),
@@ -30,7 +30,7 @@ CASES = [
     ("10 records", "none"),
     ("10 records", "lz4"),
 ]
-# aiokafka's compiled classes, kafka-python's in Python: as many records as take a while.
+# aiokafka's classes are compiled, kafka-python's are not, so they get fewer records.
 CLIENTS: dict[str, tuple[Any, Any, Any, int]] = {
     "aiokafka": (aiokafka, aiokafka_original, aiokafka_original, 40_000),
     "kafka-python": (kafka_python, kafka_python_memory, kafka_python_default, 4_000),
@@ -39,7 +39,7 @@ Record = tuple[int, bytes, bytes, list[tuple[str, bytes]]]
 
 
 def records(count: int, headers: int) -> list[Record]:
-    """Keys of 16 bytes, JSON of about 100."""
+    """Keys of 16 bytes, JSON values of about 100."""
     chance = random.Random(1)
     return [
         (
@@ -54,7 +54,7 @@ def records(count: int, headers: int) -> list[Record]:
 
 
 def build(builders: Any, codec: int, each: list[Record], batches: int) -> bytearray:
-    """The last of some batches of the same records."""
+    """Builds this many batches of the same records, and returns the last."""
     for _ in range(batches):
         builder = builders.DefaultRecordBatchBuilder(2, codec, 0, -1, -1, -1, 1 << 30)
         append = builder.append
@@ -66,7 +66,7 @@ def build(builders: Any, codec: int, each: list[Record], batches: int) -> bytear
 
 
 def parse(readers: Any, data: bytes) -> int:
-    """How many records a consumer gets."""
+    """The number of records that a consumer gets."""
     found = 0
     fetched = readers.MemoryRecords(data)
     while fetched.has_next():
@@ -101,7 +101,7 @@ def beside(ours: Callable[[], object], original: Callable[[], object], count: in
 
 
 def compare(client: str, codec: int, each: list[Record], turns: int) -> tuple[Comparison, Comparison]:
-    """Parsing and building these records again and again."""
+    """Parses and builds these records repeatedly."""
     ours, readers, builders, most = CLIENTS[client]
     batches = most // len(each)
     count = batches * len(each)

@@ -1,7 +1,7 @@
 """The figures of all benches, kept from run to run in docs/benchmarks.json.
 
 A figure compares one kind of work on one set of data with one peer. A new figure replaces the
-one it repeats, so that what did not run keeps its earlier figures, and each knows its run.
+previous one for the same comparison. The others are kept, and each names its run.
 """
 
 import json
@@ -14,7 +14,7 @@ from ratios import Comparison
 
 @dataclass(frozen=True)
 class Figure:
-    """Medians of rates (records/s; None where only the ratio means something), and of the turns' ratios."""
+    """Medians of rates (records/s, or None if only the ratio is meaningful), and of the turns' ratios."""
 
     part: str
     work: str
@@ -26,7 +26,7 @@ class Figure:
     low: float
     high: float
     turns: int
-    # Our bytes by the peer's, for what writes.
+    # Our output size divided by the peer's, for writers.
     size: float | None = None
     run: str = ""
 
@@ -41,13 +41,13 @@ class Figure:
 def figure(
     part: str, work: str, on: str, peer: str, compared: Comparison, *, size: float | None = None
 ) -> Figure:
-    """For rates in records/s."""
+    """A figure for rates in records/s."""
     ours, peers = (float(f"{median(rates):.4g}") for rates in (compared.ours, compared.peers))
     return replace(only_ratio(part, work, on, peer, compared), ours=ours, peers=peers, size=size)
 
 
 def only_ratio(part: str, work: str, on: str, peer: str, compared: Comparison) -> Figure:
-    """For rates in any other unit."""
+    """A figure for rates in any other unit."""
     ratio, low, high = (
         round(value, 3) for value in (compared.ratio, min(compared.ratios), max(compared.ratios))
     )
@@ -56,7 +56,7 @@ def only_ratio(part: str, work: str, on: str, peer: str, compared: Comparison) -
 
 @dataclass
 class Figures:
-    """All figures, and of each run what machine and which versions it had, and what was not there."""
+    """All figures, and for each run its machine, its versions, and what was left out."""
 
     figures: dict[tuple[str, str, str, str], Figure] = field(default_factory=dict)
     runs: dict[str, list[str]] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Figures:
         self.runs = {name: self.runs[name] for name in sorted(used) if name in self.runs}
 
     def save(self, path: Path) -> None:
-        # A figure a line: a new run is a diff that can be read.
+        # One figure per line, so that the diff of a new run is readable.
         lines = ",\n".join(f"  {json.dumps(asdict(one))}" for _, one in sorted(self.figures.items()))
         runs = json.dumps(self.runs, indent=1)
         path.write_text(f'{{"runs": {runs},\n"figures": [\n{lines}\n]}}\n')

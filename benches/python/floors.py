@@ -1,4 +1,4 @@
-"""Every floor that a speed of magicbyte was promised to keep, and the figure that judges it."""
+"""The floors that magicbyte's speeds were promised to hold, and the figure that decides each."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ BEST_PEER = "the best peer"
 
 @dataclass(frozen=True)
 class Floor:
-    """`issue` is what asked for it."""
+    """`issue` is the issue that asks for it."""
 
     issue: int
     part: str
@@ -20,12 +20,12 @@ class Floor:
 
 
 def each(issue: int, part: str, work: str, peer: str, floors: dict[str, float]) -> list[Floor]:
-    """A floor for each set of data."""
+    """One floor for each set of data."""
     return [Floor(issue, part, work, on, peer, floor) for on, floor in floors.items()]
 
 
 # fmt: off
-# Where two issues ask for the same, the higher floor.
+# Where two issues ask for the same comparison, this has the higher floor.
 FLOORS = [
     # Reading.
     *each(3, "Read in Rust", "", "kafka-clients", {"s4-none": 1, "s4-snappy": 1}),
@@ -61,7 +61,7 @@ FLOORS = [
     *each(6, "Write in Python", "append", "aiokafka", {"s1-none": 2.0}),
     *each(6, "Write in Python", "append_many", "aiokafka", {"s1-none": 3.4}),
     *each(6, "Write in Python", "append_arrow", "aiokafka", {"s1-none": 4.3}),
-    # In DuckDB or in polars.
+    # Either DuckDB or polars.
     *each(6, "Query", "DuckDB", "aiokafka into pyarrow", {"s1-none": 6}),
     # What a broker does.
     *each(7, "Validate appends", "to producer", "LogValidator",
@@ -72,12 +72,12 @@ FLOORS = [
 ]
 # fmt: on
 
-# Sizes of what was written that count as equal.
+# Output sizes within this fraction count as equal.
 EQUAL_SIZE = 0.02
 
 
 def judged(floor: Floor, figures: Figures) -> Figure | None:
-    """The figure that decides; of all peers the one that is hardest to beat."""
+    """The figure that decides; for the best peer, the one that is hardest to beat."""
     if floor.peer != BEST_PEER:
         return figures.figures.get((floor.part, floor.work, floor.on, floor.peer))
     peers = [

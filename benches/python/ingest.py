@@ -1,8 +1,8 @@
-"""The main job on Spark against the same decode and Parquet writer in threads, warm, in turn.
+"""The main job on Spark against the same decode and Parquet writer in threads, warm and in turn.
 
     python benches/python/ingest.py [--turns 5] [--megabytes 1000]
 
-On little data the start of Spark's tasks, most of a second, is what one sees.
+With little data, starting Spark's tasks (most of a second) dominates.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def make_log(source: Path, size: int) -> Path:
-    """Partitions of the uncompressed and the compressed S1 set in turn; offsets restart in each."""
+    """Partitions of the uncompressed and compressed S1 sets in turn; each starts at offset 0."""
     for partition in range(PARTITIONS):
         name = ("s1-none", "s1-zstd", "s1-none", "s1-lz4")[partition]
         directory = source / f"bench-{partition}"

@@ -1,4 +1,4 @@
-"""The peer: Spark's own Kafka source, tuned. As a program it is the peer of `magicbyte ingest`:
+"""The peer: Spark's own Kafka source, tuned. Run as a program, it is the peer of `magicbyte ingest`:
 
 python benches/python/kafka_source.py BOOTSTRAP_SERVERS TOPIC OUT
 """
@@ -26,7 +26,7 @@ TUNED = {
 
 @contextmanager
 def session(**settings: str) -> Iterator["SparkSession"]:
-    """Spark as it comes, with the connector, and Parquet's own timestamps, which are the faster ones."""
+    """Spark's defaults with the connector, and Parquet's own timestamps, which are the faster ones."""
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -48,7 +48,7 @@ def session(**settings: str) -> Iterator["SparkSession"]:
 
 
 def read(opened: "SparkSession", bootstrap_servers: str, topic: str) -> "DataFrame":
-    """The whole topic: seven columns."""
+    """The whole topic, with the source's seven columns."""
     options = {"kafka.bootstrap.servers": bootstrap_servers, "subscribe": topic, **TUNED}
     return opened.read.format("kafka").options(**options).load()
 

@@ -12,7 +12,7 @@ import sets
 DIRECTORY = sets.DATA / "spark"
 BROKER = DIRECTORY / "broker"
 LOG = DIRECTORY / "log"
-"""What magicbyte reads: the topic's directories of the broker's log, and nothing else."""
+"""What magicbyte reads: a copy of the topic's directories of the broker's log."""
 NAME = "orders"
 PARTITIONS = 2
 
@@ -36,7 +36,7 @@ def prepare(records: int) -> Topic:
     with broker.running(BROKER) as node:
         arguments = [node.bootstrap_servers, NAME, str(PARTITIONS), str(records)]
         subprocess.run([*sets.JAVA, "bench.Produce", *arguments], check=True)
-    # Only now: a broker that has shut down has written all, and cut its indexes to their size.
+    # A broker has written everything, and trimmed its indexes, only after it has shut down.
     for partition in range(PARTITIONS):
         shutil.copytree(BROKER / "logs" / f"{NAME}-{partition}", LOG / f"{NAME}-{partition}")
     topic = Topic(records, sum(file.stat().st_size for file in LOG.rglob("*.log")))
@@ -45,7 +45,7 @@ def prepare(records: int) -> Topic:
 
 
 def batches() -> int:
-    """How many batches the producer made of the records."""
+    """The number of batches that the producer made."""
     from magicbyte import PartitionLog
 
     logs = [PartitionLog(path) for path in sorted(Path(LOG).iterdir())]

@@ -1,4 +1,4 @@
-"""The loops that Python programs write over a set, with the checks that make one count."""
+"""The loops that Python programs write over a set, with the checks that make a loop valid."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -13,8 +13,8 @@ from sets import Found, Set, damaged
 
 @dataclass(frozen=True)
 class Loop:
-    """`timed` touches key and value of every record and counts; `found` also sums their bytes,
-    which would cost more than the touch."""
+    """`timed` touches key and value of every record and counts; `found` also sums their sizes,
+    which would cost more than touching them."""
 
     name: str
     timed: Callable[[bytes], int]
@@ -49,7 +49,7 @@ def touch_bytes(batches: Iterable[Any]) -> int:
 
 
 def count_rows(batches: Iterable[Any]) -> int:
-    """The columns hold copies of keys and values: they were touched."""
+    """The columns hold copies of keys and values, so they were touched."""
     return sum(batch.num_rows for batch in batches)
 
 
@@ -92,7 +92,7 @@ OURS = [
 
 
 def rate(loop: Loop, on: Set, data: bytes) -> float:
-    """Records/s of CPU time, since other processes may use the core too."""
+    """Records/s of CPU time, since other processes may share the core."""
     start = time.process_time()
     count = loop.timed(data)
     elapsed = time.process_time() - start
@@ -102,7 +102,7 @@ def rate(loop: Loop, on: Set, data: bytes) -> float:
 
 
 def check(loop: Loop, on: Set, data: bytes) -> None:
-    """Checks that the loop finds everything, and that it fails on damaged bytes."""
+    """Checks that the loop finds everything, and that it notices damage."""
     found = loop.found(data)
     if found != on.expected:
         raise RuntimeError(f"{loop.name} on {on.name}: {found} instead of {on.expected}")

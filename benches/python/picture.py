@@ -1,4 +1,4 @@
-"""The picture of docs/benchmarks.md: a bar for each floor's ratio, on a log axis, light and dark."""
+"""The picture of docs/benchmarks.md: a bar for the ratio of each floor, on a log axis, light and dark."""
 
 from collections.abc import Callable
 from itertools import groupby
@@ -28,7 +28,7 @@ STYLE = """
 
 
 def draw(figures: Figures) -> str:
-    # Where two floors are judged by the same figure, the higher.
+    # Where one figure decides two floors, show the higher floor.
     highest: dict[Figure, Floor] = {}
     for floor in sorted(FLOORS, key=lambda floor: floor.floor):
         if one := judged(floor, figures):
@@ -55,7 +55,7 @@ def draw(figures: Figures) -> str:
         kind = "one" if tick == 1 else "grid"
         grid.append(f'<line class="{kind}" x1="{x(tick)}" y1="{TOP - 6}" x2="{x(tick)}" y2="{height - 8}"/>')
         grid.append(text(x(tick), TOP - 11, f"{tick:g}x", "small", "middle"))
-    title = "magicbyte's speed by its peers'"
+    title = "magicbyte's speed divided by its peers'"
     legend = "bar: median ratio; thin line: smallest to largest; thick mark: the floor; orange: below it"
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
@@ -70,7 +70,7 @@ def draw(figures: Figures) -> str:
     return "\n".join(lines) + "\n"
 
 
-# The format's speed first.
+# The format's own speed comes first.
 PARTS = list(dict.fromkeys(floor.part for floor in sorted(FLOORS, key=lambda floor: floor.issue != 6)))
 
 
@@ -96,7 +96,7 @@ def work(floor: Floor) -> str:
 
 
 def data(on: str) -> str:
-    """How a set is called on the page."""
+    """The name of a set on the page."""
     shape, _, codec = on.partition("-")
     if shape.upper() in ("S1", "S2", "S3", "S4"):
         return f"{shape.upper()} {codec}"

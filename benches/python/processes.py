@@ -1,4 +1,4 @@
-"""Processes: the core they run on, and the CPU time of whole families of them, from /proc."""
+"""Processes: the core that they run on, and the CPU time of whole process trees, from /proc."""
 
 import os
 import threading
@@ -13,10 +13,10 @@ SAMPLE_SECONDS = 0.05
 
 
 class Family:
-    """Processes and all below them, but for those of `without` and all below those.
+    """Processes and all their descendants, except those of `without` and their descendants.
 
-    A process that ended counts as it was last seen: Spark's Python workers are not waited for, so the time
-    of those that ended is in no other process's account.
+    A process that has ended counts with its last sample: Spark does not wait for its Python workers, so no
+    other process accounts for the CPU time of those that ended.
     """
 
     def __init__(self, *roots: int, without: tuple[int, ...] = ()) -> None:
@@ -33,11 +33,11 @@ class Family:
                 text = Path(f"/proc/{pid}/stat").read_text()
             except (FileNotFoundError, ProcessLookupError):
                 continue
-            # Behind the name, which may hold anything.
+            # After the name, which may contain anything.
             _, parent, *rest = text[text.rindex(")") + 2 :].split()
             user, system = rest[9:11]
             parents[pid], ticks[pid] = int(parent), int(user) + int(system)
-        # Numbers wrap: a child's may be the smaller one, so generation by generation.
+        # Process ids wrap, so a child's may be the smaller one: go generation by generation.
         family = {pid for pid in parents if pid in self._ticks}
         while born := {pid for pid, parent in parents.items() if parent in family} - family:
             family |= born
@@ -47,7 +47,7 @@ class Family:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Looks again and again, so that little of what ends is missed."""
+        """Samples continuously, so that little is missed of processes that end."""
         stop = threading.Event()
 
         def watch() -> None:
@@ -65,7 +65,7 @@ class Family:
 
 @dataclass(frozen=True)
 class Used:
-    """Seconds, and how many cores all other processes of the machine used meanwhile."""
+    """Wall-clock and CPU seconds, and how many cores all other processes used meanwhile."""
 
     wall: float
     cpu: float
@@ -73,7 +73,7 @@ class Used:
 
 
 def measure(run: Callable[[], None], family: Family) -> Used:
-    """What `family` used for `run`, which may start processes of it."""
+    """What `family` uses during `run`, which may start more of its processes."""
     cpu_start, busy_start, start = family.cpu_seconds(), _busy_seconds(), time.perf_counter()
     with family.watched():
         run()
@@ -93,12 +93,12 @@ CORES = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 
 
 def pin() -> None:
-    """To one core, with every process started from here."""
+    """Restricts this process, and all that it starts, to one core."""
     if CORES:
         os.sched_setaffinity(0, {max(CORES)})
 
 
 def unpin() -> None:
-    """To all cores again."""
+    """Allows all cores again."""
     if CORES:
         os.sched_setaffinity(0, CORES)

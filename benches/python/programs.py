@@ -1,5 +1,5 @@
-"""Programs that read or write a set again and again: magicbyte's examples, and the peers' in Java, Rust
-and Go. Each stops with an error if it does not find every record and byte of the set.
+"""Programs that read or write a set repeatedly: magicbyte's examples, and the peers' programs in Java, Rust
+and Go. Each ends with an error if it does not find every record and byte of the set.
 """
 
 import os
@@ -15,26 +15,26 @@ from ratios import Comparison
 from sets import JAVA, PROJECT, Set, damaged
 
 MAGICBYTE = "magicbyte"
-# Where the rates differ most from round to round: of more, the best counts.
+# For sets whose rates vary most from round to round; the best round counts.
 MANY_ROUNDS = 12
-# Where a command takes the names of those in the process that shall run.
+# A placeholder in a command, for the names of the readers or writers to run.
 NAMES = "NAMES"
 BUILT = PROJECT / "target"
 
 
 class Absent(Exception):
-    """A program that this machine cannot build, and why."""
+    """This machine cannot build a program; the message says why."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """Takes FILE RECORDS BYTES WARM_UP_SECONDS ROUNDS after its command; prints records/s, with a name in
-    front if there are several in the process: one line each a round, in turn."""
+    """Takes FILE RECORDS BYTES WARM_UP_SECONDS ROUNDS after its command. Prints records/s, one line per
+    round; with several in the process, each in turn, after its name."""
 
     names: tuple[str, ...]
     command: list[str]
     warm_up_seconds: float
-    # Each of at least 50 ms, and of whole passes.
+    # Each takes at least 50 ms, and consists of whole passes.
     rounds: int = 4
 
     def run(self, path: Path, of: Set, warm_up: float, rounds: int) -> "subprocess.CompletedProcess[str]":
@@ -49,7 +49,7 @@ class Program:
         return done
 
     def rates(self, of: Set) -> dict[str, float]:
-        """The best round of each: what else runs on the machine can only slow one down."""
+        """The best round of each, because other load on the machine can only slow a round down."""
         done = self.must_run(of, self.warm_up_seconds, self.rounds)
         best: dict[str, float] = {}
         for name, number in self.named_numbers(done.stdout):
@@ -57,12 +57,12 @@ class Program:
         return best
 
     def sizes(self, of: Set) -> dict[str, int]:
-        """The bytes that each wrote in a pass, as it reports at the end."""
+        """The bytes that each wrote in a pass, as reported at the end."""
         printed = self.must_run(of, 0, 0).stderr
         return {name: int(size) for name, size in self.named_numbers(printed)}
 
     def write(self, records: Set, to: Path) -> None:
-        """Has the bytes of a pass written, by a program that writes."""
+        """Writes the bytes of one pass to a file; only for programs that write."""
         arguments = [records.path, records.expected.records, records.expected.bytes, 0, 0, to]
         subprocess.run([*self.command, *map(str, arguments)], capture_output=True, check=True)
 
@@ -75,7 +75,7 @@ class Program:
 
 
 def with_many_rounds(programs: list[Program]) -> list[Program]:
-    """The same programs, all with more rounds."""
+    """The same programs with more rounds."""
     return [replace(program, rounds=MANY_ROUNDS) for program in programs]
 
 
@@ -91,7 +91,7 @@ def example(name: str, profile: str = "release") -> Path:
 
 
 def rust_peers() -> Path:
-    """magicbyte and the other crates in one program, with a target directory of its own."""
+    """Builds magicbyte and the other crates into one program, in a target directory of its own."""
     target = BUILT / "peers"
     # One of the crates declares a newer compiler than it needs.
     options = ["--release", "--ignore-rust-version", "--target-dir", str(target)]
@@ -100,7 +100,7 @@ def rust_peers() -> Path:
 
 
 def go_peers() -> Path:
-    """Go's clients, in a copy with its dependencies: sarama's reader is opened there by a file of ours."""
+    """Builds the Go clients with their vendored sources, adding a file of ours that opens sarama's reader."""
     source, copy = PROJECT / "benches" / "peers" / "go", BUILT / "bench-go"
     copy.mkdir(parents=True, exist_ok=True)
     for name in ("go.mod", "go.sum", "main.go"):
@@ -117,16 +117,16 @@ def built(tool: str, arguments: list[str], directory: Path) -> None:
         raise Absent(f"{tool} is not installed here")
     done = subprocess.run([tool, *arguments], cwd=directory, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise Absent(f"{tool} {arguments[0]} failed: {said[-1] if said else 'it said nothing'}")
+        printed = (done.stderr or done.stdout).strip().splitlines()
+        raise Absent(f"{tool} {arguments[0]} failed: {printed[-1] if printed else 'no output'}")
 
 
 # --- in turn --------------------------------------------------------------------------------------
 
 
 def compare(programs: list[Program], on: Set, turns: int) -> dict[str, Comparison]:
-    """Each peer's rates beside ours: of the same process where it is in there, else of the first program,
-    which is magicbyte's own."""
+    """The rates of each peer and ours: those of the same process if it also runs magicbyte, otherwise those
+    of the first program, which is magicbyte's own."""
     ours: dict[str, list[float]] = {}
     peers: dict[str, list[float]] = {}
     for _ in range(turns):
@@ -136,7 +136,7 @@ def compare(programs: list[Program], on: Set, turns: int) -> dict[str, Compariso
             our = rates.pop(MAGICBYTE, alone)
             alone = alone or our
             if our is None:
-                raise RuntimeError("magicbyte's own program comes first")
+                raise RuntimeError("magicbyte's own program must come first")
             for name, rate in rates.items():
                 ours.setdefault(name, []).append(our)
                 peers.setdefault(name, []).append(rate)
@@ -145,7 +145,7 @@ def compare(programs: list[Program], on: Set, turns: int) -> dict[str, Compariso
 
 @contextmanager
 def damaged_copies(of: Set) -> Iterator[dict[str, Path]]:
-    """Files that no program may take for the set."""
+    """Files that every program must refuse."""
     with tempfile.TemporaryDirectory() as directory:
         copies = {}
         for damage, data in damaged(of.path.read_bytes()).items():
@@ -155,7 +155,7 @@ def damaged_copies(of: Set) -> Iterator[dict[str, Path]]:
 
 
 def must_refuse(program: Program, of: Set, copies: dict[str, Path]) -> None:
-    """Shows that a rate is printed for right results, CRC included, and only for them."""
+    """Checks that a rate is printed only for right results, CRC included."""
     program.must_run(of, 0, 1)
     for damage, path in copies.items():
         if program.run(path, of, 0, 1).returncode == 0:
@@ -163,5 +163,5 @@ def must_refuse(program: Program, of: Set, copies: dict[str, Path]) -> None:
 
 
 def java(name: str, main: str, *arguments: str) -> Program:
-    """A JVM for each file, since one that has seen several codecs runs each of them slower."""
+    """A program with a JVM for each file, since one that has seen several codecs runs each of them slower."""
     return Program((name,), [*JAVA, f"bench.{main}", *arguments], warm_up_seconds=3)

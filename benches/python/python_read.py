@@ -16,7 +16,7 @@ def measure(bench: Bench) -> None:
 
     pin()
     peer = aiokafka_loops.READS
-    # aiokafka reads messages of magic 1 by another class; a message there is a batch of its own.
+    # aiokafka reads magic 1 with another class, and there each message is a batch of its own.
     for of in (of for of in bench.sets if of.magic == 2):
         with bench.guarded(f"{PART}, {of.name}"):
             data = of.path.read_bytes()

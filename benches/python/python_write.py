@@ -1,4 +1,4 @@
-"""Encoding in Python against aiokafka: loops in turn in one process, over the same rows."""
+"""Writing in Python against aiokafka: loops in turn in one process, over the same rows."""
 
 import time
 from collections.abc import Callable
@@ -17,9 +17,9 @@ PART = "Write in Python"
 SETS = ("s1-none",)
 OURS = ("append", "append_many", "append_arrow")
 Row = tuple[int, int, bytes | None, bytes | None]
-# A pass is over in a tenth of a second.
+# A pass takes a tenth of a second.
 TURNS_EACH, ROUNDS = 5, 3
-# Of one batch.
+# Builds one batch.
 Build = Callable[[list[Row]], Any]
 
 
@@ -43,7 +43,7 @@ def measure(bench: Bench) -> None:
 
 
 def rows_of(of: Set) -> list[list[Row]]:
-    """aiokafka's offsets count from 0 in each batch, as a producer's do."""
+    """The rows of each batch, with offsets from 0 as aiokafka needs them, and as a producer sends them."""
     rows = [
         [(index, r.timestamp, r.key_bytes, r.value_bytes) for index, r in enumerate(batch)]
         for batch in magicbyte.read_batches(of.path.read_bytes())
@@ -66,7 +66,7 @@ def our_ways(batches: list[list[Row]]) -> dict[str, Build]:
         builder.append_many(rows)
         return builder.build()
 
-    # Made before the clock runs, as the lists are.
+    # Made before the clock starts, as the lists are.
     tables = {id(rows): table_of(rows) for rows in batches}
 
     def append_arrow(rows: list[Row]) -> bytes:
@@ -84,10 +84,10 @@ def table_of(rows: list[Row]) -> pa.RecordBatch:
 
 
 def check(build: Build, batches: list[list[Row]], read: Callable[[bytes], list[Row]]) -> None:
-    """Shows that the other side reads every record as it was."""
+    """Checks that the other side reads every record unchanged."""
     for rows in batches:
         if read(bytes(build(rows))) != rows:
-            raise RuntimeError("other records were written")
+            raise RuntimeError("different records were written")
 
 
 def rows_read(batches: Any) -> list[Row]:
@@ -99,7 +99,7 @@ def content(field: Any) -> bytes | None:
 
 
 def rate(build: Build, batches: list[list[Row]], records: int) -> float:
-    # CPU time, since others may use the core too.
+    # CPU time, since other processes may share the core.
     start = time.process_time()
     for rows in batches:
         build(rows)

@@ -49,7 +49,7 @@ def compare(bench: Bench, engine: str, query: Query, of: Set, log: Path, expecte
     def data() -> bytes:
         return (log / f"{0:020d}.log").read_bytes()
 
-    # Our side and the peer's, with the same columns.
+    # Both sides give the same columns.
     pairs: dict[str, tuple[Source, Source]] = {
         engine: (
             lambda: magicbyte.PartitionLog(log),
@@ -65,14 +65,14 @@ def compare(bench: Bench, engine: str, query: Query, of: Set, log: Path, expecte
             "ours": partial(rate, query, ours, expected),
             "peers": partial(rate, query, peers, expected),
         }
-        # The first warms up.
+        # The first turn warms up.
         rates = {name: turns[1:] for name, turns in in_turn(timed, bench.turns + 1).items()}
         compared = Comparison(rates["ours"], rates["peers"])
         bench.add(figure(PART, work, of.name, aiokafka_tables.NAME, compared))
 
 
 def rate(query: Query, source: Source, expected: Answer) -> float:
-    """Records/s of the process's CPU time, from the file in the page cache to the answer."""
+    """Records/s of CPU time, from the file in the page cache to the answer."""
     start = time.process_time()
     answer = query(source())
     elapsed = time.process_time() - start

@@ -1,4 +1,4 @@
-"""What ran in turn: rates turn by turn, and the ratios of each turn."""
+"""Rates measured in turn, and the ratio of each turn."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from statistics import median
 
 @dataclass(frozen=True)
 class Comparison:
-    """Records/s of ours and of a peer, turn by turn."""
+    """Our records/s and a peer's, turn by turn."""
 
     ours: list[float]
     peers: list[float]
@@ -25,8 +25,8 @@ class Comparison:
 
 
 def in_turn(ways: dict[str, Callable[[], float]], turns: int, rounds: int = 1) -> dict[str, list[float]]:
-    """The rates of every way, again and again one after the other: what else runs meets them all. Of several
-    rounds in a turn the best counts: what else runs can only slow one down.
+    """The rates of all ways in turn, so that other load affects all of them alike. The best round of a turn
+    counts, because other load can only slow a round down.
     """
     rates: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(turns):

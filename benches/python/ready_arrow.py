@@ -1,4 +1,4 @@
-"""Spark's Arrow ceiling: rows that only have to be handed over, from Arrow batches made before.
+"""The ceiling of Spark with Arrow: rows that only have to be passed on, from an existing Arrow batch.
 
 Spark's workers import this module too.
 """
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Ready:
-    """One batch in a file, handed over again and again."""
+    """One batch in a file, passed on repeatedly."""
 
     file: Path
     rows: int
-    """How many rows in all."""
+    """The number of rows in all."""
     tasks: int
 
     def schema(self) -> "StructType":
@@ -42,14 +42,14 @@ class Ready:
 
 
 def of_data_source(session: "SparkSession", ready: Ready) -> "DataFrame":
-    """By a Python data source, as magicbyte's is one."""
+    """With a Python data source, like magicbyte's."""
     session.dataSource.register(ReadyArrow)
     options = {"file": str(ready.file), "rows": str(ready.rows), "tasks": str(ready.tasks)}
     return session.read.format("ready_arrow").options(**options).load()
 
 
 def of_map_in_arrow(session: "SparkSession", ready: Ready) -> "DataFrame":
-    """By the older way, a function over partitions of which each holds its number."""
+    """With the older `mapInArrow`, over partitions that contain only their number."""
     tasks = session.range(0, ready.tasks, numPartitions=ready.tasks)
     return tasks.mapInArrow(partial(_map_in_arrow, ready), ready.schema())
 

@@ -20,33 +20,33 @@ from figures import Figure, Figures
 from floors import BEST_PEER, EQUAL_SIZE, FLOORS, Floor, judged
 
 HOW_TO_READ = f"""\
-Every ratio is magicbyte's speed by the peer's, on the same bytes in the same run: above 1 magicbyte is
-faster. It is the median of the turns' ratios, with (smallest..largest); a rate is a median, in million
-records/s. Where the two ends of a range are far apart, the machine was busy: trust the narrow ones, and no
-difference below a tenth. Rates of different runs or machines do not compare, ratios roughly do.
+Every ratio is magicbyte's speed divided by the peer's, on the same bytes in the same run: above 1, magicbyte
+is faster. It is the median of the turns' ratios, with (smallest..largest). A rate is a median, in million
+records/s. A wide range means that the machine was busy: trust the narrow ones, and ignore differences of
+less than a tenth. Do not compare rates of different runs or machines; ratios are roughly comparable.
 
-- The work of reading, always with the **CRC on**: frame, CRC, decompress, every record, touch key and value.
-  In Rust by `Records::visit` beside kafka-clients and Go, by the iterator beside the other crates.
-- The data: S1 is 1000 records a batch of a 16 B key and 100 B of JSON; S2 the same with 3 headers; S3 100
-  records of 10 KiB; S4 10 records a batch. Seeded, written by kafka-clients, about 65 MB of records each.
-- One core, pinned; CPU time of the thread that works, of the process in Python and Go (whose collectors work
-  for the reader too). The JVM's compiler and collector are not counted, and it warms up for 3 s: this favours
-  Java. No `target-cpu`: what the wheel runs.
-- In turn: the Rust crates and magicbyte round by round in one process, the JVM (one for each file), Go and
-  magicbyte's example process by process, Python loop by loop in one process. Of the rounds that each has in a
-  turn the best counts, for all alike: what else runs can only slow one down. Each reader reuses what its API
-  lets a user reuse, and allocates what it makes a user allocate; the crates' records to write are in their
-  own structures before the clock runs.
-- Each reader must find every record and byte of a set, and must refuse a copy with one byte flipped and a
-  copy without its last batch. What was written is read by the other side, record for record. A peer that
-  fails is named under Runs, and the rest goes on.
-- {BEST_PEER.capitalize()}: of all measured on that data the one with the lowest ratio; for what is written,
-  of those whose output is as large as ours within {EQUAL_SIZE:.0%}.
+- The work of reading, always with the **CRC check**: frame, CRC, decompress, every record, touch key and
+  value. In Rust with `Records::visit` against kafka-clients and Go, with the iterator against other crates.
+- The data: S1 is batches of 1000 records, each a 16 B key and 100 B of JSON; S2 adds 3 headers; S3 has 100
+  records of 10 KiB a batch; S4 has 10 small ones. Seeded, written by kafka-clients, about 65 MB each.
+- One core, pinned. CPU time of the working thread; in Python and Go of the process, because their collectors
+  work for the reader. The JVM's compiler and collector are not counted, and it warms up for 3 s, which
+  favours Java. No `target-cpu`: the same code as in the wheel.
+- In turn: the Rust crates and magicbyte round by round in one process; the JVM (one for each file), Go and
+  magicbyte's example process by process; Python loop by loop in one process. The best round of a turn
+  counts, for all alike, because other load can only slow a round down. Each reader reuses what its API lets
+  a user reuse, and allocates what it makes a user allocate. The crates get the records to write in their own
+  structures before the clock starts.
+- Each reader must find every record and byte of a set, and must refuse a copy with one flipped byte and a
+  copy without its last batch. The other side reads what was written, record for record. A peer that fails is
+  named under Runs, and the run continues.
+- {BEST_PEER.capitalize()}: the one with the lowest ratio of all that were measured on that data; for
+  writers, of those whose output size is within {EQUAL_SIZE:.0%} of ours.
 - Not measured: ARM, machines without AVX-512, more than two cores, peers' networks and brokers."""
 
 
 def now() -> str:
-    """The name of a run that begins."""
+    """The name of a run that starts now."""
     return f"{datetime.now(UTC):%Y-%m-%d %H:%M}"
 
 
@@ -61,7 +61,7 @@ def publish(
     stored = path.with_suffix(".json")
     path.parent.mkdir(parents=True, exist_ok=True)
     figures = Figures.load(stored)
-    # The drop-ins' part has its own page.
+    # The drop-ins' results are on a page of their own, so there may be no figures.
     if new:
         figures.put(new, run, facts)
     figures.save(stored)
@@ -84,26 +84,27 @@ def publish(
 
 QUERY = """\
 `select count(*), sum(octet_length(value)) from log`, from the file to the answer, in CPU time: over
-`PartitionLog` itself, and over a table of offset, timestamp, key and value made by aiokafka's loop; then
-with nothing but the values on both sides, as one writes it for this query alone.
+`PartitionLog` itself, and over a table of offset, timestamp, key and value made by aiokafka's loop. Then
+with only the values on both sides, as one would write it for this query alone.
 
 """
 VALIDATE = """\
 Batches as a producer sends them, one append each: CRC, the checks of every record (keys and values are not
-touched), offsets and leader epoch set in place, or rewritten with another codec. The peer is a batch's
-`isValid` and `LogValidator` of kafka-storage 4.3.1, as `UnifiedLog` calls them. Processes in turn, CPU time.
+touched), then offsets and leader epoch set in place, or the batch rewritten with another codec. The peer is
+`isValid` of the batch and `LogValidator` of kafka-storage 4.3.1, as `UnifiedLog` calls them. Processes in
+turn, CPU time.
 
 """
 THREADS = """\
-`read_batches(...).to_arrow(threads=2)` against `threads=1`, by the clock, which whatever else runs
-disturbs. Then two Python threads, each with half of the batches, against one with all of them, by the CPU
-time of the thread that used more: nothing else disturbs that, but it does not show waiting.
+`read_batches(...).to_arrow(threads=2)` against `threads=1`, by the clock, which other load disturbs. Then two
+Python threads with half of the batches each, against one with all of them, by the CPU time of the busier
+thread: other load does not disturb that, but it does not show waiting.
 
 """
 CONVERT = """\
-What a task of `convert` does with gzip batches of magic 1, to zstd in magic 2: read, check, convert, write,
-sync. The codecs' own speed is that of the same payloads through the same contexts, in CPU time. Two threads
-against one: by the CPU time of the busier, and by the clock, which all else that runs disturbs.
+A task of `convert`, from gzip in magic 1 to zstd in magic 2: read, check, convert, write, sync. It is
+compared with the codecs alone, on the same payloads with the same contexts, in CPU time. Then two threads
+against one: by the CPU time of the busier thread, and by the clock, which other load disturbs.
 
 """
 
@@ -111,12 +112,12 @@ against one: by the CPU time of the busier, and by the clock, which all else tha
 def head(path: Path) -> str:
     return f"""# Benchmarks
 
-Written by `make bench`, which needs Rust, Java and Maven, for two peers Go, and takes about 45 minutes
-with what it builds; `make bench QUICK=1` does with fewer sets and turns in about 5, `make bench-spark` is the
-part with a broker. What did not run keeps its earlier figures.
-`{path.with_suffix(".json").name}` has them all.
+Written by `make bench`, which needs Rust, Java and Maven (and Go for two of the peers), and takes about 45
+minutes including builds. `make bench QUICK=1` takes about 5 minutes, with fewer sets and turns.
+`make bench-spark` is the part with a broker. What did not run keeps its earlier figures.
+`{path.with_suffix(".json").name}` contains all of them.
 
-![magicbyte's speed by its peers', with floors]({path.with_suffix(".svg").name})
+![magicbyte's speed divided by its peers', with floors]({path.with_suffix(".svg").name})
 """
 
 
@@ -147,12 +148,12 @@ def verdict(floor: Floor, one: Figure | None) -> str:
 
 
 def against_peers(figures: list[Figure]) -> str:
-    """A line a set, a column a peer."""
+    """One line per set, one column per peer."""
     if not figures:
         return "Not measured."
     peers = [peer for peer in PEERS if any(one.peer == peer for one in figures)]
     lines = [
-        "A cell is the peer's rate, and the ratio.",
+        "Each cell has the peer's rate and the ratio.",
         "",
         f"| data | magicbyte | {' | '.join(peers)} |",
         f"|---|---:|{'---:|' * len(peers)}",
@@ -169,12 +170,12 @@ PEERS = ["kafka-clients", *rust_read.CRATES, *rust_read.GO]
 
 
 def by_work(figures: list[Figure]) -> str:
-    """A line a set, a column a way to read."""
+    """One line per set, one column per way of reading."""
     if not figures:
         return "Not measured."
     works = [loop.name for loop in loops.OURS if any(one.work == loop.name for one in figures)]
     lines = [
-        "aiokafka's loop takes `key` and `value` as bytes. A cell is magicbyte's rate, and the ratio.",
+        "aiokafka's loop takes `key` and `value` as bytes. Each cell has magicbyte's rate and the ratio.",
         "",
         f"| data | aiokafka | {' | '.join(works)} |",
         f"|---|---:|{'---:|' * len(works)}",
@@ -188,8 +189,8 @@ def by_work(figures: list[Figure]) -> str:
 
 
 def rows(figures: list[Figure]) -> str:
-    """A line per figure, without empty columns."""
-    titles = ("work", "data", "against", "magicbyte", "peer", "ratio", "size, ours by theirs")
+    """One line per figure, without empty columns."""
+    titles = ("work", "data", "against", "magicbyte", "peer", "ratio", "size, ours / theirs")
     table = [
         (
             one.work,
@@ -214,7 +215,7 @@ def rows(figures: list[Figure]) -> str:
 
 
 def runs(figures: Figures) -> str:
-    """Which machine and versions; which figures are of an earlier run than the newest."""
+    """The machine and versions of each run, and which figures are older than the newest run."""
     newest = max(figures.runs)
     parts = []
     for run, facts in sorted(figures.runs.items(), reverse=True):

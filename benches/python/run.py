@@ -2,8 +2,8 @@
 
     python benches/python/run.py [--quick] [--parts read,write] [--sets s1-none,s4] [--turns 5]
 
-Fails at the end if anything failed: a reader that is wrong or does not notice damage, a set that is not as
-its writer said. A peer that cannot be built here is only named.
+Fails at the end if anything failed: a reader that is wrong or does not notice damage, or a set that differs
+from its writer's report. A peer that cannot be built here is only named.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import sets
 from bench import Bench
 from processes import unpin
 
-# Modules with measure(bench); the queries need what the first two show to be right.
+# Modules with measure(bench). Queries rely on the checks of the first two.
 PARTS = [
     "rust_read",
     "python_read",
@@ -40,7 +40,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer sets, turns and parts")
     parser.add_argument("--parts", default=",".join(PARTS), help=f"of {', '.join(PARTS)}")
-    parser.add_argument("--sets", default="", help="how the names of the sets begin (default: all)")
+    parser.add_argument("--sets", default="", help="prefixes of the sets' names (default: all)")
     parser.add_argument("--turns", type=int)
     parser.add_argument("--output", type=Path, default=sets.PROJECT / "docs" / "benchmarks.md")
     arguments = parser.parse_args()
@@ -56,11 +56,11 @@ def main() -> None:
     for number, part in enumerate(parts, 1):
         start = time.monotonic()
         print(f"--- {part}, {number} of {len(parts)} ---", flush=True)
-        # What a part builds may use all cores; it pins itself for what it measures.
+        # Builds may use all cores; each part pins itself for its measurements.
         unpin()
         with bench.guarded(part):
             importlib.import_module(part).measure(bench)
-        # Each part, so that a run that is stopped leaves what it has.
+        # After each part, so that an interrupted run keeps its figures.
         facts = [machine.cpu(), machine.versions(manifest.writer)]
         facts += [f"Left out: {what}" for what in bench.absent] + [
             f"Failed: {what}" for what in bench.problems

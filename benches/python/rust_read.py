@@ -9,7 +9,7 @@ from programs import MAGICBYTE, NAMES, Program
 PART = "Read in Rust"
 CRATES = ("krabka-protocol iterator", "krabka-protocol visitor", "kafka-protocol")
 GO = ("sarama", "franz-go")
-# The other crates read magic 2 only, and time is short: against Java alone S3, and S2 in the codecs.
+# The other crates read only magic 2, and time is limited: S3, and S2 with codecs, only against Java.
 WITH_PEERS = ("s1-", "s2-none", "s4-")
 
 

@@ -1,5 +1,5 @@
-"""Encoding in Rust against kafka-clients and the Rust crates: the batches of an uncompressed set, built
-again with a codec from records in memory.
+"""Writing in Rust against kafka-clients and the Rust crates: the batches of an uncompressed set, built
+with a codec from records in memory.
 """
 
 import subprocess
@@ -54,7 +54,7 @@ def compare(bench: Bench, working: list[Program], of: Set, records: Set) -> None
 
 
 def must_be_read_by_the_other_side(ours: Program, theirs: Program, records: Set) -> None:
-    """Each reads what the other wrote, record for record; the crates do so in their own program."""
+    """Each reads what the other wrote, record for record; the crates do this in their own program."""
     with tempfile.TemporaryDirectory() as directory:
         written = {name: Path(directory) / f"{name}.log" for name in ("ours", "theirs")}
         ours.write(records, written["ours"])
@@ -62,7 +62,7 @@ def must_be_read_by_the_other_side(ours: Program, theirs: Program, records: Set)
         same = [*JAVA, "bench.Same", str(records.path), str(written["ours"])]
         subprocess.run(same, check=True)
         if table(written["theirs"]) != table(records.path):
-            raise RuntimeError(f"{theirs.names[0]} wrote other records")
+            raise RuntimeError(f"{theirs.names[0]} wrote different records")
 
 
 def table(path: Path) -> pa.Table:

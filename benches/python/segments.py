@@ -1,4 +1,4 @@
-"""Large segments: verifying damage against verifying none, forged headers, and the scan of headers
+"""Large segments: verifying with damage against without, forged headers, and the scan of headers
 against a plain read.
 """
 
@@ -24,7 +24,7 @@ BAD_BATCHES = 50
 
 @dataclass(frozen=True)
 class Pass:
-    """What goes over the bytes of which segment, and what it must find."""
+    """What is done with which segment, and what it must find."""
 
     verb: str
     segment: str
@@ -38,7 +38,7 @@ class Pass:
 
 @dataclass(frozen=True)
 class Took:
-    """CPU seconds of each turn, its best round, and the most memory of any, in bytes."""
+    """CPU seconds of the best round of each turn, and the peak memory of all, in bytes."""
 
     seconds: list[float]
     peak_memory: int
@@ -56,7 +56,7 @@ PASSES = {
     "header scan, 1.4 kB batches": Pass("survey", "small"),
     "plain read of that file": Pass("read", "small", good_batches=0),
 }
-# Work, on what, against what: of the passes above.
+# Work, data and peer, each with two of the passes above.
 COMPARED = {
     ("verify", f"{BAD_BATCHES} bad batches", "no damage"): (
         f"verify, {BAD_BATCHES} bad batches",
@@ -106,7 +106,7 @@ def go_over(program: Path, turns: int) -> dict[str, Took]:
 
 
 def check(of: Pass, found: set[tuple[int, int]]) -> int:
-    """Returns the good batches: the same in all rounds, with the bad ranges that there are."""
+    """Returns the number of good batches, which must be the same in all rounds; checks the bad ranges."""
     if len(found) == 1:
         ((batches, bad_ranges),) = found
         if bad_ranges == of.bad_ranges and of.good_batches in (None, batches):
@@ -120,10 +120,10 @@ def section(took: dict[str, Took], turns: int) -> str:
         "from the page cache; one core, pinned.",
         f"CPU seconds, the best of {ROUNDS_IN_A_PROCESS} rounds in a process, processes in turn, {turns} "
         "turns: medians (smallest..largest).",
-        "Verifying checks CRCs and walks every record. Six kinds of damage: headers of zeros, lengths too "
-        "large, too small and negative, a flipped bit, noise. Each bad batch was one bad range, every time.",
-        "Forged headers: 61 bytes each, every field plausible but the CRC, with lengths that lead to the "
-        "next one, to far ones, and beyond the window of a scan.",
+        "Verifying checks CRCs and reads every record. Six kinds of damage: headers of zeros, lengths too "
+        "large, too small and negative, a flipped bit, noise. Each bad batch was always one bad range.",
+        "Forged headers: 61 bytes each, with every field plausible except the CRC, and lengths that lead to "
+        "the next header, to distant ones, and beyond the window of a scan.",
     )
     lines = [head, "", "| pass | CPU s | GB/s | peak memory, MB |", "|---|---:|---:|---:|"]
     for name, of in PASSES.items():

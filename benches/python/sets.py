@@ -20,7 +20,7 @@ JAVA = [
 
 @dataclass(frozen=True)
 class Found:
-    """What a pass over a set finds; `bytes` are those of keys and values."""
+    """What a pass over a set finds; `bytes` counts keys and values."""
 
     records: int
     bytes: int
@@ -28,7 +28,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Set:
-    """A file of batches, and what its writer reported of it."""
+    """A file of batches, and what its writer reported about it."""
 
     name: str
     shape: str
@@ -53,7 +53,7 @@ class Manifest:
 
 
 def prepare() -> Manifest:
-    """Builds the Java programs; writes the sets unless they are there."""
+    """Compiles the Java programs, and writes the sets unless they exist."""
     compile_java()
     manifest = DATA / "manifest.json"
     if not manifest.exists():
@@ -72,7 +72,7 @@ def compile_java() -> None:
 
 
 def partition(of: Set, name: str) -> Path:
-    """The set as the only segment of a partition's directory, without a copy."""
+    """The set as the only segment of a partition directory, hard-linked."""
     directory = DATA / name / "bench-0"
     segment = directory / f"{0:020d}.log"
     directory.mkdir(parents=True, exist_ok=True)
@@ -86,5 +86,5 @@ def damaged(data: bytes) -> dict[str, bytes]:
     in_the_last_record = len(data) - 10
     flipped = bytearray(data)
     flipped[in_the_last_record] ^= 1
-    # A cut last batch is no error to any reader: only the count shows it.
+    # No reader takes a cut last batch for an error; only the count shows it.
     return {"a flipped byte": bytes(flipped), "a missing batch": data[:-1]}

@@ -1,6 +1,6 @@
 """magicbyte on Spark against Spark's own Kafka source, with a real broker on the same cores.
 
-Writes its section of docs/benchmarks.md. `--turns` warm turns in one session, `--cold-turns` of
+Writes its section of docs/benchmarks.md. `--turns` counts warm turns in one session, `--cold-turns` runs of
 whole commands.
 """
 
@@ -52,7 +52,7 @@ def measure_warm(node: Broker, topic: Topic, scratch: Path, turns: int) -> dict[
 
 
 def measure_cold(node: Broker, scratch: Path, turns: int) -> dict[str, list[Used]]:
-    """Whole commands, from their start to their end."""
+    """Whole commands, from start to end."""
     out = scratch / "cold"
     kafka = [sys.executable, str(HERE / "kafka_source.py"), node.bootstrap_servers, kafka_topic.NAME]
     magicbyte = [str(Path(sys.executable).with_name("magicbyte")), "ingest", "--engine", "spark"]

@@ -1,4 +1,4 @@
-"""The section about Spark in docs/benchmarks.md."""
+"""The Spark section of docs/benchmarks.md."""
 
 import os
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ PART = "Spark"
 QUIET_CORES = 0.25
 TITLE = "Spark against its own Kafka source"
 CLOCKS = {"wall": "wall", "cpu": "CPU"}
-# Those of each way.
+# The turns of each way.
 Turns = dict[str, list[Used]]
 
 
@@ -44,11 +44,11 @@ def head(topic: Topic, warm: Turns, cold: Turns) -> str:
         "cores with Spark; magicbyte reads copies of the broker's segments. Page cache warm.",
         f"CPU: {cpu()}; `local[*]`. CPU seconds are those of driver, JVM and Python workers, and of the "
         f"broker where it is read from. Others used {others:.1f} of {os.cpu_count()} cores meanwhile "
-        "(median): where that is much, wall time is theirs as well, and CPU time the better figure.",
+        "(median): if that is much, they disturb wall time, and CPU time is the better figure.",
         f"magicbyte {project_version()}, pyspark {version('pyspark')}, pyarrow {version('pyarrow')}, "
         f"{first_line(['java', '--version'])}; broker: {broker}; the Kafka source: {jars}.",
         f"The Kafka source is tuned: {tuned}; Parquet timestamps are TIMESTAMP_MICROS. The driver of the "
-        "warm session has 6 GB, that of a whole command what Spark gives it.",
+        "warm session has 6 GB, that of a whole command Spark's default.",
         f"Data: {topic.records:,} records of 116 bytes (16 B key, 100 B JSON value) in "
         f"{kafka_topic.PARTITIONS} partitions, zstd, {topic.size / 1e6:.0f} MB, {rows:.0f} records a batch. "
         "Rows and the sum of their hashes over all seven columns were equal in both sources and in both "
@@ -77,7 +77,7 @@ def seconds(turns: list[float]) -> str:
 
 
 def compared(warm: Turns, cold: Turns) -> list[tuple[str, str, str, list[Used], list[Used]]]:
-    """Work, on what, against what, and the turns of both."""
+    """Work, data, peer, and the turns of both sides."""
     ingest, source, parquet = warm["magicbyte ingest"], warm["magicbyte source"], "Kafka source to Parquet"
     ready = "ready Arrow batches"
     return [
@@ -90,7 +90,7 @@ def compared(warm: Turns, cold: Turns) -> list[tuple[str, str, str, list[Used], 
 
 
 def figures(warm: Turns, cold: Turns) -> list[Figure]:
-    """What the table of floors judges: all turns."""
+    """The figures for the table of floors, over all turns."""
     found = []
     for work, on, peer, ours, peers in compared(warm, cold):
         for clock, name in CLOCKS.items():
@@ -113,6 +113,6 @@ def ratios(warm: Turns, cold: Turns) -> str:
 
 
 def comparison(pairs: list[tuple[Used, Used]], clock: str) -> Comparison:
-    """Rates of runs, so that above 1 is faster."""
+    """Inverse times, so that above 1 is faster."""
     rates = [[1 / getattr(one, clock) for one in turns] for turns in zip(*pairs, strict=True)]
     return Comparison(rates[0], rates[1])

@@ -1,4 +1,4 @@
-"""What is timed in one warm Spark session, and the proof that both sides deliver the same rows."""
+"""The ways that are timed in one warm Spark session, and the check that both sides deliver the same rows."""
 
 import os
 from collections.abc import Callable
@@ -33,7 +33,7 @@ class Way:
     reads_broker: bool = False
 
     def measure(self, broker: Broker) -> Used:
-        """Of this process and all below it; of the broker, one of those, if it is read from."""
+        """Measures this process and its descendants; the broker among them only if it is read from."""
         return measure(self.run, Family(os.getpid(), without=() if self.reads_broker else (broker.pid,)))
 
 
@@ -50,7 +50,7 @@ def measure_in_turn(ways: list[Way], broker: Broker, turns: int, warm_up: int = 
 
 
 class Ways:
-    """All ways of one session; `scratch` gets their output."""
+    """All ways of one session; their output goes to `scratch`."""
 
     def __init__(self, session: "SparkSession", broker: Broker, topic: Topic, scratch: Path) -> None:
         self._session = session
@@ -83,7 +83,7 @@ class Ways:
         ]
 
     def check(self) -> None:
-        """Every way must deliver all rows, and both sides' must be the same ones."""
+        """Checks that every way delivers all rows, and that both sides deliver the same."""
         self._kafka_parquet()
         self._ingest()
         parquet = self._session.read.parquet
@@ -121,7 +121,7 @@ def _noop(records: "DataFrame") -> None:
 
 
 def _fingerprint(records: "DataFrame") -> tuple[int, int]:
-    """Rows, and the sum of their hashes: the order does not matter."""
+    """The number of rows and the sum of their hashes, which does not depend on their order."""
     hashed = sql.xxhash64(*(sql.col(name) for name in KAFKA_COLUMNS)).cast("decimal(38,0)")
     row = records.select(sql.count("*"), sql.sum(hashed)).first()
     assert row is not None
@@ -129,7 +129,7 @@ def _fingerprint(records: "DataFrame") -> tuple[int, int]:
 
 
 def _ready_batch(file: Path, topic: Topic) -> ready_arrow.Ready:
-    """The topic's first Arrow batch, as large as the source's and for as many tasks."""
+    """The topic's first Arrow batch, of the source's size, to be repeated in as many tasks."""
     engine = LocalEngine()
     tasks = tasks_of(plan_partitions(list_partitions([str(kafka_topic.LOG)]), engine), engine.parallelism)
     rows = next(read_chunk(tasks[0].chunks[0], ReadOptions(KAFKA_COLUMNS)))

@@ -1,5 +1,5 @@
-// Reads a file of batches again and again with Go's clients in turn, in one process, and prints a line a
-// client and round: its name and records/s. Frame, CRC, decompress, every record, touch key and value.
+// Reads a file of batches repeatedly with Go's clients in turn, in one process, and prints a line for each
+// round of a client: its name and records/s. Frame, CRC, decompress, every record, touch key and value.
 //
 // A client that does not find every record and byte of the file ends the program with an error.
 package main
@@ -25,7 +25,7 @@ const (
 	fetch = 1 << 20
 )
 
-// What one pass over a file finds; the bytes are those of keys and values.
+// What one pass over a file finds; bytes counts keys and values.
 type found struct {
 	records, bytes int64
 }
@@ -37,7 +37,7 @@ type reader struct {
 
 var readers = []reader{{"franz-go", franzGo}, {"sarama", saramaClient}}
 
-// What the compiler must not leave out.
+// Keeps the compiler from removing the reads.
 var touched byte
 
 func main() {
@@ -93,7 +93,8 @@ func named(name string) (reader, error) {
 	return reader{}, fmt.Errorf("no reader named %s", name)
 }
 
-// Passes until atLeast is over. The process's CPU time, the collector's with it: its work is the reader's.
+// Repeats passes for at least atLeast. Measures the process's CPU time, including the collector's work for
+// the reader.
 func (r reader) recordsPerSecond(data []byte, expected found, atLeast time.Duration) (float64, error) {
 	start := cpuTime()
 	for passes := int64(1); ; passes++ {
@@ -123,7 +124,7 @@ var decompressor = kgo.DefaultDecompressor()
 func franzGo(data []byte) (found, error) {
 	partition := kmsg.NewFetchResponseTopicPartition()
 	var all found
-	// A fetch at a time, as a consumer gets them.
+	// One fetch at a time, as a consumer gets them.
 	for fetch := range fetches(data) {
 		partition.RecordBatches = fetch
 		options := kgo.ProcessFetchPartitionOpts{Topic: "bench"}
@@ -160,7 +161,7 @@ func (f *found) touch(key, value []byte) {
 	f.bytes += int64(len(key) + len(value))
 }
 
-// Whole batches of about 1 MiB together, Kafka's max.partition.fetch.bytes; what is cut at the end is left out.
+// Yields whole batches of about 1 MiB together (Kafka's max.partition.fetch.bytes), without a cut last batch.
 func fetches(data []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for len(data) > 0 {

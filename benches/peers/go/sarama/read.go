@@ -1,7 +1,7 @@
 package sarama
 
-// ReadRecordBatches hands over every record of whole batches. sarama reads batches only inside of
-// responses; this opens its reader to the bench, in the bench's own copy of sarama.
+// ReadRecordBatches passes every record of whole batches to visit. sarama reads batches only inside
+// responses; in the bench's own copy of sarama, this gives access to its reader.
 func ReadRecordBatches(data []byte, visit func(*Record)) error {
 	decoder := &realDecoder{raw: data}
 	for decoder.remaining() > 0 {

@@ -1,9 +1,8 @@
-//! Reads or writes a file of batches again and again with several crates in turn, in one process, and
-//! prints a line a crate and round: its name and records/s.
-//!
-//! A crate that does not find every record and byte of the file ends the program with an error.
+//! Reads or writes a file of batches repeatedly with several crates in turn, in one process, and prints a
+//! line for each round of a crate: its name and records/s.  A crate that does not find every record and byte
+//! of the file ends the program with an error.
 
-#[allow(dead_code, reason = "the pass itself is for the programs beside Java's")]
+#[allow(dead_code, reason = "only the bench_* examples call `pass`")]
 #[path = "../../../decode/pass.rs"]
 mod pass;
 mod readers;

@@ -1,4 +1,4 @@
-//! Frame, CRC, decompress, every record, touch key and value: as each crate's users do it.
+//! Frame, CRC, decompress, every record, touch key and value, as the users of each crate do it.
 
 use bytes::{Buf, Bytes};
 use kafka_protocol::records::RecordBatchDecoder;
@@ -47,7 +47,7 @@ impl Pass for Reader {
     }
 }
 
-/// By the iterator, as the others are; the bench beside Java's visits the records.
+/// With the iterator, like the others; the program compared with Java uses `visit`.
 fn magicbyte_iterator(data: &[u8], decompressor: &mut Decompressor) -> Result<Found, Failure> {
     let mut touched = Touched::default();
     for batch in Batches::new(data) {

@@ -1,4 +1,4 @@
-//! The records that are written, read from a file of batches.
+//! The records to write, read from a file of batches.
 
 use magicbyte::{Batches, Decompressor};
 

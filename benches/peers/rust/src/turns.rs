@@ -1,4 +1,4 @@
-//! Rounds of several in turn, so that what else runs on the machine meets all of them.
+//! Runs several passes in turn, so that other load on the machine affects all of them alike.
 
 use std::io::{Write, stdout};
 use std::time::Duration;
@@ -14,13 +14,13 @@ pub struct Turns {
     pub rounds: u32,
 }
 
-/// What is timed: one pass over all batches.
+/// The timed work: one pass over all batches.
 pub trait Pass {
     fn name(&self) -> &str;
     fn pass(&mut self) -> Result<(), Failure>;
 }
 
-/// Prints a line a round: name and records/s.
+/// Prints a line for each round: name and records/s.
 pub fn in_turn(all: &mut [impl Pass], records: u64, turns: Turns) -> Result<(), Failure> {
     for one in all.iter_mut() {
         records_per_second(one, records, turns.warm_up)?;
@@ -34,7 +34,7 @@ pub fn in_turn(all: &mut [impl Pass], records: u64, turns: Turns) -> Result<(), 
     Ok(())
 }
 
-/// Passes until `at_least` is over. CPU time, since others may use the core too.
+/// Repeats passes for at least `at_least`. Measures CPU time, since other processes may share the core.
 fn records_per_second(one: &mut impl Pass, records: u64, at_least: Duration) -> Result<f64, Failure> {
     let start = ThreadTime::now();
     let mut passes = 0;

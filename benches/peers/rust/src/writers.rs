@@ -1,5 +1,5 @@
-//! Batches rebuilt from records in memory, as each crate's users do it. The peers' records are in
-//! the peers' own structures before the clock runs.
+//! Batches built from records in memory, as the users of each crate do it. The peers' records are converted
+//! to the peers' own structures before the clock starts.
 
 use bytes::{Bytes, BytesMut};
 use kafka_protocol::records as kafka;
@@ -17,7 +17,7 @@ pub struct Writer<'a> {
     build: Build<'a>,
 }
 
-/// Builds the batch of this number, and hands over its bytes.
+/// Builds the batch with this index, and passes its bytes on.
 type Build<'a> = Box<dyn FnMut(usize, &mut dyn FnMut(&[u8])) -> Result<(), Failure> + 'a>;
 
 pub fn named<'a>(names: &str, codec: &str, batches: &'a [Vec<Row>]) -> Result<Vec<Writer<'a>>, Failure> {
@@ -48,7 +48,7 @@ impl Pass for Writer<'_> {
     }
 }
 
-/// Has the other side read what was written, record for record; prints the bytes of a pass to the error output.
+/// Checks that the other side reads the same records; prints the bytes of a pass to standard error.
 pub fn check(writer: &mut Writer<'_>, batches: &[Vec<Row>]) -> Result<(), Failure> {
     let mut written = Vec::new();
     for batch in 0..writer.batches {
@@ -56,7 +56,7 @@ pub fn check(writer: &mut Writer<'_>, batches: &[Vec<Row>]) -> Result<(), Failur
     }
     let read = if writer.name == "magicbyte" { by_krabka(&written) } else { rows::by_magicbyte(&written) };
     if read.map_err(|error| format!("what {} wrote: {error}", writer.name))? != batches {
-        return Err(format!("{} wrote other records", writer.name).into());
+        return Err(format!("{} wrote different records", writer.name).into());
     }
     eprintln!("{} {}", writer.name, written.len());
     Ok(())
@@ -158,7 +158,7 @@ fn kafka_protocol(codec: Compression, batches: &[Vec<Row>]) -> Build<'static> {
     })
 }
 
-/// Sequences must rise with the offsets, or each record becomes a batch.
+/// Sequences must rise with the offsets; otherwise each record becomes a batch of its own.
 fn kafka_record((row, sequence): (&Row, i32)) -> kafka::Record {
     kafka::Record {
         transactional: false,

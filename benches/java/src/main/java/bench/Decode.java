@@ -14,10 +14,10 @@ import org.apache.kafka.common.utils.BufferSupplier;
 import org.apache.kafka.common.utils.CloseableIterator;
 
 /**
- * Decodes a file of batches again and again as a consumer does, and prints records/s a round:
+ * Decodes a file of batches repeatedly, as a consumer does, and prints records/s for each round:
  * frame, CRC, decompress, every record, touch key and value.
  *
- * <p>One JVM for one file: a JVM that has seen several codecs runs each of them slower.
+ * <p>Each file gets a JVM of its own: one that has seen several codecs runs each of them slower.
  */
 public final class Decode {
     private static final long ROUND_NANOS = 50_000_000;
@@ -61,7 +61,7 @@ public final class Decode {
         return passes * expectedRecords * 1e9 / elapsed;
     }
 
-    /** CPU time of this thread, without compiler and collector: others may use the core too. */
+    /** CPU time of this thread, without compiler and collector, since other processes may share the core. */
     private static long cpuNanos() {
         return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
     }

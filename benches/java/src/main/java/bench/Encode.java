@@ -20,8 +20,8 @@ import org.apache.kafka.common.record.internal.MutableRecordBatch;
 import org.apache.kafka.common.record.internal.Record;
 
 /**
- * Rebuilds the batches of a file again and again from byte arrays, and prints records/s a round; at the end, to
- * the error output, the bytes of one pass, which go to OUT if it is given.
+ * Rebuilds the batches of a file repeatedly from byte arrays, and prints records/s for each round. At the end
+ * it prints the number of bytes of one pass to standard error, and writes them to OUT if it is given.
  */
 public final class Encode {
     private static final long ROUND_NANOS = 50_000_000;
@@ -97,7 +97,7 @@ public final class Encode {
         return passes * records * 1e9 / elapsed;
     }
 
-    /** CPU time of this thread, without compiler and collector: others may use the core too. */
+    /** CPU time of this thread, without compiler and collector, since other processes may share the core. */
     private static long cpuNanos() {
         return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
     }

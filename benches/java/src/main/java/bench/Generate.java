@@ -19,8 +19,8 @@ import org.apache.kafka.common.record.internal.MemoryRecordsBuilder;
 import org.apache.kafka.common.utils.AppInfoParser;
 
 /**
- * Writes every shape in every codec, and {@code manifest.json} with what a reader must find.
- * The same seed gives the same records in each codec and on each machine.
+ * Writes every shape in every codec, and {@code manifest.json} with the records and bytes that a reader must
+ * find. The seed makes the records the same in each codec and on each machine.
  */
 public final class Generate {
     private static final long SEED = 20_261_121;
@@ -38,7 +38,7 @@ public final class Generate {
                 }
             }
         }
-        // Last: a manifest marks a complete directory.
+        // Written last: a manifest marks a complete directory.
         Files.writeString(manifest, String.format(
             "{\"writer\": \"kafka-clients %s\", \"seed\": %d, \"sets\": [%n%s%n]}%n",
             AppInfoParser.getVersion(), SEED, String.join(",\n", sets)));

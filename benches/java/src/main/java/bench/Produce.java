@@ -12,7 +12,7 @@ import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
-/** Fills a new topic of a broker with records of S1 in zstd, the same number in each partition. */
+/** Fills a new topic with S1 records in zstd, the same number in each partition. */
 public final class Produce {
     private static final long SEED = 20_261_121;
     private static final long FIRST_TIMESTAMP = 1_700_000_000_000L;

@@ -13,7 +13,7 @@ import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.record.internal.MutableRecordBatch;
 import org.apache.kafka.common.record.internal.Record;
 
-/** Fails unless Kafka reads the same records from two files, checksums included. */
+/** Fails unless Kafka reads the same records from two files; CRCs are checked. */
 public final class Same {
     private record Row(long offset, long timestamp, ByteBuffer key, ByteBuffer value, List<Header> headers) { }
 
@@ -21,7 +21,7 @@ public final class Same {
         List<Row> first = read(args[0]);
         List<Row> second = read(args[1]);
         if (!first.equals(second)) {
-            throw new IllegalStateException(String.format("%d records in %s, %d others in %s",
+            throw new IllegalStateException(String.format("the records differ: %d in %s, %d in %s",
                 first.size(), args[0], second.size(), args[1]));
         }
     }

@@ -7,7 +7,7 @@ import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.record.internal.Record;
 
-/** What the records of a set look like; every set is about 65 MB without compression. */
+/** The kinds of records in the sets; each set is about 65 MB uncompressed. */
 enum Shape {
     S1("1000 x (16 B key, 100 B JSON value)", 2, 512, 1000, 100, false),
     S2("S1 with 3 headers", 2, 310, 1000, 100, true),
@@ -39,7 +39,7 @@ enum Shape {
         return utf8(String.format("user-%011d", random.nextInt(1_000_000)));
     }
 
-    /** JSON objects one after another, exactly {@code valueSize} bytes. */
+    /** Concatenated JSON objects, cut to {@code valueSize} bytes. */
     byte[] value(long offset, SplittableRandom random) {
         StringBuilder text = new StringBuilder(valueSize + 128);
         while (text.length() < valueSize) {

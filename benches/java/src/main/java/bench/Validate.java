@@ -23,8 +23,9 @@ import org.apache.kafka.storage.internals.log.AppendOrigin;
 import org.apache.kafka.storage.internals.log.LogValidator;
 
 /**
- * Validates the batches of a file as appends of a producer, one by one, again and again: CRC, then Kafka's LogValidator,
- * which gives offsets in place or writes with another codec. Prints records/s a round.
+ * Validates the batches of a file as a producer's appends, one by one and repeatedly: CRC, then Kafka's
+ * LogValidator, which assigns offsets in place or rewrites with another codec. Prints records/s for each
+ * round.
  */
 public final class Validate {
     private static final long ROUND_NANOS = 50_000_000;
@@ -54,7 +55,7 @@ public final class Validate {
         Compression target = args[0].equals("producer") ? null : Compression.of(CompressionType.forName(args[0])).build();
         List<ByteBuffer> batches = read(ByteBuffer.wrap(Files.readAllBytes(Path.of(args[1]))), Long.parseLong(args[3]));
         Validate validate = new Validate(target, batches);
-        if (validate.pass() != Long.parseLong(args[2])) throw new IllegalStateException("another number of records");
+        if (validate.pass() != Long.parseLong(args[2])) throw new IllegalStateException("a wrong number of records");
         validate.recordsPerSecond((long) (Double.parseDouble(args[4]) * 1e9));
         for (int round = Integer.parseInt(args[5]); round > 0; round--) {
             System.out.printf(Locale.ROOT, "%.0f%n", validate.recordsPerSecond(ROUND_NANOS));
@@ -85,7 +86,7 @@ public final class Validate {
         return records * 1e9 / elapsed;
     }
 
-    /** CPU time of this thread, without compiler and collector: others may use the core too. */
+    /** CPU time of this thread, without compiler and collector, since other processes may share the core. */
     private static long cpuNanos() {
         return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
     }
@@ -93,7 +94,7 @@ public final class Validate {
     private long pass() {
         PrimitiveRef.LongRef offset = PrimitiveRef.ofLong(0);
         for (ByteBuffer bytes : batches) {
-            // As a producer sends it.
+            // As a producer sends it: the base offset is 0.
             bytes.putLong(0, 0);
             MemoryRecords records = MemoryRecords.readableRecords(bytes);
             CompressionType source = CompressionType.NONE;
