@@ -1,4 +1,4 @@
-"""Kafka's UnifiedLog as a process, and appends to ask it and this library about."""
+"""Kafka's UnifiedLog as a process, and the appends on which it and this library are compared."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class AppendOracle(Process):
     """One partition of Kafka 4.3.1."""
 
     def __init__(self) -> None:
-        # An empty log costs several forced writes: in memory they cost nothing.
+        # Emptying a log forces several writes to disk; in memory they cost nothing.
         memory = ["-Djava.io.tmpdir=/dev/shm"] if os.access("/dev/shm", os.W_OK) else []
         command = java(*memory, "Append", log_level="off")
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -36,13 +36,13 @@ class AppendOracle(Process):
 
 
 class OldValidator(Process):
-    """LogValidator of the last Kafka whose topics could store magic 0 and 1."""
+    """LogValidator of the last Kafka version whose topics could store magic 0 and 1."""
 
     def __init__(self) -> None:
         super().__init__("Validator", BUILDS)
 
     def verdicts(self, cases: Iterable[Case]) -> list[dict[str, Any]]:
-        """In the words of `AppendOracle`, as far as a validator knows them."""
+        """Verdicts in the form of `AppendOracle`, as far as a validator knows them."""
         return [_verdict(answer.split(" ")) for answer in self.ask([case.words() for case in cases])]
 
 
@@ -50,7 +50,7 @@ def _verdict(words: list[str]) -> dict[str, Any]:
     if words[0] == "refused":
         _, name, typed, records = words
         refused = {"error": name, "typed": typed == "true"}
-        # An empty list would mean that records are wrong.
+        # An empty list would mean that the records are at fault.
         errors = {"recordErrors": [[int(index)] for index in records.split(",")]} if records else {}
         return refused | errors
     _, time, last_offset, temporary, converted, stored = words
@@ -86,7 +86,7 @@ class Case:
         return [{"op": "open", "offset": self.next_offset, "config": topic(self.config)}, append]
 
     def words(self) -> str:
-        """For `OldValidator`."""
+        """The request line for `OldValidator`."""
         config = self.config
         codec, level = config.compression, config.level
         words = [
@@ -98,7 +98,7 @@ class Case:
         return " ".join(map(str, words))
 
     def ours(self) -> dict[str, Any]:
-        """In the words of the oracle."""
+        """Our verdict, in the form of the oracle's."""
         try:
             info = validate_append(
                 self.records,
@@ -127,7 +127,7 @@ class Case:
 
 
 def topic(config: AppendConfig) -> dict[str, str]:
-    """The configuration in Kafka's words."""
+    """The configuration under Kafka's names."""
     codec = config.compression
     names = {
         "max.message.bytes": config.max_message_bytes,
@@ -144,13 +144,13 @@ def topic(config: AppendConfig) -> dict[str, str]:
 
 
 def difference(kafka: dict[str, Any], ours: dict[str, Any]) -> str | None:
-    """What the two disagree on, or None. What leaks out of Kafka's checks without a name is any clear error here."""
+    """What the two disagree on, or None. Where Kafka's checks leak an untyped exception, any clear error will do."""
     if kafka["error"] != ours["error"]:
         if kafka["error"] and not kafka["typed"] and ours["error"]:
             return None
         return f"Kafka {kafka['error'] or 'accepts'}, magicbyte {ours['error'] or 'accepts'}"
     if kafka["error"]:
-        theirs, mine = ([one[0] for one in said.get("recordErrors", [])] for said in (kafka, ours))
+        theirs, mine = ([one[0] for one in verdict.get("recordErrors", [])] for verdict in (kafka, ours))
         return None if theirs == mine else f"record errors: Kafka {theirs}, magicbyte {mine}"
     if kafka["validBytes"] == 0 or "bytes" not in ours:
         return None if kafka["validBytes"] == ours.get("validBytes") else "bytes to append"
@@ -161,16 +161,16 @@ def difference(kafka: dict[str, Any], ours: dict[str, Any]) -> str | None:
 
 
 def same_batches(kafka: dict[str, Any], ours: dict[str, Any]) -> bool:
-    """Byte for byte, but for the codecs whose encoders differ: there in header and records."""
+    """Whether the bytes are equal, or for codecs whose encoders differ, the headers and records."""
     if kafka["bytes"] == ours["bytes"]:
         return True
-    theirs, mine = (read(bytes.fromhex(said["bytes"])) for said in (kafka, ours))
+    theirs, mine = (read(bytes.fromhex(verdict["bytes"])) for verdict in (kafka, ours))
     codecs = {batch["header"][5] for batch in theirs["batches"]}
     if not ours["converted"] or codecs <= {Compression.NONE, Compression.SNAPPY}:
         return False
 
     def facts(verdict: dict[str, Any]) -> list[Any]:
-        # Size and checksum are those of other bytes.
+        # Size and checksum differ with the compressed bytes.
         return [(b["header"][:3] + b["header"][5:], b["records"]) for b in verdict["batches"]]
 
     return accepted(theirs) and accepted(mine) and facts(theirs) == facts(mine)
@@ -180,9 +180,9 @@ def same_batches(kafka: dict[str, Any], ours: dict[str, Any]) -> bool:
 
 
 def config(rng: random.Random) -> AppendConfig:
-    """A topic's settings."""
+    """Random settings of a topic."""
     codec = rng.choice([None, None, None, *Compression])
-    # How much other encoders write is not specified.
+    # Sizes are predictable only for codecs whose output is the same in all encoders.
     limited = codec in (Compression.NONE, Compression.SNAPPY)
     return AppendConfig(
         max_message_bytes=rng.choice([1_048_588, 400, 150]) if limited else 1_048_588,
@@ -198,14 +198,14 @@ def config(rng: random.Random) -> AppendConfig:
 
 
 def where(rng: random.Random, records: bytes, settings: AppendConfig | None = None) -> Case:
-    """These records, sent by somebody to some topic."""
+    """These records as an append with random origin, offsets and topic settings."""
     origin = rng.choice([AppendOrigin.CLIENT] * 7 + ORIGINS)
     offset = rng.choice([0, 0, 1, 100, 1 << 31, rng.randrange(1 << 40)])
     return Case(records, settings or config(rng), origin, offset, rng.choice([7, 7, 0, 100]))
 
 
 def produced(rng: random.Random) -> bytes:
-    """What a producer could send, nearly: one batch of magic 2, or messages of magic 0 and 1."""
+    """Roughly what a producer could send: one batch of magic 2, or messages of magic 0 and 1."""
     magic = rng.choice([2, 2, 2, 1, 1, 0])
     codec = rng.choice(list(Compression)[: 5 if magic == 2 else 4])
     options: dict[str, Any] = {}
@@ -235,7 +235,7 @@ def produced(rng: random.Random) -> bytes:
     data = builder.build()
     twist = rng.random()
     if magic == 1 and codec and twist < 0.3:
-        # Old librdkafka: the wrapper's offset says nothing.
+        # Old versions of librdkafka leave the wrapper's offset at 0.
         return bytes(8) + data[8:]
     if twist < 0.05:
         return data + (data if twist < 0.03 else produced(rng))
@@ -247,7 +247,7 @@ def produced(rng: random.Random) -> bytes:
 
 
 def marker(rng: random.Random) -> bytes:
-    """The end of a transaction, as a coordinator writes it; producers may not."""
+    """The end of a transaction as a coordinator writes it; producers must not."""
     builder = RecordsBuilder(
         2, rng.choice([0, 0, 0, 1]), producer_id=9, producer_epoch=1, is_transactional=True, is_control=True
     )

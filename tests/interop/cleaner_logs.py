@@ -1,4 +1,4 @@
-"""Logs for a cleaner, from a seed: keys, tombstones, producers, transactions, every magic and codec."""
+"""Logs for a cleaner, from a seed: keys, tombstones, producers, transactions, all magics and codecs."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class _Producer:
 
 @dataclass
 class LogMaker:
-    """A log that grows: `stage` gives the batches of some more segments."""
+    """A growing log: `stage` gives the batches of the next segments."""
 
     rng: random.Random
     legacy: bool = False
-    """Whether the first stage begins with magic 0 and 1."""
+    """Whether the first stage consists of magic 0 and 1."""
     offset: int = 0
     time: int = START
     leader_epoch: int = 0
@@ -40,7 +40,7 @@ class LogMaker:
         self.producers = [_Producer(1000 + n, self.rng.random() < 0.7) for n in range(count)]
 
     def stage(self, segments: int, *, finish: bool) -> list[bytes]:
-        """The bytes of this number of segments; `finish` ends all transactions after them, in the last."""
+        """The bytes of the next `segments` segments; `finish` ends all open transactions in the last one."""
         made = [self._segment() for _ in range(segments)]
         if finish:
             made[-1] += b"".join(self._marker(one) for one in self.producers if one.open)
@@ -50,7 +50,7 @@ class LogMaker:
     def _segment(self) -> bytes:
         rng = self.rng
         data = b""
-        # No segment stays empty but where a cleaner was, and none the first.
+        # Only a cleaner leaves empty segments, and never an empty first one.
         for _ in range(rng.randrange(0 if self.offset and rng.random() < 0.1 else 1, 9)):
             self.time += rng.randrange(MINUTE)
             if self.legacy:
@@ -62,7 +62,7 @@ class LogMaker:
                 data += self._marker(producer)
             else:
                 data += self._data(producer)
-        # Compaction of before, or a marker that another cleaner dropped.
+        # A gap as left by earlier compaction, or by a marker that another cleaner dropped.
         self.offset += rng.choice([0, 0, 0, 0, 1, 7])
         return data
 
@@ -105,7 +105,7 @@ class LogMaker:
         return builder.build()
 
     def _marker(self, producer: _Producer) -> bytes:
-        """The end of a transaction, perhaps of one without data."""
+        """The end of a transaction, possibly of one without data."""
         builder = RecordsBuilder(
             2,
             0,

@@ -1,4 +1,4 @@
-"""What the tests against real Kafka share: a broker and two Java processes, each started once."""
+"""Fixtures for the tests against real Kafka: a broker and two Java processes, each started once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from oracle import Builder, Oracle
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """One broker for all tests, which open directories in it one after the other."""
+    """One broker for all tests, which open directories in it in turn."""
     node = Broker(tmp_path_factory.mktemp("broker"), topics=48)
     yield node
     node.kill()
@@ -20,13 +20,13 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 @pytest.fixture(scope="session")
 def kafka() -> Path:
-    """The directory of all partitions that real brokers wrote."""
+    """The directory of the partitions that real brokers wrote."""
     return Path(__file__).parent.parent / "data" / "kafka"
 
 
 @pytest.fixture(scope="session")
 def oracle() -> Iterator[Oracle]:
-    """Kafka's newest classes, which read."""
+    """Kafka's newest classes, for reading."""
     process = Oracle()
     yield process
     process.close()
@@ -34,7 +34,7 @@ def oracle() -> Iterator[Oracle]:
 
 @pytest.fixture(scope="session")
 def builder() -> Iterator[Builder]:
-    """Kafka 3.9's classes, which build every magic."""
+    """Kafka 3.9's classes, which build all magics."""
     process = Builder()
     yield process
     process.close()

@@ -1,4 +1,4 @@
-"""The published corpus: its files, and a case as a verdict."""
+"""The published corpus: its files, and conversion between cases and verdicts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def cases() -> Iterator[dict[str, Any]]:
 
 
 def answer(verdict: dict[str, Any]) -> dict[str, Any]:
-    """A verdict in the corpus' form: refused batches keep their place, header and error, no records."""
+    """A verdict in the form of the corpus: refused batches keep position, header and error, but no records."""
     errors = [verdict["error"], *(batch["error"] for batch in verdict["batches"])]
     batches = [
         dict(zip(FACTS, batch["header"], strict=True)) | {"error": batch["error"]}
@@ -43,7 +43,7 @@ def answer(verdict: dict[str, Any]) -> dict[str, Any]:
 
 
 def verdict(case: dict[str, Any]) -> dict[str, Any]:
-    """The other way round."""
+    """The verdict of a case: the inverse of `answer`."""
     batches = [
         {
             "header": [batch[fact] for fact in FACTS],

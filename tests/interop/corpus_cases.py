@@ -1,4 +1,4 @@
-"""The cases of the corpus: for each rule bytes that keep it and bytes that break it."""
+"""The cases of the corpus: for each rule, bytes that follow it and bytes that break it."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ def lz4_checksum(descriptor: bytes) -> int:
 
 def framing() -> Iterator[Case]:
     yield "empty-input", "no bytes at all", b""
-    yield "mixed-magics", "magic 0, 1 and 2 one after another", message(0, 0) + message(1, 1) + GOOD
+    yield "mixed-magics", "batches of magic 0, 1 and 2 in sequence", message(0, 0) + message(1, 1) + GOOD
     for cut in (1, 11, 12, 16, 17, 60, 61, len(GOOD) - 1):
         yield f"cut-at-{cut}", f"the second batch is cut after {cut} bytes: a normal end", GOOD + GOOD[:cut]
     for zeros in (11, 12, 17, 61):
-        yield f"zero-tail-{zeros}", f"{zeros} zeros behind a batch", GOOD + b"\0" * zeros
+        yield f"zero-tail-{zeros}", f"{zeros} zeros after a batch", GOOD + b"\0" * zeros
     for length in (-(1 << 31), -1, 0, 13, 14, 48, 49, (1 << 31) - 13, (1 << 31) - 12, (1 << 31) - 1):
-        yield f"length-{length}", f"a whole batch says length {length}", length_of(GOOD, length)
+        yield f"length-{length}", f"a whole batch with length {length}", length_of(GOOD, length)
     yield (
         "length-overflow-cut",
-        "length 2^31-1, and not enough bytes to see the magic",
+        "length 2^31-1, cut before the magic",
         length_of(GOOD, (1 << 31) - 1)[:16],
     )
     for magic in (-128, -1, 3, 127):
         bad = GOOD[:16] + struct.pack("b", magic) + GOOD[17:]
         yield f"magic-{magic}", f"magic {magic}", bad
-        yield f"magic-{magic}-cut", f"magic {magic} in a batch cut behind it: an error, no cut", bad[:17]
+        yield f"magic-{magic}-cut", f"magic {magic} in a batch cut after it: an error, not a cut", bad[:17]
         yield f"magic-{magic}-unseen", "cut before the magic: a normal end", bad[:16]
-    yield "length-one-short", "the length leaves out the last byte", length_of(GOOD, len(GOOD) - 13)
+    yield "length-one-short", "a length that excludes the last byte", length_of(GOOD, len(GOOD) - 13)
     yield (
         "good-behind-bad-crc",
         "a batch with a wrong CRC, then a good one",
@@ -64,8 +64,8 @@ def header() -> Iterator[Case]:
         return V2(record(0) + record(1), 2, **fields).bytes()
 
     yield "crc-right", "the CRC-32C from the attributes on", one()
-    yield "crc-wrong", "a CRC of another value", one(crc=0)
-    yield "crc-ieee", "CRC-32 in place of CRC-32C", one(crc=zlib.crc32(GOOD[21:]))
+    yield "crc-wrong", "a wrong CRC", one(crc=0)
+    yield "crc-ieee", "CRC-32 instead of CRC-32C", one(crc=zlib.crc32(GOOD[21:]))
     yield (
         "outside-crc",
         "leader epoch and base offset are outside the CRC",
@@ -87,7 +87,7 @@ def header() -> Iterator[Case]:
             f"codec number {codec} in a batch without records",
             V2(count=0, attributes=codec).bytes(),
         )
-    yield "codec-from-low-byte", "codec bits in the high byte mean nothing", one(attributes=0x0700)
+    yield "codec-from-low-byte", "the high byte has no codec bits", one(attributes=0x0700)
     for count in (-(1 << 31), -1, 0, 1, 3, (1 << 31) - 1):
         yield (
             f"count-{count}",
@@ -122,17 +122,17 @@ def header() -> Iterator[Case]:
             f"baseSequence {base}: the next one after 2^31-1 is 0",
             one(base_sequence=base, producer_id=7, producer_epoch=1),
         )
-    yield "offset-huge", "a base offset of 2^63-1: the sum goes round", one(base_offset=(1 << 63) - 1)
+    yield "offset-huge", "a base offset of 2^63-1: the last offset overflows", one(base_offset=(1 << 63) - 1)
     yield "offset-negative", "a base offset of -1", one(base_offset=-1)
-    yield "timestamps-negative", "negative times", one(base_timestamp=-500, max_timestamp=-400)
+    yield "timestamps-negative", "negative timestamps", one(base_timestamp=-500, max_timestamp=-400)
     yield (
         "timestamp-overflow",
-        "a time beyond 2^63-1 goes round",
+        "a timestamp above 2^63-1 overflows",
         V2(record(0, timestamp_delta=10), base_timestamp=(1 << 63) - 1).bytes(),
     )
     yield (
         "append-time",
-        "append time replaces every record's own",
+        "append time replaces the timestamp of every record",
         V2(record(0, timestamp_delta=5), attributes=8).bytes(),
     )
     yield (
@@ -157,7 +157,7 @@ def records(builder: Builder) -> Iterator[Case]:
         ("plain", "key and value", record(0)),
         ("nulls", "null key, null value", record(0, None, None)),
         ("empty", "empty key, empty value", record(0, b"", b"")),
-        ("attributes", "the record's attributes are kept for later", record(0, attributes=0x7F)),
+        ("attributes", "record attributes that are not 0", record(0, attributes=0x7F)),
         ("key-minus-2", "any negative key length is null", raw(start, varint(-2), v, none)),
         ("value-minus-5", "any negative value length is null", raw(start, k, varint(-5), none)),
         ("header", "one header", record(0, headers=[(b"h", b"x")])),
@@ -169,7 +169,7 @@ def records(builder: Builder) -> Iterator[Case]:
         ("header-key-null", "a null header key", raw(start, k, v, varint(1), varint(-1), varint(0))),
         ("headers-minus-1", "a negative header count", raw(start, k, v, varint(-1))),
         ("headers-too-many", "more headers announced than bytes left", raw(start, k, v, varint(1 << 20))),
-        ("headers-one-missing", "two headers announced, one there", raw(start, k, v, varint(2), varint(1), b"h", varint(0))),
+        ("headers-one-missing", "two headers announced, one present", raw(start, k, v, varint(2), varint(1), b"h", varint(0))),
         ("delta-4", "the first offset delta need not be 0", record(4)),
         ("delta-negative", "a negative offset delta", record(-1)),
         ("time-delta-64-bit", "a timestamp delta of 2^40 milliseconds", record(0, timestamp_delta=1 << 40)),
@@ -192,9 +192,9 @@ def records(builder: Builder) -> Iterator[Case]:
         ("cut", "a record that ends inside its value", raw(start, k, varint(9), b"v")),
     ]  # fmt: skip
     payloads = [(name, why, data + record(1)) for name, why, data in forms]
-    payloads.append(("one-missing", "two announced, one there", record(0)))
-    payloads.append(("one-left", "two announced, three there", record(0) + record(1) + record(2)))
-    payloads.append(("zero-left", "a zero behind the last record", record(0) + record(1) + b"\0"))
+    payloads.append(("one-missing", "two records announced, one present", record(0)))
+    payloads.append(("one-left", "two records announced, three present", record(0) + record(1) + record(2)))
+    payloads.append(("zero-left", "a zero after the last record", record(0) + record(1) + b"\0"))
     for name, why, payload in payloads:
         yield name, why, V2(payload, 2).bytes()
         packed = builder.compress("gzip", payload)
@@ -210,16 +210,16 @@ def control() -> Iterator[Case]:
         yield f"control-{name}", f"control type {number}", one(struct.pack(">hh", 0, number), marker)
     yield (
         "control-unknown",
-        "a type nobody knows: skipped by consumers, read all the same",
+        "an unknown type: consumers skip it, but it can be read",
         one(struct.pack(">hh", 0, 99), marker),
     )
     yield "control-version-1", "a later version of the key", one(struct.pack(">hh", 1, 0), marker)
     yield (
         "control-key-short",
-        "the key is looked at when it is asked for, not by the walk",
+        "a short key: parsed only on request, not while reading",
         one(b"\0\0", marker),
     )
-    yield "control-key-null", "likewise no key", one(None, marker)
+    yield "control-key-null", "a null key: likewise", one(None, marker)
     yield (
         "control-no-transaction",
         "control without the transaction bit",
@@ -231,9 +231,9 @@ def legacy(builder: Builder) -> Iterator[Case]:
     for magic in (0, 1):
         yield f"v{magic}", f"one message of magic {magic}", message(7, magic)
         yield f"v{magic}-nulls", "null key, null value", message(7, magic, None, None)
-        yield f"v{magic}-tail", "bytes behind the value", message(7, magic, tail=b"xyz")
+        yield f"v{magic}-tail", "bytes after the value", message(7, magic, tail=b"xyz")
         yield f"v{magic}-crc-wrong", "a wrong CRC", message(7, magic, crc=1)
-        yield f"v{magic}-append-time", "the flag of append time", message(7, magic, attributes=8)
+        yield f"v{magic}-append-time", "the append time flag", message(7, magic, attributes=8)
         yield f"v{magic}-reserved", "reserved attribute bits", message(7, magic, attributes=0xF0)
         yield f"v{magic}-zstd", "zstd, which needs magic 2", message(7, magic, attributes=4)
         yield f"v{magic}-codec-5", "codec number 5", message(7, magic, attributes=5)
@@ -253,18 +253,18 @@ def legacy(builder: Builder) -> Iterator[Case]:
         "a magic 1 message as small as one of magic 0",
         struct.pack(">qiI", 7, 14, zlib.crc32(body)) + body,
     )
-    yield "v1-time-minus-5", "a negative time", message(7, 1, timestamp=-5)
+    yield "v1-time-minus-5", "a negative timestamp", message(7, 1, timestamp=-5)
 
     pair = message(0) + message(1, timestamp=1001)
     inside: list[tuple[str, str, int, int, int, bytes]] = [
         ("v1-relative", "relative offsets end at the wrapper's", 11, 1, 0, pair),
-        ("v1-gap", "gaps of compaction are kept", 10, 1, 0, message(0) + message(3)),
-        ("v1-offset-0", "wrapper offset 0: the offsets inside are taken as they are", 0, 1, 0, pair),
+        ("v1-gap", "gaps left by compaction are kept", 10, 1, 0, message(0) + message(3)),
+        ("v1-offset-0", "wrapper offset 0: the offsets inside are used as they are", 0, 1, 0, pair),
         ("v1-offset-small", "wrapper offset below the last relative one", 1, 1, 0, message(0) + message(3)),
-        ("v1-append-time", "append time: the wrapper's time for all", 11, 1, 8, pair),
-        ("v1-inner-flag", "the flag inside alone means nothing", 11, 1, 0, message(0, attributes=8)),
+        ("v1-append-time", "append time: all records get the wrapper's timestamp", 11, 1, 8, pair),
+        ("v1-inner-flag", "the flag of an inner message alone is ignored", 11, 1, 0, message(0, attributes=8)),
         ("v0-absolute", "magic 0 stores absolute offsets", 11, 0, 0, message(10, 0) + message(11, 0)),
-        ("v0-offset-ignored", "whatever the wrapper says", 3, 0, 0, message(10, 0) + message(11, 0)),
+        ("v0-offset-ignored", "magic 0 ignores the wrapper's offset", 3, 0, 0, message(10, 0) + message(11, 0)),
         ("v0-in-v1", "magic 0 inside magic 1", 11, 1, 8, message(0, 0) + message(1, 0)),
         ("v1-in-v0", "magic 1 inside magic 0", 11, 0, 0, pair),
         ("v2-inside", "magic 2 inside", 11, 1, 0, message(0, 2)),
@@ -274,7 +274,7 @@ def legacy(builder: Builder) -> Iterator[Case]:
         ("size-13-inside", "size 13 inside", 11, 1, 0, length_of(message(0), 13)),
         ("nested", "a compressed message inside a wrapper", 11, 1, 0, message(0, attributes=1)),
         ("inner-crc-wrong", "a wrong CRC inside", 11, 1, 0, message(0) + message(1, crc=1)),
-        ("inner-tail", "bytes behind a value inside", 11, 1, 0, message(0, tail=b"xx") + message(1)),
+        ("inner-tail", "bytes after an inner value", 11, 1, 0, message(0, tail=b"xx") + message(1)),
     ]  # fmt: skip
     for name, why, offset, magic, attributes, messages in inside:
         for codec in (1, 2, 3):
@@ -284,7 +284,7 @@ def legacy(builder: Builder) -> Iterator[Case]:
     packed = builder.compress("lz4", message(10, 0), magic=1)
     yield (
         "v0-lz4-right-checksum",
-        "magic 0 with LZ4's right header checksum",
+        "magic 0 with LZ4's correct header checksum",
         message(10, 0, None, packed, attributes=3),
     )
     packed = builder.compress("lz4", message(0), magic=0)
@@ -299,9 +299,9 @@ def codecs(builder: Builder) -> Iterator[Case]:
     payload = record(0, value=b"abc" * 50) + record(1, value=b"\x07" * 300)
     twice = record(0), record(1)
     for number, name in enumerate(CODECS[1:], 1):
-        sound = V2(builder.compress(name, payload), 2, attributes=number)
+        intact = V2(builder.compress(name, payload), 2, attributes=number)
         first, second = (builder.compress(name, part) for part in twice)
-        yield f"{name}-as-kafka-writes", "two records", sound.bytes()
+        yield f"{name}-as-kafka-writes", "two records", intact.bytes()
         large = builder.compress(name, record(0, value=b"\x07" * 70_000))
         yield f"{name}-several-blocks", "a value of 70,000 bytes", V2(large, attributes=number).bytes()
         yield f"{name}-no-bytes", "no bytes, one record announced", V2(b"", 1, attributes=number).bytes()
@@ -319,24 +319,24 @@ def codecs(builder: Builder) -> Iterator[Case]:
             mark = f"{len(tail)}-{tail[:1].hex()}"
             yield (
                 f"{name}-tail-{mark}",
-                f"{len(tail)} bytes of junk behind",
-                replace(sound, payload=sound.payload + tail).bytes(),
+                f"{len(tail)} bytes of junk after the stream",
+                replace(intact, payload=intact.payload + tail).bytes(),
             )
         for cut in (1, 4, 8, 12):
-            yield f"{name}-cut-{cut}", f"cut by {cut}", replace(sound, payload=sound.payload[:-cut]).bytes()
+            yield f"{name}-cut-{cut}", f"cut by {cut}", replace(intact, payload=intact.payload[:-cut]).bytes()
         for at in range(16):
-            data = bytearray(sound.payload)
+            data = bytearray(intact.payload)
             data[at] ^= 0x40
             yield (
                 f"{name}-bit-{at}",
                 f"one bit of byte {at} flipped",
-                replace(sound, payload=bytes(data)).bytes(),
+                replace(intact, payload=bytes(data)).bytes(),
             )
         wrong = 1 + number % 4
         yield (
             f"{name}-called-{CODECS[wrong]}",
-            "another codec's number",
-            replace(sound, attributes=wrong).bytes(),
+            "the number of another codec",
+            replace(intact, attributes=wrong).bytes(),
         )
         yield (
             f"{name}-second-cut",
@@ -378,7 +378,7 @@ def codecs(builder: Builder) -> Iterator[Case]:
             )
     yield (
         "zstd-skippable",
-        "a skippable frame in front",
+        "a skippable frame first",
         V2(
             bytes.fromhex("502a4d18") + b"\x02\0\0\0ab" + builder.compress("zstd", short), attributes=4
         ).bytes(),
@@ -391,7 +391,7 @@ def codecs(builder: Builder) -> Iterator[Case]:
     )
     yield (
         "zstd-empty-block",
-        "the empty last block is called compressed instead of raw",
+        "the empty last block is marked as compressed instead of raw",
         V2(frame[:-3] + b"\5\0\0", attributes=4).bytes(),
     )
     yield (
@@ -404,7 +404,7 @@ def codecs(builder: Builder) -> Iterator[Case]:
 
 
 def built(builder: Builder) -> Iterator[Case]:
-    """What Kafka's own builder writes: every magic, codec and level."""
+    """The output of Kafka's own builder: all magics, codecs and levels."""
     rows = "5,1000,6b,76 6,1001,~,7632 9,999,,"
     plain = "-1 -1 -1 false"
     for magic, stamp in (
@@ -431,11 +431,11 @@ def built(builder: Builder) -> Iterator[Case]:
         line = f"build 2 {codec} {level} CreateTime 5 -1 {plain} 0 -1 {rows}"
         yield f"built-{codec}-{level}", f"level {level}", builder.build([line])[0]
     line = f"build 2 none - CreateTime 5 -1 77 3 2147483647 true 4 -1 {rows}"
-    yield "built-transaction", "transactional, the sequence goes round", builder.build([line])[0]
+    yield "built-transaction", "transactional, the sequence wraps", builder.build([line])[0]
     line = f"build 2 none - CreateTime 5 -1 {plain} 0 2000 {rows}"
     yield "built-horizon", "with a delete horizon", builder.build([line])[0]
     for kind in ("ABORT", "COMMIT"):
-        yield f"built-{kind}", "a transaction's marker", builder.build([f"marker {kind} 10 1234 77 3 4 9"])[0]
+        yield f"built-{kind}", "a transaction marker", builder.build([f"marker {kind} 10 1234 77 3 4 9"])[0]
 
 
 def files(builder: Builder) -> dict[str, list[Case]]:

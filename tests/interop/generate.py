@@ -1,4 +1,4 @@
-"""Batches as Kafka builds them: every magic, codec, level and kind of field, from a seed."""
+"""Batches as Kafka builds them: all magics, codecs, levels and kinds of fields, from a seed."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def _headers(rng: random.Random) -> str:
 
 
 def request(rng: random.Random) -> str:
-    """A line for the builder: one batch, or what a magic below 2 makes of these records."""
+    """A line for the builder: one batch, or the messages of a magic below 2."""
     if rng.random() < 0.05:
         kind = rng.choice(["ABORT", "COMMIT"])
         return f"marker {kind} {rng.randrange(1 << 40)} {rng.randrange(1 << 41)} {rng.randrange(1 << 33)} 3 7 {rng.choice(EDGES)}"
     magic = rng.choice([0, 1, 2, 2, 2])
     codec = rng.choice(list(LEVELS) if magic == 2 else ["none", "gzip", "snappy", "lz4"])
     stamp = rng.choice(["CreateTime", "CreateTime", "LogAppendTime"])
-    # Kafka's builder writes a magic 0 set with either type: it has no timestamps at all.
+    # Kafka's builder accepts either timestamp type for magic 0, which has no timestamps.
     stamp = "NoTimestampType" if magic == 0 else stamp
     base = rng.choice([0, 0, 5, 1 << 31, (1 << 62) + 1, rng.randrange(1 << 40)])
     append_time = 1_700_000_000_000 if stamp == "LogAppendTime" else -1
@@ -61,13 +61,13 @@ def request(rng: random.Random) -> str:
         time = rng.choice([-1, 0, 1, rng.randrange(1 << 41), rng.randrange(1 << 62)])
         headers = _headers(rng) if magic == 2 else ""
         records.append(f"{offset},{time},{_content(rng, 0.3)},{_content(rng, 0.2)}{headers}")
-        # Compaction leaves gaps; message sets of magic 0 and 1 may have them too.
+        # Compaction leaves gaps; message sets of magic 0 and 1 may have them, too.
         offset += rng.choice([1, 1, 1, 2, 64, 9000]) if rng.random() < 0.2 else 1
     return " ".join(["build", str(magic), codec, rng.choice(LEVELS[codec]), stamp, *words, *records])
 
 
 def control_request(rng: random.Random) -> str:
-    """A line for the builder: a batch of control records; some of its keys are no control record's."""
+    """A line for the builder: a batch of control records; some keys are not those of control records."""
     magic = rng.choice([1, 2, 2, 2, 2, 2, 2, 2])
     codec = rng.choice(["none", "none", "snappy", "lz4"])
     base = rng.randrange(1 << 40)
@@ -94,7 +94,7 @@ def control_request(rng: random.Random) -> str:
 
 
 def twisted(rng: random.Random, line: str) -> str:
-    """The request with something that Kafka may not combine."""
+    """The request with a combination that Kafka may forbid."""
     words = line.split(" ")
     if words[0] != "build":
         return line
@@ -123,6 +123,6 @@ def twisted(rng: random.Random, line: str) -> str:
     }
     for twist in rng.sample(list(twists.values()), rng.choice([1, 1, 2])):
         twist()
-    # Levels are one codec's.
+    # A level is valid for one codec only.
     words[3] = "-"
     return " ".join(words)

@@ -1,6 +1,6 @@
-"""Where magicbyte differs from Kafka on purpose, by name; docs/conformance.md has the same names.
+"""The intended differences from Kafka, by name; docs/conformance.md has the same names.
 
-Nothing else may differ: a difference that none of these recognises is a bug or needs a name and a reason.
+There must be no others: a difference that none of these covers is a bug, or needs a name and a reason.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from reading import FACTS, Difference, read
 from wire import sealed
 
 ZSTD = 4
-# How zstd's frames begin: one with data, sixteen that are skipped.
+# The first bytes of zstd frames: one magic for data, sixteen for frames to skip.
 FRAMES = [struct.pack("<I", magic) for magic in (0xFD2FB528, *range(0x184D2A50, 0x184D2A60))]
 HEADER = 61
 
@@ -27,11 +27,11 @@ class Intended:
 
     why: str
     kafka: str | None
-    """What Kafka's error has in it; None where Kafka accepts."""
+    """A part of Kafka's error; None where Kafka accepts."""
     ours: str | None
-    """What magicbyte's error has in it; None where magicbyte accepts."""
+    """A part of magicbyte's error; None where magicbyte accepts."""
     where: Callable[[Difference, dict[str, Any]], bool] = lambda difference, header: True
-    """What shows that this is the cause; given the facts of the batch's header, too."""
+    """Whether this is the cause; takes the difference and the fields of the batch's header."""
 
     def covers(self, difference: Difference) -> bool:
         def like(error: str | None, part: str | None) -> bool:
@@ -47,7 +47,7 @@ class Intended:
         )
 
 
-def _empty_and_not_to_be_decompressed(difference: Difference, header: dict[str, Any]) -> bool:
+def _empty_with_a_damaged_payload(difference: Difference, header: dict[str, Any]) -> bool:
     if header["count"] != 0 or header["compression"] == 0:
         return False
     try:
@@ -62,8 +62,8 @@ def _reads_as_kafka_did(data: bytes, difference: Difference) -> bool:
     return batch["error"] is None and batch["records"] == difference.kafka["records"]
 
 
-def _sound_up_to_a_later_frame(difference: Difference, header: dict[str, Any]) -> bool:
-    """The zstd frames ahead of some later one hold just what Kafka read."""
+def _intact_up_to_a_later_frame(difference: Difference, header: dict[str, Any]) -> bool:
+    """Whether the zstd frames before some later one hold exactly what Kafka read."""
     if header["magic"] != 2 or header["compression"] != ZSTD:
         return False
     data = difference.ours["bytes"]
@@ -76,8 +76,8 @@ def _sound_up_to_a_later_frame(difference: Difference, header: dict[str, Any]) -
     return False
 
 
-def _sound_with_an_empty_raw_block(difference: Difference, header: dict[str, Any]) -> bool:
-    """What Kafka read is there once a zstd block of no bytes is called raw instead of compressed."""
+def _intact_with_an_empty_raw_block(difference: Difference, header: dict[str, Any]) -> bool:
+    """Whether Kafka's records are there once an empty zstd block is marked as raw instead of compressed."""
     if header["magic"] != 2 or header["compression"] != ZSTD:
         return False
     data = difference.ours["bytes"]
@@ -92,52 +92,52 @@ def _sound_with_an_empty_raw_block(difference: Difference, header: dict[str, Any
 
 INTENDED = {
     "empty-batch-keeps-its-codec": Intended(
-        "A batch without records has a payload that nobody needs: Kafka's iterator() does not look at it "
-        "either, only the streaming one opens it. Writers exist that keep the codec bits.",
-        # For a codec; where Kafka rejects records, it throws an InvalidRecordException.
+        "A batch without records has a payload that nothing needs: Kafka's iterator() ignores it, too, and only "
+        "the streaming iterator opens it. Some writers keep the codec bits of such batches.",
+        # Kafka's error for a codec; for records it would be an InvalidRecordException.
         kafka="KafkaException: ",
         ours=None,
-        where=_empty_and_not_to_be_decompressed,
+        where=_empty_with_a_damaged_payload,
     ),
     "cut-later-zstd-frame": Intended(
-        "Kafka stops asking once the records are complete and never sees that a further frame is cut before "
-        "its data: bytes that no writer makes, and a sign of damage.",
+        "Kafka stops reading once the records are complete, and does not notice that a further frame is cut before "
+        "its data. No writer makes such bytes; they are a sign of damage.",
         kafka=None,
         ours="zstd: ",
-        where=_sound_up_to_a_later_frame,
+        where=_intact_up_to_a_later_frame,
     ),
     "empty-compressed-zstd-block": Intended(
-        "A block of no bytes that is called compressed: zstd's format has none, and libzstd in one call refuses "
-        "it; in parts, as Kafka calls it, it passes over it.",
+        "An empty block that is marked as compressed is not valid zstd. libzstd refuses it in a single call, but "
+        "skips it when it decompresses in parts, as Kafka does.",
         kafka=None,
         ours="zstd: ",
-        where=_sound_with_an_empty_raw_block,
+        where=_intact_with_an_empty_raw_block,
     ),
     "damaged-later-xerial-header": Intended(
-        "Java drops such a header and goes on somewhere after it; what is lost depends on its buffers.",
+        "Java drops such a header and continues somewhere after it; its buffers decide what is lost.",
         kafka=None,
         ours="concatenated header",
     ),
     "zstd-window": Intended(
-        "Kafka's decoder stops at windows of 128 MB. The output is capped here, the window needs no memory of its own.",
+        "Kafka's decoder refuses windows above 128 MB. Here the output is limited, and the window needs no memory.",
         kafka="too much memory",
         ours=None,
         where=lambda difference, header: header["compression"] == ZSTD,
     ),
     "inner-magic": Intended(
-        "Kafka reads an inner message of any magic as if it were 1; only 0 and 1 have a layout, and no broker "
-        "appends another.",
+        "Kafka reads an inner message of any magic as if it were 1. Only 0 and 1 have a layout, and no broker "
+        "appends any other.",
         kafka=None,
         ours="unsupported_magic",
     ),
     "memory": Intended(
-        "Kafka makes room for what a record declares before it reads it; here nothing is reserved from a number "
-        "in the input, and a cut last message inside a wrapper is dropped as in a Kafka with a larger heap.",
+        "Kafka allocates what a record declares before it reads it. Here nothing is allocated because of a number "
+        "in the input; and a cut last message in a wrapper is dropped, as in a Kafka with a larger heap.",
         kafka="OutOfMemoryError",
         ours=None,
     ),
     "limit": Intended(
-        "What a batch may decompress to is capped (256 MiB unless told).",
+        "The size that a batch may decompress to is limited (256 MiB by default).",
         kafka=None,
         ours="limit_exceeded",
     ),
@@ -145,5 +145,5 @@ INTENDED = {
 
 
 def intended(difference: Difference) -> str | None:
-    """The name of the intended difference that this one is, or None."""
+    """The name of the intended difference that covers this one, or None."""
     return next((name for name, known in INTENDED.items() if known.covers(difference)), None)

@@ -1,6 +1,6 @@
-"""Where appends differ from Kafka's on purpose, by name; docs/conformance.md has the same names.
+"""The intended differences from Kafka's appends, by name; docs/conformance.md has the same names.
 
-Nothing else may differ, but that an exception that leaks out of Kafka's checks is a clear error here.
+There must be no others, except that an exception that leaks out of Kafka's checks is a clear error here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from magicbyte import Compression
 
 Verdict = dict[str, Any]
 
-# Kinds of errors inside of records and messages.
+# The kinds of errors in records and messages.
 OF_RECORDS = {
     "invalid_count", "invalid_size", "invalid_varint", "record_size_mismatch", "records_remaining",
     "too_few_records", "unexpected_end",
@@ -29,7 +29,7 @@ def _has_nothing_to_append(kafka: Verdict, ours: Verdict, case: Case) -> bool:
 
 
 def _is_empty_with_a_codec(kafka: Verdict, ours: Verdict, case: Case) -> bool:
-    # The count of a magic 2 batch.
+    # The record count of a magic 2 batch is zero.
     return ours["error"] is None and not kafka.get("typed", True) and case.records[57:61] == bytes(4)
 
 
@@ -66,24 +66,24 @@ def _has_no_memory(kafka: Verdict, ours: Verdict, case: Case) -> bool:
 
 
 INTENDED_APPENDS: dict[str, Callable[[Verdict, Verdict, Case], bool]] = {
-    # Kafka reads the records to name their offsets in the message, and fails at that.
+    # Kafka reads the records to name their offsets in the error message, and fails in doing so.
     "offsets-in-a-message": _names_offsets,
-    # With append time Kafka asks for the last offset of no records.
+    # With append time, Kafka asks for the last offset although there are no records.
     "nothing-to-append": _has_nothing_to_append,
     "empty-batch-keeps-its-codec": _is_empty_with_a_codec,
-    # Unneeded keys, values and headers are skipped without checking the sizes around them.
+    # Kafka skips keys, values and headers that it does not need without checking their sizes.
     "sizes-while-skipping": _skips_what_is_wrong,
-    # A payload is decompressed as a whole before its records are looked at.
+    # Here a payload is decompressed completely before its records are read.
     "damage-behind-records": _reads_less,
-    # Of several things that are wrong, another is said: that a batch is shorter than its header, that zstd or
-    # producer ids cannot be stored with the topic's magic.
+    # If several things are wrong, another one is reported: that a batch is shorter than its header, or that
+    # zstd or producer ids cannot be stored with the topic's magic.
     "order-of-checks": _checks_in_another_order,
-    # Kafka's statistics count a record's size field as it should be written.
+    # Kafka's statistics assume that the size field of a record is as short as possible.
     "overlong-sizes": _counts_overlong_sizes,
     "memory": _has_no_memory,
 }
 
 
 def intended_append(kafka: Verdict, ours: Verdict, case: Case) -> str | None:
-    """The name of the intended difference that this one is, or None."""
+    """The name of the intended difference that covers this one, or None."""
     return next((name for name, is_it in INTENDED_APPENDS.items() if is_it(kafka, ours, case)), None)

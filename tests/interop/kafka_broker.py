@@ -1,4 +1,4 @@
-"""A real Kafka broker on loopback that opens partition directories somebody else wrote."""
+"""A real Kafka broker on loopback that opens existing partition directories."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 JARS = ROOT / "target" / "kafka-broker" / "jars"
 CLASSES = ROOT / "target" / "kafka-broker" / "classes"
 
-# Small and quick to start: serial collector, first compiler only.
+# Small and quick to start: the serial collector, and only the first compiler.
 JAVA = [
     os.path.join(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java",
     "-Xmx384m",
@@ -27,9 +27,9 @@ JAVA = [
 SIDECARS = (".index", ".timeindex", ".txnindex", ".snapshot")
 LEVELS = re.compile(r"\b(WARN|ERROR|FATAL)\b")
 WORDS = re.compile("corrupt|exception|invalid|truncat|could not|rebuild", re.IGNORECASE)
-# Said of every log with a producer snapshot, whether it needs it or not.
+# Logged for every log with a producer snapshot, needed or not.
 ROUTINE = re.compile("Reloading from producer snapshot and rebuilding producer state")
-# Nothing may be retired by age, and recovery indexes as densely as the fixtures are.
+# Nothing expires by age, and recovery writes index entries as densely as in the fixtures.
 TOPIC = (
     "retention.ms=-1 retention.bytes=-1 index.interval.bytes=256 segment.index.bytes=65536 "
     "internal.segment.bytes=16384"
@@ -37,13 +37,13 @@ TOPIC = (
 
 
 def java(*arguments: str, log_level: str = "error") -> list[str]:
-    """The command line of a class among Kafka's jars or ours."""
+    """The command line that runs one of Kafka's classes or ours."""
     level = f"-Dorg.slf4j.simpleLogger.defaultLogLevel={log_level}"
     return [*JAVA, level, "-cp", f"{CLASSES}:{JARS}/*", *arguments]
 
 
 class Broker:
-    """One KRaft node. Topics are made once; each `open` puts other files into their directories."""
+    """One KRaft node. The topics are created once; each `open` puts other files into their directories."""
 
     def __init__(self, root: Path, topics: int = 24, settings: str = "") -> None:
         self.root = root
@@ -60,14 +60,14 @@ class Broker:
 
     @property
     def bootstrap(self) -> str:
-        """For clients."""
+        """The address for clients."""
         return f"127.0.0.1:{self.port}"
 
     def open(self, partitions: Mapping[str, Path], *, clean: bool) -> dict[str, str]:
-        """Starts with these directories as partition 0 of topics; gives each name's topic.
+        """Starts with these directories as partition 0 of topics; returns the topic for each name.
 
-        `clean`: the broker believes a clean stop and trusts the sidecars it finds. Else it checks
-        every batch and rebuilds them all.
+        With `clean`, the broker assumes a clean shutdown and trusts the sidecars that it finds. Otherwise it
+        checks every batch and rebuilds all of them.
         """
         self.kill()
         shutil.rmtree(self.logs, ignore_errors=True)
@@ -88,7 +88,7 @@ class Broker:
         return named
 
     def start(self) -> None:
-        """Starts the node and waits for its port."""
+        """Starts the node, and waits for its port."""
         self._log_start = self.output.stat().st_size if self.output.exists() else 0
         with self.output.open("ab") as output:
             self._process = subprocess.Popen(
@@ -107,7 +107,7 @@ class Broker:
             time.sleep(0.05)
 
     def stop(self) -> None:
-        """A clean stop: indexes are trimmed, snapshots written."""
+        """Shuts down cleanly: the broker trims indexes and writes snapshots."""
         self._close_client()
         if self._process is not None:
             self._process.terminate()
@@ -115,7 +115,7 @@ class Broker:
             self._process = None
 
     def kill(self) -> None:
-        """As kill -9 does it."""
+        """Kills the broker, as with kill -9."""
         self._close_client()
         if self._process is not None:
             self._process.kill()
@@ -123,13 +123,13 @@ class Broker:
             self._process = None
 
     def log(self) -> list[str]:
-        """What the broker said since its last start."""
+        """The broker's output since its last start."""
         with self.output.open("rb") as output:
             output.seek(self._log_start)
             return output.read().decode(errors="replace").splitlines()
 
     def complaints(self) -> list[str]:
-        """What it said about logs and partitions that is no routine."""
+        """Unusual messages of the broker about logs and partitions."""
 
         def complains(line: str) -> bool:
             return not ROUTINE.search(line) and (
@@ -140,30 +140,30 @@ class Broker:
         return [line for line in self.log() if complains(line)]
 
     def sidecars(self, topic: str) -> dict[str, bytes]:
-        """The sidecars of a topic as they are now; trimmed after a stop."""
+        """The current sidecars of a topic; trimmed after a stop."""
         directory = self.logs / f"{topic}-0"
         files = (file for file in directory.iterdir() if file.name.endswith(SIDECARS))
         return {file.name: file.read_bytes() for file in files}
 
     def create_topics(self, topics: Mapping[str, str]) -> None:
-        """Makes topics of one partition: names, and their settings in words."""
+        """Creates topics with one partition, given names and settings."""
         self._ask("create", *(f"{name} {settings}" for name, settings in topics.items()))
 
     def read(self, topic: str, isolation_level: str = "read_uncommitted") -> list[str]:
-        """What a consumer gets: a line a record, as the fixtures' digests have it."""
+        """What a consumer gets: one line per record, in the form that the fixtures' digests use."""
         return self._ask("read", topic, isolation_level)
 
     def transact(self, topic: str) -> None:
-        """Two transactional producers and an idempotent one write; one transaction stays open."""
+        """Two transactional producers and an idempotent one write; one transaction is left open."""
         self._ask("transact", topic)
 
     def producers(self, topic: str) -> list[tuple[int, ...]]:
-        """What the broker knows: id, epoch, last sequence, last timestamp, coordinator epoch and first
-        offset of the open transaction (-1: none) of each."""
+        """The broker's producers: id, epoch, last sequence, last timestamp, coordinator epoch, and the first
+        offset of the open transaction or -1."""
         return [tuple(map(int, line.split())) for line in self._ask("producers", topic)]
 
     def offsets_for_times(self, topic: str, timestamps: Iterable[int]) -> list[tuple[int, int] | None]:
-        """Offset and timestamp of the first record that is not older than each."""
+        """For each timestamp, offset and timestamp of the first record that is not older."""
         answers = self._ask("times", topic, *map(str, timestamps))
         pairs = (None if line == "null" else line.split() for line in answers)
         return [pair and (int(pair[0]), int(pair[1])) for pair in pairs]
@@ -195,7 +195,7 @@ class Broker:
             self._client = None
 
     def _make_template(self) -> None:
-        """Formats the node and lets it make the topics, empty."""
+        """Formats the node, and creates the topics in it."""
         self.root.mkdir(parents=True, exist_ok=True)
         properties = self.root / "server.properties"
         properties.write_text(
@@ -234,13 +234,13 @@ auto.create.topics.enable=false
 
 
 def dump_log(*arguments: str, files: Sequence[Path]) -> str:
-    """What Kafka's DumpLogSegments prints for these files."""
+    """The output of Kafka's DumpLogSegments for these files."""
     command = java("org.apache.kafka.tools.DumpLogSegments", *arguments, "--files", ",".join(map(str, files)))
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def digest(lines: Iterable[str]) -> str:
-    """The fixtures' sha256 over records."""
+    """The sha256 of records, as in the fixtures."""
     return hashlib.sha256("".join(line + "\n" for line in lines).encode()).hexdigest()
 
 

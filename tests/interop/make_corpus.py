@@ -1,4 +1,4 @@
-"""Writes tests/corpus/*.jsonl: the cases, with Kafka's verdict on each."""
+"""Writes tests/corpus/*.jsonl: the cases with Kafka's verdicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seeded damage: to the plain bytes, under a corrected checksum, or inside the compression."""
+"""Seeded damage: to the plain bytes, with a corrected checksum, or inside the compressed payload."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import struct
 from oracle import Builder
 from wire import CODECS, V2, batch, message, overlong, record, sealed, sized, varint
 
-# Positions of fields where single values matter: length, magic, attributes, deltas, count.
+# Positions and types of fields in which certain values matter: length, magic, attributes, deltas, count.
 FIELDS = [
     (8, "i"),
     (16, "b"),
@@ -53,7 +53,7 @@ def _cut(rng: random.Random, data: bytes) -> bytes:
 
 
 def _drop(rng: random.Random, data: bytes) -> bytes:
-    """Takes bytes out and corrects the length."""
+    """Removes bytes, and corrects the length."""
     if len(data) < 40:
         return data
     start = rng.randrange(26, len(data))
@@ -62,7 +62,7 @@ def _drop(rng: random.Random, data: bytes) -> bytes:
 
 
 def _insert(rng: random.Random, data: bytes) -> bytes:
-    """Puts bytes in and corrects the length."""
+    """Inserts bytes, and corrects the length."""
     start = rng.randrange(26, len(data) + 1) if len(data) > 26 else len(data)
     more = rng.choice([b"\0", b"\0" * 8, b"\xff", rng.randbytes(3), rng.randbytes(9)])
     rest = data[:start] + more + data[start:]
@@ -106,7 +106,7 @@ def _odd_varint(rng: random.Random, value: int) -> bytes:
 
 
 def odd_record(rng: random.Random, delta: int) -> bytes:
-    """A magic 2 record each of whose numbers may be odd; mostly the rest fits to it."""
+    """A magic 2 record in which each number may be odd; the rest usually fits."""
     key, value = rng.randbytes(rng.randrange(4)), rng.randbytes(rng.randrange(4))
     parts = [
         bytes([rng.choice([0, 0, 0x7F, 0xFF])]),
@@ -127,7 +127,7 @@ def odd_record(rng: random.Random, delta: int) -> bytes:
 
 
 def odd_batches(rng: random.Random, builder: Builder, count: int) -> list[bytes]:
-    """Magic 2 batches of odd records, under every codec, with valid CRC and compression."""
+    """Magic 2 batches of odd records in all codecs, with valid CRC and compression."""
     payloads = [
         b"".join(
             odd_record(rng, i) if rng.random() < 0.5 else record(i) for i in range(rng.choice([1, 2, 3]))
@@ -212,7 +212,7 @@ def odd_payloads(rng: random.Random, builder: Builder, count: int) -> list[bytes
         elif kind == 1:
             data += rng.choice([b"\0", b"\0" * 4, b"\xff" * 8, rng.randbytes(20), data, data[:16], data[:5]])
         elif kind == 2:
-            # The frame's own header and its end are where the rules are.
+            # The rules are about the frame's header and its end.
             place = rng.choice(
                 [rng.randrange(min(24, len(data))), len(data) - 1 - rng.randrange(min(12, len(data)))]
             )
@@ -229,7 +229,7 @@ def odd_payloads(rng: random.Random, builder: Builder, count: int) -> list[bytes
 
 
 def sample() -> list[bytes]:
-    """Small sound batches, some following each other, to do damage to."""
+    """Small valid batches to damage, some of them in sequence."""
     return [
         batch([record(0)]),
         batch([record(i, headers=[(b"h", b"x"), (b"h", None)]) for i in range(3)]),

@@ -1,4 +1,4 @@
-"""Kafka's own classes as a process: bytes in, verdict out."""
+"""Kafka's own classes as a process: bytes in, verdicts out."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ BUILDS = "3.9.1"
 
 
 class Process:
-    """A Java program that answers each line with a line."""
+    """A Java program that answers each line of input with a line of output."""
 
     def __init__(self, main: str, version: str) -> None:
         classes = BUILT / main.lower()
         if not classes.is_dir():
             raise FileNotFoundError(f"{classes} is missing: make target/interop/built")
         path = f"{classes}:{BUILT}/lib-{version}/*"
-        # A record that declares two gigabytes is refused, not made room for.
+        # With a small heap, a record that declares two gigabytes is refused.
         command = ["java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", path, main]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, lines: Sequence[str]) -> list[str]:
-        """The answers, in order. Writes from another thread, or both pipes would fill up."""
+        """The answers, in order. Another thread writes, because otherwise both pipes could fill up."""
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None
@@ -47,7 +47,7 @@ class Process:
                     raise RuntimeError(f"the Java process ended (code {process.wait()}) at {line[:200]}")
                 answers_read.append(answer.rstrip("\n"))
             written.result()
-        # All of them, always: a test that fails halfway must not leave both sides waiting.
+        # All answers are read, so that a test that fails halfway does not leave both sides waiting.
         return answers_read
 
     def close(self) -> None:
@@ -56,7 +56,7 @@ class Process:
 
 
 class Oracle(Process):
-    """Reads as a consumer of the newest Kafka does."""
+    """Reads like a consumer of the newest Kafka."""
 
     def __init__(self) -> None:
         super().__init__("Oracle", READS)
@@ -66,7 +66,7 @@ class Oracle(Process):
 
 
 class Builder(Process):
-    """Builds batches of all magics, with the last Kafka that can."""
+    """Builds batches of all magics, with the last Kafka version that can."""
 
     def __init__(self) -> None:
         super().__init__("Builder", BUILDS)

@@ -1,4 +1,4 @@
-"""Requests to a broker byte by byte: owes nothing to any client, which would refuse to send half of them."""
+"""Requests to a broker, byte by byte, without a client, which would refuse to send half of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-# Versions before the requests had tagged fields, but for markers.
+# The last versions without tagged fields, except for markers.
 PRODUCE, FETCH, LIST_OFFSETS, DELETE_RECORDS, WRITE_TXN_MARKERS = (0, 8), (1, 11), (2, 5), (21, 1), (27, 1)
 
 
@@ -23,7 +23,7 @@ def array(*items: bytes) -> bytes:
 
 
 def compact(*items: bytes) -> bytes:
-    """An array of a flexible version, short enough for a byte of length."""
+    """An array in a flexible version, short enough for a length of one byte."""
     return bytes([len(items) + 1]) + b"".join(items)
 
 
@@ -48,7 +48,7 @@ class Reader:
 
 @dataclass
 class RawClient:
-    """One connection to a broker, about partition 0 of topics."""
+    """One connection to a broker, for partition 0 of topics."""
 
     port: int
     _socket: socket.socket = field(init=False)
@@ -117,7 +117,7 @@ class RawClient:
         }
 
     def list_offset(self, topic: str, timestamp: int, *, committed: bool) -> tuple[int, int, int, int]:
-        """Error code, timestamp, offset, leader epoch."""
+        """Returns error code, timestamp, offset, leader epoch."""
         partition = struct.pack(">iiq", 0, -1, timestamp)
         body = struct.pack(">ib", -1, committed) + array(text(topic) + array(partition))
         answer = self._ask(LIST_OFFSETS, body)
@@ -128,7 +128,7 @@ class RawClient:
         return code, time, offset, epoch
 
     def delete_records(self, topic: str, offset: int) -> tuple[int, int]:
-        """Error code, low watermark."""
+        """Returns error code and low watermark."""
         body = array(text(topic) + array(struct.pack(">iq", 0, offset))) + struct.pack(">i", 20_000)
         answer = self._ask(DELETE_RECORDS, body)
         answer.read("ii")
@@ -140,7 +140,7 @@ class RawClient:
     def end_transaction(
         self, topic: str, producer_id: int, producer_epoch: int, *, committed: bool, coordinator_epoch: int
     ) -> int:
-        """Error code."""
+        """Returns the error code."""
         name = bytes([len(topic) + 1]) + topic.encode()
         topics = compact(name + compact(struct.pack(">i", 0)) + b"\0")
         marker = struct.pack(">qhb", producer_id, producer_epoch, committed) + topics

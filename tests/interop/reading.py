@@ -1,4 +1,4 @@
-"""The same verdict from magicbyte, and what counts as the same."""
+"""The same verdict from magicbyte, and the comparison of verdicts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import magicbyte
 
-# The order of a batch's header facts.
+# The header fields of a batch, in order.
 FACTS = (
     "magic", "baseOffset", "lastOffset", "sizeInBytes", "crc", "compression", "timestampType", "maxTimestamp",
     "deleteHorizonMs", "partitionLeaderEpoch", "producerId", "producerEpoch", "baseSequence", "lastSequence",
@@ -26,9 +26,8 @@ class Difference:
 
 
 def read(data: bytes) -> dict[str, Any]:
-    """As the oracle's: batches with header and records or error, bytes framed, the framing's error.
-
-    Besides, `bytes` has each batch as it is stored.
+    """The verdict in the oracle's form: batches with header and records or error, the bytes framed, the
+    framing's error. In addition, `bytes` has each batch as it is stored.
     """
     batches = magicbyte.read_batches(data)
     found: list[dict[str, Any]] = []
@@ -54,20 +53,20 @@ def _batch(batch: magicbyte.RecordBatch | magicbyte.LegacyBatch) -> dict[str, An
 
 
 def _header(batch: magicbyte.RecordBatch | magicbyte.LegacyBatch) -> list[Any]:
-    def told(name: str) -> Any:
+    def readable(name: str) -> Any:
         try:
             return getattr(batch, name)
         except magicbyte.Error:
             return None
 
     def number(name: str) -> int:
-        value = told(name)
+        value = readable(name)
         return -1 if value is None else value
 
-    codec = told("compression")
+    codec = readable("compression")
     return [
         batch.magic,
-        told("base_offset"),
+        readable("base_offset"),
         batch.last_offset,
         batch.size_in_bytes,
         batch.crc,
@@ -75,7 +74,7 @@ def _header(batch: magicbyte.RecordBatch | magicbyte.LegacyBatch) -> list[Any]:
         int(batch.timestamp_type),
         batch.max_timestamp,
         batch.delete_horizon_ms,
-        # Kafka returns -1 where a magic has no such field, this library None.
+        # Where a magic has no such field, Kafka returns -1, and this library None.
         number("partition_leader_epoch"),
         number("producer_id"),
         number("producer_epoch"),
@@ -83,7 +82,7 @@ def _header(batch: magicbyte.RecordBatch | magicbyte.LegacyBatch) -> list[Any]:
         number("last_sequence"),
         batch.is_transactional,
         batch.is_control,
-        # Kafka counts no legacy batch.
+        # Kafka does not count the records of legacy batches.
         batch.record_count if batch.magic == 2 else None,
     ]
 
@@ -104,16 +103,16 @@ def _record(record: magicbyte.Record) -> list[Any]:
 
 
 def accepted(verdict: dict[str, Any]) -> bool:
-    """Whether nothing at all was refused. A cut last batch is no refusal."""
+    """Whether everything was accepted. A cut last batch is not refused."""
     return verdict["error"] is None and all(batch["error"] is None for batch in verdict["batches"])
 
 
 def difference(kafka: dict[str, Any], ours: dict[str, Any]) -> Difference | None:
-    """What the two disagree on first, or None.
+    """The first disagreement, or None.
 
-    Batches that both accept must agree in each fact and record, refused ones in being refused:
-    how many of their records came before that is not compared, since this library hands out none.
-    A batch shorter than its header ends this library's framing, and is only refused in Kafka.
+    Batches that both accept must agree in every header field and record. For refused batches, the number of
+    records before the error is not compared, since this library returns none. A batch shorter than its header
+    ends this library's framing, and is only refused in Kafka.
     """
     theirs: dict[str, Any]
     for theirs, mine in zip(kafka["batches"], ours["batches"], strict=False):

@@ -1,4 +1,4 @@
-"""Kafka's own log, leader epochs and consumer's fetch as a process: one command a line, one line answers."""
+"""Kafka's own log, leader epochs and consumer's fetch as a process: each line of words gets one line of answer."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ ERRORS = {
 
 
 class Refused(Exception):
-    """What Kafka refuses: its name of the error, or the class of another exception."""
+    """Kafka refused a request: has the protocol's name of the error, or the class of another exception."""
 
 
 class StateOracle:
-    """A broker's `UnifiedLog` with a clock that is set, and what belongs to it."""
+    """A broker's `UnifiedLog` with a settable clock, and what belongs to it."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -32,7 +32,7 @@ class StateOracle:
         )
 
     def ask(self, *words: Any) -> str:
-        """The answer; raises `Refused`."""
+        """Returns the answer, or raises `Refused`."""
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None
@@ -47,7 +47,7 @@ class StateOracle:
         return answer
 
     def open(self, directory: Path, expiration_ms: int, *, clean: bool, verify: bool = False) -> int:
-        """Opens a log; its end offset."""
+        """Opens a log; returns its end offset."""
         how = "clean" if clean else "crashed", "verify" if verify else "-"
         return int(self.ask("open", directory, expiration_ms, *how))
 

@@ -1,4 +1,4 @@
-"""A log and its producers, step by step: Kafka's `UnifiedLog` and our `ProducerStateManager` take the same."""
+"""A log and its producers, step by step: Kafka's `UnifiedLog` and our `ProducerStateManager` in parallel."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def one(batch: bytes) -> magicbyte.RecordBatch | magicbyte.LegacyBatch:
 
 
 def stamped(batch: bytes) -> bytes:
-    """With the leader's epoch, which is 0 here."""
+    """The batch with the leader's epoch, which is 0 here."""
     return batch[:12] + bytes(4) + batch[16:]
 
 
@@ -52,7 +52,7 @@ def next_offset(batch: bytes) -> int:
 
 
 class Ours:
-    """A log as a list of batches, with our state beside it: what a broker does around the state."""
+    """A log as a list of batches with our state, and what a broker does around the state."""
 
     def __init__(self) -> None:
         self.log: list[bytes] = []
@@ -92,7 +92,7 @@ class Ours:
         self.rebuild(now, clean=clean)
 
     def recover(self, now: int, snapshots: dict[int, bytes]) -> None:
-        """`LogLoader.recoverLog`: a state of its own for each segment, from the snapshots so far; indexes anew."""
+        """`LogLoader.recoverLog`: a new state for each segment, from the snapshots so far; indexes are rebuilt."""
         self.aborted = []
         for base, until in pairwise([*self.segments, self.end]):
             self.state = ProducerStateManager(snapshots, expiration_ms=EXPIRATION)
@@ -125,7 +125,7 @@ class Ours:
                     state.take_snapshot()
                 until = min((other for other in self.segments if other > base), default=end)
                 until = min(until, end)
-                # A fetch begins with the batch that holds its offset.
+                # A fetch begins with the batch that contains its offset.
                 batches = map(one, self.log)
                 again = (b for b in batches if start < b.next_offset and b.base_offset < until)
                 state.apply_together(again)
@@ -133,7 +133,7 @@ class Ours:
         state.take_snapshot()
 
     def described(self) -> str:
-        """As StateOracle says it."""
+        """The state in the form of StateOracle."""
         lines = sorted(
             " ".join(
                 map(
@@ -156,7 +156,7 @@ class Ours:
 
 
 class Play:
-    """One sequence of steps for both."""
+    """One sequence of steps for both sides."""
 
     def __init__(self, kafka_log: StateOracle, directory: Path, seed: int) -> None:
         self.kafka = kafka_log
@@ -168,7 +168,7 @@ class Play:
         self.sent: list[tuple[int, int, int, int, bool]] = []
         self.guards: dict[int, VerificationGuard] = {}
         self.counts: dict[str, int] = {}
-        # A broker's watermark stands where its log began until somebody moves it.
+        # A broker's high watermark stays where its log began until it is moved.
         self.kafka.ask("time", self.now)
         assert self.kafka.open(self.directory, EXPIRATION, clean=True, verify=self.verify) == 0
 
@@ -226,7 +226,7 @@ class Play:
         self.send(producer, max(0, epoch), sequence, random.randint(1, 4), transactional, origin)
 
     def resend(self) -> None:
-        """One of the last batches again: the sixth-old is no duplicate any more."""
+        """Sends one of the last batches again: only the last five of a producer are recognized as duplicates."""
         if self.sent:
             self.send(*self.random.choice(self.sent[-12:]), "CLIENT")
 
@@ -266,7 +266,7 @@ class Play:
         guard: VerificationGuard | None,
         word: str,
     ) -> str:
-        """To a leader: it gives the offsets, so it gets the batch with offset 0."""
+        """Appends to a leader, which assigns the offsets, so the batch is sent with offset 0."""
         check = self.ours.state.check(
             one(stored), origin=origin.lower(), transaction_version=transaction_version, guard=guard
         )
@@ -298,12 +298,12 @@ class Play:
         commit = random.random() < 0.5
         stored = marker(self.ours.end, producer, epoch, coordinator, self.now, commit=commit)
         if self.append(stored, "COORDINATOR", version, None, "-") == "append" and random.random() < 0.2:
-            # Its answer was lost: the coordinator sends it once more.
+            # The answer was lost, so the coordinator sends the marker again.
             again = marker(self.ours.end, producer, epoch, coordinator, self.now, commit=commit)
             self.append(again, "COORDINATOR", version, None, "-")
 
     def follow(self) -> None:
-        """From another replica, epochs that go back and sequences out of order among them."""
+        """Replicates a batch, possibly with a lower epoch or a sequence out of order."""
         random = self.random
         producer = random.randrange(6)
         epoch, _, _ = self._known(producer)
@@ -350,14 +350,14 @@ class Play:
             self.ours.truncate(target, self.now)
             self.sent.clear()
             assert self.snapshots() == self.ours.state.snapshots
-            # Kafka moves the watermark down to the new end.
+            # Truncation moves Kafka's high watermark down to the new end.
             self.kafka.ask("hw", target)
             self.ours.state.set_high_watermark(target)
 
     def restart(self) -> None:
-        """A clean stop; then the newest snapshots may be gone, cut, or from beyond the log."""
+        """Restarts after a clean shutdown; the newest snapshots may be gone, cut, flipped or beyond the log."""
         if self.ours.end == self.ours.segments[-1]:
-            # Kafka makes no index for an empty segment, misses it, and recovers the log.
+            # Kafka writes no index for an empty segment, and so recovers the log when it does not find one.
             return
         self.kafka.ask("close")
         self.ours.state.take_snapshot()

@@ -27,14 +27,14 @@ def log() -> Iterator[AppendOracle]:
 
 
 def agree(log: AppendOracle, cases: list[Case], least: int) -> Counter[str]:
-    """Asks both; requires a minimum of stored and of refused batches. Returns the verdicts seen."""
+    """Compares both on all cases, with a minimum of stored and of refused ones. Returns how often each verdict occurs."""
     asked = [request for case in cases for request in case.requests()]
     met: Counter[str] = Counter()
     for case, kafka in zip(cases, log.answers(asked)[1::2], strict=True):
         ours = case.ours()
         met[str(kafka["error"])] += 1
-        # Checks after those of records, of producers and segments, have their own tests.
-        if kafka.get("behind"):
+        # The checks after those of records (producers and segments) have their own tests.
+        if kafka.get("isLaterCheck"):
             continue
         found = difference(kafka, ours)
         if found is not None:
@@ -58,8 +58,8 @@ def test_produced(log: AppendOracle) -> None:
 
 def test_damaged(log: AppendOracle) -> None:
     rng = random.Random(2)
-    sound = [data for data in (produced(rng) for _ in range(300)) if len(data) < 3000]
-    cases = [where(rng, mutate.damaged(rng, rng.choice(sound))) for _ in range(1500)]
+    valid = [data for data in (produced(rng) for _ in range(300)) if len(data) < 3000]
+    cases = [where(rng, mutate.damaged(rng, rng.choice(valid))) for _ in range(1500)]
     assert agree(log, cases, least=300)["CORRUPT_MESSAGE"] > 100
 
 
@@ -76,13 +76,13 @@ def test_odd(
 
 
 def test_old_formats() -> None:
-    """Topics of magic 0 and 1, which the newest Kafka has no more."""
+    """Topics of magic 0 and 1, which the newest Kafka no longer has."""
     rng = random.Random(5)
     old = OldValidator()
     cases = []
     while len(cases) < 1500:
         case = where(rng, produced(rng), replace(config(rng), message_format=rng.choice([0, 1])))
-        if case.origin.name in ("CLIENT", "COORDINATOR") and is_the_validators(case):
+        if case.origin.name in ("CLIENT", "COORDINATOR") and only_the_validator_decides(case):
             cases.append(case)
     met: Counter[str] = Counter()
     for case, kafka in zip(cases, old.verdicts(cases), strict=True):
@@ -95,8 +95,8 @@ def test_old_formats() -> None:
     assert len(cases) - met["None"] > 300, met
 
 
-def is_the_validators(case: Case) -> bool:
-    """Whether only the validator can refuse it: checks before and after it pass."""
+def only_the_validator_decides(case: Case) -> bool:
+    """Whether the checks before and after the validator pass."""
     batches = magicbyte.read_batches(case.records)
     sizes = [batch.size_in_bytes for batch in batches if batch.magic < 2 or batch.base_offset == 0]
     limits = (case.config.max_message_bytes, case.config.segment_bytes)
@@ -120,8 +120,8 @@ def test_produce_requests(log: AppendOracle) -> None:
         except AppendError as error:
             ours = error.code
         if ours is None and kafka["error"]:
-            # Then the log refused it.
-            assert Case(data).ours()["error"] is not None or kafka["behind"]
+            # The request is valid, but the log refused it.
+            assert Case(data).ours()["error"] is not None or kafka["isLaterCheck"]
         else:
             assert ours == kafka["error"], (version, kafka, data.hex())
         refused += ours is not None

@@ -1,4 +1,4 @@
-"""What documents claim about brokers, checked with the broker's own classes: docs/errata.md."""
+"""Claims about brokers in docs/errata.md, checked with the broker's own classes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_conversion(facts: dict[str, str]) -> None:
 def test_size_limit(facts: dict[str, str]) -> None:
     limit = int(facts["maxMessageBytes"])
     assert limit == 1_048_588
-    # A larger record in a batch that a broker takes.
+    # A batch that a broker accepts can contain a record above the limit.
     large = record(value=b"\0" * (limit + 1))
     stored = V2(gzip.compress(large), attributes=1).bytes()
     assert len(large) > limit > len(stored)

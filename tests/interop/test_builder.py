@@ -1,4 +1,4 @@
-"""Thousands of generated batches, from Kafka's builder and from RecordsBuilder: the same bytes or records."""
+"""Thousands of generated batches from Kafka's builder and from RecordsBuilder: equal bytes or records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reading import FACTS, accepted
 
 pytestmark = pytest.mark.interop
 
-# What the size of the compressed records decides.
+# The header fields that depend on the compressed size.
 OF_THE_SIZE = {FACTS.index("sizeInBytes"), FACTS.index("crc")}
 MARKERS = {"ABORT": 0, "COMMIT": 1}
 TYPES = {"NoTimestampType": TimestampType.NO_TIMESTAMP_TYPE}
@@ -31,7 +31,7 @@ def given(number: str) -> int | None:
 
 
 def build(line: str) -> bytes:
-    """What a line asks Kafka's builder for, from ours."""
+    """Builds the batch that a line requests from Kafka's builder."""
     verb, *words = line.split(" ")
     if verb == "marker":
         return marker(*words)
@@ -84,13 +84,13 @@ def built_or_refused(line: str) -> bytes | str:
 
 
 def agree(lines: Sequence[str], builder: Builder, oracle: Oracle) -> tuple[int, int, int]:
-    """How many batches were Kafka's bytes, Kafka's records in another frame, and refused by both."""
+    """The numbers of batches with Kafka's bytes, with Kafka's records but other bytes, and refused by both."""
     equal = refused = 0
     packed: list[tuple[str, bytes, bytes]] = []
     for line, answer in zip(lines, builder.ask(lines), strict=True):
         ours = built_or_refused(line)
         if isinstance(ours, str) and "is not allowed here" in ours and out_of_reach(line):
-            # Kafka checks little of that, and writes what nobody can read.
+            # Kafka checks little of this, and writes batches that cannot be read.
             refused += 1
             continue
         if answer.startswith("error ") or isinstance(ours, str):
@@ -114,7 +114,7 @@ def agree(lines: Sequence[str], builder: Builder, oracle: Oracle) -> tuple[int, 
 
 
 def out_of_reach(line: str) -> bool:
-    """Whether the base is negative, or an offset lies before it, or 2^31 or more after it."""
+    """Whether the base offset is negative, or an offset is below it, or 2^31 or more above it."""
     words = line.split(" ")
     if words[0] != "build":
         return False
@@ -123,7 +123,7 @@ def out_of_reach(line: str) -> bool:
 
 
 def facts(verdict: dict[str, Any]) -> list[Any]:
-    """Header facts but for the size's, and records, of each batch."""
+    """The header fields of each batch, without those that depend on the size, and its records."""
     return [
         ([fact for place, fact in enumerate(batch["header"]) if place not in OF_THE_SIZE], batch["records"])
         for batch in verdict["batches"]

@@ -1,4 +1,4 @@
-"""Compaction against Kafka's own cleaner: the same logs, clock and configuration, round after round."""
+"""Compaction against Kafka's own cleaner: the same logs, clock and configuration, in several rounds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.interop
 INDEX_BYTES = 65536
 KEPT = (".log", "leader-epoch-checkpoint")
 EXACT = {0, 2}
-"""None and snappy: of the other codecs Kafka and we write frames that differ, with the same records."""
+"""None and snappy. With the other codecs, Kafka and we write different bytes for the same records."""
 
 
 class Cleaning:
@@ -38,7 +38,7 @@ class Cleaning:
         )
 
     def clean(self, directory: Path, now: int, dirty: int | None, configs: dict[str, int]) -> list[int] | str:
-        """First dirty offset, first uncleanable offset, where the cleaner goes on, rounds, times; or an exception."""
+        """First dirty and first uncleanable offset, the offset reached, rounds and times; or an exception."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         words = [directory, now, 4 << 20, DAY_MS, "-" if dirty is None else dirty]
@@ -63,26 +63,26 @@ def kafkas() -> Iterator[Cleaning]:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Path]:
-    """Where thousands of small files are quick to write."""
+    """A directory in memory, if possible, where thousands of small files are quick to write."""
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as path:
         yield Path(path)
 
 
 def batch_facts(batch: Any) -> object:
-    """The bytes, or where codecs may write other frames everything in them."""
+    """The bytes, or for codecs with varying output the header and the records."""
     if batch.compression in EXACT or batch.record_count == 0:
         return batch.to_bytes()
     records = [
         (r.offset, r.timestamp, r.key_bytes, r.value_bytes, r.headers_raw, r.attributes) for r in batch
     ]
     data = batch.to_bytes()
-    # Offset, leader epoch and magic; then all from the attributes to the count.
+    # Offset, leader epoch and magic; then everything from the attributes to the count.
     return data[:8], data[12:17], data[21:61], records
 
 
 def segments(directory: Path) -> dict[str, list[object]]:
-    """Each segment's batches."""
+    """The batches of each segment."""
     return {
         log.name: [batch_facts(batch) for batch in magicbyte.read_batches(log.read_bytes())]
         for log in sorted(directory.glob("*.log"))
@@ -90,7 +90,7 @@ def segments(directory: Path) -> dict[str, list[object]]:
 
 
 def positions(directory: Path) -> dict[str, list[int]]:
-    """Where each segment's batches begin."""
+    """The positions of the batches of each segment."""
     return {
         log.name: [batch.position for batch in magicbyte.read_batches(log.read_bytes())]
         for log in directory.glob("*.log")
@@ -98,16 +98,16 @@ def positions(directory: Path) -> dict[str, list[int]]:
 
 
 def sidecars(directory: Path) -> dict[str, bytes]:
-    """All other files but what a broker leaves of replaced segments, and the topic's id."""
+    """All other files, except those that a broker leaves of replaced segments, and the topic id."""
     others = (".log", ".deleted", "partition.metadata")
     return {file.name: file.read_bytes() for file in directory.iterdir() if not file.name.endswith(others)}
 
 
 def same_sidecars(ours: Path, theirs: Path) -> int:
-    """Asserts that they are; how many transaction indexes there are among them."""
+    """Asserts that the sidecars are equal; returns the number of transaction indexes among them."""
     found, expected = sidecars(ours), sidecars(theirs)
     if positions(ours) != positions(theirs):
-        # Frames that differ in size: indexes have other positions.
+        # If compressed sizes differ, the indexes have other positions.
         found, expected = (
             {name: data for name, data in files.items() if not name.endswith("index")}
             | {name: data for name, data in files.items() if name.endswith(".txnindex")}
@@ -122,7 +122,7 @@ def sizes(directory: Path) -> list[int]:
 
 
 def grow(directory: Path, made: list[tuple[int, bytes, int]]) -> None:
-    """Adds segments (base offset, bytes, time of modification), and rebuilds all sidecars."""
+    """Adds segments (base offset, bytes, modification time), and rebuilds all sidecars."""
     for file in directory.iterdir():
         if not file.name.endswith(KEPT):
             file.unlink()
@@ -134,7 +134,7 @@ def grow(directory: Path, made: list[tuple[int, bytes, int]]) -> None:
 
 
 def stages(seed: int) -> tuple[list[list[tuple[int, bytes, int]]], random.Random]:
-    """Three stages of segments, named as by a broker; transactions stay open after the first two."""
+    """Three stages of segments with a broker's names; transactions stay open across the first two."""
     rng = random.Random(seed)
     maker = LogMaker(rng, legacy=rng.random() < 0.4)
     found = []
@@ -148,16 +148,16 @@ def stages(seed: int) -> tuple[list[list[tuple[int, bytes, int]]], random.Random
             base = maker.offset
             (data,) = maker.stage(1, finish=True)
             made.append((base, data, maker.time))
-        # An empty segment that is not the last has the base offset of the next.
+        # An empty segment that is not the last one has the base offset of the next.
         bases = [base for base, _, _ in made]
-        made = [one for one, behind in zip(made, [*bases[1:], -1], strict=True) if one[0] != behind]
+        made = [one for one, next_base in zip(made, [*bases[1:], -1], strict=True) if one[0] != next_base]
         found.append([one for one in made if one[1]])
         maker.time += rng.choice([MINUTE, DAY_MS // 2, DAY_MS])
     return found, rng
 
 
 @pytest.mark.parametrize("block", range(6))
-def test_as_kafkas_cleaner_round_after_round(block: int, kafkas: Cleaning, place: Path) -> None:
+def test_rounds_of_compaction_match_kafkas_cleaner(block: int, kafkas: Cleaning, place: Path) -> None:
     changed = cleaned = refused = aborting = 0
     for seed in range(block * 100, block * 100 + 100):
         root = place / str(seed)
@@ -187,11 +187,12 @@ def test_as_kafkas_cleaner_round_after_round(block: int, kafkas: Cleaning, place
             }
             answer = kafkas.clean(theirs, now, dirty, configs)
             if isinstance(answer, str):
-                # A message without a key, of magic 0 or 1, just before the active segment stops it for good.
+                # A keyless message of magic 0 or 1 at the end of the cleaned part stops Kafka's cleaner for
+                # good.
                 assert "Empty batches are only supported for magic v2" in answer, seed
                 refused += 1
                 break
-            first, uncleanable, goes_on, *_ = answer
+            first, uncleanable, reached, *_ = answer
             options = CompactOptions(
                 all_topics=True,
                 now=now,
@@ -208,10 +209,10 @@ def test_as_kafkas_cleaner_round_after_round(block: int, kafkas: Cleaning, place
             assert report["written"][0]["clean_until"] == uncleanable, (seed, number)
             if first < uncleanable:
                 ours = out / "t-0"
-                assert goes_on == uncleanable
+                assert reached == uncleanable
                 found, expected = segments(ours), segments(theirs)
                 if not same_sizes:
-                    # Frames that differ in size can fall into other groups.
+                    # If compressed sizes differ, segments can be grouped differently.
                     found, expected = (
                         {"all": [*chain(*found.values())]},
                         {"all": [*chain(*expected.values())]},
@@ -222,7 +223,7 @@ def test_as_kafkas_cleaner_round_after_round(block: int, kafkas: Cleaning, place
                 changed += segments(ours) != before
                 cleaned += 1
                 dirty = our_dirty = uncleanable
-            # Else there is nothing new to clean: a broker does not even look.
+            # Otherwise there is nothing new to clean, and a broker would not start.
         shutil.rmtree(root)
     assert refused < 5
     assert cleaned > 150
@@ -231,12 +232,12 @@ def test_as_kafkas_cleaner_round_after_round(block: int, kafkas: Cleaning, place
 
 
 def last_values(lines: list[str]) -> dict[str, str]:
-    """Of each key the last value that a consumer got; tombstones count as none."""
+    """The last value of each key that a consumer got, without tombstones."""
     last = {line.split("\t")[3]: line.split("\t")[4] for line in lines}
     return {key: value for key, value in last.items() if value != "null"}
 
 
-def test_a_broker_serves_it_and_its_producers_go_on(broker: Broker, tmp_path: Path) -> None:
+def test_a_broker_serves_the_compacted_log_and_its_producers_continue(broker: Broker, tmp_path: Path) -> None:
     broker.open({}, clean=True)
     topic = broker.topics[0]
     directory = broker.logs / f"{topic}-0"
@@ -270,9 +271,10 @@ def test_a_broker_serves_it_and_its_producers_go_on(broker: Broker, tmp_path: Pa
         assert broker.complaints() == []
         broker.stop()
         ends = producers_of(directory)
-        # The same two; one goes on with its sequence, the other with the epoch that each transaction raises.
-        (plain, *of_transactions), (goes_on, *later) = split(snapshot), split(ends)
-        assert (goes_on[0], goes_on[1], goes_on[2]) == (plain[0], plain[1], plain[2] + 20)
+        # The same producers: one continues with its sequence, the other with an epoch that each transaction
+        # raises.
+        (plain, *of_transactions), (continued, *later) = split(snapshot), split(ends)
+        assert (continued[0], continued[1], continued[2]) == (plain[0], plain[1], plain[2] + 20)
         assert [pid for pid, *_ in later] == [pid for pid, *_ in of_transactions]
     finally:
         producing.kill()
@@ -300,7 +302,7 @@ def producers_of(directory: Path) -> list[tuple[int, int, int]]:
 
 
 def split(producers: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """The idempotent producer, whose epoch stays 0, first."""
+    """The idempotent producer, whose epoch stays 0, comes first."""
     return sorted(producers, key=lambda one: one[1] > 0)
 
 
@@ -325,7 +327,7 @@ REAL = [
 
 
 def test_logs_of_real_brokers(kafkas: Cleaning, kafka: Path, place: Path) -> None:
-    """Two rounds, the second after all tombstones have expired; an added message is the active segment."""
+    """Two rounds, the second after all tombstones have expired; an added batch is the active segment."""
     changed = 0
     for name in REAL:
         ours, theirs = place / name / "ours" / "t-0", place / name / "theirs" / "t-0"

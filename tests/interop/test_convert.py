@@ -36,7 +36,7 @@ OLD_AGAIN = ["v2_gzip", "v2_none", "v2_timestamps"]
 DAMAGED = ["v1_none", "v2_mixed_codecs", "v2_none", "v2_txn"]
 
 ONE_TO_ONE = RewriteOptions(magic=2, index_interval_bytes=256)
-PACKED = RewriteOptions(
+REBATCHED = RewriteOptions(
     magic=2, compression=4, level=7, rebatch=8000, segment_bytes=16000, index_interval_bytes=256
 )
 OTHER_CODEC = RewriteOptions(compression=3, leader_epoch=-1, segment_bytes=8000, index_interval_bytes=256)
@@ -46,7 +46,7 @@ TYPES = ["CreateTime", "LogAppendTime"]
 
 
 def lines_of(path: Path, isolation_level: str) -> list[str]:
-    """A partition's records as the broker's client prints them; magic 0 has no time of either type."""
+    """A partition's records as the broker's client prints them; it shows magic 0 as CreateTime."""
 
     def text(data: bytes | None) -> str:
         return "null" if data is None else data.hex()
@@ -66,7 +66,7 @@ def without_headers(lines: list[str]) -> list[str]:
 
 
 class Case:
-    """A partition for the broker, and the one whose records it must serve."""
+    """A partition for the broker, and the partition whose records it must serve."""
 
     def __init__(self, written: Path, original: Path) -> None:
         self.written = written
@@ -75,9 +75,9 @@ class Case:
 
 @pytest.fixture(scope="module")
 def cases(kafka: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Case]:
-    """Everything that these jobs write."""
+    """The output of all these jobs."""
     root = tmp_path_factory.mktemp("converted")
-    jobs = {"to 2": (LEGACY, ONE_TO_ONE), "packed": (LEGACY, PACKED), "lz4": (NEW, OTHER_CODEC)}
+    jobs = {"to 2": (LEGACY, ONE_TO_ONE), "rebatched": (LEGACY, REBATCHED), "lz4": (NEW, OTHER_CODEC)}
     found: dict[str, Case] = {}
     for title, (names, options) in jobs.items():
         for name in names:
@@ -87,7 +87,7 @@ def cases(kafka: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ca
     for name in OLD_AGAIN:
         out = root / "down" / name
         assert rewrite([str(kafka / name)], str(out), LocalEngine(2), DOWN)["balanced"]
-        # The down-converted log is what is served; that it is the original's is another test.
+        # The broker must serve the down-converted log; another test compares that with the original.
         found[f"{name} to 1"] = Case(out / f"{name}-0", out / f"{name}-0")
     for name in ROWS:
         out = root / "rows" / name
@@ -113,7 +113,7 @@ def cases(kafka: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ca
 
 
 def damaged(source: Path, copy: Path) -> Path:
-    """A copy of the segments with a flipped bit in the middle of the first."""
+    """A copy of the segments with a flipped bit in the middle of the first one."""
     copy.mkdir(parents=True)
     for log in source.glob("*.log"):
         (copy / log.name).write_bytes(log.read_bytes())
@@ -127,14 +127,14 @@ def damaged(source: Path, copy: Path) -> Path:
 
 
 @pytest.mark.parametrize("clean", [False, True], ids=["after a crash", "after a clean stop"])
-def test_the_broker_serves_what_was_there(broker: Broker, cases: dict[str, Case], clean: bool) -> None:
+def test_the_broker_serves_the_same_records(broker: Broker, cases: dict[str, Case], clean: bool) -> None:
     topics = broker.open({name: case.written for name, case in cases.items()}, clean=clean)
     assert broker.complaints() == []
     for name, topic in topics.items():
         original = cases[name].original
         for isolation_level in ("read_uncommitted", "read_committed"):
             assert broker.read(topic, isolation_level) == lines_of(original, isolation_level), name
-        # Kafka's search by time finds markers, too.
+        # Kafka's search by time also finds markers.
         records = [record for batch in magicbyte.PartitionLog(original).batches() for record in batch]
         times = [(record.timestamp, record.offset) for record in records if record.timestamp >= 0]
         some = times[:: max(1, len(times) // 4)]
@@ -151,7 +151,7 @@ def test_down_converted_records_are_the_originals(kafka: Path, cases: dict[str, 
         assert without_headers(written) == without_headers(lines_of(kafka / name, "read_uncommitted"))
 
 
-def test_recovered_is_what_was_good(kafka: Path, cases: dict[str, Case]) -> None:
+def test_recovery_keeps_intact_records(kafka: Path, cases: dict[str, Case]) -> None:
     for name in DAMAGED:
         original = lines_of(kafka / name, "read_uncommitted")
         kept = lines_of(cases[f"{name} keep"].written, "read_uncommitted")

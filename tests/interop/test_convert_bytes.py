@@ -1,4 +1,4 @@
-"""What magicbyte.convert writes, Kafka's own classes read: the same records as before."""
+"""Kafka's own classes read the same records from what magicbyte.convert writes."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def data_of(kafka: Path, name: str) -> bytes:
 
 
 def conversions(kafka: Path) -> Iterator[tuple[str, bytes, bytes]]:
-    """What was done, the bytes before and after."""
+    """A description, and the bytes before and after."""
     for name in LEGACY:
         old = data_of(kafka, name)
         for codec in Compression:
             yield f"{name} up to {codec.name}", old, convert_batches(old, compression=codec).data
-        yield f"{name} packed", old, Converter(Compression.ZSTD).rebatch(old, 16_000)
+        yield f"{name} rebatched", old, Converter(Compression.ZSTD).rebatch(old, 16_000)
     for name in NEW:
         new = data_of(kafka, name)
         for codec in Compression:
@@ -55,12 +55,12 @@ def test_kafka_reads_the_same_records(kafka: Path, oracle: Oracle) -> None:
 
 
 def plain(record: list[Any]) -> list[Any]:
-    """Offset, timestamp, its type, key, value, headers, sequence; magic 0 has no type, magic 2 must have one."""
+    """A record whose timestamp type is at least CreateTime: magic 0 has none, magic 2 must have one."""
     return [*record[:2], max(record[2], TimestampType.CREATE_TIME), *record[3:]]
 
 
 def test_append_time(kafka: Path, oracle: Oracle) -> None:
-    """As a broker stamps batches: Kafka gives every record that time, and finds the CRCs right."""
+    """Stamped like a broker does it: Kafka gives every record that time, and accepts the CRCs."""
     stamped = set_max_timestamp(data_of(kafka, "v2_headers"), TimestampType.LOG_APPEND_TIME, 1234)
     (verdict,) = oracle.read([stamped])
     assert accepted(verdict)

@@ -1,4 +1,4 @@
-"""Kafka's verdicts are still those recorded in the corpus."""
+"""Kafka's verdicts are still the same as those recorded in the corpus."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def test_stored_verdicts_hold(oracle: Oracle) -> None:
 
 
 def test_every_case_is_stored(builder: Builder) -> None:
-    # Not the bytes: those of gzip and zstd depend on the JDK and the library's build.
-    made = {case[0] for room in files(builder).values() for case in room}
+    # The bytes are not compared: those of gzip and zstd depend on the JDK and on the library's build.
+    made = {case[0] for group in files(builder).values() for case in group}
     assert made == {case["id"] for case in cases()}

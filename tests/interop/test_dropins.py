@@ -18,13 +18,13 @@ pytestmark = pytest.mark.interop
 
 CODECS = (None, "gzip", "snappy", "lz4", "zstd")
 COUNT = 300
-# Timestamp, key, value, headers; and as consumed, with the offset in front.
+# Timestamp, key, value, headers; and as consumed, with the offset first.
 Sent = tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]
 Got = tuple[int, int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]
 
 
 def records(first: int = 0, count: int = COUNT, null: bytes | None = None) -> list[Sent]:
-    """`null` is what kafka-python, which sends no null headers, has for one."""
+    """`null` stands for a null header value: kafka-python sends none, and uses an empty value instead."""
     return [
         (
             1_700_000_000_000 + number,
@@ -122,7 +122,7 @@ def _kafka_python_transactions(bootstrap: str, topic: str) -> None:
 
 
 class Library:
-    """A client library, its drop-in, and topics of its own."""
+    """A client library, its drop-in, and its own topics."""
 
     def __init__(
         self,
@@ -187,11 +187,12 @@ def test_round_trip(running: Broker, library: Library, codec: str | None) -> Non
     got = library.consume(running.bootstrap, topic, COUNT, "read_uncommitted")
     after = library.dropin.counts()
     assert got == [(offset, *each) for offset, each in enumerate(sent)]
-    # Our code ran, and nothing else did.
+    # Only our code ran.
     for name in ("records_built", "records_read"):
         assert after[name] - before[name] == COUNT, name
     assert after["batches_built"] > before["batches_built"]
-    # The originals read what the drop-in built, the drop-in what they build, Kafka's consumer both.
+    # The originals read what the drop-in builds, the drop-in what they build, and Kafka's consumer reads
+    # both.
     library.dropin.uninstall()
     assert library.consume(running.bootstrap, topic, COUNT, "read_uncommitted") == got
     library.produce(running.bootstrap, topic, codec, sent)

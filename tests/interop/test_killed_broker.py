@@ -1,4 +1,4 @@
-"""The whole directory of a broker that was killed, intact and then damaged, goes through every command."""
+"""The whole directory of a killed broker, intact and then damaged, goes through every command."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ POLICIES = {
     "transactions": f"cleanup.policy=delete {SMALL}",
 }
 BATCHES, RECORDS = 40, 25
-"""Of each topic without transactions."""
+"""For each topic without transactions."""
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 def every_command(run: Run, logs: Path, out: Path) -> None:
-    """Runs all commands; what they write has no damage."""
+    """Runs all commands; their output must have no damage."""
     for command in ("verify", "stats", "explain", "records", "dump", "check-indexes"):
         assert run(command, logs)
     assert run("annotate", "--max-batches", 1, logs)
@@ -111,7 +111,7 @@ def every_command(run: Run, logs: Path, out: Path) -> None:
     }.items():
         run(name, *options, logs, out / name)
         report = json.loads(run("verify", "--json", out / name))
-        # A cleaned log keeps its segments' names, so that lost segments stay missing.
+        # A cleaned log keeps its segments' names, so lost segments stay missing.
         assert {one["kind"] for one in report["problems"]} <= {"missing_segment"}, name
 
 
@@ -146,7 +146,7 @@ def test_a_damaged_directory(run: Run, logs: Path, tmp_path: Path) -> None:
         return found
 
     lost = 0
-    # A first segment without its indexes' segment, and a last one with all its files.
+    # A first segment without its sidecars, and a last one with all of its files.
     first, second = segments("compacted")[:2]
     first.unlink()
     lost += int(second.stem) - int(first.stem)
@@ -158,12 +158,12 @@ def test_a_damaged_directory(run: Run, logs: Path, tmp_path: Path) -> None:
     segment, following = segments("both")[1:3]
     segment.rename(f"{segment}.zst")
     lost += int(following.stem) - int(segment.stem)
-    # Something that cannot be read.
+    # A segment that cannot be read.
     unreadable, after = segments("both")[-2:]
     unreadable.unlink()
     os.mkfifo(unreadable)
     lost += int(after.stem) - int(unreadable.stem)
-    # A partition that is gone, and directories that are not the log.
+    # A missing partition, and directories that are not part of the log.
     shutil.rmtree(logs / "transactions-0")
     lost += marks["transactions", 0]
     for state in ("future", "stray", "delete"):

@@ -1,4 +1,4 @@
-"""The same requests to a real broker and to the simulator: the same answers, the same bytes fetched."""
+"""The same requests to a real broker and to the simulator get the same answers and the same bytes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CONFIGS = {
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RawClient]:
-    # Nobody here is a coordinator that could be asked about transactions.
+    # There is no coordinator that could be asked about transactions.
     settings = "transaction.partition.verification.enable=false"
     node = Broker(tmp_path_factory.mktemp("simulated"), topics=1, settings=settings)
     node.start()
@@ -50,14 +50,14 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RawClient]:
 
 
 def topic_words(config: AppendConfig) -> str:
-    # One segment that stays, whatever the times are.
+    # One segment that does not roll or expire, whatever the timestamps are.
     words = topic(config) | {"retention.ms": "-1", "segment.ms": str(2**63 - 1)}
     del words["internal.segment.bytes"]
     return " ".join(f"{name}={value}" for name, value in words.items())
 
 
 class Both:
-    """A topic of the broker and its twin."""
+    """A topic of the broker and its simulated twin."""
 
     def __init__(self, client: RawClient, name: str) -> None:
         self.client = client
@@ -67,15 +67,15 @@ class Both:
         self.refused = 0
 
     def produce(self, records: bytes) -> None:
-        transactional = any(batch.is_transactional for batch in sound(records))
+        transactional = any(batch.is_transactional for batch in batches_of(records))
         broker = self.client.produce(self.name, records, "raw" if transactional else None)
         if self.twin.config.message_timestamp_type and broker["time"] >= 0:
-            # Its clock is the one that counts.
+            # The broker's clock decides.
             self.twin.clock = broker["time"]
         answer, error = attempt(lambda: self.twin.append(records))
         if error is not None:
             self.refused += 1
-            # What leaks out of the broker's checks is a clear error here.
+            # Where the broker's checks leak an untyped exception, the simulator has a clear error.
             assert broker["code"] in (error.error_code, -1), (broker, str(error))
             assert broker["record_errors"] == [one.batch_index for one in error.record_errors]
             return
@@ -121,7 +121,7 @@ class Both:
         listed = self.twin.list_offsets(names.get(timestamp, timestamp), isolation_level=level)  # type: ignore[arg-type]
         found = list(listed or (-1, -1, -1))
         if found[0] > NOW + 10_000_000_000:
-            # A marker's time is the coordinator's.
+            # The timestamp of a marker is the coordinator's.
             found[0] = broker[0]
         assert (code, broker) == (0, found)
 
@@ -141,7 +141,7 @@ class Both:
 
 
 def same_records(theirs: bytes, ours: bytes) -> bool:
-    """Byte for byte, but for the times of markers, which are the coordinator's."""
+    """Whether the bytes are equal, except for the timestamps of markers, which the coordinator sets."""
     at = 0
     for its, mine in zip(magicbyte.read_batches(theirs), magicbyte.read_batches(ours), strict=True):
         if mine.is_control:
@@ -154,11 +154,11 @@ def same_records(theirs: bytes, ours: bytes) -> bool:
         elif its.to_bytes() != mine.to_bytes():
             return False
         at += mine.size_in_bytes
-    # For a truncated last batch, the bytes before the checksum.
+    # In a truncated last batch, the bytes before the checksum.
     return len(theirs) == len(ours) and theirs[at : at + 17] == ours[at : at + 17]
 
 
-def sound(records: bytes) -> list[Any]:
+def batches_of(records: bytes) -> list[Any]:
     try:
         return list(magicbyte.read_batches(records))
     except magicbyte.Error:
@@ -166,7 +166,7 @@ def sound(records: bytes) -> list[Any]:
 
 
 def attempt(act: Callable[[], Any]) -> tuple[Any, AppendError | None]:
-    """The answer or the refusal."""
+    """The answer, or the refusal."""
     try:
         return act(), None
     except AppendError as error:

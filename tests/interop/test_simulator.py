@@ -24,11 +24,11 @@ def log() -> Iterator[AppendOracle]:
 
 
 class Play:
-    """One partition's life: what is asked of Kafka, and the same done to the simulator."""
+    """One partition's history: the requests to Kafka, and the same actions on the simulator."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
-        # Codecs whose encoders write the same bytes.
+        # Only codecs whose output is the same in all encoders.
         config = AppendConfig(
             compression=rng.choice([None, None, Compression.NONE, Compression.SNAPPY]),
             message_timestamp_type=TimestampType(rng.choice([0, 0, 1])),
@@ -38,10 +38,10 @@ class Play:
         self.steps: list[tuple[dict[str, Any], Callable[[], dict[str, Any]]]] = []
         self._ask({"op": "open", "offset": 0, "config": topic(config)}, dict)
         self._ask({"op": "elect", "epoch": 0}, dict)
-        # Next sequence of each producer's epoch.
+        # The next sequence for each producer id and epoch.
         self.sequences: dict[tuple[int, int], int] = {}
         self.sent: list[bytes] = []
-        # Marker versions are up to Kafka; a retry uses one.
+        # The markers sent so far; a retry repeats one, with its transaction version.
         self.ends: list[dict[str, Any]] = []
 
     def _ask(self, request: dict[str, Any], act: Callable[[], dict[str, Any]]) -> None:
@@ -59,10 +59,10 @@ class Play:
         }
 
     def payload(self) -> bytes:
-        """A producer's batch, or one again."""
+        """A producer's batch, or a retry of one."""
         rng = self.rng
         if self.sent and rng.random() < 0.2:
-            # A retry: of the last, or of one that is too old to be remembered.
+            # A retry of the last batch, or of one that is too old to be recognized.
             return self.sent[-min(len(self.sent), rng.choice([1, 1, 2, 4, 7, 9]))]
         records = self._batch(rng.choice([-1, 1, 2, 3]))
         self.sent.append(records)
@@ -151,7 +151,7 @@ class Play:
 
 
 def answered(act: Callable[[], Any]) -> dict[str, Any]:
-    """In the words of the oracle."""
+    """The answer in the form of the oracle's."""
     try:
         answer = act()
     except AppendError as error:
@@ -167,14 +167,14 @@ def answered(act: Callable[[], Any]) -> dict[str, Any]:
 
 
 def known(producer: ProducerStateEntry) -> list[int]:
-    """As `DescribeProducers` returns it."""
+    """A producer as `DescribeProducers` returns it."""
     start = producer.current_txn_first_offset
     numbers = (producer.last_sequence, producer.last_timestamp, producer.coordinator_epoch)
     return [producer.producer_id, producer.producer_epoch, *numbers, -1 if start is None else start]
 
 
 def play(log: AppendOracle, make: Callable[[Play], None], seed: int, steps: int) -> Counter[str]:
-    """Plays and compares each step, the ends of the log included. The answers met."""
+    """Plays all steps, comparing each answer and the ends of the log. Returns how often each answer occurred."""
     rng = random.Random(seed)
     one = Play(rng)
     for _ in range(steps):
@@ -182,7 +182,7 @@ def play(log: AppendOracle, make: Callable[[Play], None], seed: int, steps: int)
     met: Counter[str] = Counter()
     for request, act in one.steps:
         if "where" in request:
-            # Somewhere in the current log, or a little past its end.
+            # An offset in the current log, or a little past its end.
             request["offset"] = int(request.pop("where") * one.partition.log_end_offset)
         (kafka,) = log.answers([request])
         ours = act()
@@ -225,7 +225,7 @@ def test_deletion(log: AppendOracle) -> None:
 
 
 def test_truncation(log: AppendOracle) -> None:
-    """Each time Kafka goes on from the snapshot it took at the last, which forgot batches."""
+    """After each truncation, Kafka restarts from the snapshot of the previous one, which has fewer batches."""
 
     def make(one: Play) -> None:
         if len(one.steps) in (30, 60, 80):
@@ -238,7 +238,7 @@ def test_truncation(log: AppendOracle) -> None:
 
 
 def test_truncation_after_deletion(log: AppendOracle) -> None:
-    """The snapshot knows producers whose batches are before the log's start."""
+    """The snapshot contains producers whose batches are before the log start offset."""
 
     def make(one: Play) -> None:
         if len(one.steps) in (20, 34):
@@ -252,7 +252,7 @@ def test_truncation_after_deletion(log: AppendOracle) -> None:
         play(log, make, seed, 50)
 
 
-def test_records_without_a_time(log: AppendOracle) -> None:
+def test_records_without_a_timestamp(log: AppendOracle) -> None:
     def produce(one: Play) -> None:
         builder = RecordsBuilder()
         for offset in range(2):

@@ -1,7 +1,7 @@
 """Producer state, transactions, leader epochs and the consumer's filter against Kafka's own classes.
 
-Sequences of appends, markers, rolls, truncations and restarts are made from fixed seeds. Each goes to a
-`UnifiedLog` of Kafka 4.3 and to ours: verdicts, state, snapshots and transaction indexes are the same.
+Sequences of appends, markers, rolls, truncations and restarts are generated from fixed seeds. Each is played
+on a `UnifiedLog` of Kafka 4.3 and on ours: verdicts, state, snapshots and transaction indexes must be equal.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def kafka_log() -> Iterator[StateOracle]:
 
 
 class Crashes(Play):
-    """Deletions at the start, and crashes that lose snapshots or leave them over."""
+    """Deletions at the start, and crashes after which snapshots are missing, damaged or left over."""
 
     def run(self) -> None:
         steps = {
@@ -55,7 +55,7 @@ class Crashes(Play):
         self.kafka.ask("close")
 
     def delete(self) -> None:
-        """As DeleteRecords: the log begins later, in the midst of a transaction perhaps."""
+        """Like DeleteRecords: moves the log start offset, possibly into a transaction."""
         self.kafka.ask("hw", self.ours.end)
         self.ours.state.set_high_watermark(self.ours.end)
         target = self.random.randint(self.ours.start, self.ours.end)
@@ -84,7 +84,7 @@ class Crashes(Play):
                 file.write_bytes(content[:-3])
         found = self.snapshots()
         assert self.kafka.open(self.directory, EXPIRATION, clean=False, verify=self.verify) == self.ours.end
-        # The start is in a checkpoint of the broker, not in the log.
+        # The log start offset is in a checkpoint of the broker, not in the log's directory.
         self.ours.start = 0
         self.ours.recover(self.now, found)
         self.guards.clear()
@@ -108,11 +108,11 @@ def test_deletions_and_crashes(kafka_log: StateOracle, tmp_path: Path, group: in
 
 
 def test_aborted_transactions_of_a_fetch(kafka_log: StateOracle, tmp_path: Path) -> None:
-    """Over the indexes of all segments from the first offset's on, as `UnifiedLog.collectAbortedTransactions`.
+    """Searches all segments' indexes from the first offset on, like `UnifiedLog.collectAbortedTransactions`.
 
-    It leaves out only transactions that end before the log begins.
+    It leaves out only transactions that end before the log start offset.
     """
-    told = 0
+    total = 0
     for seed in range(4000, 4006):
         play = Play(kafka_log, tmp_path, seed)
         for _ in range(200):
@@ -132,14 +132,14 @@ def test_aborted_transactions_of_a_fetch(kafka_log: StateOracle, tmp_path: Path)
                 if is_complete:
                     break
             assert kafka_log.ask("aborted", start, end) == f"[{', '.join(found)}]"
-            told += len(found)
+            total += len(found)
         kafka_log.ask("close")
-    assert told > 1000
+    assert total > 1000
 
 
 @pytest.mark.parametrize("group", range(4))
 def test_a_log_and_its_producers(kafka_log: StateOracle, tmp_path: Path, group: int) -> None:
-    """Verdict, state, snapshots and transaction indexes over thousands of steps."""
+    """Verdicts, state, snapshots and transaction indexes over thousands of steps."""
     counts: dict[str, int] = {}
     for seed in range(group, SEEDS, 4):
         play = Play(kafka_log, tmp_path, seed)
@@ -153,7 +153,7 @@ def test_a_log_and_its_producers(kafka_log: StateOracle, tmp_path: Path, group: 
 
 
 def test_the_consumers_filter(kafka_log: StateOracle, tmp_path: Path) -> None:
-    """What a fetch returns of a log with many transactions, and what a consumer makes of it."""
+    """Fetches of a log with many transactions, and the records that a consumer delivers."""
     plays = (Play(kafka_log, tmp_path, seed) for seed in range(1000, 1008))
     assert sum(delivered_batches(kafka_log, play) for play in plays) > 300
 
@@ -170,7 +170,7 @@ def delivered_batches(kafka_log: StateOracle, play: Play) -> int:
             (int(one), int(other)) for one, other in (pair.split(":") for pair in words.split(",") if pair)
         ]
         play.random.shuffle(pairs)
-        # A compacted log may lack batches, the first of a transaction too.
+        # A compacted log may lack batches, including the first of a transaction.
         fetched = [
             batch for batch in magicbyte.read_batches(bytes.fromhex(text)) if play.random.random() < 0.8
         ]
@@ -227,7 +227,7 @@ def test_leader_epochs(kafka_log: StateOracle, tmp_path: Path) -> None:
 
 
 def history(random: Random, epochs: list[tuple[int, int]], end: int) -> tuple[list[tuple[int, int]], int]:
-    """Adds some more leaders; each writes for a while."""
+    """Adds a few leaders, each of which writes for a while."""
     epochs, epoch = list(epochs), epochs[-1][0] if epochs else 0
     for _ in range(random.randrange(5)):
         epoch += random.choice([1, 1, 2, 3])
@@ -236,81 +236,81 @@ def history(random: Random, epochs: list[tuple[int, int]], end: int) -> tuple[li
     return epochs, end
 
 
-def test_where_copies_part(kafka_log: StateOracle, tmp_path: Path) -> None:
-    """A follower and a leader with random histories: the follower cuts where Kafka's does."""
+def test_where_replicas_diverge(kafka_log: StateOracle, tmp_path: Path) -> None:
+    """A follower and a leader with random histories: ours truncates where Kafka's does."""
     random = Random(11)
     cuts: dict[str, int] = {}
     for _ in range(1500):
         common, end = history(random, [], random.randrange(10))
-        copies = [history(random, common, random.randint(max(0, end - 10), end)) for _ in range(2)]
+        replicas = [history(random, common, random.randint(max(0, end - 10), end)) for _ in range(2)]
         if random.random() < 0.2:
-            # Of an older format, or its oldest epochs are gone.
-            copies[random.randrange(2)][0][: random.randrange(4)] = []
+            # A replica of an older format, or without its oldest epochs.
+            replicas[random.randrange(2)][0][: random.randrange(4)] = []
         words: list[object] = []
         caches = []
-        for name, (entries, copy_end) in zip(("follower", "leader"), copies, strict=True):
+        for name, (entries, replica_end) in zip(("follower", "leader"), replicas, strict=True):
             cache = LeaderEpochs()
             for entry in entries:
                 cache.assign(*entry)
-            caches.append((cache, copy_end))
+            caches.append((cache, replica_end))
             lines = [f"{epoch} {offset}" for epoch, offset in cache.entries]
             (tmp_path / name).write_text("\n".join(["0", str(len(lines)), *lines, ""]))
-            words += [tmp_path / name, copy_end]
+            words += [tmp_path / name, replica_end]
         (follower, own_end), (leader, leader_end) = caches
         found = follower.truncation(own_end, leader, leader_end).offset
         theirs = kafka_log.ask("diverge", *words)
         if not follower.entries:
-            # It asks nothing: its watermark decides.
+            # Without epochs the follower asks nothing, and its high watermark decides.
             theirs = "watermark"
-        assert ("watermark" if found is None else str(found)) == theirs, copies
+        assert ("watermark" if found is None else str(found)) == theirs, replicas
         kind = theirs if found is None else "kept" if found == own_end else "cut"
         cuts[kind] = cuts.get(kind, 0) + 1
     assert min(cuts["watermark"], cuts["kept"], cuts["cut"]) > 50, cuts
 
 
-def test_a_log_is_explained_as_kafka_knows_it(kafka_log: StateOracle, tmp_path: Path) -> None:
-    """The end of the story is the broker's state; its aborted transactions are the indexes' entries."""
+def test_explain_agrees_with_kafkas_state(kafka_log: StateOracle, tmp_path: Path) -> None:
+    """The producers at the end of the history are the broker's; its aborted transactions are the indexes' entries."""
     for seed in range(2000, 2006):
         play = Play(kafka_log, tmp_path, seed)
         for _ in range(150):
             play.random.choice([play.data, play.end_transaction, play.follow, play.roll])()
-        (story,) = explain([str(play.directory)], LocalEngine(), now=play.now)
+        (report,) = explain([str(play.directory)], LocalEngine(), now=play.now)
         known = {(one.producer_id, one.producer_epoch): one for one in play.ours.state.producers}
-        told = {
+        explained = {
             (one["producer_id"], one["producer_epoch"]): one
-            for one in story["producers"]
+            for one in report["producers"]
             if one["is_current"]
         }
-        # Control batches that name a producer for the first time are known and told too.
-        assert told.keys() == known.keys()
+        # A producer that occurs only in a control batch is in both.
+        assert explained.keys() == known.keys()
         for key, producer in known.items():
-            assert told[key]["current_txn_first_offset"] == producer.current_txn_first_offset
-            assert told[key]["coordinator_epoch"] == producer.coordinator_epoch
+            assert explained[key]["current_txn_first_offset"] == producer.current_txn_first_offset
+            assert explained[key]["coordinator_epoch"] == producer.coordinator_epoch
             if producer.batches:
-                assert told[key]["last_sequence"] == producer.batches[-1].last_sequence
+                assert explained[key]["last_sequence"] == producer.batches[-1].last_sequence
         aborted = [
             (one["producer_id"], one["first_offset"], one["marker_offset"], one["last_stable_offset"])
-            for one in story["transactions"]
+            for one in report["transactions"]
             if one["outcome"] == "aborted" and one["first_offset"] is not None
         ]
         assert sorted(aborted) == sorted(play.ours.aborted) == sorted(play.transaction_index())
         undecided = play.ours.state.first_undecided_offset
-        assert story["last_stable_offset"] == (story["next_offset"] if undecided is None else undecided)
-        assert sum(one["batches"] for one in story["producers"]) + sum(
-            one["batches"] for one in story["controls"]
+        assert report["last_stable_offset"] == (report["next_offset"] if undecided is None else undecided)
+        assert sum(one["batches"] for one in report["producers"]) + sum(
+            one["batches"] for one in report["controls"]
         ) == len(play.ours.log)
         kafka_log.ask("close")
 
 
 def test_a_real_producer_is_explained(broker: Broker) -> None:
-    """Real clients and a real broker: the history ends with what `describeProducers` returns."""
+    """With real clients and a real broker, the history ends with what `describeProducers` returns."""
     broker.open({}, clean=True)
     topic = broker.topics[0]
     broker.transact(topic)
     known = broker.producers(topic)
     assert len(known) == 3
-    (story,) = explain([str(broker.logs / f"{topic}-0")], LocalEngine(), now=max(one[3] for one in known))
-    told = [one for one in story["producers"] if one["is_current"]]
+    (report,) = explain([str(broker.logs / f"{topic}-0")], LocalEngine(), now=max(one[3] for one in known))
+    explained = [one for one in report["producers"] if one["is_current"]]
     assert sorted(known) == sorted(
         (
             one["producer_id"],
@@ -320,9 +320,9 @@ def test_a_real_producer_is_explained(broker: Broker) -> None:
             one["coordinator_epoch"],
             -1 if one["current_txn_first_offset"] is None else one["current_txn_first_offset"],
         )
-        for one in told
+        for one in explained
     )
-    outcomes = [(one["outcome"], one["records"]) for one in story["transactions"]]
+    outcomes = [(one["outcome"], one["records"]) for one in report["transactions"]]
     assert sorted(outcomes) == [
         ("aborted", 6),
         ("aborted", 8),
@@ -330,24 +330,24 @@ def test_a_real_producer_is_explained(broker: Broker) -> None:
         ("committed", 7),
         ("open", 7),
     ]
-    assert story["last_stable_offset"] == max(one[5] for one in known)
-    assert story["anomalies"] == []
-    assert sum(one["records"] for one in story["producers"]) == 5 + 6 + 7 + 8 + 4 * 3 + 7
+    assert report["last_stable_offset"] == max(one[5] for one in known)
+    assert report["anomalies"] == []
+    assert sum(one["records"] for one in report["producers"]) == 5 + 6 + 7 + 8 + 4 * 3 + 7
     committed = broker.read(topic, "read_committed")
-    # No more than up to the open transaction, and nothing of the aborted one before it.
+    # read_committed ends at the open transaction, and leaves out the aborted one before it.
     assert len(committed) < 5 + 6 + 7 + 3 * 3
     broker.kill()
 
 
-def test_hanging_transactions_are_those_that_the_tool_finds(broker: Broker, tmp_path: Path) -> None:
-    """Open transactions of producers that no coordinator knows, young and old: `kafka-transactions.sh`."""
+def test_hanging_transactions_match_kafkas_tool(broker: Broker, tmp_path: Path) -> None:
+    """Open transactions without a coordinator, young and old, as `kafka-transactions.sh` finds them."""
     now = round(time.time() * 1000)
     minute = 60_000
     log, offset = b"", 0
     for producer, age in ((1, 40), (2, 5), (3, 30), (4, 16), (5, 0), (6, 25)):
         log += data(offset, producer, 2, 0, 2, now - age * minute, transactional=True)
         offset += 2
-    # One went on lately, one is over.
+    # One transaction has a recent batch, one has ended.
     log += data(offset, 1, 2, 2, 1, now - minute, transactional=True)
     log += marker(offset + 1, 3, 2, 0, now, commit=False)
     directory = tmp_path / "hanging-0"
@@ -357,12 +357,12 @@ def test_hanging_transactions_are_those_that_the_tool_finds(broker: Broker, tmp_
     find = ["find-hanging", "--topic", topic, "--partition", "0"]
     tool = java("org.apache.kafka.tools.TransactionsCommand", "--bootstrap-server", broker.bootstrap, *find)
     lines = subprocess.run(tool, text=True, check=True, stdout=subprocess.PIPE).stdout.splitlines()
-    # Topic, partition, producer id, its epoch, the coordinator's, first offset, time and age.
+    # Topic, partition, producer id and epoch, coordinator epoch, first offset, timestamp and age.
     rows = [line.split() for line in lines if line.startswith(topic)]
-    (story,) = explain([str(directory)], LocalEngine(), now=now)
-    told = [one for one in story["transactions"] if one["hanging"]]
+    (report,) = explain([str(directory)], LocalEngine(), now=now)
+    explained = [one for one in report["transactions"] if one["hanging"]]
     assert sorted((int(row[2]), int(row[3]), int(row[5])) for row in rows) == sorted(
-        (one["producer_id"], one["producer_epoch"], one["first_offset"]) for one in told
+        (one["producer_id"], one["producer_epoch"], one["first_offset"]) for one in explained
     )
-    assert [one["producer_id"] for one in told] == [4, 6]
+    assert [one["producer_id"] for one in explained] == [4, 6]
     broker.kill()

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.interop
 
 
 def agree(oracle: Oracle, inputs: list[bytes], least: int) -> Counter[str]:
-    """Asks both; requires a minimum of accepted and of refused batches. Returns the intended differences seen."""
+    """Compares both on all inputs, with a minimum of accepted and of refused ones. Returns the intended differences."""
     met: Counter[str] = Counter()
     count = 0
     for data, kafka in zip(inputs, oracle.read(inputs), strict=True):
@@ -31,7 +31,7 @@ def agree(oracle: Oracle, inputs: list[bytes], least: int) -> Counter[str]:
         name = intended(found)
         assert name is not None, f"{found.text}\n{data.hex()[:4000]}"
         met[name] += 1
-    # Damage that Kafka always accepts, or always refuses, would prove nothing.
+    # Damage that Kafka always accepts, or always refuses, proves nothing.
     assert count >= least, count
     assert len(inputs) - count >= least, count
     return met
@@ -67,7 +67,7 @@ def test_intended_differences_are_documented() -> None:
     assert [name for name in INTENDED if f"`{name}`" not in text] == []
 
 
-def test_intended_differences_match_their_cause_alone(oracle: Oracle, builder: Builder) -> None:
+def test_intended_differences_match_only_their_cause(oracle: Oracle, builder: Builder) -> None:
     frame, other = (builder.compress("zstd", record(at)) for at in range(2))
     # Kafka's frames end with an empty raw block.
     assert frame.endswith(b"\1\0\0")
@@ -83,7 +83,7 @@ def test_intended_differences_match_their_cause_alone(oracle: Oracle, builder: B
         found = difference(kafka, read(batch.bytes()))
         assert found is not None, name
         assert intended(found) == name
-        # The same verdicts where the cause is not there.
-        sound = frame if batch.count else builder.compress("gzip", b"")
-        found.ours["bytes"] = replace(batch, payload=sound).bytes()
+        # The same verdicts without the cause do not match.
+        intact = frame if batch.count else builder.compress("gzip", b"")
+        found.ours["bytes"] = replace(batch, payload=intact).bytes()
         assert intended(found) is None, name

@@ -41,12 +41,12 @@ def json_lines(path: Path) -> list[dict[str, object]]:
 
 
 def rewrite(source: Path, target: Path) -> None:
-    """Rewrites a partition: segments hold the largest batch and little more."""
+    """Rewrites a partition with segments little larger than the largest batch."""
     logs = sorted(source.glob("*.log"))
     batches = [batch for log in logs for batch in magicbyte.read_batches(log.read_bytes())]
     largest = max(batch.size_in_bytes for batch in batches)
-    # A broker searches a segment without any timestamp by its file's time, and finds nothing: those
-    # of magic 0 must not be alone before others.
+    # A broker searches a segment without timestamps by its file's modification time, and finds nothing; so
+    # segments of magic 0 only must not come before others.
     smallest = 16384 if source.name == "mixed_012" else 2000
     writer = _core.PartitionWriter(
         _core.begin_partition(target),
@@ -102,7 +102,7 @@ def serve(broker: Broker, kafka: Path, topics: dict[str, str]) -> None:
             assert answer == first, f"{name} at {asked_for}"
 
 
-def test_after_a_crash_the_broker_rebuilds_what_we_wrote(
+def test_after_a_crash_the_broker_rebuilds_the_same_sidecars(
     broker: Broker, kafka: Path, written: dict[str, Path], tmp_path: Path
 ) -> None:
     a_day_ago = (int(time.time()) - 24 * 60 * 60) * 1000
@@ -111,25 +111,25 @@ def test_after_a_crash_the_broker_rebuilds_what_we_wrote(
     assert broker.complaints() == []
     broker.stop()
     for name, topic in topics.items():
-        # Recovery forgets producers that were silent for a day.
+        # Recovery drops producers that wrote nothing for a day.
         ours = shutil.copytree(written[name], tmp_path / name)
         _core.rebuild_sidecars(ours, index_interval_bytes=256, expired_until=a_day_ago)
         theirs = broker.sidecars(topic)
         for file, data in theirs.items():
-            # An index of transactions without any stays where there was one.
+            # A broker keeps an empty transaction index if there was one.
             if data or not file.endswith(".txnindex"):
                 assert (ours / file).read_bytes() == data, f"{name}/{file}"
         sidecars = {file.name for file in ours.iterdir() if file.name.endswith(SIDECARS)}
         assert sidecars <= theirs.keys(), name
 
 
-def test_after_a_clean_stop_the_broker_trusts_what_we_wrote(
+def test_after_a_clean_stop_the_broker_trusts_written_sidecars(
     broker: Broker, kafka: Path, written: dict[str, Path]
 ) -> None:
     trusts(broker, kafka, written)
 
 
-def test_after_a_clean_stop_the_broker_trusts_what_we_rebuilt(
+def test_after_a_clean_stop_the_broker_trusts_rebuilt_sidecars(
     broker: Broker, kafka: Path, rebuilt: dict[str, Path]
 ) -> None:
     trusts(broker, kafka, rebuilt)
@@ -154,7 +154,7 @@ def test_kafkas_own_checks_of_the_sidecars(written: dict[str, Path]) -> None:
         if file.suffix in (".index", ".timeindex")
     ]
     out = dump_log("--index-sanity-check", files=indexes)
-    # An index without entries has nothing to check.
+    # An empty index has nothing to check.
     checked = [f"{file} passed sanity check" in out or f"{file} is empty" in out for file in indexes]
     assert sum(checked) == len(indexes) == out.count("Dumping"), out
     assert "mismatch" not in out.lower(), out
@@ -170,8 +170,8 @@ def test_kafkas_own_checks_of_the_sidecars(written: dict[str, Path]) -> None:
     dump_log(files=others)
 
 
-def test_the_broker_does_complain(broker: Broker, written: dict[str, Path], tmp_path: Path) -> None:
-    """A missing index after a clean stop, a damaged batch after a crash."""
+def test_the_broker_reports_damage(broker: Broker, written: dict[str, Path], tmp_path: Path) -> None:
+    """The tests above mean something: a broker reports a missing index, and a damaged batch after a crash."""
     shutil.copytree(written["v2_none"], tmp_path / "a")
     next((tmp_path / "a").glob("*.index")).unlink()
     broker.open({"v2_none": tmp_path / "a"}, clean=True)
@@ -185,8 +185,8 @@ def test_the_broker_does_complain(broker: Broker, written: dict[str, Path], tmp_
     assert any("Found invalid messages" in line for line in broker.complaints()), broker.complaints()
 
 
-def test_a_checker_that_finds_nothing_is_none(written: dict[str, Path], tmp_path: Path) -> None:
-    """The same check does see an index that points to the wrong place."""
+def test_kafkas_own_checks_find_damage(written: dict[str, Path], tmp_path: Path) -> None:
+    """The same check reports an index entry with a wrong position."""
     source = next(path for path in sorted(written["v2_none"].glob("*.index")) if path.stat().st_size)
     for file in (source, source.with_suffix(".log"), source.with_suffix(".timeindex")):
         (tmp_path / file.name).write_bytes(file.read_bytes())

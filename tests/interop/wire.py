@@ -1,4 +1,4 @@
-"""Kafka's bytes by hand, field by field, right or wrong: owes nothing to any library's writer."""
+"""Kafka's bytes made by hand, field by field, right or wrong, without any library's writers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def varint(value: int) -> bytes:
 
 
 def overlong(value: int, size: int) -> bytes:
-    """A varint in `size` bytes, more than it needs."""
+    """A varint in `size` bytes, which are more than it needs."""
     raw = (value << 1) ^ (value >> 63)
     low = bytes(raw >> (7 * i) & 0x7F | 0x80 for i in range(size - 1))
     return low + bytes([raw >> (7 * (size - 1)) & 0x7F])
@@ -48,7 +48,7 @@ def record(
 
 @dataclass
 class V2:
-    """A magic 2 batch. Length and CRC are right unless told."""
+    """A magic 2 batch. Length and CRC are computed unless they are given."""
 
     payload: bytes = b""
     count: int = 1
@@ -93,7 +93,7 @@ def message(
     crc: int | None = None,
     size: int | None = None,
 ) -> bytes:
-    """A message of magic 0 or 1 with offset and size."""
+    """A message of magic 0 or 1, with its offset and size."""
 
     def field(data: bytes | None) -> bytes:
         return b"\xff\xff\xff\xff" if data is None else struct.pack(">i", len(data)) + data
@@ -105,7 +105,7 @@ def message(
 
 
 def sealed(data: bytes) -> bytes:
-    """The bytes with the checksum of their first batch made right, so that damage reaches the walk."""
+    """The bytes with a corrected checksum of the first batch, so that damage reaches the records."""
     if len(data) < 26:
         return data
     end = 12 + struct.unpack_from(">i", data, 8)[0]

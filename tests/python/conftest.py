@@ -1,4 +1,4 @@
-"""What all Python tests share: the partitions written by real brokers, and one Spark session."""
+"""Shared by all Python tests: the partitions written by real brokers, the command line, one Spark session."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def source(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 
 
 class Cli:
-    """"""
+    """The command line, with captured output."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys

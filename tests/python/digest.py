@@ -1,4 +1,4 @@
-"""The digest of a partition's data records, as Kafka's own reading has it in summary.json."""
+"""The digest of a partition's data records, as computed by Kafka's reader for summary.json."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _TIMESTAMP_TYPES = {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}
 
 
 def summary(partition: Path) -> dict[str, Any]:
-    """The summary of what Kafka read in a partition."""
+    """The summary of Kafka's reading of a partition."""
     return json.loads((partition / "summary.json").read_text())
 
 
 def expected(partition: Path, name: str = "expected.jsonl") -> list[dict[str, Any]]:
-    """What Kafka read in a partition, one JSON object per record."""
+    """The records that Kafka read from a partition, one JSON object each."""
     return [json.loads(line) for line in (partition / name).read_text().splitlines()]
 
 

@@ -32,7 +32,7 @@ def _gathered(*modules: ModuleType) -> SimpleNamespace:
 
 @dataclass(frozen=True)
 class Client:
-    """A drop-in and its original, from before anything is installed."""
+    """A drop-in and its original, imported before anything is installed."""
 
     name: str
     ours: Any
@@ -40,7 +40,7 @@ class Client:
     batch_attributes: tuple[str, ...]
     legacy_attributes: tuple[str, ...]
     record_attributes: tuple[str, ...]
-    # More attributes that only messages of magic 0 and 1 have.
+    # Additional attributes of messages of magic 0 and 1.
     message_attributes: tuple[str, ...] = ()
 
     def __str__(self) -> str:

@@ -28,7 +28,8 @@ KINDS = [
     "v2_none", "v2_gzip", "v2_snappy", "v2_lz4", "v2_zstd", "v2_headers", "v2_nulls", "v2_txn",
 ]  # fmt: skip
 LIMIT = 1 << 20
-# On top of what is mapped after all imports. A decompression bomb or an unchecked count needs more.
+# On top of the memory that is mapped after all imports. A decompression bomb or an unchecked count needs
+# more.
 MEMORY = 512 << 20
 INTERESTING = [0, 1, 2, 0x7F, 0x80, 0xFE, 0xFF]
 
@@ -79,10 +80,10 @@ def mutated(data: bytes, chance: random.Random) -> bytes:
     return bytes(changed)
 
 
-def attempt(door: Callable[[], list[Row]]) -> list[Row] | Failure:
+def attempt(read: Callable[[], list[Row]]) -> list[Row] | Failure:
     """The entry point's rows, or the one kind of error that is allowed."""
     try:
-        return door()
+        return read()
     except magicbyte.Error as error:
         return (type(error), error.kind, error.position, error.base_offset, error.record_index, error.field)
 
@@ -108,7 +109,7 @@ def by_columns(batch: RecordBatch | LegacyBatch) -> list[Row]:
 
 
 def arrow_rows(table: pa.Table | pa.RecordBatch) -> list[Row]:
-    # No timestamp, which records give as -1, is NULL.
+    # Records give a missing timestamp as -1, Arrow as NULL.
     timestamps = table["timestamp"].cast(pa.int64()).fill_null(-1).to_pylist()
     rows = zip(
         table["offset"].to_pylist(),
@@ -130,13 +131,13 @@ def by_views(batch: RecordBatch | LegacyBatch) -> list[Row]:
     return arrow_rows(arrow)
 
 
-def look(batch: RecordBatch | LegacyBatch) -> None:
+def read_header(batch: RecordBatch | LegacyBatch) -> None:
     """Every field of the header."""
     for name in dir(type(batch)):
         if not name.startswith("_") and name not in ("columns", "to_arrow"):
             with contextlib.suppress(magicbyte.Error):
-                fact = getattr(batch, name)
-                _ = fact() if callable(fact) else fact
+                value = getattr(batch, name)
+                _ = value() if callable(value) else value
     assert batch.is_valid() in (True, False)
     _ = repr(batch)
 
@@ -149,7 +150,7 @@ def read_as_bytes(data: bytes, *, check_crcs: bool) -> None:
         nonlocal whole
         options = {"check_crcs": check_crcs, "max_decompressed_bytes": LIMIT}
         for batch in magicbyte.read_batches(bytearray(data), **options):
-            look(batch)
+            read_header(batch)
             records = attempt(lambda batch=batch: by_records(batch))
             assert attempt(lambda batch=batch: by_columns(batch)) == records
             assert attempt(lambda batch=batch: by_arrow(batch)) == records
@@ -162,18 +163,18 @@ def read_as_bytes(data: bytes, *, check_crcs: bool) -> None:
 
     framed = attempt(walk)
     batches = magicbyte.read_batches(data, check_crcs=check_crcs, max_decompressed_bytes=LIMIT)
-    told = set()
+    messages = set()
     for stream in (batches, batches.to_arrow(views=True), batches.to_arrow(threads=2)):
         try:
             table = pa.table(stream)
         except (pa.ArrowException, OSError) as error:
             assert whole is None or framed, "only the stream fails"
-            told.add(str(error))
+            messages.add(str(error))
         else:
             assert not framed
             assert arrow_rows(table) == whole
-            told.add("")
-    assert len(told) == 1, "the streams differ"
+            messages.add("")
+    assert len(messages) == 1, "the streams differ"
     for name in ("magic", "headers"):
         with contextlib.suppress(pa.ArrowException, OSError):
             pa.table(batches.to_arrow([name], start_offset=1, end_timestamp=2**40))
@@ -246,14 +247,17 @@ def run(partitions: Path, scratch: Path, seeds: range) -> None:
         segment = segments[chance.choice(KINDS)]
         batch = chance.choice(frames(segment))
         broken = mutated(batch, chance)
-        # Past the checksum, where the magic still shows which field to correct.
-        meant = sealed(broken[:16] + batch[16:17] + broken[17:])
+        # With a valid checksum the damage reaches the parsers; the original magic decides which field to
+        # correct.
+        resealed = sealed(broken[:16] + batch[16:17] + broken[17:])
         damaged = mutated(segment, chance)
-        inputs: list[Any] = [broken, meant, damaged]
+        inputs: list[Any] = [broken, resealed, damaged]
         try:
             for data in inputs:
                 read_as_bytes(data, check_crcs=chance.random() < 0.5)
-            read_as_partition(chance.choice([damaged, segment + meant, meant + segment]), directory, chance)
+            read_as_partition(
+                chance.choice([damaged, segment + resealed, resealed + segment]), directory, chance
+            )
         except BaseException:
             traceback.print_exc()
             print("seed", seed, [data.hex() for data in inputs], file=sys.stderr)

@@ -266,13 +266,13 @@ def readable(path: bytes) -> bool:
 
 def run(*arguments: str) -> tuple[int, str]:
     """A command's exit code and all its output."""
-    said = io.StringIO()
+    printed = io.StringIO()
     faulthandler.dump_traceback_later(SECONDS, exit=True)
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         code = main(list(arguments))
     faulthandler.cancel_dump_traceback_later()
-    assert "Traceback" not in said.getvalue(), f"{arguments}: {said.getvalue()}"
-    return code, said.getvalue()
+    assert "Traceback" not in printed.getvalue(), f"{arguments}: {printed.getvalue()}"
+    return code, printed.getvalue()
 
 
 def shown(name: bytes) -> str:
@@ -333,32 +333,32 @@ def check(case: Case, out: Path) -> None:
             check_listing(partition)
             check_log(partition, truth)
 
-    code, said = run("verify", "--json", root)
+    code, printed = run("verify", "--json", root)
     if not truth.partitions and not truth.lost:
-        assert code == 2, said
+        assert code == 2, printed
         return
-    assert code in (0, 1), said
-    found = json.loads(said)
+    assert code in (0, 1), printed
+    found = json.loads(printed)
     check_sums(found)
     assert code == (1 if found["total"]["problems"] else 0)
     wrong = truth.lost + truth.bad_sidecars
-    assert code == 1 or not wrong, f"a clean log in spite of {wrong}"
+    assert code == 1 or not wrong, f"no problem is reported in spite of {wrong}"
 
     expected = (0, 1) if not truth.lost else (1,)
     for command in (["explain"], ["stats"], ["dump"], ["records"], ["annotate"]):
-        code, said = run(*command, root)
-        assert code in expected, f"{command}: {code}: {said[-2000:]}"
+        code, printed = run(*command, root)
+        assert code in expected, f"{command}: {code}: {printed[-2000:]}"
     twice = False
     for number, command in enumerate((["ingest"], ["convert"], ["compact", "--all-topics"])):
         target = out / str(number)
-        code, said = run(*command, "--engine", "local", root, str(target))
-        twice = re.search(r"is there (twice|\d+ times)", said) is not None
-        assert (code == 2 and twice) or code in expected, f"{command}: {code}: {said[-2000:]}"
+        code, printed = run(*command, "--engine", "local", root, str(target))
+        twice = re.search(r"is there (twice|\d+ times)", printed) is not None
+        assert (code == 2 and twice) or code in expected, f"{command}: {code}: {printed[-2000:]}"
         if code != 2 and command != ["ingest"] and any(one.is_dir() for one in target.iterdir()):
-            code, said = run("verify", str(target))
-            assert code == 0 or "missing_segment" in said, f"what {command} wrote: {said[-2000:]}"
-    code, said = run("rescue", root)
-    assert (code == 2 and twice) or code in expected, f"rescue: {code}: {said[-2000:]}"
+            code, printed = run("verify", str(target))
+            assert code == 0 or "missing_segment" in printed, f"what {command} wrote: {printed[-2000:]}"
+    code, printed = run("rescue", root)
+    assert (code == 2 and twice) or code in expected, f"rescue: {code}: {printed[-2000:]}"
 
 
 def copy(sources: list[Path], root: Path, chance: random.Random) -> None:
@@ -373,7 +373,7 @@ def copy(sources: list[Path], root: Path, chance: random.Random) -> None:
 
 
 def remove_tree(root: Path) -> None:
-    """Whatever the permissions are."""
+    """Removes a tree, whatever its permissions."""
     for top, directories, _ in os.walk(os.fsencode(root)):
         for name in directories:
             path = os.path.join(top, name)

@@ -1,4 +1,4 @@
-"""What Kafka's own tools printed for the partitions in tests/data/kafka."""
+"""The output of Kafka's own tools for the partitions in tests/data/kafka."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running a program without permission to read everything, which root has."""
+"""Runs a program without the permission to read everything, which root has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that write a directory, run in their own processes, and what their outputs must hold."""
+"""Commands that write a directory, run in their own processes, and the checks of their output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 import magicbyte
 
-# What commands import when they run.
+# Commands import these only when they run.
 import magicbyte.jobs.compact
 import magicbyte.jobs.ingest
 import magicbyte.jobs.redact
@@ -29,7 +29,7 @@ from magicbyte.cli import main
 __all__ = ["ROUNDS", "WRITERS", "content_of", "is_published", "make_source", "outcome", "start"]
 
 ROUNDS = int(os.environ.get("MAGICBYTE_TEST_ROUNDS", "1"))
-"""How many times as long the randomised tests run."""
+"""The factor by which the randomised tests run longer."""
 
 WRITERS: dict[str, tuple[str, ...]] = {
     "convert": ("convert", "--engine", "local", "--segment-bytes", "128k"),
@@ -42,8 +42,8 @@ WRITERS: dict[str, tuple[str, ...]] = {
 }
 """The commands by name, without SRC and OUT."""
 
-# Processes that start at once are forked from one that has loaded Python and its libraries; it
-# must be able to import this module.
+# Processes that start at the same moment are forked from one that has already loaded Python and its
+# libraries; it must be able to import this module.
 _SERVER = multiprocessing.get_context("forkserver")
 _SERVER.set_forkserver_preload([__name__])
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (*sys.path, os.environ.get("PYTHONPATH"))))
@@ -73,16 +73,16 @@ def start(name: str, source: Path, out: Path, errors: Path, pause: float = 0) ->
 
 
 def _run(command: list[str], errors: Path, pause: float) -> None:
-    with open(errors, "w", encoding="utf-8") as told, open(os.devnull, "w", encoding="utf-8") as nowhere:
-        sys.stderr, sys.stdout = told, nowhere
+    with open(errors, "w", encoding="utf-8") as captured, open(os.devnull, "w", encoding="utf-8") as nowhere:
+        sys.stderr, sys.stdout = captured, nowhere
         time.sleep(pause)
         code = main(command)
-        told.flush()
+        captured.flush()
     os._exit(code)
 
 
 def is_published(out: Path) -> bool:
-    """Whether a complete output is there."""
+    """Whether there is a complete output."""
     if (out / "_SUCCESS").exists():
         return True
     is_table = (out / "_temporary").exists() or (out / "records").exists()
@@ -92,12 +92,12 @@ def is_published(out: Path) -> bool:
 def content_of(out: Path, *, with_workspace: bool = False) -> Any:
     """The content of a complete output, whichever run wrote it: bytes, or the rows of Parquet files.
 
-    It may hold a workspace only if a job may be running there or was killed.
+    It may contain a workspace only if a job may be running there or was killed.
     """
     ours = {"_temporary", ".magicbyte-unfinished"} if with_workspace else set()
     if not (out / "_SUCCESS").exists():
         paths = {path.relative_to(out): path for path in sorted(out.rglob("*"))}
-        return {str(name): _told(path) for name, path in paths.items() if name.parts[0] not in ours}
+        return {str(name): _fingerprint(path) for name, path in paths.items() if name.parts[0] not in ours}
     report = json.loads((out / "reconciliation.json").read_text())
     assert report["balanced"]
     counted = {one["path"]: one["size"] for one in report["files"]}
@@ -110,12 +110,12 @@ def content_of(out: Path, *, with_workspace: bool = False) -> Any:
     return sorted(map(repr, table.to_pylist()))
 
 
-def _told(path: Path) -> str:
+def _fingerprint(path: Path) -> str:
     return "directory" if path.is_dir() else hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def outcome(name: str, source: Path, directory: Path) -> Any:
-    """What the writer makes of the source when it runs alone."""
+    """The writer's output for the source when it runs alone."""
     out = directory / "alone"
     errors = directory / "alone.errors"
     process = start(name, source, out, errors)

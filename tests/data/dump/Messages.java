@@ -42,7 +42,8 @@ public class Messages {
     static void print(String topic, String part, short id, ApiMessage blank, Json json) throws Exception {
         for (short v = blank.lowestSupportedVersion(); v <= blank.highestSupportedVersion(); v++) {
             for (int round = 0; round < 6; round++) {
-                // First as it is made, then with random fields; those that a version lacks are lost in writing.
+                // First with default fields, then with random ones; fields that a version lacks are lost in
+                // writing.
                 ApiMessage message = blank.getClass().getConstructor().newInstance();
                 if (round > 0) fill(message);
                 try {
@@ -52,7 +53,7 @@ public class Messages {
                     System.out.printf("{\"topic\":\"%s\",\"part\":\"%s\",\"type\":%d,\"version\":%d,\"hex\":\"%s\",\"json\":%s}%n",
                         topic, part, id, v, HexFormat.of().formatHex(bytes), json.of(read, v));
                 } catch (RuntimeException e) {
-                    // This version cannot say what the random fields are.
+                    // This version cannot express the random fields.
                 }
             }
         }

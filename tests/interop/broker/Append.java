@@ -49,7 +49,8 @@ import org.apache.kafka.storage.internals.log.VerificationGuard;
 import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 
 /**
- * One partition of a broker, Kafka's UnifiedLog, served over a pipe. A line asks with a JSON object, a line of JSON answers:
+  * One partition of a broker, Kafka's UnifiedLog, served over a pipe. Each line of input is a request as a
+  * JSON object, and each line of output is its answer:
  *
  * <pre>
  * open: offset, config        an empty log that begins there
@@ -63,7 +64,7 @@ import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 public final class Append {
     private static final HexFormat HEX = HexFormat.of();
     private static final ObjectMapper JSON = new ObjectMapper();
-    private static final List<String> BEHIND = List.of("analyzeAndValidateProducerState", "LogSegment.append");
+    private static final List<String> LATER_CHECKS = List.of("analyzeAndValidateProducerState", "LogSegment.append");
     private static final Clock CLOCK = new Clock();
     private static UnifiedLog log;
     private static Method append;
@@ -102,25 +103,25 @@ public final class Append {
     private static void refuse(Throwable thrown, ObjectNode answer) {
         Throwable error = thrown instanceof RecordValidationException of ? of.invalidException() : thrown;
         answer.put("error", Errors.forException(error).name());
-        // What no protocol has a name for has leaked out of a check.
+        // An exception without a protocol error has leaked out of a check.
         answer.put("typed", error instanceof ApiException && Errors.forException(error) != Errors.UNKNOWN_SERVER_ERROR);
         answer.put("text", error.toString());
-        answer.put("behind", isBehind(error));
+        answer.put("isLaterCheck", isLaterCheck(error));
         if (thrown instanceof RecordValidationException of) {
             ArrayNode errors = answer.putArray("recordErrors");
             of.recordErrors().forEach(one -> errors.addArray().add(one.batchIndex).add(one.message));
         }
     }
 
-    /** Behind the checks of records come those of producers, markers and segments. */
-    private static boolean isBehind(Throwable error) {
+    /** Whether a check of producers, markers or segments failed; they follow the checks of records. */
+    private static boolean isLaterCheck(Throwable error) {
         // Most of Kafka's own exceptions have no stack trace.
         return error instanceof InvalidProducerEpochException
             || error instanceof OutOfOrderSequenceException
             || error instanceof InvalidTxnStateException
             || error instanceof TransactionCoordinatorFencedException
             || error.toString().contains("control record")
-            || Arrays.stream(error.getStackTrace()).anyMatch(it -> BEHIND.stream().anyMatch(it.toString()::contains));
+            || Arrays.stream(error.getStackTrace()).anyMatch(it -> LATER_CHECKS.stream().anyMatch(it.toString()::contains));
     }
 
     private static void answer(JsonNode request, ObjectNode answer) throws Exception {
@@ -165,7 +166,7 @@ public final class Append {
         answer.put("offsetOfMaxTimestamp", time.timestamp() < 0 ? -1 : time.offset());
         var stats = info.recordValidationStats();
         answer.put("temporaryBytes", stats.temporaryMemoryBytes()).put("converted", stats.numRecordsConverted());
-        // An append that is far away from the segment's offsets gets a segment of its own.
+        // An append whose offset is too far from the segment's base offset starts a new segment.
         int from = log.activeSegment() == segment ? before : 0;
         answer.put("bytes", bytes(log.activeSegment().log().slice(from, Integer.MAX_VALUE)));
     }
@@ -201,7 +202,7 @@ public final class Append {
         return HEX.formatHex(bytes);
     }
 
-    /** The time that the request says. */
+    /** The time that the request sets. */
     private static final class Clock implements Time {
         private long now;
 
@@ -226,7 +227,7 @@ public final class Append {
         }
     }
 
-    /** Does at once what is to be done once, and never what is to be done again and again. */
+    /** Runs one-time tasks at once, and never runs periodic ones. */
     private static final class Now implements Scheduler {
         @Override
         public void startup() {}

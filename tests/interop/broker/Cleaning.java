@@ -23,9 +23,10 @@ import org.apache.kafka.storage.internals.utils.Throttler;
 import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 
 /**
- * Kafka's own cleaner on partition directories, in place. A line asks, tab separated: directory, now, memory of the
- * offset map, producer.id.expiration.ms, the cleaner's checkpoint or -, topic configs as key=value. The answer: first dirty offset, first
- * uncleanable offset, where the cleaner goes on, rounds, CPU and wall nanoseconds of cleaning; or "! exception".
+ * Runs Kafka's own cleaner on partition directories, in place. A request is a line of tab-separated words:
+ * directory, now, memory of the offset map, producer.id.expiration.ms, the cleaner's checkpoint or -, and
+ * topic configs as key=value. The answer is a line: first dirty offset, first uncleanable offset, the offset
+ * that the cleaner has reached, rounds, CPU and wall-clock nanoseconds of cleaning; or "! exception".
  */
 public class Cleaning {
     public static void main(String[] arguments) throws Exception {
@@ -69,7 +70,7 @@ public class Cleaning {
             long wall = System.nanoTime();
             long cpu = cpu();
             int rounds = 0;
-            // A map that is full ends a round: the broker goes on with the next.
+            // A full map ends a round; the broker continues with the next one.
             while (first < uncleanable) {
                 first = cleaner.doClean(new LogToClean(log, first, end, false), now).getKey();
                 rounds++;
@@ -92,18 +93,18 @@ public class Cleaning {
         return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
     }
 
-    /** The system's time, but for the clock. */
+    /** The system's time, except for the clock. */
     private static Time clock(long now) {
         return (Time) Proxy.newProxyInstance(Cleaning.class.getClassLoader(), new Class<?>[] {Time.class}, (proxy, method, values) ->
             method.getName().equals("milliseconds") ? (Object) now : method.invoke(Time.SYSTEM, values));
     }
 
-    /** Nothing is done later: replaced segments stay, under names that end in .deleted. */
+    /** Runs nothing that is scheduled: replaced segments stay, under names that end in .deleted. */
     private static Scheduler idle() {
         return nothing(Scheduler.class, nothing(ScheduledFuture.class, null));
     }
 
-    /** Does nothing; what it has to answer is this, or false. */
+    /** Does nothing; returns false from boolean methods, and this answer from all others. */
     private static <T> T nothing(Class<T> type, Object answer) {
         return type.cast(Proxy.newProxyInstance(Cleaning.class.getClassLoader(), new Class<?>[] {type}, (proxy, method, values) ->
             method.getReturnType() == boolean.class ? (Object) false : answer));

@@ -20,8 +20,9 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * Kafka's own clients, served over a pipe: one command a line, tab separated; answers are lines, then "."
- * or "! message". create: topics, each "name key=value ..."; read: topic, isolation level; times: topic, timestamps.
+ * Kafka's own clients, served over a pipe. A command is a line of tab-separated words; the answer is lines,
+ * then "." or "! message". create: topics, each "name key=value ..."; read: topic, isolation level; times:
+ * topic, timestamps.
  */
 public class Client {
     private static final HexFormat HEX = HexFormat.of();
@@ -61,7 +62,7 @@ public class Client {
         producer.flush();
     }
 
-    /** Committed, aborted, left open, and no transaction at all. */
+    /** Writes committed and aborted transactions, one that stays open, and records without a transaction. */
     private static void transact(String bootstrap, String topic) {
         try (var one = producer(bootstrap, "one"); var plain = producer(bootstrap, null)) {
             var open = producer(bootstrap, "open");
@@ -78,7 +79,7 @@ public class Client {
                 if (round % 2 == 0) one.commitTransaction();
                 else one.abortTransaction();
             }
-            // Not closed in peace, which would abort.
+            // A graceful close would abort the transaction.
             open.close(Duration.ZERO);
         }
     }
@@ -109,7 +110,7 @@ public class Client {
         }
     }
 
-    /** Every record from the beginning to the end: for read_committed that is the last stable offset. */
+    /** Every record from the beginning to the end, which for read_committed is the last stable offset. */
     private static void read(String bootstrap, String topic, String isolation, StringBuilder answer) {
         var partition = new TopicPartition(topic, 0);
         try (var consumer = consumer(bootstrap, isolation)) {

@@ -26,33 +26,33 @@ import org.apache.kafka.storage.internals.log.LogValidator;
 import org.apache.kafka.storage.internals.log.ProducerStateEntry;
 
 /**
- * Facts from a broker's own classes, one per line: `name value`. Arguments in hex: batches of magic 1, not compressed;
- * a batch of magic 2 whose CRC is right and whose gzip payload is not gzip.
+ * Facts from a broker's own classes, one per line: `name value`. The arguments are hex: uncompressed batches
+ * of magic 1, and a batch of magic 2 with a valid CRC whose gzip payload is not gzip.
  */
 public class Facts {
     public static void main(String[] arguments) {
         HexFormat hex = HexFormat.of();
         MemoryRecords old = MemoryRecords.readableRecords(ByteBuffer.wrap(hex.parseHex(arguments[0])));
         MemoryRecords damaged = MemoryRecords.readableRecords(ByteBuffer.wrap(hex.parseHex(arguments[1])));
-        say("compressionTypes", String.join(",", BrokerCompressionType.names()));
-        say("controlTypes", Arrays.toString(ControlRecordType.values()));
-        say("maxMessageBytes", ServerLogConfigs.MAX_MESSAGE_BYTES_DEFAULT);
-        say("batchesKeptOfAProducer", ProducerStateEntry.NUM_BATCHES_TO_RETAIN);
-        say("produce9RequestHeader", ApiKeys.PRODUCE.requestHeaderVersion((short) 9));
-        say("produce9ResponseHeader", ApiKeys.PRODUCE.responseHeaderVersion((short) 9));
-        say("apiVersions3ResponseHeader", ApiKeys.API_VERSIONS.responseHeaderVersion((short) 3));
-        say("downConverts", Arrays.asList(FileRecords.class, MemoryRecords.class).stream()
+        print("compressionTypes", String.join(",", BrokerCompressionType.names()));
+        print("controlTypes", Arrays.toString(ControlRecordType.values()));
+        print("maxMessageBytes", ServerLogConfigs.MAX_MESSAGE_BYTES_DEFAULT);
+        print("batchesKeptOfAProducer", ProducerStateEntry.NUM_BATCHES_TO_RETAIN);
+        print("produce9RequestHeader", ApiKeys.PRODUCE.requestHeaderVersion((short) 9));
+        print("produce9ResponseHeader", ApiKeys.PRODUCE.responseHeaderVersion((short) 9));
+        print("apiVersions3ResponseHeader", ApiKeys.API_VERSIONS.responseHeaderVersion((short) 3));
+        print("downConverts", Arrays.asList(FileRecords.class, MemoryRecords.class).stream()
             .flatMap(type -> Arrays.stream(type.getMethods())).anyMatch(method -> method.getName().equals("downConvert")));
-        say("cleanedMagics", cleaned(old));
-        say("requestHoldsTheBatches", hex.formatHex(request(old)).contains(arguments[0]));
-        say("appendOfDamagedGzip", append(damaged));
+        print("cleanedMagics", cleaned(old));
+        print("requestHoldsTheBatches", hex.formatHex(request(old)).contains(arguments[0]));
+        print("appendOfDamagedGzip", append(damaged));
     }
 
-    static void say(String name, Object value) {
+    static void print(String name, Object value) {
         System.out.println(name + " " + value);
     }
 
-    /** The magics left after a cleaner that drops the first record. */
+    /** The magics that are left after a cleaner has dropped the first record. */
     static String cleaned(MemoryRecords records) {
         ByteBuffer out = ByteBuffer.allocate(1000);
         records.filterTo(new RecordFilter(0, 0) {
@@ -83,7 +83,7 @@ public class Facts {
         return bytes;
     }
 
-    /** How a leader answers, where nothing but the compressed bytes is wrong and no codec has to change. */
+    /** A leader's answer if only the compressed bytes are wrong and the codec stays the same. */
     static String append(MemoryRecords records) {
         var metrics = (LogValidator.MetricsRecorder) Proxy.newProxyInstance(Facts.class.getClassLoader(),
             new Class<?>[] {LogValidator.MetricsRecorder.class}, (proxy, method, values) -> null);

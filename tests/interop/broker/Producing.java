@@ -11,8 +11,9 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
- * Two producers that live on while the broker restarts: one idempotent, one transactional. A line of input is a round of
- * the given number of records each, over few keys; every other transaction is aborted. The answer: "." or "! message".
+ * Two producers that keep running while the broker restarts: one idempotent, one transactional. A line of
+ * input is a round of this number of records each, over few keys; every other transaction is aborted. The
+ * answer is "." or "! message".
  */
 public class Producing {
     public static void main(String[] arguments) throws Exception {

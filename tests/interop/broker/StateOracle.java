@@ -44,9 +44,9 @@ import org.apache.kafka.storage.internals.log.VerificationGuard;
 import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 
 /**
- * A broker's log, its leader epochs and a consumer's fetch, served over a pipe, with a clock that is set: one command a line,
- * tab separated; one line answers, "! Exception" for what Kafka refuses. In the package of CompletedFetch, which nobody
- * else may make.
+ * A broker's log, its leader epochs and a consumer's fetch, served over a pipe, with a clock that requests
+ * set. A command is a line of tab-separated words; the answer is one line, "! Exception" for what Kafka
+ * refuses. The class is in the package of CompletedFetch, whose constructor is package-private.
  */
 public class StateOracle {
     private static final HexFormat HEX = HexFormat.of();
@@ -57,7 +57,7 @@ public class StateOracle {
     private static final ScheduledFuture<?> DONE = (ScheduledFuture<?>) Proxy.newProxyInstance(
         StateOracle.class.getClassLoader(), new Class<?>[] {ScheduledFuture.class}, (proxy, method, values) -> true);
 
-    /** Runs at once what a broker does a little later, and nothing that repeats. */
+    /** Runs at once what a broker does a little later, and nothing periodic. */
     private static final Scheduler AT_ONCE = new Scheduler() {
         public void startup() { }
 
@@ -198,7 +198,7 @@ public class StateOracle {
             + manager.firstUndecidedOffset().orElse(-1) + " " + manager.mapEndOffset() + ";" + String.join(";", lines);
     }
 
-    /** What a fetch with read_committed gets: the batches, and the aborted transactions among them. */
+    /** The result of a fetch with read_committed: the batches, and the aborted transactions among them. */
     private String read(long offset, int maxBytes) throws Exception {
         var fetched = log.read(offset, maxBytes, FetchIsolation.TXN_COMMITTED, true);
         ByteBuffer buffer = ByteBuffer.allocate(fetched.records.sizeInBytes());
@@ -210,7 +210,7 @@ public class StateOracle {
             .map(one -> one.producerId() + ":" + one.firstOffset()).collect(Collectors.joining(","));
     }
 
-    /** The offsets that a consumer with read_committed is given. */
+    /** The offsets that a consumer with read_committed delivers. */
     private String fetch(MemoryRecords records, String[] aborted) {
         var list = new ArrayList<FetchResponseData.AbortedTransaction>();
         for (String one : aborted) {
@@ -253,8 +253,9 @@ public class StateOracle {
     }
 
     /**
-     * Where a follower cuts its log, by both copies' checkpoints and ends: the caches are Kafka's, what is asked in
-     * which order is AbstractFetcherThread's (its getOffsetTruncationState, once a round trip).
+     * Where a follower truncates its log, given the checkpoints and ends of both replicas. The caches are
+     * Kafka's; the sequence of requests is that of AbstractFetcherThread (its getOffsetTruncationState, once
+     * per round trip).
      */
     private static String diverge(String[] words) throws Exception {
         LeaderEpochFileCache follower = cache(words[1]);

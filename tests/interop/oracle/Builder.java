@@ -20,9 +20,9 @@ import org.apache.kafka.common.record.TimestampType;
 import org.apache.kafka.common.utils.ByteBufferOutputStream;
 
 /**
- * Bytes as Kafka writes them, of all three magics: the last version that still builds 0 and 1.
+ * Bytes of all three magics as Kafka writes them, with the last version that builds magic 0 and 1.
  *
- * <p>A line asks with words, the answer is a line of hex or, with a blank in it, an error:
+ * <p>A request is a line of words, the answer a line of hex, or, with a space in it, an error:
  *
  * <pre>
  * compress magic codec level hex
@@ -31,7 +31,8 @@ import org.apache.kafka.common.utils.ByteBufferOutputStream;
  * marker type baseOffset timestamp pid epoch leaderEpoch coordinatorEpoch
  * </pre>
  *
- * A record is offset,timestamp,key,value and a ,key,value more for each header: hex, or ~ for null. Level - is the default.
+ * A record is offset,timestamp,key,value, followed by ,key,value for each header, in hex or ~ for null. Level
+ * - is the default.
  */
 public final class Builder {
     private static final HexFormat HEX = HexFormat.of();

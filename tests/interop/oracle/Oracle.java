@@ -17,10 +17,10 @@ import org.apache.kafka.common.utils.BufferSupplier;
 import org.apache.kafka.common.utils.CloseableIterator;
 
 /**
- * What a Kafka consumer makes of bytes: each line of input is hex, each line of output the verdict as JSON.
+ * What a Kafka consumer makes of bytes: each line of input is hex, each line of output its verdict as JSON.
  *
- * <p>Goes the way of the consumer's CompletedFetch: frame, batch.ensureValid, streaming iterator,
- * record.ensureValid, then every field. Whatever is thrown, typed or not, is a refusal.
+ * <p>Takes the steps of the consumer's CompletedFetch: frame, batch.ensureValid, streaming iterator,
+ * record.ensureValid, then every field. Any exception, typed or not, is a refusal.
  */
 public final class Oracle {
     private static final HexFormat HEX = HexFormat.of();
@@ -111,7 +111,7 @@ public final class Oracle {
         json.append("],").append(record.sequence()).append(']');
     }
 
-    /** Only legacy records know their own; those of magic 2 have the batch's. */
+    /** Only legacy records have a timestamp type of their own; those of magic 2 have the batch's. */
     private static TimestampType timestampType(RecordBatch batch, Record record) {
         for (TimestampType type : TimestampType.values()) {
             if (record.hasTimestampType(type)) return type;
@@ -133,7 +133,7 @@ public final class Oracle {
         Object get();
     }
 
-    /** A fact that cannot be told is null: the batch's own error says why. */
+    /** Appends a header field, or null if it cannot be read; then the batch's own error says why. */
     private static void fact(StringBuilder json, Fact fact) {
         Object value;
         try {

@@ -24,7 +24,8 @@ import org.apache.kafka.storage.internals.log.LogValidator;
 import org.apache.kafka.storage.internals.log.RecordValidationException;
 
 /**
- * The LogValidator of the last Kafka whose topics could still store magic 0 and 1. A line asks with words:
+ * The LogValidator of the last Kafka version whose topics could store magic 0 and 1. A request is a line of
+ * words:
  *
  * <pre>
  * nextOffset leaderEpoch now origin magic codec level compacted timestampType before after hex
@@ -102,7 +103,7 @@ public final class Validator {
         };
     }
 
-    /** Stands still. */
+    /** A clock that never advances. */
     private record Clock(long milliseconds) implements Time {
         @Override
         public long nanoseconds() {
