@@ -1,4 +1,5 @@
-//! A batch of any magic, and its records: one type over [`RecordBatch`] and [`LegacyBatch`].
+//! A batch of any magic, and its records: one type over [`RecordBatch`] and [`LegacyBatch`]. Whatever Kafka's
+//! `LogValidator` lets into a log can be read.
 
 use crate::bytes::cursor::be;
 use crate::compression::codec::Compression;

@@ -249,7 +249,7 @@ fn a_bad_batch_is_not_partly_rebatched() {
     }
 }
 
-/// Nor is a batch recompressed that has a valid CRC but an unreadable record.
+/// A batch with a valid CRC but an unreadable record is not recompressed, either.
 #[test]
 fn a_bad_record_is_not_recompressed() {
     let inner = [message(6, 0, 0, 0, None, Some(b"a")), message(7, 0, 0, 0, None, Some(b"b"))].concat();

@@ -1,4 +1,5 @@
-//! The two checksums of Kafka's formats.
+//! The two checksums of Kafka's formats: CRC-32C of magic 2 (`DefaultRecordBatch`), CRC-32 of magic 0 and 1
+//! (`LegacyRecord`).
 
 /// CRC-32C (Castagnoli), the checksum of magic 2 batches and producer snapshots, computed in hardware.
 ///

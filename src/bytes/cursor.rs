@@ -94,7 +94,7 @@ impl<'a> Cursor<'a> {
         varint::read_i32(&mut self.rest)
     }
 
-    /// A varint length: `None` if negative, which is Kafka's null.
+    /// A varint length: `None` if negative, which is null in Kafka's `DefaultRecord`.
     #[inline(always)]
     pub(crate) fn length(&mut self) -> Result<Option<usize>> {
         // Zigzag: the lowest bit is the sign.

@@ -86,7 +86,8 @@ impl<'a> Rows<'a> {
     /// Appends the record of one row to `builder`; returns its offset.
     ///
     /// # Errors
-    /// Those of [`RecordsBuilder::append`]; [`ErrorKind::InvalidRecord`] for a null offset or header key.
+    /// Those of [`RecordsBuilder::append`]; [`ErrorKind::InvalidRecord`] for a null offset, or for a null header
+    /// key, which Kafka's `DefaultRecord` refuses.
     pub fn append(&self, row: usize, defaults: Defaults, builder: &mut RecordsBuilder) -> Result<i64> {
         let key = self.key.as_ref().and_then(|keys| keys.get(row));
         let timestamp = self.timestamp.as_ref().map_or(defaults.timestamp, |times| times.get(row));

@@ -1,10 +1,10 @@
-//! The codecs: their numbers, names and levels.
+//! The codecs: their numbers, names and levels (Kafka's `CompressionType`).
 
 use std::ops::RangeInclusive;
 
 use crate::error::{ErrorKind, Result};
 
-/// The codec of a batch: bits 0-2 of its attributes (Kafka's `CompressionType`).
+/// The codec of a batch: bits 0-2 of its attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Compression {

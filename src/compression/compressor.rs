@@ -1,4 +1,4 @@
-//! Compression with levels and reused contexts.
+//! Compression with levels and reused contexts (`Compression.wrapForOutput`).
 
 use crate::compression::codec::Compression;
 #[cfg(feature = "gzip")]

@@ -1,4 +1,4 @@
-//! Decompression up to a limit, with reused contexts and buffers.
+//! Decompression up to a limit, with reused contexts and buffers (`Compression.wrapForInput`).
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! gzip as `java.util.zip.GZIPInputStream` reads it: a sequence of members; anything else after a member is
-//! ignored. The writer produces one member, with the header of `java.util.zip.GZIPOutputStream` and a DEFLATE
-//! stream of libdeflate's.
+//! gzip as Kafka's `GzipCompression` reads it through `java.util.zip.GZIPInputStream`: a sequence of members;
+//! anything else after a member is ignored. The writer produces one member, with the header of
+//! `java.util.zip.GZIPOutputStream` and a DEFLATE stream of libdeflate's.
 //!
 //! A single member as Kafka writes it is decompressed by libdeflate in one call. Any other input is read as a
 //! stream by flate2, from which all errors come.

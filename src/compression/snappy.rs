@@ -1,5 +1,6 @@
-//! Snappy as snappy-java's `SnappyInputStream` reads it (xerial chunks, or one raw block) and as its
-//! `SnappyOutputStream` writes it (chunks of 32 KB, each compressed to the same bytes).
+//! Snappy as Kafka's `SnappyCompression` reads it through snappy-java's `SnappyInputStream` (xerial chunks,
+//! or one raw block) and writes it through `SnappyOutputStream` (chunks of 32 KB, each compressed to the same
+//! bytes).
 
 use snap::raw::{Decoder, decompress_len, max_compress_len};
 

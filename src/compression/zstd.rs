@@ -1,5 +1,5 @@
-//! zstd: reads any number of frames, including skippable ones, in one call; Kafka's frames have no content
-//! size. Writes one frame.
+//! zstd (Kafka's `ZstdCompression`): reads any number of frames, including skippable ones, in one call;
+//! Kafka's frames have no content size. Writes one frame.
 
 use zstd_safe::{CCtx, CParameter, DCtx, Strategy};
 

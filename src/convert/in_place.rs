@@ -1,4 +1,5 @@
-//! Changes that a broker makes to a batch without decoding it (`MutableRecordBatch`).
+//! Changes that a broker makes to a batch without decoding it (`MutableRecordBatch`, which
+//! `DefaultRecordBatch` implements).
 
 use crate::batch::Batch;
 use crate::compression::codec::Compression;

@@ -1,5 +1,6 @@
 //! Merging several magic 2 batches into one, and splitting one into several. This is only done on request,
-//! since readers of the log can see the difference.
+//! since readers of the log can see the difference. Gaps between offsets, which Kafka's `Cleaner` leaves, are
+//! kept.
 
 use crate::batch::Batch;
 use crate::compression::compressor::Compressor;

@@ -1,4 +1,5 @@
-//! Recompressing a batch with another codec or level, without re-encoding its records.
+//! Recompressing a batch with another codec or level, as a broker's `LogValidator` does, but without
+//! re-encoding its records.
 
 use crate::batch::Batch;
 use crate::compression::codec::Compression;

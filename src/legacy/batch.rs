@@ -1,4 +1,4 @@
-//! The outermost message of a magic 0 or 1 message set, and the records in it.
+//! The outermost message of a magic 0 or 1 message set, and the records in it (`AbstractLegacyRecordBatch`).
 
 use crate::bytes::cursor::be;
 use crate::compression::codec::Compression;

@@ -1,4 +1,5 @@
-//! The files of a partition's directory: segments, sidecars, and files that are not part of the log.
+//! The files of a partition's directory: segments, sidecars, and files that are not part of the log
+//! (`LogLoader.loadSegmentFiles`; `Snapshots` for those of KRaft).
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::{self, FileType};
@@ -291,8 +292,9 @@ impl Listing {
         first_epoch
     }
 
-    /// Reports segments that were here: a broker keeps indexes only beside their segment, at least one segment in
-    /// every partition, and no leader epoch before its first segment.
+    /// Reports segments that were here. A broker keeps indexes only beside their segment (`LogLoader`), at least
+    /// one segment in every partition (`LocalLog`), and no leader epoch that starts before its first segment
+    /// (`LeaderEpochFileCache`).
     fn note_missing_segments(&mut self, first_epoch: Option<i64>) {
         let known = self.known_segments();
         let missing = self.named_segments(&known);

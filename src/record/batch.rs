@@ -90,7 +90,7 @@ impl<'a> RecordBatch<'a> {
     }
 
     /// Offset of the last record that was ever in the batch (inclusive). Compaction keeps it, so the last
-    /// record present may have a lower offset.
+    /// record present may have a lower offset. Consumers continue after it (`CompletedFetch`).
     #[must_use]
     pub fn last_offset(&self) -> i64 {
         self.base_offset().wrapping_add(self.last_offset_delta().into())

@@ -1,5 +1,6 @@
 //! Control records, which brokers and the KRaft quorum write into a log for their own use
-//! (`ControlRecordType`, `EndTransactionMarker`, `ControlRecordUtils`).
+//! (`ControlRecordType`, `EndTransactionMarker`, `ControlRecordUtils`). `MemoryRecords` writes each into a batch
+//! of its own.
 
 use crate::bytes::cursor::Cursor;
 use crate::bytes::varint;

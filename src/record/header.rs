@@ -1,4 +1,4 @@
-//! Record headers: checked once, then iterated lazily.
+//! Record headers: checked once, then iterated lazily (`DefaultRecord.readHeaders`).
 
 use crate::bytes::cursor::Cursor;
 use crate::error::{Error, ErrorKind, Result};

@@ -58,7 +58,8 @@ impl ProducerStateManager {
     /// Adapts to a log that extends from `log_start` to `log_end` (exclusive). Snapshots outside this range
     /// are deleted. If the state has a different end, it is reloaded from the newest readable snapshot,
     /// without producers that have expired at `now` (ms); newer, unreadable snapshots are deleted. The caller
-    /// then replays the log from [`end_offset`](Self::end_offset) on.
+    /// then replays the log from [`end_offset`](Self::end_offset) on; after a crash `LogLoader` does so for each
+    /// segment.
     pub fn truncate_and_reload(&mut self, log_start: i64, log_end: i64, now: i64) {
         self.snapshots.retain(|&offset, _| log_start < offset && offset <= log_end);
         if self.end_offset == log_end {
@@ -80,7 +81,7 @@ impl ProducerStateManager {
         self.end_offset = self.last_snapshot_offset;
     }
 
-    /// Sets a higher start of the log (`onLogStartOffsetIncremented`). Producers are kept.
+    /// Sets a higher start of the log (`UnifiedLog.maybeIncrementLogStartOffset`). Producers are kept.
     pub fn set_log_start_offset(&mut self, log_start: i64) {
         self.producers.set_high_watermark(log_start);
         self.end_offset = self.end_offset.max(log_start);

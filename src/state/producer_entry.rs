@@ -1,4 +1,5 @@
-//! The state of one producer (`ProducerStateEntry`, `BatchMetadata`).
+//! The state of one producer (`ProducerStateEntry`, `BatchMetadata`), and how its batches and markers change
+//! it (`ProducerAppendInfo`).
 
 /// The number of batches kept per producer, which is as many as it may have in flight
 /// (`ProducerStateEntry.NUM_BATCHES_TO_RETAIN`).

@@ -1,4 +1,5 @@
-//! Events that change the state of producers, one per batch.
+//! Events that change the state of producers, one per batch. The first record of a control batch decides
+//! which marker it is (`ProducerAppendInfo.append`, `CompletedFetch.containsAbortMarker`).
 
 use std::collections::HashMap;
 

@@ -121,8 +121,9 @@ impl Producers {
     }
 
     /// Applies batches that a follower appends together, or the batches of a segment whose producers are
-    /// reloaded. Kafka merges such a group afterwards, so that a producer whose epoch changed and changed
-    /// back also keeps batches from before. Returns the transactions that the batches end.
+    /// reloaded. Kafka merges such a group afterwards (one `ProducerAppendInfo` per producer), so that a producer
+    /// whose epoch changed and changed back also keeps batches from before. Returns the transactions that the
+    /// batches end.
     pub fn apply_together(&mut self, events: &[ProducerEvent]) -> Vec<CompletedTransaction> {
         let mut before = HashMap::new();
         let mut changed = HashSet::new();

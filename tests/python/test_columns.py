@@ -135,7 +135,7 @@ def test_header_columns_do_not_decompress() -> None:
         pa.table(batches)
     assert pa.table(batches.to_arrow([])).num_rows == 100
     assert pa.table(batches.to_arrow(FACTS)).num_rows == 100
-    # Nor are batches out of range. One that is partly in range is decompressed.
+    # Batches out of range are not decompressed, either. One that is partly in range is.
     assert pa.table(batches.to_arrow(start_offset=100)).num_rows == 0
     assert pa.table(batches.to_arrow([], end_offset=50)).num_rows == 50
     with pytest.raises(pa.ArrowException, match="limit"):

@@ -46,30 +46,30 @@ def test_two_jobs_with_one_output(pair: tuple[str, str], sources: tuple[Path, Pa
         pauses = dice.choice([(0, 0), (0, dice.uniform(0, SECONDS)), (dice.uniform(0, SECONDS), 0)])
         errors = [tmp_path / "first.errors", tmp_path / "second.errors"]
         jobs = [
-            start(name, source, out, told, pause)
-            for name, source, told, pause in zip(pair, sources, errors, pauses, strict=True)
+            start(name, source, out, error, pause)
+            for name, source, error, pause in zip(pair, sources, errors, pauses, strict=True)
         ]
         for job in jobs:
             job.join()
         codes = [job.exitcode for job in jobs]
-        said = number, codes, [told.read_text() for told in errors]
+        context = number, codes, [error.read_text() for error in errors]
         # 1: done, and the damage was found.
         done = [index for index, code in enumerate(codes) if code == 1]
-        assert all(code in (1, 2, 3) for code in codes), said
+        assert all(code in (1, 2, 3) for code in codes), context
         if pair[0] == pair[1]:
-            assert done, said
+            assert done, context
         if done:
             content = content_of(out)
-            assert any(content == alone[index] for index in done), said
-            assert len(done) == 1 or "--overwrite" in pair[0] + pair[1], said
+            assert any(content == alone[index] for index in done), context
+            assert len(done) == 1 or "--overwrite" in pair[0] + pair[1], context
         else:
-            assert out.exists() == is_there, said
+            assert out.exists() == is_there, context
         for index, code in enumerate(codes):
             if code != 1:
                 message = errors[index].read_text()
-                assert message.startswith("magicbyte: "), said
-                assert message.count("\n") == 1, said
-        assert {path.name for path in area.iterdir()} <= {"out"}, said
+                assert message.startswith("magicbyte: "), context
+                assert message.count("\n") == 1, context
+        assert {path.name for path in area.iterdir()} <= {"out"}, context
         shutil.rmtree(out, ignore_errors=True)
 
 

@@ -63,6 +63,16 @@ def test_every_rule_has_a_home() -> None:
     assert sorted(path for path in named if not (ROOT / path).is_file()) == []
 
 
+def test_every_home_names_its_kafka_class() -> None:
+    """One of the rule's homes names the class, or that of its codec (`GzipCompression`)."""
+    unnamed = []
+    for rule, homes, classes, _ in rules():
+        texts = [(ROOT / path).read_text() for path in re.findall(HOME, homes)]
+        names = re.findall(r"`(\w+)`", classes) if texts else []
+        unnamed += [(rule, name) for name in names if not re.search(rf"\b\w*{name}\b", "\n".join(texts))]
+    assert unnamed == []
+
+
 def test_every_name_in_backticks_is_checked() -> None:
     """A name in another form than the patterns above would not be checked."""
     names = re.findall(r"`[^`\s]+::[^`\s]+`", TEXT)

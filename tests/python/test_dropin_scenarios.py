@@ -526,8 +526,8 @@ def test_install(client: Client, when: str) -> None:
 
 def test_without_the_library(client: Client) -> None:
     library = "aiokafka" if client is AIOKAFKA else "kafka"
-    said = run(WITHOUT.format(library=library, name=client.name))
-    assert f"magicbyte.compat.{client.name}.install() needs" in said
+    printed = run(WITHOUT.format(library=library, name=client.name))
+    assert f"magicbyte.compat.{client.name}.install() needs" in printed
 
 
 def test_without_extensions() -> None:

@@ -260,7 +260,7 @@ def test_hostile_objects() -> None:
             except Mine:
                 pass
             except MemoryError:
-                pytest.fail(f"{name} of a {type(object_).__name__} reserved what nobody has")
+                pytest.fail(f"{name} of a {type(object_).__name__} reserved too much memory")
             except Exception:
                 pass
 

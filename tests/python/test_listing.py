@@ -289,8 +289,8 @@ def test_sidecars(source: Path, cli: Cli, tmp_path: Path, name: str, kind: str) 
     else:
         KINDS[kind][0](path)
     found = cli.json("verify", partition, code=1)
-    told = "limit_exceeded" if kind == "huge" else "file_unreadable"
-    assert problems_of(found) == [(told, name)]
+    reported = "limit_exceeded" if kind == "huge" else "file_unreadable"
+    assert problems_of(found) == [(reported, name)]
     assert found["total"]["rows"] == 346
     cli("compact", "--engine", "local", partition, tmp_path / "compacted", code=1)
     leader_epochs_of(partition)

@@ -179,7 +179,7 @@ def test_snapshots_of_producers(tmp_path: Path) -> None:
 
 
 def test_tiny_segments(tmp_path: Path) -> None:
-    """One took 140 KiB of its tables' room until a row group was full."""
+    """A segment once took 140 KiB of its tables' memory until a row group was full."""
     count = 1500
     for at in range(count):
         segment(tmp_path / "t-0", at, batch(at))
@@ -310,7 +310,7 @@ def test_entries_that_are_dumped(tmp_path: Path) -> None:
 
 
 def gigantic(size: int) -> bytes:
-    """A gzip batch with one value of so many zeros, made without them in memory."""
+    """A gzip batch with one value of `size` zeros, made without having them in memory."""
 
     def varint(number: int) -> bytes:
         number, out = number << 1, b""

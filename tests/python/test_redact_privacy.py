@@ -79,7 +79,7 @@ def kept(directory: Path) -> list[tuple[int, bytes | None, bytes | None]]:
 PAIRS = [(b"a", b"b" * 40), (b"c", b"d" * 40)]
 RECORDS = [record(n, *pair) for n, pair in enumerate(PAIRS)]
 SHORT = SECRET[:8]
-"""At a place where no more fits."""
+"""For places that have no space for more."""
 
 
 def inner(magic: int, *more: bytes) -> bytes:
@@ -567,7 +567,7 @@ class Hider:
 @pytest.mark.parametrize("damage", [False, True])
 @pytest.mark.parametrize("block", range(4))
 def test_a_plain_search_finds_nothing(block: int, damage: bool, tmp_path: Path) -> None:
-    """Not in any byte of any file, compressed or not, nor in any name; the other records are all there."""
+    """No file, compressed or not, and no name contains the secret; all other records are there."""
     ways: list[dict[str, Any]] = [
         {"keys": [SECRET]},
         {"keys": [], "where": f"key = '{SECRET.decode()}'"},

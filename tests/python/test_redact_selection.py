@@ -51,7 +51,7 @@ BOM = b"\xef\xbb\xbf"
 
 
 @pytest.mark.parametrize(
-    ("content", "taken", "told"),
+    ("content", "taken", "message"),
     [
         (b"user-1\nuser-2\n", {b"user-1", b"user-2"}, ""),
         (b"user-1\nuser-2", {b"user-1", b"user-2"}, ""),
@@ -64,16 +64,16 @@ BOM = b"\xef\xbb\xbf"
         ("m\u00fcller\n".encode(), {"m\u00fcller".encode()}, ""),
     ],
 )
-def test_key_files(content: bytes, taken: set[bytes], told: str, tmp_path: Path, cli: Cli) -> None:
+def test_key_files(content: bytes, taken: set[bytes], message: str, tmp_path: Path, cli: Cli) -> None:
     source, file = partition(tmp_path / "in", users()), tmp_path / "keys.txt"
     file.write_bytes(content)
     cli("redact", "--engine", "local", "--key-file", file, source, tmp_path / "out")
     assert set(KEYS) - set(left(tmp_path / "out")) == taken
-    assert (told in cli.error) if told else not cli.error
+    assert (message in cli.error) if message else not cli.error
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         ("user-1\n".encode("utf-16"), "is in UTF-16"),
         ("user-1\n".encode("utf-32"), "is in UTF-32"),
@@ -83,11 +83,11 @@ def test_key_files(content: bytes, taken: set[bytes], told: str, tmp_path: Path,
         (BOM + b"\r\n", "has no key"),
     ],
 )
-def test_key_files_that_are_refused(content: bytes, told: str, tmp_path: Path, cli: Cli) -> None:
+def test_key_files_that_are_refused(content: bytes, message: str, tmp_path: Path, cli: Cli) -> None:
     source, file = partition(tmp_path / "in", users()), tmp_path / "keys.txt"
     file.write_bytes(content)
     cli("redact", "--engine", "local", "--key-file", file, "--where", "0", source, tmp_path / "out", code=2)
-    assert told in cli.error
+    assert message in cli.error
     assert "keys.txt" in cli.error
     assert "user" not in cli.error
     assert not (tmp_path / "out").exists()

@@ -169,9 +169,9 @@ def test_no_cycles() -> None:
 def test_no_file_is_long() -> None:
     files = [
         file
-        for room in (SRC, *(ROOT / name for name in ("python", "tests", "examples", "scripts")))
+        for folder in (SRC, *(ROOT / name for name in ("python", "tests", "examples", "scripts")))
         for end in ("rs", "py", "pyi")
-        for file in room.rglob(f"*.{end}")
+        for file in folder.rglob(f"*.{end}")
     ]
     assert [file.name for file in files if file.read_text().count("\n") > 700] == []
 

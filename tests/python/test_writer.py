@@ -136,9 +136,9 @@ def test_sidecars_rebuilt(kafka: Path, tmp_path: Path) -> None:
     copy.mkdir()
     for log in (kafka / "v2_txn").glob("*.log"):
         (copy / log.name).write_bytes(log.read_bytes())
-    told = json.loads(_core.rebuild_sidecars(copy, index_interval_bytes=256, dry_run=True))
+    planned = json.loads(_core.rebuild_sidecars(copy, index_interval_bytes=256, dry_run=True))
     assert len(list(copy.iterdir())) == 4, "a dry run should write nothing"
     done = json.loads(_core.rebuild_sidecars(copy, index_interval_bytes=256))
-    assert told == done
+    assert planned == done
     assert {entry["change"] for entry in done} == {"created"}
     assert all((copy / entry["file"]).stat().st_size == entry["size"] for entry in done)

@@ -1,4 +1,4 @@
-//! The state of producers and leader epochs as the batches had it before cleaning. A broker's cleaner does
+//! The state of producers and leader epochs as the batches had it before cleaning. A broker's `Cleaner` does
 //! not touch snapshots and the epoch checkpoint, and indexes every aborted transaction of which it found a
 //! batch. So the sidecars remain true when batches are gone.
 

@@ -1,4 +1,5 @@
-//! What the whole log shows about producers and transactions, needed to clean any of its batches.
+//! What the whole log shows about producers and transactions, needed to clean any of its batches
+//! (`CleanedTransactionMetadata`, `Cleaner.shouldDiscardBatch`).
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -1,5 +1,6 @@
 //! The history of a partition: what its producers, transactions and leaders did, judged by its batch headers.
-//! A fold over the histories of its segments; no file is read.
+//! A fold over the histories of its segments; no file is read. Transactions are hanging by the rule of
+//! `TransactionsCommand` (`kafka-transactions.sh find-hanging`).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};

@@ -1,5 +1,6 @@
-//! The third step: reads a chunk's batches in order and accounts for each. The caller decides what to do with
-//! the records.
+//! The third step: reads a chunk's batches in order and accounts for each, leaving out control batches and
+//! aborted transactions as a consumer's `CompletedFetch` does. The caller decides what to do with the
+//! records.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! The second step: joins surveys in offset order into a plan of what to read. Pure: no file is opened.
+//! The second step: joins surveys in offset order into a plan of what to read. With `read_committed` it ends
+//! at the last stable offset, where a broker ends the data of a `CompletedFetch`. Pure: no file is opened.
 
 use std::collections::{HashMap, HashSet};
 
@@ -178,7 +179,8 @@ impl Plan {
         }
     }
 
-    /// Compares the log with what the broker's checkpoints say about it.
+    /// Compares the log with what the broker's checkpoints say about it (those of `LogManager`, and the high
+    /// watermarks of `ReplicaManager`).
     fn note_checkpoints(&mut self, listing: &Listing) {
         let Some(checkpoints) = listing.checkpoints else { return };
         let base_offset = |planned: &PlanSegment| planned.segment.base_offset;

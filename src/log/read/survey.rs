@@ -1,6 +1,7 @@
 //! The first step: a scan over one segment's batch headers. Nothing is decompressed except control batches
 //! and the wrappers next to a gap, and CRCs are checked only where later steps rely on them (markers, the
-//! first batches of transactions, borders).
+//! first batches of transactions, borders). The first record of a control batch decides which marker it is
+//! (`CompletedFetch.containsAbortMarker`).
 
 use std::collections::{HashSet, VecDeque};
 use std::io;

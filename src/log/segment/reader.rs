@@ -1,4 +1,5 @@
-//! The walk over a segment's bytes: every byte ends up in a batch, a quarantined range or the tail.
+//! The walk over a segment's bytes: every byte ends up in a batch, a quarantined range or the tail. Where
+//! Kafka's `FileLogInputStream` stops at an error, this reader continues after the damage.
 
 use std::io;
 use std::ops::Range;

@@ -1,5 +1,5 @@
 //! The sidecars whose state spans segments: `.txnindex`, `.snapshot` and `leader-epoch-checkpoint`, computed
-//! from the segments' summaries.
+//! from the segments' summaries (`ProducerStateManager`, `LeaderEpochFileCache`).
 
 use std::path::Path;
 

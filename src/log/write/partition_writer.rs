@@ -1,5 +1,5 @@
 //! Writes a partition's directory: [`begin_partition`], any number of [`PartitionWriter`]s (say, one per
-//! task), [`finish_partition`].
+//! task), [`finish_partition`]. It has the sidecars that a broker's `LogLoader` expects, or would rebuild.
 //!
 //! All files are written to a hidden directory next to the target, which is renamed to the target last: an
 //! interrupted run leaves nothing that looks like a partition.

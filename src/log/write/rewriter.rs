@@ -1,5 +1,5 @@
 //! Reads chunks of a log, converts their batches and writes them into segments: a task of `convert` and
-//! `recover`.
+//! `recover`. Gaps and empty batches, which Kafka's `Cleaner` leaves, are kept.
 
 use std::io;
 use std::path::Path;

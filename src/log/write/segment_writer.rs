@@ -88,7 +88,7 @@ impl SegmentWriter {
     }
 }
 
-/// Checks that the batch is intact and continues the log.
+/// Checks that the batch is intact and continues the log (`UnifiedLog.analyzeAndValidateRecords`).
 pub(crate) fn check(batch: &Batch<'_>, next_offset: i64, options: &WriteOptions) -> Result<()> {
     batch.verify()?;
     let (first, last) = (batch.stored_offset(), batch.last_offset());
