@@ -69,8 +69,7 @@ fn the_empty_retained_batch() {
     assert_eq!(read_all(&bytes).unwrap(), []);
 }
 
-/// Old brokers kept the codec bits of an empty batch. No codec is given the payload, whether it is empty or
-/// without announced records.
+/// Old brokers kept the codec bits of an empty batch. Its payload is not decompressed, whatever it holds.
 #[test]
 fn an_empty_batch_is_empty_under_every_codec() {
     for codec in 0..5 {
