@@ -82,7 +82,7 @@ def rebuild_sidecars(
     broker does by its clock. The report is a list of RebuiltFile: file, change, size.
 
     Raises:
-        Error: There are bytes that are not a sound batch; a tail after the last batch is left out.
+        Error: There are bytes that are not a valid batch; a tail after the last batch is left out.
     """
 
 def rewrite_chunks(
