@@ -71,7 +71,7 @@ INTENDED_APPENDS: dict[str, Callable[[Verdict, Verdict, Case], bool]] = {
     # With append time, Kafka asks for the last offset although there are no records.
     "nothing-to-append": _has_nothing_to_append,
     "empty-batch-keeps-its-codec": _is_empty_with_a_codec,
-    # Kafka skips keys, values and headers that it does not need without checking their sizes.
+    # Kafka skips keys, values and headers that it does not need, and does not check their sizes.
     "sizes-while-skipping": _skips_what_is_wrong,
     # Here a payload is decompressed completely before its records are read.
     "damage-behind-records": _reads_less,

@@ -49,8 +49,8 @@ import org.apache.kafka.storage.internals.log.VerificationGuard;
 import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 
 /**
-  * One partition of a broker, Kafka's UnifiedLog, served over a pipe. Each line of input is a request as a
-  * JSON object, and each line of output is its answer:
+ * One partition of a broker, Kafka's UnifiedLog, served over a pipe. Each line of input is a request as a
+ * JSON object, and each line of output is its answer:
  *
  * <pre>
  * open: offset, config        an empty log that begins there
