@@ -10,13 +10,14 @@ use std::fs;
 use std::path::Path;
 
 use arrow::{columns, log_bytes, read_buffer, read_log, rows, stream_of};
-use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
+use arrow_array::{Array, RecordBatch};
 use bytes::Bytes;
 use common::{data, files, json_lines, partitions, scratch};
 use magicbyte::columns::{
-    BatchStream, ChunkDecoder, DecodeOptions, Flavour, MAX_PAYLOAD, RecordColumn, Selection, StreamOptions,
-    Table, batch_to_arrow, batches_schema, columns_of, problems_schema, records_schema,
+    BatchStream, ChunkDecoder, DecodeOptions, Flavour, MAX_PAYLOAD, Payload, Payloads, RecordColumn,
+    Selection, StreamOptions, Table, batch_to_arrow, batches_schema, columns_of, problems_schema,
+    records_schema,
 };
 use magicbyte::log::{DamageMode, PartitionLog, PlanOptions, ReadOptions};
 use magicbyte::{
@@ -594,4 +595,75 @@ fn damage_is_in_the_tables_of_batches_and_problems() {
     assert_eq!(kinds[0], ("crc_mismatch", Some(position as i64)));
     assert!(found.iter().all(|row| row["topic"] == "damaged" && row["partition"] == 7));
     assert!(rows(&records).iter().all(|row| row["topic"] == "damaged" && row["partition"] == 7));
+}
+
+#[test]
+fn keys_and_values_that_are_not_text_keep_their_bytes() {
+    let dir = scratch("columns_text").join("t-0");
+    fs::create_dir_all(&dir).unwrap();
+    let values: [Option<&[u8]>; 5] = [Some(b"{\"a\": [1]}"), None, Some(b"{"), Some(b"\"\xff\""), Some(b"")];
+    let mut builder = RecordsBuilder::v2(Compression::None);
+    for (offset, value) in (0..).zip(values) {
+        builder.append(offset, 1000, Some(b"key"), value, &[]).unwrap();
+    }
+    fs::write(dir.join("00000000000000000000.log"), builder.build().unwrap()).unwrap();
+    let payloads = |value| Payloads { key: Payload::String, value };
+    let options = |value| DecodeOptions {
+        columns: columns(&["value", "offset", "key"]),
+        payloads: payloads(value),
+        ..DecodeOptions::default()
+    };
+    for (value, valid) in [(Payload::Json, [true, false, false]), (Payload::String, [true, true, true])] {
+        let [records, ..] = decode(&dir, &options(value));
+        let [batch] = &records[..] else { panic!("{} batches", records.len()) };
+        let binary = records_schema(&columns(&["value", "offset", "key"]), Flavour::Spark);
+        assert_eq!(batch.schema(), payloads(value).schema(&binary));
+        let names: Vec<_> = batch.schema().fields().iter().map(|field| field.name().clone()).collect();
+        assert_eq!(names, ["value", "offset", "key", "invalidValue", "invalidKey"]);
+        let (text, invalid) = (batch.column(0).as_string::<i32>(), batch.column(3).as_binary::<i32>());
+        // The rows after the null: cut JSON, no UTF-8, nothing.
+        let is_text = [valid[0], false, valid[1], false, valid[2]];
+        for (row, bytes) in values.iter().enumerate() {
+            let Some(bytes) = bytes else {
+                assert!(text.is_null(row) && invalid.is_null(row));
+                continue;
+            };
+            assert_eq!(text.is_valid(row), is_text[row], "{value:?} {row}");
+            assert_eq!(invalid.is_valid(row), !is_text[row], "{value:?} {row}");
+            let found = if is_text[row] { text.value(row).as_bytes() } else { invalid.value(row) };
+            assert_eq!(found, *bytes);
+        }
+        assert_eq!(batch.column(4).null_count(), 5);
+        let plan = PartitionLog::open(&dir).unwrap().plan(PlanOptions::default()).unwrap();
+        let mut decoder = ChunkDecoder::open(plan.chunks[0].clone(), options(value)).unwrap();
+        while decoder.next().is_some() {}
+        let expected = is_text.iter().filter(|is_text| !**is_text).count() as u64 - 1;
+        assert_eq!((decoder.result().invalid_keys, decoder.result().invalid_values), (0, expected));
+        let views = DecodeOptions { flavour: Flavour::Views, ..options(value) };
+        let error = ChunkDecoder::open(plan.chunks[0].clone(), views).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
+    }
+    assert!("text".parse::<Payload>().is_err());
+}
+
+#[test]
+fn records_outside_the_times_are_counted() {
+    for dir in partitions() {
+        let all = DecodeOptions { columns: columns(&["offset", "timestampMillis"]), ..Default::default() };
+        let everything = rows(&decode(&dir, &all)[0]);
+        let mut times: Vec<_> = everything.iter().filter_map(|row| row["timestampMillis"].as_i64()).collect();
+        times.sort_unstable();
+        let Some(&middle) = times.get(times.len() / 2) else { continue };
+        for (start, end) in [(Some(middle), None), (None, Some(middle)), (Some(middle), Some(middle + 1))] {
+            let ranged = DecodeOptions { start_timestamp: start, end_timestamp: end, ..all.clone() };
+            // `decode` checks that the accounts balance.
+            let found = rows(&decode(&dir, &ranged)[0]);
+            let in_time = |row: &&Map<String, Value>| {
+                let time = row["timestampMillis"].as_i64().unwrap();
+                start.is_none_or(|start| start <= time) && end.is_none_or(|end| time < end)
+            };
+            let expected: Vec<_> = everything.iter().filter(in_time).cloned().collect();
+            assert!(found == expected, "{} {start:?} {end:?}", dir.display());
+        }
+    }
 }

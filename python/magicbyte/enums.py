@@ -3,7 +3,7 @@
 from enum import IntEnum
 from typing import Literal, TypeAlias
 
-__all__ = ["Compression", "DamageMode", "IsolationLevel", "TimestampType", "fails_fast"]
+__all__ = ["Compression", "DamageMode", "IsolationLevel", "PayloadType", "TimestampType", "fails_fast"]
 
 IsolationLevel: TypeAlias = Literal["read_uncommitted", "read_committed"]
 """Which records of transactions a reader gets (Kafka's `isolation.level`)."""
@@ -11,6 +11,9 @@ IsolationLevel: TypeAlias = Literal["read_uncommitted", "read_committed"]
 DamageMode: TypeAlias = Literal["PERMISSIVE", "FAILFAST"]
 """What happens at damage (Spark's words): PERMISSIVE leaves damaged batches out and reports them,
 FAILFAST raises the first one's error."""
+
+PayloadType: TypeAlias = Literal["binary", "string", "json"]
+"""What keys or values are read as: bytes, UTF-8, or JSON documents in UTF-8."""
 
 
 def fails_fast(mode: DamageMode) -> bool:

@@ -323,6 +323,9 @@ class ChunkResult(TypedDict):
     """Offsets that may have been lost to damage, judged by the good batches around it."""
     null_timestamps: int
     """Rows whose time does not fit into Spark's microseconds (`timestamp` is null there)."""
+    invalid_keys: int
+    """Rows whose key is not the text that keys are read as: `key` is null, `invalidKey` has the bytes."""
+    invalid_values: int
 
 
 class SegmentReconciliation(ChunkResult):
@@ -360,6 +363,8 @@ class PartitionReconciliation(TypedDict):
     """Offsets between the first and the last without a good record: compacted or lost."""
     lost_offsets: int
     null_timestamps: int
+    invalid_keys: int
+    invalid_values: int
     last_stable_offset: int | None
     problems: int
     balanced: bool

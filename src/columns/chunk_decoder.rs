@@ -12,6 +12,8 @@ use crate::columns::batch_table::{BatchTable, DecodedFields};
 use crate::columns::problem_table::problems_to_arrow;
 use crate::columns::record_columns::RecordColumns;
 use crate::columns::schema::{Flavour, RecordColumn};
+use crate::columns::selection::Selection;
+use crate::columns::text_columns::Payloads;
 use crate::compression::decompressor::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 use crate::error::{Error, Result};
 use crate::log::chunk::Chunk;
@@ -28,6 +30,13 @@ pub struct DecodeOptions {
     pub columns: Vec<RecordColumn>,
     /// The types of the arrays.
     pub flavour: Flavour,
+    /// What keys and values are read as; with [`Flavour::Views`], both are binary.
+    pub payloads: Payloads,
+    /// The earliest timestamp (ms) of the records that are delivered, inclusive; `None` for no limit. Like
+    /// records outside the chunk's offsets, others are counted as outside.
+    pub start_timestamp: Option<i64>,
+    /// The end of the timestamps (ms), exclusive.
+    pub end_timestamp: Option<i64>,
     /// An Arrow batch is complete once its keys, values and headers have about this many bytes.
     pub max_batch_bytes: usize,
     /// The maximum number of rows in an Arrow batch.
@@ -46,6 +55,9 @@ impl Default for DecodeOptions {
         Self {
             columns: Vec::new(),
             flavour: Flavour::Spark,
+            payloads: Payloads::default(),
+            start_timestamp: None,
+            end_timestamp: None,
             max_batch_bytes: 2 << 20,
             max_batch_rows: 64 << 10,
             max_decompressed_bytes: DEFAULT_MAX_DECOMPRESSED_BYTES,
@@ -74,7 +86,7 @@ impl ChunkDecoder {
     ///
     /// # Errors
     /// The file cannot be opened; [`io::ErrorKind::InvalidInput`] if there are columns and
-    /// `max_decompressed_bytes` is more than [`MAX_PAYLOAD`].
+    /// `max_decompressed_bytes` is more than [`MAX_PAYLOAD`], or if views are to be text.
     pub fn open(chunk: Chunk, mut options: DecodeOptions) -> io::Result<Self> {
         if !options.columns.is_empty() && options.max_decompressed_bytes > MAX_PAYLOAD {
             let why = format!(
@@ -82,6 +94,9 @@ impl ChunkDecoder {
                 options.max_decompressed_bytes
             );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        if options.flavour == Flavour::Views && !options.payloads.are_binary() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "payloads: views are binary, not text"));
         }
         // Even with one more batch of the log, columns stay below the 2 GiB of Arrow's 32-bit offsets.
         options.max_batch_bytes = options.max_batch_bytes.clamp(1, 512 << 20);
@@ -163,7 +178,8 @@ impl ChunkDecoder {
     fn finish_batch(&mut self) -> RecordBatch {
         let bytes = self.columns.bytes();
         let (whole, null_timestamps) = self.columns.finish();
-        self.reader.add_null_timestamps(null_timestamps);
+        let (whole, invalid) = self.options.payloads.convert(whole);
+        self.reader.add_unrepresented(null_timestamps, invalid.keys, invalid.values);
         let rows = whole.num_rows();
         let pieces = bytes.div_ceil(2 * self.options.max_batch_bytes).max(1);
         let step = rows.div_ceil(pieces).clamp(1, self.options.max_batch_rows.max(1));
@@ -203,6 +219,13 @@ impl ChunkDecoder {
         let Self { reader, columns, decompressor, options, .. } = self;
         let mut counts = BatchCounts::default();
         let collect = disposition == Disposition::Rows && !options.columns.is_empty();
+        let times = Selection {
+            start_timestamp: options.start_timestamp,
+            end_timestamp: options.end_timestamp,
+            ..Selection::default()
+        };
+        let times = times.remaining_for(batch);
+        let has_times = !times.is_everything();
         let mut records = batch.records(decompressor)?;
         if !options.check_crcs {
             records = records.without_crc_check();
@@ -212,7 +235,7 @@ impl ChunkDecoder {
             counts.first_offset.get_or_insert(record.offset());
             counts.last_offset = Some(record.offset());
             counts.announced += 1;
-            if !reader.in_range(record.offset()) {
+            if !reader.in_range(record.offset()) || (has_times && !times.has(&record)) {
                 counts.outside += 1;
             } else if collect {
                 columns.push(&record);

@@ -19,6 +19,7 @@ pub(crate) mod schema;
 pub(crate) mod selection;
 pub(crate) mod source;
 pub(crate) mod stream;
+pub(crate) mod text_columns;
 pub(crate) mod view_column;
 
 pub use batch_decoder::MAX_PAYLOAD;
@@ -31,3 +32,4 @@ pub use rows_writer::{RowsOptions, RowsWriter};
 pub use schema::{Flavour, RecordColumn, Table, batches_schema, columns_of, problems_schema, records_schema};
 pub use selection::Selection;
 pub use stream::StreamOptions;
+pub use text_columns::{Payload, Payloads};

@@ -17,10 +17,11 @@ use pyo3::types::{PyCapsule, PyTuple};
 use crate::columns::schema::{
     Flavour, RecordColumn, Table, batches_schema, columns_of, problems_schema, records_schema,
 };
+use crate::columns::text_columns::Payloads;
 use crate::log::error::LogError;
 use crate::python::errors::log_to_py;
 use crate::python::panics;
-use crate::python::view::optional_items;
+use crate::python::view::{optional_items, parse_name};
 
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
@@ -334,19 +335,22 @@ pub(super) fn parse_columns(py: Python<'_>, columns: &[String]) -> PyResult<Vec<
     columns.iter().map(|name| name.parse().map_err(|e: LogError| log_to_py(py, &e))).collect()
 }
 
-/// The schema of a table in the Spark flavour; `columns` applies to `records` only.
+/// The schema of a table in the Spark flavour; all but `table` applies to `records` only.
 #[pyfunction]
-#[pyo3(signature = (table, columns = None))]
+#[pyo3(signature = (table, columns = None, *, key_as = "binary", value_as = "binary"))]
 pub(super) fn arrow_schema(
     py: Python<'_>,
     table: &str,
     #[pyo3(from_py_with = optional_items)] columns: Option<Vec<String>>,
+    key_as: &str,
+    value_as: &str,
 ) -> PyResult<PyArrowSchema> {
     panics::here();
+    let payloads = Payloads { key: parse_name(key_as)?, value: parse_name(value_as)? };
     Ok(PyArrowSchema(match table.parse().map_err(|e: LogError| log_to_py(py, &e))? {
         Table::Records => {
             let columns = parse_columns(py, &columns.unwrap_or_default())?;
-            records_schema(&columns, Flavour::Spark)
+            payloads.schema(&records_schema(&columns, Flavour::Spark))
         }
         Table::Batches => batches_schema(),
         Table::Problems => problems_schema(),

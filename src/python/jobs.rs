@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 
 use crate::columns::chunk_decoder::{ChunkDecoder, DecodeOptions};
 use crate::columns::schema::Flavour;
+use crate::columns::text_columns::Payloads;
 use crate::compression::decompressor::DEFAULT_MAX_DECOMPRESSED_BYTES;
 use crate::log::chunk::{Chunk, DEFAULT_CHUNK_BYTES};
 use crate::log::error::LogError;
@@ -132,7 +133,8 @@ impl PyChunkDecoder {
     #[pyo3(signature = (
         chunk, *, columns, max_batch_bytes = 2 << 20, max_batch_rows = 64 << 10,
         max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES, batches_table = true, check_crcs = true,
-        mode = "PERMISSIVE"
+        mode = "PERMISSIVE", key_as = "binary", value_as = "binary", start_timestamp = None,
+        end_timestamp = None
     ))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python constructor")]
     fn new(
@@ -145,6 +147,10 @@ impl PyChunkDecoder {
         batches_table: bool,
         check_crcs: bool,
         mode: &str,
+        key_as: &str,
+        value_as: &str,
+        start_timestamp: Option<i64>,
+        end_timestamp: Option<i64>,
     ) -> PyResult<Self> {
         if max_batch_bytes == 0 || max_batch_rows == 0 {
             return Err(PyValueError::new_err("max_batch_bytes and max_batch_rows must be at least 1"));
@@ -152,6 +158,9 @@ impl PyChunkDecoder {
         let options = DecodeOptions {
             columns: parse_columns(py, &columns)?,
             flavour: Flavour::Spark,
+            payloads: Payloads { key: parse_name(key_as)?, value: parse_name(value_as)? },
+            start_timestamp,
+            end_timestamp,
             max_batch_bytes,
             max_batch_rows,
             max_decompressed_bytes,

@@ -9,9 +9,11 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from magicbyte.jobs.columns import KAFKA_COLUMNS
 from magicbyte.spark.offsets import Edge
 from magicbyte.spark.options import OptionError, Options, Topics, parse_options
 from magicbyte.spark.paths import expand_paths
+from magicbyte.spark.schema import columns_of, spark_schema_of
 
 
 def parse(**given: Any) -> Options:
@@ -21,7 +23,15 @@ def parse(**given: Any) -> Options:
 def test_defaults() -> None:
     options = parse()
     assert options.table == "records"
-    assert options.columns == ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
+    assert options.shape.columns == (
+        "key",
+        "value",
+        "topic",
+        "partition",
+        "offset",
+        "timestamp",
+        "timestampType",
+    )
     assert (options.starting, options.ending) == (Edge("startingOffsets"), Edge("endingOffsets"))
     assert options.isolation_level == "read_uncommitted"
     assert options.mode == "PERMISSIVE"
@@ -30,8 +40,8 @@ def test_defaults() -> None:
 
 def test_names_are_case_insensitive() -> None:
     options = parse_options({"PATH": "/logs", "INCLUDEHEADERS": "TRUE", "Mode": "failfast"})
-    assert options.columns is not None
-    assert options.columns[-1] == "headers"
+    assert options.shape.columns is not None
+    assert options.shape.columns[-1] == "headers"
     assert options.mode == "FAILFAST"
 
 
@@ -39,6 +49,30 @@ def test_options_of_a_kafka_job_do_no_harm() -> None:
     options = parse(**{"kafka.bootstrap.servers": "b:9092", "failOnDataLoss": "false", "groupIdPrefix": "x"})
     assert options.isolation_level == "read_uncommitted"
     assert parse(**{"kafka.isolation.level": "read_committed"}).isolation_level == "read_committed"
+
+
+def test_text() -> None:
+    shape = parse(keyAs="STRING", valueAs="json", includeHeaders="true").shape
+    assert (shape.key_as, shape.value_as) == ("string", "json")
+    assert shape.columns is not None
+    assert shape.columns[-3:] == ("headers", "invalidKey", "invalidValue")
+    types = {field.name: field.dataType.simpleString() for field in spark_schema_of(shape)}
+    assert (types["key"], types["value"]) == ("string", "string")
+    assert (types["invalidKey"], types["invalidValue"]) == ("binary", "binary")
+    assert parse(valueAs="string").shape.columns == (*KAFKA_COLUMNS, "invalidValue")
+    assert parse(valueAs="string", table="batches").shape.columns is None
+
+
+def test_text_that_would_become_null_without_a_trace() -> None:
+    chosen = {"keyAs": "string", "columns": "offset,key"}
+    schema = spark_schema_of(parse(**chosen).shape)
+    with pytest.raises(OptionError, match="select the column invalidKey too"):
+        columns_of(parse(**chosen), schema)
+    assert columns_of(parse(**chosen, mode="FAILFAST"), schema) == ("offset", "key")
+    both = parse(keyAs="string", columns="invalidKey,offset,key")
+    assert columns_of(both, spark_schema_of(both.shape)) == ("invalidKey", "offset", "key")
+    with pytest.raises(OptionError, match="no column invalidValue"):
+        spark_schema_of(parse(keyAs="string", columns="invalidValue").shape)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +83,7 @@ def test_options_of_a_kafka_job_do_no_harm() -> None:
         ({"table": "record"}, "table must be one of"),
         ({"mode": "DROPMALFORMED"}, "mode must be one of"),
         ({"isolationLevel": "committed"}, "isolationLevel must be"),
+        ({"keyAs": "utf-8"}, "keyAs must be one of binary, string, json"),
         ({"includeHeaders": "yes"}, "includeHeaders must be"),
         ({"minPartitions": "0"}, "minPartitions must be"),
         ({"subscribe": "a", "assign": '{"a":[0]}'}, "only one of"),

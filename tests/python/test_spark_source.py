@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from conftest import KAFKA, PARTITIONS
 from digest import digest, expected, summary
+from magicbyte import RecordsBuilder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -235,3 +236,21 @@ def test_output_of_ingest_is_readable(spark: SparkSession, tmp_path: Path) -> No
     assert without.where("timestampMillis <> -1").count() == report["total"]["null_timestamps"] > 0
     assert spark.read.parquet(str(out / "batches")).count() == report["total"]["good_batches"]
     assert spark.read.parquet(str(out / "problems")).count() == report["tables"]["problems"]["rows"]
+
+
+def test_keys_and_values_as_text(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "t-0").mkdir()
+    builder = RecordsBuilder()
+    for offset, value in enumerate((b'{"n": 41}', b"\xff", None, b"1")):
+        builder.append(offset, 1000, b"k%d" % offset, value)
+    (tmp_path / "t-0" / f"{0:020d}.log").write_bytes(builder.build())
+    frame = read(spark, tmp_path, keyAs="string", valueAs="json")
+    assert dict(frame.dtypes)["value"] == "string"
+    rows = frame.orderBy("offset").collect()
+    assert [row.key for row in rows] == ["k0", "k1", "k2", "k3"]
+    assert [row.value for row in rows] == ['{"n": 41}', None, None, "1"]
+    assert [row.invalidValue for row in rows] == [None, b"\xff", None, None]
+    assert frame.selectExpr("sum(get_json_object(value, '$.n'))").first()[0] == 41
+    failing = read(spark, tmp_path, valueAs="string", mode="FAILFAST", columns="value")
+    with pytest.raises(Exception, match="offset 1: the value is not UTF-8"):
+        failing.collect()

@@ -106,7 +106,7 @@ def content_of(out: Path, *, with_workspace: bool = False) -> Any:
     assert files == counted
     names = {path.name for path in out.iterdir()} - ours
     assert names == {"_SUCCESS", "reconciliation.json", "records", "batches", "problems"}
-    table = ds.dataset(out / "records", partitioning="hive").to_table()
+    table = ds.dataset(out / "records").to_table()
     return sorted(map(repr, table.to_pylist()))
 
 

@@ -42,5 +42,14 @@ class ArrowSchema:
 
     def __arrow_c_schema__(self) -> object: ...
 
-def arrow_schema(table: str, columns: Sequence[str] | None = None) -> ArrowSchema:
-    """The Arrow schema of the table `records` (with these columns), `batches` or `problems`."""
+def arrow_schema(
+    table: str,
+    columns: Sequence[str] | None = None,
+    *,
+    key_as: str = "binary",
+    value_as: str = "binary",
+) -> ArrowSchema:
+    """The Arrow schema of the table `records` (with these columns), `batches` or `problems`.
+
+    `key_as` and `value_as` are as in ChunkDecoder.
+    """

@@ -75,7 +75,18 @@ class ChunkDecoder:
         batches_table: bool = True,
         check_crcs: bool = True,
         mode: str = "PERMISSIVE",
-    ) -> Self: ...
+        key_as: str = "binary",
+        value_as: str = "binary",
+        start_timestamp: int | None = None,
+        end_timestamp: int | None = None,
+    ) -> Self:
+        """Opens the chunk's file.
+
+        With `string` or `json`, the columns `key` and `value` are text, and `invalidKey` and `invalidValue`
+        at the end of each batch have the bytes of what is not such text (null for all others). Records with
+        timestamps (ms) outside the range are counted as outside, like those outside the chunk's offsets.
+        """
+
     @property
     def bytes_read(self) -> int:
         """The number of bytes read so far."""

@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from magicbyte.cli import engines, options, partition_choice
 from magicbyte.cli.engines import EngineChoice
+from magicbyte.cli.selection import ranges as range_options
 from magicbyte.cli.terminal import print_line
-from magicbyte.enums import IsolationLevel
+from magicbyte.enums import IsolationLevel, PayloadType
 from magicbyte.jobs.choice import PartitionChoice
+from magicbyte.jobs.ranges import Ranges
 
 if TYPE_CHECKING:
     from magicbyte.jobs.ingest import IngestReport
 
 __all__ = ["ingest"]
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _payload(name: str) -> Callable[[F], F]:
+    """`--key-as` and `--value-as`"""
+    return click.option(
+        f"--{name}-as",
+        type=click.Choice(["binary", "string", "json"]),
+        default="binary",
+        show_default=True,
+        help=f"The type of the column {name}: string is UTF-8, json are JSON documents.",
+    )
+
 
 @click.command(short_help="Write Parquet tables, with proof that nothing is lost.")
 @partition_choice.sources
 @click.argument("out", metavar="OUT", type=click.Path())
 @partition_choice.options(prefer=True)
+@range_options
 @engines.options
 @options.isolation_level
+@_payload("key")
+@_payload("value")
 @click.option(
     "--include-batch-metadata",
     is_flag=True,
@@ -38,9 +57,14 @@ __all__ = ["ingest"]
 @click.option(
     "--parquet-compression",
     type=click.Choice(["none", "gzip", "snappy", "lz4", "zstd"]),
-    default="snappy",
+    default="zstd",
     show_default=True,
     help="The codec of the Parquet files.",
+)
+@click.option(
+    "--bloom-filter",
+    is_flag=True,
+    help="Write bloom filters of the keys: readers that look for a key skip most other row groups.",
 )
 @options.max_decompressed_bytes
 @options.as_json
@@ -48,23 +72,35 @@ def ingest(
     sources: tuple[str, ...],
     out: str,
     choice: PartitionChoice,
+    ranges: Ranges,
     engine: EngineChoice,
     isolation_level: IsolationLevel,
+    key_as: PayloadType,
+    value_as: PayloadType,
     include_batch_metadata: bool,
     overwrite: bool,
     parquet_compression: str,
+    bloom_filter: bool,
     max_decompressed_bytes: int,
     as_json: bool,
 ) -> int:
     """Write every partition at and below SRC as Parquet tables into the directory OUT.
 
-    OUT gets the tables records, batches and problems, laid out as TABLE/topic=T/partition=N/, and
-    reconciliation.json, which counts each byte of each segment and each record once. An output without
-    OUT/_SUCCESS is incomplete. On a Spark cluster, SRC and OUT must be on a file system that all machines
-    share, and magicbyte must be installed on each.
+    OUT gets the tables records, batches and problems, each a directory of Parquet files in which every row
+    has its topic and partition, and reconciliation.json, which counts each byte of each segment and each
+    record once. An output without OUT/_SUCCESS is incomplete. On a Spark cluster, SRC and OUT must be on a
+    file system that all machines share, and magicbyte must be installed on each.
+
+    Records outside a range of offsets or timestamps are read and counted, but not written. A record is in a
+    range of timestamps if its own is, wherever in the log it is.
+
+    With --key-as and --value-as, what is not such text is NULL in key or value, and its bytes are in the
+    column invalidKey or invalidValue. It is counted, and makes the exit code 1.
 
     \b
     magicbyte ingest /backup/kafka-logs tables/
+    magicbyte ingest --topic orders --key-as string --value-as json /backup/kafka-logs tables/
+    magicbyte ingest --start-timestamp 2024-05-01 --end-timestamp 2024-05-02 /backup/kafka-logs tables/
     magicbyte ingest --include-batch-metadata orders-0/ orders/
     magicbyte ingest --isolation-level read_committed --overwrite /backup/kafka-logs tables/
     magicbyte ingest --engine spark --master spark://host:7077 /backup/kafka-logs tables/
@@ -78,7 +114,11 @@ def ingest(
     settings = IngestOptions(
         isolation_level=isolation_level,
         batch_metadata=include_batch_metadata,
+        ranges=ranges,
+        key_as=key_as,
+        value_as=value_as,
         codec=parquet_compression,
+        bloom_filter=bloom_filter,
         max_decompressed_bytes=max_decompressed_bytes,
         overwrite=overwrite,
     )
@@ -88,7 +128,9 @@ def ingest(
         reports.print_json(report)
     else:
         _print(report, out)
-    problems = report["total"]["problems"] + sum(len(one["problems"]) for one in report["log_dirs"])
+    total = report["total"]
+    problems = total["problems"] + total["invalid_keys"] + total["invalid_values"]
+    problems += sum(len(one["problems"]) for one in report["log_dirs"])
     return reports.exit_code(balanced=report["balanced"], problems=problems)
 
 
@@ -105,8 +147,16 @@ def _print(report: IngestReport, out: str) -> None:
     for table, sums in report["tables"].items():
         rows, files = count_of(sums["rows"], "row"), count_of(sums["files"], "file")
         print_line(f"{out}/{table}: {rows} in {files}, {format_bytes(sums['size'])}")
-    if report["total"]["null_timestamps"]:
+    total = report["total"]
+    if total["null_timestamps"]:
         print_line(
-            f"{report['total']['null_timestamps']:,} timestamps are null: out of range in microseconds;"
+            f"{total['null_timestamps']:,} timestamps are null: out of range in microseconds;"
             " --include-batch-metadata keeps them as timestampMillis"
         )
+    for count, payload, names, column in (
+        (total["invalid_keys"], report["key_as"], "keys", "invalidKey"),
+        (total["invalid_values"], report["value_as"], "values", "invalidValue"),
+    ):
+        if count:
+            expected = "JSON" if payload == "json" else "UTF-8"
+            print_line(f"{count:,} {names} are null: not {expected}; the column {column} has their bytes")

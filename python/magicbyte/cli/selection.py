@@ -10,20 +10,17 @@ from typing import Any, TypeVar, cast
 import click
 
 from magicbyte.cli import options as shared
+from magicbyte.jobs.ranges import Ranges
 
-__all__ = ["Selection", "options"]
+__all__ = ["Selection", "options", "ranges"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
-class Selection:
-    """Ranges of offsets and times (milliseconds); starts are inclusive, ends exclusive."""
+class Selection(Ranges):
+    """The records that are printed."""
 
-    start_offset: int | None = None
-    end_offset: int | None = None
-    start_timestamp: int | None = None
-    end_timestamp: int | None = None
     max_records: int | None = None
 
     def includes(self, offset: int, timestamp: int) -> bool:
@@ -54,34 +51,48 @@ def options(command: F) -> F:
     """The options of a `Selection`; the command gets it as `selection`."""
 
     @wraps(command)
-    def with_selection(
+    def with_selection(ranges: Ranges, max_records: int | None, **others: Any) -> Any:
+        selection = Selection(
+            ranges.start_offset,
+            ranges.end_offset,
+            ranges.start_timestamp,
+            ranges.end_timestamp,
+            max_records,
+        )
+        return command(selection=selection, **others)
+
+    with_limit = click.option(
+        "--max-records", type=shared.COUNT, metavar="N", help="Stop after N records, or N batches."
+    )(with_selection)
+    return cast(F, ranges(with_limit))
+
+
+def ranges(command: F) -> F:
+    """The options of `Ranges`; the command gets them as `ranges`."""
+
+    @wraps(command)
+    def with_ranges(
         start_offset: int | None,
         end_offset: int | None,
         start_timestamp: int | None,
         end_timestamp: int | None,
-        max_records: int | None,
         **others: Any,
     ) -> Any:
-        selection = Selection(start_offset, end_offset, start_timestamp, end_timestamp, max_records)
-        return command(selection=selection, **others)
+        given = Ranges(start_offset, end_offset, start_timestamp, end_timestamp)
+        return command(ranges=given, **others)
 
-    decorated: Callable[..., Any] = with_selection
+    decorated: Callable[..., Any] = with_ranges
     for option in (
-        click.option(
-            "--max-records", type=shared.COUNT, metavar="N", help="Stop after N records, or N batches."
-        ),
         click.option("--end-timestamp", type=shared.TIME, help="The end of the time range, exclusive."),
         click.option(
             "--start-timestamp",
             type=shared.TIME,
-            help="The first time to print: ISO 8601, or milliseconds since 1970.",
+            help="The first time: ISO 8601, or milliseconds since 1970.",
         ),
         click.option(
             "--end-offset", type=shared.OFFSET, metavar="OFFSET", help="The offset after the last one."
         ),
-        click.option(
-            "--start-offset", type=shared.OFFSET, metavar="OFFSET", help="The first offset to print."
-        ),
+        click.option("--start-offset", type=shared.OFFSET, metavar="OFFSET", help="The first offset."),
     ):
         decorated = option(decorated)
     return cast(F, decorated)

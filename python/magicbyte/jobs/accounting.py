@@ -65,6 +65,8 @@ class Totals(TypedDict):
     missing_offsets: int
     lost_offsets: int
     null_timestamps: int
+    invalid_keys: int
+    invalid_values: int
     problems: int
     balanced: bool
 
@@ -121,6 +123,8 @@ def total_of(partitions: Sequence[PartitionReconciliation]) -> Totals:
         missing_offsets=sum(one["missing_offsets"] for one in partitions),
         lost_offsets=sum(one["lost_offsets"] for one in partitions),
         null_timestamps=sum(one["null_timestamps"] for one in partitions),
+        invalid_keys=sum(one["invalid_keys"] for one in partitions),
+        invalid_values=sum(one["invalid_values"] for one in partitions),
         problems=sum(one["problems"] for one in partitions),
         balanced=all(one["balanced"] for one in partitions),
     )

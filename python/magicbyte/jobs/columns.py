@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["BATCH_METADATA", "KAFKA_COLUMNS", "RECORDS_WITH_METADATA", "TABLES"]
+__all__ = ["BATCH_METADATA", "INVALID_COLUMNS", "KAFKA_COLUMNS", "RECORDS_WITH_METADATA", "TABLES"]
 
 KAFKA_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 """The columns of Spark's own Kafka source, in its order; it adds `headers` on request."""
@@ -22,6 +22,9 @@ BATCH_METADATA = (
 """Columns with facts about a record's batch and its place in the log."""
 
 RECORDS_WITH_METADATA = (*KAFKA_COLUMNS, "headers", *BATCH_METADATA)
+
+INVALID_COLUMNS = {"key": "invalidKey", "value": "invalidValue"}
+"""For each column that can be text: the one with the bytes of what is not, at the end of the table."""
 
 TABLES = ("records", "batches", "problems")
 """The tables that decoding produces."""

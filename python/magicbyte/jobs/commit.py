@@ -21,11 +21,12 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
+import pyarrow as pa
+
 from magicbyte.jobs.columns import TABLES
 from magicbyte.jobs.failure import JobError, RefusedError
-from magicbyte.jobs.parquet import DataFile, ParquetFile, directory_of, file_schema
+from magicbyte.jobs.parquet import DataFile, ParquetFile
 from magicbyte.jobs.partitions import refuse_other_encodings
-from magicbyte.jobs.reading import table_schema
 from magicbyte.jobs.workspace import OF_VOLUMES, Workspace, beside, check_apart, clear, sync_tree, write_text
 
 __all__ = ["TablesOutput"]
@@ -78,15 +79,13 @@ class TablesOutput:
             self._files.append(file)
 
     def _path_of(self, file: DataFile) -> str:
-        directory = directory_of(file.table, file.topic, file.partition)
-        return os.path.join(self._workspace.whole, directory, file.name)
+        return os.path.join(self._workspace.whole, file.table, file.name)
 
-    def add_empty_tables(self, columns: Sequence[str], topic: str, partition: int) -> None:
-        """Gives each table without rows an empty file, so that its schema can be read."""
-        for table in TABLES:
-            if not os.path.exists(os.path.join(self._workspace.whole, table)):
-                schema = file_schema(table_schema(table, columns if table == "records" else None))
-                directory = os.path.join(self._workspace.whole, directory_of(table, topic, partition))
+    def add_empty_tables(self, schemas: Mapping[str, pa.Schema]) -> None:
+        """Gives each of these tables that has no rows an empty file, so that its schema can be read."""
+        for table, schema in schemas.items():
+            directory = os.path.join(self._workspace.whole, table)
+            if not os.path.exists(directory):
                 ParquetFile(os.path.join(directory, _EMPTY), schema, "none").close()
 
     def commit(self, reconciliation: Mapping[str, Any]) -> None:

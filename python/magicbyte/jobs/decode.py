@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import json
 import os
-import uuid
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from types import TracebackType
 
-from magicbyte.jobs.parquet import DataFile, ParquetFile, directory_of, file_schema
+import pyarrow as pa
+
+from magicbyte.jobs.parquet import CODECS, DataFile, ParquetFile, file_name, json_column
 from magicbyte.jobs.plan import Task
 from magicbyte.jobs.reading import ReadOptions, Rows, read_chunk, table_schema
 
-__all__ = ["Decoded", "WriteOptions", "decode_task"]
+__all__ = ["Decoded", "WriteOptions", "decode_task", "file_schema"]
 
 
 @dataclass(frozen=True)
@@ -28,8 +30,10 @@ class WriteOptions:
     read: ReadOptions
     staging: str
     """The directory of the files before the commit, on the file system of the output."""
-    codec: str = "snappy"
+    codec: str = CODECS[0]
     """Parquet compression, one of `parquet.CODECS`."""
+    bloom_filters: tuple[str, ...] = ()
+    """Columns of `records` with bloom filters."""
 
 
 @dataclass(frozen=True)
@@ -41,65 +45,78 @@ class Decoded:
     files: tuple[DataFile, ...]
 
 
+def file_schema(table: str, options: ReadOptions) -> pa.Schema:
+    """The schema of a table's files: that of its rows, with JSON columns marked as such."""
+    if table != "records":
+        return table_schema(table)
+    schema = options.records_schema
+    for name, payload in (("key", options.key_as), ("value", options.value_as)):
+        if payload == "json" and name in schema.names and (json_type := json_column()) is not None:
+            schema = schema.set(schema.get_field_index(name), pa.field(name, json_type))
+    return schema
+
+
 def decode_task(task: Task, options: WriteOptions) -> Decoded:
-    """Decodes the chunks of a task and writes their rows as Parquet, one file per partition and table.
+    """Decodes the chunks of a task and writes their rows as Parquet, one file per topic and table.
 
     Rows are written as they arrive: memory stays below one row group per table, whatever the task's size.
     """
-    name = f"part-{task.number:05d}-{uuid.uuid4().hex[:12]}.{options.codec}.parquet"
     results: list[str] = []
     files: list[DataFile] = []
-    for (topic, partition), chunks in groupby(task.chunks, _partition_of):
-        with _PartitionFiles(topic, partition, name, options) as tables:
-            for chunk in chunks:
+    for topic, chunks in groupby(map(_with_partition, task.chunks), lambda one: one[0]):
+        with _TopicFiles(topic, task.number, options) as tables:
+            for _, partition, chunk in chunks:
                 for item in read_chunk(chunk, options.read):
                     if isinstance(item, Rows):
-                        tables.write(item)
+                        tables.write(item, partition)
                     else:
                         results.append(item)
             files.extend(tables.close())
     return Decoded(tuple(results), tuple(files))
 
 
-def _partition_of(chunk: str) -> tuple[str, int]:
+def _with_partition(chunk: str) -> tuple[str, int, str]:
     fields = json.loads(chunk)
-    return fields["topic"], fields["partition"]
+    return fields["topic"], fields["partition"], chunk
 
 
-class _PartitionFiles:
-    """The files of one attempt for one partition: one per table, opened at its first row."""
+class _TopicFiles:
+    """The files of one attempt for one topic: one per table, opened at its first row."""
 
-    def __init__(self, topic: str, partition: int, name: str, options: WriteOptions) -> None:
+    def __init__(self, topic: str, number: int, options: WriteOptions) -> None:
         self._topic = topic
-        self._partition = partition
-        self._name = name
+        self._number = number
         self._options = options
-        self._open: dict[str, ParquetFile] = {}
+        self._open: dict[str, tuple[str, ParquetFile]] = {}
+        self._rows: dict[str, Counter[int]] = {}
+        """By table and partition."""
 
-    def write(self, rows: Rows) -> None:
+    def write(self, rows: Rows, partition: int) -> None:
         if rows.batch.num_rows == 0:
             return
         if rows.table not in self._open:
-            columns = self._options.read.columns if rows.table == "records" else None
-            schema = file_schema(table_schema(rows.table, columns))
-            self._open[rows.table] = ParquetFile(self._path(rows.table), schema, self._options.codec)
-        self._open[rows.table].write(rows.batch)
+            self._open[rows.table] = self._create(rows.table)
+            self._rows[rows.table] = Counter()
+        self._open[rows.table][1].write(rows.batch)
+        self._rows[rows.table][partition] += rows.batch.num_rows
 
-    def _path(self, table: str) -> str:
-        directory = directory_of(table, self._topic, self._partition)
-        return os.path.join(self._options.staging, directory, self._name)
+    def _create(self, table: str) -> tuple[str, ParquetFile]:
+        options, is_records = self._options, table == "records"
+        name = file_name(f"{self._number:05d}", options.codec, self._topic)
+        path = os.path.join(options.staging, table, name)
+        schema = file_schema(table, options.read)
+        return path, ParquetFile(path, schema, options.codec, options.bloom_filters if is_records else ())
 
     def close(self) -> Iterator[DataFile]:
-        for table, file in self._open.items():
+        for table, (path, file) in self._open.items():
             size = file.close()
-            path = self._path(table)
-            yield DataFile(table, self._topic, self._partition, path, self._name, file.rows, size)
+            yield DataFile(table, self._topic, path, file.rows, size, tuple(self._rows[table].items()))
 
-    def __enter__(self) -> _PartitionFiles:
+    def __enter__(self) -> _TopicFiles:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for file in self._open.values():
+        for _, file in self._open.values():
             file.release()

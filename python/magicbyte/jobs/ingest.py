@@ -5,26 +5,29 @@ list -> survey (tasks) -> plan (driver) -> decode and write (tasks) -> reconcile
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TypedDict
 
 from magicbyte import _core
-from magicbyte.enums import IsolationLevel
+from magicbyte.enums import IsolationLevel, PayloadType
 from magicbyte.jobs.accounting import Totals, reconcile_partitions, total_of
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.columns import KAFKA_COLUMNS, RECORDS_WITH_METADATA, TABLES
 from magicbyte.jobs.commit import TablesOutput
-from magicbyte.jobs.decode import Decoded, WriteOptions, decode_task
+from magicbyte.jobs.decode import Decoded, WriteOptions, decode_task, file_schema
 from magicbyte.jobs.engines import Engine
+from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.log_dirs import LogDirReport, log_dir_reports
-from magicbyte.jobs.parquet import DataFile, ParquetFile, directory_of, file_schema
+from magicbyte.jobs.parquet import CODECS, DataFile, ParquetFile, can_write_bloom_filters, file_name
 from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
 from magicbyte.jobs.plan import plan_partitions, task_name, tasks_of
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
-from magicbyte.jobs.reading import ReadOptions, check_column_limit, plan_problems, table_schema
+from magicbyte.jobs.ranges import EVERY_RECORD, Ranges
+from magicbyte.jobs.reading import ReadOptions, check_column_limit, plan_problems
 from magicbyte.model import PartitionPlan, PartitionReconciliation
 
 __all__ = ["IngestOptions", "IngestReport", "ManifestRow", "TableSum", "ingest"]
@@ -38,8 +41,17 @@ class IngestOptions:
     """`read_committed` leaves out aborted records and ends at the last stable offset."""
     batch_metadata: bool = False
     """Whether to add `columns.BATCH_METADATA` to the table `records`."""
-    codec: str = "snappy"
+    ranges: Ranges = EVERY_RECORD
+    """Which records are written; all others are read, checked and counted as outside."""
+    key_as: PayloadType = "binary"
+    """What keys are read as. With text, `records` has the column `invalidKey`: the bytes of each key that is
+    not such text, whose `key` is null."""
+    value_as: PayloadType = "binary"
+    """The same for values and `invalidValue`."""
+    codec: str = CODECS[0]
     """Parquet compression, one of `parquet.CODECS`."""
+    bloom_filter: bool = False
+    """Whether to write bloom filters of the keys, for readers that look for single keys."""
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES
     """The limit for one batch after decompression, at most 1 GiB; larger batches are quarantined."""
     overwrite: bool = False
@@ -47,15 +59,16 @@ class IngestOptions:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the files of `records`; topic and partition are in the directory names."""
-        columns = RECORDS_WITH_METADATA if self.batch_metadata else (*KAFKA_COLUMNS, "headers")
-        return tuple(name for name in columns if name not in ("topic", "partition"))
+        """The columns of the table `records`, but for those of invalid keys and values."""
+        return RECORDS_WITH_METADATA if self.batch_metadata else (*KAFKA_COLUMNS, "headers")
 
 
 class ManifestRow(TypedDict):
     """A committed file; `path` is relative to the output, `size` is in bytes."""
 
     table: str
+    topic: str | None
+    """The topic of all its rows; None if it has rows of several."""
     path: str
     rows: int
     size: int
@@ -76,6 +89,10 @@ class IngestReport(TypedDict):
     """The version that wrote it."""
     sources: list[str]
     isolation_level: IsolationLevel
+    ranges: dict[str, int | None]
+    """The fields of `Ranges`."""
+    key_as: PayloadType
+    value_as: PayloadType
     balanced: bool
     """Whether the bytes and records of every partition add up, and the files hold exactly the rows that were
     counted."""
@@ -100,16 +117,34 @@ def ingest(
 
     Raises:
         RefusedError: if there is nothing to read, a partition is found twice, content of `out` would be
-            lost, or `max_decompressed_bytes` is more than tables can hold.
+            lost, `max_decompressed_bytes` is more than tables can hold, or bloom filters need a newer
+            pyarrow.
 
     """
     check_column_limit("max_decompressed_bytes", options.max_decompressed_bytes)
+    if options.bloom_filter and not can_write_bloom_filters():
+        raise RefusedError("bloom filters need pyarrow 24 or newer")
     inputs = find_inputs(sources, choice, distinct=True)
     listings = inputs.listings
     with TablesOutput(out, inputs.paths, overwrite=options.overwrite) as output:
-        plans = plan_partitions(listings, engine, isolation_level=options.isolation_level, progress=progress)
-        read = ReadOptions(options.columns, True, options.max_decompressed_bytes)
-        write = WriteOptions(read, output.staging, options.codec)
+        plans = plan_partitions(
+            listings,
+            engine,
+            isolation_level=options.isolation_level,
+            bounds=options.ranges.bounds,
+            progress=progress,
+        )
+        read = ReadOptions(
+            options.columns,
+            batches=True,
+            max_decompressed_bytes=options.max_decompressed_bytes,
+            key_as=options.key_as,
+            value_as=options.value_as,
+            start_timestamp=options.ranges.start_timestamp,
+            end_timestamp=options.ranges.end_timestamp,
+        )
+        bloom_filters = ("key",) if options.bloom_filter else ()
+        write = WriteOptions(read, output.staging, options.codec, bloom_filters)
         tasks = tasks_of(plans, engine.parallelism)
         decoded: list[Decoded] = engine.map(
             partial(decode_task, options=write),
@@ -119,12 +154,15 @@ def ingest(
             progress=progress,
         )
         files = [file for one in decoded for file in one.files]
-        files += [file for one in plans for file in _write_plan_problems(one.plan, write)]
+        files += _write_plan_problems([one.plan for one in plans], write)
         partitions = reconcile_partitions(plans, (text for one in decoded for text in one.results))
         report = IngestReport(
             magicbyte=_core.__version__,
             sources=list(sources),
             isolation_level=options.isolation_level,
+            ranges=asdict(options.ranges),
+            key_as=options.key_as,
+            value_as=options.value_as,
             balanced=all(one["balanced"] for one in partitions) and _rows_agree(partitions, files),
             total=total_of(partitions),
             tables={table: _sum_of(files, table) for table in TABLES},
@@ -134,30 +172,31 @@ def ingest(
             files=[_manifest_row(file) for file in files],
         )
         output.add(files)
-        output.add_empty_tables(options.columns, listings[0]["topic"], listings[0]["partition"])
+        output.add_empty_tables({table: file_schema(table, read) for table in TABLES})
         output.commit(report)
     return report
 
 
-def _write_plan_problems(plan: PartitionPlan, options: WriteOptions) -> Iterable[DataFile]:
-    """Writes the problems of a plan (ignored files, overlaps) into the table `problems`."""
-    if not plan["problems"]:
-        return
-    topic, partition = plan["topic"], plan["partition"]
-    name = f"part-plan.{options.codec}.parquet"
-    path = f"{options.staging}/{directory_of('problems', topic, partition)}/{name}"
-    file = ParquetFile(path, file_schema(table_schema("problems")), options.codec)
-    file.write(plan_problems(plan))
-    yield DataFile("problems", topic, partition, path, name, file.rows, file.close())
+def _write_plan_problems(plans: Sequence[PartitionPlan], options: WriteOptions) -> list[DataFile]:
+    """Writes the problems of the plans (ignored files, overlaps) into the table `problems`."""
+    with_problems = [plan for plan in plans if plan["problems"]]
+    if not with_problems:
+        return []
+    path = os.path.join(options.staging, "problems", file_name("plan", options.codec))
+    file = ParquetFile(path, file_schema("problems", options.read), options.codec)
+    for plan in with_problems:
+        file.write(plan_problems(plan))
+    return [DataFile("problems", None, path, file.rows, file.close())]
 
 
 def _rows_agree(partitions: Sequence[PartitionReconciliation], files: Sequence[DataFile]) -> bool:
-    """Whether each partition's files of `records` hold exactly the rows that were counted."""
-    written: Counter[tuple[str, int]] = Counter()
+    """Whether the files of `records` hold exactly the rows of each partition that were counted."""
+    written: Counter[tuple[str | None, int]] = Counter()
     for file in files:
         if file.table == "records":
-            written[file.topic, file.partition] += file.rows
-    return all(written[one["topic"], one["partition"]] == one["rows"] for one in partitions)
+            written.update({(file.topic, partition): rows for partition, rows in file.partitions})
+    counted = {(one["topic"], one["partition"]): one["rows"] for one in partitions if one["rows"]}
+    return written == counted
 
 
 def _sum_of(files: Sequence[DataFile], table: str) -> TableSum:
@@ -166,5 +205,5 @@ def _sum_of(files: Sequence[DataFile], table: str) -> TableSum:
 
 
 def _manifest_row(file: DataFile) -> ManifestRow:
-    path = f"{directory_of(file.table, file.topic, file.partition)}/{file.name}"
-    return ManifestRow(table=file.table, path=path, rows=file.rows, size=file.size)
+    path = os.path.join(file.table, file.name)
+    return ManifestRow(table=file.table, topic=file.topic, path=path, rows=file.rows, size=file.size)

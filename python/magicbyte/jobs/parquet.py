@@ -1,19 +1,27 @@
-"""Writing tables as Parquet below `TABLE/topic=T/partition=N/`, the layout of Spark's `partitionBy`."""
+"""Writing tables as Parquet: flat directories of files, each with rows of one topic.
+
+Topic and partition are columns of every file. In Hive's layout (`topic=T/partition=N/`) they would only be in
+the directories' names: pyarrow and pandas refuse files that have them too, and a topic `007` would come back
+as the number 7.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
-from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-__all__ = ["CODECS", "DataFile", "ParquetFile", "directory_of", "file_schema"]
+__all__ = ["CODECS", "DataFile", "ParquetFile", "can_write_bloom_filters", "file_name", "json_column"]
 
-CODECS = ("snappy", "zstd", "lz4", "gzip", "none")
+CODECS = ("zstd", "snappy", "lz4", "gzip", "none")
+"""Parquet compression, the default first."""
 
-_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+_LONGEST_LABEL = 100
 _ROW_GROUP_BYTES = 64 << 20
 _ROW_GROUP_ROWS = 1 << 20
 _MOST_WAITING = 256
@@ -22,6 +30,8 @@ _MOST_WAITING = 256
 # Columns with few distinct values, which a dictionary shrinks to almost nothing. For keys and values a
 # dictionary is not worth its time.
 _DICTIONARY = (
+    "topic",
+    "partition",
     "timestampType",
     "magic",
     "compression",
@@ -48,6 +58,10 @@ _DELTA = (
     "baseTimestamp",
     "maxTimestamp",
 )
+# Those of `_DELTA` have statistics too: readers skip row groups by them.
+_STATISTICS = ("topic", "partition")
+_FALSE_POSITIVES = 0.01
+"""Of a bloom filter, which takes about 10 bits per row."""
 
 
 @dataclass(frozen=True)
@@ -55,53 +69,61 @@ class DataFile:
     """A file that an attempt wrote: a row of the job's manifest."""
 
     table: str
-    topic: str
-    partition: int
+    topic: str | None
+    """The topic of all rows; None for tables about all topics."""
     path: str
     """Its path before the commit."""
-    name: str
-    """Its name after the commit, unique in the directory."""
     rows: int
     size: int
+    partitions: tuple[tuple[int, int], ...] = ()
+    """The number of rows of each partition of the topic."""
+
+    @property
+    def name(self) -> str:
+        """Its name, also after the commit: unique in the table's directory."""
+        return os.path.basename(self.path)
 
 
-def directory_of(table: str, topic: str, partition: int) -> str:
-    """The directory of a partition's files, relative to the output, escaped as Spark does."""
-    # Kafka's topic names need no escaping, but directories may have any name. One legal name means null.
-    escaped = quote(topic, safe="") if topic != _HIVE_NULL else topic.replace("_", "%5F")
-    return os.path.join(table, f"topic={escaped}", f"partition={partition}")
+def file_name(part: str, codec: str, topic: str | None = None) -> str:
+    """A new name for a file, such as `part-00003-0f1e2d3c4b5a-orders.zstd.parquet`.
+
+    The topic in it is for people: other characters than those of Kafka's topics are replaced, and a long
+    name is cut.
+    """
+    label = "" if topic is None else "-" + re.sub(r"[^A-Za-z0-9._-]", "_", topic)[:_LONGEST_LABEL]
+    return f"part-{part}-{uuid.uuid4().hex[:12]}{label}.{codec}.parquet"
 
 
-def file_schema(schema: pa.Schema) -> pa.Schema:
-    """`schema` without the columns that are in directory names."""
-    return pa.schema([field for field in schema if field.name not in ("topic", "partition")])
+def can_write_bloom_filters() -> bool:
+    """Whether this pyarrow can: since 24."""
+    return int(pa.__version__.partition(".")[0]) >= 24
+
+
+def json_column() -> pa.DataType | None:
+    """The type of columns with Parquet's logical type JSON; None if this pyarrow has none (before 19)."""
+    return pa.json_(pa.string()) if hasattr(pa, "json_") else None
 
 
 class ParquetFile:
     """A Parquet file that is written as rows arrive, in row groups of bounded size."""
 
-    def __init__(self, path: str, schema: pa.Schema, codec: str) -> None:
+    def __init__(self, path: str, schema: pa.Schema, codec: str, bloom_filters: Sequence[str] = ()) -> None:
+        """`bloom_filters` are columns that readers search for single values."""
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        names = set(schema.names)
-        delta = {name: "DELTA_BINARY_PACKED" for name in _DELTA if name in names}
-        self._schema = schema
-        self._writer = pq.ParquetWriter(
-            path,
-            schema,
-            compression=codec,
-            use_dictionary=[name for name in _DICTIONARY if name in names],
-            column_encoding=delta,
-            write_statistics=[*delta],
-        )
         self._path = path
+        self._schema = schema
+        self._codec = codec
+        self._bloom_filters = bloom_filters
+        self._writer: pq.ParquetWriter | None = None
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = 0
         self._waiting_bytes = 0
         self.rows = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Appends rows; columns that are not in the file's schema are dropped."""
-        batch = batch.select(self._schema.names)
+        """Appends rows; columns that are not in the file's schema are dropped, and text may become JSON."""
+        columns = [_typed(batch.column(field.name), field.type) for field in self._schema]
+        batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
         self.rows += batch.num_rows
         self._waiting.append(batch)
         self._waiting_rows += batch.num_rows
@@ -114,17 +136,45 @@ class ParquetFile:
 
     def _flush(self) -> None:
         # Each call of write_table makes a row group, so rows wait until they fill one.
+        if self._writer is None:
+            self._writer = self._open()
         if self._waiting:
             table = pa.Table.from_batches(self._waiting, self._schema)
             self._writer.write_table(table, row_group_size=_ROW_GROUP_ROWS)
         self._waiting, self._waiting_rows, self._waiting_bytes = [], 0, 0
 
+    def _open(self) -> pq.ParquetWriter:
+        names = set(self._schema.names)
+        delta = {name: "DELTA_BINARY_PACKED" for name in _DELTA if name in names}
+        options = {}
+        if self._bloom_filters:
+            # The filter of every row group has the size that suits the first, which is the largest.
+            distinct = max(1, min(self._waiting_rows, _ROW_GROUP_ROWS))
+            filters = {name: {"ndv": distinct, "fpp": _FALSE_POSITIVES} for name in self._bloom_filters}
+            options["bloom_filter_options"] = filters
+        return pq.ParquetWriter(
+            self._path,
+            self._schema,
+            compression=self._codec,
+            use_dictionary=[name for name in _DICTIONARY if name in names],
+            column_encoding=delta,
+            write_statistics=[*delta, *(name for name in _STATISTICS if name in names)],
+            **options,
+        )
+
     def close(self) -> int:
         """Finishes the file; returns its size in bytes."""
         self._flush()
-        self._writer.close()
+        self.release()
         return os.path.getsize(self._path)
 
     def release(self) -> None:
         """Releases the handle; harmless after `close`. A file that was not closed is in no manifest."""
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()
+
+
+def _typed(column: pa.Array, data_type: pa.DataType) -> pa.Array:
+    if isinstance(data_type, pa.BaseExtensionType) and column.type == data_type.storage_type:
+        return data_type.wrap_array(column)
+    return column

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
@@ -9,10 +10,10 @@ from typing import Any, NamedTuple, cast
 import pyarrow as pa
 
 from magicbyte import _core
-from magicbyte.enums import DamageMode
-from magicbyte.jobs.columns import RECORDS_WITH_METADATA
-from magicbyte.jobs.failure import RefusedError
-from magicbyte.model import PartitionPlan, Problem
+from magicbyte.enums import DamageMode, PayloadType, fails_fast
+from magicbyte.jobs.columns import INVALID_COLUMNS, RECORDS_WITH_METADATA
+from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.model import Chunk, PartitionPlan, Problem
 
 __all__ = [
     "ReadOptions",
@@ -37,7 +38,20 @@ class ReadOptions:
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES
     """The limit for one batch after decompression; with columns, at most `MAX_COLUMN_PAYLOAD`."""
     mode: DamageMode = "PERMISSIVE"
-    """Whether a bad batch is quarantined or raises an error."""
+    """Whether a bad batch is quarantined or raises an error; so does a key or value that is not text then."""
+    key_as: PayloadType = "binary"
+    """What keys are read as. With text, rows of `records` also have the column `invalidKey`."""
+    value_as: PayloadType = "binary"
+    """What values are read as. With text, rows of `records` also have the column `invalidValue`."""
+    start_timestamp: int | None = None
+    """Records with an earlier timestamp (ms) are left out, and counted as outside."""
+    end_timestamp: int | None = None
+    """Records with this timestamp or a later one are left out, and counted as outside."""
+
+    @property
+    def records_schema(self) -> pa.Schema:
+        """The schema of the rows of `records`."""
+        return table_schema("records", self.columns, key_as=self.key_as, value_as=self.value_as)
 
 
 def check_column_limit(name: str, limit: int) -> None:
@@ -55,11 +69,17 @@ class Rows(NamedTuple):
     batch: pa.RecordBatch
 
 
-def table_schema(table: str, columns: Sequence[str] | None = None) -> pa.Schema:
+def table_schema(
+    table: str,
+    columns: Sequence[str] | None = None,
+    *,
+    key_as: PayloadType = "binary",
+    value_as: PayloadType = "binary",
+) -> pa.Schema:
     """The core's Arrow schema of a table, or of some columns of `records`."""
     if table == "records" and columns is None:
         columns = RECORDS_WITH_METADATA
-    return pa.schema(_core.arrow_schema(table, columns))
+    return pa.schema(_core.arrow_schema(table, columns, key_as=key_as, value_as=value_as))
 
 
 def read_chunk(chunk: str, options: ReadOptions) -> Iterator[Rows | str]:
@@ -75,6 +95,10 @@ def read_chunk(chunk: str, options: ReadOptions) -> Iterator[Rows | str]:
         batches_table=options.batches,
         max_decompressed_bytes=options.max_decompressed_bytes,
         mode=options.mode,
+        key_as=options.key_as,
+        value_as=options.value_as,
+        start_timestamp=options.start_timestamp,
+        end_timestamp=options.end_timestamp,
     )
 
     def other_tables() -> Iterator[Rows]:
@@ -86,10 +110,27 @@ def read_chunk(chunk: str, options: ReadOptions) -> Iterator[Rows | str]:
     for records in decoder:
         # The batch is empty if only the other tables have rows.
         if options.columns and (batch := pa.record_batch(records)).num_rows:
+            if fails_fast(options.mode):
+                _refuse_invalid(chunk, batch, options)
             yield Rows("records", batch)
         yield from other_tables()
     yield from other_tables()
     yield decoder.result()
+
+
+def _refuse_invalid(chunk: str, batch: pa.RecordBatch, options: ReadOptions) -> None:
+    """Raises an error for the first key or value that is not text."""
+    for field, payload in (("key", options.key_as), ("value", options.value_as)):
+        name = INVALID_COLUMNS[field]
+        if name in batch.schema.names and batch.column(name).null_count < batch.num_rows:
+            row = batch.column(name).is_valid().index(True).as_py()
+            place = cast(Chunk, json.loads(chunk))
+            at = f", offset {batch.column('offset')[row]}" if "offset" in batch.schema.names else ""
+            name = f"{place['topic']}-{place['partition']}/{place['segment']}"
+            raise JobError(f"{name}{at}: the {field} is not {_EXPECTED[payload]}")
+
+
+_EXPECTED = {"string": "UTF-8", "json": "JSON"}
 
 
 def plan_problems(plan: PartitionPlan) -> pa.RecordBatch:

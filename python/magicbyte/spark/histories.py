@@ -12,6 +12,7 @@ import pyarrow as pa
 from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.explain import partition_histories
 from magicbyte.model import PartitionListing
+from magicbyte.spark.options import TableOptions
 from magicbyte.spark.schema import arrow_schema_of
 
 __all__ = ["HISTORY_TABLES", "history_rows"]
@@ -30,7 +31,7 @@ def history_rows(table: str, listings: Sequence[PartitionListing], engine: Engin
         entries: Sequence[Mapping[str, Any]]
         entries = history["producers"] if table == "producers" else history["transactions"]
         rows += [partition | {_camel_case(name): value for name, value in one.items()} for one in entries]
-    return pa.RecordBatch.from_pylist(rows, arrow_schema_of(table))
+    return pa.RecordBatch.from_pylist(rows, arrow_schema_of(TableOptions(table)))
 
 
 def _camel_case(name: str) -> str:

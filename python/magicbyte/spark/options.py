@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from magicbyte import _core
-from magicbyte.enums import DamageMode, IsolationLevel
-from magicbyte.jobs.columns import BATCH_METADATA, KAFKA_COLUMNS, RECORDS_WITH_METADATA
+from magicbyte.enums import DamageMode, IsolationLevel, PayloadType
+from magicbyte.jobs.columns import BATCH_METADATA, INVALID_COLUMNS, KAFKA_COLUMNS, RECORDS_WITH_METADATA
 from magicbyte.spark.offsets import Edge, ending_edge, starting_edge
 
 __all__ = [
     "OptionError",
     "Options",
     "StreamOptions",
+    "TableOptions",
     "Topics",
     "known_options",
     "parse_options",
@@ -45,6 +46,8 @@ _KNOWN = (
     "isolationLevel",
     "mode",
     "includeBatchMetadata",
+    "keyAs",
+    "valueAs",
     "columns",
     "filterPushdown",
     "maxDecompressedBytes",
@@ -103,13 +106,28 @@ class Topics:
 
 
 @dataclass(frozen=True)
+class TableOptions:
+    """The checked options that determine the schema."""
+
+    table: str
+    columns: tuple[str, ...] | None = None
+    """The columns of the table; None for all."""
+    key_as: PayloadType = "binary"
+    """What the keys of `records` are read as."""
+    value_as: PayloadType = "binary"
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether keys and values are bytes."""
+        return self.key_as == self.value_as == "binary"
+
+
+@dataclass(frozen=True)
 class Options:
     """The checked options of a read."""
 
     paths: tuple[str, ...]
-    table: str
-    columns: tuple[str, ...] | None
-    """The columns of the table; None for all."""
+    shape: TableOptions
     topics: Topics
     starting: Edge
     ending: Edge
@@ -118,6 +136,11 @@ class Options:
     filter_pushdown: bool
     min_partitions: int | None
     max_decompressed_bytes: int
+
+    @property
+    def table(self) -> str:
+        """The table that is read."""
+        return self.shape.table
 
 
 @dataclass(frozen=True)
@@ -135,8 +158,8 @@ class StreamOptions:
     """Per trigger, over all partitions, as stored in the segments; at least one chunk for each."""
 
 
-def parse_table(given: Mapping[str, str]) -> tuple[str, tuple[str, ...] | None]:
-    """Parses only the options that determine the schema: the table and its columns (None for all).
+def parse_table(given: Mapping[str, str]) -> TableOptions:
+    """Parses only the options that determine the schema.
 
     Raises:
         OptionError: says what is wrong, and what would be right.
@@ -144,7 +167,9 @@ def parse_table(given: Mapping[str, str]) -> tuple[str, tuple[str, ...] | None]:
     """
     options = _lower(given)
     table = _choice("table", options.get("table") or "records", TABLES)
-    return table, _columns(options.get("columns"), table, options)
+    key_as, value_as = _payload("keyAs", options), _payload("valueAs", options)
+    columns = _columns(options.get("columns"), table, options, key_as, value_as)
+    return TableOptions(table, columns, key_as, value_as)
 
 
 def parse_stream_options(given: Mapping[str, str]) -> StreamOptions:
@@ -183,7 +208,6 @@ def parse_options(given: Mapping[str, str], *, streaming: bool = False) -> Optio
     def get(name: str) -> str | None:
         return options.get(name.lower())
 
-    table = _choice("table", get("table") or "records", TABLES)
     isolation = get("isolationLevel") or get(_KAFKA_ISOLATION) or "read_uncommitted"
     mode: DamageMode = _choice("mode", (get("mode") or "PERMISSIVE").upper(), ("PERMISSIVE", "FAILFAST"))
     try:
@@ -193,8 +217,7 @@ def parse_options(given: Mapping[str, str], *, streaming: bool = False) -> Optio
         raise OptionError(str(error)) from None
     return Options(
         paths=_paths(options),
-        table=table,
-        columns=_columns(get("columns"), table, options),
+        shape=parse_table(given),
         topics=_topics(options),
         starting=starting,
         ending=ending,
@@ -318,7 +341,19 @@ def _topics(options: Mapping[str, str]) -> Topics:
     return Topics()
 
 
-def _columns(listed: str | None, table: str, options: Mapping[str, str]) -> tuple[str, ...] | None:
+def _payload(name: str, options: Mapping[str, str]) -> PayloadType:
+    value = (options.get(name.lower()) or "binary").lower()
+    payload: PayloadType = _choice(name, value, ("binary", "string", "json"))
+    return payload
+
+
+def _columns(
+    listed: str | None,
+    table: str,
+    options: Mapping[str, str],
+    key_as: PayloadType,
+    value_as: PayloadType,
+) -> tuple[str, ...] | None:
     headers = _flag("includeHeaders", options.get("includeheaders"))
     metadata = _flag("includeBatchMetadata", options.get("includebatchmetadata"))
     if listed is not None:
@@ -326,4 +361,6 @@ def _columns(listed: str | None, table: str, options: Mapping[str, str]) -> tupl
     if table != "records":
         return None
     wanted = {*KAFKA_COLUMNS, *(("headers",) if headers else ()), *(BATCH_METADATA if metadata else ())}
-    return tuple(name for name in RECORDS_WITH_METADATA if name in wanted)
+    texts = [name for name, payload in (("key", key_as), ("value", value_as)) if payload != "binary"]
+    invalid = [INVALID_COLUMNS[name] for name in texts]
+    return (*(name for name in RECORDS_WITH_METADATA if name in wanted), *invalid)

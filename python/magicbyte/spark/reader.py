@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from magicbyte.enums import fails_fast
+from magicbyte.jobs.columns import INVALID_COLUMNS
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.partitions import list_partitions, refuse_unread
 from magicbyte.jobs.plan import Planned, Range, Task, plan_partitions, tasks_of
@@ -96,8 +97,22 @@ def read_options(options: Options, columns: tuple[str, ...]) -> ReadOptions:
     return ReadOptions(
         # Rows of `batches` are taken between batches of records. One narrow column of records is enough to
         # keep the rows that wait in memory below one Arrow batch.
-        columns=columns if table == "records" else ("offset",) if table == "batches" else (),
+        columns=_decoded(options, columns)
+        if table == "records"
+        else ("offset",)
+        if table == "batches"
+        else (),
         batches=table == "batches",
         max_decompressed_bytes=options.max_decompressed_bytes,
         mode=options.mode,
+        key_as=options.shape.key_as,
+        value_as=options.shape.value_as,
     )
+
+
+def _decoded(options: Options, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns that the decoder takes: invalid keys come with the keys, and errors name the offset."""
+    if options.shape.is_binary:
+        return columns
+    fields = {invalid: name for name, invalid in INVALID_COLUMNS.items()}
+    return tuple(dict.fromkeys([*(fields.get(name, name) for name in columns), "offset"]))

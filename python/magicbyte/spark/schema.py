@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from magicbyte.enums import fails_fast
+from magicbyte.jobs.columns import INVALID_COLUMNS
 from magicbyte.jobs.reading import table_schema
-from magicbyte.spark.options import OptionError
+from magicbyte.spark.options import OptionError, Options, TableOptions
 
 __all__ = ["PRODUCERS", "SEGMENTS", "TRANSACTIONS", "arrow_schema_of", "columns_of", "spark_schema_of"]
 
@@ -88,28 +90,35 @@ _DRIVER_TABLES = {"segments": SEGMENTS, "producers": PRODUCERS, "transactions": 
 """Tables whose rows the driver makes from a scan of batch headers."""
 
 
-def arrow_schema_of(table: str, columns: Sequence[str] | None = None) -> pa.Schema:
+def arrow_schema_of(shape: TableOptions) -> pa.Schema:
     """The Arrow schema of a table, or of some of its columns in the given order."""
-    whole = _DRIVER_TABLES[table] if table in _DRIVER_TABLES else table_schema(table)
-    if columns is None:
+    table = shape.table
+    if table in _DRIVER_TABLES:
+        whole = _DRIVER_TABLES[table]
+    elif table == "records":
+        whole = table_schema(table, key_as=shape.key_as, value_as=shape.value_as)
+    else:
+        whole = table_schema(table)
+    if shape.columns is None:
         return whole
-    for name in columns:
+    for name in shape.columns:
         if name not in whole.names:
             near = difflib.get_close_matches(name, whole.names, n=1)
             hint = f"; did you mean {near[0]}?" if near else "."
             raise OptionError(f"table {table} has no column {name}{hint} It has: {', '.join(whole.names)}")
-    return pa.schema([whole.field(name) for name in columns])
+    return pa.schema([whole.field(name) for name in shape.columns])
 
 
-def spark_schema_of(table: str, columns: Sequence[str] | None = None) -> StructType:
+def spark_schema_of(shape: TableOptions) -> StructType:
     """The same schema for Spark, which the result of `load()` must match exactly."""
-    return from_arrow_schema(arrow_schema_of(table, columns), prefer_timestamp_ntz=False)
+    return from_arrow_schema(arrow_schema_of(shape), prefer_timestamp_ntz=False)
 
 
-def columns_of(table: str, schema: StructType) -> tuple[str, ...]:
+def columns_of(options: Options, schema: StructType) -> tuple[str, ...]:
     """The columns that a schema selects, if the table has them with these types."""
-    columns = tuple(schema.fieldNames())
-    ours = spark_schema_of(table, columns)
+    table, columns = options.table, tuple(schema.fieldNames())
+    ours = spark_schema_of(replace(options.shape, columns=columns))
+    _check_invalid_columns(options, columns)
     for requested, field in zip(schema.fields, ours.fields, strict=True):
         if requested.dataType != field.dataType or not requested.nullable:
             raise OptionError(
@@ -117,3 +126,15 @@ def columns_of(table: str, schema: StructType) -> tuple[str, ...]:
                 f"not {requested.dataType.simpleString()}{'' if requested.nullable else ' NOT NULL'}"
             )
     return columns
+
+
+def _check_invalid_columns(options: Options, columns: tuple[str, ...]) -> None:
+    """Refuses to make text null without a trace: its bytes need a column, unless they are an error."""
+    for name, payload in (("key", options.shape.key_as), ("value", options.shape.value_as)):
+        invalid = INVALID_COLUMNS[name]
+        if payload == "binary" or name not in columns or invalid in columns or fails_fast(options.mode):
+            continue
+        raise OptionError(
+            f"{name}As={payload} makes each {name} that is not such text null: select the column {invalid}"
+            " too, which has its bytes, or fail at the first one with mode=FAILFAST"
+        )

@@ -35,7 +35,7 @@ class MagicbyteDataSource(DataSource):
         from magicbyte.spark.options import parse_table
         from magicbyte.spark.schema import spark_schema_of
 
-        return spark_schema_of(*parse_table(self.options))
+        return spark_schema_of(parse_table(self.options))
 
     def reader(self, schema: StructType) -> MagicbyteReader:
         """A reader of the columns of `schema`; a schema from the user selects columns."""
@@ -47,7 +47,7 @@ class MagicbyteDataSource(DataSource):
         options = parse_options(self.options)
         # Spark refuses every reader that has `pushFilters` unless pushdown is switched on.
         kind = PushdownReader if options.filter_pushdown else MagicbyteReader
-        return kind(options, columns_of(options.table, schema))
+        return kind(options, columns_of(options, schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> MagicbyteWriter:
         """A writer of segments; see `spark/writer.py` for columns and options."""
@@ -67,4 +67,4 @@ class MagicbyteDataSource(DataSource):
                 raise RuntimeError("readStream needs Spark 4.2 or newer") from None
             raise
         options = parse_stream_options(self.options)
-        return MagicbyteStreamReader(options, columns_of(options.read.table, schema))
+        return MagicbyteStreamReader(options, columns_of(options.read, schema))

@@ -76,6 +76,10 @@ pub struct ChunkResult {
     pub lost_offsets: u64,
     /// Rows whose timestamp a table of microseconds cannot hold.
     pub null_timestamps: u64,
+    /// Rows whose key is not the text that keys are read as.
+    pub invalid_keys: u64,
+    /// Rows whose value is not the text that values are read as.
+    pub invalid_values: u64,
 }
 
 impl ChunkResult {
@@ -135,6 +139,8 @@ impl ChunkResult {
         self.last_offset = next.last_offset.or(self.last_offset);
         self.lost_offsets = self.lost_offsets.saturating_add(next.lost_offsets);
         self.null_timestamps += next.null_timestamps;
+        self.invalid_keys += next.invalid_keys;
+        self.invalid_values += next.invalid_values;
     }
 
     pub(crate) fn quarantine(&mut self, range: ByteRange) {
@@ -226,6 +232,10 @@ pub struct PartitionReconciliation {
     pub lost_offsets: u64,
     /// Rows whose timestamp a table of microseconds cannot hold.
     pub null_timestamps: u64,
+    /// Rows whose key is not the text that keys are read as.
+    pub invalid_keys: u64,
+    /// Rows whose value is not the text that values are read as.
+    pub invalid_values: u64,
     /// Where the earliest open transaction begins, else the log end offset.
     pub last_stable_offset: Option<i64>,
     /// The number of the directory's problems, quarantined ranges and torn tails.
@@ -310,6 +320,8 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
         missing_offsets: missing(first_offset, last_offset, announced),
         lost_offsets: segments.iter().fold(0, |sum, s| sum.saturating_add(s.result.lost_offsets)),
         null_timestamps: sum(|s| s.result.null_timestamps),
+        invalid_keys: sum(|s| s.result.invalid_keys),
+        invalid_values: sum(|s| s.result.invalid_values),
         last_stable_offset: plan.last_stable_offset,
         problems: plan.problems.len() as u64 + ranges + partial as u64,
         balanced: segments.iter().all(|s| s.balanced),

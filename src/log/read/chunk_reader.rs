@@ -331,9 +331,11 @@ impl ChunkReader {
         }
     }
 
-    /// Counts rows whose timestamp a table cannot hold.
-    pub fn add_null_timestamps(&mut self, rows: u64) {
-        self.result.null_timestamps += rows;
+    /// Counts the timestamps, keys and values of rows that a table cannot hold.
+    pub fn add_unrepresented(&mut self, timestamps: u64, keys: u64, values: u64) {
+        self.result.null_timestamps += timestamps;
+        self.result.invalid_keys += keys;
+        self.result.invalid_values += values;
     }
 
     /// The smallest offset the next good batch can have.
