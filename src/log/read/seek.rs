@@ -11,7 +11,7 @@ use crate::log::error::{LogError, LogResult};
 use crate::log::listing::Segment;
 use crate::log::read::plan::Plan;
 use crate::log::segment::blocks::Blocks;
-use crate::log::storage::read_sidecar;
+use crate::log::storage::read_index;
 use crate::record::batch_header::RECORD_BATCH_OVERHEAD;
 use crate::sidecar::offset_index::parse_offset_index;
 use crate::sidecar::time_index::parse_time_index;
@@ -71,7 +71,7 @@ fn first_at_or_after(
 /// Position of a batch such that no record at or after `offset` is before it: the last indexed batch whose
 /// base offset is not greater than `offset`, or the segment's start.
 pub(crate) fn position_for_offset(segment: &Segment, offset: i64) -> LogResult<u64> {
-    let Some(data) = read_index(segment, "index") else { return Ok(0) };
+    let Some(data) = known_entries(segment, "index") else { return Ok(0) };
     let Ok(entries) = parse_offset_index(&data, segment.base_offset) else { return Ok(0) };
     let known = entries.partition_point(|entry| entry.offset <= offset);
     let mut headers = Headers::open(segment)?;
@@ -103,7 +103,7 @@ pub(crate) fn position_for_offset(segment: &Segment, offset: i64) -> LogResult<u
 
 /// Position of a batch with no record at or after the timestamp before it.
 fn position_for_timestamp(segment: &Segment, timestamp: i64) -> LogResult<u64> {
-    let Some(data) = read_index(segment, "timeindex") else { return Ok(0) };
+    let Some(data) = known_entries(segment, "timeindex") else { return Ok(0) };
     let Ok(entries) = parse_time_index(&data, segment.base_offset) else { return Ok(0) };
     let known = entries.partition_point(|entry| entry.timestamp < timestamp);
     let Some(entry) = entries[..known].last() else { return Ok(0) };
@@ -124,10 +124,10 @@ pub(crate) fn first_stored_offset(segment: &Segment) -> LogResult<Option<i64>> {
     Ok(Headers::open(segment)?.next()?.map(|header| header.stored_offset))
 }
 
-/// The segment's index with this extension. An unreadable index is as good as a missing one; the survey
-/// reports it.
-fn read_index(segment: &Segment, ending: &str) -> Option<Vec<u8>> {
-    read_sidecar(&segment.sidecar_path(ending)).ok().flatten()
+/// The segment's index with this extension, up to its first zeros: later entries would only save time. An
+/// unreadable index is as good as a missing one; the survey reports it.
+fn known_entries(segment: &Segment, ending: &str) -> Option<Vec<u8>> {
+    read_index(&segment.sidecar_path(ending), 0).ok().flatten()
 }
 
 /// A walk over a segment's batch headers.
