@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import KAFKA, Cli
-from magicbyte import PartitionLog
+from magicbyte import PartitionLog, RecordsBuilder
 from magicbyte.errors import Error
 from magicbyte.jobs.choice import PartitionChoice
 from magicbyte.jobs.failure import RefusedError
@@ -218,6 +220,139 @@ def test_a_broken_checkpoint_is_a_problem_of_its_own(cli: Cli, root: Path) -> No
     assert "2 entries are announced" in problem
     assert report["total"]["problems"] == 0
     assert problem in cli("verify", root, code=1)
+
+
+# --- what the cluster's metadata assigns ---------------------------------------------------------
+
+UNASSIGNED = bytes(15) + b"\1"
+
+
+def uuid(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def compact_array(items: Sequence[bytes]) -> bytes:
+    return bytes([len(items) + 1]) + b"".join(items)
+
+
+def int32(number: int) -> bytes:
+    return number.to_bytes(4, "big", signed=True)
+
+
+def topic_record(name: str, number: int) -> bytes:
+    return b"\1\2\0" + bytes([len(name) + 1]) + name.encode() + bytes([number] * 16) + b"\0"
+
+
+def partition_record(
+    topic: int, partition: int, replicas: Sequence[int], directories: Sequence[bytes] = ()
+) -> bytes:
+    nodes = compact_array([int32(one) for one in replicas])
+    numbers = int32(replicas[0]) + int32(0) + int32(0)  # leader, leader epoch, partition epoch
+    body = int32(partition) + bytes([topic] * 16) + nodes + nodes + b"\1\1" + numbers
+    if not directories:
+        return b"\1\3\0" + body + b"\0"
+    return b"\1\3\1" + body + compact_array(directories) + b"\0"
+
+
+def log_dirs_record(broker: int, directories: Sequence[bytes]) -> bytes:
+    """A BrokerRegistrationChangeRecord of version 2, with the directories in its tagged field 2."""
+    ids = compact_array(directories)
+    return b"\1\x11\2" + int32(broker) + bytes(8) + b"\1\2" + bytes([len(ids)]) + ids
+
+
+def write_metadata(root: Path, *values: bytes) -> None:
+    builder = RecordsBuilder()
+    for offset, value in enumerate(values):
+        builder.append(offset, 1000, None, value)
+    (root / "__cluster_metadata-0").mkdir(parents=True)
+    (root / "__cluster_metadata-0" / f"{FIRST}.log").write_bytes(builder.build())
+
+
+def write_meta_properties(root: Path, node: int, directory: bytes, cluster: str = "abc") -> None:
+    root.mkdir(exist_ok=True)
+    (root / "meta.properties").write_text(
+        f"version=1\nnode.id={node}\ncluster.id={cluster}\ndirectory.id={uuid(directory)}\n"
+    )
+
+
+def missing_of(report: dict[str, Any]) -> list[str]:
+    return sorted(f"{one['topic']}-{one['partition']}" for one in problems(report, "partition_missing"))
+
+
+def test_partitions_that_only_the_metadata_names(cli: Cli, root: Path, tmp_path: Path) -> None:
+    write_metadata(
+        root,
+        topic_record("orders", 1),
+        partition_record(1, 0, [7, 8]),
+        partition_record(1, 1, [8, 7]),
+        partition_record(1, 2, [8, 9]),  # on other brokers
+        topic_record("deleted", 2),
+        partition_record(2, 0, [7]),
+        b"\1\x09\0" + bytes([2] * 16) + b"\0",
+    )
+    report = cli.json("verify", root, code=1)
+    assert missing_of(report) == ["orders-1"]
+    (missing,) = problems(report, "partition_missing")
+    assert missing["message"] == (
+        "__cluster_metadata assigns the partition to this broker (7), but there is no directory"
+        f" {root}/orders-1"
+    )
+    (log_dir,) = report["log_dirs"]
+    assert (log_dir["missing_partitions"], log_dir["partitions_elsewhere"]) == (1, 0)
+    assert "1 partition without a directory" in cli("verify", root, code=1)
+    assert cli.json("ingest", root, tmp_path / "out", code=1)["log_dirs"] == [log_dir]
+    kinds = [one["kind"] for one in cli_problems(tmp_path / "out")]
+    assert kinds == ["partition_missing"]
+    # A partition of the broker is not missing if it is being moved between disks, or not chosen.
+    assert missing_of(cli.json("verify", "--topic", "events", root)) == []
+    shutil.copytree(root / "orders-0", root / "orders-1.0123-future")
+    assert missing_of(cli.json("verify", root)) == []
+
+
+def test_the_directories_of_a_broker_are_taken_together(cli: Cli, tmp_path: Path) -> None:
+    one, two, three = (bytes([number] * 16) for number in (65, 66, 67))
+    disks = [tmp_path / name for name in ("disk1", "disk2")]
+    for disk, directory in zip(disks, (one, two), strict=True):
+        write_meta_properties(disk, 7, directory)
+    for disk, name in ((disks[0], "t-0"), (disks[1], "t-1")):
+        shutil.copytree(KAFKA / "v2_none", disk / name, ignore=shutil.ignore_patterns("rebuilt", "*.json*"))
+    write_metadata(
+        disks[0],
+        topic_record("t", 1),
+        log_dirs_record(7, [one, two]),
+        partition_record(1, 0, [7, 8], [one, three]),
+        partition_record(1, 1, [8, 7], [three, two]),
+        partition_record(1, 2, [8, 7], [three, two]),
+        partition_record(1, 3, [7], [UNASSIGNED]),
+    )
+    report = cli.json("verify", *disks, code=1)
+    assert missing_of(report) == ["t-2", "t-3"]
+    paths = {one["path"] for one in report["partitions"] if not one["segments"]}
+    assert paths == {str(disks[1] / "t-2"), str(disks[0] / "t-3")}
+    # With one disk alone, what is on the other is not missing, but it is not forgotten either.
+    (log_dir,) = cli.json("verify", disks[0])["log_dirs"]
+    assert (log_dir["missing_partitions"], log_dir["partitions_elsewhere"]) == (0, 3)
+    text = cli("verify", disks[0])
+    assert "3 partitions of this broker may be in other directories, which are not among SRC" in text
+    # The metadata of another node of the cluster serves as well, that of another cluster does not.
+    other = tmp_path / "other"
+    write_meta_properties(other, 8, three)
+    (disks[0] / "__cluster_metadata-0").rename(other / "__cluster_metadata-0")
+    found = cli.json("verify", *disks, other, code=1)["log_dirs"]
+    by_path = {one["path"]: one for one in found}
+    assert [by_path[str(path)]["missing_partitions"] for path in (*disks, other)] == [1, 1, 3]
+    write_meta_properties(other, 8, three, cluster="xyz")
+    report = cli.json("verify", *disks, other, code=1)
+    found = {one["path"]: one["missing_partitions"] for one in report["log_dirs"]}
+    assert found == {str(disks[0]): 0, str(disks[1]): 0, str(other): 3}
+
+
+def test_broken_metadata_is_a_problem_of_the_directory(cli: Cli, root: Path) -> None:
+    write_metadata(root, topic_record("orders", 1), b"\1\3\0cut", partition_record(1, 5, [7]))
+    report = cli.json("verify", root, code=1)
+    assert missing_of(report) == ["orders-5"]
+    (problem,) = report["log_dirs"][0]["problems"]
+    assert "__cluster_metadata-0: offset 1" in problem
 
 
 # --- states --------------------------------------------------------------------------------------

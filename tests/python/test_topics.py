@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import magicbyte
+import pyarrow.dataset as ds
 import pytest
 from conftest import KAFKA, Cli
 from magicbyte.internal_topics.cluster import ClusterState
@@ -161,3 +162,117 @@ def test_deleted_topics_and_transactions_of_metadata() -> None:
     state.replay(frame(24, b"\0"))
     assert state.names == set()
     assert state.topic_configs("t") == {}
+
+
+def log_of(path: Path, *records: tuple[bytes | None, bytes]) -> None:
+    builder = magicbyte.RecordsBuilder()
+    for offset, (key, value) in enumerate(records):
+        builder.append(offset, 1, key, value)
+    path.mkdir(parents=True)
+    (path / f"{0:020}.log").write_bytes(builder.build())
+
+
+@pytest.fixture
+def disks(tmp_path: Path) -> tuple[Path, Path]:
+    """Copies of a broker's directory: the second has another topic and a later commit."""
+    one, two = tmp_path / "disk1", tmp_path / "disk2"
+    log_of(one / "__cluster_metadata-0", (None, TOPIC), (None, PARTITION))
+    log_of(two / "__cluster_metadata-0", (None, TOPIC), (None, PARTITION), (None, CONFIG))
+    log_of(one / "__consumer_offsets-0", (commit_key(0), commit_value(1)))
+    log_of(two / "__consumer_offsets-0", (commit_key(0), commit_value(2)), (commit_key(1), commit_value(3)))
+    for disk in (one, two):
+        log_of(disk / "t-0", *[(b"k", b"v")] * 4)
+    return one, two
+
+
+PARTITION = frame(3, bytes(4) + ID + b"\2" + bytes(4) + b"\2" + bytes(4) + b"\1\1" + bytes(12) + b"\0")
+
+
+def test_the_preferred_copy_is_read(disks: tuple[Path, Path], cli: Cli, tmp_path: Path) -> None:
+    for command in ("topics", "offsets"):
+        cli(command, *disks, code=2)
+        assert "-0 is there twice" in cli.error
+        assert "--prefer" in cli.error
+    for disk, policy, offset in zip(disks, ("default", "topic"), (1, 2), strict=True):
+        report = cli.json("topics", "--prefer", disk, *disks)
+        assert report["cluster_metadata"] == str(disk / "__cluster_metadata-0")
+        assert [one["policy_from"] for one in report["topics"]] == [policy]
+        assert offsets_of(cli, "--prefer", disk, *disks)["g", "t", 0]["offset"] == offset
+        # A job that needs the policy reads the preferred copy, too, whichever topics are chosen.
+        chosen = ["--topic", "t", "--prefer", disk, *disks, tmp_path / "out"]
+        cli("compact", *chosen, code=0 if policy == "topic" else 2)
+        assert policy == "topic" or "cleanup.policy=delete" in cli.error
+
+
+def test_topics_and_offsets_are_chosen(disks: tuple[Path, Path], cli: Cli) -> None:
+    disk = disks[1]
+    log_of(disk / "other-0", (b"k", b"v"))
+    assert [one["topic"] for one in cli.json("topics", "--topic", "t*", disk)["topics"]] == ["t"]
+    cli("topics", "--topic", "nothing", disk, code=2)
+    assert "no topic is chosen; there are partitions of __cluster_metadata, __consumer_offsets" in cli.error
+    assert {place[2] for place in offsets_of(cli, disk)} == {0, 1}
+    assert {place[2] for place in offsets_of(cli, "--partition", 1, disk)} == {1}
+    assert offsets_of(cli, "--topic", "other", disk) == {}
+    # Its own topic need not be chosen, and the lag is known if the partition is.
+    assert offsets_of(cli, "--topic", "t", "--exclude-internal", disk)["g", "t", 0]["lag"] == 2
+
+
+# --- tables of ingest ----------------------------------------------------------------------------
+
+
+def table(out: Path, name: str) -> list[dict[str, Any]]:
+    return ds.dataset(out / name).to_table().to_pylist()
+
+
+def test_offsets_and_topics_are_tables(disks: tuple[Path, Path], cli: Cli, tmp_path: Path) -> None:
+    disk, out = disks[1], tmp_path / "out"
+    report = cli.json("ingest", disk, out)
+    assert report["balanced"]
+    assert report["internal_topics"] == {"pending_offsets": 0, "problems": []}
+    assert {name: one["rows"] for name, one in report["tables"].items()} == {
+        "records": 9, "batches": 3, "problems": 0, "offsets": 2, "topics": 1,
+    }  # fmt: skip
+    expected = cli.json("offsets", disk)["offsets"]
+    rows = sorted(table(out, "offsets"), key=lambda row: row["partition"])
+    assert [(row["group"], row["topic"], row["partition"], row["offset"]) for row in rows] == [
+        ("g", "t", 0, 2),
+        ("g", "t", 1, 3),
+    ]
+    assert [(row["lag"], row["logEndOffset"]) for row in rows] == [
+        (one["lag"], one["log_end_offset"]) for one in expected
+    ]
+    assert rows[0]["commitTimestamp"] == 7
+    (row,) = table(out, "topics")
+    assert row == {
+        "topic": "t", "topicId": row["topicId"], "cleanupPolicy": "compact", "policyFrom": "topic",
+        "configs": [("cleanup.policy", "compact")], "partition": 0, "leader": 0, "leaderEpoch": 0,
+        "replicas": [0], "isr": [0], "here": True,
+    }  # fmt: skip
+    # An output without these tables replaces one with them.
+    report = cli.json("ingest", "--overwrite", "--exclude-internal", disk, out)
+    assert set(report["tables"]) == {"records", "batches", "problems"}
+    names = {path.name for path in out.iterdir()}
+    assert names == {"records", "batches", "problems", "reconciliation.json", "_SUCCESS"}
+    assert cli.json("ingest", "--overwrite", disk, out)["tables"]["offsets"]["rows"] == 2
+
+
+def test_tables_of_a_real_broker(cli: Cli, tmp_path: Path) -> None:
+    copied("cluster_metadata", "__cluster_metadata-0", tmp_path / "logs")
+    copied("consumer_offsets_0", "__consumer_offsets-0", tmp_path / "logs")
+    report = cli.json("ingest", tmp_path / "logs", tmp_path / "out")
+    assert report["balanced"]
+    offsets = cli.json("offsets", tmp_path / "logs")["offsets"]
+    assert len(table(tmp_path / "out", "offsets")) == len(offsets) > 0
+    topics = cli.json("topics", tmp_path / "logs")["topics"]
+    rows = table(tmp_path / "out", "topics")
+    assert {row["topic"] for row in rows} == {one["topic"] for one in topics}
+    assert len(rows) == sum(len(one["partitions"]) for one in topics)
+
+
+def test_offsets_that_cannot_be_decoded_are_reported(cli: Cli, tmp_path: Path) -> None:
+    log_of(tmp_path / "logs" / "__consumer_offsets-0", (commit_key(0), b"\0\3cut"))
+    report = cli.json("ingest", tmp_path / "logs", tmp_path / "out", code=1)
+    (problem,) = report["internal_topics"]["problems"]
+    assert "offset 0" in problem
+    assert report["tables"]["offsets"]["rows"] == 0
+    assert problem in cli("ingest", tmp_path / "logs", tmp_path / "again", code=1)

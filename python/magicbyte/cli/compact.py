@@ -129,9 +129,9 @@ def compact(
     magicbyte compact --topic-config topics.json logs/ out/              a cluster with ZooKeeper
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import reports
+    from magicbyte.jobs.cluster import read_topic_config
     from magicbyte.jobs.compact import CompactOptions, compact_partitions, read_checkpoint
     from magicbyte.jobs.progress import terminal_progress
-    from magicbyte.jobs.topics import read_topic_config
 
     settings = CompactOptions(
         now=round(time.time() * 1000) if now is None else now,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ingest"]
 
+_PROBLEMS_SHOWN = 20
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -88,8 +89,10 @@ def ingest(
 
     OUT gets the tables records, batches and problems, each a directory of Parquet files in which every row
     has its topic and partition, and reconciliation.json, which counts each byte of each segment and each
-    record once. An output without OUT/_SUCCESS is incomplete. On a Spark cluster, SRC and OUT must be on a
-    file system that all machines share, and magicbyte must be installed on each.
+    record once. Where Kafka's own topics are read, the tables offsets (__consumer_offsets: what groups have
+    committed) and topics (__cluster_metadata) are added. An output without OUT/_SUCCESS is incomplete. On a
+    Spark cluster, SRC and OUT must be on a file system that all machines share, and magicbyte must be
+    installed on each.
 
     Records outside a range of offsets or timestamps are read and counted, but not written. A record is in a
     range of timestamps if its own is, wherever in the log it is.
@@ -130,7 +133,7 @@ def ingest(
         _print(report, out)
     total = report["total"]
     problems = total["problems"] + total["invalid_keys"] + total["invalid_values"]
-    problems += sum(len(one["problems"]) for one in report["log_dirs"])
+    problems += sum(len(one["problems"]) for one in (*report["log_dirs"], report["internal_topics"]))
     return reports.exit_code(balanced=report["balanced"], problems=problems)
 
 
@@ -147,6 +150,12 @@ def _print(report: IngestReport, out: str) -> None:
     for table, sums in report["tables"].items():
         rows, files = count_of(sums["rows"], "row"), count_of(sums["files"], "file")
         print_line(f"{out}/{table}: {rows} in {files}, {format_bytes(sums['size'])}")
+    if pending := report["internal_topics"]["pending_offsets"]:
+        print_line(
+            f"{pending:,} offsets of transactions that had not ended are left out of the table offsets"
+        )
+    for problem in report["internal_topics"]["problems"][:_PROBLEMS_SHOWN]:
+        print_line(problem)
     total = report["total"]
     if total["null_timestamps"]:
         print_line(

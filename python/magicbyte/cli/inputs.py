@@ -28,6 +28,9 @@ def print_log_dirs(log_dirs: Sequence[LogDirReport]) -> None:
             )
         if one["missing_partitions"]:
             print_line(f"  {count_of(one['missing_partitions'], 'partition')} without a directory")
+        if one["partitions_elsewhere"]:
+            count = count_of(one["partitions_elsewhere"], "partition")
+            print_line(f"  {count} of this broker may be in other directories, which are not among SRC")
         for problem in one["problems"]:
             print_line(f"  {problem}")
 

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from magicbyte.cli import engines, options
+from magicbyte.cli import engines, options, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.terminal import print_line, print_problem
 from magicbyte.cli.times import time_text
+from magicbyte.jobs.choice import PartitionChoice
 
 if TYPE_CHECKING:
     from magicbyte.jobs.offsets import CommittedOffset
@@ -19,9 +20,8 @@ __all__ = ["offsets"]
 
 
 @click.command(short_help="Show what consumer groups have committed, and how far behind they are.")
-@click.argument(
-    "sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False)
-)
+@partition_choice.sources
+@partition_choice.options(prefer=True)
 @click.option(
     "--group",
     default="*",
@@ -32,12 +32,18 @@ __all__ = ["offsets"]
 @options.max_decompressed_bytes
 @options.as_json
 def offsets(
-    sources: tuple[str, ...], group: str, engine: EngineChoice, max_decompressed_bytes: int, as_json: bool
+    sources: tuple[str, ...],
+    choice: PartitionChoice,
+    group: str,
+    engine: EngineChoice,
+    max_decompressed_bytes: int,
+    as_json: bool,
 ) -> int:
     """Show the committed offsets of each consumer group, from __consumer_offsets-N at and below SRC.
 
     They are read as a broker reads them when it starts: offsets committed in a transaction count only if it
-    was committed, and what the broker deleted or let expire is not there.
+    was committed, and what the broker deleted or let expire is not there. --topic and the like choose among
+    the partitions that the groups have offsets in.
 
     The lag is the distance to the end of the log in SRC, and the committed lag that to the last stable
     offset, where consumers with read_committed end. Both are - if the partition is not in SRC, and negative
@@ -49,6 +55,7 @@ def offsets(
     \b
     magicbyte offsets /backup/kafka-logs
     magicbyte offsets --group 'billing-*' /backup/kafka-logs
+    magicbyte offsets --topic orders --prefer /disk2 /disk1 /disk2
     magicbyte offsets --json /backup/kafka-logs | jq '.offsets[] | select(.lag > 10000)'
     magicbyte offsets /backup/kafka-logs/__consumer_offsets-7 /backup/kafka-logs/orders-0
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
@@ -60,6 +67,7 @@ def offsets(
         report = offsets_job(
             sources,
             runner,
+            choice=choice,
             group=group,
             max_decompressed_bytes=max_decompressed_bytes,
             progress=terminal_progress(),

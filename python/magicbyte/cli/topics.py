@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from magicbyte.cli import options
+from magicbyte.cli import options, partition_choice
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.terminal import print_line, print_problem
+from magicbyte.jobs.choice import PartitionChoice
 
 if TYPE_CHECKING:
     from magicbyte.jobs.topics import Topic
@@ -17,17 +18,17 @@ __all__ = ["topics"]
 
 
 @click.command(short_help="List topics with their partitions, configs and cleanup policy.")
-@click.argument(
-    "sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False)
-)
+@partition_choice.sources
+@partition_choice.options(prefer=True)
 @options.topic_config
 @options.as_json
-def topics(sources: tuple[str, ...], topic_config: str | None, as_json: bool) -> int:
+def topics(sources: tuple[str, ...], choice: PartitionChoice, topic_config: str | None, as_json: bool) -> int:
     """List the topics of the cluster whose log directories are SRC.
 
     The source is __cluster_metadata-0 at or below SRC, its newest snapshot and the segments after it:
-    topics that were deleted are not listed. Without it, as in clusters with ZooKeeper, the topics are those
-    that have directories, and nothing is known about their policy but what --topic-config says.
+    topics that were deleted are not listed. It is read even if the options choose other topics, and where
+    there are several copies, --prefer says which. Without it, as in clusters with ZooKeeper, the topics are
+    those that have directories, and nothing is known about their policy but what --topic-config says.
 
     The policy is followed by its source: file (--topic-config), topic (its own config), broker (the brokers'
     dynamic config), kafka (internal topics), or default. The last is Kafka's default, delete: a broker's
@@ -37,14 +38,16 @@ def topics(sources: tuple[str, ...], topic_config: str | None, as_json: bool) ->
 
     \b
     magicbyte topics /backup/kafka-logs
+    magicbyte topics --exclude-internal --topic 'orders-*' /backup/kafka-logs
+    magicbyte topics --prefer /disk2 /disk1 /disk2
     magicbyte topics --json /backup/kafka-logs | jq '.topics[] | select(.cleanup_policy != "delete")'
     magicbyte topics --topic-config topics.json /backup/zookeeper-era
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import reports
-    from magicbyte.jobs.topics import read_topic_config
+    from magicbyte.jobs.cluster import read_topic_config
     from magicbyte.jobs.topics import topics as topics_job
 
-    report = topics_job(sources, read_topic_config(topic_config) if topic_config else {})
+    report = topics_job(sources, read_topic_config(topic_config) if topic_config else {}, choice=choice)
     if as_json:
         reports.print_json(report)
     else:

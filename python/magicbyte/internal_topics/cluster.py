@@ -27,6 +27,8 @@ class PartitionState:
     leader: int
     """-1 for none."""
     leader_epoch: int
+    directories: list[str]
+    """The id of each replica's log directory, in the order of the replicas; empty before Kafka 3.7."""
 
 
 @dataclass
@@ -49,6 +51,8 @@ class ClusterState:
         """By topic id."""
         self.names: set[str] = set()
         """The topics' names."""
+        self.log_dirs: dict[int, list[str]] = {}
+        """The ids of the log directories of each broker that tells them (since Kafka 3.7)."""
         self._configs: dict[tuple[int, str], dict[str, str]] = {}
         self._transaction: list[tuple[str, dict[str, Any]]] | None = None
 
@@ -92,13 +96,22 @@ class ClusterState:
             case "PARTITION_RECORD":
                 if topic := self.topics.get(data["topicId"]):
                     topic.partitions[data["partitionId"]] = PartitionState(
-                        data["replicas"], data["isr"], data["leader"], data["leaderEpoch"]
+                        data["replicas"],
+                        data["isr"],
+                        data["leader"],
+                        data["leaderEpoch"],
+                        data.get("directories") or [],
                     )
             case "PARTITION_CHANGE_RECORD":
                 topic = self.topics.get(data["topicId"])
                 partition = topic.partitions.get(data["partitionId"]) if topic else None
                 if partition is not None:
                     _change(partition, data)
+            case "REGISTER_BROKER_RECORD" | "BROKER_REGISTRATION_CHANGE_RECORD":
+                if directories := data.get("logDirs"):
+                    self.log_dirs[data["brokerId"]] = directories
+            case "UNREGISTER_BROKER_RECORD":
+                self.log_dirs.pop(data["brokerId"], None)
             case "CONFIG_RECORD":
                 configs = self._configs.setdefault((data["resourceType"], data["resourceName"]), {})
                 if data["value"] is None:
@@ -124,6 +137,8 @@ def _change(partition: PartitionState, data: dict[str, Any]) -> None:
         partition.replicas = data["replicas"]
     if data.get("isr") is not None:
         partition.isr = data["isr"]
+    if data.get("directories") is not None:
+        partition.directories = data["directories"]
     leader = data.get("leader", _NO_LEADER_CHANGE)
     if leader != _NO_LEADER_CHANGE:
         partition.leader = leader

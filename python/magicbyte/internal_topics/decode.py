@@ -11,6 +11,7 @@ from typing import Any
 from magicbyte.errors import Error, InvalidRecordError
 from magicbyte.internal_topics.consumer_protocol import ASSIGNMENT, SUBSCRIPTION
 from magicbyte.internal_topics.metadata import METADATA
+from magicbyte.internal_topics.names import CLUSTER_METADATA, CONSUMER_OFFSETS, TRANSACTION_STATE
 from magicbyte.internal_topics.offsets import OFFSETS
 from magicbyte.internal_topics.reader import Reader, read_message
 from magicbyte.internal_topics.schema import Message
@@ -118,7 +119,7 @@ DECODERS: dict[str, Decode | None] = {
     "metadata": _metadata,
 }
 _TOPICS = {
-    "__consumer_offsets": "offsets",
-    "__transaction_state": "transactions",
-    "__cluster_metadata": "metadata",
+    CONSUMER_OFFSETS: "offsets",
+    TRANSACTION_STATE: "transactions",
+    CLUSTER_METADATA: "metadata",
 }

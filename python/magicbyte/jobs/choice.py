@@ -7,21 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from magicbyte.internal_topics.names import INTERNAL_TOPICS
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.model import DirectoryState, PartitionListing
 
-__all__ = ["EVERYTHING", "INTERNAL_TOPICS", "PartitionChoice"]
-
-INTERNAL_TOPICS = frozenset(
-    {
-        "__consumer_offsets",
-        "__transaction_state",
-        "__share_group_state",
-        "__cluster_metadata",
-        "__remote_log_metadata",
-    }
-)
-"""Kafka's own topics."""
+__all__ = ["EVERYTHING", "PartitionChoice"]
 
 
 @dataclass(frozen=True)

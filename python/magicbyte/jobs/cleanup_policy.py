@@ -13,11 +13,12 @@ from typing import TypedDict
 
 import pyarrow as pa
 
+from magicbyte.internal_topics.names import CLUSTER_METADATA
+from magicbyte.jobs.cluster import Cluster
 from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.plan import count_of
 from magicbyte.jobs.progress import Progress
-from magicbyte.jobs.topics import CLUSTER_METADATA, Cluster
 from magicbyte.log import PartitionLog
 from magicbyte.model import PartitionListing
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["BATCH_METADATA", "INVALID_COLUMNS", "KAFKA_COLUMNS", "RECORDS_WITH_METADATA", "TABLES"]
+__all__ = [
+    "BATCH_METADATA",
+    "INTERNAL_TABLES",
+    "INVALID_COLUMNS",
+    "KAFKA_COLUMNS",
+    "RECORDS_WITH_METADATA",
+    "TABLES",
+]
 
 KAFKA_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 """The columns of Spark's own Kafka source, in its order; it adds `headers` on request."""
@@ -28,3 +35,6 @@ INVALID_COLUMNS = {"key": "invalidKey", "value": "invalidValue"}
 
 TABLES = ("records", "batches", "problems")
 """The tables that decoding produces."""
+
+INTERNAL_TABLES = ("offsets", "topics")
+"""The tables that an ingest adds if it reads Kafka's own topics."""

@@ -4,7 +4,7 @@
     OUT/_temporary/<job>/attempts/...   files of all attempts, failed ones included
     OUT/_temporary/<job>/whole/...      the files of successful attempts, moved here by the driver
     OUT/_temporary/<job>/replaced/...   the tables of an output that is being overwritten
-    OUT/records, batches, problems      moved out of `whole` at the end, by one rename each
+    OUT/records, batches, problems, ... moved out of `whole` at the end, by one rename each
     OUT/reconciliation.json, _SUCCESS   the sums, and last the mark of a complete output
 
 Everything is on one file system, so every step is a rename. Spark, pyarrow and Hive ignore names that
@@ -23,7 +23,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from magicbyte.jobs.columns import TABLES
+from magicbyte.jobs.columns import INTERNAL_TABLES, TABLES
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.parquet import DataFile, ParquetFile
 from magicbyte.jobs.partitions import refuse_other_encodings
@@ -35,7 +35,7 @@ _RECONCILIATION = "reconciliation.json"
 _SUCCESS = "_SUCCESS"
 _TEMPORARY = "_temporary"
 _EMPTY = "part-empty.parquet"
-_PUBLISHED = (*TABLES, _RECONCILIATION, _SUCCESS)
+_PUBLISHED = (*TABLES, *INTERNAL_TABLES, _RECONCILIATION, _SUCCESS)
 
 
 class TablesOutput:
@@ -102,7 +102,8 @@ class TablesOutput:
         write_text(os.path.join(whole, _SUCCESS), "")
         sync_tree(whole)
         # The old mark is removed first: until the new one is there, the output must not look complete.
-        self._workspace.publish(_PUBLISHED, self._replaced)
+        names = [name for name in _PUBLISHED if os.path.exists(os.path.join(whole, name))]
+        self._workspace.publish(names, self._replaced)
 
     def __enter__(self) -> TablesOutput:
         return self
@@ -156,7 +157,7 @@ def _foreign_file(path: str) -> str | None:
         return f"no {_RECONCILIATION}"
     except (OSError, ValueError, TypeError, KeyError):
         return f"{_RECONCILIATION} is not ours"
-    for table in TABLES:
+    for table in (*TABLES, *INTERNAL_TABLES):
         for directory, _, files in os.walk(os.path.join(path, table)):
             for name in files:
                 file_path = os.path.relpath(os.path.join(directory, name), path)

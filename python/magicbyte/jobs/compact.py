@@ -32,15 +32,16 @@ from typing import cast
 from magicbyte import _core
 from magicbyte.enums import DamageMode
 from magicbyte.errors import Error
+from magicbyte.internal_topics.names import CLUSTER_METADATA
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.clean import CleanReport, Compaction, IndexedKeys, PassOne, PassTwo, clean
 from magicbyte.jobs.cleanup_policy import number_of, select
+from magicbyte.jobs.cluster import Cluster, TopicConfigs, read_cluster, read_topic_config
 from magicbyte.jobs.engines import Engine, LocalEngine
 from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.partitions import find_inputs, list_partitions
+from magicbyte.jobs.partitions import find_inputs
 from magicbyte.jobs.plan import Planned, count_of
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
-from magicbyte.jobs.topics import CLUSTER_METADATA, Cluster, TopicConfigs, read_cluster, read_topic_config
 from magicbyte.log_dir import CLEANER_OFFSET_CHECKPOINT, format_offset_checkpoint, read_offset_checkpoint
 
 __all__ = ["CompactOptions", "compact", "compact_partitions", "read_checkpoint"]
@@ -150,7 +151,7 @@ def compact(
             `out`.
         mode: what happens at damage.
         topic_ids: the id of each topic, for `partition.metadata`; without one, a broker creates that file.
-        topic_config: a JSON file with configs of topics, see `magicbyte.jobs.topics.read_topic_config`.
+        topic_config: a JSON file with configs of topics, see `magicbyte.jobs.cluster.read_topic_config`.
         all_topics: compact topics whatever their `cleanup.policy`, and drop records without a key.
         max_decompressed_bytes: the limit for one batch, stored or decompressed; larger ones are damage.
         engine: where the tasks run; None for one thread per core. `magicbyte.jobs.engines.SparkEngine(spark)`
@@ -201,9 +202,8 @@ def compact_partitions(
         Error: for the first bad batch, with FAILFAST.
 
     """
-    inputs = find_inputs(sources, choice, distinct=True)
-    metadata = list_partitions(sources, PartitionChoice(topics=(CLUSTER_METADATA,)), may_be_none=True)
-    cluster = read_cluster(metadata, options.topic_config)
+    inputs = find_inputs(sources, choice, distinct=True, consult={CLUSTER_METADATA})
+    cluster = read_cluster(inputs.consulted_partition(CLUSTER_METADATA), options.topic_config)
     listings, left_out = select(
         inputs.listings,
         cluster,

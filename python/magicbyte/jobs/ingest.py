@@ -21,6 +21,7 @@ from magicbyte.jobs.commit import TablesOutput
 from magicbyte.jobs.decode import Decoded, WriteOptions, decode_task, file_schema
 from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.failure import RefusedError
+from magicbyte.jobs.internal_tables import InternalTopicsReport, write_internal_tables
 from magicbyte.jobs.log_dirs import LogDirReport, log_dir_reports
 from magicbyte.jobs.parquet import CODECS, DataFile, ParquetFile, can_write_bloom_filters, file_name
 from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
@@ -101,6 +102,8 @@ class IngestReport(TypedDict):
     partitions: list[PartitionReconciliation]
     skipped: list[SkippedDirectory]
     log_dirs: list[LogDirReport]
+    internal_topics: InternalTopicsReport
+    """About the tables `offsets` and `topics`, which are there if their topics are read."""
     files: list[ManifestRow]
 
 
@@ -124,7 +127,7 @@ def ingest(
     check_column_limit("max_decompressed_bytes", options.max_decompressed_bytes)
     if options.bloom_filter and not can_write_bloom_filters():
         raise RefusedError("bloom filters need pyarrow 24 or newer")
-    inputs = find_inputs(sources, choice, distinct=True)
+    inputs = find_inputs(sources, choice, distinct=True, assigned=True)
     listings = inputs.listings
     with TablesOutput(out, inputs.paths, overwrite=options.overwrite) as output:
         plans = plan_partitions(
@@ -155,6 +158,9 @@ def ingest(
         )
         files = [file for one in decoded for file in one.files]
         files += _write_plan_problems([one.plan for one in plans], write)
+        internal = write_internal_tables(inputs, plans, engine, write, progress)
+        files += internal.files
+        schemas = {**{table: file_schema(table, read) for table in TABLES}, **internal.schemas}
         partitions = reconcile_partitions(plans, (text for one in decoded for text in one.results))
         report = IngestReport(
             magicbyte=_core.__version__,
@@ -165,14 +171,15 @@ def ingest(
             value_as=options.value_as,
             balanced=all(one["balanced"] for one in partitions) and _rows_agree(partitions, files),
             total=total_of(partitions),
-            tables={table: _sum_of(files, table) for table in TABLES},
+            tables={table: _sum_of(files, table) for table in schemas},
             partitions=partitions,
             skipped=inputs.skipped,
             log_dirs=log_dir_reports(inputs.log_dirs, [one.plan for one in plans], partitions),
+            internal_topics=internal.report,
             files=[_manifest_row(file) for file in files],
         )
         output.add(files)
-        output.add_empty_tables({table: file_schema(table, read) for table in TABLES})
+        output.add_empty_tables(schemas)
         output.commit(report)
     return report
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypedDict, TypeVar
 
 from magicbyte.errors import Error
@@ -29,7 +29,15 @@ from magicbyte.model import (
     Problem,
 )
 
-__all__ = ["CheckpointedPartition", "LogDir", "LogDirReport", "is_log_dir", "log_dir_reports", "read_log_dir"]
+__all__ = [
+    "CheckpointedPartition",
+    "LogDir",
+    "LogDirReport",
+    "absent_partition",
+    "is_log_dir",
+    "log_dir_reports",
+    "read_log_dir",
+]
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -65,7 +73,9 @@ class LogDirReport(TypedDict):
     point."""
     partitions: list[CheckpointedPartition]
     missing_partitions: int
-    """How many of them have no directory."""
+    """How many partitions that these, or the cluster's metadata, place in this directory are not there."""
+    partitions_elsewhere: int
+    """How many partitions of the broker may be in directories that are not among the sources."""
     offsets: int
     """Offsets that the broker had according to its checkpoints, from each log's start to its high watermark.
     Compaction, control records and aborted transactions leave fewer records."""
@@ -86,8 +96,10 @@ class LogDir:
     clean_shutdown: bool
     checkpoints: dict[_Name, PartitionCheckpoints]
     absent: list[PartitionListing]
-    """Partitions that the checkpoints name and that have no directory."""
+    """Partitions that the checkpoints or the cluster's metadata name and that have no directory."""
     problems: list[str]
+    elsewhere: list[tuple[str, int]] = field(default_factory=list)
+    """Partitions of the broker that may be in directories that are not among the sources."""
 
 
 def is_log_dir(names: Container[str]) -> bool:
@@ -133,12 +145,19 @@ def read_log_dir(path: str, listings: Iterable[PartitionListing]) -> LogDir:
         directory_id=meta.get("directory.id"),
         clean_shutdown=os.path.lexists(os.path.join(path, CLEAN_SHUTDOWN)),
         checkpoints=checkpoints,
-        absent=[_absent(path, name, checkpoints[name]) for name in checkpoints if name not in there],
+        absent=[
+            absent_partition(path, name, own, "the broker's checkpoints name the partition")
+            for name, own in checkpoints.items()
+            if name not in there
+        ],
         problems=problems,
     )
 
 
-def _absent(log_dir: str, name: _Name, checkpoints: PartitionCheckpoints) -> PartitionListing:
+def absent_partition(
+    log_dir: str, name: tuple[str, int], checkpoints: PartitionCheckpoints | None, claim: str
+) -> PartitionListing:
+    """The listing of a partition that has no directory in `log_dir` although `claim` says that it should."""
     topic, partition = name
     path = os.path.join(log_dir, f"{topic}-{partition}")
     problem = Problem(
@@ -153,7 +172,7 @@ def _absent(log_dir: str, name: _Name, checkpoints: PartitionCheckpoints) -> Par
         field=None,
         first_lost_offset=None,
         last_lost_offset=None,
-        message=f"the broker's checkpoints name the partition, but there is no directory {path}",
+        message=f"{claim}, but there is no directory {path}",
     )
     return PartitionListing(
         path=path,
@@ -200,6 +219,7 @@ def _report(log_dir: LogDir, read: dict[str, tuple[PartitionPlan, PartitionRecon
         clean_shutdown=log_dir.clean_shutdown,
         partitions=partitions,
         missing_partitions=sum(path in absent for path in read),
+        partitions_elsewhere=len(log_dir.elsewhere),
         offsets=offsets,
         offsets_held=held,
         problems=log_dir.problems,

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import TypedDict
 
 from magicbyte._core import DEFAULT_MAX_DECOMPRESSED_BYTES, Record
 from magicbyte.internal_topics.groups import Commit, GroupsState, GroupState
+from magicbyte.internal_topics.names import CONSUMER_OFFSETS
+from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.partitions import list_partitions
-from magicbyte.jobs.plan import count_of, plan_partitions
+from magicbyte.jobs.partitions import find_inputs
+from magicbyte.jobs.plan import Planned, count_of, plan_partitions
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.replay import Batch, replay
 from magicbyte.model import PartitionListing
 
-__all__ = ["CONSUMER_OFFSETS", "CommittedOffset", "ConsumerGroup", "OffsetsReport", "offsets"]
-
-CONSUMER_OFFSETS = "__consumer_offsets"
+__all__ = ["CommittedOffset", "ConsumerGroup", "Ends", "OffsetsReport", "log_ends", "offsets", "offsets_of"]
 
 
 class CommittedOffset(TypedDict):
@@ -73,6 +73,9 @@ class OffsetsReport(TypedDict):
     """What could not be read of `__consumer_offsets`, or of the logs' ends."""
 
 
+Ends = Mapping[tuple[str, int], tuple[int | None, int | None]]
+"""By topic and partition: the log end offset and the last stable offset, None if they are unknown."""
+
 _Folded = tuple[list[Commit], list[GroupState], int, list[str]]
 
 
@@ -80,25 +83,53 @@ def offsets(
     sources: Sequence[str],
     engine: Engine,
     *,
+    choice: PartitionChoice = EVERYTHING,
     group: str = "*",
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
     progress: Progress = NO_PROGRESS,
 ) -> OffsetsReport:
     """Reads the `__consumer_offsets` at and below `sources` as a group coordinator does when it starts.
 
-    `group` is a pattern with the wildcards `*`, `?` and `[...]`. The logs that the groups have offsets in are
-    scanned, headers only, for their ends.
+    `choice` selects among the partitions that have committed offsets, and which copies are read. `group` is a
+    pattern with the wildcards `*`, `?` and `[...]`. The logs that the groups have offsets in are scanned,
+    headers only, for their ends.
 
     Raises:
         RefusedError: if there is no `__consumer_offsets`, or a partition is found twice.
 
     """
-    listings = list_partitions(sources, distinct=True)
-    own = [one for one in listings if one["topic"] == CONSUMER_OFFSETS]
-    if not own:
+    inputs = find_inputs(sources, choice, distinct=True, consult={CONSUMER_OFFSETS}, may_be_none=True)
+    if not inputs.consulted:
         raise RefusedError(
             f"no partition of {CONSUMER_OFFSETS} below {', '.join(sources)}: groups commit there"
         )
+
+    def ends(places: Collection[tuple[str, int]]) -> Ends:
+        listings = [one for one in inputs.listings if (one["topic"], one["partition"]) in places]
+        return log_ends(plan_partitions(listings, engine, progress=progress)) if listings else {}
+
+    return offsets_of(
+        inputs.consulted,
+        ends,
+        engine,
+        choice=choice,
+        group=group,
+        max_decompressed_bytes=max_decompressed_bytes,
+        progress=progress,
+    )
+
+
+def offsets_of(
+    own: Sequence[PartitionListing],
+    ends: Callable[[Collection[tuple[str, int]]], Ends],
+    engine: Engine,
+    *,
+    choice: PartitionChoice = EVERYTHING,
+    group: str = "*",
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    progress: Progress = NO_PROGRESS,
+) -> OffsetsReport:
+    """Reads `own`, partitions of `__consumer_offsets`; `ends` tells where the logs of partitions end."""
     folded: list[_Folded] = engine.map(
         partial(_fold, max_decompressed_bytes=max_decompressed_bytes),
         [one["path"] for one in own],
@@ -106,12 +137,17 @@ def offsets(
         sizes=[sum(segment["size"] for segment in one["segments"]) for one in own],
         progress=progress,
     )
-    commits = [one for found, _, _, _ in folded for one in found if fnmatchcase(one.group, group)]
+    commits = [
+        one
+        for found, _, _, _ in folded
+        for one in found
+        if fnmatchcase(one.group, group) and choice.includes(one.topic, one.partition)
+    ]
     groups = [one for _, found, _, _ in folded for one in found if fnmatchcase(one.group, group)]
     places = {(one.topic, one.partition) for one in commits}
-    ends = _ends([one for one in listings if (one["topic"], one["partition"]) in places], engine, progress)
+    known = ends(places)
     return OffsetsReport(
-        offsets=sorted((_row(one, ends) for one in commits), key=_sort_key),
+        offsets=sorted((_row(one, known) for one in commits), key=_sort_key),
         groups=sorted(map(_group, groups), key=lambda one: one["group"]),
         pending=sum(pending for _, _, pending, _ in folded),
         problems=[problem for *_, problems in folded for problem in problems],
@@ -132,15 +168,10 @@ def _fold(path: str, max_decompressed_bytes: int) -> _Folded:
     return state.commits, list(state.groups.values()), state.pending, problems
 
 
-_Ends = dict[tuple[str, int], tuple[int | None, int | None]]
-
-
-def _ends(listings: Sequence[PartitionListing], engine: Engine, progress: Progress) -> _Ends:
+def log_ends(plans: Iterable[Planned]) -> Ends:
     """The log end offset and the last stable offset of each partition."""
-    if not listings:
-        return {}
-    ends: _Ends = {}
-    for planned in plan_partitions(listings, engine, progress=progress):
+    ends: dict[tuple[str, int], tuple[int | None, int | None]] = {}
+    for planned in plans:
         plan, segments = planned.plan, planned.listing["segments"]
         # A log without batches ends where its last segment begins.
         empty = segments[-1]["base_offset"] if segments else None
@@ -150,7 +181,7 @@ def _ends(listings: Sequence[PartitionListing], engine: Engine, progress: Progre
     return ends
 
 
-def _row(commit: Commit, ends: _Ends) -> CommittedOffset:
+def _row(commit: Commit, ends: Ends) -> CommittedOffset:
     end, stable = ends.get((commit.topic, commit.partition), (None, None))
     return CommittedOffset(
         group=commit.group,

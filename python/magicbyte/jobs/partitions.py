@@ -6,13 +6,15 @@ import json
 import logging
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TypedDict, cast
 
 from magicbyte import _core
 from magicbyte.errors import CorruptRecordError
+from magicbyte.jobs.assignments import add_assigned
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.log_dirs import LogDir, is_log_dir, read_log_dir
@@ -28,6 +30,7 @@ __all__ = [
     "list_directory",
     "list_partitions",
     "list_segment_file",
+    "nothing_found",
     "refuse_other_encodings",
     "refuse_unread",
 ]
@@ -36,6 +39,7 @@ _LOGGER = logging.getLogger("magicbyte.jobs")
 _NOT_UTF8 = "the path is not UTF-8: rename it, or reach it through a link"
 _NAMED = 10
 """How many topics a message names."""
+_LISTING_THREADS = 16
 
 
 class SkippedDirectory(TypedDict):
@@ -61,11 +65,19 @@ class Inputs:
     skipped: list[SkippedDirectory]
     log_dirs: list[LogDir]
     """The brokers' directories among the sources and below them."""
+    consulted: list[PartitionListing] = field(default_factory=list)
+    """The partitions of the topics to consult, chosen or not."""
+    directories: list[PartitionListing] = field(default_factory=list)
+    """All partitions that have a directory, chosen or not."""
 
     @property
     def paths(self) -> list[str]:
         """Everything that is read: an output must be apart from it."""
         return [*self.sources, *(listing["path"] for listing in self.listings)]
+
+    def consulted_partition(self, topic: str) -> PartitionListing | None:
+        """The partition of a topic of one partition that was to be consulted, if it is there."""
+        return next((one for one in self.consulted if one["topic"] == topic), None)
 
 
 @dataclass
@@ -182,6 +194,8 @@ def find_inputs(
     *,
     distinct: bool = False,
     may_be_none: bool = False,
+    consult: Collection[str] = (),
+    assigned: bool = False,
 ) -> Inputs:
     """Finds and lists every partition at and below `sources`.
 
@@ -195,6 +209,10 @@ def find_inputs(
         choice: which partitions to read.
         distinct: refuse two directories for the same partition, unless `choice.prefer` names one.
         may_be_none: return no listings if there is no partition, rather than refuse.
+        consult: topics that the job needs to know, whether or not it reads them: their partitions are in
+            `Inputs.consulted`, one copy of each.
+        assigned: also give a listing, with that problem, to a partition that the cluster's metadata assigns
+            to a broker among the sources and that has no directory.
 
     Raises:
         RefusedError: for the reasons above, or if a source is missing or is not a segment.
@@ -202,21 +220,24 @@ def find_inputs(
 
     """
     found = _find(sources)
-    all_listings = [_list(path, why) for path, why in found.directories.items()]
+    all_listings = _list_all(found.directories)
     all_listings += map(list_segment_file, found.files)
     log_dirs = [read_log_dir(path, all_listings) for path in found.log_dirs]
+    if assigned:
+        add_assigned(log_dirs, all_listings)
+    directories = list(all_listings)
     all_listings += [listing for log_dir in log_dirs for listing in log_dir.absent]
-    if not all_listings and not may_be_none:
-        raise RefusedError(f"no Kafka segments (files such as {0:020d}.log) below {', '.join(sources)}")
     chosen = [one for one in all_listings if choice.includes(one["topic"], one["partition"])]
     if not chosen and not may_be_none:
-        raise RefusedError(_none_chosen(all_listings))
+        raise nothing_found(sources, [one["topic"] for one in all_listings], "partition")
     themselves = {os.path.abspath(source) for source in sources}
-    listings: list[PartitionListing] = []
-    skipped: list[PartitionListing] = []
-    for one in chosen:
-        is_read = one["state"] in ("current", *choice.states) or one["path"] in themselves
-        (listings if is_read else skipped).append(one)
+
+    def is_read(one: PartitionListing) -> bool:
+        return one["state"] in ("current", *choice.states) or one["path"] in themselves
+
+    listings = [one for one in chosen if is_read(one)]
+    skipped = [one for one in chosen if not is_read(one)]
+    consulted = [one for one in all_listings if one["topic"] in consult and is_read(one)]
     listings.sort(key=_sort_key)
     if distinct:
         listings, others = _distinct(listings, choice)
@@ -228,13 +249,30 @@ def find_inputs(
             f"only logs that are not in use are chosen, such as {one['path']}:"
             f" --include-{one['state']} reads it"
         )
-    return Inputs(tuple(sources), listings, list(map(_skipped, skipped)), log_dirs)
+    return Inputs(
+        sources=tuple(sources),
+        listings=listings,
+        skipped=list(map(_skipped, skipped)),
+        log_dirs=log_dirs,
+        consulted=_one_of_each(consulted, choice),
+        directories=directories,
+    )
 
 
-def _none_chosen(listings: Sequence[PartitionListing]) -> str:
-    topics = sorted({one["topic"] for one in listings})
+def nothing_found(sources: Sequence[str], found: Iterable[str], what: str) -> RefusedError:
+    """The refusal of a job without any partition or topic to read, given the topics that are there."""
+    topics = sorted({*found})
+    if not topics:
+        return RefusedError(f"no Kafka segments (files such as {0:020d}.log) below {', '.join(sources)}")
     more = f" and {len(topics) - _NAMED} more" if len(topics) > _NAMED else ""
-    return f"no partition is chosen; there are partitions of {', '.join(topics[:_NAMED])}{more}"
+    named = ", ".join(topics[:_NAMED])
+    return RefusedError(f"no {what} is chosen; there are partitions of {named}{more}")
+
+
+def _one_of_each(listings: Sequence[PartitionListing], choice: PartitionChoice) -> list[PartitionListing]:
+    """The preferred copy of each partition that has segments."""
+    with_segments = [one for one in listings if one["segments"]]
+    return [_preferred(copies, choice) for copies in _by_name(with_segments)]
 
 
 def _skipped(listing: PartitionListing) -> SkippedDirectory:
@@ -252,6 +290,12 @@ def _sort_key(listing: PartitionListing) -> tuple[str, int, str]:
     return listing["topic"], listing["partition"], listing["path"]
 
 
+def _list_all(directories: Mapping[str, str | None]) -> list[PartitionListing]:
+    """Lists directories, several at once: if they are not in memory, most of the time is spent waiting."""
+    with ThreadPoolExecutor(_LISTING_THREADS, thread_name_prefix="magicbyte-list") as pool:
+        return list(pool.map(_list, directories.keys(), directories.values()))
+
+
 def _list(path: str, why: str | None) -> PartitionListing:
     try:
         if why is None:
@@ -267,13 +311,9 @@ def _distinct(
     listings: Sequence[PartitionListing], choice: PartitionChoice
 ) -> tuple[list[PartitionListing], list[PartitionListing]]:
     """One listing for each partition, and the others; those without segments are merged into the first."""
-    by_name: dict[tuple[str, int], list[PartitionListing]] = defaultdict(list)
-    for one in listings:
-        by_name[one["topic"], one["partition"]].append(one)
     kept, left_out = [], []
-    for copies in by_name.values():
-        with_segments = [one for one in copies if one["segments"]]
-        one = choice.preferred(with_segments) if len(with_segments) > 1 else [*with_segments, *copies][0]
+    for copies in _by_name(listings):
+        one = _preferred(copies, choice)
         for other in copies:
             if other is one:
                 kept.append(one)
@@ -283,6 +323,19 @@ def _distinct(
                 one["ignored"] += other["ignored"]
                 one["problems"] += other["problems"]
     return kept, left_out
+
+
+def _by_name(listings: Iterable[PartitionListing]) -> list[list[PartitionListing]]:
+    """The copies of each partition."""
+    by_name: dict[tuple[str, int], list[PartitionListing]] = defaultdict(list)
+    for one in listings:
+        by_name[one["topic"], one["partition"]].append(one)
+    return list(by_name.values())
+
+
+def _preferred(copies: Sequence[PartitionListing], choice: PartitionChoice) -> PartitionListing:
+    with_segments = [one for one in copies if one["segments"]]
+    return choice.preferred(with_segments) if len(with_segments) > 1 else [*with_segments, *copies][0]
 
 
 def refuse_unread(listings: Iterable[PartitionListing]) -> None:

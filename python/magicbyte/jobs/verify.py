@@ -74,7 +74,7 @@ def verify(
         RefusedError: if there is nothing to read.
 
     """
-    inputs = find_inputs(sources, choice)
+    inputs = find_inputs(sources, choice, assigned=True)
     plans = plan_partitions(inputs.listings, engine, isolation_level=isolation_level, progress=progress)
     tasks = tasks_of(plans, engine.parallelism)
     checked = engine.map(
