@@ -63,6 +63,9 @@ from magicbyte._stubs.lab import (
 from magicbyte._stubs.layout import (
     BatchLayoutCore,
 )
+from magicbyte._stubs.lines import (
+    LineWriter,
+)
 from magicbyte._stubs.log import (
     LogBatchesCore,
     PartitionLogCore,
@@ -128,6 +131,7 @@ __all__ = [
     "KeySet",
     "LeaderEpochsCore",
     "LegacyBatch",
+    "LineWriter",
     "LogBatchesCore",
     "PartitionLogCore",
     "PartitionSimulatorCore",

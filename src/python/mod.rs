@@ -17,6 +17,7 @@ mod indexed_batch;
 mod jobs;
 mod lab;
 mod layout;
+mod lines;
 mod locked;
 mod log;
 mod objects;
@@ -68,6 +69,8 @@ mod _core {
     use crate::python::lab::{chunk_cost, cost_report, try_layouts};
     #[pymodule_export]
     use crate::python::layout::PyBatchLayout;
+    #[pymodule_export]
+    use crate::python::lines::PyLineWriter;
     #[pymodule_export]
     use crate::python::log::{PyLogBatches, PyPartitionLog};
     #[pymodule_export]

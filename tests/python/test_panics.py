@@ -275,6 +275,7 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
         ),
         "LegacyBatch": (lambda: batch(V1), {"to_arrow": (["offset"],)}),
         "LegacyRecordMetadata": (lambda: d.LegacyRecordMetadata(0, 1, 2, 3), {}),
+        "LineWriter": (lambda: c.LineWriter(), {"lines": (ROWS,)}),
         "LogBatchesCore": (lambda: log.batches(**asked), {}),
         "PartitionLogCore": (
             lambda: c.PartitionLogCore(one.path),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -21,7 +20,6 @@ __all__ = [
     "PARTITIONS",
     "SEGMENT_BYTES",
     "TIME",
-    "TO_TEXT",
     "Number",
     "as_json",
     "decode",
@@ -134,12 +132,7 @@ MILLIS = Number(0)
 COUNT = Number(0)
 PARTITIONS = _Partitions()
 
-TO_TEXT: dict[str, Callable[[bytes], str]] = {
-    "utf-8": lambda value: value.decode("utf-8", "replace"),
-    "hex": bytes.hex,
-    "base64": lambda value: base64.b64encode(value).decode("ascii"),
-}
-"""The formats of keys and values, by name, and how each writes bytes."""
+_FORMATS = ("utf-8", "hex", "base64")
 
 
 def as_json(command: F) -> F:
@@ -206,9 +199,7 @@ def value_format(help_text: str) -> Callable[[F], F]:
 
 
 def _format(name: str, help_text: str) -> Callable[[F], F]:
-    return click.option(
-        name, type=click.Choice(list(TO_TEXT)), default="utf-8", show_default=True, help=help_text
-    )
+    return click.option(name, type=click.Choice(_FORMATS), default="utf-8", show_default=True, help=help_text)
 
 
 def segment_bytes(command: F) -> F:

@@ -1,29 +1,34 @@
-"""The JSON lines of `magicbyte records`: rows of the tables `records` and `batches`."""
+"""The lines of `magicbyte records`: rows of the tables `records` and `batches`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+import pyarrow as pa
+
 from magicbyte import _core
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.internal_records import decoder_for
-from magicbyte.cli.options import TO_TEXT
 from magicbyte.cli.selection import Selection
-from magicbyte.cli.terminal import json_line, print_data, print_problem
+from magicbyte.cli.terminal import json_line, print_bytes, print_data, print_problem
 from magicbyte.enums import IsolationLevel
 from magicbyte.errors import Error
+from magicbyte.internal_topics.decode import Decode
 from magicbyte.jobs.columns import RECORDS_WITH_METADATA
 from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.plan import Planned, Range, plan_partitions, tasks_of
+from magicbyte.jobs.plan import Planned, Range, plan_partitions
 from magicbyte.jobs.reading import ReadOptions, read_chunk
 from magicbyte.model import PartitionListing
 
 __all__ = ["print_records"]
 
 _TIMESTAMP_TYPES = {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}
+# `timestamp` is in microseconds, which do not reach every time; `timestampMillis` always holds it.
+_COLUMNS = tuple(name for name in RECORDS_WITH_METADATA if name != "timestamp")
 
 
 def print_records(
@@ -47,91 +52,91 @@ def print_records(
         return start, selection.end_offset
 
     plans = plan_partitions(listings, LocalEngine(), isolation_level=isolation_level, bounds=range_of)
-    # `timestamp` is in microseconds, which do not reach every time; `timestampMillis` always holds it.
-    columns = () if batches else tuple(name for name in RECORDS_WITH_METADATA if name != "timestamp")
-    rows = _Rows(
-        plans,
+    reading = _Reading(
         selection,
-        ReadOptions(columns, batches, max_decompressed_bytes),
-        TO_TEXT[key_format],
-        TO_TEXT[value_format],
-        decode,
+        ReadOptions(
+            () if batches else _COLUMNS,
+            batches,
+            max_decompressed_bytes,
+            start_timestamp=None if batches else selection.start_timestamp,
+            end_timestamp=None if batches else selection.end_timestamp,
+        ),
     )
-    for row in islice(rows.batches() if batches else rows.records(), selection.max_records):
-        print_data(json_line(row))
-    return PROBLEMS if rows.problems else CLEAN
+    if batches:
+        for row in islice(reading.batches(plans), selection.max_records):
+            print_data(json_line(row))
+    else:
+        writer = _core.LineWriter(key_format=key_format, value_format=value_format)
+        for topic, records in reading.records(plans):
+            decoder = decoder_for(decode, topic)
+            if decoder is None:
+                print_bytes(writer.lines(records))
+            else:
+                for row in reading.decoded(records, writer, decoder):
+                    print_data(json_line(row))
+    return PROBLEMS if reading.problems else CLEAN
 
 
 @dataclass
-class _Rows:
+class _Reading:
     """The rows to print; reports the problems it meets on standard error and counts them."""
 
-    plans: Sequence[Planned]
     selection: Selection
     options: ReadOptions
-    key_text: Callable[[bytes], str]
-    value_text: Callable[[bytes], str]
-    decode: str
     problems: int = 0
 
-    def _rows_of(self, table: str) -> Iterator[dict[str, Any]]:
-        for chunk in (chunk for task in tasks_of(self.plans, 1) for chunk in task.chunks):
-            for item in read_chunk(chunk, self.options):
+    def _rows_of(self, table: str, planned: Planned) -> Iterator[pa.RecordBatch]:
+        for chunk in planned.plan["chunks"]:
+            for item in read_chunk(json.dumps(chunk), self.options):
                 if isinstance(item, str):
                     continue
                 if item.table == table:
-                    yield from item.batch.to_pylist()
+                    yield item.batch
                 elif item.table == "problems":
                     for row in item.batch.to_pylist():
-                        self.problems += 1
-                        print_problem(f"magicbyte: {row['segment']} at byte {row['start']}: {row['message']}")
+                        self._problem(f"{row['segment']} at byte {row['start']}: {row['message']}")
 
-    def records(self) -> Iterator[dict[str, Any]]:
-        for row in self._rows_of("records"):
-            timestamp = row.pop("timestampMillis")
-            if self.selection.includes(row["offset"], timestamp):
-                yield self._record(row, timestamp)
+    def _problem(self, message: str) -> None:
+        self.problems += 1
+        print_problem(f"magicbyte: {message}")
 
-    def _record(self, row: dict[str, Any], timestamp: int) -> dict[str, Any]:
-        decoded = self._decoded(row)
-        key, value = row.pop("key"), row.pop("value")
-        headers = row.pop("headers") or []
-        position = {name: row.pop(name) for name in ("topic", "partition", "offset")}
-        return {
-            **position,
-            "timestamp": timestamp,
-            "timestampType": _TIMESTAMP_TYPES[row.pop("timestampType")],
-            "key": None if key is None else self.key_text(key),
-            "value": None if value is None else self.value_text(value),
-            "headers": [
-                {
-                    "key": header["key"],
-                    "value": None if header["value"] is None else self.value_text(header["value"]),
-                }
-                for header in headers
-            ],
-            **row,
-            **decoded,
-        }
+    def records(self, plans: Sequence[Planned]) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """The selected records of each partition, with the name of its topic."""
+        left = self.selection.max_records
+        for planned in plans:
+            if left == 0:
+                return
+            for records in self._rows_of("records", planned):
+                chosen = records if left is None else records.slice(0, left)
+                yield planned.listing["topic"], chosen
+                if left is not None:
+                    left -= chosen.num_rows
+                    if left == 0:
+                        return
 
-    def _decoded(self, row: dict[str, Any]) -> dict[str, Any]:
-        """The fields of a decoded record of an internal topic; its key and value replace the bytes."""
-        decoder = decoder_for(self.decode, row["topic"])
-        if decoder is None:
-            return {}
-        try:
-            decoded = decoder(row["key"], row["value"])
-        except LookupError as unknown:
-            return {"recordType": str(unknown)}
-        except Error as error:
-            self.problems += 1
-            print_problem(f"magicbyte: record at offset {row['offset']}: {error}")
-            return {"error": str(error)}
-        value = None if row["value"] is None else decoded.value
-        return {"recordType": decoded.name, "key": decoded.key, "value": value}
+    def decoded(
+        self, records: pa.RecordBatch, writer: _core.LineWriter, decoder: Decode
+    ) -> Iterator[dict[str, Any]]:
+        """Records of an internal topic: the decoded key and value replace the bytes."""
+        payloads = zip(*(records.column(name).to_pylist() for name in ("key", "value")), strict=True)
+        for line, (key, value) in zip(writer.lines(records).splitlines(), payloads, strict=True):
+            row = json.loads(line)
+            try:
+                decoded = decoder(key, value)
+            except LookupError as unknown:
+                yield row | {"recordType": str(unknown)}
+            except Error as error:
+                self._problem(f"record at offset {row['offset']}: {error}")
+                yield row | {"error": str(error)}
+            else:
+                shown = None if value is None else decoded.value
+                yield row | {"recordType": decoded.name, "key": decoded.key, "value": shown}
 
-    def batches(self) -> Iterator[dict[str, Any]]:
-        for row in self._rows_of("batches"):
-            row["timestampType"] = _TIMESTAMP_TYPES[row["timestampType"]]
-            if self.selection.may_include(row["baseOffset"], row["lastOffset"], row["maxTimestamp"]):
-                yield row
+    def batches(self, plans: Sequence[Planned]) -> Iterator[dict[str, Any]]:
+        """The batches that can hold selected records."""
+        for planned in plans:
+            for batch in self._rows_of("batches", planned):
+                for row in batch.to_pylist():
+                    row["timestampType"] = _TIMESTAMP_TYPES[row["timestampType"]]
+                    if self.selection.may_include(row["baseOffset"], row["lastOffset"], row["maxTimestamp"]):
+                        yield row

@@ -10,7 +10,8 @@ import json
 import os
 import re
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from typing import Any
 
@@ -20,6 +21,7 @@ __all__ = [
     "json_line",
     "plain",
     "prepare",
+    "print_bytes",
     "print_data",
     "print_line",
     "print_problem",
@@ -70,9 +72,31 @@ def print_data(*lines: str) -> None:
     _write("".join(f"{line}\n" for line in shown))
 
 
+def print_bytes(data: bytes) -> None:
+    """Prints bytes for programs, exactly as they are. On a terminal they are text, and already `plain`.
+
+    Raises:
+        ReaderGoneError: as for `print_data`.
+
+    """
+    if isinstance(sys.stdout, TextIOWrapper) and not sys.stdout.isatty():
+        with _standard_output():
+            sys.stdout.flush()
+            sys.stdout.buffer.write(data)
+    else:
+        _write(data.decode("utf-8", "surrogateescape"))
+
+
 def _write(text: str) -> None:
-    try:
+    with _standard_output():
         sys.stdout.write(text)
+
+
+@contextmanager
+def _standard_output() -> Iterator[None]:
+    """Names standard output in errors of writing to it."""
+    try:
+        yield
     except BrokenPipeError:
         raise ReaderGoneError from None
     except OSError as error:

@@ -1,0 +1,125 @@
+//! The fields of a line: columns of the table `records`, found by name.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch};
+
+use crate::columns::cells::{Blobs, HeaderLists, Times};
+use crate::columns::schema::RecordColumn;
+use crate::log::error::{LogError, LogResult};
+
+use RecordColumn as C;
+
+/// The columns in the order of their fields. `timestamp` is that in milliseconds, since microseconds do not
+/// reach every time; the other column is used if there is no `timestampMillis`.
+const ORDER: [RecordColumn; 18] = [
+    C::Topic,
+    C::Partition,
+    C::Offset,
+    C::TimestampMillis,
+    C::Timestamp,
+    C::TimestampType,
+    C::Key,
+    C::Value,
+    C::Headers,
+    C::Magic,
+    C::Compression,
+    C::ProducerId,
+    C::ProducerEpoch,
+    C::Sequence,
+    C::IsTransactional,
+    C::LeaderEpoch,
+    C::Segment,
+    C::Position,
+];
+
+/// A column as it is printed.
+#[derive(Debug)]
+pub(super) struct Field<'a> {
+    pub(super) column: RecordColumn,
+    pub(super) name: &'static str,
+    pub(super) cells: Cells<'a>,
+}
+
+/// The cells of a column.
+#[derive(Debug)]
+pub(super) enum Cells<'a> {
+    Int32(&'a Int32Array),
+    Int64(&'a Int64Array),
+    Bool(&'a BooleanArray),
+    Time(Times<'a>),
+    Text(Blobs<'a>),
+    Payload(Blobs<'a>),
+    Headers(HeaderLists<'a>),
+}
+
+impl<'a> Field<'a> {
+    /// The fields that a batch has columns for, in the order of a line.
+    ///
+    /// # Errors
+    /// [`LogError::Usage`] for a column that the table does not have, or one of another type.
+    pub(super) fn all_of(batch: &'a RecordBatch) -> LogResult<Vec<Self>> {
+        let mut found: [Option<&ArrayRef>; ORDER.len()] = [None; ORDER.len()];
+        for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
+            let column: RecordColumn = field.name().parse()?;
+            let place = ORDER.iter().position(|one| *one == column).unwrap_or(0);
+            found[place] = Some(array);
+        }
+        let has_millis = found[3].is_some();
+        let present = ORDER.into_iter().zip(found).filter_map(|(column, array)| Some((column, array?)));
+        present
+            .filter(|(column, _)| *column != C::Timestamp || !has_millis)
+            .map(|(column, array)| Self::of(column, array))
+            .collect()
+    }
+
+    fn of(column: RecordColumn, array: &'a ArrayRef) -> LogResult<Self> {
+        let name = column.name();
+        let wrong = || LogError::Usage(format!("column {name:?} has the type {}", array.data_type()));
+        let blobs = || Blobs::of(array, name).map_err(|_| wrong());
+        let cells = match column {
+            C::Topic | C::Compression | C::Segment => Cells::Text(blobs()?),
+            C::Key | C::Value => Cells::Payload(blobs()?),
+            C::Headers => Cells::Headers(HeaderLists::of(array).map_err(|_| wrong())?),
+            C::Timestamp | C::TimestampMillis => Cells::Time(Times::of(array).map_err(|_| wrong())?),
+            C::IsTransactional => Cells::Bool(array.as_boolean_opt().ok_or_else(wrong)?),
+            C::Offset | C::ProducerId | C::Position => {
+                Cells::Int64(array.as_primitive_opt::<Int64Type>().ok_or_else(wrong)?)
+            }
+            C::Partition | C::TimestampType | C::Magic | C::ProducerEpoch | C::Sequence | C::LeaderEpoch => {
+                Cells::Int32(array.as_primitive_opt::<Int32Type>().ok_or_else(wrong)?)
+            }
+        };
+        let name = if column == C::TimestampMillis { C::Timestamp.name() } else { name };
+        Ok(Self { column, name, cells })
+    }
+
+    /// Whether neighbouring rows mostly have the same value: all records of a batch share it.
+    pub(super) fn is_shared(&self) -> bool {
+        self.column.is_batch_field() || matches!(self.column, C::Topic | C::Partition)
+    }
+
+    /// Whether two rows have the same value. Only asked of fields that [are shared](Self::is_shared).
+    pub(super) fn same(&self, row: usize, other: usize) -> bool {
+        fn equal<T: PartialEq>(nulls: &dyn Array, of: impl Fn(usize) -> T, row: usize, other: usize) -> bool {
+            nulls.is_valid(row) == nulls.is_valid(other) && of(row) == of(other)
+        }
+        match &self.cells {
+            Cells::Int32(array) => equal(array, |row| array.value(row), row, other),
+            Cells::Int64(array) => equal(array, |row| array.value(row), row, other),
+            Cells::Bool(array) => equal(array, |row| array.value(row), row, other),
+            Cells::Text(blobs) => blobs.get(row) == blobs.get(other),
+            Cells::Time(_) | Cells::Payload(_) | Cells::Headers(_) => false,
+        }
+    }
+}
+
+/// The name of a number in the column `timestampType`, in Kafka's words.
+pub(super) fn timestamp_type(number: i32) -> Option<&'static str> {
+    match number {
+        -1 => Some("NoTimestampType"),
+        0 => Some("CreateTime"),
+        1 => Some("LogAppendTime"),
+        _ => None,
+    }
+}
