@@ -25,7 +25,13 @@ from requirements import resolve
 ROOT = Path(__file__).parents[1]
 SAMPLES = ROOT / "samples"
 # What an extra adds; everything else is available without any.
-PACKAGES = {"": (), "arrow": ("jobs",), "cli": ("jobs", "cli"), "spark": ("jobs", "spark")}
+PACKAGES = {
+    "": (),
+    "arrow": ("expressions", "jobs"),
+    "cli": ("expressions", "jobs", "cli"),
+    "spark": ("expressions", "jobs", "spark"),
+    "sql": ("expressions", "jobs"),
+}
 # Streams need a newer Spark than the oldest one; the source reports that when a stream is requested.
 SINCE_SPARK_4_2 = "magicbyte.spark.stream"
 COMMANDS: dict[str, Sequence[str]] = {
@@ -71,6 +77,11 @@ ARROW = """
 import sys, magicbyte, pyarrow as pa
 tables = [pa.table(magicbyte.PartitionLog(one).to_arrow()) for one in sys.argv[1:]]
 print(sum(table.num_rows for table in tables))
+"""
+SQL = """
+import sys, tempfile, magicbyte
+[written] = magicbyte.redact(sys.argv[1], tempfile.mkdtemp(), where="offset % 2 = 0")["written"]
+print(written["counts"]["redacted"])
 """
 TERMINAL = """
 import os, pty, sys
@@ -125,6 +136,8 @@ class Environment:
         for extra, code in (("arrow", ARROW), ("spark", SPARK)):
             if extra == self._extra and (found := self._python(code, *partitions)) != records:
                 raise Failure(f"{self.name}: {found} rows, expected {records}")
+        if self._extra == "sql" and int(self._python(SQL, str(SAMPLES / "payments-0"))) == 0:
+            raise Failure(f"{self.name}: the expression selects nothing")
 
     def _check_commands(self) -> None:
         listed = self._run("--help").partition("\nCommands:\n")[2]
@@ -208,7 +221,8 @@ def main() -> int:
     wheel, directory = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
     check_terms(wheel)
     # The slowest ones first.
-    kinds = [("spark", True), ("cli", True), ("cli", False), ("arrow", True), ("arrow", False), ("", False)]
+    kinds = [("spark", True), ("cli", True), ("cli", False), ("arrow", True), ("arrow", False)]
+    kinds += [("sql", True), ("sql", False), ("", False)]
     environments = [Environment(wheel, directory, extra, oldest=oldest) for extra, oldest in kinds]
     with ThreadPoolExecutor(2) as pool:
         checks = [pool.submit(one.check) for one in environments]

@@ -21,7 +21,14 @@ PYTHON = Path(__file__).parents[2] / "python"
 LAYERS = [
     # The compiled core imports columns, convert, enums and errors only at run time: it counts as lowest.
     {"magicbyte._core", "magicbyte.compat._core"},
-    {"magicbyte.columns", "magicbyte.enums", "magicbyte.errors", "magicbyte.lab", "magicbyte.model"},
+    {
+        "magicbyte.columns",
+        "magicbyte.enums",
+        "magicbyte.errors",
+        "magicbyte.expressions",
+        "magicbyte.lab",
+        "magicbyte.model",
+    },
     {
         "magicbyte.broker",
         "magicbyte.compat",
@@ -146,5 +153,5 @@ def test_commands_load_only_what_they_need(arguments: list[str]) -> None:
     assert code in ("0", "1"), done.stderr
     heavy = {"pandas", "pyspark"}
     if "--help" in arguments or "--version" in arguments:
-        heavy |= {"pyarrow", "rich", "sqlite3"}
+        heavy |= {"duckdb", "pyarrow", "rich"}
     assert not heavy & {*loaded}

@@ -409,13 +409,13 @@ def test_a_source_that_changes_before_the_expression_sees_it(
 ) -> None:
     """Counts and sizes are the same; only the batches differ."""
     source = partition(tmp_path / "in", log_of(3))
-    selected = job.Where.selected
+    selected = job.select_in_chunk
 
     def after_a_change(*arguments: Any) -> Any:
         swapped(source / "t-0" / SEGMENT)
         return selected(*arguments)
 
-    monkeypatch.setattr(job.Where, "selected", after_a_change)
+    monkeypatch.setattr(job, "select_in_chunk", after_a_change)
     with pytest.raises(JobError, match="changed while it was read"):
         redacted(source, tmp_path / "out", where="offset = 1")
 

@@ -8,6 +8,7 @@ _INSTALL = "pip install 'magicbyte[{}]'"
 _EXTRAS = {
     "click": _INSTALL.format("cli"),
     "rich": _INSTALL.format("cli"),
+    "duckdb": _INSTALL.format("sql"),
     "pyarrow": _INSTALL.format("cli"),
     "pandas": _INSTALL.format("spark"),
     "pyspark": f"{_INSTALL.format('spark')}, or leave out --engine spark",

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import click
 
-from magicbyte.cli import engines, options, partition_choice
+from magicbyte.cli import engines, expressions, options, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.key_file import read_keys
@@ -29,7 +29,7 @@ _FROM_TEXT: dict[str, Callable[[str], bytes]] = {
 _KEYS_SHOWN = 5
 
 
-@click.command(short_help="Remove records that must be forgotten.")
+@click.command(short_help="Remove records that must be forgotten.", epilog=expressions.HELP)
 @partition_choice.sources
 @click.argument("out", metavar="OUT", type=click.Path())
 @partition_choice.options(prefer=True)
@@ -43,9 +43,7 @@ _KEYS_SHOWN = 5
     help="Redact records with a key in this file: UTF-8, one key per line. Empty lines are ignored.",
 )
 @options.key_format("How the keys of --key and --key-file are written.")
-@click.option(
-    "--where", metavar="EXPR", help="Redact records for which this SQL expression is true; see above."
-)
+@expressions.where("Redact records for which this SQL expression is true.")
 @click.option(
     "--tombstones",
     is_flag=True,
@@ -86,17 +84,10 @@ def redact(
 
     A key that no record has is reported by its position, never by its value, and makes the exit code 1.
 
-    EXPR is an SQL expression of SQLite over offset, timestamp (ms), key, value and headers. Keys and values
-    are text if they are UTF-8 without zero bytes, otherwise blobs (X'0aff'), and NULL if absent. headers is a
-    JSON array of [name, value] pairs; header(headers, 'name') is the last value of that name. LIKE and GLOB
-    search blobs too; LIKE ignores case. EXPR sees one record at a time, so it cannot contain SELECT.
-
     \b
     magicbyte redact --key user-4711 /backup/kafka-logs out/
     magicbyte redact --key-file users.txt --tombstones /backup/kafka-logs out/
-    magicbyte redact --where "value LIKE '%bob@example.com%' OR headers LIKE '%bob@example.com%'" logs/ out/
-    magicbyte redact --where "json_valid(value) AND value ->> '$.user.id' = 4711" logs/ out/
-    magicbyte redact --where "timestamp < 1700000000000 AND header(headers, 'tenant') = 'x'" logs/ out/
+    magicbyte redact --where "TRY(value ->> '$.user.id') = '4711'" /backup/kafka-logs out/
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import reports
     from magicbyte.jobs.progress import terminal_progress

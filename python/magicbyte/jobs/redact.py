@@ -23,7 +23,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from magicbyte import _core
 from magicbyte.enums import DamageMode
@@ -42,7 +42,11 @@ from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.partitions import find_inputs
 from magicbyte.jobs.plan import Planned, count_of
 from magicbyte.jobs.progress import NO_PROGRESS, Progress, format_bytes
-from magicbyte.jobs.where import MAX_DECOMPRESSED_BYTES, Where
+from magicbyte.jobs.selecting import MAX_DECOMPRESSED_BYTES, record_filter, select_in_chunk
+
+if TYPE_CHECKING:
+    from magicbyte.expressions.record_filter import RecordFilter
+    from magicbyte.model import Chunk
 
 __all__ = ["RedactOptions", "redact", "redact_partitions"]
 
@@ -59,7 +63,7 @@ class RedactOptions:
     keys: Collection[bytes] = field(default=(), repr=False)
     """Redact records with one of these keys."""
     where: str | None = field(default=None, repr=False)
-    """Redact records for which this expression is true: see `jobs/where.py`."""
+    """Redact records for which this expression is true: see `magicbyte.expressions`."""
     tombstones: bool = False
     """Keep key, offset and timestamp of redacted records, but neither value nor headers."""
     check: bool = True
@@ -97,8 +101,8 @@ def redact(
         out: a directory that does not exist or is empty.
         keys: redact records with one of these keys. The report has the index of each key that no record
             has.
-        where: redact records for which this SQL expression over `offset`, `timestamp` (ms), `key`, `value`
-            and `headers` is true; `magicbyte redact --help` has examples. Needs pyarrow.
+        where: redact records for which this SQL expression is true; `magicbyte redact --help` has its columns
+            and examples. Needs pyarrow and duckdb.
         tombstones: keep key, offset and timestamp of redacted records, but neither value nor headers.
         check: reread the output before it is published: it must contain none of the keys.
         mode: what happens at damage.
@@ -155,7 +159,7 @@ def redact_partitions(
     """
     if not options.keys and options.where is None:
         raise RefusedError("nothing is selected: give keys, or an expression")
-    passes = _Redact(options, None if options.where is None else Where(options.where))
+    passes = _Redact(options, None if options.where is None else record_filter(options.where))
     return clean(
         find_inputs(sources, choice, distinct=True),
         out,
@@ -175,7 +179,7 @@ def redact_partitions(
 @dataclass(frozen=True)
 class _Redact:
     options: RedactOptions
-    where: Where | None
+    where: RecordFilter | None
 
     @cached_property
     def key_indexes(self) -> dict[bytes, int]:
@@ -216,8 +220,11 @@ class _Redact:
             found["file"] = file
             if self.where is not None:
                 # Aborted records are redacted like all others, and so are all records of a batch.
-                everything = json.dumps({**chunk, "aborted": [], "start_offset": None, "end_offset": None})
-                found["selected"] = self.where.selected(everything, found, self.max_decompressed_bytes)
+                unbounded = {**chunk, "aborted": [], "start_offset": None, "end_offset": None}
+                everything = cast("Chunk", unbounded)
+                found["selected"] = select_in_chunk(
+                    self.where, everything, found, self.max_decompressed_bytes
+                )
         return json.dumps(indexed)
 
     def between(

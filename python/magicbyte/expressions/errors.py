@@ -1,0 +1,13 @@
+"""What can be wrong with an expression."""
+
+from __future__ import annotations
+
+__all__ = ["EvaluationError", "ExpressionError"]
+
+
+class ExpressionError(ValueError):
+    """The expression is not valid, or uses what expressions may not use. Nothing was evaluated."""
+
+
+class EvaluationError(ValueError):
+    """The expression failed for a record; the message names the record, but shows none of its content."""
