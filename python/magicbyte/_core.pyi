@@ -65,6 +65,7 @@ from magicbyte._stubs.layout import (
 )
 from magicbyte._stubs.lines import (
     LineWriter,
+    RowFilter,
 )
 from magicbyte._stubs.log import (
     LogBatchesCore,
@@ -142,6 +143,7 @@ __all__ = [
     "RecordIterator",
     "RecordsBuilder",
     "RescuerCore",
+    "RowFilter",
     "RowsWriter",
     "VerificationGuard",
     "_Batch",

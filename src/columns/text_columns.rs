@@ -124,12 +124,13 @@ impl Payloads {
     }
 }
 
-fn invalid_name(column: &str) -> &'static str {
+/// The column with the bytes of what is not text in another.
+pub(super) fn invalid_name(column: &str) -> &'static str {
     if column == "key" { "invalidKey" } else { "invalidValue" }
 }
 
 /// The text of a column, and the bytes of what is not such text.
-fn text_of(bytes: &BinaryArray, payload: Payload) -> (StringArray, BinaryArray) {
+pub(super) fn text_of(bytes: &BinaryArray, payload: Payload) -> (StringArray, BinaryArray) {
     if let Ok(text) = StringArray::try_from_binary(bytes.clone())
         && text.iter().flatten().all(|text| payload.holds(text))
     {

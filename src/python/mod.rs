@@ -70,7 +70,7 @@ mod _core {
     #[pymodule_export]
     use crate::python::layout::PyBatchLayout;
     #[pymodule_export]
-    use crate::python::lines::PyLineWriter;
+    use crate::python::lines::{PyLineWriter, PyRowFilter};
     #[pymodule_export]
     use crate::python::log::{PyLogBatches, PyPartitionLog};
     #[pymodule_export]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import csv
+import io
 import json
 import random
 import re
@@ -14,7 +16,7 @@ import pyarrow as pa
 import pytest
 from conftest import KAFKA, PARTITIONS
 from kafka_dumps import damaged
-from magicbyte._core import LineWriter
+from magicbyte._core import LineWriter, RowFilter
 from magicbyte.cli.terminal import json_line
 from magicbyte.jobs.columns import RECORDS_WITH_METADATA
 from magicbyte.jobs.engines import LocalEngine
@@ -166,10 +168,192 @@ def test_a_wrong_column_is_named(columns: dict[str, list[Any]], message: str) ->
 
 
 def test_wrong_arguments() -> None:
-    with pytest.raises(ValueError, match='utf-8, hex or base64, not "utf8"'):
+    with pytest.raises(ValueError, match='utf-8, hex, base64 or json, not "utf8"'):
         LineWriter(key_format="utf8")
+    with pytest.raises(ValueError, match="expected jsonl or csv"):
+        LineWriter(format="json")
+    with pytest.raises(ValueError, match="not as JSON"):
+        LineWriter(template="%k", key_format="json")
     with pytest.raises(TypeError, match="expected Arrow data"):
         LineWriter().lines(b"x")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown", "invalid"),
+    [
+        (b'{"a": [1, "\\ud83d"]}', '{"a": [1, "\\ud83d"]}', None),
+        (b' {"a":\r\n\t1e400}\n', ' {"a":   1e400} ', None),
+        ('["\u00fc\u202e\x7f\U000e0001"]'.encode(), '["\u00fc\\u202e\\u007f\\udb40\\udc01"]', None),
+        (b"null", "null", None),
+        (None, "null", None),
+        (b"", "null", ""),
+        (b"{'a': 1}", "null", "{'a': 1}"),
+        (b"1 2", "null", "1 2"),
+        (b'"\xff"', "null", '"\ufffd"'),
+        (b'"\n"', "null", '"\n"'),
+        (b"NaN", "null", "NaN"),
+        (b"[" * 100_000 + b"]" * 100_000, "[" * 100_000 + "]" * 100_000, None),
+    ],
+    ids=lambda value: repr(value)[:30],
+)
+def test_json_is_embedded(value: bytes | None, shown: str, invalid: str | None) -> None:
+    batch = pa.record_batch(
+        {"key": pa.array([value]).cast(pa.binary()), "offset": pa.array([1]), "value": pa.array([b"1"])}
+    )
+    line = LineWriter(key_format="json", value_format="json").lines(batch).decode()
+    more = "" if invalid is None else f', "invalidKey": {json.dumps(invalid, ensure_ascii=False)}'
+    assert line == f'{{"offset": 1, "key": {shown}, "value": 1{more}}}\n'
+
+
+def test_headers_are_text_where_values_are_json() -> None:
+    builder = magicbyte.RecordsBuilder()
+    builder.append(0, 1, None, b"[]", [("h", b"{}"), ("i", b"\xff")])
+    rows = next(iter(magicbyte.read_batches(builder.build()))).to_arrow(["value", "headers"])
+    assert json.loads(LineWriter(value_format="json").lines(rows)) == {
+        "value": [],
+        "headers": [{"key": "h", "value": "{}"}, {"key": "i", "value": "\ufffd"}],
+    }
+
+
+@pytest.mark.parametrize("name", PARTITIONS)
+def test_csv_has_the_cells_of_the_json_lines(name: str) -> None:
+    csv.field_size_limit(1 << 30)
+    csv_writer, json_writer = LineWriter(format="csv"), LineWriter()
+    for batch in rows_of(name):
+        text = (csv_writer.header(batch) + csv_writer.lines(batch)).decode()
+        rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+        lines = [json.loads(line) for line in json_writer.lines(batch).splitlines()]
+        assert rows[0] == list(lines[0])
+        for row, line in zip(rows[1:], lines, strict=True):
+            headers = line.pop("headers")
+            cells = dict(zip(rows[0], row, strict=True))
+            assert json.loads(cells.pop("headers")) == headers
+            as_text = {False: "false", True: "true", None: ""}
+            assert cells == {
+                name: as_text[cell] if cell is None or isinstance(cell, bool) else str(cell)
+                for name, cell in line.items()
+            }
+
+
+def test_csv_cells() -> None:
+    values = [b"", None, b"a", b'"', b"a,b", b"a\r\nb", b'""a"', b"\xff,", b" a ", b"\x1b"]
+    batch = pa.record_batch({"offset": range(len(values)), "value": pa.array(values, pa.binary())})
+    lines = LineWriter(format="csv").lines(batch).decode()
+    shown = ['""', "", "a", '""""', '"a,b"', '"a\r\nb"', '"""""a"""', '"\ufffd,"', " a ", "\x1b"]
+    assert lines == "".join(f"{at},{one}\r\n" for at, one in enumerate(shown))
+    visible = LineWriter(format="csv", visible=True).lines(batch).decode()
+    assert visible.split("\n")[5:6] == [r"5,a\r\nb"]
+    assert visible.split("\n")[9:] == [r"9,\x1b", ""]
+    assert LineWriter(format="csv", value_format="hex").lines(batch.slice(0, 3)) == b'0,""\r\n1,\r\n2,61\r\n'
+    documents = LineWriter(format="csv", value_format="json")
+    assert documents.header(batch) == b"offset,value,invalidValue\r\n"
+    assert documents.lines(pa.record_batch({"value": [b'{"a":1}', b"x", b"", None]})) == (
+        b'"{""a"":1}",\r\n,x\r\n,""\r\n,\r\n'
+    )
+    assert LineWriter().header(batch) == b""
+
+
+def template_of(template: str, **options: Any) -> bytes:
+    """What a template shows of two records."""
+    builder = magicbyte.RecordsBuilder()
+    builder.append(
+        5, 6, b"k\x1b", "\u00fc\u202e\n".encode() + b"\xff", [("h", b"x"), ("i", None), ("j", b"")]
+    )
+    builder.append(7, 8, None, None)
+    columns = ["offset", "timestampMillis", "key", "value", "headers"]
+    rows = pa.record_batch(next(iter(magicbyte.read_batches(builder.build()))).to_arrow(columns))
+    place = {"topic": pa.array(["t", "t"]), "partition": pa.array([3, 3], pa.int32())}
+    rows = pa.record_batch(dict(zip(columns, rows.columns, strict=True)) | place)
+    return LineWriter(template=template, **options).lines(rows)
+
+
+@pytest.mark.parametrize(
+    ("template", "shown"),
+    [
+        ("", b""),
+        ("%t %p %o %T\\n", b"t 3 5 6\nt 3 7 8\n"),
+        ("%K %S;", b"2 7;-1 -1;"),
+        ("%K %R", b"2 \0\0\0\7-1 \xff\xff\xff\xff"),
+        ("[%k]", b"[k\x1b][]"),
+        ("%s|", "\u00fc\u202e\n".encode() + b"\xff||"),
+        ("%h.", b"h=x,i=NULL,j=.."),
+        ("%%o\\t\\r\\x0g\\xfF1\\q\\\\\u00fc\\", b"%o\t\r\0g\xff1q\\\xc3\xbc\\" * 2),
+    ],
+)
+def test_templates(template: str, shown: bytes) -> None:
+    assert template_of(template) == shown
+
+
+def test_template_options() -> None:
+    assert template_of("%k-%s ", null="NULL", key_format="hex", value_format="base64") == (
+        b"6b1b-w7zigK4K/w== NULL-NULL "
+    )
+    shown = template_of("%k|%s|%R\\n", visible=True).decode()
+    assert shown == "k\\x1b|\u00fc\\u202e\\n\ufffd|\\x00\\x00\\x00\\x07\n||\ufffd\ufffd\ufffd\ufffd\n"
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("%o %q", r'the format "%o %q" has %q at byte 3: expected one of %t %p %o %T %k %K %s %S %R %h %%'),
+        ("\u00fc%\u00fc", "at byte 2"),
+        ("%o%", "ends with %"),
+        ("\\xg", "without hexadecimal digits"),
+        ("\\x", "without hexadecimal digits"),
+    ],
+)
+def test_wrong_templates(template: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        LineWriter(template=template)
+
+
+@pytest.mark.parametrize(("token", "column"), [("t", "topic"), ("T", "timestampMillis"), ("R", "value")])
+def test_a_column_that_a_template_needs(token: str, column: str) -> None:
+    with pytest.raises(ValueError, match=f'there is no column "{column}", which the format needs'):
+        LineWriter(template=f"%{token}").lines(pa.record_batch({"key": [b"x"]}))
+
+
+def masked(batch: pa.RecordBatch, **conditions: Any) -> list[int]:
+    """The numbers of the selected rows."""
+    mask = RowFilter(**conditions).mask(batch)
+    assert len(mask) == (batch.num_rows + 7) // 8
+    bits = pa.BooleanArray.from_buffers(pa.bool_(), batch.num_rows, [None, pa.py_buffer(mask)])
+    return [at for at, bit in enumerate(bits.to_pylist()) if bit]
+
+
+def test_row_filter() -> None:
+    keys = [b"a", b"b", None, b"", b"A\xff", *[b"x"] * 60, b"b"]
+    values = [None, b"one", b"two", "\u00dc".encode(), b"\xff\n", *[b"y"] * 60, "\u00fc2".encode()]
+    batch = pa.record_batch({"key": pa.array(keys, pa.binary()), "value": pa.array(values, pa.binary_view())})
+    assert masked(batch) == list(range(66))
+    assert masked(batch, keys=[b"b"]) == [1, 65]
+    assert masked(batch, keys=[b"", b"a"]) == [0, 3]
+    assert masked(batch, keys=[]) == []
+    assert masked(batch, pattern="b|w") == [1, 2, 65]
+    assert masked(batch, pattern="(?i)^[\u00fc]") == [3, 65]
+    assert masked(batch, pattern=r"(?-u)\xff$") == [4]
+    assert masked(batch, pattern="^$") == [3]
+    assert masked(batch, keys=[b"b"], pattern="\u00fc") == [65]
+    assert masked(batch.slice(1, 3), keys=[b"b"]) == [0]
+    assert masked(batch.slice(0, 0)) == []
+
+
+def test_row_filter_in_linear_time() -> None:
+    batch = pa.record_batch({"key": [b""], "value": [b"a" * 100_000]})
+    assert masked(batch, pattern="(a*)*b") == []
+    with pytest.raises(ValueError, match="exceeds size limit"):
+        RowFilter(pattern=r"\w{1000}{1000}")
+    with pytest.raises(ValueError, match="unclosed group"):
+        RowFilter(pattern="(")
+
+
+def test_row_filter_of_wrong_data() -> None:
+    with pytest.raises(ValueError, match='no column "value"'):
+        RowFilter().mask(pa.record_batch({"key": [b"x"]}))
+    with pytest.raises(ValueError, match='no column "key"'):
+        RowFilter().mask(pa.record_batch({"key": [1], "value": [b""]}))
+    with pytest.raises(ValueError, match="more than one Arrow batch"):
+        RowFilter().mask(pa.Table.from_batches([pa.record_batch({"key": [b""], "value": [b""]})] * 2))
 
 
 def test_records_of_magicbyte_itself() -> None:

@@ -275,7 +275,7 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
         ),
         "LegacyBatch": (lambda: batch(V1), {"to_arrow": (["offset"],)}),
         "LegacyRecordMetadata": (lambda: d.LegacyRecordMetadata(0, 1, 2, 3), {}),
-        "LineWriter": (lambda: c.LineWriter(), {"lines": (ROWS,)}),
+        "LineWriter": (lambda: c.LineWriter(), {"lines": (ROWS,), "header": (ROWS,)}),
         "LogBatchesCore": (lambda: log.batches(**asked), {}),
         "PartitionLogCore": (
             lambda: c.PartitionLogCore(one.path),
@@ -331,6 +331,7 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
             },
         ),
         "RescuerCore": (lambda: c.RescuerCore(one.survey), {}),
+        "RowFilter": (lambda: c.RowFilter(), {"mask": (ROWS,)}),
         "RowsWriter": (lambda: c.RowsWriter(empty()), {"append": (ROWS,)}),
         "VerificationGuard": (c.VerificationGuard, {}),
     }

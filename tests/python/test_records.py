@@ -1,14 +1,21 @@
-"""`magicbyte records`: data records and batches as JSON lines."""
+"""`magicbyte records`: data records as lines of each format, and batches as JSON lines."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from conftest import KAFKA, PARTITIONS, Cli
 from digest import digest, expected, summary
 from kafka_dumps import LOG, damaged
+from magicbyte import RecordsBuilder
+from magicbyte.cli import record_reading
+from magicbyte.jobs.reading import ReadOptions, Rows, read_chunk
 
 
 @pytest.mark.parametrize("name", PARTITIONS)
@@ -62,6 +69,169 @@ def test_formats(cli: Cli) -> None:
     assert first["headers"][0] == {"key": "a", "value": "1"}
     assert (first["topic"], first["partition"], first["timestampType"]) == ("v2_headers", 0, "CreateTime")
     assert (first["magic"], first["compression"], first["position"]) == (2, "none", 0)
+
+
+def offsets(cli: Cli, *arguments: object) -> list[int]:
+    return [int(line) for line in cli("records", *arguments, "-f", r"%o\n").splitlines()]
+
+
+def test_keys_and_patterns(cli: Cli) -> None:
+    path = KAFKA / "v2_headers"
+    with_k = [line["offset"] for line in expected(path) if line["key"] == b"k".hex()]
+    assert with_k[:2] == [0, 1]
+    assert offsets(cli, path, "--key", "k") == with_k
+    assert offsets(cli, path, "--key", "k", "--key", "many", "--max-records", 3) == [0, 1, 3]
+    assert offsets(cli, path, "--key", "6b", "--key-format", "hex") == with_k
+    assert offsets(cli, path, "--key", "aw==", "--key-format", "base64") == with_k
+    assert [line["key"] for line in cli.records(path, "--key", "k", "--key-format", "json")] == [None] * len(
+        with_k
+    )
+    assert offsets(cli, path, "--key", "") == []
+    assert offsets(cli, path, "--grep", "^200 h[e]aders$") == [3, 9]
+    assert offsets(cli, path, "--grep", "^many$") == [3, 9]
+    assert offsets(cli, path, "--grep", "^many$", "--key", "k") == []
+    assert offsets(cli, path, "--grep", "", "--max-records", 2) == [0, 1]
+    cli("records", path, "--key", "6b6", "--key-format", "hex", code=2)
+    assert "a key is not valid hex" in cli.error
+    cli("records", path, "--grep", "(", code=2)
+    assert "unclosed group" in cli.error
+
+
+def test_tail(cli: Cli) -> None:
+    path = KAFKA / "v2_txn"
+    everything = offsets(cli, path)
+    for count in (0, 1, 2, 100, len(everything), 100_000):
+        assert (
+            offsets(cli, path, "--tail", count) == everything[len(everything) - min(count, len(everything)) :]
+        )
+    assert offsets(cli, path, "--tail", 5, "--max-records", 2) == everything[-5:-3]
+    ranged = [offset for offset in everything if 10 <= offset < 50]
+    assert offsets(cli, path, "--tail", 7, "--start-offset", 10, "--end-offset", 50) == ranged[-7:]
+    assert offsets(cli, path, "--tail", 1000, "--start-offset", 10, "--end-offset", 50) == ranged
+    assert offsets(cli, path, "--tail", 3, "--start-offset", 10_000) == []
+    early = offsets(cli, path, "--end-timestamp", 1700000060000)
+    assert offsets(cli, path, "--tail", 3, "--end-timestamp", 1700000060000) == early[-3:]
+    committed = offsets(cli, path, "--isolation-level", "read_committed")
+    assert offsets(cli, path, "--tail", 4, "--isolation-level", "read_committed") == committed[-4:]
+    both = cli("records", KAFKA / "v2_headers", KAFKA / "v2_txn", "--tail", 2, "-f", r"%t %o\n").splitlines()
+    assert both[-2:] == [f"v2_txn {offset}" for offset in everything[-2:]]
+    assert [line.split()[0] for line in both] == ["v2_headers"] * 2 + ["v2_txn"] * 2
+
+
+def test_tail_of_selected_records_far_from_the_end(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Offsets with a gap, as after compaction; the records are looked for in ever longer ranges."""
+    log = tmp_path / "orders-0"
+    log.mkdir()
+    with (log / LOG).open("wb") as file:
+        for start in (*range(0, 24_000, 1000), 1 << 30):
+            builder = RecordsBuilder()
+            for offset in range(start, start + 1000):
+                builder.append(offset, 1, b"rare" if offset % 10_000 == 7 else b"k", b"x" * 1000)
+            file.write(builder.build())
+    rare = [7, 10_007, 20_007]
+    for count in range(1, 5):
+        assert offsets(cli, log, "--tail", count, "--key", "rare") == rare[-count:]
+    assert offsets(cli, log, "--tail", 1002)[:3] == [23_998, 23_999, 1 << 30]
+    assert len(offsets(cli, log, "--tail", 25_000)) == 25_000
+    # Only the end of the log is read.
+    read: list[int] = []
+
+    def counted(chunk: str, options: ReadOptions) -> Iterator[Rows | str]:
+        for item in read_chunk(chunk, options):
+            if isinstance(item, str):
+                read.append(json.loads(item)["good_batches"])
+            yield item
+
+    monkeypatch.setattr(record_reading, "read_chunk", counted)
+    assert offsets(cli, log, "--tail", 1) == [(1 << 30) + 999]
+    assert 2 <= sum(read) < 14
+
+
+@pytest.mark.partitions("v2_none")
+def test_tail_reports_the_damage_it_meets_once(cli: Cli, source: Path) -> None:
+    everything = offsets(cli, source)
+    segment = sorted((source / "v2_none").glob("*.log"))[-1]
+    data = bytearray(segment.read_bytes())
+    data[-20] ^= 1
+    segment.write_bytes(data)
+    output = cli("records", source, "--tail", 1, "-f", "%o", code=1)
+    assert int(output) in everything[:-1]
+    assert cli.error.count("crc") == 1
+
+
+def test_csv(cli: Cli) -> None:
+    path = KAFKA / "v2_headers"
+    text = cli("records", path, "--format", "csv", "--max-records", 2)
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    lines = cli.records(path, "--max-records", 2)
+    assert [(int(row["offset"]), row["key"], json.loads(row["headers"])) for row in rows] == [
+        (line["offset"], line["key"], line["headers"]) for line in lines
+    ]
+    names = cli("records", path, "--format", "csv", "--max-records", 0)
+    assert names == text[: len(names)]
+    assert names.count("\n") == 1
+
+
+def test_templates(cli: Cli) -> None:
+    path = KAFKA / "v2_headers"
+    options = ("--max-records", 3)
+    assert cli("records", path, "-f", r"%t[%p]:%o=%k,%s;", *options) == (
+        "v2_headers[0]:0=k,v;v2_headers[0]:1=k,v;v2_headers[0]:2=,;"
+    )
+    assert cli("records", path, "-f", "%k%K ", "-Z", *options) == "k1 k1 NULL-1 "
+    assert cli("records", path, "-f", "%k ", "--key-format", "hex", *options) == "6b 6b  "
+    cli("records", path, "-f", "%q", code=2)
+    assert "%q at byte 0" in cli.error
+
+
+def test_values_as_json(cli: Cli, tmp_path: Path) -> None:
+    log = tmp_path / "orders-0"
+    log.mkdir()
+    builder = RecordsBuilder()
+    for offset, value in enumerate([b'{"customer": "bob"}', b"oops", None]):
+        builder.append(offset, 1, b"7", value)
+    (log / LOG).write_bytes(builder.build())
+    lines = cli.records(log, "--key-format", "json", "--value-format", "json")
+    assert [(line["key"], line["value"]) for line in lines] == [
+        (7, {"customer": "bob"}),
+        (7, None),
+        (7, None),
+    ]
+    assert [line.get("invalidValue") for line in lines] == [None, "oops", None]
+
+
+def test_internal_topics(cli: Cli) -> None:
+    """JSON lines are decoded; the other formats have the bytes."""
+    path = next(path for path in KAFKA.iterdir() if path.name.startswith("cluster_metadata"))
+    options = ("--decode", "metadata", "--max-records", 3)
+    decoded = cli.records(path, *options)
+    assert all({"recordType", "value"} <= set(line) for line in decoded)
+    assert cli.records(path, *options, "--value-format", "json") == decoded
+    lines = cli.records(path, "--decode", "none", "--max-records", 3, "--value-format", "hex")
+    shown = cli("records", path, "--max-records", 3, "-f", r"%s\n", "--value-format", "hex").splitlines()
+    assert shown == [line["value"] for line in lines]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--batches", "--key", "k"],
+        ["--batches", "--grep", "k"],
+        ["--batches", "--tail", "1"],
+        ["--batches", "--format", "csv"],
+        ["--batches", "-f", "%o"],
+        ["-f", "%o", "--format", "csv"],
+        ["-f", "%o", "--decode", "offsets"],
+        ["--format", "csv", "--decode", "metadata"],
+        ["-f", "%o", "--value-format", "json"],
+        ["--tail", "-1"],
+    ],
+    ids=" ".join,
+)
+def test_options_that_exclude_each_other(cli: Cli, options: list[str]) -> None:
+    assert cli("records", KAFKA / "v2_none", *options, code=2) == ""
 
 
 def test_one_file(cli: Cli, tmp_path: Path) -> None:

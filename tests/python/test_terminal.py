@@ -69,6 +69,9 @@ def on_terminal(*arguments: object) -> str:
         ["dump", "--no-records"],
         ["records"],
         ["records", "--batches"],
+        ["records", "--value-format", "json"],
+        ["records", "--format", "csv"],
+        ["records", "-f", r"%t %k %s %R %h\n"],
         ["annotate"],
         ["check-indexes"],
         ["check-indexes", "--json"],
@@ -87,7 +90,9 @@ def test_nothing_acts_on_a_terminal(hostile: Path, arguments: list[str]) -> None
     lines = shown.replace("\r\n", "\n").split("\n")
     assert [line for line in lines if not line.isprintable()] == []
     assert not any(line.startswith(("forged", "baseOffset: 1 lastOffset: 1\\r")) for line in lines)
-    if arguments[0] == "records":
+    if arguments[0] == "records" and "--batches" not in arguments:
+        assert len([line for line in lines if r"\u202egnp" in line]) == 2
+    if arguments[0] == "records" and not {"-f", "csv"} & set(arguments):
         assert [type(json.loads(line)) for line in lines if line.startswith("{")] == [dict, dict]
 
 
@@ -122,6 +127,14 @@ def test_a_pipe_gets_the_bytes(hostile: Path) -> None:
     assert done.stdout.startswith(f"Dumping {hostile.name}/{0:020}.log\nLog starting offset: 0\n".encode())
     assert done.stdout.count(b" key: " + text + b" payload: " + text + "\ufffd\n".encode()) == 3
     assert done.stdout.count(b"headerKeys: [" + text + b"]") == 3
+
+
+def test_a_pipe_gets_the_bytes_of_records(hostile: Path) -> None:
+    (hostile / f"stray\x1b[2J\n{0:020}.log").unlink()
+    done = magicbyte("records", hostile, "-f", r"%t %k %s %h;\n", capture_output=True)
+    text = HOSTILE.encode()
+    line = TOPIC.encode() + b" " + text + b" " + text + b"\xff " + text + b"=" + text + b";\n"
+    assert done.stdout == line * 2
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii", "iso8859-1"])

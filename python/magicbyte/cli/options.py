@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -24,6 +26,7 @@ __all__ = [
     "as_json",
     "decode",
     "isolation_level",
+    "key_bytes",
     "key_format",
     "leader_epoch",
     "max_decompressed_bytes",
@@ -132,7 +135,26 @@ MILLIS = Number(0)
 COUNT = Number(0)
 PARTITIONS = _Partitions()
 
-_FORMATS = ("utf-8", "hex", "base64")
+_FROM_TEXT: dict[str, Callable[[str], bytes]] = {
+    "utf-8": str.encode,
+    "hex": bytes.fromhex,
+    "base64": lambda text: base64.b64decode(text, validate=True),
+}
+
+
+def key_bytes(key: str, key_format: str) -> bytes:
+    """The key that `--key` gives in the format of `--key-format`.
+
+    Raises:
+        UsageError: it is not in that format.
+
+    """
+    try:
+        # The text of a document is the key.
+        return _FROM_TEXT["utf-8" if key_format == "json" else key_format](key)
+    except (ValueError, binascii.Error):
+        # Without the key: it may be what has to be forgotten.
+        raise click.UsageError(f"a key is not valid {key_format}") from None
 
 
 def as_json(command: F) -> F:
@@ -188,18 +210,19 @@ def decode(command: F) -> F:
     )(command)
 
 
-def key_format(help_text: str) -> Callable[[F], F]:
-    """`--key-format`"""
-    return _format("--key-format", help_text)
+def key_format(help_text: str, *, documents: bool = False) -> Callable[[F], F]:
+    """`--key-format`; with `documents`, also json."""
+    return _format("--key-format", help_text, documents)
 
 
-def value_format(help_text: str) -> Callable[[F], F]:
-    """`--value-format`"""
-    return _format("--value-format", help_text)
+def value_format(help_text: str, *, documents: bool = False) -> Callable[[F], F]:
+    """`--value-format`; with `documents`, also json."""
+    return _format("--value-format", help_text, documents)
 
 
-def _format(name: str, help_text: str) -> Callable[[F], F]:
-    return click.option(name, type=click.Choice(_FORMATS), default="utf-8", show_default=True, help=help_text)
+def _format(name: str, help_text: str, documents: bool) -> Callable[[F], F]:
+    formats = [*_FROM_TEXT, "json"] if documents else [*_FROM_TEXT]
+    return click.option(name, type=click.Choice(formats), default="utf-8", show_default=True, help=help_text)
 
 
 def segment_bytes(command: F) -> F:

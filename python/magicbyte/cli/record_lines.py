@@ -13,130 +13,118 @@ import pyarrow as pa
 from magicbyte import _core
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.internal_records import decoder_for
+from magicbyte.cli.record_reading import Reader, Select
 from magicbyte.cli.selection import Selection
-from magicbyte.cli.terminal import json_line, print_bytes, print_data, print_problem
+from magicbyte.cli.terminal import is_terminal, json_line, print_bytes, print_data
 from magicbyte.enums import IsolationLevel
 from magicbyte.errors import Error
 from magicbyte.internal_topics.decode import Decode
 from magicbyte.jobs.columns import RECORDS_WITH_METADATA
-from magicbyte.jobs.engines import LocalEngine
-from magicbyte.jobs.plan import Planned, Range, plan_partitions
-from magicbyte.jobs.reading import ReadOptions, read_chunk
+from magicbyte.jobs.reading import ReadOptions
 from magicbyte.model import PartitionListing
 
-__all__ = ["print_records"]
+__all__ = ["Lines", "print_batches", "print_records"]
 
 _TIMESTAMP_TYPES = {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}
 # `timestamp` is in microseconds, which do not reach every time; `timestampMillis` always holds it.
 _COLUMNS = tuple(name for name in RECORDS_WITH_METADATA if name != "timestamp")
 
 
+@dataclass(frozen=True)
+class Lines:
+    """How records are written: see `LineWriter`."""
+
+    format: str
+    template: str | None
+    key_format: str
+    value_format: str
+    null: str
+    decode: str
+    """The decoder of internal topics, for JSON lines only."""
+
+    def writer(self) -> _core.LineWriter:
+        """Writes lines for standard output.
+
+        Raises:
+            ValueError: the template is malformed, or the formats do not go together.
+
+        """
+        return _core.LineWriter(
+            format=self.format,
+            template=self.template,
+            key_format=self.key_format,
+            value_format=self.value_format,
+            visible=is_terminal(),
+            null=self.null,
+        )
+
+    def decoder(self, topic: str) -> Decode | None:
+        """What decodes the records of a topic."""
+        is_json = self.format == "jsonl" and self.template is None
+        return decoder_for(self.decode, topic) if is_json else None
+
+
 def print_records(
     listings: Sequence[PartitionListing],
     selection: Selection,
+    lines: Lines,
+    writer: _core.LineWriter,
     *,
-    batches: bool,
-    key_format: str,
-    value_format: str,
-    decode: str,
+    filters: Sequence[Select],
+    tail: int | None,
     isolation_level: IsolationLevel,
     max_decompressed_bytes: int,
 ) -> int:
-    """Prints the data records (or batches) of partitions, in order; returns the exit code."""
+    """Prints the selected records of partitions, in order; returns the exit code."""
+    options = ReadOptions(_COLUMNS, max_decompressed_bytes=max_decompressed_bytes)
+    reader = Reader(listings, selection, isolation_level, options, filters, tail)
+    print_bytes(writer.header(pa.RecordBatch.from_pylist([], options.records_schema)))
+    for topic, records in reader.records():
+        decoder = lines.decoder(topic)
+        if decoder is None:
+            print_bytes(writer.lines(records))
+        else:
+            for row in _decoded(records, writer, decoder, reader):
+                print_data(json_line(row))
+    return PROBLEMS if reader.problems else CLEAN
 
-    def range_of(planned: Planned) -> Range:
-        start = selection.start_offset
-        if selection.start_timestamp is not None:
-            first = _core.offset_for_timestamp(planned.text, selection.start_timestamp)
-            start = max(start or 0, (planned.plan["next_offset"] or 0) if first is None else first)
-        return start, selection.end_offset
 
-    plans = plan_partitions(listings, LocalEngine(), isolation_level=isolation_level, bounds=range_of)
-    reading = _Reading(
-        selection,
-        ReadOptions(
-            () if batches else _COLUMNS,
-            batches,
-            max_decompressed_bytes,
-            start_timestamp=None if batches else selection.start_timestamp,
-            end_timestamp=None if batches else selection.end_timestamp,
-        ),
+def _decoded(
+    records: pa.RecordBatch, writer: _core.LineWriter, decoder: Decode, reader: Reader
+) -> Iterator[dict[str, Any]]:
+    """Records of an internal topic: the decoded key and value replace the bytes."""
+    payloads = zip(*(records.column(name).to_pylist() for name in ("key", "value")), strict=True)
+    for line, (key, value) in zip(writer.lines(records).splitlines(), payloads, strict=True):
+        row = json.loads(line)
+        try:
+            decoded = decoder(key, value)
+        except LookupError as unknown:
+            yield row | {"recordType": str(unknown)}
+        except Error as error:
+            reader.problem(f"record at offset {row['offset']}: {error}")
+            yield row | {"error": str(error)}
+        else:
+            shown = None if value is None else decoded.value
+            row |= {"recordType": decoded.name, "key": decoded.key, "value": shown}
+            yield {name: cell for name, cell in row.items() if name not in ("invalidKey", "invalidValue")}
+
+
+def print_batches(
+    listings: Sequence[PartitionListing],
+    selection: Selection,
+    *,
+    isolation_level: IsolationLevel,
+    max_decompressed_bytes: int,
+) -> int:
+    """Prints the batches that can hold records in range; returns the exit code."""
+    options = ReadOptions(batches=True, max_decompressed_bytes=max_decompressed_bytes)
+    reader = Reader(listings, selection, isolation_level, options)
+    rows = (row for batch in reader.batches() for row in batch.to_pylist())
+    chosen = (
+        row
+        for row in rows
+        if selection.may_include(row["baseOffset"], row["lastOffset"], row["maxTimestamp"])
     )
-    if batches:
-        for row in islice(reading.batches(plans), selection.max_records):
-            print_data(json_line(row))
-    else:
-        writer = _core.LineWriter(key_format=key_format, value_format=value_format)
-        for topic, records in reading.records(plans):
-            decoder = decoder_for(decode, topic)
-            if decoder is None:
-                print_bytes(writer.lines(records))
-            else:
-                for row in reading.decoded(records, writer, decoder):
-                    print_data(json_line(row))
-    return PROBLEMS if reading.problems else CLEAN
-
-
-@dataclass
-class _Reading:
-    """The rows to print; reports the problems it meets on standard error and counts them."""
-
-    selection: Selection
-    options: ReadOptions
-    problems: int = 0
-
-    def _rows_of(self, table: str, planned: Planned) -> Iterator[pa.RecordBatch]:
-        for chunk in planned.plan["chunks"]:
-            for item in read_chunk(json.dumps(chunk), self.options):
-                if isinstance(item, str):
-                    continue
-                if item.table == table:
-                    yield item.batch
-                elif item.table == "problems":
-                    for row in item.batch.to_pylist():
-                        self._problem(f"{row['segment']} at byte {row['start']}: {row['message']}")
-
-    def _problem(self, message: str) -> None:
-        self.problems += 1
-        print_problem(f"magicbyte: {message}")
-
-    def records(self, plans: Sequence[Planned]) -> Iterator[tuple[str, pa.RecordBatch]]:
-        """The selected records of each partition, with the name of its topic."""
-        left = self.selection.max_records
-        for planned in plans:
-            if left == 0:
-                return
-            for records in self._rows_of("records", planned):
-                chosen = records if left is None else records.slice(0, left)
-                yield planned.listing["topic"], chosen
-                if left is not None:
-                    left -= chosen.num_rows
-                    if left == 0:
-                        return
-
-    def decoded(
-        self, records: pa.RecordBatch, writer: _core.LineWriter, decoder: Decode
-    ) -> Iterator[dict[str, Any]]:
-        """Records of an internal topic: the decoded key and value replace the bytes."""
-        payloads = zip(*(records.column(name).to_pylist() for name in ("key", "value")), strict=True)
-        for line, (key, value) in zip(writer.lines(records).splitlines(), payloads, strict=True):
-            row = json.loads(line)
-            try:
-                decoded = decoder(key, value)
-            except LookupError as unknown:
-                yield row | {"recordType": str(unknown)}
-            except Error as error:
-                self._problem(f"record at offset {row['offset']}: {error}")
-                yield row | {"error": str(error)}
-            else:
-                shown = None if value is None else decoded.value
-                yield row | {"recordType": decoded.name, "key": decoded.key, "value": shown}
-
-    def batches(self, plans: Sequence[Planned]) -> Iterator[dict[str, Any]]:
-        """The batches that can hold selected records."""
-        for planned in plans:
-            for batch in self._rows_of("batches", planned):
-                for row in batch.to_pylist():
-                    row["timestampType"] = _TIMESTAMP_TYPES[row["timestampType"]]
-                    if self.selection.may_include(row["baseOffset"], row["lastOffset"], row["maxTimestamp"]):
-                        yield row
+    for row in islice(chosen, selection.max_records):
+        print_data(json_line(row | {"timestampType": _TIMESTAMP_TYPES[row["timestampType"]]}))
+    return PROBLEMS if reader.problems else CLEAN

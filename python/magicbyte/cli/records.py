@@ -13,13 +13,35 @@ from magicbyte.jobs.choice import PartitionChoice
 __all__ = ["records"]
 
 
-@click.command(short_help="Print data records, or batches, as JSON lines.")
+@click.command(short_help="Print data records, or batches, as JSON lines, CSV or kcat's formats.")
 @partition_choice.sources
 @partition_choice.options()
 @selection_options
+@click.option("--tail", type=options.COUNT, metavar="N", help="Only the last N records of each partition.")
+@click.option(
+    "--key", "keys", multiple=True, metavar="KEY", help="Only records with this key; may be repeated."
+)
+@click.option(
+    "--grep",
+    metavar="REGEX",
+    help="Only records whose key or value matches this regular expression (Rust's crate regex).",
+)
 @click.option("--batches", is_flag=True, help="Print one object per batch instead of one per record.")
-@options.key_format("How keys are written.")
-@options.value_format("How values and header values are written; utf-8 shows invalid bytes as U+FFFD.")
+@click.option(
+    "--format",
+    "line_format",
+    type=click.Choice(["jsonl", "csv"]),
+    default="jsonl",
+    show_default=True,
+    help="csv has the columns of the JSON lines; an empty field is null.",
+)
+@click.option("-f", "template", metavar="FORMAT", help="Print by a format string of kcat; see above.")
+@click.option("-Z", "nulls", is_flag=True, help="With -f, print NULL for a key or value that is null.")
+@options.key_format("How keys are written, and that of --key.", documents=True)
+@options.value_format(
+    "How values and header values are written; utf-8 shows invalid bytes as U+FFFD, json embeds documents.",
+    documents=True,
+)
 @options.decode
 @options.isolation_level
 @options.max_decompressed_bytes
@@ -27,39 +49,79 @@ def records(
     sources: tuple[str, ...],
     choice: PartitionChoice,
     selection: Selection,
+    tail: int | None,
+    keys: tuple[str, ...],
+    grep: str | None,
     batches: bool,
+    line_format: str,
+    template: str | None,
+    nulls: bool,
     key_format: str,
     value_format: str,
     decode: str,
     isolation_level: IsolationLevel,
     max_decompressed_bytes: int,
 ) -> int:
-    """Print the data records of SRC as JSON lines: one object per record, with the fields of its batch.
+    r"""Print the data records of SRC as JSON lines: one object per record, with the fields of its batch.
 
     SRC is a partition directory, a directory of them, or a segment file. Damaged batches are left out and
-    reported on standard error. In __consumer_offsets, __transaction_state and __cluster_metadata keys and
-    values are decoded into objects.
+    reported on standard error. In the JSON of __consumer_offsets, __transaction_state and __cluster_metadata
+    keys and values are decoded into objects.
+
+    With the format json, a key or value that is not JSON is null, and shown as text in the additional field
+    invalidKey or invalidValue.
+
+    FORMAT has %t topic, %p partition, %o offset, %T timestamp (ms), %k key, %K its length, %s value, %S its
+    length, %R that as four bytes, %h headers, %%, and the escapes \n \r \t \xNN. Keys and values are written
+    as the bytes that they are.
 
     \b
     magicbyte records orders-0/ --max-records 10
+    magicbyte records orders-0/ --tail 10 --value-format json | jq .value.customer
+    magicbyte records orders-0/ --key user-4711 --grep 'cancel(l)?ed'
+    magicbyte records orders-0/ --format csv > orders.csv
+    magicbyte records orders-0/ -f '%o %k: %s\n'
     magicbyte records orders-0/ --start-timestamp 2024-05-01T12:00 --end-timestamp 2024-05-01T13:00
     magicbyte records orders-0/ --value-format base64 | jq -r .value
     magicbyte records orders-0/ --isolation-level read_committed | jq -c '[.offset, .producerId]'
     magicbyte records orders-0/ --batches | jq -s 'map(.size) | add'
     magicbyte records __consumer_offsets-7/ | jq .key
-    """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
-    from magicbyte.cli.record_lines import print_records
+    """
+    from magicbyte.cli.record_lines import Lines, print_batches, print_records
+    from magicbyte.cli.record_reading import matching
     from magicbyte.cli.sources import partitions_of, segments_only
 
+    others = [line_format != "jsonl", template is not None, bool(keys), grep is not None, tail is not None]
+    if batches and any(others):
+        raise click.UsageError("--batches goes with ranges, not with options about single records")
+    if template is not None and line_format != "jsonl":
+        raise click.UsageError("-f and --format exclude each other")
+    if decode not in ("auto", "none") and any(others[:2]):
+        raise click.UsageError("--decode is for JSON lines")
+    lines = Lines(line_format, template, key_format, value_format, "NULL" if nulls else "", decode)
+    wanted = [options.key_bytes(key, key_format) for key in keys]
+    try:
+        writer = lines.writer()
+        filters = [matching(wanted, grep)] if wanted or grep is not None else []
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
     listings, unread = partitions_of(segments_only("records", sources), choice)
-    code = print_records(
-        listings,
-        selection,
-        batches=batches,
-        key_format=key_format,
-        value_format=value_format,
-        decode=decode,
-        isolation_level=isolation_level,
-        max_decompressed_bytes=max_decompressed_bytes,
-    )
+    if batches:
+        code = print_batches(
+            listings,
+            selection,
+            isolation_level=isolation_level,
+            max_decompressed_bytes=max_decompressed_bytes,
+        )
+    else:
+        code = print_records(
+            listings,
+            selection,
+            lines,
+            writer,
+            filters=filters,
+            tail=tail,
+            isolation_level=isolation_level,
+            max_decompressed_bytes=max_decompressed_bytes,
+        )
     return max(unread, code)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-from collections.abc import Callable
 from itertools import chain, islice
 from typing import BinaryIO
 
@@ -19,12 +16,6 @@ from magicbyte.enums import DamageMode
 from magicbyte.jobs.choice import PartitionChoice
 
 __all__ = ["redact"]
-
-_FROM_TEXT: dict[str, Callable[[str], bytes]] = {
-    "utf-8": str.encode,
-    "hex": bytes.fromhex,
-    "base64": lambda text: base64.b64decode(text, validate=True),
-}
 
 _KEYS_SHOWN = 5
 
@@ -94,7 +85,7 @@ def redact(
     from magicbyte.jobs.redact import RedactOptions, redact_partitions
 
     def parse(key: str) -> bytes:
-        return _parse(key, key_format)
+        return options.key_bytes(key, key_format)
 
     lines = read_keys(key_file, parse) if key_file else []
     settings = RedactOptions(
@@ -123,11 +114,3 @@ def redact(
         more = ", ..." if count > _KEYS_SHOWN else ""
         print_line(f"{count:,} of the keys are in no record: {', '.join(names)}{more}")
     return PROBLEMS if code == CLEAN else code
-
-
-def _parse(key: str, key_format: str) -> bytes:
-    try:
-        return _FROM_TEXT[key_format](key)
-    except (ValueError, binascii.Error):
-        # Without the key: it may be what has to be forgotten.
-        raise click.UsageError(f"a key is not valid {key_format}") from None

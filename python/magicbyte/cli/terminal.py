@@ -18,6 +18,7 @@ from typing import Any
 __all__ = [
     "ReaderGoneError",
     "drop_output",
+    "is_terminal",
     "json_line",
     "plain",
     "prepare",
@@ -53,6 +54,11 @@ def json_line(document: Any) -> str:
     return _JSON_HIDDEN.sub(lambda one: one[0] if one[0].isprintable() else json.dumps(one[0])[1:-1], text)
 
 
+def is_terminal() -> bool:
+    """Whether standard output is a terminal: what is printed there must be `plain`."""
+    return sys.stdout.isatty()
+
+
 def print_line(line: str = "") -> None:
     """Prints one line for people. If the reader is gone, the command goes on: its exit code still counts."""
     try:
@@ -68,7 +74,7 @@ def print_data(*lines: str) -> None:
         ReaderGoneError: the other end of the pipe is closed; there is no point in going on.
 
     """
-    shown = map(plain, lines) if sys.stdout.isatty() else lines
+    shown = map(plain, lines) if is_terminal() else lines
     _write("".join(f"{line}\n" for line in shown))
 
 
@@ -79,7 +85,7 @@ def print_bytes(data: bytes) -> None:
         ReaderGoneError: as for `print_data`.
 
     """
-    if isinstance(sys.stdout, TextIOWrapper) and not sys.stdout.isatty():
+    if isinstance(sys.stdout, TextIOWrapper) and not is_terminal():
         with _standard_output():
             sys.stdout.flush()
             sys.stdout.buffer.write(data)

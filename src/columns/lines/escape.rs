@@ -3,16 +3,27 @@
 
 use std::fmt::Write;
 
-/// Appends a JSON string without its quotes. Invalid UTF-8 becomes U+FFFD.
-pub(super) fn push_json_text(bytes: &[u8], out: &mut Vec<u8>) {
-    push_escaped(bytes, &JSON_ESCAPED, json_escape, out);
-}
-
-/// Appends a JSON string.
+/// Appends a JSON string. Invalid UTF-8 becomes U+FFFD.
 pub(super) fn push_json_string(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
-    push_json_text(bytes, out);
+    push_escaped(bytes, &JSON_ESCAPED, json_escape, out);
     out.push(b'"');
+}
+
+/// Appends a JSON document, which is valid: its line ends and tabs, which are only between its tokens, become
+/// spaces.
+pub(super) fn push_json_document(document: &str, out: &mut Vec<u8>) {
+    push_text(document, &INVISIBLE, document_escape, out);
+}
+
+/// Appends text. Invalid UTF-8 becomes U+FFFD, and if only visible characters are wanted, others are escaped as in
+/// Python: `\x1b`, `\n`, `\u202e`.
+pub(super) fn push_text_of(bytes: &[u8], visible: bool, out: &mut Vec<u8>) {
+    if visible {
+        push_escaped(bytes, &INVISIBLE, visible_escape, out);
+    } else {
+        out.extend_from_slice(String::from_utf8_lossy(bytes).as_bytes());
+    }
 }
 
 /// By byte: whether it cannot be copied without a look at it.
@@ -24,6 +35,8 @@ const JSON_ESCAPED: Marks = {
     marks[b'\\' as usize] = true;
     marks
 };
+
+const INVISIBLE: Marks = invisible_ascii();
 
 /// Marks everything but visible ASCII.
 const fn invisible_ascii() -> Marks {
@@ -105,15 +118,37 @@ fn json_escape(one: char, out: &mut Vec<u8>) {
         '\t' => b't',
         '\u{8}' => b'b',
         '\u{c}' => b'f',
-        _ => {
-            let mut units = [0; 2];
-            for unit in one.encode_utf16(&mut units) {
-                push_formatted(format_args!("\\u{unit:04x}"), out);
-            }
-            return;
-        }
+        other => return push_units(other, out),
     };
     out.extend_from_slice(&[b'\\', short]);
+}
+
+#[cold]
+fn document_escape(one: char, out: &mut Vec<u8>) {
+    if one < ' ' {
+        out.push(b' ');
+    } else {
+        push_units(one, out);
+    }
+}
+
+/// JSON's escape of any character.
+fn push_units(one: char, out: &mut Vec<u8>) {
+    for unit in one.encode_utf16(&mut [0; 2]) {
+        push_formatted(format_args!("\\u{unit:04x}"), out);
+    }
+}
+
+#[cold]
+fn visible_escape(one: char, out: &mut Vec<u8>) {
+    match one {
+        '\n' => out.extend_from_slice(b"\\n"),
+        '\r' => out.extend_from_slice(b"\\r"),
+        '\t' => out.extend_from_slice(b"\\t"),
+        '\0'..='\u{ff}' => push_formatted(format_args!("\\x{:02x}", u32::from(one)), out),
+        '\u{100}'..='\u{ffff}' => push_formatted(format_args!("\\u{:04x}", u32::from(one)), out),
+        _ => push_formatted(format_args!("\\U{:08x}", u32::from(one)), out),
+    }
 }
 
 fn push_formatted(text: std::fmt::Arguments<'_>, out: &mut Vec<u8>) {

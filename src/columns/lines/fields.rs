@@ -2,10 +2,13 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray,
+};
 
 use crate::columns::cells::{Blobs, HeaderLists, Times};
 use crate::columns::schema::RecordColumn;
+use crate::columns::text_columns::{Payload, invalid_name, text_of};
 use crate::log::error::{LogError, LogResult};
 
 use RecordColumn as C;
@@ -50,7 +53,45 @@ pub(super) enum Cells<'a> {
     Time(Times<'a>),
     Text(Blobs<'a>),
     Payload(Blobs<'a>),
+    /// Keys or values that are JSON.
+    Json(&'a StringArray),
+    /// The bytes of those that are not.
+    Invalid(&'a BinaryArray),
     Headers(HeaderLists<'a>),
+}
+
+/// The documents of a column of keys or values, and what is not a document.
+pub(super) struct Documents {
+    column: RecordColumn,
+    valid: StringArray,
+    invalid: BinaryArray,
+}
+
+impl Documents {
+    /// Finds the JSON among the keys or values.
+    ///
+    /// # Errors
+    /// [`LogError::Usage`] if the column is not binary.
+    pub(super) fn of(batch: &RecordBatch, column: RecordColumn) -> LogResult<Option<Self>> {
+        let Some(array) = batch.column_by_name(column.name()) else { return Ok(None) };
+        let bytes = array.as_binary_opt::<i32>().ok_or_else(|| wrong_type(column, array))?;
+        let (valid, invalid) = text_of(bytes, Payload::Json);
+        Ok(Some(Self { column, valid, invalid }))
+    }
+
+    /// Replaces the field of the column, and adds the one of what is not JSON.
+    pub(super) fn replace<'a>(&'a self, fields: &mut Vec<Field<'a>>) {
+        if let Some(field) = fields.iter_mut().find(|field| field.column == self.column) {
+            field.cells = Cells::Json(&self.valid);
+            let name = invalid_name(self.column.name());
+            fields.push(Field { column: self.column, name, cells: Cells::Invalid(&self.invalid) });
+        }
+    }
+}
+
+#[cold]
+fn wrong_type(column: RecordColumn, array: &ArrayRef) -> LogError {
+    LogError::Usage(format!("column {:?} has the type {}", column.name(), array.data_type()))
 }
 
 impl<'a> Field<'a> {
@@ -75,7 +116,7 @@ impl<'a> Field<'a> {
 
     fn of(column: RecordColumn, array: &'a ArrayRef) -> LogResult<Self> {
         let name = column.name();
-        let wrong = || LogError::Usage(format!("column {name:?} has the type {}", array.data_type()));
+        let wrong = || wrong_type(column, array);
         let blobs = || Blobs::of(array, name).map_err(|_| wrong());
         let cells = match column {
             C::Topic | C::Compression | C::Segment => Cells::Text(blobs()?),
@@ -109,7 +150,9 @@ impl<'a> Field<'a> {
             Cells::Int64(array) => equal(array, |row| array.value(row), row, other),
             Cells::Bool(array) => equal(array, |row| array.value(row), row, other),
             Cells::Text(blobs) => blobs.get(row) == blobs.get(other),
-            Cells::Time(_) | Cells::Payload(_) | Cells::Headers(_) => false,
+            Cells::Time(_) | Cells::Payload(_) | Cells::Json(_) | Cells::Invalid(_) | Cells::Headers(_) => {
+                false
+            }
         }
     }
 }

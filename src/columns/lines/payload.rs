@@ -16,6 +16,9 @@ pub enum PayloadFormat {
     Hex,
     /// Base64 with padding, by RFC 4648.
     Base64,
+    /// As the JSON document that it is. Other keys and values are null, and shown as text in the additional field
+    /// `invalidKey` or `invalidValue`. Values of headers are text.
+    Json,
 }
 
 impl FromStr for PayloadFormat {
@@ -26,18 +29,19 @@ impl FromStr for PayloadFormat {
             "utf-8" => Ok(Self::Utf8),
             "hex" => Ok(Self::Hex),
             "base64" => Ok(Self::Base64),
+            "json" => Ok(Self::Json),
             other => Err(LogError::Usage(format!(
-                "keys and values are written as utf-8, hex or base64, not {other:?}"
+                "keys and values are written as utf-8, hex, base64 or json, not {other:?}"
             ))),
         }
     }
 }
 
 impl PayloadFormat {
-    /// Appends a JSON string.
+    /// Appends a JSON string. JSON is text here: only columns of documents are embedded.
     pub(super) fn push_json(self, bytes: &[u8], out: &mut Vec<u8>) {
         match self {
-            Self::Utf8 => push_json_string(bytes, out),
+            Self::Utf8 | Self::Json => push_json_string(bytes, out),
             Self::Hex | Self::Base64 => {
                 out.push(b'"');
                 self.push_digits(bytes, out);
@@ -49,7 +53,7 @@ impl PayloadFormat {
     /// Appends the bytes in hexadecimal or base64; as they are, if they are written as text.
     pub(super) fn push_digits(self, bytes: &[u8], out: &mut Vec<u8>) {
         match self {
-            Self::Utf8 => out.extend_from_slice(bytes),
+            Self::Utf8 | Self::Json => out.extend_from_slice(bytes),
             Self::Hex => {
                 out.extend(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]));
             }
