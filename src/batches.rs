@@ -2,14 +2,14 @@
 
 use crate::batch::Batch;
 use crate::bytes::prefetch::following;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::frame::Frame;
 
 /// Splits a byte range into batches of mixed magics, without decompressing anything or checking CRCs. Each
 /// step reads the 17 bytes up to the magic byte; batches are views.
 ///
 /// A truncated last batch, which is normal at the end of a fetch, ends the iteration silently: see
-/// [`remaining`](Self::remaining). So does the first error, since the bytes after a broken length cannot be
+/// [`remaining`](Self::remaining) and [`truncated`](Self::truncated). So does the first error, since the bytes after a broken length cannot be
 /// framed.
 ///
 /// ```
@@ -71,6 +71,14 @@ impl<'a> Batches<'a> {
             Ok(Frame::Cut { needed }) if self.remaining() > 0 => needed,
             _ => 0,
         }
+    }
+
+    /// The error of a truncated last batch, for callers whose input has to be whole; `None` if the next batch
+    /// is whole or there is none.
+    #[must_use]
+    pub fn truncated(&self) -> Option<Error> {
+        let needed = self.needed();
+        (needed > 0).then(|| Error::new(ErrorKind::NeedMoreBytes { needed }).at_position(self.position))
     }
 }
 

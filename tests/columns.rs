@@ -158,7 +158,8 @@ fn threads_give_the_same_rows_in_the_same_order() {
                 );
             }
             // A stream may be dropped before its end.
-            let mut stream = BatchStream::new(data.clone(), options(4), true, DEFAULT_MAX_DECOMPRESSED_BYTES);
+            let mut stream =
+                BatchStream::new(data.clone(), options(4), true, DEFAULT_MAX_DECOMPRESSED_BYTES, true);
             assert!(stream.next().unwrap().unwrap().num_rows() > 0);
         }
     }
@@ -176,7 +177,7 @@ fn damage_ends_a_buffers_stream_after_the_rows_before_it() {
     for threads in [1, 3] {
         let options = StreamOptions { threads, ..StreamOptions::default() };
         let data = Bytes::from(bytes.clone());
-        let mut stream = BatchStream::new(data, options, true, DEFAULT_MAX_DECOMPRESSED_BYTES);
+        let mut stream = BatchStream::new(data, options, true, DEFAULT_MAX_DECOMPRESSED_BYTES, true);
         let mut found = 0;
         let error = loop {
             match stream.next().unwrap() {
@@ -319,7 +320,7 @@ fn header_columns_do_not_read_records() {
     let read = |names: &[&str]| {
         let options = StreamOptions { columns: columns(names), ..StreamOptions::default() };
         let data = Bytes::from(bytes.clone());
-        let mut stream = BatchStream::new(data, options, false, DEFAULT_MAX_DECOMPRESSED_BYTES);
+        let mut stream = BatchStream::new(data, options, false, DEFAULT_MAX_DECOMPRESSED_BYTES, true);
         stream.next().unwrap()
     };
     let counted = read(&["magic", "compression"]).unwrap();

@@ -1,8 +1,14 @@
 """Kafka's record format at hardware speed, for those who need the bytes rather than a client.
 
 >>> import magicbyte
->>> magicbyte.crc32c(b"123456789")
-3808858755
+>>> builder = magicbyte.RecordsBuilder(compression="zstd")
+>>> builder.append(0, 1_700_000_000_000, key="user-7", value="hello", headers={"tenant": "a"})
+>>> (batch,) = magicbyte.read_batches(builder.build())
+>>> len(batch), batch[0].value_bytes
+(1, b'hello')
+
+`PartitionLog` reads a partition's directory, `Log` a directory of partitions; the functions of
+`magicbyte.commands` do what the commands do.
 """
 
 from __future__ import annotations
@@ -38,8 +44,21 @@ from magicbyte.errors import (
 from magicbyte.log import LogArrowStream, LogBatches, LogRecords, PartitionLog, Reconciliation
 
 if TYPE_CHECKING:
-    from magicbyte.jobs.compact import compact
-    from magicbyte.jobs.redact import redact
+    from magicbyte.commands import (
+        advise,
+        compact,
+        cost,
+        explain,
+        ingest,
+        offsets,
+        recover,
+        redact,
+        stats,
+        topics,
+        verify,
+    )
+    from magicbyte.jobs.choice import PartitionChoice
+    from magicbyte.logs import Log
 
 __all__ = [
     "DEFAULT_MAX_DECOMPRESSED_BYTES",
@@ -55,9 +74,11 @@ __all__ = [
     "IsolationLevel",
     "LegacyBatch",
     "LimitExceededError",
+    "Log",
     "LogArrowStream",
     "LogBatches",
     "LogRecords",
+    "PartitionChoice",
     "PartitionLog",
     "Reconciliation",
     "Record",
@@ -67,24 +88,55 @@ __all__ = [
     "UnsupportedCompressionError",
     "UnsupportedMagicError",
     "__version__",
+    "advise",
     "compact",
     "convert_batches",
+    "cost",
     "crc32c",
     "decode_varint",
     "encode_varint",
+    "explain",
+    "ingest",
+    "offsets",
     "read_batches",
+    "recover",
     "redact",
+    "stats",
+    "topics",
+    "verify",
 ]
 
 
+_COMMANDS = (
+    "advise",
+    "compact",
+    "cost",
+    "explain",
+    "ingest",
+    "offsets",
+    "recover",
+    "redact",
+    "stats",
+    "topics",
+    "verify",
+)
+# Imported when they are first used: most programs that import this package run no job.
+_LAZY = {
+    "Log": "magicbyte.logs",
+    "PartitionChoice": "magicbyte.jobs.choice",
+    **dict.fromkeys(_COMMANDS, "magicbyte.commands"),
+}
+
+
 def __getattr__(name: str) -> Any:
-    # Jobs are imported when they are first used: most programs that import this package run none.
-    if name == "compact":
-        from magicbyte.jobs.compact import compact
+    if name in _LAZY:
+        from importlib import import_module
 
-        return compact
-    if name == "redact":
-        from magicbyte.jobs.redact import redact
-
-        return redact
+        found = getattr(import_module(_LAZY[name]), name)
+        globals()[name] = found
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -75,6 +75,7 @@ from magicbyte._stubs.log import (
 from magicbyte._stubs.records import (
     Record,
     RecordIterator,
+    unpickle_record,
 )
 from magicbyte._stubs.sidecars import (
     collect_aborted_transactions,
@@ -191,5 +192,6 @@ __all__ = [
     "transaction_index",
     "trim_chunk",
     "try_layouts",
+    "unpickle_record",
     "unreadable_directory",
 ]

@@ -70,7 +70,7 @@ def convert_batches(
     data: Buffer,
     *,
     magic: int = 2,
-    compression: int | None = None,
+    compression: int | str | None = None,
     level: int | None = None,
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> Converted:
@@ -84,7 +84,7 @@ def convert_batches(
     Args:
         data: whole batches of any magic.
         magic: 0, 1 or 2.
-        compression: the codec to write; None keeps each batch's. zstd needs magic 2.
+        compression: the codec to write, or its name; None keeps each batch's. zstd needs magic 2.
         level: the level of `compression`, as in `RecordsBuilder`; None for Kafka's default.
         max_decompressed_bytes: the limit for one batch after decompression.
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 from magicbyte.model import PartitionListing, Problem
 
 __all__ = ["is_segment_file", "unread_segments"]
 
-_SEGMENT_FILE = re.compile(r"\d{20}\.log")
-
 
 def is_segment_file(name: str) -> bool:
     """Whether a file name is that of a segment: twenty digits (the base offset) and `.log`."""
-    return _SEGMENT_FILE.fullmatch(name) is not None
+    stem, dot, extension = name.partition(".")
+    return (dot, extension) == (".", "log") and len(stem) == 20 and stem.isascii() and stem.isdigit()
 
 
 def unread_segments(listing: PartitionListing) -> list[Problem]:

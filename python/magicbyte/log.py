@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
+from magicbyte import _core
 from magicbyte._core import (
     DEFAULT_MAX_DECOMPRESSED_BYTES,
     LISTED,
@@ -20,8 +20,11 @@ from magicbyte._core import (
 )
 from magicbyte.enums import DamageMode, IsolationLevel, fails_fast
 from magicbyte.errors import Error
+from magicbyte.listing import is_segment_file
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from magicbyte.model import IgnoredFile, PartitionListing, PartitionReconciliation, Problem, Segment
     from magicbyte.rescue import Rescued
 
@@ -30,9 +33,20 @@ __all__ = ["LogArrowStream", "LogBatches", "LogRecords", "PartitionLog", "Reconc
 T = TypeVar("T")
 
 _LOG_END = 2**63 - 1
+_COUNTS = (
+    "size",
+    "good_bytes",
+    "quarantined_bytes",
+    "tail_bytes",
+    "announced",
+    "rows",
+    "control",
+    "aborted",
+    "outside",
+)
+"""The sums that a summary shows."""
 
 
-@dataclass(frozen=True, slots=True)
 class Reconciliation:
     """The sums that prove that nothing was lost: see `magicbyte.model.PartitionReconciliation`.
 
@@ -40,8 +54,31 @@ class Reconciliation:
     `rows + control + aborted + outside == announced`; `balanced` if both hold for every segment.
     """
 
+    __slots__ = ("sums",)
+
     sums: PartitionReconciliation
     """All of it, segment by segment, as plain data for JSON."""
+
+    def __init__(self, sums: PartitionReconciliation) -> None:
+        self.sums = sums
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reconciliation) and self.sums == other.sums
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        counts = " ".join(f"{name}={self.sums[name]}" for name in _COUNTS)  # type: ignore[literal-required]
+        name = f"{self.sums['topic']}-{self.sums['partition']}"
+        return f"<Reconciliation of {name}: balanced={self.balanced} {counts}>"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks."""
+        from magicbyte.html import table
+
+        name = f"{self.sums['topic']}-{self.sums['partition']}"
+        rows = [("balanced", self.balanced), *((name, self.sums[name]) for name in _COUNTS)]  # type: ignore[literal-required]
+        return table(f"Reconciliation of {name}", ("", ""), rows)
 
     @property
     def balanced(self) -> bool:
@@ -248,6 +285,29 @@ class LogArrowStream:
         return None if end == _LOG_END else end
 
 
+def _refuse_other_directories(path: str) -> None:
+    """Raises ValueError for a directory that is not a partition's: nothing would be read."""
+    name = os.path.basename(os.path.abspath(path))
+    if not os.path.isdir(path) or _core.is_partition(name, os.listdir(path)):
+        return
+    below = [entry.path for entry in os.scandir(path) if entry.is_dir() and _has_segments(entry.path)]
+    if not below:
+        raise ValueError(
+            f"{path} has no segments (files such as {0:020d}.log): expected a partition's directory"
+        )
+    raise ValueError(
+        f"{path} has no segments of its own, but {len(below)} partitions: open one of them,"
+        f" such as PartitionLog({min(below)!r}), or all with Log({path!r})"
+    )
+
+
+def _has_segments(path: str) -> bool:
+    try:
+        return any(is_segment_file(name) for name in os.listdir(path))
+    except OSError:
+        return False
+
+
 class PartitionLog:
     """The segments of a partition's directory, read in offset order.
 
@@ -257,7 +317,10 @@ class PartitionLog:
     others, is damage like any other.
 
     Every call of `batches`, `records` or `to_arrow` is a read of its own, with its own problems; several
-    can be under way at the same time.
+    can be under way at the same time. A log is also a context manager: once it is closed, it cannot be
+    read again; a read that is under way goes on.
+
+    Times are milliseconds since 1970, or `datetime` with a time zone.
 
     Args:
         path: the directory, or a single `.log` or `.checkpoint` file.
@@ -268,7 +331,8 @@ class PartitionLog:
 
     Raises:
         OSError: if the directory cannot be read, or its path is not UTF-8.
-        ValueError: for an unknown mode.
+        ValueError: for an unknown mode, or a directory without segments that is not named like a partition:
+            `Log` opens a directory of partitions.
 
     """
 
@@ -285,6 +349,9 @@ class PartitionLog:
         self._mode = mode
         self._core = PartitionLogCore(os.fspath(path))
         self._listing: PartitionListing = json.loads(self._core.listing())
+        if not self._listing["segments"] and not self._listing["problems"]:
+            _refuse_other_directories(self.path)
+        self._closed = False
         self._check_crcs = check_crcs
         self._max_decompressed_bytes = max_decompressed_bytes
 
@@ -304,6 +371,16 @@ class PartitionLog:
         return self._listing["partition"]
 
     @property
+    def name(self) -> str:
+        """`topic-N`, as Kafka names the directory."""
+        return f"{self.topic}-{self.partition}"
+
+    @property
+    def size(self) -> int:
+        """Bytes of all segments, as of when the log was opened."""
+        return sum(segment["size"] for segment in self.segments)
+
+    @property
     def segments(self) -> list[Segment]:
         """The segment files in offset order."""
         return self._listing["segments"]
@@ -313,10 +390,40 @@ class PartitionLog:
         """Files that are not part of the log, with the reason."""
         return self._listing["ignored"]
 
+    @property
+    def closed(self) -> bool:
+        """Whether the log has been closed."""
+        return self._closed
+
+    def close(self) -> None:
+        """Ends the use of the log: every further read raises ValueError."""
+        self._closed = True
+
+    def __enter__(self) -> Self:
+        self._check_open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<PartitionLog {self.name}: {len(self.segments)} segments, {self.size} bytes>"
+
+    def _repr_html_(self) -> str:
+        """A table of the segments for notebooks."""
+        from magicbyte.html import table
+
+        rows = [(one["file"], one["base_offset"], one["size"]) for one in self.segments]
+        return table(repr(self), ("segment", "base offset", "bytes"), rows)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ValueError(f"the log {self.path} is closed")
+
     def batches(
         self,
         start_offset: int | None = None,
-        start_timestamp: int | None = None,
+        start_timestamp: int | datetime | None = None,
         isolation_level: IsolationLevel = "read_uncommitted",
         *,
         end_offset: int | None = None,
@@ -332,7 +439,7 @@ class PartitionLog:
     def records(
         self,
         start_offset: int | None = None,
-        start_timestamp: int | None = None,
+        start_timestamp: int | datetime | None = None,
         isolation_level: IsolationLevel = "read_uncommitted",
         *,
         end_offset: int | None = None,
@@ -354,12 +461,14 @@ class PartitionLog:
         read = self._read(start_offset, end_offset, start_timestamp, isolation_level)
         return LogRecords(read, read.records())
 
-    def offset_for_timestamp(self, timestamp: int) -> int | None:
+    def offset_for_timestamp(self, timestamp: int | datetime) -> int | None:
         """The first offset whose record has this timestamp (ms) or a later one."""
+        self._check_open()
         return self._core.offset_for_timestamp(timestamp)
 
     def verify(self, isolation_level: IsolationLevel = "read_uncommitted") -> Reconciliation:
         """Decodes every record of every segment and accounts for every byte; keeps nothing."""
+        self._check_open()
         return Reconciliation(json.loads(self._core.verify(isolation_level, self._max_decompressed_bytes)))
 
     def to_arrow(
@@ -369,8 +478,8 @@ class PartitionLog:
         views: bool = False,
         start_offset: int | None = None,
         end_offset: int | None = None,
-        start_timestamp: int | None = None,
-        end_timestamp: int | None = None,
+        start_timestamp: int | datetime | None = None,
+        end_timestamp: int | datetime | None = None,
         isolation_level: IsolationLevel = "read_uncommitted",
         threads: int = 1,
     ) -> LogArrowStream:
@@ -403,6 +512,7 @@ class PartitionLog:
             ValueError: for an unknown column, or fewer than 1 or more than 256 threads.
 
         """
+        self._check_open()
         stream = self._core.to_arrow(
             columns,
             views=views,
@@ -440,9 +550,10 @@ class PartitionLog:
         self,
         start_offset: int | None,
         end_offset: int | None,
-        start_timestamp: int | None,
+        start_timestamp: int | datetime | None,
         isolation_level: IsolationLevel,
     ) -> _Read:
+        self._check_open()
         batches = self._core.batches(
             start_offset=start_offset,
             end_offset=end_offset,
@@ -453,7 +564,3 @@ class PartitionLog:
             mode=self._mode,
         )
         return _Read(batches, self._listing, self._mode)
-
-    def __repr__(self) -> str:
-        size = sum(segment["size"] for segment in self.segments)
-        return f"<PartitionLog {self.topic}-{self.partition}: {len(self.segments)} segments, {size} bytes>"

@@ -57,10 +57,16 @@ pub struct BatchStream(Stream<Buffer>);
 
 impl BatchStream {
     /// A stream over `data`. The columns `topic`, `partition` and `segment` are empty or 0, since a buffer
-    /// has none.
+    /// has none. A truncated last batch ends the stream with an error, or silently with `allow_partial`.
     #[must_use]
-    pub fn new(data: Bytes, options: StreamOptions, check_crcs: bool, max_decompressed_bytes: usize) -> Self {
-        let source = Buffer { data, position: 0, selection: options.selection };
+    pub fn new(
+        data: Bytes,
+        options: StreamOptions,
+        check_crcs: bool,
+        max_decompressed_bytes: usize,
+        allow_partial: bool,
+    ) -> Self {
+        let source = Buffer { data, position: 0, selection: options.selection, allow_partial };
         let (schema, threads) = (schema_of(&options), options.threads);
         let decoder = move || decoder(&options, Decompressor::with_limit(max_decompressed_bytes), check_crcs);
         Self(Stream::new(source, schema, threads, decoder))
@@ -72,13 +78,16 @@ struct Buffer {
     data: Bytes,
     position: usize,
     selection: Selection,
+    allow_partial: bool,
 }
 
 impl Source for Buffer {
     fn next(&mut self) -> std::result::Result<Option<Framed>, Failure> {
         let start = self.position;
-        let Some(batch) = Batches::at_position(&self.data[start..], start as u64).next().transpose()? else {
-            return Ok(None);
+        let mut batches = Batches::at_position(&self.data[start..], start as u64);
+        let Some(batch) = batches.next().transpose()? else {
+            let truncated = batches.truncated().filter(|_| !self.allow_partial);
+            return truncated.map_or(Ok(None), |error| Err(error.into()));
         };
         self.position += batch.size_in_bytes();
         let data = self.data.slice(start..self.position);

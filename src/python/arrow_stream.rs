@@ -62,7 +62,7 @@ fn is_in_a_buffer(column: RecordColumn) -> bool {
 }
 
 pub(super) enum Origin {
-    Buffer { data: Bytes, check_crcs: bool, max_decompressed_bytes: usize },
+    Buffer { data: Bytes, check_crcs: bool, max_decompressed_bytes: usize, allow_partial: bool },
     Log { log: Box<PartitionLog>, read: ReadOptions },
 }
 
@@ -110,8 +110,9 @@ impl PyArrowStream {
             (options.columns, options.flavour) = (columns, flavour);
         }
         match &self.origin {
-            Origin::Buffer { data, check_crcs, max_decompressed_bytes } => {
-                let stream = BatchStream::new(data.clone(), options, *check_crcs, *max_decompressed_bytes);
+            Origin::Buffer { data, check_crcs, max_decompressed_bytes, allow_partial } => {
+                let (crcs, limit) = (*check_crcs, *max_decompressed_bytes);
+                let stream = BatchStream::new(data.clone(), options, crcs, limit, *allow_partial);
                 stream_capsule(py, Box::new(stream))
             }
             Origin::Log { log, read } => {

@@ -4,8 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use ::bytes::Bytes;
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule, PyList, PyTuple};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyCapsule, PyList, PySlice, PyTuple};
 
 use crate::batch::Batch;
 use crate::batches::Batches;
@@ -17,6 +19,7 @@ use crate::columns::stream::StreamOptions;
 use crate::compression::codec::Compression;
 use crate::compression::decompressor::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 use crate::error::Result;
+use crate::python::arguments::{Millis, millis};
 use crate::python::arrow_stream::{Origin, PyArrowStream, ToArrowArguments, check_buffer_columns};
 use crate::python::errors::to_py;
 use crate::python::indexed_batch::IndexedBatch;
@@ -40,14 +43,18 @@ impl Reading {
 
 /// Frames `buffer` into batches of mixed magics.
 #[pyfunction]
-#[pyo3(signature = (buffer, *, check_crcs = true, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES))]
+#[pyo3(signature = (
+    buffer, *, check_crcs = true, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    allow_partial = false
+))]
 pub(super) fn read_batches(
     buffer: &Bound<'_, PyAny>,
     check_crcs: bool,
     max_decompressed_bytes: usize,
+    allow_partial: bool,
 ) -> PyResult<PyBatches> {
-    let data = to_bytes(buffer)?;
-    Ok(PyBatches { data, at: AtomicUsize::new(0), reading: Reading::new(check_crcs, max_decompressed_bytes) })
+    let (data, at) = (to_bytes(buffer)?, AtomicUsize::new(0));
+    Ok(PyBatches { data, at, allow_partial, reading: Reading::new(check_crcs, max_decompressed_bytes) })
 }
 
 /// A bit set in a position whose bytes are not a batch. No buffer is this long.
@@ -59,6 +66,8 @@ pub(super) struct PyBatches {
     data: Bytes,
     /// Where the next batch begins.
     at: AtomicUsize,
+    /// Whether an incomplete batch at the end is no error.
+    allow_partial: bool,
     reading: Arc<Reading>,
 }
 
@@ -70,8 +79,9 @@ impl PyBatches {
 
     fn stream(&self, options: StreamOptions) -> PyResult<PyArrowStream> {
         let (check_crcs, max_decompressed_bytes) = (self.reading.check_crcs, self.reading.limit);
-        let data = self.data.clone();
-        PyArrowStream::new(Origin::Buffer { data, check_crcs, max_decompressed_bytes }, options)
+        let (data, allow_partial) = (self.data.clone(), self.allow_partial);
+        let origin = Origin::Buffer { data, check_crcs, max_decompressed_bytes, allow_partial };
+        PyArrowStream::new(origin, options)
     }
 }
 
@@ -89,10 +99,10 @@ impl PyBatches {
             if start & FAILED != 0 {
                 return Ok(None);
             }
-            let next = Batches::at_position(&self.data[start..], start as u64).next();
-            let Some(framed) = next.map(|batch| batch.map(|batch| batch.size_in_bytes())) else {
-                return Ok(None);
-            };
+            let mut batches = Batches::at_position(&self.data[start..], start as u64);
+            let next = batches.next().map(|batch| batch.map(|batch| batch.size_in_bytes()));
+            let truncated = || batches.truncated().filter(|_| !self.allow_partial).map(Err);
+            let Some(framed) = next.or_else(truncated) else { return Ok(None) };
             let after = framed.as_ref().map_or(start | FAILED, |size| start + size);
             if self.at.compare_exchange(start, after, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
                 break (start, framed);
@@ -129,10 +139,11 @@ impl PyBatches {
         views: bool,
         start_offset: Option<i64>,
         end_offset: Option<i64>,
-        start_timestamp: Option<i64>,
-        end_timestamp: Option<i64>,
+        start_timestamp: Option<Millis>,
+        end_timestamp: Option<Millis>,
         threads: usize,
     ) -> PyResult<PyArrowStream> {
+        let (start_timestamp, end_timestamp) = (millis(start_timestamp), millis(end_timestamp));
         let selection = Selection { start_offset, end_offset, start_timestamp, end_timestamp };
         self.stream(ToArrowArguments { columns, views, selection, threads }.options(py)?)
     }
@@ -162,6 +173,8 @@ pub(super) struct BatchBase {
     reading: Arc<Reading>,
     /// The number of records, once they have been found.
     count: OnceLock<usize>,
+    /// The located records, kept once one of them has been accessed by its index.
+    indexed: PyOnceLock<Py<IndexedBatch>>,
 }
 
 /// A batch of magic 2.
@@ -181,8 +194,14 @@ pub(super) fn new_batch(
     reading: Arc<Reading>,
 ) -> PyResult<Py<PyAny>> {
     let is_v2 = data.get(16) == Some(&2);
-    let base =
-        PyClassInitializer::from(BatchBase { data, following, position, reading, count: OnceLock::new() });
+    let base = PyClassInitializer::from(BatchBase {
+        data,
+        following,
+        position,
+        reading,
+        count: OnceLock::new(),
+        indexed: PyOnceLock::new(),
+    });
     Ok(if is_v2 {
         Py::new(py, base.add_subclass(RecordBatch))?.into_any()
     } else {
@@ -219,6 +238,12 @@ impl BatchBase {
         let indexed = indexed.map_err(|error| to_py(py, &error))?;
         self.count.get_or_init(|| indexed.entries.len());
         Ok(indexed)
+    }
+
+    /// The located records, which the batch keeps from now on.
+    fn kept<'a>(&'a self, py: Python<'a>) -> PyResult<&'a Bound<'a, IndexedBatch>> {
+        let kept = self.indexed.get_or_try_init(py, || Py::new(py, self.index(py)?))?;
+        Ok(kept.bind(py))
     }
 
     fn arrow(&self, py: Python<'_>, options: &StreamOptions) -> PyResult<arrow_array::RecordBatch> {
@@ -395,7 +420,44 @@ impl BatchBase {
 
     /// Decodes and checks the whole batch, then iterates its records.
     fn __iter__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        record_object::iterate(py, Py::new(py, self.index(py)?)?, &record_object::RECORD)
+        let indexed = match self.indexed.get(py) {
+            Some(indexed) => indexed.clone_ref(py),
+            None => Py::new(py, self.index(py)?)?,
+        };
+        record_object::iterate(py, indexed, &record_object::RECORD)
+    }
+
+    /// The number of records; decodes the batch unless that has been done.
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        match self.count.get() {
+            Some(count) => Ok(*count),
+            None => Ok(self.kept(py)?.get().entries.len()),
+        }
+    }
+
+    /// True, so that a test for None decodes nothing.
+    #[expect(clippy::unused_self, reason = "a slot")]
+    fn __bool__(&self) -> bool {
+        true
+    }
+
+    /// A record, or the records of a slice. The first access decodes the batch and keeps what it decoded.
+    fn __getitem__(&self, py: Python<'_>, index: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let indexed = self.kept(py)?;
+        let length = indexed.get().entries.len() as isize;
+        let record = |at: isize| record_object::record_at(indexed, at as usize, &record_object::RECORD);
+        if let Ok(slice) = index.cast::<PySlice>() {
+            let bounds = slice.indices(length)?;
+            let records = PyList::empty(py);
+            for step in 0..bounds.slicelength as isize {
+                records.append(record(bounds.start + step * bounds.step)?)?;
+            }
+            return Ok(records.into_any().unbind());
+        }
+        let index: isize = index.extract()?;
+        let at = if index < 0 { index + length } else { index };
+        let found = if at < 0 { None } else { record(at)? };
+        found.ok_or_else(|| PyIndexError::new_err(format!("record {index} of a batch of {length}")))
     }
 
     /// All records as lists: offsets, timestamps, keys, values (copies).

@@ -8,7 +8,7 @@ use crate::broker::analysis::check_produce_request as check;
 use crate::broker::append::{Append, AppendInfo};
 use crate::broker::append_config::{AppendConfig, TargetCompression};
 use crate::broker::append_validator::AppendValidator;
-use crate::compression::codec::Compression;
+use crate::python::arguments::Codec;
 use crate::python::errors::{append_to_py, to_py};
 use crate::python::locked::Locked;
 use crate::python::panics;
@@ -26,27 +26,24 @@ pub(super) struct ConfigFields {
     log_append_time: bool,
     timestamp_before_max_ms: i64,
     timestamp_after_max_ms: i64,
-    compression: Option<u8>,
+    compression: Option<Codec>,
     level: Option<i32>,
     message_format: i8,
     max_decompressed_bytes: usize,
 }
 
 impl ConfigFields {
-    pub(super) fn config(self, py: Python<'_>) -> PyResult<AppendConfig> {
+    pub(super) fn config(self) -> AppendConfig {
         panics::here();
         let compression = match self.compression {
             None => TargetCompression::Producer,
-            Some(id) => {
-                let codec = Compression::from_id(id).map_err(|e| to_py(py, &e))?;
-                TargetCompression::Codec(codec, self.level)
-            }
+            Some(Codec(codec)) => TargetCompression::Codec(codec, self.level),
         };
         let timestamp_type = match self.log_append_time {
             true => TimestampType::LogAppendTime,
             false => TimestampType::CreateTime,
         };
-        Ok(AppendConfig {
+        AppendConfig {
             max_message_bytes: self.max_message_bytes,
             segment_bytes: self.segment_bytes,
             compacted: self.compacted,
@@ -56,7 +53,7 @@ impl ConfigFields {
             compression,
             message_format: self.message_format,
             max_decompressed_bytes: self.max_decompressed_bytes,
-        })
+        }
     }
 }
 
@@ -94,7 +91,7 @@ pub(super) struct PyAppendValidator(Locked<AppendValidator>);
 impl PyAppendValidator {
     #[new]
     fn new(py: Python<'_>, config: ConfigFields) -> PyResult<Self> {
-        let validator = AppendValidator::new(config.config(py)?).map_err(|e| to_py(py, &e))?;
+        let validator = AppendValidator::new(config.config()).map_err(|e| to_py(py, &e))?;
         Ok(Self(Locked::new(validator)))
     }
 

@@ -11,6 +11,7 @@ use crate::columns::rows::{Defaults, Rows};
 use crate::compression::codec::Compression;
 use crate::error::{Error, ErrorKind};
 use crate::python::append_arguments::{Argument, append_rows, exact_fields};
+use crate::python::arguments::{Codec, Millis, header_pairs, number, payload};
 use crate::python::errors::to_py;
 use crate::python::gil_cell::GilCell;
 use crate::python::objects::record_object;
@@ -76,7 +77,7 @@ impl PyRecordsBuilder {
                 self.with(py, |builder| builder.append(offset, timestamp, key, value, &[]))
             }
             _ => {
-                let numbers = (offset.extract()?, timestamp.extract()?);
+                let numbers = (number("offset", offset)?, number::<Millis>("timestamp", timestamp)?.0);
                 return self.append_any(py, numbers, (key, value), headers);
             }
         };
@@ -92,8 +93,8 @@ impl PyRecordsBuilder {
         (key, value): (Argument<'_, '_>, Argument<'_, '_>),
         headers: Argument<'_, '_>,
     ) -> PyResult<()> {
-        let (key, value) = (optional(key.as_deref())?, optional(value.as_deref())?);
-        let items = headers.map(|headers| pairs(&headers)).transpose()?.unwrap_or_default();
+        let (key, value) = (payload("key", key.as_deref())?, payload("value", value.as_deref())?);
+        let items = headers.map(|headers| header_pairs(&headers)).transpose()?.unwrap_or_default();
         let headers = self.headers(py, &items)?;
         let headers = borrowed(&headers);
         let append = |builder: &mut RecordsBuilder| {
@@ -128,7 +129,7 @@ impl PyRecordsBuilder {
             if key.is_none() {
                 return Err(null_key());
             }
-            Ok((header_key(key)?, optional(Some(value))?))
+            Ok((header_key(key)?, payload("header value", Some(value))?))
         };
         items.iter().map(header).collect()
     }
@@ -136,13 +137,6 @@ impl PyRecordsBuilder {
 
 fn not_a_record() -> PyErr {
     PyTypeError::new_err("expected tuples (offset, timestamp, key, value[, headers]) or records")
-}
-
-/// Headers as given: keys and values.
-pub(super) fn pairs<'py>(
-    headers: &Bound<'py, PyAny>,
-) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
-    headers.try_iter()?.map(|header| header?.extract()).collect()
 }
 
 pub(super) fn borrowed<'a>(headers: &'a [(Cow<'_, [u8]>, Content<'_>)]) -> Vec<Header<'a>> {
@@ -158,7 +152,7 @@ pub(super) fn optional<'a>(object: Option<&'a Bound<'_, PyAny>>) -> PyResult<Con
 impl PyRecordsBuilder {
     #[new]
     #[pyo3(signature = (
-        magic = 2, compression = 0, level = None, *, producer_id = -1, producer_epoch = -1, base_sequence = -1,
+        magic = 2, compression = Codec(Compression::None), level = None, *, producer_id = -1, producer_epoch = -1, base_sequence = -1,
         is_transactional = false, is_control = false, partition_leader_epoch = -1, delete_horizon_ms = None,
         timestamp_type = None, log_append_time = None, base_offset = None, max_size_in_bytes = None,
     ))]
@@ -166,7 +160,7 @@ impl PyRecordsBuilder {
     fn new(
         py: Python<'_>,
         magic: i8,
-        compression: u8,
+        compression: Codec,
         level: Option<i32>,
         producer_id: i64,
         producer_epoch: i16,
@@ -174,20 +168,20 @@ impl PyRecordsBuilder {
         is_transactional: bool,
         is_control: bool,
         partition_leader_epoch: i32,
-        delete_horizon_ms: Option<i64>,
+        delete_horizon_ms: Option<Millis>,
         timestamp_type: Option<i8>,
-        log_append_time: Option<i64>,
+        log_append_time: Option<Millis>,
         base_offset: Option<i64>,
         max_size_in_bytes: Option<usize>,
     ) -> PyResult<Self> {
         panics::here();
-        let codec = Compression::from_id(compression).map_err(|e| to_py(py, &e))?;
         let mut builder = match magic {
-            0 => RecordsBuilder::v0(codec),
-            1 => RecordsBuilder::v1(codec),
-            2 => RecordsBuilder::v2(codec),
+            0 => RecordsBuilder::v0(compression.0),
+            1 => RecordsBuilder::v1(compression.0),
+            2 => RecordsBuilder::v2(compression.0),
             other => return Err(to_py(py, &ErrorKind::UnsupportedMagic(other).into())),
         };
+        let log_append_time = log_append_time.map(|time| time.0);
         check_timestamp_type(magic, timestamp_type, log_append_time)?;
         builder = builder
             .producer(producer_id, producer_epoch, base_sequence)
@@ -201,7 +195,7 @@ impl PyRecordsBuilder {
         if let Some(level) = level {
             builder = builder.level(level);
         }
-        if let Some(time) = delete_horizon_ms {
+        if let Some(Millis(time)) = delete_horizon_ms {
             builder = builder.delete_horizon_ms(time);
         }
         if let Some(time) = log_append_time {
@@ -238,16 +232,16 @@ impl PyRecordsBuilder {
     }
 
     /// Appends the rows of Arrow data; returns their number.
-    #[pyo3(signature = (data, *, offset = 0, timestamp = -1))]
+    #[pyo3(signature = (data, *, offset = 0, timestamp = Millis(-1)))]
     fn append_arrow(
         &self,
         py: Python<'_>,
         data: &Bound<'_, PyAny>,
         offset: i64,
-        timestamp: i64,
+        timestamp: Millis,
     ) -> PyResult<usize> {
         let mut count = 0;
-        let mut defaults = Defaults { offset, timestamp };
+        let mut defaults = Defaults { offset, timestamp: timestamp.0 };
         let mut batches = arrow::batches_of(data)?;
         while let Some(batch) = batches.next_batch()? {
             let appended = self.0.with_detached(py, |state| {
@@ -265,17 +259,18 @@ impl PyRecordsBuilder {
     fn has_room_for(
         &self,
         py: Python<'_>,
-        timestamp: i64,
+        timestamp: Millis,
         key: Option<&Bound<'_, PyAny>>,
         value: Option<&Bound<'_, PyAny>>,
         headers: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<bool> {
-        let (key, value) = (optional(key)?, optional(value)?);
-        let items = headers.map(pairs).transpose()?.unwrap_or_default();
+        let (key, value) = (payload("key", key)?, payload("value", value)?);
+        let items = headers.map(header_pairs).transpose()?.unwrap_or_default();
         let headers = self.headers(py, &items)?;
         let headers = borrowed(&headers);
-        Ok(self
-            .with(py, |builder| builder.has_room_for(timestamp, key.as_deref(), value.as_deref(), &headers)))
+        Ok(self.with(py, |builder| {
+            builder.has_room_for(timestamp.0, key.as_deref(), value.as_deref(), &headers)
+        }))
     }
 
     /// The size of the batch in bytes if it were built now.

@@ -5,13 +5,13 @@ use pyo3::types::PyBytes;
 
 use crate::batch::Batch;
 use crate::batches::Batches;
-use crate::compression::codec::Compression;
 use crate::compression::decompressor::DEFAULT_MAX_DECOMPRESSED_BYTES;
 use crate::convert::down::Losses;
 use crate::convert::in_place::each_batch;
 use crate::convert::rebatch::Rebatcher;
 use crate::convert::{Converter, in_place};
 use crate::error::{Error, ErrorKind, Result};
+use crate::python::arguments::Codec;
 use crate::python::errors::to_py;
 use crate::python::locked::Locked;
 use crate::python::view::content;
@@ -57,10 +57,7 @@ fn each<'a>(data: &'a [u8], mut work: impl FnMut(Batch<'a>) -> Result<()>) -> Re
     for batch in &mut batches {
         work(batch?)?;
     }
-    match batches.needed() {
-        0 => Ok(()),
-        needed => Err(Error::new(ErrorKind::NeedMoreBytes { needed }).at_position(batches.next_position())),
-    }
+    batches.truncated().map_or(Ok(()), Err)
 }
 
 #[cold]
@@ -76,18 +73,17 @@ impl PyConverter {
     ))]
     fn new(
         py: Python<'_>,
-        compression: Option<u8>,
+        compression: Option<Codec>,
         level: Option<i32>,
         max_decompressed_bytes: usize,
     ) -> PyResult<Self> {
         panics::here();
-        let converter = match compression.map(Compression::from_id).transpose() {
-            Ok(Some(codec)) => Converter::to_codec(codec, level),
-            Ok(None) if level.is_some() => {
+        let converter = match compression {
+            Some(Codec(codec)) => Converter::to_codec(codec, level),
+            None if level.is_some() => {
                 Err(ErrorKind::InvalidOptions("a level requires a compression").into())
             }
-            Ok(None) => Ok(Converter::new()),
-            Err(error) => Err(error),
+            None => Ok(Converter::new()),
         };
         let converter = converter.map_err(|e| to_py(py, &e))?;
         Ok(Self(Locked::new(converter.with_limit(max_decompressed_bytes))))

@@ -115,6 +115,34 @@ impl IndexedBatch {
         Ok((indexed, visited.err()))
     }
 
+    /// A batch of nothing but this record, copied; None if it takes more than a batch can hold.
+    pub(super) fn of_one(record: &Record<'_>, is_control: bool, is_legacy: bool) -> Option<Self> {
+        let (headers, header_count) = record.headers.parts();
+        let mut data = Vec::new();
+        let mut add = |part: &[u8]| {
+            let slice = Slice { start: data.len().try_into().ok()?, length: part.len().try_into().ok()? };
+            data.extend_from_slice(part);
+            // As for every batch, whose size is a positive i32.
+            i32::try_from(data.len()).is_ok().then_some(slice)
+        };
+        let mut nullable =
+            |part: Option<&[u8]>| part.map_or(Some(Nullable::NULL), |part| add(part).map(Nullable));
+        let (key, value) = (nullable(record.key)?, nullable(record.value)?);
+        let entry = Entry {
+            offset: record.offset,
+            timestamp: record.timestamp,
+            key,
+            value,
+            headers: add(headers)?,
+            header_count,
+            sequence: record.sequence,
+            timestamp_type: record.timestamp_type,
+            attributes: record.attributes as u8,
+        };
+        let (data, entries, record_slices) = (data.into(), vec![entry], OnceLock::new());
+        Some(Self { data, entries, is_control, is_legacy, failure: None, record_slices })
+    }
+
     /// The record's stored bytes: in magic 2 without the length field, in magic 0 and 1 the message with its
     /// offset and size.
     pub(super) fn own_bytes(&self, entry: &Entry) -> &[u8] {

@@ -10,6 +10,7 @@ use crate::columns::selection::Selection;
 use crate::log::read::chunk_reader::Disposition;
 use crate::log::read::options::{PlanOptions, ReadOptions};
 use crate::log::read::partition_log::{LogBatches, PartitionLog};
+use crate::python::arguments::{Millis, millis};
 use crate::python::arrow_stream::{Origin, PyArrowStream, ToArrowArguments};
 use crate::python::batch::{Reading, new_batch};
 use crate::python::errors::log_to_py;
@@ -50,9 +51,9 @@ impl PyPartitionLog {
     }
 
     /// The first offset whose record has this timestamp (ms) or a later one.
-    fn offset_for_timestamp(&self, py: Python<'_>, timestamp: i64) -> PyResult<Option<i64>> {
+    fn offset_for_timestamp(&self, py: Python<'_>, timestamp: Millis) -> PyResult<Option<i64>> {
         panics::here();
-        py.detach(|| self.0.offset_for_timestamp(timestamp)).map_err(|e| log_to_py(py, &e))
+        py.detach(|| self.0.offset_for_timestamp(timestamp.0)).map_err(|e| log_to_py(py, &e))
     }
 
     /// The requested data records as columns.
@@ -68,14 +69,15 @@ impl PyPartitionLog {
         views: bool,
         start_offset: Option<i64>,
         end_offset: Option<i64>,
-        start_timestamp: Option<i64>,
-        end_timestamp: Option<i64>,
+        start_timestamp: Option<Millis>,
+        end_timestamp: Option<Millis>,
         threads: usize,
         isolation_level: &str,
         check_crcs: bool,
         max_decompressed_bytes: usize,
         mode: &str,
     ) -> PyResult<PyArrowStream> {
+        let (start_timestamp, end_timestamp) = (millis(start_timestamp), millis(end_timestamp));
         let selection = Selection { start_offset, end_offset, start_timestamp, end_timestamp };
         let options = ToArrowArguments { columns, views, selection, threads }.options(py)?;
         let isolation_level = parse_name(isolation_level)?;
@@ -93,7 +95,7 @@ impl PyPartitionLog {
         py: Python<'_>,
         start_offset: Option<i64>,
         end_offset: Option<i64>,
-        start_timestamp: Option<i64>,
+        start_timestamp: Option<Millis>,
         isolation_level: &str,
         check_crcs: bool,
         max_decompressed_bytes: usize,
@@ -102,7 +104,7 @@ impl PyPartitionLog {
         let options = ReadOptions {
             start_offset,
             end_offset,
-            start_timestamp,
+            start_timestamp: millis(start_timestamp),
             isolation_level: parse_name(isolation_level)?,
             ..read_options(check_crcs, max_decompressed_bytes, mode)?
         };

@@ -2,6 +2,7 @@
 
 mod append;
 mod append_arguments;
+mod arguments;
 mod arrow;
 mod arrow_stream;
 mod batch;
@@ -22,6 +23,7 @@ mod locked;
 mod log;
 mod objects;
 mod panics;
+mod pickle;
 mod record;
 mod rescue;
 mod sidecars;
@@ -73,6 +75,8 @@ mod _core {
     use crate::python::lines::{PyLineWriter, PyRowFilter};
     #[pymodule_export]
     use crate::python::log::{PyLogBatches, PyPartitionLog};
+    #[pymodule_export]
+    use crate::python::pickle::unpickle_record;
     #[pymodule_export]
     use crate::python::rescue::PyRescuer;
     #[pymodule_export]

@@ -1,15 +1,19 @@
 //! The slower getters of records. The objects themselves are in `objects/`.
 
+use std::hash::{BuildHasher, RandomState};
+use std::sync::OnceLock;
+
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::python::classes;
 use crate::python::errors::to_py;
-use crate::python::indexed_batch::{Entry, IndexedBatch, Nullable, Slice};
+use crate::python::indexed_batch::{Entry, IndexedBatch, Slice};
 use crate::python::objects::exporter;
 use crate::python::view::header_key;
+use crate::record::Record;
 use crate::record::control::{ControlRecord, ControlType, Voter};
-use crate::record::header::Header;
+use crate::record::header::{Header, Headers};
 
 pub(super) fn timestamp_type(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
     classes::timestamp_type(batch.py(), entry.timestamp_type)
@@ -99,18 +103,77 @@ pub(super) fn control(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResul
     Ok(control_dict(py, kind, &control)?.into_any().unbind())
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "getters share one signature")]
+/// Bytes of a key or value that `repr` shows.
+const SHOWN: usize = 40;
+
 pub(super) fn repr(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
-    let size = |slice: Nullable| slice.get().map_or("None".into(), |s| format!("{} bytes", s.length));
+    let (py, indexed) = (batch.py(), batch.get());
+    let shown = |bytes: Option<&[u8]>| {
+        let Some(bytes) = bytes else { return Ok("None".to_owned()) };
+        let start = PyBytes::new(py, &bytes[..bytes.len().min(SHOWN)]).repr()?;
+        let more = if bytes.len() > SHOWN { format!("... ({} bytes)", bytes.len()) } else { String::new() };
+        PyResult::Ok(format!("{start}{more}"))
+    };
     let text = format!(
         "<Record offset={} timestamp={} key={} value={} headers={}>",
         entry.offset,
         entry.timestamp,
-        size(entry.key),
-        size(entry.value),
+        shown(indexed.key(entry))?,
+        shown(indexed.value(entry))?,
         entry.header_count
     );
-    Ok(PyString::new(batch.py(), &text).into_any().unbind())
+    Ok(PyString::new(py, &text).into_any().unbind())
+}
+
+/// What a consumer sees, and the record's own sequence and attributes, as a dict of copies.
+pub(super) fn to_dict(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+    let (py, indexed) = (batch.py(), batch.get());
+    let copied = |bytes: Option<&[u8]>| bytes.map(|bytes| PyBytes::new(py, bytes));
+    let headers = PyList::empty(py);
+    for header in indexed.header_list(entry) {
+        headers.append((header_text(py, header.key)?, copied(header.value)))?;
+    }
+    let dict = PyDict::new(py);
+    dict.set_item("offset", entry.offset)?;
+    dict.set_item("timestamp", entry.timestamp)?;
+    dict.set_item("timestamp_type", timestamp_type(batch, entry)?)?;
+    dict.set_item("key", copied(indexed.key(entry)))?;
+    dict.set_item("value", copied(indexed.value(entry)))?;
+    dict.set_item("headers", headers)?;
+    dict.set_item("sequence", sequence(batch, entry)?)?;
+    dict.set_item("attributes", entry.attributes)?;
+    Ok(dict.into_any().unbind())
+}
+
+/// A value that equal records share; what is compared is in [`is_same`].
+pub(super) fn hash(indexed: &IndexedBatch, entry: &Entry) -> u64 {
+    static STATE: OnceLock<RandomState> = OnceLock::new();
+    let fields = (entry.offset, entry.timestamp, indexed.key(entry), indexed.value(entry));
+    STATE.get_or_init(RandomState::new).hash_one(fields)
+}
+
+/// Whether two records say the same, wherever they are stored (`DefaultRecord.equals`, without the size).
+pub(super) fn is_same((a, entry_a): (&IndexedBatch, &Entry), (b, entry_b): (&IndexedBatch, &Entry)) -> bool {
+    let (record_a, record_b) = (a.record(entry_a), b.record(entry_b));
+    // Equal headers may be stored with lengths that take more bytes than they need.
+    let none = Headers::default();
+    (a.is_legacy, a.is_control) == (b.is_legacy, b.is_control)
+        && Record { headers: none, ..record_a } == Record { headers: none, ..record_b }
+        && record_a.headers.eq(record_b.headers)
+}
+
+/// For `pickle`: the function that creates the record again, and its arguments.
+pub(super) fn reduce(batch: &Bound<'_, IndexedBatch>, entry: &Entry) -> PyResult<Py<PyAny>> {
+    let (py, indexed) = (batch.py(), batch.get());
+    let copied = |bytes: Option<&[u8]>| bytes.map(|bytes| PyBytes::new(py, bytes));
+    let numbers =
+        (entry.offset, entry.timestamp, entry.timestamp_type as i8, entry.sequence, entry.attributes);
+    let (headers, header_count) = indexed.header_list(entry).parts();
+    let content =
+        (copied(indexed.key(entry)), copied(indexed.value(entry)), PyBytes::new(py, headers), header_count);
+    let kind = (indexed.is_control, indexed.is_legacy);
+    let create = py.import("magicbyte._core")?.getattr("unpickle_record")?;
+    Ok((create, (numbers, content, kind)).into_pyobject(py)?.into_any().unbind())
 }
 
 fn control_dict<'py>(

@@ -6,10 +6,10 @@ use pyo3::exceptions::PyFileNotFoundError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::compression::codec::Compression;
 use crate::compression::decompressor::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 use crate::error::Result;
 use crate::log::storage;
+use crate::python::arguments::Codec;
 use crate::python::errors::{io_to_py, to_py};
 use crate::python::{panics, view};
 use crate::sidecar;
@@ -133,15 +133,13 @@ pub(super) fn partition_metadata(py: Python<'_>, text: &str) -> PyResult<(i32, S
 #[pyo3(signature = (compression, magic, payload, *, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES))]
 pub(super) fn decompress<'py>(
     py: Python<'py>,
-    compression: u8,
+    compression: Codec,
     magic: i8,
     payload: &Bound<'py, PyAny>,
     max_decompressed_bytes: usize,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let payload = view::to_bytes(payload)?;
     let mut decompressor = Decompressor::with_limit(max_decompressed_bytes);
-    let data = py.detach(|| {
-        Compression::from_id(compression).and_then(|codec| decompressor.decompress(codec, magic, &payload))
-    });
+    let data = py.detach(|| decompressor.decompress(compression.0, magic, &payload));
     Ok(PyBytes::new(py, or_raise(py, data)?))
 }

@@ -35,7 +35,7 @@ impl PySimulator {
 impl PySimulator {
     #[new]
     fn new(py: Python<'_>, config: ConfigFields) -> PyResult<Self> {
-        let simulator = PartitionSimulator::new(config.config(py)?).map_err(|e| to_py(py, &e))?;
+        let simulator = PartitionSimulator::new(config.config()).map_err(|e| to_py(py, &e))?;
         Ok(Self(Locked::new(simulator)))
     }
 

@@ -20,7 +20,8 @@ use crate::log::write::rebuild::RebuildOptions;
 use crate::log::write::rewriter::{RewriteOptions, Rewritten};
 use crate::log::write::segment_fold::{DEFAULT_INDEX_INTERVAL_BYTES, SegmentSummary};
 use crate::log::write::{partition_writer, rebuild, rewriter};
-use crate::python::errors::{log_to_py, to_py};
+use crate::python::arguments::Codec;
+use crate::python::errors::log_to_py;
 use crate::python::jobs::{parse, to_json};
 use crate::python::locked::Locked;
 use crate::python::view::items;
@@ -194,7 +195,7 @@ pub(super) fn rewrite_chunks(
     directory: PathBuf,
     base_offset: i64,
     magic: Option<i8>,
-    compression: Option<u8>,
+    compression: Option<Codec>,
     level: Option<i32>,
     rebatch: Option<usize>,
     leader_epoch: Option<i32>,
@@ -205,11 +206,10 @@ pub(super) fn rewrite_chunks(
 ) -> PyResult<String> {
     let chunks: PyResult<Vec<_>> = chunks.iter().map(|chunk| parse(chunk)).collect();
     let chunks = chunks?;
-    let codec = compression.map(Compression::from_id).transpose().map_err(|e| to_py(py, &e))?;
     let write = WriteOptions { segment_bytes, segment_ms, index_interval_bytes, ..WriteOptions::default() };
     let options = RewriteOptions {
         magic,
-        compression: codec.map(|codec| (codec, level)),
+        compression: compression.map(|codec| (codec.0, level)),
         rebatch,
         leader_epoch,
         max_decompressed_bytes,
@@ -232,22 +232,21 @@ pub(super) struct PyRowsWriter(Locked<Option<RowsWriter>>);
 impl PyRowsWriter {
     #[new]
     #[pyo3(signature = (
-        directory, *, compression = 0, level = None, batch_bytes = 256 << 10, timestamp = -1,
+        directory, *, compression = Codec(Compression::None), level = None, batch_bytes = 256 << 10, timestamp = -1,
         segment_bytes = WriteOptions::default().segment_bytes
     ))]
     fn new(
         py: Python<'_>,
         directory: PathBuf,
-        compression: u8,
+        compression: Codec,
         level: Option<i32>,
         batch_bytes: usize,
         timestamp: i64,
         segment_bytes: u32,
     ) -> PyResult<Self> {
-        let codec = Compression::from_id(compression).map_err(|e| to_py(py, &e))?;
         panics::here();
         let write = WriteOptions { segment_bytes, ..WriteOptions::default() };
-        let options = RowsOptions { compression: (codec, level), batch_bytes, timestamp, write };
+        let options = RowsOptions { compression: (compression.0, level), batch_bytes, timestamp, write };
         let writer = RowsWriter::new(&directory, options).map_err(|e| log_to_py(py, &e))?;
         Ok(Self(Locked::new(Some(writer))))
     }

@@ -80,6 +80,6 @@ pub fn log_bytes(name: &str) -> Bytes {
 }
 
 pub fn read_buffer(data: &Bytes, options: StreamOptions) -> Vec<RecordBatch> {
-    let stream = BatchStream::new(data.clone(), options, true, DEFAULT_MAX_DECOMPRESSED_BYTES);
+    let stream = BatchStream::new(data.clone(), options, true, DEFAULT_MAX_DECOMPRESSED_BYTES, true);
     stream.map(Result::unwrap).collect()
 }

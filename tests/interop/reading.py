@@ -29,7 +29,7 @@ def read(data: bytes) -> dict[str, Any]:
     """The verdict in the oracle's form: batches with header and records or error, the bytes framed, the
     framing's error. In addition, `bytes` has each batch as it is stored.
     """
-    batches = magicbyte.read_batches(data)
+    batches = magicbyte.read_batches(data, allow_partial=True)
     found: list[dict[str, Any]] = []
     framed = 0
     error = None

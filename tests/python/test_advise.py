@@ -190,7 +190,7 @@ def test_the_table(logs: Path, cli: Cli) -> None:
     printed = cli("advise", logs / "traced-0", "--windows", 8, "--window-bytes", "64k")
     assert "for storage: " in printed
     assert "header 'traceparent'" in printed
-    everything = cli("advise", logs / "traced-0", "--windows", 8, "--window-bytes", "64k", "--all")
+    everything = cli("advise", logs / "traced-0", "--windows", 8, "--window-bytes", "64k", "--every-layout")
     assert everything.count("as is") >= 9
 
 

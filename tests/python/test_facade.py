@@ -78,7 +78,8 @@ def test_batches_match_kafka(partition: Path) -> None:
 def test_arrow_streams_match_kafka(partition: Path) -> None:
     rows: list[dict[str, Any]] = []
     for segment in PartitionLog(partition).segments:
-        table = pa.table(magicbyte.read_batches(Path(segment["path"]).read_bytes()))
+        data = Path(segment["path"]).read_bytes()
+        table = pa.table(magicbyte.read_batches(data, allow_partial=True))
         millis = table["timestamp"].cast(pa.int64()).fill_null(-1)
         table = table.drop_columns("timestamp").append_column("timestampMillis", millis)
         rows += table.to_pylist()
@@ -133,9 +134,17 @@ def test_header_fields() -> None:
     assert first.control is None
 
 
-def test_truncated_last_batch_is_not_an_error() -> None:
+def test_truncated_last_batch() -> None:
     for cut in range(1, len(GOLDEN)):
-        batches = magicbyte.read_batches(GOLDEN + GOLDEN[:-cut])
+        data = GOLDEN + GOLDEN[:-cut]
+        seen = []
+        with pytest.raises(magicbyte.Error, match="more bytes needed") as raised:
+            seen.extend(batch.position for batch in magicbyte.read_batches(data))
+        assert (raised.value.kind, raised.value.position) == ("need_more_bytes", len(GOLDEN))
+        with pytest.raises(pa.ArrowInvalid, match="more bytes needed"):
+            pa.table(magicbyte.read_batches(data))
+        assert pa.table(magicbyte.read_batches(data, allow_partial=True)).num_rows > 0
+        batches = magicbyte.read_batches(data, allow_partial=True)
         assert sum(1 for _ in batches) == 1
         assert batches.remaining == len(GOLDEN) - cut
         assert 0 < batches.needed <= cut
@@ -219,7 +228,7 @@ def test_damaged_log(tmp_path: Path) -> None:
     partition = tmp_path / "t-0"
     partition.mkdir()
     data = bytearray(segment_bytes("v2_gzip")[:15000])
-    batches = list(magicbyte.read_batches(bytes(data)))
+    batches = list(magicbyte.read_batches(bytes(data), allow_partial=True))
     bad = batches[2]
     data[bad.position + 80] ^= 1
     (partition / "00000000000000000000.log").write_bytes(data)
@@ -392,7 +401,7 @@ def test_imports_without_other_packages() -> None:
 import pkgutil, sys
 import magicbyte
 for module in pkgutil.walk_packages(magicbyte.__path__, "magicbyte."):
-    if module.name.split(".")[1] not in ("__main__", "cli", "jobs", "spark"):
+    if module.name.split(".")[1] not in ("__main__", "cli", "commands", "jobs", "logs", "spark"):
         __import__(module.name)
 print(len(list(magicbyte.PartitionLog(sys.argv[1]).records())))
 """

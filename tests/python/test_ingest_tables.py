@@ -129,8 +129,8 @@ def test_bloom_filters_of_keys(root: Path, tmp_path: Path, cli: Cli) -> None:
     cli.json("ingest", "--bloom-filter", root, tmp_path / "out")
     (path,) = (tmp_path / "out" / "records").glob("*-orders.*")
     probe = "SELECT bool_or(bloom_filter_excludes) FROM parquet_bloom_probe(?, 'key', ?)"
-    assert duckdb.execute(probe, [str(path), b"k3"]).fetchone() == (False,)
-    excluded = [duckdb.execute(probe, [str(path), b"other%d" % at]).fetchone()[0] for at in range(100)]
+    assert duckdb.execute(probe, [str(path), b"k3"]).fetchall() == [(False,)]
+    excluded = [duckdb.execute(probe, [str(path), b"other%d" % at]).fetchall()[0][0] for at in range(100)]
     assert sum(excluded) > 80
     # Sized for the rows, not for the largest row group.
     assert path.stat().st_size < 64 << 10
@@ -244,7 +244,7 @@ def test_readers_see_json(tmp_path: Path, cli: Cli) -> None:
     write_log(tmp_path / "logs", "t-0", [(1000, b"a", b'{"n": 41}'), (1000, b"b", b'{"n": 1}')])
     cli.json("ingest", "--value-as", "json", tmp_path / "logs", tmp_path / "out")
     query = "SELECT sum((value->>'n')::int), any_value(typeof(value)) FROM read_parquet(?)"
-    assert duckdb.execute(query, [f"{tmp_path}/out/records/*.parquet"]).fetchone() == (42, "JSON")
+    assert duckdb.execute(query, [f"{tmp_path}/out/records/*.parquet"]).fetchall() == [(42, "JSON")]
 
 
 def test_without_the_type_json_there_is_text(

@@ -26,6 +26,7 @@ LAYERS = [
         "magicbyte.enums",
         "magicbyte.errors",
         "magicbyte.expressions",
+        "magicbyte.html",
         "magicbyte.lab",
         "magicbyte.model",
     },
@@ -35,12 +36,13 @@ LAYERS = [
         "magicbyte.convert",
         "magicbyte.internal_topics",
         "magicbyte.listing",
-        "magicbyte.log_dir",
         "magicbyte.log",
+        "magicbyte.log_dir",
         "magicbyte.rescue",
         "magicbyte.state",
     },
     {"magicbyte.jobs"},
+    {"magicbyte.logs", "magicbyte.commands"},
     {"magicbyte"},
     {"magicbyte.cli", "magicbyte.spark"},
     {"magicbyte.__main__", "pyspark_magicbyte"},
@@ -88,7 +90,7 @@ def test_every_file_is_found() -> None:
     assert len(FILES) > 80
     assert "magicbyte.model" in IMPORTS["magicbyte.log"]
     # An import inside a function.
-    assert "magicbyte.jobs.compact" in IMPORTS["magicbyte"]
+    assert "magicbyte.commands" in IMPORTS["magicbyte"]
 
 
 def test_no_cycles() -> None:

@@ -115,6 +115,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "plan_partition": lambda: c.plan_partition(one.listing, [one.survey]),
         "plan_redaction": lambda: c.plan_redaction(one.plan),
         "producer_snapshot": lambda: c.producer_snapshot(b""),
+        "unpickle_record": lambda: c.unpickle_record((0, 0, 0, 0, 0), (None, None, b"", 0), (False, False)),
         "read_batches": lambda: c.read_batches(V2),
         "rebuild_sidecars": lambda: c.rebuild_sidecars(one.path, dry_run=True),
         "reconcile": lambda: c.reconcile(one.plan, []),

@@ -31,5 +31,7 @@ def decode_varint(data: Buffer, position: int = 0) -> tuple[int, int]:
     Raises InvalidRecordError if the data ends inside it or it is longer than 10 bytes.
     """
 
-def decompress(compression: int, magic: int, payload: Buffer, *, max_decompressed_bytes: int = ...) -> bytes:
+def decompress(
+    compression: int | str, magic: int, payload: Buffer, *, max_decompressed_bytes: int = ...
+) -> bytes:
     """Decompresses a batch's payload with the codec of this number, as Kafka does for this `magic`."""

@@ -1,10 +1,11 @@
 """Framing a buffer into batches."""
 
 from collections.abc import Sequence
-from typing import Self, final
+from datetime import datetime
+from typing import Literal, Self, SupportsIndex, final, overload
 
 from magicbyte._stubs.arrow import ArrowBatch, ArrowStream
-from magicbyte._stubs.records import RecordIterator
+from magicbyte._stubs.records import Record, RecordIterator
 from magicbyte.columns import Columns
 from magicbyte.enums import Compression, TimestampType
 from typing_extensions import Buffer, disjoint_base
@@ -14,12 +15,17 @@ def read_batches(
     *,
     check_crcs: bool = True,
     max_decompressed_bytes: int = ...,
+    allow_partial: bool = False,
 ) -> Batches:
     """Frames `buffer` into batches of mixed magics, without decompressing anything yet.
 
     A `bytes` object is shared; any other buffer is copied once, since it could change. The iterator
     raises framing errors. A wrong CRC or a bad record is raised only when a batch's records, columns or
     Arrow form are requested, so that its header can still be inspected.
+
+    An incomplete batch at the end raises an error whose `kind` is "need_more_bytes", after all others.
+    With `allow_partial`, as for the response to a fetch, it ends the iteration: `remaining` and `needed`
+    say what is left.
     """
 
 @final
@@ -41,8 +47,8 @@ class Batches:
         views: bool = False,
         start_offset: int | None = None,
         end_offset: int | None = None,
-        start_timestamp: int | None = None,
-        end_timestamp: int | None = None,
+        start_timestamp: int | datetime | None = None,
+        end_timestamp: int | datetime | None = None,
         threads: int = 1,
     ) -> ArrowStream:
         """The data records of the whole buffer as columns, regardless of what was iterated before.
@@ -124,6 +130,18 @@ class _Batch:
         """Whether it holds a control record, which consumers do not receive."""
     def __iter__(self) -> RecordIterator:
         """Verifies the CRC, decompresses and checks every record, then iterates over them."""
+    def __len__(self) -> int:
+        """The number of records; decodes the batch, as `__getitem__` does, unless that has been done."""
+    def __bool__(self) -> Literal[True]:
+        """True even without records, so that a test for None decodes nothing."""
+    @overload
+    def __getitem__(self, index: SupportsIndex, /) -> Record:
+        """The record with this index, or the records of a slice.
+
+        The first access decodes the batch, which keeps its records in memory from then on.
+        """
+    @overload
+    def __getitem__(self, index: slice, /) -> list[Record]: ...
     def columns(self) -> Columns:
         """All records as four lists; keys and values are copied."""
     def to_bytes(self) -> bytes:

@@ -1,16 +1,16 @@
 """Building batches."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Self, final
 
 from magicbyte._stubs.records import Record
 from typing_extensions import Buffer
 
-_Headers = Iterable[tuple[str | Buffer, Buffer | None]]
-_RecordTuple = (
-    tuple[int, int, Buffer | None, Buffer | None]
-    | tuple[int, int, Buffer | None, Buffer | None, _Headers | None]
-)
+_Payload = str | Buffer | None
+_Time = int | datetime
+_Headers = Mapping[str, _Payload] | Iterable[tuple[str | Buffer, _Payload]]
+_RecordTuple = tuple[int, _Time, _Payload, _Payload] | tuple[int, _Time, _Payload, _Payload, _Headers | None]
 
 @final
 class RecordsBuilder:
@@ -18,11 +18,12 @@ class RecordsBuilder:
 
     Uncompressed and snappy batches are byte for byte what Kafka writes for the same records; with other
     codecs they hold frames that Kafka reads. Keys, values and header values are any object with the
-    buffer protocol over bytes (`bytes` is fastest), or None for null.
+    buffer protocol over bytes (`bytes` is fastest), a str, which is written as UTF-8, or None for null.
+    Times are milliseconds since 1970 (an int is fastest), or `datetime` with a time zone.
 
     Args:
         magic: 2, or 1 or 0: then one message for each record, or one wrapper if compressed.
-        compression: the codec; zstd needs magic 2.
+        compression: the codec or its name, such as "zstd", which needs magic 2.
         level: gzip -1 or 1 to 9, zstd -131072 to 22, lz4 1 to 17, where 9 is Kafka's fast compressor and
             all others are high compression; None for Kafka's default.
         producer_id: an idempotent producer's id, -1 for none; with `producer_epoch` and
@@ -45,7 +46,7 @@ class RecordsBuilder:
     def __new__(
         cls,
         magic: int = 2,
-        compression: int = 0,
+        compression: int | str = ...,
         level: int | None = None,
         *,
         producer_id: int = ...,
@@ -54,24 +55,25 @@ class RecordsBuilder:
         is_transactional: bool = False,
         is_control: bool = False,
         partition_leader_epoch: int = ...,
-        delete_horizon_ms: int | None = None,
+        delete_horizon_ms: _Time | None = None,
         timestamp_type: int | None = None,
-        log_append_time: int | None = None,
+        log_append_time: _Time | None = None,
         base_offset: int | None = None,
         max_size_in_bytes: int | None = None,
     ) -> Self: ...
     def append(
         self,
         offset: int,
-        timestamp: int,
-        key: Buffer | None = None,
-        value: Buffer | None = None,
+        timestamp: _Time,
+        key: _Payload = None,
+        value: _Payload = None,
         headers: _Headers | None = None,
     ) -> None:
-        """Appends one record with its absolute offset and its timestamp in ms (-1 for none).
+        """Appends one record with its absolute offset and its timestamp (-1 for none).
 
-        Offsets must increase, within 2**31 - 1 of the base; gaps are preserved. A header key that is a str
-        is written as UTF-8, with surrogate escapes as the bytes they stand for.
+        Offsets must increase, within 2**31 - 1 of the base; gaps are preserved. Headers are a mapping, or
+        pairs of key and value. A header key that is a str is written as UTF-8, with surrogate escapes as the
+        bytes they stand for.
 
         Raises InvalidRecordError or LimitExceededError with `record_index` and `field`, and leaves the
         batch as it was.
@@ -81,7 +83,7 @@ class RecordsBuilder:
 
         Raises as `append` for the first one that is refused; those before it stay in the batch.
         """
-    def append_arrow(self, data: object, *, offset: int = 0, timestamp: int = ...) -> int:
+    def append_arrow(self, data: object, *, offset: int = 0, timestamp: _Time = ...) -> int:
         """Appends the rows of Arrow data in one call, without intermediate copies; returns their number.
 
         Args:
@@ -97,9 +99,9 @@ class RecordsBuilder:
         """
     def has_room_for(
         self,
-        timestamp: int,
-        key: Buffer | None = None,
-        value: Buffer | None = None,
+        timestamp: _Time,
+        key: _Payload = None,
+        value: _Payload = None,
         headers: _Headers | None = None,
     ) -> bool:
         """Whether one more record fits into `max_size_in_bytes`; as in Kafka, the first always does."""

@@ -26,7 +26,7 @@ class Converter:
 
     def __new__(
         cls,
-        compression: int | None = None,
+        compression: int | str | None = None,
         level: int | None = None,
         *,
         max_decompressed_bytes: int = ...,

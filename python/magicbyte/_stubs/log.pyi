@@ -1,6 +1,7 @@
 """A partition's directory: used by `magicbyte.log` and `magicbyte.rescue`."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Self, final
 
 from magicbyte._stubs.arrow import ArrowStream
@@ -15,7 +16,7 @@ class PartitionLogCore:
         """The contents of the directory: a PartitionListing as JSON."""
     def verify(self, isolation_level: str, max_decompressed_bytes: int) -> str:
         """Decodes everything and accounts for every byte: a PartitionReconciliation as JSON."""
-    def offset_for_timestamp(self, timestamp: int) -> int | None:
+    def offset_for_timestamp(self, timestamp: int | datetime) -> int | None:
         """The first offset whose record has this timestamp (ms) or a later one."""
     def to_arrow(
         self,
@@ -24,8 +25,8 @@ class PartitionLogCore:
         views: bool,
         start_offset: int | None,
         end_offset: int | None,
-        start_timestamp: int | None,
-        end_timestamp: int | None,
+        start_timestamp: int | datetime | None,
+        end_timestamp: int | datetime | None,
         threads: int,
         isolation_level: str,
         check_crcs: bool,
@@ -38,7 +39,7 @@ class PartitionLogCore:
         *,
         start_offset: int | None,
         end_offset: int | None,
-        start_timestamp: int | None,
+        start_timestamp: int | datetime | None,
         isolation_level: str,
         check_crcs: bool,
         max_decompressed_bytes: int,

@@ -15,7 +15,10 @@ class RecordIterator:
 
 @final
 class Record:
-    """One record. Views keep its whole batch alive and never change; `*_bytes` are copies."""
+    """One record. Views keep its whole batch alive and never change; `*_bytes` are copies.
+
+    Records can be compared, hashed and pickled; a pickled record is a copy without its batch.
+    """
 
     @property
     def offset(self) -> int:
@@ -57,6 +60,18 @@ class Record:
     @property
     def attributes(self) -> int:
         """The record's own attributes byte, 0 to 255."""
+    def to_dict(self) -> dict[str, Any]:
+        """The fields but `control`, by name; key, value and headers are copies (`bytes`)."""
+    def __eq__(self, other: object, /) -> bool:
+        """Whether two records say the same, wherever they are stored (Kafka's `DefaultRecord.equals`)."""
+    def __hash__(self) -> int: ...
     @property
     def control(self) -> dict[str, Any] | None:
         """For a record of a control batch, its `type` and payload. Raises Error if it is malformed."""
+
+def unpickle_record(
+    numbers: tuple[int, int, int, int, int],
+    content: tuple[bytes | None, bytes | None, bytes, int],
+    kind: tuple[bool, bool],
+) -> Record:
+    """Creates the record that `pickle` has read. Raises ValueError for any other arguments."""

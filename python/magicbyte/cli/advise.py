@@ -42,7 +42,7 @@ __all__ = ["advise"]
     type=click.FloatRange(min=0),
     help="Show each layout's monthly price, per replica.",
 )
-@click.option("--all", "show_all", is_flag=True, help="Show every layout.")
+@click.option("--every-layout", "show_all", is_flag=True, help="Show every layout.")
 @engines.options
 @options.max_decompressed_bytes
 @options.as_json
@@ -65,11 +65,11 @@ def advise(
     again, and estimates what all of the topic would be: its size, with an interval that has the true size in
     19 of 20 samples, and the speed on one core of this machine, before compression.
 
-    The table has the layouts that no other one beats in size and in both speeds (--all: all of them), and
-    what to choose for the least storage, for the least CPU, and for quick fetches. "as is" keeps the batches
-    of the log: that is what a broker or `magicbyte convert --compression` can do. Other sizes are those of
-    batches before compression: a producer's batch.size, or `convert --rebatch`, which leaves alone the
-    batches of idempotent producers.
+    The table has the layouts that no other one beats in size and in both speeds (--every-layout: all of
+    them), and what to choose for the least storage, for the least CPU, and for quick fetches. "as is" keeps
+    the batches of the log: that is what a broker or `magicbyte convert --compression` can do. Other sizes are
+    those of batches before compression: a producer's batch.size, or `convert --rebatch`, which leaves alone
+    the batches of idempotent producers.
 
     \b
     magicbyte advise /backup/kafka-logs

@@ -59,7 +59,10 @@ def batches(path: str, max_decompressed_bytes: int) -> Iterator[tuple[int, Batch
             block = file.read(size)
             # A batch with a wrong CRC is shown too, as `isvalid: false`.
             framed = _core.read_batches(
-                block, check_crcs=False, max_decompressed_bytes=max_decompressed_bytes
+                block,
+                check_crcs=False,
+                max_decompressed_bytes=max_decompressed_bytes,
+                allow_partial=True,
             )
             for batch in framed:
                 yield start + batch.position, batch

@@ -21,7 +21,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -36,15 +35,15 @@ from magicbyte.internal_topics.names import CLUSTER_METADATA
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.clean import CleanReport, Compaction, IndexedKeys, PassOne, PassTwo, clean
 from magicbyte.jobs.cleanup_policy import number_of, select
-from magicbyte.jobs.cluster import Cluster, TopicConfigs, read_cluster, read_topic_config
-from magicbyte.jobs.engines import Engine, LocalEngine
+from magicbyte.jobs.cluster import Cluster, TopicConfigs, read_cluster
+from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.partitions import find_inputs
 from magicbyte.jobs.plan import Planned, count_of
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.log_dir import CLEANER_OFFSET_CHECKPOINT, format_offset_checkpoint, read_offset_checkpoint
 
-__all__ = ["CompactOptions", "compact", "compact_partitions", "read_checkpoint"]
+__all__ = ["CompactOptions", "compact_partitions", "read_checkpoint"]
 
 DAY_MS = 24 * 60 * 60 * 1000
 _LONG = range(1 << 63)
@@ -98,92 +97,6 @@ class _TopicOptions:
     delete_retention_ms: int
     min_compaction_lag_ms: int
     segment_bytes: int
-
-
-def compact(
-    source: str | PathLike[str],
-    out: str | PathLike[str],
-    *,
-    now: int | None = None,
-    delete_retention_ms: int | None = None,
-    min_compaction_lag_ms: int | None = None,
-    until_offset: int | None = None,
-    all: bool = False,
-    checkpoint: str | PathLike[str] | None = None,
-    producer_id_expiration_ms: int = DAY_MS,
-    segment_bytes: int | None = None,
-    memory_bytes: int = 128 << 20,
-    mode: DamageMode = "PERMISSIVE",
-    topic_ids: Mapping[str, str] | None = None,
-    topic_config: str | PathLike[str] | None = None,
-    all_topics: bool = False,
-    max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
-    engine: Engine | None = None,
-) -> CleanReport:
-    """Writes every compacted partition at and below `source` to `out` with only the last record of each key.
-
-    As `magicbyte compact`, by the rules of Kafka's `LogCleaner`: whole segments are cleaned, up to the last
-    stable offset and without the last segment; everything else is copied. `source` is only read, and `out`
-    is published when everything is done.
-
-    Partitions of topics whose `cleanup.policy` is known to be `delete` are left out: it is read from
-    `__cluster_metadata` in `source`, or from `topic_config`. Those whose policy is unknown are compacted if
-    all their records have keys.
-
-    Args:
-        source: a partition's directory, or a directory with partitions below it.
-        out: a directory that does not exist or is empty. It gets a directory for each partition, a
-            `cleaner-offset-checkpoint`, and the report as `reconciliation.json`.
-        now: the current time (ms since 1970); None for the clock's.
-        delete_retention_ms: how long tombstones and the markers of empty transactions are kept; None for the
-            topic's config, or a day.
-        min_compaction_lag_ms: segments with a record younger than this are copied; None for the topic's
-            config, or 0.
-        until_offset: nothing is cleaned from the segment with this offset (inclusive) on.
-        all: clean the last segment too.
-        checkpoint: a broker's `cleaner-offset-checkpoint`, which decides when tombstones of magic 0 and 1
-            may be removed.
-        producer_id_expiration_ms: producers that have been silent for this long are forgotten: their last
-            batch need not be kept.
-        segment_bytes: neighbouring segments become one if they are not larger than this together; None for
-            the topic's config, or 1 GiB.
-        memory_bytes: for the maps of keys of all running tasks together; larger maps go to files next to
-            `out`.
-        mode: what happens at damage.
-        topic_ids: the id of each topic, for `partition.metadata`; without one, a broker creates that file.
-        topic_config: a JSON file with configs of topics, see `magicbyte.jobs.cluster.read_topic_config`.
-        all_topics: compact topics whatever their `cleanup.policy`, and drop records without a key.
-        max_decompressed_bytes: the limit for one batch, stored or decompressed; larger ones are damage.
-        engine: where the tasks run; None for one thread per core. `magicbyte.jobs.engines.SparkEngine(spark)`
-            runs them on Spark.
-
-    Returns:
-        What became of every record and byte: the content of `reconciliation.json`.
-
-    Raises:
-        RefusedError: if there is nothing to compact, a partition is found twice, `out` is not empty,
-            `checkpoint` is not such a file, or a topic whose policy is unknown has records without a key.
-        Error: for the first bad batch, with FAILFAST.
-        OSError: if a file cannot be read or written.
-
-    """
-    options = CompactOptions(
-        now=round(time.time() * 1000) if now is None else now,
-        delete_retention_ms=delete_retention_ms,
-        min_compaction_lag_ms=min_compaction_lag_ms,
-        until_offset=until_offset,
-        all=all,
-        checkpoint={} if checkpoint is None else read_checkpoint(checkpoint),
-        producer_id_expiration_ms=producer_id_expiration_ms,
-        segment_bytes=segment_bytes,
-        memory_bytes=memory_bytes,
-        max_decompressed_bytes=max_decompressed_bytes,
-        mode=mode,
-        topic_ids=dict(topic_ids or {}),
-        topic_config={} if topic_config is None else read_topic_config(topic_config),
-        all_topics=all_topics,
-    )
-    return compact_partitions([os.fspath(source)], os.fspath(out), engine or LocalEngine(), options)
 
 
 def compact_partitions(

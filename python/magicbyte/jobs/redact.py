@@ -19,10 +19,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
 from magicbyte import _core
@@ -37,7 +36,7 @@ from magicbyte.jobs.clean import (
     PassTwo,
     clean,
 )
-from magicbyte.jobs.engines import Engine, LocalEngine
+from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.partitions import find_inputs
 from magicbyte.jobs.plan import Planned, count_of
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from magicbyte.expressions.record_filter import RecordFilter
     from magicbyte.model import Chunk
 
-__all__ = ["RedactOptions", "redact", "redact_partitions"]
+__all__ = ["RedactOptions", "redact_partitions"]
 
 _COUNTS = ("records", "in_keys", "in_values", "in_headers")
 _NEUTRAL_FILES = {"leader-epoch-checkpoint", "partition.metadata"}
@@ -76,63 +75,6 @@ class RedactOptions:
     """Whether a bad batch is quarantined or ends the job with an error."""
     topic_ids: dict[str, str] = field(default_factory=dict)
     """The id of each topic, for `partition.metadata`; without one, a broker creates that file."""
-
-
-def redact(
-    source: str | PathLike[str],
-    out: str | PathLike[str],
-    *,
-    keys: Iterable[bytes] = (),
-    where: str | None = None,
-    tombstones: bool = False,
-    check: bool = True,
-    mode: DamageMode = "PERMISSIVE",
-    topic_ids: Mapping[str, str] | None = None,
-    max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
-    engine: Engine | None = None,
-) -> CleanReport:
-    """Writes every partition at and below `source` to `out` without the records that must be forgotten.
-
-    As `magicbyte redact`: no byte of those records is in `out`; everything else stays as it is. `source` is
-    only read, and `out` is published when everything is done.
-
-    Args:
-        source: a partition's directory, or a directory with partitions below it.
-        out: a directory that does not exist or is empty.
-        keys: redact records with one of these keys. The report has the index of each key that no record
-            has.
-        where: redact records for which this SQL expression is true; `magicbyte redact --help` has its columns
-            and examples. Needs pyarrow and duckdb.
-        tombstones: keep key, offset and timestamp of redacted records, but neither value nor headers.
-        check: reread the output before it is published: it must contain none of the keys.
-        mode: what happens at damage.
-        topic_ids: the id of each topic, for `partition.metadata`; without one, a broker creates that file.
-        max_decompressed_bytes: the limit for one batch, stored or decompressed; larger ones are damage.
-        engine: where the tasks run; None for one thread per core.
-
-    Returns:
-        What became of every record and byte, and the offsets (inclusive) that were redacted: the content of
-        `reconciliation.json`.
-
-    Raises:
-        RefusedError: if nothing is selected, there is nothing to read, the expression is invalid, a
-            partition is found twice, or `out` is not empty.
-        JobError: if a source changes while it is read, the check finds a key, or the expression fails for a
-            record; then nothing is published.
-        Error: for the first bad batch, with FAILFAST.
-        OSError: if a file cannot be read or written.
-
-    """
-    options = RedactOptions(
-        keys=tuple(keys),
-        where=where,
-        tombstones=tombstones,
-        check=check,
-        max_decompressed_bytes=max_decompressed_bytes,
-        mode=mode,
-        topic_ids=dict(topic_ids or {}),
-    )
-    return redact_partitions([os.fspath(source)], os.fspath(out), engine or LocalEngine(), options)
 
 
 def redact_partitions(

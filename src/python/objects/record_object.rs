@@ -15,7 +15,7 @@
 //!   stable ABI, which this wheel targets; and only those of our own objects, none of which is immortal.
 #![allow(unsafe_code, reason = "types in CPython's C API")]
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -301,12 +301,29 @@ macro_rules! safe_method {
         }
     };
 }
+/// A method without arguments.
+macro_rules! safe_method_without_arguments {
+    ($name:ident, $work:path) => {
+        /// # Safety
+        /// To be called as CPython calls a METH_NOARGS method: Attached; the descriptor has checked that `slf`
+        /// is a `Record`, which the caller keeps; the second argument is null.
+        pub(in crate::python) unsafe extern "C" fn $name(
+            slf: *mut ffi::PyObject,
+            _: *mut ffi::PyObject,
+        ) -> *mut ffi::PyObject {
+            // SAFETY: as CPython calls a method (METH_NOARGS).
+            unsafe { safely(slf, |batch, entry| $work(batch, entry)) }
+        }
+    };
+}
 safe_getter!(get_timestamp_type, record::timestamp_type);
 safe_getter!(get_headers, record::headers);
 safe_getter!(get_headers_raw, record::headers_raw);
 safe_getter!(get_sequence, record::sequence);
 safe_getter!(get_control, record::control);
 safe_getter!(repr_of, record::repr);
+safe_method_without_arguments!(to_dict, record::to_dict);
+safe_method_without_arguments!(reduce, record::reduce);
 safe_method!(last_header, record::last_header);
 safe_method!(headers_for, record::headers_for);
 
@@ -364,4 +381,41 @@ pub(in crate::python) unsafe fn get_attribute(
 pub(in crate::python) unsafe extern "C" fn record_repr(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: as CPython calls it, which is as it calls a getter.
     unsafe { repr_of(slf, ptr::null_mut()) }
+}
+
+/// # Safety
+/// To be called as CPython calls `tp_richcompare`: Attached, with a `Record` and any object, both of which the
+/// caller keeps.
+pub(in crate::python) unsafe extern "C" fn record_richcompare(
+    slf: *mut ffi::PyObject,
+    other: *mut ffi::PyObject,
+    operation: c_int,
+) -> *mut ffi::PyObject {
+    // SAFETY: as CPython calls this; the type of `other` is compared, and cannot be subclassed. The references
+    // live no longer than the call. NotImplemented is a static object, of which the caller gets a reference.
+    unsafe {
+        let is_record = ptr::eq(ffi::Py_TYPE(other), RECORD.type_object.load(Ordering::Acquire));
+        let is_same = is_record.then(|| slf == other || record::is_same(parts(slf), parts(other)));
+        match (is_same, operation) {
+            (Some(is_same), ffi::Py_EQ) => ffi::PyBool_FromLong(is_same.into()),
+            (Some(is_same), ffi::Py_NE) => ffi::PyBool_FromLong((!is_same).into()),
+            _ => {
+                let not_implemented = ffi::Py_NotImplemented();
+                ffi::Py_INCREF(not_implemented);
+                not_implemented
+            }
+        }
+    }
+}
+
+/// # Safety
+/// To be called as CPython calls `tp_hash`: Attached, with a `Record` that the caller keeps.
+pub(in crate::python) unsafe extern "C" fn record_hash(slf: *mut ffi::PyObject) -> ffi::Py_hash_t {
+    // SAFETY: as CPython calls this; the references live no longer than the call.
+    let (batch, entry) = unsafe { parts(slf) };
+    // -1 would mean that an exception is set.
+    match record::hash(batch, entry) as ffi::Py_hash_t {
+        -1 => -2,
+        hash => hash,
+    }
 }

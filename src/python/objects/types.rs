@@ -16,7 +16,7 @@ use crate::python::objects::record_object::{
     ITERATOR, RECORD, SHORTCUTS, get_attributes, get_control, get_headers, get_headers_raw, get_key,
     get_key_bytes, get_offset, get_sequence, get_timestamp, get_timestamp_type, get_value, get_value_bytes,
     headers_for, iterator_dealloc, iterator_length_hint, iterator_next, last_header, record_dealloc,
-    record_getattro, record_repr,
+    record_getattro, record_hash, record_repr, record_richcompare, reduce, to_dict,
 };
 
 /// A table that CPython keeps pointers into.
@@ -73,7 +73,20 @@ pub(in crate::python) const fn method_of_one(
     }
 }
 
-pub(in crate::python) static RECORD_METHODS: Table<ffi::PyMethodDef, 3> = Table(UnsafeCell::new([
+pub(in crate::python) const fn method_of_none(
+    name: &'static CStr,
+    function: ffi::PyCFunction,
+    doc: &'static CStr,
+) -> ffi::PyMethodDef {
+    ffi::PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunction: function },
+        ml_flags: ffi::METH_NOARGS,
+        ml_doc: doc.as_ptr(),
+    }
+}
+
+pub(in crate::python) static RECORD_METHODS: Table<ffi::PyMethodDef, 5> = Table(UnsafeCell::new([
     method_of_one(
         c"last_header",
         last_header,
@@ -84,16 +97,13 @@ pub(in crate::python) static RECORD_METHODS: Table<ffi::PyMethodDef, 3> = Table(
         headers_for,
         c"headers_for($self, key, /)\n--\n\nThe headers with this key, in order.",
     ),
+    method_of_none(c"to_dict", to_dict, c"to_dict($self)\n--\n\nThe record's fields, copied."),
+    method_of_none(c"__reduce__", reduce, c"__reduce__($self)\n--\n\nFor pickle."),
     ffi::PyMethodDef::zeroed(),
 ]));
 
 pub(in crate::python) static ITERATOR_METHODS: Table<ffi::PyMethodDef, 2> = Table(UnsafeCell::new([
-    ffi::PyMethodDef {
-        ml_name: c"__length_hint__".as_ptr(),
-        ml_meth: ffi::PyMethodDefPointer { PyCFunction: iterator_length_hint },
-        ml_flags: ffi::METH_NOARGS,
-        ml_doc: c"The number of records left.".as_ptr(),
-    },
+    method_of_none(c"__length_hint__", iterator_length_hint, c"The number of records left."),
     ffi::PyMethodDef::zeroed(),
 ]));
 
@@ -116,6 +126,8 @@ pub(in crate::python) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()>
             slot(ffi::Py_tp_dealloc, record_dealloc as *mut c_void),
             slot(ffi::Py_tp_repr, record_repr as *mut c_void),
             slot(ffi::Py_tp_getattro, record_getattro as *mut c_void),
+            slot(ffi::Py_tp_richcompare, record_richcompare as *mut c_void),
+            slot(ffi::Py_tp_hash, record_hash as *mut c_void),
             slot(ffi::Py_tp_getset, RECORD_GETTERS.0.get().cast()),
             slot(ffi::Py_tp_methods, RECORD_METHODS.0.get().cast()),
             slot(

@@ -1,0 +1,128 @@
+"""A directory of partitions: a broker's, a backup, or any folder with segments somewhere below it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, TypeAlias
+
+from magicbyte._core import DEFAULT_MAX_DECOMPRESSED_BYTES
+from magicbyte.enums import DamageMode
+from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
+from magicbyte.log import PartitionLog
+
+if TYPE_CHECKING:
+    from magicbyte.jobs.log_dirs import LogDir
+
+__all__ = ["Log", "Sources", "paths_of"]
+
+Sources: TypeAlias = "str | PathLike[str] | Sequence[str | PathLike[str]]"
+"""Directories with partitions at or below them, or segment files: one path, or a sequence of them."""
+
+
+class Log:
+    """The partitions at and below a directory, or below several.
+
+    Opening lists the directories; no segment is read. `magicbyte.verify`, `magicbyte.ingest` and the other
+    commands are functions that work on such a directory as a whole.
+
+    Args:
+        sources: directories or segment files: one path, or a sequence of them.
+        choice: which partitions to open, for example `PartitionChoice(topics=("orders*",))`.
+        check_crcs: whether checksums are checked.
+        max_decompressed_bytes: the limit for one batch, stored or decompressed.
+        mode: as in `PartitionLog`.
+
+    Raises:
+        RefusedError: if there is no partition, or a source is missing.
+        OSError: if a source cannot be listed.
+
+    """
+
+    def __init__(
+        self,
+        sources: Sources,
+        choice: PartitionChoice = EVERYTHING,
+        *,
+        check_crcs: bool = True,
+        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+        mode: DamageMode = "FAILFAST",
+    ) -> None:
+        self._inputs = find_inputs(paths_of(sources), choice)
+        self._partitions = [
+            PartitionLog(
+                listing["path"],
+                check_crcs=check_crcs,
+                max_decompressed_bytes=max_decompressed_bytes,
+                mode=mode,
+            )
+            for listing in self._inputs.listings
+            if os.path.exists(listing["path"])
+        ]
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The paths as given."""
+        return self._inputs.sources
+
+    @property
+    def partitions(self) -> list[PartitionLog]:
+        """The partitions, ordered by topic, partition and path."""
+        return list(self._partitions)
+
+    @property
+    def topics(self) -> list[str]:
+        """The names of the topics, in order."""
+        return sorted({one.topic for one in self._partitions})
+
+    @property
+    def skipped(self) -> list[SkippedDirectory]:
+        """Directories that are not read, because of their state (`-future`, `-stray`, `-delete`)."""
+        return self._inputs.skipped
+
+    @property
+    def log_dirs(self) -> list[LogDir]:
+        """The brokers' directories among the sources and below them, with what their checkpoints say."""
+        return self._inputs.log_dirs
+
+    def partition(self, topic: str, partition: int = 0) -> PartitionLog:
+        """The partition of a topic.
+
+        Raises:
+            KeyError: if there is none, or more than one copy of it.
+
+        """
+        copies = [one for one in self._partitions if (one.topic, one.partition) == (topic, partition)]
+        if len(copies) == 1:
+            return copies[0]
+        name = f"{topic}-{partition}"
+        if not copies:
+            raise KeyError(f"no partition {name} in {', '.join(self.sources)}")
+        raise KeyError(f"{len(copies)} copies of {name}: {', '.join(one.path for one in copies)}")
+
+    def __iter__(self) -> Iterator[PartitionLog]:
+        return iter(self._partitions)
+
+    def __len__(self) -> int:
+        return len(self._partitions)
+
+    def __repr__(self) -> str:
+        size = sum(one.size for one in self._partitions)
+        topics = len(self.topics)
+        return f"<Log {', '.join(self.sources)}: {len(self)} partitions of {topics} topics, {size} bytes>"
+
+    def _repr_html_(self) -> str:
+        """A table of the partitions for notebooks."""
+        from magicbyte.html import table
+
+        rows = [(one.topic, one.partition, len(one.segments), one.size) for one in self._partitions]
+        return table(repr(self), ("topic", "partition", "segments", "bytes"), rows)
+
+
+def paths_of(sources: Sources) -> list[str]:
+    """One path, or a sequence of them, as a list."""
+    if isinstance(sources, (str, PathLike)):
+        return [os.fspath(sources)]
+    return [os.fspath(source) for source in sources]

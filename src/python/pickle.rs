@@ -1,0 +1,53 @@
+//! Creates records from what `pickle` has stored of them; `record.rs` has the other direction.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::bytes::cursor::Cursor;
+use crate::bytes::varint;
+use crate::python::errors::to_py;
+use crate::python::indexed_batch::IndexedBatch;
+use crate::python::objects::record_object::{RECORD, record_at};
+use crate::python::panics;
+use crate::record::Record;
+use crate::record::header::Headers;
+use crate::record::timestamp_type::TimestampType;
+
+type Numbers = (i64, i64, i8, i32, u8);
+type Content<'py> = (Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyBytes>>, Bound<'py, PyBytes>, u32);
+
+/// The record that was pickled.
+#[pyfunction]
+pub(super) fn unpickle_record(
+    py: Python<'_>,
+    numbers: Numbers,
+    content: Content<'_>,
+    kind: (bool, bool),
+) -> PyResult<Py<PyAny>> {
+    panics::here();
+    let (offset, timestamp, timestamp_type, sequence, attributes) = numbers;
+    let (key, value, headers, header_count) = content;
+    let (is_control, is_legacy) = kind;
+    let malformed = || PyValueError::new_err("not a pickled record");
+    let mut count = [0; 10];
+    let size = varint::write(header_count.into(), &mut count);
+    let headers = [&count[..size], headers.as_bytes()].concat();
+    let record = Record {
+        offset,
+        timestamp,
+        timestamp_type: match timestamp_type {
+            -1 => TimestampType::NoTimestampType,
+            0 => TimestampType::CreateTime,
+            1 => TimestampType::LogAppendTime,
+            _ => return Err(malformed()),
+        },
+        sequence,
+        attributes: attributes as i8,
+        key: key.as_ref().map(|key| key.as_bytes()),
+        value: value.as_ref().map(|value| value.as_bytes()),
+        headers: Headers::check(&mut Cursor::new(&headers)).map_err(|e| to_py(py, &e))?,
+    };
+    let batch = IndexedBatch::of_one(&record, is_control, is_legacy).ok_or_else(malformed)?;
+    record_at(&Bound::new(py, batch)?, 0, &RECORD)?.ok_or_else(malformed)
+}
