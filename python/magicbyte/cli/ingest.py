@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from magicbyte.cli import engines, options, partition_choice
+from magicbyte.cli import engines, expressions, options, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.selection import ranges as range_options
 from magicbyte.cli.terminal import print_line
@@ -35,11 +35,12 @@ def _payload(name: str) -> Callable[[F], F]:
     )
 
 
-@click.command(short_help="Write Parquet tables, with proof that nothing is lost.")
+@click.command(short_help="Write Parquet tables, with proof that nothing is lost.", epilog=expressions.HELP)
 @partition_choice.sources
 @click.argument("out", metavar="OUT", type=click.Path())
 @partition_choice.options(prefer=True)
 @range_options
+@expressions.where("Write only records for which this SQL expression is true.")
 @engines.options
 @options.isolation_level
 @_payload("key")
@@ -74,6 +75,7 @@ def ingest(
     out: str,
     choice: PartitionChoice,
     ranges: Ranges,
+    where: str | None,
     engine: EngineChoice,
     isolation_level: IsolationLevel,
     key_as: PayloadType,
@@ -94,8 +96,8 @@ def ingest(
     Spark cluster, SRC and OUT must be on a file system that all machines share, and magicbyte must be
     installed on each.
 
-    Records outside a range of offsets or timestamps are read and counted, but not written. A record is in a
-    range of timestamps if its own is, wherever in the log it is.
+    Records outside a range of offsets or timestamps, or for which EXPR is not true, are read and counted as
+    outside, but not written. A record is in a range of timestamps if its own is, wherever in the log it is.
 
     With --key-as and --value-as, what is not such text is NULL in key or value, and its bytes are in the
     column invalidKey or invalidValue. It is counted, and makes the exit code 1.
@@ -104,6 +106,7 @@ def ingest(
     magicbyte ingest /backup/kafka-logs tables/
     magicbyte ingest --topic orders --key-as string --value-as json /backup/kafka-logs tables/
     magicbyte ingest --start-timestamp 2024-05-01 --end-timestamp 2024-05-02 /backup/kafka-logs tables/
+    magicbyte ingest --where "header(headers, 'tenant') = 'x'" /backup/kafka-logs tables/
     magicbyte ingest --include-batch-metadata orders-0/ orders/
     magicbyte ingest --isolation-level read_committed --overwrite /backup/kafka-logs tables/
     magicbyte ingest --engine spark --master spark://host:7077 /backup/kafka-logs tables/
@@ -118,6 +121,7 @@ def ingest(
         isolation_level=isolation_level,
         batch_metadata=include_batch_metadata,
         ranges=ranges,
+        where=where,
         key_as=key_as,
         value_as=value_as,
         codec=parquet_compression,

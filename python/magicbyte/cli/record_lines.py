@@ -18,6 +18,7 @@ from magicbyte.cli.selection import Selection
 from magicbyte.cli.terminal import is_terminal, json_line, print_bytes, print_data
 from magicbyte.enums import IsolationLevel
 from magicbyte.errors import Error
+from magicbyte.expressions.record_filter import RecordFilter
 from magicbyte.internal_topics.decode import Decode
 from magicbyte.jobs.columns import RECORDS_WITH_METADATA
 from magicbyte.jobs.reading import ReadOptions
@@ -70,13 +71,14 @@ def print_records(
     lines: Lines,
     writer: _core.LineWriter,
     *,
+    where: RecordFilter | None,
     filters: Sequence[Select],
     tail: int | None,
     isolation_level: IsolationLevel,
     max_decompressed_bytes: int,
 ) -> int:
     """Prints the selected records of partitions, in order; returns the exit code."""
-    options = ReadOptions(_COLUMNS, max_decompressed_bytes=max_decompressed_bytes)
+    options = ReadOptions(_COLUMNS, max_decompressed_bytes=max_decompressed_bytes, where=where)
     reader = Reader(listings, selection, isolation_level, options, filters, tail)
     print_bytes(writer.header(pa.RecordBatch.from_pylist([], options.records_schema)))
     for topic, records in reader.records():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from magicbyte.cli import options, partition_choice
+from magicbyte.cli import expressions, options, partition_choice
 from magicbyte.cli.selection import Selection
 from magicbyte.cli.selection import options as selection_options
 from magicbyte.enums import IsolationLevel
@@ -13,7 +13,10 @@ from magicbyte.jobs.choice import PartitionChoice
 __all__ = ["records"]
 
 
-@click.command(short_help="Print data records, or batches, as JSON lines, CSV or kcat's formats.")
+@click.command(
+    short_help="Print data records, or batches, as JSON lines, CSV or kcat's formats.",
+    epilog=expressions.HELP,
+)
 @partition_choice.sources
 @partition_choice.options()
 @selection_options
@@ -26,6 +29,7 @@ __all__ = ["records"]
     metavar="REGEX",
     help="Only records whose key or value matches this regular expression (Rust's crate regex).",
 )
+@expressions.where("Only records for which this SQL expression is true.")
 @click.option("--batches", is_flag=True, help="Print one object per batch instead of one per record.")
 @click.option(
     "--format",
@@ -52,6 +56,7 @@ def records(
     tail: int | None,
     keys: tuple[str, ...],
     grep: str | None,
+    where: str | None,
     batches: bool,
     line_format: str,
     template: str | None,
@@ -79,6 +84,7 @@ def records(
     magicbyte records orders-0/ --max-records 10
     magicbyte records orders-0/ --tail 10 --value-format json | jq .value.customer
     magicbyte records orders-0/ --key user-4711 --grep 'cancel(l)?ed'
+    magicbyte records orders-0/ --where "value LIKE '%bob%' AND header(headers, 'tenant') = 'x'"
     magicbyte records orders-0/ --format csv > orders.csv
     magicbyte records orders-0/ -f '%o %k: %s\n'
     magicbyte records orders-0/ --start-timestamp 2024-05-01T12:00 --end-timestamp 2024-05-01T13:00
@@ -90,9 +96,10 @@ def records(
     from magicbyte.cli.record_lines import Lines, print_batches, print_records
     from magicbyte.cli.record_reading import matching
     from magicbyte.cli.sources import partitions_of, segments_only
+    from magicbyte.jobs.selecting import record_filter
 
     others = [line_format != "jsonl", template is not None, bool(keys), grep is not None, tail is not None]
-    if batches and any(others):
+    if batches and (any(others) or where is not None):
         raise click.UsageError("--batches goes with ranges, not with options about single records")
     if template is not None and line_format != "jsonl":
         raise click.UsageError("-f and --format exclude each other")
@@ -105,6 +112,7 @@ def records(
         filters = [matching(wanted, grep)] if wanted or grep is not None else []
     except ValueError as error:
         raise click.UsageError(str(error)) from None
+    row_filter = None if where is None else record_filter(where)
     listings, unread = partitions_of(segments_only("records", sources), choice)
     if batches:
         code = print_batches(
@@ -119,6 +127,7 @@ def records(
             selection,
             lines,
             writer,
+            where=row_filter,
             filters=filters,
             tail=tail,
             isolation_level=isolation_level,

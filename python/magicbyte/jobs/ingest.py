@@ -29,6 +29,7 @@ from magicbyte.jobs.plan import plan_partitions, task_name, tasks_of
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.ranges import EVERY_RECORD, Ranges
 from magicbyte.jobs.reading import ReadOptions, check_column_limit, plan_problems
+from magicbyte.jobs.selecting import record_filter
 from magicbyte.model import PartitionPlan, PartitionReconciliation
 
 __all__ = ["IngestOptions", "IngestReport", "ManifestRow", "TableSum", "ingest"]
@@ -44,6 +45,9 @@ class IngestOptions:
     """Whether to add `columns.BATCH_METADATA` to the table `records`."""
     ranges: Ranges = EVERY_RECORD
     """Which records are written; all others are read, checked and counted as outside."""
+    where: str | None = None
+    """Which of these records are written: those for which this expression is true; see
+    `magicbyte.expressions`."""
     key_as: PayloadType = "binary"
     """What keys are read as. With text, `records` has the column `invalidKey`: the bytes of each key that is
     not such text, whose `key` is null."""
@@ -92,6 +96,7 @@ class IngestReport(TypedDict):
     isolation_level: IsolationLevel
     ranges: dict[str, int | None]
     """The fields of `Ranges`."""
+    where: str | None
     key_as: PayloadType
     value_as: PayloadType
     balanced: bool
@@ -120,13 +125,15 @@ def ingest(
 
     Raises:
         RefusedError: if there is nothing to read, a partition is found twice, content of `out` would be
-            lost, `max_decompressed_bytes` is more than tables can hold, or bloom filters need a newer
-            pyarrow.
+            lost, `max_decompressed_bytes` is more than tables can hold, bloom filters need a newer pyarrow,
+            or the expression is not valid.
+        JobError: if the expression fails for a record.
 
     """
     check_column_limit("max_decompressed_bytes", options.max_decompressed_bytes)
     if options.bloom_filter and not can_write_bloom_filters():
         raise RefusedError("bloom filters need pyarrow 24 or newer")
+    where = None if options.where is None else record_filter(options.where)
     inputs = find_inputs(sources, choice, distinct=True, assigned=True)
     listings = inputs.listings
     with TablesOutput(out, inputs.paths, overwrite=options.overwrite) as output:
@@ -145,6 +152,7 @@ def ingest(
             value_as=options.value_as,
             start_timestamp=options.ranges.start_timestamp,
             end_timestamp=options.ranges.end_timestamp,
+            where=where,
         )
         bloom_filters = ("key",) if options.bloom_filter else ()
         write = WriteOptions(read, output.staging, options.codec, bloom_filters)
@@ -167,6 +175,7 @@ def ingest(
             sources=list(sources),
             isolation_level=options.isolation_level,
             ranges=asdict(options.ranges),
+            where=options.where,
             key_as=options.key_as,
             value_as=options.value_as,
             balanced=all(one["balanced"] for one in partitions) and _rows_agree(partitions, files),

@@ -11,8 +11,10 @@ import pyarrow as pa
 
 from magicbyte import _core
 from magicbyte.enums import DamageMode, PayloadType, fails_fast
+from magicbyte.expressions.record_filter import RecordFilter
 from magicbyte.jobs.columns import INVALID_COLUMNS, RECORDS_WITH_METADATA
 from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.jobs.selecting import ChunkSelection, decoded_columns
 from magicbyte.model import Chunk, PartitionPlan, Problem
 
 __all__ = [
@@ -47,6 +49,9 @@ class ReadOptions:
     """Records with an earlier timestamp (ms) are left out, and counted as outside."""
     end_timestamp: int | None = None
     """Records with this timestamp or a later one are left out, and counted as outside."""
+
+    where: RecordFilter | None = None
+    """With columns: rows for which this is not true are left out, and counted as outside."""
 
     @property
     def records_schema(self) -> pa.Schema:
@@ -89,9 +94,11 @@ def read_chunk(chunk: str, options: ReadOptions) -> Iterator[Rows | str]:
     have the columns `topic` and `partition`, rows of `records` only on request. Without any columns, no
     rows of `records` are yielded.
     """
+    where = options.where if options.columns else None
+    selection = where and ChunkSelection(where, chunk, options.records_schema.names)
     decoder = _core.ChunkDecoder(
         chunk,
-        columns=options.columns,
+        columns=decoded_columns(where, options.columns) if where else options.columns,
         batches_table=options.batches,
         max_decompressed_bytes=options.max_decompressed_bytes,
         mode=options.mode,
@@ -110,12 +117,15 @@ def read_chunk(chunk: str, options: ReadOptions) -> Iterator[Rows | str]:
     for records in decoder:
         # The batch is empty if only the other tables have rows.
         if options.columns and (batch := pa.record_batch(records)).num_rows:
+            if selection:
+                batch = selection.select(batch)
             if fails_fast(options.mode):
                 _refuse_invalid(chunk, batch, options)
-            yield Rows("records", batch)
+            if batch.num_rows:
+                yield Rows("records", batch)
         yield from other_tables()
     yield from other_tables()
-    yield decoder.result()
+    yield selection.account(decoder.result()) if selection else decoder.result()
 
 
 def _refuse_invalid(chunk: str, batch: pa.RecordBatch, options: ReadOptions) -> None:

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from magicbyte import _core
 from magicbyte.expressions.errors import EvaluationError, ExpressionError
+from magicbyte.jobs.columns import INVALID_COLUMNS
 from magicbyte.jobs.failure import JobError, RefusedError
-from magicbyte.model import Chunk
+from magicbyte.model import Chunk, ChunkResult
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from magicbyte.expressions.record_filter import RecordFilter
 
-__all__ = ["MAX_DECOMPRESSED_BYTES", "Selected", "record_filter", "select_in_chunk", "selected_rows"]
+__all__ = [
+    "MAX_DECOMPRESSED_BYTES",
+    "ChunkSelection",
+    "Selected",
+    "decoded_columns",
+    "record_filter",
+    "select_in_chunk",
+]
 
 MAX_DECOMPRESSED_BYTES = (1 << 30) - 1
 """The largest limit for a batch that still lets every record be passed to an expression: half of what Arrow's
 arrays hold."""
+
+_NO_TIMESTAMP = -1
 
 Selected = list[tuple[int, list[tuple[int, int]]]]
 """The position of each batch with selected records, and the runs of selected records in it: the first and the
@@ -43,7 +54,66 @@ def record_filter(expression: str) -> RecordFilter:
         raise RefusedError(f"--where: {error}") from None
 
 
-def selected_rows(where: RecordFilter, batch: pa.RecordBatch, chunk: Chunk) -> pa.BooleanArray:
+def decoded_columns(where: RecordFilter, columns: Sequence[str]) -> tuple[str, ...]:
+    """The columns to decode for rows of these columns that `ChunkSelection` selects."""
+    # To tell a time that the column cannot hold from one that is not there.
+    more = ("timestampMillis",) if "timestamp" in columns else ()
+    return tuple(dict.fromkeys((*columns, *where.columns, *more)))
+
+
+class ChunkSelection:
+    """Selects rows of a chunk; the others are counted as outside, like those outside a range.
+
+    Args:
+        where: the expression.
+        chunk: the chunk, as JSON text.
+        names: the columns of the rows that are passed on.
+
+    """
+
+    def __init__(self, where: RecordFilter, chunk: str, names: Sequence[str]) -> None:
+        self._where = where
+        self._chunk = cast(Chunk, json.loads(chunk))
+        self._names = list(names)
+        self._outside = 0
+        self._null_timestamps = 0
+        self._invalid = dict.fromkeys(INVALID_COLUMNS, 0)
+
+    def select(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The selected rows of a batch with the columns `decoded_columns`.
+
+        Raises:
+            JobError: if the expression fails for a record, which the message names.
+
+        """
+        import pyarrow.compute as pc
+
+        mask = _mask(self._where, batch, self._chunk)
+        left_out = mask.false_count
+        if left_out:
+            others = batch.filter(pc.invert(mask))
+            self._outside += left_out
+            if "timestamp" in self._names:
+                absent = pc.equal(others.column("timestampMillis"), _NO_TIMESTAMP)
+                self._null_timestamps += others.column("timestamp").null_count - absent.true_count
+            for field, name in INVALID_COLUMNS.items():
+                if name in batch.schema.names:
+                    self._invalid[field] += left_out - others.column(name).null_count
+            batch = batch.filter(mask)
+        return batch.select(self._names)
+
+    def account(self, result: str) -> str:
+        """The chunk's ChunkResult, as JSON text, given that of all its rows."""
+        sums = cast(ChunkResult, json.loads(result))
+        sums["rows"] -= self._outside
+        sums["outside"] += self._outside
+        sums["null_timestamps"] -= self._null_timestamps
+        sums["invalid_keys"] -= self._invalid["key"]
+        sums["invalid_values"] -= self._invalid["value"]
+        return json.dumps(sums)
+
+
+def _mask(where: RecordFilter, batch: pa.RecordBatch, chunk: Chunk) -> pa.BooleanArray:
     """Whether each row of a chunk is selected.
 
     Raises:
@@ -83,7 +153,7 @@ def select_in_chunk(
         batch = pa.record_batch(rows)
         if batch.num_rows == 0:
             continue
-        hits = pc.indices_nonzero(selected_rows(where, batch, chunk)).to_pylist()
+        hits = pc.indices_nonzero(_mask(where, batch, chunk)).to_pylist()
         # Rows of the same batch of the log are neighbours; one such batch can span several Arrow batches.
         encoded = pc.run_end_encode(batch.column("position"), run_end_type=pa.int64())
         start, taken = 0, 0
