@@ -108,6 +108,7 @@ def ingest(
     end_offset: int | None = None,
     start_timestamp: int | None = None,
     end_timestamp: int | None = None,
+    where: str | None = None,
     key_as: PayloadType = "binary",
     value_as: PayloadType = "binary",
     codec: str = "zstd",
@@ -129,6 +130,7 @@ def ingest(
         end_offset: the end (exclusive).
         start_timestamp: the first time (inclusive).
         end_timestamp: the end (exclusive).
+        where: write only records for which this SQL expression is true; the guide describes it. Needs duckdb.
         key_as: what keys are read as; with text, `records` has the column `invalidKey`.
         value_as: the same for values and `invalidValue`.
         codec: the compression of the files: zstd, snappy, gzip, lz4 or none.
@@ -144,6 +146,7 @@ def ingest(
         isolation_level=isolation_level,
         batch_metadata=batch_metadata,
         ranges=Ranges(start_offset, end_offset, start_timestamp, end_timestamp),
+        where=where,
         key_as=key_as,
         value_as=value_as,
         codec=codec,

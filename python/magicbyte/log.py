@@ -25,6 +25,7 @@ from magicbyte.listing import is_segment_file
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from magicbyte.expressions.stream import SelectedRecords
     from magicbyte.model import IgnoredFile, PartitionListing, PartitionReconciliation, Problem, Segment
     from magicbyte.rescue import Rescued
 
@@ -33,6 +34,8 @@ __all__ = ["LogArrowStream", "LogBatches", "LogRecords", "PartitionLog", "Reconc
 T = TypeVar("T")
 
 _LOG_END = 2**63 - 1
+_COLUMNS = ("offset", "timestamp", "timestampType", "key", "value", "headers")
+"""The columns of `to_arrow` by default."""
 _COUNTS = (
     "size",
     "good_bytes",
@@ -253,7 +256,7 @@ class LogArrowStream:
     Each consumer gets a fresh stream; `problems` and `end_offset` are those of the latest one.
     """
 
-    def __init__(self, core: ArrowStream) -> None:
+    def __init__(self, core: ArrowStream | SelectedRecords) -> None:
         self._core = core
 
     def __arrow_c_schema__(self) -> object:
@@ -480,6 +483,7 @@ class PartitionLog:
         end_offset: int | None = None,
         start_timestamp: int | datetime | None = None,
         end_timestamp: int | datetime | None = None,
+        where: str | None = None,
         isolation_level: IsolationLevel = "read_uncommitted",
         threads: int = 1,
     ) -> LogArrowStream:
@@ -504,17 +508,32 @@ class PartitionLog:
             start_timestamp: leave out every record with an earlier timestamp (ms), wherever it is; `records`
                 starts at the first record that late and keeps all that follow.
             end_timestamp: leave out every record with this timestamp (ms) or a later one.
+            where: leave out every record for which this condition, in DuckDB's SQL over offset, timestamp,
+                timestampMillis, key, value, keyBytes, valueBytes, headers, topic and partition, is not true;
+                the guide describes it. Where it fails for a record, the stream ends with an error that names
+                the record. Needs `pip install 'magicbyte[sql]'`, and does not go with views.
             isolation_level: as in `records`.
             threads: how many threads decode, the caller's included. The order is kept, and Arrow batches
                 are smaller. With more than one, each thread adds up to seven Arrow batches and half a MiB.
 
         Raises:
-            ValueError: for an unknown column, or fewer than 1 or more than 256 threads.
+            ValueError: for an unknown column, fewer than 1 or more than 256 threads, or an expression that is
+                not valid.
+            ModuleNotFoundError: with an expression, if duckdb or pyarrow is missing.
 
         """
         self._check_open()
+        decoded, row_filter = columns, None
+        if where is not None:
+            if views:
+                raise ValueError("where: rows of views are not selected; leave out views")
+            from magicbyte.expressions.record_filter import RecordFilter
+
+            row_filter = RecordFilter(where)
+            columns = _COLUMNS if columns is None else columns
+            decoded = list(dict.fromkeys((*columns, *row_filter.columns)))
         stream = self._core.to_arrow(
-            columns,
+            decoded,
             views=views,
             start_offset=start_offset,
             end_offset=end_offset,
@@ -526,7 +545,11 @@ class PartitionLog:
             max_decompressed_bytes=self._max_decompressed_bytes,
             mode=self._mode,
         )
-        return LogArrowStream(stream)
+        if row_filter is None:
+            return LogArrowStream(stream)
+        from magicbyte.expressions.stream import SelectedRecords
+
+        return LogArrowStream(SelectedRecords(stream, columns or (), row_filter, self.name))
 
     def __arrow_c_schema__(self) -> object:
         return self.to_arrow().__arrow_c_schema__()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pickle
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 import pytest
+from magicbyte import PartitionLog, RecordsBuilder
 from magicbyte.expressions import record_filter
 from magicbyte.expressions.columns import COLUMNS, record_columns
 from magicbyte.expressions.database import connect
@@ -310,6 +313,59 @@ def test_only_the_columns_in_use_are_decoded() -> None:
         "topic",
         "partition",
     )
+
+
+# --- PartitionLog.to_arrow ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> PartitionLog:
+    """Ten batches of ten records."""
+    data = b""
+    for start in range(0, 100, 10):
+        builder = RecordsBuilder(2, 4)
+        for at in range(start, start + 10):
+            value = b"\xff" if at == 77 else b"%d" % at
+            builder.append(at, NOW + at, b"k%d" % (at % 3), value, [("h", b"x")])
+        data += builder.build()
+    (tmp_path / "orders-3").mkdir()
+    (tmp_path / "orders-3" / f"{0:020}.log").write_bytes(data)
+    return PartitionLog(tmp_path / "orders-3")
+
+
+def test_to_arrow(log: PartitionLog) -> None:
+    everything = pa.table(log.to_arrow())
+    for threads in (1, 3):
+        stream = log.to_arrow(where="key = 'k1' AND offset >= 50", threads=threads, end_offset=90)
+        for _ in range(2):
+            assert pa.table(stream) == everything.take([at for at in range(50, 90) if at % 3 == 1])
+        assert pa.schema(stream) == everything.schema
+        assert (stream.problems, stream.problems_left_out, stream.end_offset) == ([], 0, 90)
+
+
+def test_to_arrow_gives_the_columns_asked_for(log: PartitionLog) -> None:
+    where = "header(headers, 'h') = 'x' AND offset IN (3, 98)"
+    table = pa.table(log.to_arrow(["topic", "value"], where=where))
+    assert table.to_pylist() == [{"topic": "orders", "value": b"3"}, {"topic": "orders", "value": b"98"}]
+    batches = pa.RecordBatchReader.from_stream(log.to_arrow([], where="offset < 7"))
+    assert sum(batch.num_rows for batch in batches) == 7
+    stream = log.to_arrow(["offset"], where="partition = 3 AND topic = 'orders' AND offset % 50 = 0")
+    assert duckdb.from_arrow(pa.RecordBatchReader.from_stream(stream)).fetchall() == [(0,), (50,)]
+    assert pa.table(log.to_arrow(where="false")).num_rows == 0
+
+
+def test_to_arrow_with_errors(log: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="nothing: no such column"):
+        log.to_arrow(where="nothing = 1")
+    with pytest.raises(ValueError, match="views"):
+        log.to_arrow(where="true", views=True)
+    with pytest.raises(ValueError, match="no_such_column"):
+        log.to_arrow(["no_such_column"], where="true")
+    with pytest.raises(Exception, match="orders-3, the record with offset 77: Conversion Error"):
+        pa.table(log.to_arrow(where="CAST(value AS INTEGER) >= 0"))
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'magicbyte\[sql\]'"):
+        log.to_arrow(where="true")
 
 
 # --- failures, cost and threads -----------------------------------------------------------------

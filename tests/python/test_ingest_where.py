@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import magicbyte
 import pyarrow.dataset as ds
 import pytest
 from conftest import KAFKA, Cli
@@ -91,6 +92,12 @@ def test_ingest(expression: str, shape: Any, root: Path, tmp_path: Path) -> None
     assert total["invalid_keys"] == (10 * len({0, 1, 2, 3, 4} & {*places}) if text else 0)
     assert total["invalid_values"] == (10 * len({1, 5} & {*places}) if text else 0)
     assert report["where"] == expression
+
+
+def test_ingest_from_python(root: Path, tmp_path: Path) -> None:
+    report = magicbyte.ingest(root, tmp_path / "out", where="value LIKE '%JSON%'")
+    assert written(tmp_path / "out") == wanted(1)
+    check(report, 10)
 
 
 def test_ingest_with_ranges(root: Path, tmp_path: Path, cli: Cli) -> None:
