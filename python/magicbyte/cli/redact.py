@@ -40,6 +40,7 @@ _KEYS_SHOWN = 5
     is_flag=True,
     help="Replace records by tombstones: key, offset and timestamp are kept, value and headers are removed.",
 )
+@click.option("--dry-run", is_flag=True, help="Only report what would be redacted; OUT is not touched.")
 @click.option(
     "--check/--no-check",
     default=True,
@@ -60,6 +61,7 @@ def redact(
     key_format: str,
     where: str | None,
     tombstones: bool,
+    dry_run: bool,
     check: bool,
     mode: DamageMode,
     topic_ids: dict[str, str],
@@ -73,11 +75,14 @@ def redact(
     byte, every batch without such a record. reconciliation.json lists the redacted offsets by segment, but
     neither the keys nor EXPR. SRC is only read, and must not change meanwhile.
 
+    With --dry-run, it counts what would be redacted in each partition, and shows the first offsets.
+
     A key that no record has is reported by its position, never by its value, and makes the exit code 1.
 
     \b
     magicbyte redact --key user-4711 /backup/kafka-logs out/
     magicbyte redact --key-file users.txt --tombstones /backup/kafka-logs out/
+    magicbyte redact --dry-run --where "value LIKE '%bob@example.com%'" /backup/kafka-logs out/
     magicbyte redact --where "TRY(value ->> '$.user.id') = '4711'" /backup/kafka-logs out/
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import reports
@@ -98,9 +103,18 @@ def redact(
         topic_ids=topic_ids,
     )
     with engine.open(f"magicbyte redact {sources[0]}") as runner:
-        report = redact_partitions(sources, out, runner, settings, terminal_progress(), choice=choice)
-    code = reports.print_written(report, out, reports.print_clean, as_json=as_json)
-    unmatched = [range(first, last + 1) for first, last in report["unmatched_keys"]]
+        if dry_run:
+            from magicbyte.jobs.redact_preview import preview_redaction
+
+            preview = preview_redaction(sources, runner, settings, terminal_progress(), choice=choice)
+        else:
+            report = redact_partitions(sources, out, runner, settings, terminal_progress(), choice=choice)
+    if dry_run:
+        runs, code = preview["unmatched_keys"], reports.print_preview(preview, as_json=as_json)
+    else:
+        runs = report["unmatched_keys"]
+        code = reports.print_written(report, out, reports.print_clean, as_json=as_json)
+    unmatched = [range(first, last + 1) for first, last in runs]
     if not unmatched:
         return code
     if not as_json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from magicbyte.cli.exits import CLEAN, FAILED, PROBLEMS
 from magicbyte.cli.inputs import print_skipped
@@ -15,11 +15,15 @@ from magicbyte.jobs.clean import CleanReport
 from magicbyte.jobs.rewrite import RewriteReport
 from magicbyte.model import PartitionReconciliation
 
+if TYPE_CHECKING:
+    from magicbyte.jobs.redact_preview import RedactionPreview
+
 __all__ = [
     "exit_code",
     "labels_of",
     "print_clean",
     "print_json",
+    "print_preview",
     "print_problems",
     "print_reconciliation",
     "print_rewrite",
@@ -115,6 +119,23 @@ def print_rewrite(report: RewriteReport, out: str) -> None:
             print_line(f"{one['topic']}-{one['partition']} lost: {lost}")
     for problem in report["problems"][:_PROBLEMS_SHOWN]:
         print_line(f"{problem['kind']}  {problem['topic']}-{problem['partition']}: {problem['message']}")
+
+
+def print_preview(preview: RedactionPreview, *, as_json: bool) -> int:
+    """Prints what would be redacted; returns the exit code."""
+    total = preview["total"]
+    if as_json:
+        print_json(preview)
+    else:
+        rows: list[list[Any]] = []
+        for one in preview["partitions"]:
+            offsets = ", ".join(map(str, one["first_offsets"]))
+            more = ", ..." if one["redacted"] > len(one["first_offsets"]) else ""
+            name = f"{one['topic']}-{one['partition']}"
+            rows.append([name, one["records"], one["redacted"], offsets + more])
+        rows.append(["total", total["rows"], preview["redacted"], ""])
+        print_table(["dry run", "records", "would be redacted", "first offsets"], rows)
+    return exit_code(balanced=total["balanced"], problems=total["problems"])
 
 
 def print_clean(report: CleanReport, out: str) -> None:

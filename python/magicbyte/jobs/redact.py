@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from magicbyte.expressions.record_filter import RecordFilter
     from magicbyte.model import Chunk
 
-__all__ = ["RedactOptions", "redact_partitions"]
+__all__ = ["RedactOptions", "numbered_keys", "redact_partitions", "unmatched_runs"]
 
 _COUNTS = ("records", "in_keys", "in_values", "in_headers")
 _NEUTRAL_FILES = {"leader-epoch-checkpoint", "partition.metadata"}
@@ -118,6 +118,26 @@ def redact_partitions(
     )
 
 
+def numbered_keys(keys: Iterable[bytes]) -> dict[bytes, int]:
+    """Each key with its first index among the given keys. Its place in the result is its number."""
+    indexes: dict[bytes, int] = {}
+    for index, key in enumerate(keys):
+        indexes.setdefault(key, index)
+    return indexes
+
+
+def unmatched_runs(numbered: Mapping[bytes, int], seen: Container[int]) -> list[tuple[int, int]]:
+    """First and last index of each run of keys whose numbers were not seen."""
+    runs: list[tuple[int, int]] = []
+    for number, index in enumerate(numbered.values()):
+        if number not in seen:
+            if runs and runs[-1][1] == index - 1:
+                runs[-1] = (runs[-1][0], index)
+            else:
+                runs.append((index, index))
+    return runs
+
+
 @dataclass(frozen=True)
 class _Redact:
     options: RedactOptions
@@ -125,11 +145,7 @@ class _Redact:
 
     @cached_property
     def key_indexes(self) -> dict[bytes, int]:
-        """Each key with its first index among the given keys."""
-        indexes: dict[bytes, int] = {}
-        for index, key in enumerate(self.options.keys):
-            indexes.setdefault(key, index)
-        return indexes
+        return numbered_keys(self.options.keys)
 
     @cached_property
     def key_set(self) -> _core.KeySet:
@@ -203,18 +219,12 @@ class _Redact:
         return None
 
     def unmatched(self, matched: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
-        seen = [0] * (len(self.key_indexes) // 64 + 1)
+        words = [0] * (len(self.key_indexes) // 64 + 1)
         for bits in matched:
             for number, word in enumerate(bits):
-                seen[number] |= word
-        runs: list[tuple[int, int]] = []
-        for number, index in enumerate(self.key_indexes.values()):
-            if not seen[number // 64] >> number % 64 & 1:
-                if runs and runs[-1][1] == index - 1:
-                    runs[-1] = (runs[-1][0], index)
-                else:
-                    runs.append((index, index))
-        return runs
+                words[number] |= word
+        seen = {number for number in range(len(self.key_indexes)) if words[number // 64] >> number % 64 & 1}
+        return unmatched_runs(self.key_indexes, seen)
 
     def check(
         self, directories: Mapping[str, str], report: CleanReport, engine: Engine, progress: Progress

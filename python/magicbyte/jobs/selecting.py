@@ -24,6 +24,7 @@ __all__ = [
     "decoded_columns",
     "record_filter",
     "select_in_chunk",
+    "select_rows",
 ]
 
 MAX_DECOMPRESSED_BYTES = (1 << 30) - 1
@@ -88,7 +89,7 @@ class ChunkSelection:
         """
         import pyarrow.compute as pc
 
-        mask = _mask(self._where, batch, self._chunk)
+        mask = select_rows(self._where, batch, self._chunk)
         left_out = mask.false_count
         if left_out:
             others = batch.filter(pc.invert(mask))
@@ -113,7 +114,7 @@ class ChunkSelection:
         return json.dumps(sums)
 
 
-def _mask(where: RecordFilter, batch: pa.RecordBatch, chunk: Chunk) -> pa.BooleanArray:
+def select_rows(where: RecordFilter, batch: pa.RecordBatch, chunk: Chunk) -> pa.BooleanArray:
     """Whether each row of a chunk is selected.
 
     Raises:
@@ -153,7 +154,7 @@ def select_in_chunk(
         batch = pa.record_batch(rows)
         if batch.num_rows == 0:
             continue
-        hits = pc.indices_nonzero(_mask(where, batch, chunk)).to_pylist()
+        hits = pc.indices_nonzero(select_rows(where, batch, chunk)).to_pylist()
         # Rows of the same batch of the log are neighbours; one such batch can span several Arrow batches.
         encoded = pc.run_end_encode(batch.column("position"), run_end_type=pa.int64())
         start, taken = 0, 0

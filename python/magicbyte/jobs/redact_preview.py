@@ -1,0 +1,153 @@
+"""What `magicbyte redact --dry-run` reports: the records that would be redacted. Writes nothing.
+
+list -> survey (tasks) -> plan (driver) -> decode and select (tasks) -> reconcile
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypedDict, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from magicbyte.enums import fails_fast
+from magicbyte.expressions.record_filter import RecordFilter
+from magicbyte.jobs.accounting import Totals, by_plan, reconcile_partitions, total_of
+from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.engines import Engine
+from magicbyte.jobs.failure import RefusedError
+from magicbyte.jobs.partitions import find_inputs, refuse_unread
+from magicbyte.jobs.plan import Task, plan_partitions, task_name, tasks_of
+from magicbyte.jobs.progress import NO_PROGRESS, Progress
+from magicbyte.jobs.reading import ReadOptions, read_chunk
+from magicbyte.jobs.redact import RedactOptions, numbered_keys, unmatched_runs
+from magicbyte.jobs.selecting import MAX_DECOMPRESSED_BYTES, record_filter, select_rows
+from magicbyte.model import Chunk
+
+__all__ = ["PreviewedPartition", "RedactionPreview", "preview_redaction"]
+
+_FIRST_OFFSETS = 10
+
+
+class PreviewedPartition(TypedDict):
+    """What would be redacted of a partition."""
+
+    topic: str
+    partition: int
+    records: int
+    """All data records that would be read."""
+    redacted: int
+    first_offsets: list[int]
+    """The offsets of the first ten of them."""
+
+
+class RedactionPreview(TypedDict):
+    """What a redaction would do, and what is wrong with the input."""
+
+    partitions: list[PreviewedPartition]
+    redacted: int
+    unmatched_keys: list[tuple[int, int]]
+    """As in the report of a redaction."""
+    total: Totals
+
+
+class _Found(TypedDict):
+    """The result of a chunk."""
+
+    result: str
+    redacted: int
+    first_offsets: list[int]
+    keys: list[int]
+    """The numbers of the keys that were found, of those that differ."""
+
+
+def preview_redaction(
+    sources: Sequence[str],
+    engine: Engine,
+    options: RedactOptions,
+    progress: Progress = NO_PROGRESS,
+    *,
+    choice: PartitionChoice = EVERYTHING,
+) -> RedactionPreview:
+    """Finds the records that `redact_partitions` would redact; needs pyarrow.
+
+    Batches that can be read but not be rewritten, as their offsets do not rise, are counted here; a redaction
+    leaves them out.
+
+    Raises:
+        RefusedError: if nothing is selected, there is nothing to read, the expression is invalid, or a
+            partition is found twice.
+        JobError: if the expression fails for a record.
+        Error: for the first bad batch, with FAILFAST.
+
+    """
+    if not options.keys and options.where is None:
+        raise RefusedError("nothing is selected: give keys, or an expression")
+    look = _Look(options, None if options.where is None else record_filter(options.where))
+    listings = find_inputs(sources, choice, distinct=True).listings
+    if fails_fast(options.mode):
+        refuse_unread(listings)
+    plans = plan_partitions(listings, engine, progress=progress)
+    tasks = tasks_of(plans, engine.parallelism)
+    sizes = [task.size for task in tasks]
+    found = engine.map(look, tasks, name=task_name("look", tasks), sizes=sizes, progress=progress)
+    chunks = [one for of_task in found for one in of_task]
+    seen = {number for one in chunks for number in one["keys"]}
+    partitions = reconcile_partitions(plans, (one["result"] for one in chunks))
+    previewed = [
+        PreviewedPartition(
+            topic=sums["topic"],
+            partition=sums["partition"],
+            records=sums["rows"],
+            redacted=sum(one["redacted"] for one in own),
+            first_offsets=[offset for one in own for offset in one["first_offsets"]][:_FIRST_OFFSETS],
+        )
+        for sums, own in zip(partitions, by_plan(plans, chunks), strict=True)
+    ]
+    return RedactionPreview(
+        partitions=previewed,
+        redacted=sum(one["redacted"] for one in previewed),
+        unmatched_keys=unmatched_runs(numbered_keys(options.keys), seen),
+        total=total_of(partitions),
+    )
+
+
+@dataclass(frozen=True)
+class _Look:
+    """Reads the chunks of a task and keeps counts and the first offsets."""
+
+    options: RedactOptions
+    where: RecordFilter | None
+
+    def __call__(self, task: Task) -> list[_Found]:
+        return [self._chunk(cast(Chunk, json.loads(text))) for text in task.chunks]
+
+    def _chunk(self, chunk: Chunk) -> _Found:
+        # Aborted records are redacted like all others.
+        chunk["aborted"] = []
+        options = ReadOptions(
+            tuple(dict.fromkeys(("offset", "key", *(self.where.columns if self.where else ())))),
+            max_decompressed_bytes=min(self.options.max_decompressed_bytes, MAX_DECOMPRESSED_BYTES),
+            mode=self.options.mode,
+        )
+        keys = pa.array(list(numbered_keys(self.options.keys)), pa.binary())
+        found = _Found(result="", redacted=0, first_offsets=[], keys=[])
+        seen: set[int] = set()
+        for item in read_chunk(json.dumps(chunk), options):
+            if isinstance(item, str):
+                found["result"] = item
+            elif item.table == "records":
+                numbers = pc.index_in(item.batch.column("key"), value_set=keys)
+                hits = numbers.is_valid()
+                if self.where:
+                    hits = pc.or_(hits, select_rows(self.where, item.batch, chunk))
+                found["redacted"] += hits.true_count
+                seen.update(pc.unique(numbers.drop_null()).to_pylist())
+                if (missing := _FIRST_OFFSETS - len(found["first_offsets"])) > 0:
+                    offsets = item.batch.column("offset").filter(hits)
+                    found["first_offsets"] += offsets.slice(0, missing).to_pylist()
+        found["keys"] = sorted(seen)
+        return found
