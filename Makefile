@@ -64,7 +64,7 @@ test-rust:
 	$(CARGO_TEST)
 	$(CARGO_TEST) --features arrow,serde --doc
 	$(CARGO_TEST) --features arrow,serde --lib columns
-	$(CARGO_TEST) --features arrow,serde --test columns --test rows
+	$(CARGO_TEST) --features arrow,serde --test columns --test lines --test rows
 	$(CARGO_TEST) --features experimental-v3 --test magic3
 	for codec in gzip snappy lz4 zstd; do cargo check --quiet --profile $(PROFILE) --no-default-features --features $$codec || exit 1; done
 	cargo check --quiet --profile $(PROFILE) --no-default-features

@@ -1,92 +1,168 @@
 //! Text of others, written so that it ends no line and no string, and controls no terminal: invisible characters
 //! are escaped. These are controls, line ends, changes of direction, and spaces other than U+0020.
 
-use std::fmt::Write;
+use std::fmt::{Arguments, Write};
 
 /// Appends a JSON string. Invalid UTF-8 becomes U+FFFD.
 pub(super) fn push_json_string(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
-    push_escaped(bytes, &JSON_ESCAPED, json_escape, out);
+    STRING.push(bytes, out);
     out.push(b'"');
 }
 
 /// Appends a JSON document, which is valid: its line ends and tabs, which are only between its tokens, become
 /// spaces.
 pub(super) fn push_json_document(document: &str, out: &mut Vec<u8>) {
-    push_text(document, &INVISIBLE, document_escape, out);
+    DOCUMENT.push_text(document, out);
 }
 
 /// Appends text. Invalid UTF-8 becomes U+FFFD, and if only visible characters are wanted, others are escaped as in
 /// Python: `\x1b`, `\n`, `\u202e`.
 pub(super) fn push_text_of(bytes: &[u8], visible: bool, out: &mut Vec<u8>) {
     if visible {
-        push_escaped(bytes, &INVISIBLE, visible_escape, out);
+        TEXT.push(bytes, out);
     } else {
         out.extend_from_slice(String::from_utf8_lossy(bytes).as_bytes());
     }
 }
 
-/// By byte: whether it cannot be copied without a look at it.
-type Marks = [bool; 256];
-
-const JSON_ESCAPED: Marks = {
-    let mut marks = invisible_ascii();
-    marks[b'"' as usize] = true;
-    marks[b'\\' as usize] = true;
-    marks
-};
-
-const INVISIBLE: Marks = invisible_ascii();
-
-/// Marks everything but visible ASCII.
-const fn invisible_ascii() -> Marks {
-    let mut marks = [true; 256];
-    let mut byte = b' ';
-    while byte < 0x7f {
-        marks[byte as usize] = false;
-        byte += 1;
-    }
-    marks
+/// How a text is escaped.
+struct Escapes {
+    /// By byte: itself, or the two bytes that replace it, or a `LOOK` at the character that it begins.
+    fates: [[u8; 2]; 256],
+    /// Whether `"` and `\` are escaped.
+    quotes: bool,
+    /// Appends the escape of an invisible character.
+    escape: fn(char, &mut Vec<u8>),
 }
 
-type Escape = fn(char, &mut Vec<u8>);
+/// The second byte of those that are copied.
+const COPIED: u8 = 0;
+const LOOK: u8 = 0x80;
 
-fn push_escaped(bytes: &[u8], marks: &Marks, escape: Escape, out: &mut Vec<u8>) {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => push_text(text, marks, escape, out),
-        Err(_) => {
-            for chunk in bytes.utf8_chunks() {
-                push_text(chunk.valid(), marks, escape, out);
-                if !chunk.invalid().is_empty() {
-                    out.extend_from_slice("\u{fffd}".as_bytes());
+const VISIBLE: [[u8; 2]; 256] = {
+    let mut fates = [[0, LOOK]; 256];
+    let mut byte = b' ';
+    while byte < 0x7f {
+        fates[byte as usize] = [byte, COPIED];
+        byte += 1;
+    }
+    fates
+};
+
+static STRING: Escapes = Escapes {
+    fates: {
+        let mut fates = VISIBLE;
+        let letters = *b"\"\"\\\\\nn\rr\tt\x08b\x0cf";
+        let mut at = 0;
+        while at < letters.len() {
+            fates[letters[at] as usize] = [b'\\', letters[at + 1]];
+            at += 2;
+        }
+        fates
+    },
+    quotes: true,
+    escape: push_units,
+};
+
+static DOCUMENT: Escapes = Escapes { fates: VISIBLE, quotes: false, escape: document_escape };
+static TEXT: Escapes = Escapes { fates: VISIBLE, quotes: false, escape: visible_escape };
+
+impl Escapes {
+    /// Appends text. Invalid UTF-8 becomes U+FFFD.
+    fn push(&self, bytes: &[u8], out: &mut Vec<u8>) {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.push_text(text, out),
+            Err(_) => {
+                for chunk in bytes.utf8_chunks() {
+                    self.push_text(chunk.valid(), out);
+                    if !chunk.invalid().is_empty() {
+                        out.extend_from_slice("\u{fffd}".as_bytes());
+                    }
                 }
             }
         }
     }
-}
 
-/// Copies runs of characters, and escapes those between them.
-fn push_text(text: &str, marks: &Marks, escape: Escape, out: &mut Vec<u8>) {
-    let bytes = text.as_bytes();
-    let (mut copied, mut at) = (0, 0);
-    loop {
-        at += unmarked(&bytes[at..], marks);
-        let Some(one) = text[at..].chars().next() else { break };
-        let end = at + one.len_utf8();
-        if one.is_ascii() || !is_visible(one) {
-            out.extend_from_slice(&bytes[copied..at]);
-            escape(one, out);
-            copied = end;
+    fn push_text(&self, text: &str, out: &mut Vec<u8>) {
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            if let Some(block) = bytes[at..].first_chunk::<BLOCK>()
+                && is_plain(block, self.quotes)
+            {
+                out.extend_from_slice(block);
+                at += BLOCK;
+            } else if self.push_ascii(&bytes[at..bytes.len().min(at + BLOCK)], out) {
+                at += BLOCK;
+            } else {
+                at += self.push_characters(&text[at..], out);
+            }
         }
-        at = end;
     }
-    out.extend_from_slice(&bytes[copied..]);
+
+    /// Appends a block of at most `BLOCK` bytes; nothing, and false, if there is a byte to look at.
+    #[inline]
+    fn push_ascii(&self, block: &[u8], out: &mut Vec<u8>) -> bool {
+        if !block.is_ascii() {
+            return false;
+        }
+        let end = out.len();
+        out.extend_from_slice(&[0; 2 * BLOCK]);
+        let Some(escaped) = out.last_chunk_mut::<{ 2 * BLOCK }>() else { return false };
+        let (mut length, mut seen) = (0, 0);
+        for &byte in block {
+            // Without branches: in JSON that holds JSON, they could not be predicted. What follows a byte that is
+            // copied is overwritten.
+            let fate = self.fates[usize::from(byte)];
+            seen |= fate[1];
+            if let Some(place) = escaped.get_mut(length..length + 2) {
+                place.copy_from_slice(&fate);
+            }
+            length += 1 + usize::from(fate[1] != COPIED);
+        }
+        let is_whole = seen & LOOK == 0;
+        out.truncate(if is_whole { end + length } else { end });
+        is_whole
+    }
+
+    /// Appends at least `BLOCK` bytes, or all, character by character; returns how many.
+    fn push_characters(&self, text: &str, out: &mut Vec<u8>) -> usize {
+        let mut copied = 0;
+        let mut end = text.len();
+        for (at, one) in text.char_indices() {
+            if at >= BLOCK {
+                end = at;
+                break;
+            }
+            let fate = if one.is_ascii() { self.fates[one as usize] } else { [0, LOOK] };
+            if fate[1] == COPIED || !one.is_ascii() && is_visible(one) {
+                continue;
+            }
+            out.extend_from_slice(&text.as_bytes()[copied..at]);
+            copied = at + one.len_utf8();
+            if fate[1] == LOOK {
+                (self.escape)(one, out);
+            } else {
+                out.extend_from_slice(&fate);
+            }
+        }
+        out.extend_from_slice(&text.as_bytes()[copied..end]);
+        end
+    }
 }
 
-/// How many bytes precede the first one that is marked.
-#[inline]
-fn unmarked(bytes: &[u8], marks: &Marks) -> usize {
-    bytes.iter().position(|byte| marks[usize::from(*byte)]).unwrap_or(bytes.len())
+/// Bytes that are written together.
+const BLOCK: usize = 16;
+
+/// Whether none of the bytes is escaped.
+fn is_plain(block: &[u8; BLOCK], quotes: bool) -> bool {
+    // Without branches, the comparisons are made in vectors.
+    let escaped = |byte: &u8| {
+        u8::from(!(b' '..0x7f).contains(byte))
+            | u8::from(quotes) & (u8::from(*byte == b'"') | u8::from(*byte == b'\\'))
+    };
+    block.iter().map(escaped).fold(0, |any, one| any | one) == 0
 }
 
 /// Whether a character that is not ASCII shows as one: as Python's `str.isprintable`, and Rust's `Debug`.
@@ -108,22 +184,6 @@ fn is_visible(one: char) -> bool {
     }
 }
 
-#[cold]
-fn json_escape(one: char, out: &mut Vec<u8>) {
-    let short = match one {
-        '"' => b'"',
-        '\\' => b'\\',
-        '\n' => b'n',
-        '\r' => b'r',
-        '\t' => b't',
-        '\u{8}' => b'b',
-        '\u{c}' => b'f',
-        other => return push_units(other, out),
-    };
-    out.extend_from_slice(&[b'\\', short]);
-}
-
-#[cold]
 fn document_escape(one: char, out: &mut Vec<u8>) {
     if one < ' ' {
         out.push(b' ');
@@ -139,7 +199,6 @@ fn push_units(one: char, out: &mut Vec<u8>) {
     }
 }
 
-#[cold]
 fn visible_escape(one: char, out: &mut Vec<u8>) {
     match one {
         '\n' => out.extend_from_slice(b"\\n"),
@@ -151,7 +210,7 @@ fn visible_escape(one: char, out: &mut Vec<u8>) {
     }
 }
 
-fn push_formatted(text: std::fmt::Arguments<'_>, out: &mut Vec<u8>) {
+fn push_formatted(text: Arguments<'_>, out: &mut Vec<u8>) {
     // Writing to a String cannot fail.
     let mut formatted = String::new();
     let _ = formatted.write_fmt(text);

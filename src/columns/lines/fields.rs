@@ -135,25 +135,35 @@ impl<'a> Field<'a> {
         Ok(Self { column, name, cells })
     }
 
-    /// Whether neighbouring rows mostly have the same value: all records of a batch share it.
+    /// Whether neighbouring rows mostly have the same value: that of the batch, or of the partition.
     pub(super) fn is_shared(&self) -> bool {
         self.column.is_batch_field() || matches!(self.column, C::Topic | C::Partition)
     }
 
-    /// Whether two rows have the same value. Only asked of fields that [are shared](Self::is_shared).
-    pub(super) fn same(&self, row: usize, other: usize) -> bool {
-        fn equal<T: PartialEq>(nulls: &dyn Array, of: impl Fn(usize) -> T, row: usize, other: usize) -> bool {
-            nulls.is_valid(row) == nulls.is_valid(other) && of(row) == of(other)
-        }
+    /// Sets the flag of each row whose value may differ from that of the row before it; of none for the first.
+    pub(super) fn mark_changes(&self, changed: &mut [bool]) {
         match &self.cells {
-            Cells::Int32(array) => equal(array, |row| array.value(row), row, other),
-            Cells::Int64(array) => equal(array, |row| array.value(row), row, other),
-            Cells::Bool(array) => equal(array, |row| array.value(row), row, other),
-            Cells::Text(blobs) => blobs.get(row) == blobs.get(other),
-            Cells::Time(_) | Cells::Payload(_) | Cells::Json(_) | Cells::Invalid(_) | Cells::Headers(_) => {
-                false
-            }
+            Cells::Int32(array) if array.null_count() == 0 => mark(array.values(), changed),
+            Cells::Int64(array) if array.null_count() == 0 => mark(array.values(), changed),
+            Cells::Bool(array) => mark_each(|row| array.is_valid(row).then(|| array.value(row)), changed),
+            Cells::Text(blobs) => mark_each(|row| blobs.get(row), changed),
+            _ => changed.fill(true),
         }
+    }
+}
+
+fn mark<T: PartialEq>(values: &[T], changed: &mut [bool]) {
+    for (flag, pair) in changed.iter_mut().skip(1).zip(values.windows(2)) {
+        *flag |= pair[0] != pair[1];
+    }
+}
+
+fn mark_each<T: PartialEq>(value: impl Fn(usize) -> T, changed: &mut [bool]) {
+    let mut last = None;
+    for (row, flag) in changed.iter_mut().enumerate() {
+        let value = Some(value(row));
+        *flag |= row > 0 && value != last;
+        last = value;
     }
 }
 

@@ -54,28 +54,41 @@ impl PayloadFormat {
     pub(super) fn push_digits(self, bytes: &[u8], out: &mut Vec<u8>) {
         match self {
             Self::Utf8 | Self::Json => out.extend_from_slice(bytes),
-            Self::Hex => {
-                out.extend(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]));
-            }
+            Self::Hex => push_hex(bytes, out),
             Self::Base64 => push_base64(bytes, out),
         }
     }
 }
 
-fn digit(value: u8) -> u8 {
-    b"0123456789abcdef"[usize::from(value & 15)]
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
+fn push_hex(bytes: &[u8], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + 2 * bytes.len(), 0);
+    for (digits, byte) in out[start..].as_chunks_mut::<2>().0.iter_mut().zip(bytes) {
+        *digits = [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
+    }
 }
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 fn push_base64(bytes: &[u8], out: &mut Vec<u8>) {
-    out.reserve(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        let sextet = |at: u32| BASE64[(bits >> (18 - 6 * at) & 63) as usize];
-        let mut quad = [sextet(0), sextet(1), sextet(2), sextet(3)];
-        quad[group.len() + 1..].fill(b'=');
+    let start = out.len();
+    let (groups, rest) = bytes.as_chunks::<3>();
+    out.resize(start + 4 * groups.len(), 0);
+    for (quad, group) in out[start..].as_chunks_mut::<4>().0.iter_mut().zip(groups) {
+        *quad = sextets(*group);
+    }
+    if !rest.is_empty() {
+        let mut group = [0; 3];
+        group[..rest.len()].copy_from_slice(rest);
+        let mut quad = sextets(group);
+        quad[rest.len() + 1..].fill(b'=');
         out.extend_from_slice(&quad);
     }
+}
+
+fn sextets([a, b, c]: [u8; 3]) -> [u8; 4] {
+    let bits = u32::from_be_bytes([0, a, b, c]);
+    [18, 12, 6, 0].map(|shift| BASE64[(bits >> shift & 63) as usize])
 }

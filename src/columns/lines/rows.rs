@@ -16,7 +16,7 @@ pub(super) trait LineStyle {
 
 /// Appends a line per row.
 pub(super) fn push_lines(fields: &[Field<'_>], rows: usize, style: &impl LineStyle, out: &mut Vec<u8>) {
-    let mut parts = parts_of(fields, style);
+    let mut parts = parts_of(fields, rows, style);
     for row in 0..rows {
         for part in &mut parts {
             match part {
@@ -37,38 +37,52 @@ enum Part<'a> {
 }
 
 /// Consecutive fields whose text is kept for as long as their values stay the same.
-#[derive(Default)]
 struct SharedRun<'a> {
     fields: Vec<(Vec<u8>, &'a Field<'a>)>,
     text: Vec<u8>,
-    /// The row whose text that is.
-    row: Option<usize>,
+    /// By row: whether the text is another one than that of the row before it.
+    changed: Vec<bool>,
 }
 
-impl SharedRun<'_> {
+impl<'a> SharedRun<'a> {
+    fn new(rows: usize) -> Self {
+        let mut changed = vec![false; rows];
+        if let Some(first) = changed.first_mut() {
+            *first = true;
+        }
+        Self { fields: Vec::new(), text: Vec::new(), changed }
+    }
+
+    fn add(mut self, label: Vec<u8>, field: &'a Field<'a>) -> Self {
+        field.mark_changes(&mut self.changed);
+        self.fields.push((label, field));
+        self
+    }
+
+    #[inline]
     fn push(&mut self, row: usize, style: &impl LineStyle, out: &mut Vec<u8>) {
-        if !self.row.is_some_and(|last| self.fields.iter().all(|(_, field)| field.same(row, last))) {
+        if self.changed[row] {
             self.text.clear();
             for (label, field) in &self.fields {
                 style.push(label, field, row, &mut self.text);
             }
         }
-        self.row = Some(row);
         out.extend_from_slice(&self.text);
     }
 }
 
-fn parts_of<'a>(fields: &'a [Field<'a>], style: &impl LineStyle) -> Vec<Part<'a>> {
+fn parts_of<'a>(fields: &'a [Field<'a>], rows: usize, style: &impl LineStyle) -> Vec<Part<'a>> {
     let mut parts: Vec<Part<'a>> = Vec::new();
     for (at, field) in fields.iter().enumerate() {
         let label = style.label(at == 0, field.name);
-        match parts.last_mut() {
-            _ if !field.is_shared() => parts.push(Part::Each(label, field)),
-            Some(Part::Shared(run)) => run.fields.push((label, field)),
-            _ => {
-                parts.push(Part::Shared(SharedRun { fields: vec![(label, field)], ..SharedRun::default() }));
-            }
-        }
+        let part = if !field.is_shared() {
+            Part::Each(label, field)
+        } else if let Some(Part::Shared(run)) = parts.pop_if(|part| matches!(part, Part::Shared(_))) {
+            Part::Shared(run.add(label, field))
+        } else {
+            Part::Shared(SharedRun::new(rows).add(label, field))
+        };
+        parts.push(part);
     }
     parts
 }
