@@ -252,3 +252,13 @@ def test_damage(cli: Cli, source: Path) -> None:
     segment.write_bytes(data)
     assert 0 < len(cli.records(source, code=1)) < 346
     assert "00000000000000000000.log" in cli.error
+
+
+def test_tail_of_an_expression(cli: Cli) -> None:
+    path = KAFKA / "v2_headers"
+    where = ("--where", "key = 'many'")
+    assert offsets(cli, path, *where) == [3, 9]
+    assert offsets(cli, path, *where, "--tail", 1) == [9]
+    assert offsets(cli, path, *where, "--tail", 2, "--grep", "200") == offsets(
+        cli, path, *where, "--grep", "200"
+    )
