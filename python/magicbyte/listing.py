@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from magicbyte.model import PartitionListing, Problem
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from magicbyte.model import PartitionListing, Problem
 
 __all__ = ["is_segment_file", "unread_segments"]
 

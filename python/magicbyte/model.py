@@ -481,13 +481,16 @@ class Bin(TypedDict):
     first_offset: int
     last_offset: int
     batches: int
+    control_batches: int
     records: int
     bytes: int
+    control_bytes: int
     smallest: int
-    """Bytes of the smallest batch."""
+    """Bytes of the smallest batch of data; 0 if there is none."""
     largest: int
     missing: int
     max_timestamp: int
+    """Of data; -1 if there is none."""
     codecs: list[int]
     """Bytes by codec, in the order of `PartitionHistory.bin_codecs`."""
 

@@ -277,3 +277,83 @@ def test_a_page_replaces_only_a_page(cli: Cli, tmp_path: Path, monkeypatch: pyte
     explain(page, code=3)
     assert page.read_bytes() == first
     assert {path.name for path in tmp_path.iterdir()} == {foreign.name, "page.html", "link.html", "umask"}
+
+
+def test_control_batches_are_no_data(cli: Cli, tmp_path: Path) -> None:
+    """A marker has the coordinator's time, and is smaller than any batch of records."""
+    directory = tmp_path / "t-0"
+    directory.mkdir()
+    data = batch(0, 1, 0, 0, time=5000, transactional=True)
+    (directory / f"{0:020}.log").write_bytes(data + marker(2, 1, 0, 1) + marker(3, 1, 0, 1))
+    history = history_of(cli, directory)
+    assert history["step_back_count"] == 0
+    assert [one["control_batches"] for one in history["bins"]] == [0, 1, 1]
+    assert [one["smallest"] for one in history["bins"]] == [len(data), 0, 0]
+    assert [one["max_timestamp"] for one in history["bins"]] == [5000, -1, -1]
+    page = tmp_path / "page.html"
+    cli("explain", directory, "--html", page)
+    size = f"{len(data)} B"
+    assert f"1 batches of data from {size} to {size}" in page.read_text()
+    # Control batches alone have no sizes to show.
+    (directory / f"{0:020}.log").write_bytes(marker(0, 1, 0, 1))
+    cli("explain", directory, "--html", page)
+    assert "Sizes of batches" not in page.read_text()
+
+
+def test_several_partitions_begin_with_what_is_notable(cli: Cli, tmp_path: Path) -> None:
+    for partition in range(30):
+        directory = tmp_path / "logs" / f"t-{partition}"
+        directory.mkdir(parents=True)
+        log = batch(0, 1, 0, 0) + batch(2, 1, 0, 2, time=500 if partition == 3 else 2000)
+        (directory / f"{0:020}.log").write_bytes(log + (b"\x01" * 300 if partition == 7 else b""))
+    text = cli("explain", tmp_path / "logs", code=1)
+    assert text.splitlines()[:3] == [
+        "30 partitions, 120 records, 4.9 KiB; 2 notable:",
+        "  t-7                            1 range of bytes in no batch",
+        "  t-3                            1 step back in time",
+    ]
+    assert [line for line in text.splitlines() if line.startswith("t-")] == [
+        f"t-{partition}  {tmp_path}/logs/t-{partition}" for partition in (7, 3)
+    ]
+    assert "28 more partitions" in text
+    assert "CRCs and records were not checked" in text
+    page = tmp_path / "page.html"
+    cli("explain", tmp_path / "logs", "--html", page, code=1)
+    shown = page.read_text()
+    assert [name for name in ("t-7", "t-3", "t-0", "t-29") if f"<h1>{name}<" in shown] == [
+        "t-7",
+        "t-3",
+        "t-0",
+    ]
+    assert shown.count('class="history" id=') == 20
+    assert shown.count("<td>t-") + shown.count('">t-') == 30
+    assert "were not checked" in shown
+
+
+def test_crcs_are_checked_on_request(cli: Cli, tmp_path: Path) -> None:
+    directory = tmp_path / "t-0"
+    directory.mkdir()
+    log = bytearray(batch(0, 1, 0, 0) + batch(2, 1, 0, 2))
+    log[70] ^= 1
+    (directory / f"{0:020}.log").write_bytes(log)
+    cli("explain", directory)
+    text = cli("explain", "--verify", directory, code=1)
+    assert "crc_mismatch" in text
+    report = json.loads(cli("explain", "--verify", "--json", directory, code=1))
+    assert report["verification"]["total"]["quarantined_bytes"] == len(log) // 2
+    assert json.loads(cli("explain", "--json", directory))["verification"] is None
+
+
+def test_time_steps_hold_all_bytes(cli: Cli) -> None:
+    from magicbyte.cli.history_notes import time_steps
+
+    for name in ("v2_none", "v2_timestamps", "mixed_012", "v2_txn"):
+        history = history_of(cli, KAFKA / name, code=None)
+        steps = time_steps(history["bins"], 50)
+        timed = [one for one in history["bins"] if one["max_timestamp"] >= 0]
+        if steps is None:
+            assert not timed
+            continue
+        assert sum(steps.bytes) == pytest.approx(sum(one["bytes"] - one["control_bytes"] for one in timed))
+        assert sum(steps.records) == pytest.approx(sum(one["records"] for one in timed))
+        assert steps.start <= steps.end

@@ -109,23 +109,6 @@ def test_bytes_that_are_not_text() -> None:
         assert value_of(value) == json_line(value.decode("utf-8", "replace"))
 
 
-def test_how_much_longer_a_text_gets() -> None:
-    """Six times, in every format: SECURITY.md says so."""
-    for one in (b"\0", b"\xff", b'"', b"\\", b"\n", "\u202e".encode(), "\U000e0001".encode()):
-        value = one * 10_000
-        builder = magicbyte.RecordsBuilder()
-        builder.append(0, 1, None, None, [("h", value)])
-        headers = pa.record_batch(next(iter(magicbyte.read_batches(builder.build()))).to_arrow(["headers"]))
-        for rows in (pa.record_batch({"value": [value]}), headers):
-            options: list[dict[str, Any]] = [{}, {"format": "csv"}, {"format": "csv", "visible": True}]
-            options += [{"value_format": name} for name in ("hex", "base64", "json")]
-            if "value" in rows.schema.names:
-                options.append({"template": "%s", "visible": True})
-            for chosen in options:
-                assert len(LineWriter(**chosen).lines(rows)) <= 6 * len(value) + 100
-    assert len(value_of(b"\0" * 1000)) == 6002
-
-
 def test_lengths_of_base64_and_hex() -> None:
     for length in range(10):
         value = random.Random(length).randbytes(length)

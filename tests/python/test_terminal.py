@@ -8,6 +8,7 @@ import pty
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -209,4 +210,28 @@ def test_an_interrupt_is_not_a_success() -> None:
         assert job.stdout.readline().startswith(b"Dumping")
         job.send_signal(signal.SIGINT)
         _, error = job.communicate(timeout=60)
-    assert (job.returncode, error) == (3, b"magicbyte: interrupted\n")
+    assert (job.returncode, error) == (130, b"magicbyte: interrupted\n")
+
+
+@pytest.mark.spark
+def test_an_interrupt_on_spark_is_one_line(tmp_path: Path) -> None:
+    """Whenever it comes: while Spark starts, or while tasks run."""
+    builder = RecordsBuilder()
+    builder.append_many([(at, 0, b"k", b"v" * 1000) for at in range(1000)])
+    directory = tmp_path / "t-0"
+    directory.mkdir()
+    with (directory / f"{0:020}.log").open("wb") as log:
+        for _ in range(200):
+            log.write(builder.build())
+            builder.append_many([(at, 0, b"k", b"v" * 1000) for at in range(1000)])
+    command = [sys.executable, "-m", "magicbyte", "verify", "--engine", "spark", str(directory)]
+    for seconds in (2, 6):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
+            time.sleep(seconds)
+            job.send_signal(signal.SIGINT)
+            _, error = job.communicate(timeout=120)
+        if job.returncode == 0:
+            continue  # A fast machine: it was done before.
+        assert job.returncode == 130, error
+        assert error.splitlines()[-1] == "magicbyte: interrupted"
+        assert "Traceback" not in error

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from magicbyte.cli.exits import FAILED, USAGE
+from magicbyte.cli.exits import INTERRUPTED, USAGE
 from magicbyte.cli.extras import missing_extra
 
 __all__ = ["main"]
@@ -26,5 +26,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return USAGE
     except KeyboardInterrupt:
         print("magicbyte: interrupted", file=sys.stderr)  # noqa: T201 (as above)
-        return FAILED
+        return INTERRUPTED
     return run(arguments)

@@ -114,7 +114,7 @@ _BAR = 20
 
 
 def _print_topic(topic: TopicAdvice, *, show_all: bool) -> None:
-    from magicbyte.cli.reports import print_table
+    from magicbyte.cli.tables import print_table
 
     print_line(
         f"{topic['topic']}: {topic['stored']:,} bytes in {topic['partitions']:,} partitions, "

@@ -20,7 +20,7 @@ from magicbyte.cli.completion import COMPLETE_VARIABLE, completion
 from magicbyte.cli.convert import convert
 from magicbyte.cli.cost import cost
 from magicbyte.cli.dump import dump
-from magicbyte.cli.exits import CLEAN, FAILED, USAGE
+from magicbyte.cli.exits import CLEAN, FAILED, INTERRUPTED, USAGE
 from magicbyte.cli.explain import explain
 from magicbyte.cli.extras import missing_extra
 from magicbyte.cli.ingest import ingest
@@ -70,7 +70,7 @@ def app() -> None:
     instead, with the same result.
 
     Exit codes: 0 clean; 1 done, and problems were found; 2 usage; 3 could not finish, or the sum of
-    bytes and records does not add up.
+    bytes and records does not add up; 130 interrupted.
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
 
 
@@ -129,7 +129,8 @@ def _run(arguments: list[str]) -> int:
             print_problem(line)
         return USAGE
     except (click.Abort, KeyboardInterrupt):
-        return _failed("interrupted")
+        print_problem("magicbyte: interrupted")
+        return INTERRUPTED
     except ReaderGoneError:
         return CLEAN
     except RefusedError as error:

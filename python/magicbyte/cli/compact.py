@@ -6,8 +6,9 @@ import time
 
 import click
 
-from magicbyte.cli import engines, options, partition_choice
+from magicbyte.cli import engines, options, overview, partition_choice
 from magicbyte.cli.engines import EngineChoice
+from magicbyte.cli.overview import View
 from magicbyte.enums import DamageMode
 from magicbyte.jobs.choice import PartitionChoice
 
@@ -82,6 +83,7 @@ __all__ = ["compact"]
 )
 @options.mode
 @options.topic_ids
+@overview.options
 @engines.options
 @options.max_decompressed_bytes
 @options.as_json
@@ -102,6 +104,7 @@ def compact(
     memory_bytes: int,
     mode: DamageMode,
     topic_ids: dict[str, str],
+    view: View,
     engine: EngineChoice,
     max_decompressed_bytes: int,
     as_json: bool,
@@ -128,7 +131,7 @@ def compact(
     magicbyte compact --now 2024-05-01 logs/ out/                        what a broker would have done then
     magicbyte compact --topic-config topics.json logs/ out/              a cluster with ZooKeeper
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
-    from magicbyte.cli import reports
+    from magicbyte.cli import accounts, reports
     from magicbyte.jobs.cluster import read_topic_config
     from magicbyte.jobs.compact import CompactOptions, compact_partitions, read_checkpoint
     from magicbyte.jobs.progress import terminal_progress
@@ -151,4 +154,4 @@ def compact(
     )
     with engine.open(f"magicbyte compact {sources[0]}") as runner:
         report = compact_partitions(sources, out, runner, settings, terminal_progress(), choice=choice)
-    return reports.print_written(report, out, reports.print_clean, as_json=as_json)
+    return accounts.print_written(report, out, reports.print_clean, view, as_json=as_json)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from magicbyte import RecordsBuilder
-from magicbyte.cli import engines, options, partition_choice
+from magicbyte.cli import engines, options, overview, partition_choice
 from magicbyte.cli.engines import EngineChoice
+from magicbyte.cli.overview import View
 from magicbyte.enums import Compression
 from magicbyte.jobs.choice import PartitionChoice
 
@@ -52,6 +53,7 @@ _CODECS = {codec.name.lower(): codec.value for codec in Compression}
 @options.leader_epoch
 @options.segment_bytes
 @options.topic_ids
+@overview.options
 @engines.options
 @options.max_decompressed_bytes
 @options.as_json
@@ -67,6 +69,7 @@ def convert(
     leader_epoch: int | None,
     segment_bytes: int,
     topic_ids: dict[str, str],
+    view: View,
     engine: EngineChoice,
     max_decompressed_bytes: int,
     as_json: bool,
@@ -84,7 +87,7 @@ def convert(
     magicbyte convert --compression zstd --level 9 --rebatch archive/ small/
     magicbyte convert --topic-id orders=AAAAAAAAAAAAAAAAAAAAAQ backup/ new-logs/
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
-    from magicbyte.cli import reports
+    from magicbyte.cli import accounts, reports
     from magicbyte.jobs.progress import terminal_progress
     from magicbyte.jobs.rewrite import RewriteOptions, rewrite
 
@@ -109,4 +112,4 @@ def convert(
     )
     with engine.open(f"magicbyte convert {sources[0]}") as runner:
         report = rewrite(sources, out, runner, settings, choice=choice, progress=terminal_progress())
-    return reports.print_written(report, out, reports.print_rewrite, as_json=as_json)
+    return accounts.print_written(report, out, reports.print_rewrite, view, as_json=as_json)

@@ -45,7 +45,7 @@ def cost(
     magicbyte cost --topic 'clicks-*' /backup/kafka-logs
     magicbyte cost --json /backup/kafka-logs | jq '.topics[] | .decompressed.records.header_keys'
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
-    from magicbyte.cli import inputs, reports
+    from magicbyte.cli import inputs, reports, tables
     from magicbyte.jobs.cost import cost as cost_job
     from magicbyte.jobs.progress import terminal_progress
 
@@ -61,10 +61,10 @@ def cost(
         reports.print_json(report)
     else:
         total = report["total"]
-        reports.print_table(["field", "bytes", "share", "per record", *_FORMATS.values()], _rows(total))
+        tables.print_table(["field", "bytes", "share", "per record", *_FORMATS.values()], _rows(total))
         print_line()
         rows = [_topic_row(topic, one) for topic, one in report["topics"].items()]
-        reports.print_table(["topic", *_TOPIC_COLUMNS], [*rows, _topic_row("total", total)])
+        tables.print_table(["topic", *_TOPIC_COLUMNS], [*rows, _topic_row("total", total)])
         reports.print_problems(report["problems"], report["problems_left_out"])
         inputs.print_skipped(report["skipped"])
     return reports.exit_code(balanced=report["balanced"], problems=report["account"]["problems"])

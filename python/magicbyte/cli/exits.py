@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CLEAN", "FAILED", "PROBLEMS", "USAGE"]
+__all__ = ["CLEAN", "FAILED", "INTERRUPTED", "PROBLEMS", "USAGE"]
 
 CLEAN = 0
 """Done, and nothing is wrong."""
@@ -12,3 +12,5 @@ USAGE = 2
 """The command cannot be run as it was given; nothing was done."""
 FAILED = 3
 """Could not finish, or the sum of bytes and records does not add up."""
+INTERRUPTED = 130
+"""Interrupted, as by Ctrl-C: 128 and the number of SIGINT, as shells have it."""

@@ -10,6 +10,7 @@ import click
 from magicbyte import _core
 from magicbyte.cli import engines, options, partition_choice
 from magicbyte.cli.engines import EngineChoice
+from magicbyte.cli.overview import View
 from magicbyte.jobs.choice import PartitionChoice
 
 __all__ = ["explain"]
@@ -47,6 +48,7 @@ __all__ = ["explain"]
     metavar="N",
     help="How many of each kind to list per partition; memory grows with it.",
 )
+@click.option("--verify", is_flag=True, help="Also check all CRCs and records, as `magicbyte verify` does.")
 @engines.options
 @options.as_json
 def explain(
@@ -56,6 +58,7 @@ def explain(
     now: int | None,
     transaction_max_timeout_ms: int,
     max_listed: int,
+    verify: bool,
     engine: EngineChoice,
     as_json: bool,
 ) -> int:
@@ -64,7 +67,9 @@ def explain(
     Producers with their epochs, and sequences that are missing, repeated or go back, by the rules of a
     broker's ProducerStateManager; transactions: committed, aborted, open and hanging; offsets that
     compaction removed, timestamps that go back, leader epochs, codecs, batch sizes, control records, and
-    bytes in no batch. Nothing is decompressed.
+    bytes in no batch. Nothing is decompressed, and CRCs are not checked but with --verify.
+
+    Several partitions begin with what is notable about them. Of more than 20, the notable ones are printed.
 
     Everything is counted. Of producers, transactions, gaps, anomalies and so on, --json lists up to
     --max-listed of each partition: open transactions first, then the largest. Gaps and steps back in time
@@ -75,12 +80,14 @@ def explain(
     magicbyte explain /backup/kafka-logs/orders-0 --html orders.html
     magicbyte explain --json /backup/kafka-logs | jq '.partitions[].transactions[] | select(.hanging)'
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
-    from magicbyte.cli import reports
+    from magicbyte.cli import accounts, reports
     from magicbyte.cli.history_page import check_replaceable, write_page
-    from magicbyte.cli.history_text import print_history
+    from magicbyte.cli.history_text import print_histories
+    from magicbyte.cli.terminal import print_line
     from magicbyte.jobs.explain import explain as explain_job
     from magicbyte.jobs.explain import irregularities
     from magicbyte.jobs.progress import terminal_progress
+    from magicbyte.jobs.verify import verify as verify_job
 
     if page is not None:
         check_replaceable(page)
@@ -94,11 +101,26 @@ def explain(
             choice=choice,
             progress=terminal_progress(),
         )
+        checked = (
+            verify_job(
+                sources,
+                runner,
+                max_decompressed_bytes=_core.DEFAULT_MAX_DECOMPRESSED_BYTES,
+                choice=choice,
+                progress=terminal_progress(),
+            )
+            if verify
+            else None
+        )
     if page is not None:
-        write_page(page, histories)
+        write_page(page, histories, verified=verify)
     if as_json:
-        reports.print_json({"partitions": histories})
+        reports.print_json({"partitions": histories, "verification": checked})
     else:
-        for history in histories:
-            print_history(history)
-    return reports.exit_code(balanced=True, problems=sum(map(irregularities, histories)))
+        print_histories(histories)
+        if checked is None:
+            print_line("Read from batch headers: CRCs and records were not checked (--verify checks them).")
+        else:
+            accounts.print_verified(checked, sources, View())
+    code = reports.exit_code(balanced=True, problems=sum(map(irregularities, histories)))
+    return code if checked is None else max(code, accounts.verify_code(checked))

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
 
+from magicbyte.cli.history_notes import time_steps
+from magicbyte.cli.times import time_text
 from magicbyte.jobs.progress import format_bytes
 from magicbyte.model import PartitionHistory, TransactionHistory
 
@@ -17,6 +19,7 @@ _WIDTH = 1000
 _LEFT = 78
 _RIGHT = 12
 _PLOT = _WIDTH - _LEFT - _RIGHT
+_TIME_STEPS = 120
 _MOST_BARS = 240
 """Up to how many transactions each has a bar of its own."""
 _MOST_LANES = 16
@@ -63,7 +66,7 @@ def charts(history: PartitionHistory) -> list[Chart]:
     found = []
     if history["transaction_steps"]:
         found.append(_transactions(history, offsets))
-    found += [_sizes(history, offsets), _codecs(history, offsets)]
+    found += [*_over_time(history), *_sizes(history, offsets), _codecs(history, offsets)]
     if history["missing_offsets"]:
         found.append(_gaps(history, offsets))
     if len(history["leader_epochs"]) > 1:
@@ -164,8 +167,35 @@ def _columns(steps: list[list[int]], total: int, offsets: _Offsets) -> str:
     return _svg(height, f"Outcomes of {total} transactions over offsets", parts())
 
 
-def _sizes(history: PartitionHistory, offsets: _Offsets) -> Chart:
-    bins = history["bins"]
+def _over_time(history: PartitionHistory) -> Iterator[Chart]:
+    steps = time_steps(history["bins"], _TIME_STEPS)
+    if steps is None or steps.start == steps.end:
+        return
+    plot, height, width = 120, 150, _PLOT / _TIME_STEPS
+    most = max(max(steps.bytes), 1)
+    step_ms = (steps.end - steps.start + 1) / _TIME_STEPS
+
+    def parts() -> Iterator[str]:
+        for part in (0, 0.5, 1):
+            y = plot - part * (plot - 8)
+            yield _line(y) + _label(y, format_bytes(round(most * part)))
+        for at, (size, records) in enumerate(zip(steps.bytes, steps.records, strict=True)):
+            tall = size / most * (plot - 8)
+            if tall:
+                since = time_text(round(steps.start + at * step_ms))
+                words = f"from {since}: {format_bytes(round(size))}, {records:,.0f} records"
+                yield _rect(_LEFT + at * width, plot - tall, width - 1, tall, "accent", words)
+        for time, x, anchor in ((steps.start, _LEFT, "start"), (steps.end, _LEFT + _PLOT, "end")):
+            yield f'<text x="{x}" y="{height - 4}" text-anchor="{anchor}">{time_text(time)}</text>'
+
+    text = "Bytes of data by the batches' largest timestamps."
+    yield Chart("Over time", text, _svg(height, "Bytes over time", parts()), [])
+
+
+def _sizes(history: PartitionHistory, offsets: _Offsets) -> Iterator[Chart]:
+    bins = [one for one in history["bins"] if one["batches"] > one["control_batches"]]
+    if not bins:
+        return
     low = math.log2(max(1, min(one["smallest"] for one in bins))) - 0.3
     high = math.log2(max(2, max(one["largest"] for one in bins))) + 0.3
     plot, height = 170, 200
@@ -179,20 +209,22 @@ def _sizes(history: PartitionHistory, offsets: _Offsets) -> Chart:
             yield _line(y(2**power)) + _label(y(2**power), format_bytes(2**power))
         for one in bins:
             x, until = offsets.x(one["first_offset"]), offsets.x(one["last_offset"] + 1)
-            mean = one["bytes"] / one["batches"]
+            batches = one["batches"] - one["control_batches"]
+            mean = (one["bytes"] - one["control_bytes"]) / batches
             sizes = f"{one['smallest']:,} to {one['largest']:,} bytes, {mean:,.0f} on average"
-            words = f"{one['batches']:,} batches, {sizes}"
+            words = f"{batches:,} batches, {sizes}"
             top, bottom = y(one["largest"]), y(one["smallest"])
             yield _rect(x, top, until - x, max(bottom - top, 2), "accent", words, ' opacity="0.3"')
             yield _rect(x, y(mean) - 1.5, until - x, 3, "accent", words)
         yield from offsets.axis(height)
 
     smallest, largest = min(one["smallest"] for one in bins), max(one["largest"] for one in bins)
+    data = sum(one["batches"] - one["control_batches"] for one in bins)
     text = (
-        f"{history['batches']:,} batches from {format_bytes(smallest)} to {format_bytes(largest)}; "
+        f"{data:,} batches of data from {format_bytes(smallest)} to {format_bytes(largest)}; "
         "bars span the smallest to the largest, lines are the average."
     )
-    return Chart("Sizes of batches", text, _svg(height, "Sizes of batches over offsets", parts()), [])
+    yield Chart("Sizes of batches", text, _svg(height, "Sizes of batches over offsets", parts()), [])
 
 
 def _codecs(history: PartitionHistory, offsets: _Offsets) -> Chart:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from magicbyte.cli.history_charts import charts
+from magicbyte.cli.history_notes import by_notability, name_of, notes_of
 from magicbyte.cli.history_text import by_interest, figures_of, transaction_count
 from magicbyte.cli.terminal import plain
 from magicbyte.cli.times import time_text
@@ -26,6 +27,10 @@ _HEAD = (
 """What a page begins with, and no other file."""
 
 _ROWS_SHOWN = 50
+_HISTORIES_SHOWN = 20
+_PARTITIONS_SHOWN = 1000
+_CHECKED = "Reconstructed from batch headers; all CRCs and records were checked."
+_NOT_CHECKED = "Reconstructed from batch headers; CRCs and records were not checked."
 
 _STYLE = """
 :root { color-scheme: light dark;
@@ -44,7 +49,7 @@ main { max-width: 70rem; margin: 0 auto; }
 h1 { font-size: 1.7rem; margin: 0; overflow-wrap: anywhere; } h2 { font-size: 1.05rem; margin: 0 0 .15rem; }
 p, dl { margin: 0; } .path, .soft { color: var(--soft); }
 .path { overflow-wrap: anywhere; margin-bottom: 1.2rem; }
-nav { margin-bottom: 1.5rem; } nav a { color: var(--accent); margin-right: 1rem; }
+a { color: var(--accent); }
 .history { margin-bottom: 4rem; }
 .facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(9.5rem, 1fr)); gap: .6rem; }
 .facts div, .card { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; }
@@ -69,25 +74,51 @@ footer { color: var(--soft); font-size: .85rem; }
 """
 
 
-def history_page(histories: Sequence[PartitionHistory]) -> str:
-    """The page of the histories, in order. Tables show their first 50 rows and how many there are."""
-    names = [f"{one['topic']}-{one['partition']}" for one in histories]
-    title = names[0] if len(names) == 1 else f"{len(names)} partitions"
-    nav = "".join(f'<a href="#p{at}">{_text(name)}</a>' for at, name in enumerate(names))
+def history_page(histories: Sequence[PartitionHistory], *, verified: bool = False) -> str:
+    """The page of the histories: what is notable about each, and the histories of the 20 most notable ones.
+
+    Tables show their first 50 rows and how many there are, that of the partitions its first 1000.
+    """
+    ordered = by_notability(histories)
+    names = [name_of(one) for one in ordered[:_HISTORIES_SHOWN]]
+    title = name_of(ordered[0]) if len(ordered) == 1 else f"{len(ordered):,} partitions"
     return "".join(
         (
             _HEAD,
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
             f"<title>{_text(title)} - magicbyte explain</title>\n<style>{_STYLE}</style>\n</head>\n",
             "<body>\n<main>\n",
-            f"<nav>{nav}</nav>\n" if len(names) > 1 else "",
-            *(
-                _history(at, name, history)
-                for at, (name, history) in enumerate(zip(names, histories, strict=True))
-            ),
-            "<footer>Reconstructed from batch headers. Offsets are inclusive, times are UTC; ",
+            _overview(title, ordered) if len(ordered) > 1 else "",
+            *(_history(at, *one) for at, one in enumerate(zip(names, ordered, strict=False))),
+            f"<footer>{_text(_CHECKED if verified else _NOT_CHECKED)} Offsets are inclusive, times are UTC; ",
             "<code>magicbyte explain --json</code> has more.</footer>\n</main>\n</body>\n</html>\n",
         )
+    )
+
+
+def _overview(title: str, ordered: Sequence[PartitionHistory]) -> str:
+    """A row for each partition; those whose history is on the page are links to it."""
+    rows = []
+    for at, one in enumerate(ordered[:_PARTITIONS_SHOWN]):
+        name = _text(name_of(one))
+        cells = [
+            f'<a href="#p{at}">{name}</a>' if at < _HISTORIES_SHOWN else name,
+            _text(", ".join(notes_of(one))),
+            *(f"{one[key]:,}" for key in ("records", "bytes", "batches", "segments")),
+        ]
+        kinds = ["", "", *[" class=n"] * 4]
+        rows.append("".join(f"<td{kind}>{cell}</td>" for kind, cell in zip(kinds, cells, strict=True)))
+    names = ["partition", "notable", "records", "bytes", "batches", "segments"]
+    head = "".join(
+        f'<th scope="col"{" class=n" if at > 1 else ""}>{name}</th>' for at, name in enumerate(names)
+    )
+    body = "\n".join(f"<tr>{row}</tr>" for row in rows)
+    left_out = len(ordered) - len(rows)
+    more = f"<p class=soft>and {left_out:,} more</p>" if left_out else ""
+    return (
+        f'<section class="history">\n<h1>{_text(title)}</h1>\n<section class="card">\n<div class="scroll">'
+        f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+        f"</div>{more}</section>\n</section>\n"
     )
 
 
@@ -102,14 +133,14 @@ def check_replaceable(path: Path) -> None:
                 )
 
 
-def write_page(path: Path, histories: Sequence[PartitionHistory]) -> None:
+def write_page(path: Path, histories: Sequence[PartitionHistory], *, verified: bool = False) -> None:
     """Writes the page, completely or not at all.
 
     Raises:
         RefusedError: the path is a file other than a page of `magicbyte explain`.
 
     """
-    text = history_page(histories)
+    text = history_page(histories, verified=verified)
     if path.exists() and not path.is_file():
         # A pipe or a terminal cannot be replaced.
         path.write_text(text, encoding="utf-8")

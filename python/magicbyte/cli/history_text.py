@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-from magicbyte.cli.reports import print_table
+from magicbyte.cli.history_notes import by_notability, name_of, notes_of, time_steps
+from magicbyte.cli.tables import print_table
 from magicbyte.cli.terminal import plain, print_line
 from magicbyte.cli.times import time_text
 from magicbyte.jobs.progress import format_bytes
 from magicbyte.model import PartitionHistory, TransactionHistory
 
-__all__ = ["by_interest", "figures_of", "print_history", "transaction_count"]
+__all__ = ["by_interest", "figures_of", "print_histories", "transaction_count"]
 
 _ROWS_SHOWN = 20
+_HISTORIES_SHOWN = 20
+_TIME_STEPS = 50
 
 
 def figures_of(history: PartitionHistory) -> list[tuple[str, str, str]]:
@@ -57,12 +61,50 @@ def transaction_count(history: PartitionHistory) -> int:
     return counts["committed"] + counts["aborted"] + counts["open"]
 
 
-def print_history(history: PartitionHistory) -> None:
-    """Prints the history of a partition."""
-    print_line(f"{history['topic']}-{history['partition']}  {history['path']}")
+def print_histories(histories: Sequence[PartitionHistory]) -> None:
+    """Prints what is notable about all partitions, then the histories of all, or of the notable ones."""
+    shown = list(histories)
+    if len(histories) > 1:
+        notable = [one for one in by_notability(histories) if notes_of(one)]
+        shown = shown if len(histories) <= _HISTORIES_SHOWN else notable[:_HISTORIES_SHOWN]
+        _print_notable(histories, notable)
+    for history in shown:
+        _print_history(history)
+    if len(shown) < len(histories):
+        more = len(histories) - len(shown)
+        print_line(f"{more:,} more partitions: choose with --topic and --partition, or use --json")
+
+
+def _print_notable(histories: Sequence[PartitionHistory], notable: Sequence[PartitionHistory]) -> None:
+    records, size = (sum(one[name] for one in histories) for name in ("records", "bytes"))
+    more = "nothing notable" if not notable else f"{len(notable):,} notable:"
+    print_line(f"{len(histories):,} partitions, {records:,} records, {format_bytes(size)}; {more}")
+    for one in notable[:_ROWS_SHOWN]:
+        print_line(f"  {plain(name_of(one)):<30} {', '.join(notes_of(one))}")
+    if len(notable) > _ROWS_SHOWN:
+        print_line(f"  ... and {len(notable) - _ROWS_SHOWN:,} more")
+    print_line()
+
+
+def _print_over_time(history: PartitionHistory) -> None:
+    steps = time_steps(history["bins"], _TIME_STEPS)
+    if steps is None or steps.start == steps.end:
+        return
+    levels = "▁▂▃▄▅▆▇█" if (sys.stdout.encoding or "").lower().startswith("utf") else ".:-=+*#@"
+    for title, amounts in (("bytes over time", steps.bytes), ("records over time", steps.records)):
+        most = max(amounts)
+        if most:
+            bars = (levels[math.ceil(one / most * 7)] if one else " " for one in amounts)
+            print_line(f"  {title:<20}{''.join(bars)}")
+    print_line(f"  {'':<20}{time_text(steps.start)} to {time_text(steps.end)}")
+
+
+def _print_history(history: PartitionHistory) -> None:
+    print_line(f"{name_of(history)}  {history['path']}")
     for _, title, figure in figures_of(history):
         if figure != "0":
             print_line(f"  {title:<20}{figure:>20}")
+    _print_over_time(history)
     if history["last_stable_offset"] != history["next_offset"]:
         print_line(f"  {'last stable offset':<20}{history['last_stable_offset']:>20,}")
     _counts("codecs", history["codecs"])

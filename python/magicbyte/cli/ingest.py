@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from magicbyte.cli import engines, expressions, options, partition_choice
+from magicbyte.cli import engines, expressions, options, overview, partition_choice
 from magicbyte.cli.engines import EngineChoice
+from magicbyte.cli.overview import View
 from magicbyte.cli.selection import ranges as range_options
 from magicbyte.cli.terminal import print_line
 from magicbyte.enums import IsolationLevel, PayloadType
@@ -41,6 +42,7 @@ def _payload(name: str) -> Callable[[F], F]:
 @partition_choice.options(prefer=True)
 @range_options
 @expressions.where("Write only records for which this SQL expression is true.")
+@overview.options
 @engines.options
 @options.isolation_level
 @_payload("key")
@@ -76,6 +78,7 @@ def ingest(
     choice: PartitionChoice,
     ranges: Ranges,
     where: str | None,
+    view: View,
     engine: EngineChoice,
     isolation_level: IsolationLevel,
     key_as: PayloadType,
@@ -134,20 +137,20 @@ def ingest(
     if as_json:
         reports.print_json(report)
     else:
-        _print(report, out)
+        _print(report, out, view)
     total = report["total"]
     problems = total["problems"] + total["invalid_keys"] + total["invalid_values"]
     problems += sum(len(one["problems"]) for one in (*report["log_dirs"], report["internal_topics"]))
     return reports.exit_code(balanced=report["balanced"], problems=problems)
 
 
-def _print(report: IngestReport, out: str) -> None:
+def _print(report: IngestReport, out: str, view: View) -> None:
     """Prints the sums, and the size of each table."""
-    from magicbyte.cli import inputs, reports
+    from magicbyte.cli import inputs
     from magicbyte.jobs.plan import count_of
     from magicbyte.jobs.progress import format_bytes
 
-    reports.print_reconciliation(report["partitions"], report["total"])
+    overview.print_overview(report["partitions"], report["total"], view)
     inputs.print_skipped(report["skipped"])
     inputs.print_log_dirs(report["log_dirs"])
     print_line()
@@ -173,3 +176,4 @@ def _print(report: IngestReport, out: str) -> None:
         if count:
             expected = "JSON" if payload == "json" else "UTF-8"
             print_line(f"{count:,} {names} are null: not {expected}; the column {column} has their bytes")
+    overview.print_next("duckdb", "-c", f"SELECT * FROM '{out}/records/*.parquet' LIMIT 10")

@@ -59,7 +59,7 @@ def offsets(
     magicbyte offsets --json /backup/kafka-logs | jq '.offsets[] | select(.lag > 10000)'
     magicbyte offsets /backup/kafka-logs/__consumer_offsets-7 /backup/kafka-logs/orders-0
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
-    from magicbyte.cli import reports
+    from magicbyte.cli import reports, tables
     from magicbyte.jobs.offsets import offsets as offsets_job
     from magicbyte.jobs.progress import terminal_progress
 
@@ -75,9 +75,9 @@ def offsets(
     if as_json:
         reports.print_json(report)
     else:
-        reports.print_table(["group", *_COLUMNS], [_row(one) for one in report["offsets"]])
+        tables.print_table(["group", *_COLUMNS], [_row(one) for one in report["offsets"]])
         print_line()
-        reports.print_table(
+        tables.print_table(
             ["group", "type", "state", "epoch", "protocol", "members"],
             [
                 [one["group"], one["type"], one["state"], one["epoch"], one["protocol"], len(one["members"])]

@@ -6,9 +6,10 @@ from typing import Literal
 
 import click
 
-from magicbyte.cli import engines, options, partition_choice
+from magicbyte.cli import engines, options, overview, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.overview import View
 from magicbyte.jobs.choice import PartitionChoice
 
 __all__ = ["recover"]
@@ -28,6 +29,7 @@ __all__ = ["recover"]
 @options.leader_epoch
 @options.segment_bytes
 @options.topic_ids
+@overview.options
 @engines.options
 @options.max_decompressed_bytes
 @options.as_json
@@ -39,6 +41,7 @@ def recover(
     leader_epoch: int | None,
     segment_bytes: int,
     topic_ids: dict[str, str],
+    view: View,
     engine: EngineChoice,
     max_decompressed_bytes: int,
     as_json: bool,
@@ -54,7 +57,7 @@ def recover(
     magicbyte recover /backup/kafka-logs repaired/                  keep everything that is good
     magicbyte recover --method truncate /backup/kafka-logs cut/     truncate as a broker would
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
-    from magicbyte.cli import inputs, reports
+    from magicbyte.cli import accounts, inputs, reports
     from magicbyte.cli.terminal import print_line
     from magicbyte.jobs.progress import terminal_progress
     from magicbyte.jobs.recover import cuts_of, diagnose
@@ -79,7 +82,7 @@ def recover(
                 ]
                 reports.print_json({**diagnosis, "cuts": rows})
             else:
-                reports.print_reconciliation(diagnosis["partitions"], diagnosis["total"])
+                overview.print_overview(diagnosis["partitions"], diagnosis["total"], view)
                 reports.print_problems(diagnosis["problems"], diagnosis["problems_left_out"])
                 for (topic, partition), (segment, position) in cuts.items():
                     print_line(f"a broker would truncate {topic}-{partition} at {segment} byte {position:,}")
@@ -94,4 +97,4 @@ def recover(
             topic_ids=topic_ids,
         )
         report = recover_job(sources, out, runner, settings, method, progress, choice=choice)
-    return reports.print_written(report, out, reports.print_rewrite, as_json=as_json)
+    return accounts.print_written(report, out, reports.print_rewrite, view, as_json=as_json)

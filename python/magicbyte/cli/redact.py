@@ -7,10 +7,11 @@ from typing import BinaryIO
 
 import click
 
-from magicbyte.cli import engines, expressions, options, partition_choice
+from magicbyte.cli import engines, expressions, options, overview, partition_choice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.key_file import read_keys
+from magicbyte.cli.overview import View
 from magicbyte.cli.terminal import print_line
 from magicbyte.enums import DamageMode
 from magicbyte.jobs.choice import PartitionChoice
@@ -49,6 +50,7 @@ _KEYS_SHOWN = 5
 )
 @options.mode
 @options.topic_ids
+@overview.options
 @engines.options
 @options.max_decompressed_bytes
 @options.as_json
@@ -65,6 +67,7 @@ def redact(
     check: bool,
     mode: DamageMode,
     topic_ids: dict[str, str],
+    view: View,
     engine: EngineChoice,
     max_decompressed_bytes: int,
     as_json: bool,
@@ -85,7 +88,7 @@ def redact(
     magicbyte redact --dry-run --where "value LIKE '%bob@example.com%'" /backup/kafka-logs out/
     magicbyte redact --where "TRY(value ->> '$.user.id') = '4711'" /backup/kafka-logs out/
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
-    from magicbyte.cli import reports
+    from magicbyte.cli import accounts, reports
     from magicbyte.jobs.progress import terminal_progress
     from magicbyte.jobs.redact import RedactOptions, redact_partitions
 
@@ -113,7 +116,7 @@ def redact(
         runs, code = preview["unmatched_keys"], reports.print_preview(preview, as_json=as_json)
     else:
         runs = report["unmatched_keys"]
-        code = reports.print_written(report, out, reports.print_clean, as_json=as_json)
+        code = accounts.print_written(report, out, reports.print_clean, view, as_json=as_json)
     unmatched = [range(first, last + 1) for first, last in runs]
     if not unmatched:
         return code

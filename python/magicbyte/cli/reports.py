@@ -3,36 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from magicbyte.cli.exits import CLEAN, FAILED, PROBLEMS
-from magicbyte.cli.inputs import print_skipped
-from magicbyte.cli.terminal import plain, print_line
-from magicbyte.jobs.accounting import Totals
+from magicbyte.cli.tables import print_table
+from magicbyte.cli.terminal import print_line
 from magicbyte.jobs.clean import CleanReport
 from magicbyte.jobs.rewrite import RewriteReport
-from magicbyte.model import PartitionReconciliation
 
 if TYPE_CHECKING:
     from magicbyte.jobs.redact_preview import RedactionPreview
 
 __all__ = [
     "exit_code",
-    "labels_of",
     "print_clean",
     "print_json",
     "print_preview",
     "print_problems",
-    "print_reconciliation",
     "print_rewrite",
-    "print_table",
-    "print_written",
 ]
 
 _PROBLEMS_SHOWN = 20
-WriteReport = TypeVar("WriteReport", RewriteReport, CleanReport)
 
 
 def exit_code(*, balanced: bool, problems: int) -> int:
@@ -42,71 +34,14 @@ def exit_code(*, balanced: bool, problems: int) -> int:
     return PROBLEMS if problems else CLEAN
 
 
-def print_written(
-    report: WriteReport, out: str, print_text: Callable[[WriteReport, str], None], *, as_json: bool
-) -> int:
-    """Prints the report of a job that wrote into `out`; returns the exit code."""
-    if as_json:
-        print_json(report)
-    else:
-        print_text(report, out)
-        print_skipped(report["skipped"])
-    return exit_code(balanced=report["balanced"], problems=report["total"]["problems"])
-
-
 def print_json(document: Any) -> None:
     """Prints one JSON document."""
     for line in json.dumps(document, indent=1).splitlines():
         print_line(line)
 
 
-def print_table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Prints aligned columns: the first to the left, the others to the right."""
-    names = [plain(name) for name in names]
-    cells = [[_cell(value) for value in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
-    for row in (names, *cells):
-        first, *others = (
-            cell.ljust(width) if column == 0 else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        print_line("  ".join((first, *others)).rstrip())
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,}" if isinstance(value, int) else plain(str(value))
-
-
-def labels_of(partitions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The name of each partition, `topic-N`; the path if there are several of that name."""
-    names = [f"{one['topic']}-{one['partition']}" for one in partitions]
-    copies = Counter(names)
-    return [name if copies[name] == 1 else one["path"] for name, one in zip(names, partitions, strict=True)]
-
-
-def print_reconciliation(partitions: Sequence[PartitionReconciliation], total: Totals) -> None:
-    """Prints a line per partition, and the sums of bytes and of records."""
-    labels = labels_of(partitions)
-    rows = [[label, len(one["segments"]), *_sums(one)] for label, one in zip(labels, partitions, strict=True)]
-    rows.append(["total", total["segments"], *_sums(total)])
-    print_table(["partition", "segments", *_SUMS.values()], rows)
-    print_line()
-    parts = total["good_bytes"], total["quarantined_bytes"], total["tail_bytes"]
-    print_line(
-        f"bytes    {total['size']:,} = {parts[0]:,} good + {parts[1]:,} quarantined + {parts[2]:,} tail"
-    )
-    print_line(
-        f"records  {total['announced']:,} = {total['rows']:,} rows + {total['control']:,} control"
-        f" + {total['aborted']:,} aborted + {total['outside']:,} outside the range"
-    )
-
-
 def print_rewrite(report: RewriteReport, out: str) -> None:
-    """Prints what was read, and what was written."""
-    print_reconciliation(report["partitions"], report["total"])
-    print_line()
+    """Prints what was written."""
     rows = [
         [f"{one['topic']}-{one['partition']}", one["segments"], one["size"], one["batches"], one["records"]]
         for one in report["written"]
@@ -139,9 +74,7 @@ def print_preview(preview: RedactionPreview, *, as_json: bool) -> int:
 
 
 def print_clean(report: CleanReport, out: str) -> None:
-    """Prints what was read, what was written, and why the other records were removed."""
-    print_reconciliation(report["partitions"], report["total"])
-    print_line()
+    """Prints what was written, and why the other records were removed."""
     rows = [
         [
             f"{one['topic']}-{one['partition']}",
@@ -204,24 +137,6 @@ def _parts(counts: Mapping[str, Any]) -> list[int]:
 def _ranges(ranges: Sequence[Sequence[int]]) -> str:
     shown = [f"{first}-{last}" if last > first else f"{first}" for first, last in ranges[:_RANGES_SHOWN]]
     return ", ".join([*shown, *(["..."] if len(ranges) > _RANGES_SHOWN else [])])
-
-
-_SUMS = {
-    "size": "bytes",
-    "good_batches": "batches",
-    "rows": "rows",
-    "control": "control",
-    "aborted": "aborted",
-    "quarantined_bytes": "quarantined",
-    "tail_bytes": "tail",
-    "missing_offsets": "missing offsets",
-    "lost_offsets": "lost offsets",
-    "problems": "problems",
-}
-
-
-def _sums(sums: Mapping[str, Any]) -> list[int]:
-    return [sums[name] for name in _SUMS]
 
 
 def print_problems(problems: Sequence[Mapping[str, Any]], left_out: int) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +34,8 @@ def spark_session(name: str, master: str | None, conf: Sequence[str]) -> Iterato
     """
     from pyspark.sql import SparkSession
 
+    # py4j logs the traceback of an interrupt, which the command reports in one line.
+    logging.getLogger().addFilter(_is_no_interrupt)
     # spark-submit has started the JVM and chosen a master.
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if not submitted and not _java():
@@ -45,10 +50,10 @@ def spark_session(name: str, master: str | None, conf: Sequence[str]) -> Iterato
         builder = builder.master(master or "local[*]")
     settings = {"spark.ui.showConsoleProgress": "false"}
     if not submitted:
-        logging = Path(__file__).with_name("log4j2.properties").as_uri()
+        log4j = Path(__file__).with_name("log4j2.properties").as_uri()
         # Python's workers do the work, the JVM only schedules it: its second compiler would take cores
         # from them and make the command slower.
-        java_options = f"-Dlog4j2.configurationFile={logging} -XX:TieredStopAtLevel=1"
+        java_options = f"-Dlog4j2.configurationFile={log4j} -XX:TieredStopAtLevel=1"
         settings["spark.driver.extraJavaOptions"] = java_options
     for setting in conf:
         key, equals, value = setting.partition("=")
@@ -57,16 +62,40 @@ def spark_session(name: str, master: str | None, conf: Sequence[str]) -> Iterato
         settings[key] = value
     for key, value in settings.items():
         builder = builder.config(key, value)
+    interrupted = False
     try:
-        session = builder.getOrCreate()
+        with _interrupts() as interrupts:
+            session = builder.getOrCreate()
+        interrupted = bool(interrupts)
     except Exception as error:
         # Of PySpark, py4j or the system; the JVM has printed more on standard error.
         reason = " ".join(str(error).partition("\n\tat ")[0].split())
         raise JobError(f"Spark did not start: {reason}") from None
     try:
+        if interrupted:
+            raise KeyboardInterrupt
         yield session
     finally:
         session.stop()
+
+
+@contextmanager
+def _interrupts() -> Iterator[list[int]]:
+    """Collects interrupts instead of raising them: one while the JVM starts would leave it behind."""
+    found: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield found
+        return
+    before = signal.signal(signal.SIGINT, lambda number, _: found.append(number))
+    try:
+        yield found
+    finally:
+        # Not PySpark's own handler, which would call the JVM from wherever this thread is.
+        signal.signal(signal.SIGINT, before)
+
+
+def _is_no_interrupt(record: logging.LogRecord) -> bool:
+    return "KeyboardInterrupt" not in record.getMessage()
 
 
 def _java() -> bool:

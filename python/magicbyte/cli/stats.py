@@ -43,7 +43,7 @@ def stats(
     magicbyte stats --json /backup/kafka-logs | jq .total.codecs
     magicbyte stats --json /backup/kafka-logs/orders-0 | jq '.total.producers | keys'
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
-    from magicbyte.cli import inputs, reports
+    from magicbyte.cli import inputs, reports, tables
     from magicbyte.jobs.progress import terminal_progress
     from magicbyte.jobs.stats import statistics
 
@@ -60,10 +60,10 @@ def stats(
     else:
         rows = [
             [label, *_cells(one), one["first_offset"], one["last_offset"]]
-            for label, one in zip(reports.labels_of(report["partitions"]), report["partitions"], strict=True)
+            for label, one in zip(tables.labels_of(report["partitions"]), report["partitions"], strict=True)
         ]
         rows.append(["total", *_cells(report["total"]), None, None])
-        reports.print_table(["partition", *_COLUMNS, "first offset", "last offset"], rows)
+        tables.print_table(["partition", *_COLUMNS, "first offset", "last offset"], rows)
         inputs.print_skipped(report["skipped"])
         _print_groups("codec", report["total"]["codecs"])
         _print_groups("magic", report["total"]["magics"])
@@ -118,7 +118,7 @@ def _counts(groups: dict[str, Group]) -> str:
 
 def _print_groups(title: str, groups: dict[str, Group]) -> None:
     """Prints a line and a bar per group; of many groups only the largest."""
-    from magicbyte.cli.reports import print_table
+    from magicbyte.cli.tables import print_table
 
     shown = sorted(groups, key=lambda name: groups[name]["size"], reverse=True)[:_GROUPS_SHOWN]
     whole = sum(one["size"] for one in groups.values()) or 1

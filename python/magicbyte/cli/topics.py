@@ -43,7 +43,7 @@ def topics(sources: tuple[str, ...], choice: PartitionChoice, topic_config: str 
     magicbyte topics --json /backup/kafka-logs | jq '.topics[] | select(.cleanup_policy != "delete")'
     magicbyte topics --topic-config topics.json /backup/zookeeper-era
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
-    from magicbyte.cli import reports
+    from magicbyte.cli import reports, tables
     from magicbyte.jobs.cluster import read_topic_config
     from magicbyte.jobs.topics import topics as topics_job
 
@@ -51,7 +51,7 @@ def topics(sources: tuple[str, ...], choice: PartitionChoice, topic_config: str 
     if as_json:
         reports.print_json(report)
     else:
-        reports.print_table(["topic", *_COLUMNS], [_row(one) for one in report["topics"]])
+        tables.print_table(["topic", *_COLUMNS], [_row(one) for one in report["topics"]])
         if report["cluster_metadata"] is None:
             print_line("no __cluster_metadata: these are the topics that have directories")
     for problem in report["problems"]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from magicbyte.cli import engines, options, partition_choice
+from magicbyte.cli import engines, options, overview, partition_choice
 from magicbyte.cli.engines import EngineChoice
+from magicbyte.cli.overview import View
 from magicbyte.enums import IsolationLevel
 from magicbyte.jobs.choice import PartitionChoice
 
@@ -16,6 +17,7 @@ __all__ = ["verify"]
 @partition_choice.sources
 @partition_choice.options()
 @options.isolation_level
+@overview.options
 @engines.options
 @options.max_decompressed_bytes
 @options.as_json
@@ -23,6 +25,7 @@ def verify(
     sources: tuple[str, ...],
     choice: PartitionChoice,
     isolation_level: IsolationLevel,
+    view: View,
     engine: EngineChoice,
     max_decompressed_bytes: int,
     as_json: bool,
@@ -41,7 +44,7 @@ def verify(
 
     --json lists the first 1000 problems and counts all; the table problems of ingest holds each.
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
-    from magicbyte.cli import inputs, reports
+    from magicbyte.cli import accounts, reports
     from magicbyte.jobs.progress import terminal_progress
     from magicbyte.jobs.verify import verify as verify_job
 
@@ -57,9 +60,5 @@ def verify(
     if as_json:
         reports.print_json(report)
     else:
-        reports.print_reconciliation(report["partitions"], report["total"])
-        reports.print_problems(report["problems"], report["problems_left_out"])
-        inputs.print_skipped(report["skipped"])
-        inputs.print_log_dirs(report["log_dirs"])
-    problems = report["total"]["problems"] + sum(len(one["problems"]) for one in report["log_dirs"])
-    return reports.exit_code(balanced=report["balanced"], problems=problems)
+        accounts.print_verified(report, sources, view)
+    return accounts.verify_code(report)

@@ -19,17 +19,21 @@ pub struct Bin {
     pub last_offset: i64,
     /// The number of batches.
     pub batches: u64,
+    /// Those that are control batches.
+    pub control_batches: u64,
     /// Records, according to the headers; a legacy wrapper counts as none.
     pub records: u64,
     /// Bytes as stored.
     pub bytes: u64,
-    /// Bytes of the smallest batch.
+    /// Those of control batches.
+    pub control_bytes: u64,
+    /// Bytes of the smallest batch of data; 0 if there is none.
     pub smallest: u64,
-    /// Bytes of the largest batch.
+    /// Bytes of the largest batch of data; 0 if there is none.
     pub largest: u64,
     /// Offsets missing within and between its batches.
     pub missing: u64,
-    /// The largest timestamp (ms); -1 if there is none.
+    /// The largest timestamp of data (ms); -1 if there is none.
     pub max_timestamp: i64,
     /// Bytes by codec, in the order of [`CODECS`].
     pub codecs: [u64; CODECS.len()],
@@ -40,26 +44,35 @@ impl Bin {
         let bytes = size as u64;
         let mut codecs = [0; CODECS.len()];
         codecs[codec_of(batch)] = bytes;
+        let is_control = batch.is_control();
+        let size_of_data = if is_control { 0 } else { bytes };
         Self {
             first_offset: batch.stored_offset(),
             last_offset: batch.last_offset(),
             batches: 1,
+            control_batches: is_control.into(),
             records,
             bytes,
-            smallest: bytes,
-            largest: bytes,
+            control_bytes: bytes - size_of_data,
+            smallest: size_of_data,
+            largest: size_of_data,
             missing,
-            max_timestamp: batch.max_timestamp(),
+            max_timestamp: if is_control { -1 } else { batch.max_timestamp() },
             codecs,
         }
     }
 
     fn join(&mut self, next: &Self) {
         self.last_offset = next.last_offset;
+        self.smallest = match (self.smallest, next.smallest) {
+            (0, smallest) | (smallest, 0) => smallest,
+            (a, b) => a.min(b),
+        };
         self.batches += next.batches;
+        self.control_batches += next.control_batches;
         self.records += next.records;
         self.bytes += next.bytes;
-        self.smallest = self.smallest.min(next.smallest);
+        self.control_bytes += next.control_bytes;
         self.largest = self.largest.max(next.largest);
         self.missing = self.missing.saturating_add(next.missing);
         self.max_timestamp = self.max_timestamp.max(next.max_timestamp);

@@ -50,7 +50,6 @@ pub fn partition_history(
         fold.end_segment(segment);
         bins.extend_from_slice(&segment.bins);
     }
-    history.max_timestamp = max_timestamp;
     history.bins = at_most(&bins, options.bins.max(1));
     fold.finish(&mut history, options);
     Ok(history)
@@ -139,16 +138,18 @@ impl PartitionHistory {
         list(&mut self.gaps, &segment.gaps, listed);
         self.gap_count += segment.gap_count;
         self.missing_offsets = self.missing_offsets.saturating_add(segment.missing);
-        // A segment does not know the timestamps before it, so compare its first bin.
-        if let Some(first) = segment.bins.first()
-            && (0..*max_timestamp).contains(&first.max_timestamp)
+        // A segment does not know the timestamps before it, so compare its first bin that has one.
+        if let Some(first) = segment.bins.iter().find(|bin| bin.max_timestamp >= 0)
+            && first.max_timestamp < *max_timestamp
         {
             let (offset, timestamp, before) = (first.first_offset, first.max_timestamp, *max_timestamp);
             list(&mut self.steps_back, &[StepBack { offset, timestamp, before }], listed);
             self.step_back_count += 1;
             self.largest_step_back_ms = self.largest_step_back_ms.max(before.abs_diff(timestamp));
         }
-        *max_timestamp = (*max_timestamp).max(segment.survey.max_timestamp);
+        let timestamps = segment.bins.iter().map(|bin| bin.max_timestamp);
+        *max_timestamp = timestamps.fold(*max_timestamp, i64::max);
+        self.max_timestamp = self.max_timestamp.max(segment.survey.max_timestamp);
         list(&mut self.steps_back, &segment.steps_back, listed);
         self.step_back_count += segment.step_back_count;
         self.largest_step_back_ms = self.largest_step_back_ms.max(segment.largest_step_back_ms);

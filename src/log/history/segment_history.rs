@@ -28,7 +28,7 @@ pub struct OffsetGap {
     pub inside: bool,
 }
 
-/// A batch whose largest timestamp is smaller than that of an earlier one.
+/// A batch of data whose largest timestamp is smaller than that of an earlier one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -167,7 +167,10 @@ impl HeaderVisitor for HistoryBuilder {
         self.records += records;
         self.bins.add(batch, size, records, self.missing - missing_before);
         self.next_offset = Some(last.saturating_add(1));
-        self.add_timestamp(first, batch.max_timestamp());
+        // The coordinator's clock says nothing about the producers'.
+        if !batch.is_control() {
+            self.add_timestamp(first, batch.max_timestamp());
+        }
     }
 }
 

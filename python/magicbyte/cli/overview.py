@@ -1,0 +1,214 @@
+"""The table of what a job has read: a row for each topic or partition, those with problems first."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+
+import click
+
+from magicbyte.cli.tables import labels_of, print_table
+from magicbyte.cli.terminal import is_terminal, plain, print_line
+from magicbyte.jobs.progress import format_bytes
+
+if TYPE_CHECKING:
+    from magicbyte.jobs.accounting import Totals
+    from magicbyte.model import PartitionReconciliation
+
+__all__ = ["View", "options", "print_next", "print_overview"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+_Sums = Mapping[str, Any]
+
+_ROWS = 20
+_STARTED = time.monotonic()
+_COLUMNS = {
+    "rows": "rows",
+    "size": "bytes",
+    "problems": "problems",
+    "quarantined_bytes": "quarantined",
+    "lost_offsets": "lost offsets",
+    "partitions": "partitions",
+    "good_batches": "batches",
+    "segments": "segments",
+    "aborted": "aborted",
+    "control": "control",
+    "outside": "outside",
+    "tail_bytes": "tail",
+    "missing_offsets": "missing offsets",
+}
+"""By importance: a narrow terminal shows the first ones."""
+_ALWAYS = ("rows", "size", "good_batches", "segments")
+"""Columns that are shown even if they are 0 in all rows."""
+_BYTES = {"size", "quarantined_bytes", "tail_bytes"}
+_SORTS: dict[str, Callable[[_Sums], Any]] = {
+    "problems": lambda one: (-one["problems"], one["balanced"]),
+    "name": lambda one: 0,
+    "bytes": lambda one: -one["size"],
+    "records": lambda one: -one["rows"],
+}
+
+
+@dataclass(frozen=True)
+class View:
+    """Which rows of the table are printed, and in which order."""
+
+    by: Literal["topic", "partition"] | None = None
+    """None: partitions if there are at most 20, else topics."""
+    sort: str = "problems"
+    top: int = _ROWS
+    """How many rows; 0 for all."""
+
+
+def options(command: F) -> F:
+    """The options of a `View`; the command gets it as `view`."""
+
+    @wraps(command)
+    def with_view(by: Literal["topic", "partition"] | None, sort: str, top: int, **others: Any) -> Any:
+        return command(view=View(by, sort, top), **others)
+
+    decorated: Callable[..., Any] = with_view
+    for option in (
+        click.option(
+            "--top",
+            type=click.IntRange(min=0),
+            default=_ROWS,
+            show_default=True,
+            metavar="N",
+            help="How many rows of the table to print; 0 for all.",
+        ),
+        click.option(
+            "--sort",
+            type=click.Choice(list(_SORTS)),
+            default="problems",
+            show_default=True,
+            help="The order of the table: most problems, bytes or records first, or by name.",
+        ),
+        click.option(
+            "--by",
+            type=click.Choice(["topic", "partition"]),
+            help="What has a row in the table.  [default: partition; topic if there are more than 20]",
+        ),
+    ):
+        decorated = option(decorated)
+    return cast(F, decorated)
+
+
+def print_overview(
+    partitions: Sequence[PartitionReconciliation], total: Totals, view: View | None = None
+) -> None:
+    """Prints the table with its totals, and the sums of bytes and of records."""
+    view = view or View()
+    by = view.by or ("partition" if len(partitions) <= _ROWS else "topic")
+    labels = labels_of(partitions)
+    rows = [_of_partition(label, one) for label, one in zip(labels, partitions, strict=True)]
+    if by == "topic":
+        rows = _by_topic([one["topic"] for one in partitions], rows)
+    rows.sort(key=_SORTS[view.sort])
+    shown = rows[: view.top or None]
+    _print_rows(by, [*shown, {"name": "total", **total}], total)
+    if len(shown) < len(rows):
+        print_line(f"... and {len(rows) - len(shown):,} more {by}s (--top 0 prints all)")
+    print_line()
+    parts = total["good_bytes"], total["quarantined_bytes"], total["tail_bytes"]
+    print_line(
+        f"bytes    {total['size']:,} = {parts[0]:,} good + {parts[1]:,} quarantined + {parts[2]:,} tail"
+    )
+    print_line(
+        f"records  {total['announced']:,} = {total['rows']:,} rows + {total['control']:,} control"
+        f" + {total['aborted']:,} aborted + {total['outside']:,} outside the range"
+    )
+    if is_terminal():
+        seconds = time.monotonic() - _STARTED
+        print_line(f"time     {seconds:.1f} s, {format_bytes(round(total['size'] / seconds))}/s")
+
+
+def print_next(*command: str) -> None:
+    """Suggests the next command, on a terminal only."""
+    if is_terminal():
+        print_line(f"next: {shlex.join(command)}")
+
+
+def _of_partition(label: str, one: PartitionReconciliation) -> dict[str, Any]:
+    sums = cast(_Sums, one)
+    counts = {name: sums[name] for name in _COLUMNS if name not in ("partitions", "segments")}
+    return {
+        "name": label,
+        "partitions": 1,
+        "segments": len(one["segments"]),
+        "balanced": one["balanced"],
+        **counts,
+    }
+
+
+def _by_topic(topics: Sequence[str], rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    sums: dict[str, dict[str, Any]] = {}
+    for topic, row in zip(topics, rows, strict=True):
+        one = sums.setdefault(topic, {"name": topic, "balanced": True, **dict.fromkeys(_COLUMNS, 0)})
+        for name in _COLUMNS:
+            one[name] += row[name]
+        one["balanced"] = one["balanced"] and row["balanced"]
+    return list(sums.values())
+
+
+def _print_rows(by: str, rows: Sequence[_Sums], total: Totals) -> None:
+    sums = cast(_Sums, total)
+    columns = [name for name in _COLUMNS if name in _ALWAYS or sums[name]]
+    if by == "partition":
+        columns.remove("partitions")
+    if is_terminal():
+        _print_colours(by, rows, columns)
+        return
+    columns.sort(key=list(_PIPE_ORDER).index)
+    cells = [[one["name"], *(one[name] for name in columns)] for one in rows]
+    print_table([by, *(_COLUMNS[name] for name in columns)], cells)
+
+
+_PIPE_ORDER = (
+    "partitions",
+    "segments",
+    "size",
+    "good_batches",
+    "rows",
+    "control",
+    "aborted",
+    "outside",
+    "quarantined_bytes",
+    "tail_bytes",
+    "missing_offsets",
+    "lost_offsets",
+    "problems",
+)
+
+
+def _print_colours(by: str, rows: Sequence[_Sums], columns: Sequence[str]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    def text(one: _Sums, name: str) -> str:
+        return format_bytes(one[name]) if name in _BYTES else f"{one[name]:,}"
+
+    room = shutil.get_terminal_size().columns - max(len(plain(one["name"])) for one in rows) - 4
+    fitting = []
+    for name in columns:
+        width = max(len(_COLUMNS[name]), *(len(text(one, name)) for one in rows)) + 3
+        if width > room:
+            break
+        room -= width
+        fitting.append(name)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_footer=False)
+    table.add_column(by, overflow="fold")
+    for name in fitting:
+        table.add_column(_COLUMNS[name], justify="right", no_wrap=True)
+    for one in rows:
+        style = "bold" if one is rows[-1] else "red" if one["problems"] or not one["balanced"] else ""
+        cells = [plain(one["name"]), *(text(one, name) for name in fitting)]
+        table.add_row(*(Text(cell, style=style) for cell in cells))
+    Console().print(table)

@@ -1,0 +1,105 @@
+"""The table of what a job has read: rows, order, and how it looks on a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import KAFKA, Cli
+from magicbyte import RecordsBuilder
+
+SAMPLES = "samples"
+
+
+def table_of(text: str) -> list[list[str]]:
+    """The rows of the table up to the empty line, split at runs of spaces."""
+    lines = text.split("\n\n")[0].splitlines()
+    return [re.split(r" {2,}", line.strip()) for line in lines if not line.startswith("...")]
+
+
+def names_of(text: str) -> list[str]:
+    return [row[0] for row in table_of(text)[1:-1]]
+
+
+def test_partitions_or_topics(cli: Cli, tmp_path: Path) -> None:
+    for partition in range(25):
+        directory = tmp_path / f"t{partition % 2}-{partition}"
+        directory.mkdir()
+        builder = RecordsBuilder()
+        builder.append_many([(at, 0, b"k", b"v") for at in range(partition + 1)])
+        (directory / f"{0:020}.log").write_bytes(builder.build())
+    topics = cli("verify", tmp_path)
+    assert table_of(topics)[0][:2] == ["topic", "partitions"]
+    assert [row[:2] for row in table_of(topics)[1:]] == [["t0", "13"], ["t1", "12"], ["total", "25"]]
+    partitions = cli("verify", tmp_path, "--by", "partition", "--sort", "records", "--top", 3)
+    assert names_of(partitions) == ["t0-24", "t1-23", "t0-22"]
+    assert "... and 22 more partitions (--top 0 prints all)" in partitions
+    assert len(names_of(cli("verify", tmp_path, "--by", "partition", "--top", 0))) == 25
+    # The totals are those of all partitions, whichever are shown.
+    assert table_of(partitions)[-1] == ["total", *table_of(topics)[-1][2:]]
+    by_name = names_of(cli("verify", tmp_path, "--by", "partition", "--sort", "name", "--top", 0))
+    assert by_name[:2] == ["t0-0", "t0-2"]
+    sizes = cli("verify", tmp_path, "--by", "topic", "--sort", "bytes")
+    assert names_of(sizes) == ["t0", "t1"]
+
+
+def test_problems_come_first(cli: Cli) -> None:
+    text = cli("verify", SAMPLES, KAFKA / "v2_torn_tail", code=1)
+    assert names_of(text)[0] == "v2_torn_tail-0"
+    assert names_of(text)[1:] == sorted(names_of(text)[1:])
+
+
+@pytest.mark.parametrize("command", ["verify", "ingest", "convert", "recover", "compact", "redact"])
+def test_every_job_has_the_options(cli: Cli, command: str, tmp_path: Path) -> None:
+    needs = {"redact": ["--key", "none"], "compact": ["--all-topics"]}.get(command, [])
+    out = [] if command == "verify" else [tmp_path / "out"]
+    text = cli(command, SAMPLES, *out, *needs, "--by", "topic", "--sort", "name", "--top", 1, code=None)
+    assert names_of(text) == ["archive"]
+
+
+def on_a_terminal(*arguments: str, columns: int) -> list[str]:
+    """What a command prints on a terminal of this width, without colours."""
+    leader, follower = pty.openpty()
+    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm"}
+    command = [sys.executable, "-m", "magicbyte", *arguments]
+    with subprocess.Popen(
+        command, stdout=follower, stderr=subprocess.DEVNULL, env=environment, text=True
+    ) as job:
+        os.close(follower)
+        found = b""
+        while True:
+            try:
+                part = os.read(leader, 1 << 16)
+            except OSError:
+                break
+            if not part:
+                break
+            found += part
+        job.wait()
+    os.close(leader)
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", found.decode()).replace("\r", "").splitlines()
+
+
+@pytest.mark.parametrize("columns", [60, 80, 160])
+def test_a_terminal_is_never_too_narrow(columns: int) -> None:
+    lines = on_a_terminal("verify", SAMPLES, str(KAFKA / "v2_torn_tail"), columns=columns)
+    at = next(number for number, line in enumerate(lines) if "partition" in line)
+    table = lines[at : at + 10]
+    assert all(len(line) <= columns for line in table)
+    assert table[2].split()[:2] == ["v2_torn_tail-0", "119"]
+    assert [line.split()[0] for line in table[2:10]][-1] == "total"
+    assert any(line.startswith("time ") and "/s" in line for line in lines)
+    assert lines[-1].startswith("next: magicbyte explain samples ")
+    assert ("tail" in table[0]) == (columns == 160)
+
+
+def test_a_pipe_gets_no_suggestions(cli: Cli) -> None:
+    text = cli("verify", SAMPLES)
+    assert "next:" not in text
+    assert "time  " not in text
+    assert "\x1b" not in text
