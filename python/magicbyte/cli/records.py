@@ -67,7 +67,7 @@ def records(
     isolation_level: IsolationLevel,
     max_decompressed_bytes: int,
 ) -> int:
-    r"""Print the data records of SRC as JSON lines: one object per record, with the fields of its batch.
+    """Print the data records of SRC as JSON lines: one object per record, with the fields of its batch.
 
     SRC is a partition directory, a directory of them, or a segment file. Damaged batches are left out and
     reported on standard error. In the JSON of __consumer_offsets, __transaction_state and __cluster_metadata
@@ -77,8 +77,8 @@ def records(
     invalidKey or invalidValue.
 
     FORMAT has %t topic, %p partition, %o offset, %T timestamp (ms), %k key, %K its length, %s value, %S its
-    length, %R that as four bytes, %h headers, %%, and the escapes \n \r \t \xNN. Keys and values are written
-    as the bytes that they are.
+    length, %R that as four bytes, %h headers, %%, and the escapes \\n \\r \\t \\xNN. Keys and values are
+    written as the bytes that they are.
 
     \b
     magicbyte records orders-0/ --max-records 10
@@ -86,13 +86,13 @@ def records(
     magicbyte records orders-0/ --key user-4711 --grep 'cancel(l)?ed'
     magicbyte records orders-0/ --where "value LIKE '%bob%' AND header(headers, 'tenant') = 'x'"
     magicbyte records orders-0/ --format csv > orders.csv
-    magicbyte records orders-0/ -f '%o %k: %s\n'
+    magicbyte records orders-0/ -f '%o %k: %s\\n'
     magicbyte records orders-0/ --start-timestamp 2024-05-01T12:00 --end-timestamp 2024-05-01T13:00
     magicbyte records orders-0/ --value-format base64 | jq -r .value
     magicbyte records orders-0/ --isolation-level read_committed | jq -c '[.offset, .producerId]'
     magicbyte records orders-0/ --batches | jq -s 'map(.size) | add'
     magicbyte records __consumer_offsets-7/ | jq .key
-    """
+    """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli.record_lines import Lines, print_batches, print_records
     from magicbyte.cli.record_reading import matching
     from magicbyte.cli.sources import partitions_of, segments_only

@@ -22,8 +22,7 @@ _KEYS_SHOWN = 5
 
 
 @click.command(short_help="Remove records that must be forgotten.", epilog=expressions.HELP)
-@partition_choice.sources
-@click.argument("out", metavar="OUT", type=click.Path())
+@partition_choice.sources_and_out
 @partition_choice.options(prefer=True)
 @click.option(
     "--key", "keys", multiple=True, metavar="KEY", help="Redact records with this key; may be repeated."
@@ -41,7 +40,6 @@ _KEYS_SHOWN = 5
     is_flag=True,
     help="Replace records by tombstones: key, offset and timestamp are kept, value and headers are removed.",
 )
-@click.option("--dry-run", is_flag=True, help="Only report what would be redacted; OUT is not touched.")
 @click.option(
     "--check/--no-check",
     default=True,
@@ -56,14 +54,13 @@ _KEYS_SHOWN = 5
 @options.as_json
 def redact(
     sources: tuple[str, ...],
-    out: str,
+    out: str | None,
     choice: PartitionChoice,
     keys: tuple[str, ...],
     key_file: BinaryIO | None,
     key_format: str,
     where: str | None,
     tombstones: bool,
-    dry_run: bool,
     check: bool,
     mode: DamageMode,
     topic_ids: dict[str, str],
@@ -78,14 +75,15 @@ def redact(
     byte, every batch without such a record. reconciliation.json lists the redacted offsets by segment, but
     neither the keys nor EXPR. SRC is only read, and must not change meanwhile.
 
-    With --dry-run, it counts what would be redacted in each partition, and shows the first offsets.
+    With only one argument, or with --dry-run, it counts what would be redacted in each partition, shows the
+    first offsets, and writes nothing.
 
     A key that no record has is reported by its position, never by its value, and makes the exit code 1.
 
     \b
     magicbyte redact --key user-4711 /backup/kafka-logs out/
     magicbyte redact --key-file users.txt --tombstones /backup/kafka-logs out/
-    magicbyte redact --dry-run --where "value LIKE '%bob@example.com%'" /backup/kafka-logs out/
+    magicbyte redact --dry-run --where "value LIKE '%bob@example.com%'" /backup/kafka-logs
     magicbyte redact --where "TRY(value ->> '$.user.id') = '4711'" /backup/kafka-logs out/
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import accounts, reports
@@ -106,13 +104,13 @@ def redact(
         topic_ids=topic_ids,
     )
     with engine.open(f"magicbyte redact {sources[0]}") as runner:
-        if dry_run:
+        if out is None:
             from magicbyte.jobs.redact_preview import preview_redaction
 
             preview = preview_redaction(sources, runner, settings, terminal_progress(), choice=choice)
         else:
             report = redact_partitions(sources, out, runner, settings, terminal_progress(), choice=choice)
-    if dry_run:
+    if out is None:
         runs, code = preview["unmatched_keys"], reports.print_preview(preview, as_json=as_json)
     else:
         runs = report["unmatched_keys"]

@@ -34,8 +34,9 @@ def spark_session(name: str, master: str | None, conf: Sequence[str]) -> Iterato
     """
     from pyspark.sql import SparkSession
 
-    # py4j logs the traceback of an interrupt, which the command reports in one line.
-    logging.getLogger().addFilter(_is_no_interrupt)
+    # py4j logs the tracebacks of an interrupt, which the command reports in one line.
+    logging.getLogger().addFilter(_is_not_of_py4j)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     # spark-submit has started the JVM and chosen a master.
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if not submitted and not _java():
@@ -75,6 +76,10 @@ def spark_session(name: str, master: str | None, conf: Sequence[str]) -> Iterato
         if interrupted:
             raise KeyboardInterrupt
         yield session
+    except KeyboardInterrupt:
+        # Tasks that are cut off now are no news.
+        session.sparkContext.setLogLevel("OFF")
+        raise
     finally:
         session.stop()
 
@@ -94,8 +99,8 @@ def _interrupts() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _is_no_interrupt(record: logging.LogRecord) -> bool:
-    return "KeyboardInterrupt" not in record.getMessage()
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return "while sending command" not in record.getMessage()
 
 
 def _java() -> bool:
