@@ -17,6 +17,7 @@ pub(crate) const MISSING_SEGMENT: &str = "missing_segment";
 pub(crate) const OVERLAPPING_SEGMENT: &str = "overlapping_segment";
 pub(crate) const TRANSACTION_INDEX_MISMATCH: &str = "transaction_index_mismatch";
 pub(crate) const UNFINISHED_SWAP: &str = "unfinished_swap";
+pub(crate) const UNKNOWN_LOG_FILE: &str = "unknown_log_file";
 pub(crate) const WRONG_BASE_OFFSET: &str = "wrong_base_offset";
 
 /// A row of the table `problems`: damage, or an inconsistency in the log.

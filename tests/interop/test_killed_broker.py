@@ -101,6 +101,9 @@ def every_command(run: Run, logs: Path, out: Path) -> None:
     assert run("annotate", "--max-batches", 1, logs)
     files = [path for path in logs.rglob("*") if path.suffix in (".index", ".timeindex", ".snapshot")]
     assert run("sidecars", *files)
+    assert run("topics", logs)
+    assert run("cost", logs)
+    assert run("advise", "--windows", 4, "--window-bytes", "64k", logs)
     run("rescue", logs, out / "saved")
     run("ingest", logs, out / "tables")
     for name, options in {

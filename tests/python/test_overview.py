@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -103,3 +104,21 @@ def test_a_pipe_gets_no_suggestions(cli: Cli) -> None:
     assert "next:" not in text
     assert "time  " not in text
     assert "\x1b" not in text
+
+
+def test_ignored_files_are_named(cli: Cli, tmp_path: Path) -> None:
+    directory = Path(shutil.copytree(Path(SAMPLES) / "orders-0", tmp_path / "orders-0"))
+    for name in ("notes.txt", f"{9:020}.log.deleted", f"{5:020}.log.swap", f"{42:020}.log.bak"):
+        (directory / name).write_bytes(b"x")
+    text = cli("verify", tmp_path, code=1)
+    assert f"ignored: 1 deleted file: {directory}/{9:020}.log.deleted" in text
+    assert f"ignored: 2 foreign files: {directory}/{42:020}.log.bak, ..." in text
+    # Those that may hold records are problems.
+    problems = cli.json("verify", tmp_path, code=1)["problems"]
+    assert {(one["kind"], one["segment"]) for one in problems} == {
+        ("unfinished_swap", f"{5:020}.log.swap"),
+        ("unknown_log_file", f"{42:020}.log.bak"),
+    }
+    (directory / f"{42:020}.log.bak").unlink()
+    (directory / f"{5:020}.log.swap").unlink()
+    assert "ignored: 1 foreign file: " in cli("verify", tmp_path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from magicbyte.cli.inputs import print_log_dirs, print_skipped
+from magicbyte.cli.inputs import print_ignored, print_log_dirs, print_skipped
 from magicbyte.cli.overview import View, print_next, print_overview
 from magicbyte.cli.reports import exit_code, print_json, print_problems
 from magicbyte.cli.terminal import print_line
@@ -33,6 +33,7 @@ def print_written(
         print_overview(report["partitions"], report["total"], view)
         print_line()
         print_text(report, out)
+        print_ignored(report["partitions"])
         print_skipped(report["skipped"])
         print_next("magicbyte", "verify", out)
     return exit_code(balanced=report["balanced"], problems=report["total"]["problems"])
@@ -43,6 +44,7 @@ def print_verified(report: VerifyReport, sources: Sequence[str], view: View) -> 
     total = report["total"]
     print_overview(report["partitions"], total, view)
     print_problems(report["problems"], report["problems_left_out"])
+    print_ignored(report["partitions"])
     print_skipped(report["skipped"])
     print_log_dirs(report["log_dirs"])
     if total["quarantined_bytes"]:

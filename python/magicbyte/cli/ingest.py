@@ -151,6 +151,7 @@ def _print(report: IngestReport, out: str, view: View) -> None:
     from magicbyte.jobs.progress import format_bytes
 
     overview.print_overview(report["partitions"], report["total"], view)
+    inputs.print_ignored(report["partitions"])
     inputs.print_skipped(report["skipped"])
     inputs.print_log_dirs(report["log_dirs"])
     print_line()

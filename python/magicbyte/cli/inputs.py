@@ -8,8 +8,9 @@ from magicbyte.cli.terminal import print_line
 from magicbyte.jobs.log_dirs import LogDirReport
 from magicbyte.jobs.partitions import SkippedDirectory
 from magicbyte.jobs.plan import count_of
+from magicbyte.model import PartitionReconciliation
 
-__all__ = ["print_log_dirs", "print_skipped"]
+__all__ = ["print_ignored", "print_log_dirs", "print_skipped"]
 
 _SHOWN = 20
 
@@ -33,6 +34,17 @@ def print_log_dirs(log_dirs: Sequence[LogDirReport]) -> None:
             print_line(f"  {count} of this broker may be in other directories, which are not among SRC")
         for problem in one["problems"]:
             print_line(f"  {problem}")
+
+
+def print_ignored(partitions: Sequence[PartitionReconciliation]) -> None:
+    """Prints a line for each reason why files of the partitions' directories were not read."""
+    by_reason: dict[str, list[str]] = {}
+    for one in partitions:
+        for file in one["ignored"]:
+            by_reason.setdefault(file["reason"], []).append(f"{one['path']}/{file['file']}")
+    for reason, files in by_reason.items():
+        more = ", ..." if len(files) > 1 else ""
+        print_line(f"ignored: {count_of(len(files), f'{reason} file')}: {files[0]}{more}")
 
 
 def print_skipped(skipped: Sequence[SkippedDirectory]) -> None:

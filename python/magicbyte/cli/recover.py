@@ -86,6 +86,7 @@ def recover(
                 reports.print_problems(diagnosis["problems"], diagnosis["problems_left_out"])
                 for (topic, partition), (segment, position) in cuts.items():
                     print_line(f"a broker would truncate {topic}-{partition} at {segment} byte {position:,}")
+                inputs.print_ignored(diagnosis["partitions"])
                 inputs.print_skipped(diagnosis["skipped"])
                 inputs.print_log_dirs(diagnosis["log_dirs"])
                 print_line("nothing was written: give OUT to repair")

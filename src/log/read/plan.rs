@@ -9,7 +9,7 @@ use crate::log::listing::{IgnoredFile, Listing, Segment};
 use crate::log::names::IgnoreReason;
 use crate::log::problem::{
     CHECKPOINT_BEYOND_LOG, FILE_UNREADABLE, MISSING_SEGMENT, OVERLAPPING_SEGMENT, Problem,
-    TRANSACTION_INDEX_MISMATCH, UNFINISHED_SWAP, WRONG_BASE_OFFSET,
+    TRANSACTION_INDEX_MISMATCH, UNFINISHED_SWAP, UNKNOWN_LOG_FILE, WRONG_BASE_OFFSET,
 };
 use crate::log::read::options::PlanOptions;
 use crate::log::read::survey::Survey;
@@ -96,7 +96,7 @@ pub fn plan_partition(listing: &Listing, surveys: &[Survey], options: PlanOption
         survey.ok_or_else(|| LogError::Usage(format!("segment {} was not surveyed", segment.path)))
     };
     let ordered: Vec<&Survey> = listing.segments.iter().map(survey_of).collect::<LogResult<_>>()?;
-    plan.note_swap_files(listing);
+    plan.note_unread_files(listing);
     let mut transactions = Transactions::default();
     let mut kept: Vec<(&Survey, Option<i64>)> = Vec::new();
     for survey in ordered {
@@ -226,15 +226,24 @@ impl Plan {
         });
     }
 
-    fn note_swap_files(&mut self, listing: &Listing) {
-        for file in listing.ignored.iter().filter(|file| file.reason == IgnoreReason::Swap) {
-            let message = "a broker stopped while replacing segments; this file is not read".to_owned();
+    /// Ignored files that may hold records of the log.
+    fn note_unread_files(&mut self, listing: &Listing) {
+        for file in &listing.ignored {
+            let (kind, message) = match file.reason {
+                IgnoreReason::Swap => {
+                    (UNFINISHED_SWAP, "a broker stopped while replacing segments; this file is not read")
+                }
+                IgnoreReason::Foreign if file.size > 0 && file.file.contains(".log") => {
+                    (UNKNOWN_LOG_FILE, "expected twenty digits and .log; this file is not read")
+                }
+                _ => continue,
+            };
             self.problems.push(Problem {
                 topic: self.topic.clone(),
                 partition: self.partition,
                 segment: Some(file.file.clone()),
-                kind: UNFINISHED_SWAP.into(),
-                message,
+                kind: kind.into(),
+                message: message.to_owned(),
                 ..Problem::default()
             });
         }
