@@ -63,6 +63,7 @@ FLOORS = [
     *each(6, "Write in Python", "append_arrow", "aiokafka", {"s1-none": 4.3}),
     # Either DuckDB or polars.
     *each(6, "Query", "DuckDB", "aiokafka into pyarrow", {"s1-none": 6}),
+    *each(20, "Lines", "JSON lines", "polars write_ndjson", {"s1-none": 1.2}),
     # What a broker does.
     *each(7, "Validate appends", "to producer", "LogValidator",
           {"s1-none": 2, "s2-none": 2, "s1-gzip": 1.2, "s1-snappy": 1.2, "s1-lz4": 1.2, "s1-zstd": 1.2,

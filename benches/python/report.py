@@ -8,6 +8,7 @@ from pathlib import Path
 import arrow_threads
 import converting
 import document
+import lines
 import loops
 import picture
 import python_read
@@ -73,6 +74,7 @@ def publish(
         "Reading in Python": by_work(figures.of(python_read.PART)),
         "Two threads": THREADS + rows(figures.of(arrow_threads.PART)),
         "Queries": QUERY + rows(figures.of(queries.PART)),
+        "Lines": LINES + rows(figures.of(lines.PART)),
         "Writing in Rust": rows(figures.of(rust_write.PART)),
         "Writing in Python": rows(figures.of(python_write.PART)),
         "Converting": CONVERT + rows(figures.of(converting.PART)),
@@ -86,6 +88,11 @@ QUERY = """\
 `select count(*), sum(octet_length(value)) from log`, from the file to the answer, in CPU time: over
 `PartitionLog` itself, and over a table of offset, timestamp, key and value made by aiokafka's loop. Then
 with only the values on both sides, as one would write it for this query alone.
+
+"""
+LINES = """\
+Offset, timestamp, timestamp type, key and value of every record as JSON lines, from batches in memory, in CPU
+time of one core: `records` without its start. Both sides read magicbyte's Arrow stream.
 
 """
 VALIDATE = """\

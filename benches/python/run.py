@@ -23,6 +23,7 @@ PARTS = [
     "python_read",
     "arrow_threads",
     "queries",
+    "lines",
     "rust_write",
     "python_write",
     "converting",
