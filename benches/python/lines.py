@@ -1,4 +1,4 @@
-"""Records as JSON lines, from batches in memory: by magicbyte's writer, and by polars from the same columns."""
+"""Records as JSON lines, from batches in memory: by magicbyte, and by polars from the same columns."""
 
 import io
 import time

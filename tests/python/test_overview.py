@@ -122,3 +122,22 @@ def test_ignored_files_are_named(cli: Cli, tmp_path: Path) -> None:
     (directory / f"{42:020}.log.bak").unlink()
     (directory / f"{5:020}.log.swap").unlink()
     assert "ignored: 1 foreign file: " in cli("verify", tmp_path)
+
+
+def test_statistics_by_topic(cli: Cli, tmp_path: Path) -> None:
+    for name in ("a-0", "a-1", "b-0"):
+        shutil.copytree(KAFKA / "v2_txn", tmp_path / name)
+    report = cli.json("stats", tmp_path)
+    (a, b) = report["topics"]
+    assert (a["topic"], a["partitions"], b["topic"], b["partitions"]) == ("a", 2, "b", 1)
+    for name in ("size", "records", "batches", "control_records", "uncompressed_size", "segments"):
+        assert a[name] == 2 * b[name] > 0
+        assert a[name] + b[name] == report["total"][name]
+    assert a["codecs"]["none"]["batches"] == 2 * b["codecs"]["none"]["batches"]
+    text = cli("stats", tmp_path, "--by", "topic", "--sort", "bytes", "--top", 1)
+    assert [row[0] for row in table_of(text)] == ["topic", "a", "total"]
+    assert "... and 1 more topics (--top 0 prints all)" in text
+    lines = on_a_terminal("stats", str(tmp_path), columns=80)
+    at = next(number for number, line in enumerate(lines) if line.startswith("partition"))
+    assert all(len(line) <= 80 for line in lines[at : at + 5])
+    assert lines[at + 5].startswith("more on a wider terminal, or in a pipe: codecs, ")

@@ -20,10 +20,19 @@ if TYPE_CHECKING:
     from magicbyte.jobs.accounting import Totals
     from magicbyte.model import PartitionReconciliation
 
-__all__ = ["View", "options", "print_next", "print_overview"]
+__all__ = [
+    "View",
+    "first_rows",
+    "options",
+    "print_left_out",
+    "print_next",
+    "print_overview",
+    "rows_by",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _Sums = Mapping[str, Any]
+Row = TypeVar("Row", bound=Mapping[str, Any])
 
 _ROWS = 20
 _STARTED = time.monotonic()
@@ -104,16 +113,14 @@ def print_overview(
 ) -> None:
     """Prints the table with its totals, and the sums of bytes and of records."""
     view = view or View()
-    by = view.by or ("partition" if len(partitions) <= _ROWS else "topic")
+    by = rows_by(view, len(partitions))
     labels = labels_of(partitions)
     rows = [_of_partition(label, one) for label, one in zip(labels, partitions, strict=True)]
     if by == "topic":
         rows = _by_topic([one["topic"] for one in partitions], rows)
-    rows.sort(key=_SORTS[view.sort])
-    shown = rows[: view.top or None]
+    shown = first_rows(rows, view)
     _print_rows(by, [*shown, {"name": "total", **total}], total)
-    if len(shown) < len(rows):
-        print_line(f"... and {len(rows) - len(shown):,} more {by}s (--top 0 prints all)")
+    print_left_out(by, len(rows) - len(shown))
     print_line()
     parts = total["good_bytes"], total["quarantined_bytes"], total["tail_bytes"]
     print_line(
@@ -126,6 +133,22 @@ def print_overview(
     if is_terminal():
         seconds = time.monotonic() - _STARTED
         print_line(f"time     {seconds:.1f} s, {format_bytes(round(total['size'] / seconds))}/s")
+
+
+def rows_by(view: View, partitions: int) -> Literal["topic", "partition"]:
+    """What has a row, given the number of partitions."""
+    return view.by or ("partition" if partitions <= _ROWS else "topic")
+
+
+def first_rows(rows: Sequence[Row], view: View) -> Sequence[Row]:
+    """The rows to print, in their order; they have `rows`, `size`, `problems` and `balanced`."""
+    return sorted(rows, key=_SORTS[view.sort])[: view.top or None]
+
+
+def print_left_out(by: str, count: int) -> None:
+    """Says how many rows were not printed, if any."""
+    if count:
+        print_line(f"... and {count:,} more {by}s (--top 0 prints all)")
 
 
 def print_next(*command: str) -> None:

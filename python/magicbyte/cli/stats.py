@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from magicbyte.cli import engines, options, partition_choice
+from magicbyte.cli import engines, options, overview, partition_choice
 from magicbyte.cli.engines import EngineChoice
+from magicbyte.cli.overview import View
 from magicbyte.cli.terminal import print_line
 from magicbyte.jobs.choice import PartitionChoice
 
 if TYPE_CHECKING:
-    from magicbyte.jobs.stats import Group, Stats
+    from magicbyte.jobs.stats import Group, Stats, StatsReport
 
 __all__ = ["stats"]
 
@@ -20,30 +21,32 @@ __all__ = ["stats"]
 @click.command(short_help="Count batches, records and bytes by codec, magic, producer, size.")
 @partition_choice.sources
 @partition_choice.options()
+@overview.options
 @engines.options
 @options.max_decompressed_bytes
 @options.as_json
 def stats(
     sources: tuple[str, ...],
     choice: PartitionChoice,
+    view: View,
     engine: EngineChoice,
     max_decompressed_bytes: int,
     as_json: bool,
 ) -> int:
     """Count the batches, records and bytes of each partition at and below SRC.
 
-    For each partition and in total: batches, records, sizes on disk and after decompression, codecs, magics
-    (0 and 1: Kafka before 0.11), ranges of offsets and times. Then, for all partitions together, the share of
-    each codec, magic, producer and batch size. The ratio is that of the bytes of records after decompression
-    to the bytes of batches on disk. --json has all of this for each partition, with the 1000 largest
-    producers.
+    For each partition or topic and in total: batches, records, sizes on disk and after decompression, codecs,
+    magics (0 and 1: Kafka before 0.11), ranges of offsets and times. Then, for all partitions together, the
+    share of each codec, magic, producer and batch size. The ratio is that of the bytes of records after
+    decompression to the bytes of batches on disk. --json has all of this for each partition and each topic,
+    with the 1000 largest producers.
 
     \b
     magicbyte stats /backup/kafka-logs
     magicbyte stats --json /backup/kafka-logs | jq .total.codecs
     magicbyte stats --json /backup/kafka-logs/orders-0 | jq '.total.producers | keys'
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
-    from magicbyte.cli import inputs, reports, tables
+    from magicbyte.cli import inputs, reports
     from magicbyte.jobs.progress import terminal_progress
     from magicbyte.jobs.stats import statistics
 
@@ -58,12 +61,7 @@ def stats(
     if as_json:
         reports.print_json(report)
     else:
-        rows = [
-            [label, *_cells(one), one["first_offset"], one["last_offset"]]
-            for label, one in zip(tables.labels_of(report["partitions"]), report["partitions"], strict=True)
-        ]
-        rows.append(["total", *_cells(report["total"]), None, None])
-        tables.print_table(["partition", *_COLUMNS, "first offset", "last offset"], rows)
+        _print_overview(report, view)
         inputs.print_skipped(report["skipped"])
         _print_groups("codec", report["total"]["codecs"])
         _print_groups("magic", report["total"]["magics"])
@@ -91,6 +89,31 @@ _COLUMNS = (
     "last time",
     "problems",
 )
+
+
+def _print_overview(report: StatsReport, view: View) -> None:
+    """Prints a row for each partition or topic; on a terminal the columns that fit."""
+    from magicbyte.cli.tables import fitting_table, labels_of
+
+    by = overview.rows_by(view, len(report["partitions"]))
+    rows: list[dict[str, Any]]
+    if by == "topic":
+        rows = [{**one, "name": one["topic"]} for one in report["topics"]]
+    else:
+        labels = labels_of(report["partitions"])
+        rows = [{**one, "name": name} for name, one in zip(labels, report["partitions"], strict=True)]
+    ordered = [{**one, "rows": one["records"], "balanced": True} for one in rows]
+    shown = overview.first_rows(ordered, view)
+    total = ["total", *_cells(report["total"])]
+    names, cells = [by, *_COLUMNS], [[one["name"], *_cells(cast("Stats", one))] for one in shown]
+    if by == "partition":
+        names += ["first offset", "last offset"]
+        cells = [
+            [*row, one["first_offset"], one["last_offset"]] for row, one in zip(cells, shown, strict=True)
+        ]
+        total += [None, None]
+    fitting_table(names, [*cells, total])
+    overview.print_left_out(by, len(rows) - len(shown))
 
 
 def _cells(one: Stats) -> list[Any]:

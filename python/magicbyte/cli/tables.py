@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from magicbyte.cli.terminal import plain, print_line
+from magicbyte.cli.terminal import is_terminal, plain, print_line
 
-__all__ = ["labels_of", "print_table"]
+__all__ = ["fitting_table", "labels_of", "print_table"]
+
+
+def fitting_table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """As `print_table`, but on a terminal only with the first columns that fit, and how many do not."""
+    if not is_terminal():
+        return print_table(names, rows)
+    room, fitting = shutil.get_terminal_size().columns + 2, 0
+    for column, name in enumerate(names):
+        room -= max(len(plain(name)), *(len(_cell(row[column])) for row in rows)) + 2
+        if room < 0 and column:
+            break
+        fitting += 1
+    print_table(names[:fitting], [row[:fitting] for row in rows])
+    if fitting < len(names):
+        print_line(f"more on a wider terminal, or in a pipe: {', '.join(names[fitting:])}")
+    return None
 
 
 def print_table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

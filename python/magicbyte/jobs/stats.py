@@ -23,7 +23,7 @@ from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.reading import ReadOptions, check_column_limit, read_chunk
 from magicbyte.model import PartitionReconciliation
 
-__all__ = ["Group", "PartitionStats", "Stats", "StatsReport", "statistics"]
+__all__ = ["Group", "PartitionStats", "Stats", "StatsReport", "TopicStats", "statistics"]
 
 
 class Group(TypedDict):
@@ -76,10 +76,18 @@ class PartitionStats(Stats):
     last_offset: int | None
 
 
+class TopicStats(Stats):
+    """The statistics of one topic."""
+
+    topic: str
+    partitions: int
+
+
 class StatsReport(TypedDict):
-    """The statistics of all partitions, and their total."""
+    """The statistics of all partitions and topics, and their total."""
 
     total: Stats
+    topics: list[TopicStats]
     partitions: list[PartitionStats]
     skipped: list[SkippedDirectory]
     balanced: bool
@@ -217,8 +225,20 @@ def statistics(
         )
         for one in reconciled
     ]
+    by_topic: dict[str, list[PartitionReconciliation]] = defaultdict(list)
+    for one in reconciled:
+        by_topic[one["topic"]].append(one)
+    topics = [
+        TopicStats(
+            topic=topic,
+            partitions=len(own),
+            **_stats_of([counts for one in own for counts in by_directory[one["path"]]], own),
+        )
+        for topic, own in by_topic.items()
+    ]
     return StatsReport(
         total=_stats_of(counted, reconciled),
+        topics=topics,
         partitions=partitions,
         skipped=inputs.skipped,
         balanced=all(one["balanced"] for one in reconciled),
