@@ -10,7 +10,7 @@ CARGO_TEST := cargo test --quiet --profile $(PROFILE)
 export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help run browser test test-rust test-python test-spark test-wheel test-interop corpus licenses lint format fuzz bench bench-spark wheel docs clean
+.PHONY: help run browser test test-rust test-python test-spark test-wheel test-interop corpus licenses docstrings lint format fuzz bench bench-spark wheel docs clean
 
 help:
 	@echo "make run      build, install into $(VENV), ingest samples/ on embedded Spark, print the result"
@@ -19,6 +19,7 @@ help:
 	@echo "make browser  install Chromium, which a test opens pages in, if it is missing (Debian, as root)"
 	@echo "make corpus   rebuild tests/corpus with Kafka's verdicts"
 	@echo "make licenses rewrite THIRD-PARTY-LICENSES from Cargo.lock, for the wheel"
+	@echo "make docstrings  rewrite src/python/docs from the stubs of the compiled modules"
 	@echo "make lint     rustfmt, clippy, rustdoc, ruff, mypy, stubtest"
 	@echo "make format   rustfmt and ruff, in place"
 	@echo "make fuzz     each fuzz target for SECONDS=60, or one: make fuzz TARGET=salvage SECONDS=600"
@@ -123,8 +124,12 @@ corpus: $(VENV)/built $(INTEROP)/built
 licenses:
 	$(PYTHON) scripts/licenses.py
 
+docstrings:
+	$(PYTHON) scripts/docstrings.py
+
 lint: $(VENV)/built
 	$(BIN)/python scripts/licenses.py --check
+	$(BIN)/python scripts/docstrings.py --check
 	cargo fmt --check
 	cargo fmt --check --manifest-path benches/peers/rust/Cargo.toml
 	cargo clippy --quiet --profile $(PROFILE) --all-targets --features arrow,serde,experimental-v3 -- -D warnings

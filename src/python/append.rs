@@ -8,19 +8,21 @@ use std::ffi::{CStr, CString};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
+use pyo3::ffi::c_str;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple, PyType};
 
 use crate::python::append_arguments::Argument;
 use crate::python::builder::PyRecordsBuilder;
+use crate::python::docs;
 use crate::python::panics::guarded;
 
 const PARAMETERS: [&str; 5] = ["offset", "timestamp", "key", "value", "headers"];
-const SIGNATURE: &CStr = c"append($self, /, offset, timestamp, key=None, value=None, headers=None)
---
-
-Appends one record.";
+const DOC: &CStr = c_str!(concat!(
+    "append($self, /, offset, timestamp, key=None, value=None, headers=None)\n--\n\n",
+    docs::builder!(RecordsBuilder.append)
+));
 
 /// The parameters' names as interned strings; keywords in source code are interned too.
 static NAMES: PyOnceLock<[Py<PyString>; PARAMETERS.len()]> = PyOnceLock::new();
@@ -103,7 +105,7 @@ pub(super) fn add_append(class: &Bound<'_, PyType>) -> PyResult<()> {
         ml_name: name.as_ptr(),
         ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: builder_append },
         ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
-        ml_doc: SIGNATURE.as_ptr(),
+        ml_doc: DOC.as_ptr(),
     });
     // The type lives as long as the process, and points to both.
     let (_, method) = (CString::into_raw(name), Box::leak(method));

@@ -20,8 +20,8 @@ use crate::columns::schema::{
 use crate::columns::text_columns::Payloads;
 use crate::log::error::LogError;
 use crate::python::errors::log_to_py;
-use crate::python::panics;
 use crate::python::view::{optional_items, parse_name};
+use crate::python::{docs, panics};
 
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
@@ -282,7 +282,7 @@ fn last_error(stream: &mut FFI_ArrowArrayStream, failure: c_int) -> ArrowError {
     ArrowError::CDataInterface(text.unwrap_or_else(|| format!("the stream failed with errno {failure}")))
 }
 
-/// One Arrow record batch.
+#[doc = docs::arrow!(ArrowBatch)]
 #[pyclass(frozen, name = "ArrowBatch", module = "magicbyte._core")]
 pub(super) struct PyArrowBatch(RecordBatch);
 
@@ -294,7 +294,7 @@ impl PyArrowBatch {
 
 #[pymethods]
 impl PyArrowBatch {
-    /// The number of rows.
+    #[doc = docs::arrow!(ArrowBatch.num_rows)]
     #[getter]
     fn num_rows(&self) -> usize {
         self.0.num_rows()
@@ -320,7 +320,7 @@ impl PyArrowBatch {
     }
 }
 
-/// An Arrow schema.
+#[doc = docs::arrow!(ArrowSchema)]
 #[pyclass(frozen, name = "ArrowSchema", module = "magicbyte._core")]
 pub(super) struct PyArrowSchema(SchemaRef);
 
@@ -335,7 +335,7 @@ pub(super) fn parse_columns(py: Python<'_>, columns: &[String]) -> PyResult<Vec<
     columns.iter().map(|name| name.parse().map_err(|e: LogError| log_to_py(py, &e))).collect()
 }
 
-/// The schema of a table in the Spark flavour; all but `table` applies to `records` only.
+#[doc = docs::arrow!(arrow_schema)]
 #[pyfunction]
 #[pyo3(signature = (table, columns = None, *, key_as = "binary", value_as = "binary"))]
 pub(super) fn arrow_schema(

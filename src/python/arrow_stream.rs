@@ -16,7 +16,7 @@ use crate::log::read::options::ReadOptions;
 use crate::log::read::partition_log::PartitionLog;
 use crate::python::arrow::{parse_columns, requested, schema_capsule, stream_capsule};
 use crate::python::jobs::to_json;
-use crate::python::panics;
+use crate::python::{docs, panics};
 
 /// More threads than this are rejected as a mistake.
 const MAX_THREADS: usize = 256;
@@ -66,7 +66,7 @@ pub(super) enum Origin {
     Log { log: Box<PartitionLog>, read: ReadOptions },
 }
 
-/// Records as columns: a new Arrow stream for each call.
+#[doc = docs::arrow!(ArrowStream)]
 #[pyclass(frozen, name = "ArrowStream", module = "magicbyte")]
 pub(super) struct PyArrowStream {
     origin: Origin,
@@ -95,7 +95,7 @@ impl PyArrowStream {
         schema_capsule(py, &records_schema(&self.options.columns, self.options.flavour))
     }
 
-    /// A new stream from the beginning; nothing is read before its first batch is requested.
+    #[doc = docs::arrow!(ArrowStream.__arrow_c_stream__)]
     #[pyo3(signature = (requested_schema = None))]
     pub(super) fn __arrow_c_stream__<'py>(
         &self,
@@ -122,17 +122,17 @@ impl PyArrowStream {
         }
     }
 
-    /// The problems that the last stream has found so far, as JSON.
+    #[doc = docs::arrow!(ArrowStream.problems)]
     fn problems(&self, py: Python<'_>) -> PyResult<String> {
         self.findings(py, |findings| to_json(&findings.problems.listed))
     }
 
-    /// The number of further problems.
+    #[doc = docs::arrow!(ArrowStream.problems_left_out)]
     fn problems_left_out(&self, py: Python<'_>) -> u64 {
         self.findings(py, |findings| findings.problems.left_out)
     }
 
-    /// The offset that reading stops before: the requested end, or the last stable offset.
+    #[doc = docs::arrow!(ArrowStream.end_offset)]
     #[getter]
     fn end_offset(&self, py: Python<'_>) -> Option<i64> {
         self.findings(py, |findings| findings.end_offset)

@@ -26,7 +26,7 @@ use crate::python::indexed_batch::IndexedBatch;
 use crate::python::locked::{Detached, Locked, detached};
 use crate::python::objects::record_object;
 use crate::python::view::{optional_items, to_bytes};
-use crate::python::{arrow, classes, panics};
+use crate::python::{arrow, classes, docs, panics};
 
 /// State shared by all batches of one reader: a locked decompressor, and whether to check CRCs.
 pub(super) struct Reading {
@@ -41,7 +41,7 @@ impl Reading {
     }
 }
 
-/// Frames `buffer` into batches of mixed magics.
+#[doc = docs::batches!(read_batches)]
 #[pyfunction]
 #[pyo3(signature = (
     buffer, *, check_crcs = true, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES,
@@ -60,7 +60,7 @@ pub(super) fn read_batches(
 /// A bit set in a position whose bytes are not a batch. No buffer is this long.
 const FAILED: usize = 1 << (usize::BITS - 1);
 
-/// An iterator of the batches in a buffer.
+#[doc = docs::batches!(Batches)]
 #[pyclass(frozen, name = "Batches", module = "magicbyte")]
 pub(super) struct PyBatches {
     data: Bytes,
@@ -114,19 +114,19 @@ impl PyBatches {
         new_batch(py, data, following, start as u64, Arc::clone(&self.reading)).map(Some)
     }
 
-    /// The bytes not framed yet; at the end, those of an incomplete last batch.
+    #[doc = docs::batches!(Batches.remaining)]
     #[getter]
     fn remaining(&self) -> usize {
         self.data.len() - self.rest()
     }
 
-    /// The number of bytes the next batch lacks; 0 if it is whole or there is none.
+    #[doc = docs::batches!(Batches.needed)]
     #[getter]
     fn needed(&self) -> u64 {
         Batches::new(&self.data[self.rest()..]).needed()
     }
 
-    /// The data records of the whole buffer as columns; see the stub.
+    #[doc = docs::batches!(Batches.to_arrow)]
     #[pyo3(signature = (
         columns = None, *, views = false, start_offset = None, end_offset = None, start_timestamp = None,
         end_timestamp = None, threads = 1
@@ -152,7 +152,7 @@ impl PyBatches {
         self.stream(StreamOptions::default())?.__arrow_c_schema__(py)
     }
 
-    /// A new stream over the whole buffer, regardless of iteration.
+    #[doc = docs::batches!(Batches.__arrow_c_stream__)]
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -163,7 +163,7 @@ impl PyBatches {
     }
 }
 
-/// A batch of either kind.
+#[doc = docs::batches!(_Batch)]
 #[pyclass(frozen, subclass, name = "_Batch", module = "magicbyte")]
 pub(super) struct BatchBase {
     data: Bytes,
@@ -177,11 +177,11 @@ pub(super) struct BatchBase {
     indexed: PyOnceLock<Py<IndexedBatch>>,
 }
 
-/// A batch of magic 2.
+#[doc = docs::batches!(RecordBatch)]
 #[pyclass(frozen, extends = BatchBase, module = "magicbyte")]
 pub(super) struct RecordBatch;
 
-/// One outermost message of magic 0 or 1, with what is inside.
+#[doc = docs::batches!(LegacyBatch)]
 #[pyclass(frozen, extends = BatchBase, module = "magicbyte")]
 pub(super) struct LegacyBatch;
 
@@ -280,13 +280,13 @@ macro_rules! v2_field {
 
 #[pymethods]
 impl BatchBase {
-    /// 0, 1 or 2.
+    #[doc = docs::batches!(_Batch.magic)]
     #[getter]
     fn magic(&self, py: Python<'_>) -> PyResult<i8> {
         Ok(self.batch(py)?.magic())
     }
 
-    /// Offset of the first record. A compressed legacy batch is decompressed to find it.
+    #[doc = docs::batches!(_Batch.base_offset)]
     #[getter]
     fn base_offset(&self, py: Python<'_>) -> PyResult<i64> {
         match self.batch(py)? {
@@ -298,81 +298,80 @@ impl BatchBase {
         }
     }
 
-    /// Offset of the last record that was ever in the batch (inclusive).
+    #[doc = docs::batches!(_Batch.last_offset)]
     #[getter]
     fn last_offset(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.batch(py)?.last_offset())
     }
 
-    /// The offset after the last one.
+    #[doc = docs::batches!(_Batch.next_offset)]
     #[getter]
     fn next_offset(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.batch(py)?.last_offset().wrapping_add(1))
     }
 
-    /// Byte position of the batch in its input.
+    #[doc = docs::batches!(_Batch.position)]
     #[getter]
     fn position(&self) -> u64 {
         self.position
     }
 
-    /// Size of the whole batch in bytes.
+    #[doc = docs::batches!(_Batch.size_in_bytes)]
     #[getter]
     fn size_in_bytes(&self) -> usize {
         self.data.len()
     }
 
-    /// The stored checksum.
+    #[doc = docs::batches!(_Batch.crc)]
     #[getter]
     fn crc(&self, py: Python<'_>) -> PyResult<u32> {
         Ok(self.batch(py)?.crc())
     }
 
-    /// Whether the checksum holds (of a wrapper: the outer one); never raises.
+    #[doc = docs::batches!(_Batch.is_valid)]
     fn is_valid(&self, py: Python<'_>) -> bool {
         panics::here();
         py.detach(|| Batch::from_frame(&self.data, self.position).is_ok_and(|batch| batch.verify().is_ok()))
     }
 
-    /// The codec.
+    #[doc = docs::batches!(_Batch.compression)]
     #[getter]
     fn compression(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let codec = self.batch(py)?.compression().map_err(|error| to_py(py, &error))?;
         classes::compression(py, codec)
     }
 
-    /// Whether timestamps are from the producer or the broker.
+    #[doc = docs::batches!(_Batch.timestamp_type)]
     #[getter]
     fn timestamp_type(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         classes::timestamp_type(py, self.batch(py)?.timestamp_type())
     }
 
-    /// The timestamp (ms) to which the records' deltas are relative.
+    #[doc = docs::batches!(_Batch.base_timestamp)]
     #[getter]
     fn base_timestamp(&self, py: Python<'_>) -> PyResult<Option<i64>> {
         v2_field!(self, py, batch => batch.base_timestamp())
     }
 
-    /// The largest timestamp (ms), or the append time; -1 if there is none.
+    #[doc = docs::batches!(_Batch.max_timestamp)]
     #[getter]
     fn max_timestamp(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.batch(py)?.max_timestamp())
     }
 
-    /// When tombstones may be removed (ms), if the cleaner set that.
+    #[doc = docs::batches!(_Batch.delete_horizon_ms)]
     #[getter]
     fn delete_horizon_ms(&self, py: Python<'_>) -> PyResult<Option<i64>> {
         Ok(self.batch(py)?.delete_horizon_ms())
     }
 
-    /// Epoch of the leader that appended the batch.
+    #[doc = docs::batches!(_Batch.partition_leader_epoch)]
     #[getter]
     fn partition_leader_epoch(&self, py: Python<'_>) -> PyResult<Option<i32>> {
         v2_field!(self, py, batch => batch.partition_leader_epoch())
     }
 
-    /// The number of records in the header; None for a compressed legacy batch until it has been decompressed
-    /// for its records, columns or Arrow form.
+    #[doc = docs::batches!(_Batch.record_count)]
     #[getter]
     fn record_count(&self, py: Python<'_>) -> PyResult<Option<i64>> {
         Ok(match self.batch(py)? {
@@ -382,37 +381,37 @@ impl BatchBase {
         })
     }
 
-    /// The producer's ID; -1 for none.
+    #[doc = docs::batches!(_Batch.producer_id)]
     #[getter]
     fn producer_id(&self, py: Python<'_>) -> PyResult<Option<i64>> {
         v2_field!(self, py, batch => batch.producer_id())
     }
 
-    /// The producer's epoch; -1 for none.
+    #[doc = docs::batches!(_Batch.producer_epoch)]
     #[getter]
     fn producer_epoch(&self, py: Python<'_>) -> PyResult<Option<i16>> {
         v2_field!(self, py, batch => batch.producer_epoch())
     }
 
-    /// The first record's sequence number; -1 for none.
+    #[doc = docs::batches!(_Batch.base_sequence)]
     #[getter]
     fn base_sequence(&self, py: Python<'_>) -> PyResult<Option<i32>> {
         v2_field!(self, py, batch => batch.base_sequence())
     }
 
-    /// The last record's sequence number; -1 for none.
+    #[doc = docs::batches!(_Batch.last_sequence)]
     #[getter]
     fn last_sequence(&self, py: Python<'_>) -> PyResult<Option<i32>> {
         v2_field!(self, py, batch => batch.last_sequence())
     }
 
-    /// Whether the batch belongs to a transaction.
+    #[doc = docs::batches!(_Batch.is_transactional)]
     #[getter]
     fn is_transactional(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.batch(py)?.is_transactional())
     }
 
-    /// Whether the batch is a control batch.
+    #[doc = docs::batches!(_Batch.is_control)]
     #[getter]
     fn is_control(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.batch(py)?.is_control())
@@ -460,7 +459,7 @@ impl BatchBase {
         found.ok_or_else(|| PyIndexError::new_err(format!("record {index} of a batch of {length}")))
     }
 
-    /// All records as lists: offsets, timestamps, keys, values (copies).
+    #[doc = docs::batches!(_Batch.columns)]
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let indexed = self.index(py)?;
         let bytes = |value: Option<&[u8]>| value.map(|v| PyBytes::new(py, v));
@@ -472,12 +471,12 @@ impl BatchBase {
         ))
     }
 
-    /// A copy of the batch's bytes.
+    #[doc = docs::batches!(_Batch.to_bytes)]
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.data)
     }
 
-    /// The records as Arrow columns; see the stub.
+    #[doc = docs::batches!(_Batch.to_arrow)]
     #[pyo3(signature = (columns = None, *, views = false))]
     fn to_arrow(
         &self,

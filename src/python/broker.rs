@@ -11,8 +11,8 @@ use crate::broker::append_validator::AppendValidator;
 use crate::python::arguments::Codec;
 use crate::python::errors::{append_to_py, to_py};
 use crate::python::locked::Locked;
-use crate::python::panics;
 use crate::python::view::content;
+use crate::python::{docs, panics};
 use crate::record::timestamp_type::TimestampType;
 use crate::state::producer_check::AppendOrigin;
 
@@ -83,7 +83,7 @@ pub(super) fn info_fields(info: &AppendInfo) -> InfoFields {
     )
 }
 
-/// Validates appends and rewrites them as they are stored.
+#[doc = docs::broker!(AppendValidatorCore)]
 #[pyclass(frozen, name = "AppendValidatorCore", module = "magicbyte._core")]
 pub(super) struct PyAppendValidator(Locked<AppendValidator>);
 
@@ -95,7 +95,7 @@ impl PyAppendValidator {
         Ok(Self(Locked::new(validator)))
     }
 
-    /// The bytes to store and their `AppendInfo`; None if there is no whole batch.
+    #[doc = docs::broker!(AppendValidatorCore.validate)]
     fn validate<'py>(
         &self,
         py: Python<'py>,
@@ -113,7 +113,7 @@ impl PyAppendValidator {
     }
 }
 
-/// Checks the records of a produce request.
+#[doc = docs::broker!(check_produce_request)]
 #[pyfunction]
 pub(super) fn check_produce_request(
     py: Python<'_>,

@@ -16,11 +16,11 @@ use crate::python::errors::to_py;
 use crate::python::gil_cell::GilCell;
 use crate::python::objects::record_object;
 use crate::python::view::{content, header_key};
-use crate::python::{arrow, panics};
+use crate::python::{arrow, docs, panics};
 use crate::record::header::Header;
 use crate::record::timestamp_type::TimestampType;
 
-/// Builds batches of any magic.
+#[doc = docs::builder!(RecordsBuilder)]
 #[pyclass(frozen, name = "RecordsBuilder", module = "magicbyte")]
 pub(super) struct PyRecordsBuilder(GilCell<State>);
 
@@ -211,7 +211,7 @@ impl PyRecordsBuilder {
         Ok(Self(GilCell::new(State { builder, built: Vec::new() })))
     }
 
-    /// Appends tuples (offset, timestamp, key, value[, headers]) or records.
+    #[doc = docs::builder!(RecordsBuilder.append_many)]
     fn append_many(&self, py: Python<'_>, records: &Bound<'_, PyAny>) -> PyResult<()> {
         let Ok(list) = records.cast_exact::<PyList>() else {
             for item in records.try_iter()? {
@@ -231,7 +231,7 @@ impl PyRecordsBuilder {
         }
     }
 
-    /// Appends the rows of Arrow data; returns their number.
+    #[doc = docs::builder!(RecordsBuilder.append_arrow)]
     #[pyo3(signature = (data, *, offset = 0, timestamp = Millis(-1)))]
     fn append_arrow(
         &self,
@@ -254,7 +254,7 @@ impl PyRecordsBuilder {
         Ok(count)
     }
 
-    /// Whether a record with these fields fits.
+    #[doc = docs::builder!(RecordsBuilder.has_room_for)]
     #[pyo3(signature = (timestamp, key = None, value = None, headers = None))]
     fn has_room_for(
         &self,
@@ -273,19 +273,19 @@ impl PyRecordsBuilder {
         }))
     }
 
-    /// The size of the batch in bytes if it were built now.
+    #[doc = docs::builder!(RecordsBuilder.estimated_size_in_bytes)]
     #[getter]
     fn estimated_size_in_bytes(&self, py: Python<'_>) -> usize {
         self.with(py, |builder| builder.estimated_size_in_bytes())
     }
 
-    /// The number of records so far.
+    #[doc = docs::builder!(RecordsBuilder.record_count)]
     #[getter]
     fn record_count(&self, py: Python<'_>) -> u32 {
         self.with(py, |builder| builder.record_count())
     }
 
-    /// The finished batch.
+    #[doc = docs::builder!(RecordsBuilder.build)]
     fn build<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         // Without compression this is only a copy, not worth releasing the GIL.
         let stored = self.with(py, |builder| builder.build_stored(|batch| PyBytes::new(py, batch)));
@@ -303,7 +303,7 @@ impl PyRecordsBuilder {
         Ok(batch)
     }
 
-    /// A batch without records, as compaction leaves it.
+    #[doc = docs::builder!(RecordsBuilder.empty_batch)]
     fn empty_batch<'py>(
         &self,
         py: Python<'py>,

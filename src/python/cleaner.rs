@@ -22,9 +22,9 @@ use crate::python::errors::log_to_py;
 use crate::python::jobs::{parse, to_json};
 use crate::python::view::{items, parse_name};
 use crate::python::writer::{TaskResult, Work};
-use crate::python::{panics, view};
+use crate::python::{docs, panics, view};
 
-/// Plans what is cleaned of a log, and into which segments.
+#[doc = docs::cleaner!(plan_compaction)]
 #[pyfunction]
 #[pyo3(signature = (
     plan, listing, *, now, delete_retention_ms = CompactOptions::default().delete_retention_ms,
@@ -60,13 +60,13 @@ pub(super) fn plan_compaction(
     to_json(&compaction.map_err(|e| log_to_py(py, &e))?)
 }
 
-/// Plans each segment of a log as a group of its own.
+#[doc = docs::cleaner!(plan_redaction)]
 #[pyfunction]
 pub(super) fn plan_redaction(py: Python<'_>, plan: &str) -> PyResult<String> {
     to_json(&plan::plan_redaction(&parse(plan)?).map_err(|e| log_to_py(py, &e))?)
 }
 
-/// The first pass over a run of chunks.
+#[doc = docs::cleaner!(index_keys)]
 #[pyfunction]
 #[pyo3(signature = (
     chunks, directory = None, *, seed = 0, memory_bytes = 64 << 20, parts = 16,
@@ -105,7 +105,7 @@ struct IndexedText {
     files: Vec<Option<PathBuf>>,
 }
 
-/// Reduces spilled keys to lists of positions.
+#[doc = docs::cleaner!(reduce_keys)]
 #[pyfunction]
 #[pyo3(signature = (files, directory, *, seed, memory_bytes = 64 << 20))]
 pub(super) fn reduce_keys(
@@ -119,7 +119,7 @@ pub(super) fn reduce_keys(
     py.detach(|| last_records::reduce_keys(&files, &directory, options)).map_err(|e| log_to_py(py, &e))
 }
 
-/// The summary of producers and transactions for each group of a log.
+#[doc = docs::cleaner!(producer_summary)]
 #[pyfunction]
 #[pyo3(signature = (producers, groups, *, expired_until = None))]
 pub(super) fn producer_summary(
@@ -132,7 +132,7 @@ pub(super) fn producer_summary(
     groups.iter().map(|&(first, last)| to_json(&summary.between(first, last))).collect()
 }
 
-/// The second pass over a group of segments: keeps only the last record of each key.
+#[doc = docs::cleaner!(compact_group)]
 #[pyfunction]
 #[pyo3(signature = (
     group, indexed, summary, directory, *, lists, clean_until, now, delete_retention_ms,
@@ -164,7 +164,7 @@ pub(super) fn compact_group(
     clean_group(py, group, &indexed, summary, directory, &options)
 }
 
-/// The second pass over a group of segments: removes the selected records.
+#[doc = docs::cleaner!(redact_group)]
 #[pyfunction]
 #[pyo3(signature = (
     group, indexed, summary, directory, *, keys, tombstones, clean_until,
@@ -195,7 +195,7 @@ pub(super) fn redact_group(
     clean_group(py, group, &indexed, summary, directory, &options)
 }
 
-/// The keys to redact.
+#[doc = docs::cleaner!(KeySet)]
 #[pyclass(frozen, name = "KeySet", module = "magicbyte._core")]
 pub(super) struct PyKeySet(Arc<KeySet>);
 
@@ -208,7 +208,7 @@ impl PyKeySet {
         Self(Arc::new(py.detach(|| KeySet::new(keys))))
     }
 
-    /// The first position where a key that is distinctive enough to search for occurs.
+    #[doc = docs::cleaner!(KeySet.find)]
     fn find(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
         panics::here();
         let data = view::to_bytes(data)?;
@@ -216,7 +216,7 @@ impl PyKeySet {
     }
 }
 
-/// Checks a segment that a redaction wrote.
+#[doc = docs::cleaner!(check_segment)]
 #[pyfunction]
 #[pyo3(signature = (path, keys, *, tombstones, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES))]
 pub(super) fn check_segment(

@@ -15,10 +15,10 @@ use crate::python::arguments::Codec;
 use crate::python::errors::to_py;
 use crate::python::locked::Locked;
 use crate::python::view::content;
-use crate::python::{classes, panics};
+use crate::python::{classes, docs, panics};
 use crate::record::timestamp_type::TimestampType;
 
-/// Converts batches; keeps codec contexts and buffers between calls.
+#[doc = docs::convert!(Converter)]
 #[pyclass(frozen, name = "Converter", module = "magicbyte.convert")]
 pub(super) struct PyConverter(Locked<Converter>);
 
@@ -89,12 +89,12 @@ impl PyConverter {
         Ok(Self(Locked::new(converter.with_limit(max_decompressed_bytes))))
     }
 
-    /// Converts every batch to magic 2.
+    #[doc = docs::convert!(Converter.up_convert)]
     fn up_convert<'py>(&self, py: Python<'py>, data: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         self.rewrite(py, data, |converter, data, out| each(data, |batch| converter.up_convert(&batch, out)))
     }
 
-    /// Converts every batch to magic 0 or 1; returns what that loses.
+    #[doc = docs::convert!(Converter.down_convert)]
     fn down_convert<'py>(
         &self,
         py: Python<'py>,
@@ -112,12 +112,12 @@ impl PyConverter {
         Ok((out, classes::losses(py, &losses)?))
     }
 
-    /// Recompresses every batch with the converter's codec.
+    #[doc = docs::convert!(Converter.recompress)]
     fn recompress<'py>(&self, py: Python<'py>, data: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         self.rewrite(py, data, |converter, data, out| each(data, |batch| converter.recompress(&batch, out)))
     }
 
-    /// Merges all batches into one.
+    #[doc = docs::convert!(Converter.merge)]
     fn merge<'py>(&self, py: Python<'py>, data: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         self.rewrite(py, data, |converter, data, out| {
             let mut batches = Vec::new();
@@ -132,7 +132,7 @@ impl PyConverter {
         })
     }
 
-    /// Splits every batch into smaller ones.
+    #[doc = docs::convert!(Converter.split)]
     fn split<'py>(
         &self,
         py: Python<'py>,
@@ -147,7 +147,7 @@ impl PyConverter {
         })
     }
 
-    /// Packs records tightly into batches of magic 2.
+    #[doc = docs::convert!(Converter.rebatch)]
     fn rebatch<'py>(
         &self,
         py: Python<'py>,
@@ -162,7 +162,7 @@ impl PyConverter {
         })
     }
 
-    /// Gives a magic 0 batch offsets from `base_offset`.
+    #[doc = docs::convert!(Converter.assign_offsets)]
     fn assign_offsets<'py>(
         &self,
         py: Python<'py>,
@@ -192,7 +192,7 @@ fn changed<'py>(
     })
 }
 
-/// A copy of a batch, shifted so that its last record has this offset.
+#[doc = docs::convert!(set_last_offset)]
 #[pyfunction]
 pub(super) fn set_last_offset<'py>(
     py: Python<'py>,
@@ -202,7 +202,7 @@ pub(super) fn set_last_offset<'py>(
     changed(py, batch, |batch| in_place::set_last_offset(batch, last_offset))
 }
 
-/// A copy of the batches with another leader epoch.
+#[doc = docs::convert!(set_partition_leader_epoch)]
 #[pyfunction]
 pub(super) fn set_partition_leader_epoch<'py>(
     py: Python<'py>,
@@ -212,7 +212,7 @@ pub(super) fn set_partition_leader_epoch<'py>(
     changed(py, data, |data| each_batch(data, |batch| in_place::set_partition_leader_epoch(batch, epoch)))
 }
 
-/// A copy of the batches with another timestamp type and largest timestamp.
+#[doc = docs::convert!(set_max_timestamp)]
 #[pyfunction]
 pub(super) fn set_max_timestamp<'py>(
     py: Python<'py>,

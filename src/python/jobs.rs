@@ -23,8 +23,8 @@ use crate::log::read::{accounting, plan, seek, survey, trim};
 use crate::python::arrow::{PyArrowBatch, parse_columns};
 use crate::python::errors::{io_to_py, log_to_py};
 use crate::python::locked::Locked;
-use crate::python::panics;
 use crate::python::view::{items, parse_name};
+use crate::python::{docs, panics};
 
 pub(super) fn parse<T: DeserializeOwned>(text: &str) -> PyResult<T> {
     panics::here();
@@ -37,7 +37,7 @@ pub(super) fn to_json<T: Serialize>(value: &T) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Lists a partition's directory (or a single segment file).
+#[doc = docs::steps!(list_partition)]
 #[pyfunction]
 #[pyo3(signature = (path, *, include_checkpoints = false))]
 pub(super) fn list_partition(py: Python<'_>, path: PathBuf, include_checkpoints: bool) -> PyResult<String> {
@@ -45,14 +45,14 @@ pub(super) fn list_partition(py: Python<'_>, path: PathBuf, include_checkpoints:
     to_json(&listing.map_err(|e| log_to_py(py, &e))?)
 }
 
-/// The listing of a directory that cannot be listed: one problem, and nothing to read.
+#[doc = docs::steps!(unreadable_directory)]
 #[pyfunction]
 pub(super) fn unreadable_directory(py: Python<'_>, path: PathBuf, why: &str) -> PyResult<String> {
     panics::here();
     to_json(&Listing::unreadable(&path, why).map_err(|e| log_to_py(py, &e))?)
 }
 
-/// Whether a directory of this name, with these entries, is a partition.
+#[doc = docs::steps!(is_partition)]
 #[pyfunction]
 pub(super) fn is_partition(directory: OsString, names: Vec<OsString>) -> bool {
     panics::here();
@@ -60,7 +60,7 @@ pub(super) fn is_partition(directory: OsString, names: Vec<OsString>) -> bool {
     names::is_partition(&directory.to_string_lossy(), names.iter().filter_map(|name| name.to_str()))
 }
 
-/// Scans the batch headers of a segment.
+#[doc = docs::steps!(survey_segment)]
 #[pyfunction]
 pub(super) fn survey_segment(py: Python<'_>, segment: &str) -> PyResult<String> {
     let segment = parse(segment)?;
@@ -68,7 +68,7 @@ pub(super) fn survey_segment(py: Python<'_>, segment: &str) -> PyResult<String> 
     to_json(&survey.map_err(|e| log_to_py(py, &e))?)
 }
 
-/// Folds the surveys of a listing's segments into a plan.
+#[doc = docs::steps!(plan_partition)]
 #[pyfunction]
 #[pyo3(signature = (
     listing, surveys, *, isolation_level = "read_uncommitted", start_offset = None, end_offset = None,
@@ -91,14 +91,14 @@ pub(super) fn plan_partition(
     to_json(&plan.map_err(|e| log_to_py(py, &e))?)
 }
 
-/// The first offset whose record has this timestamp (ms) or a later one.
+#[doc = docs::steps!(offset_for_timestamp)]
 #[pyfunction]
 pub(super) fn offset_for_timestamp(py: Python<'_>, plan: &str, timestamp: i64) -> PyResult<Option<i64>> {
     let plan = parse(plan)?;
     py.detach(|| seek::offset_for_timestamp(&plan, timestamp)).map_err(|e| log_to_py(py, &e))
 }
 
-/// Joins the results of a plan's chunks.
+#[doc = docs::steps!(reconcile)]
 #[pyfunction]
 pub(super) fn reconcile(
     py: Python<'_>,
@@ -110,7 +110,7 @@ pub(super) fn reconcile(
     to_json(&accounting::reconcile(&plan, &results?).map_err(|e| log_to_py(py, &e))?)
 }
 
-/// Narrows a chunk to the bytes that hold its requested offsets.
+#[doc = docs::steps!(trim_chunk)]
 #[pyfunction]
 pub(super) fn trim_chunk(py: Python<'_>, chunk: &str) -> PyResult<Option<String>> {
     let chunk: Chunk = parse(chunk)?;
@@ -119,7 +119,7 @@ pub(super) fn trim_chunk(py: Python<'_>, chunk: &str) -> PyResult<Option<String>
     trimmed.map(|chunk| to_json(&chunk)).transpose()
 }
 
-/// Decodes one chunk of a plan into Arrow batches.
+#[doc = docs::steps!(ChunkDecoder)]
 #[pyclass(frozen, name = "ChunkDecoder", module = "magicbyte._core")]
 pub(super) struct PyChunkDecoder {
     decoder: Locked<ChunkDecoder>,
@@ -173,7 +173,7 @@ impl PyChunkDecoder {
         Ok(Self { decoder: Locked::new(decoder), path, mode: parse_name(mode)? })
     }
 
-    /// The number of bytes of the chunk read so far.
+    #[doc = docs::steps!(ChunkDecoder.bytes_read)]
     #[getter]
     fn bytes_read(&self, py: Python<'_>) -> u64 {
         self.decoder.with(py, |decoder| decoder.bytes_read())
@@ -196,23 +196,23 @@ impl PyChunkDecoder {
         Ok(batch.map(PyArrowBatch::new))
     }
 
-    /// Rows of the table `batches` since the last call, or None.
+    #[doc = docs::steps!(ChunkDecoder.take_batches)]
     fn take_batches(&self, py: Python<'_>) -> Option<PyArrowBatch> {
         self.decoder.with(py, ChunkDecoder::take_batches).map(PyArrowBatch::new)
     }
 
-    /// Rows of the table `problems` since the last call, or None.
+    #[doc = docs::steps!(ChunkDecoder.take_problems)]
     fn take_problems(&self, py: Python<'_>) -> Option<PyArrowBatch> {
         self.decoder.with(py, ChunkDecoder::take_problems).map(PyArrowBatch::new)
     }
 
-    /// A checksum of the batches so far.
+    #[doc = docs::steps!(ChunkDecoder.checksum)]
     #[getter]
     fn checksum(&self, py: Python<'_>) -> u32 {
         self.decoder.with(py, |decoder| decoder.checksum())
     }
 
-    /// The account of the chunk, complete once the iterator is exhausted.
+    #[doc = docs::steps!(ChunkDecoder.result)]
     fn result(&self, py: Python<'_>) -> PyResult<String> {
         self.decoder.with(py, |decoder| to_json(decoder.result()))
     }

@@ -9,11 +9,12 @@ use crate::lab;
 use crate::lab::chunk_cost::{ChunkCost, CostReport};
 use crate::lab::trial;
 use crate::lab::trial::Layout;
+use crate::python::docs;
 use crate::python::errors::{log_to_py, to_py};
 use crate::python::jobs::{parse, to_json};
 use crate::python::view::items;
 
-/// What the batches of a chunk cost.
+#[doc = docs::lab!(chunk_cost)]
 #[pyfunction]
 #[pyo3(signature = (chunk, *, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES))]
 pub(super) fn chunk_cost(py: Python<'_>, chunk: &str, max_decompressed_bytes: usize) -> PyResult<String> {
@@ -22,14 +23,14 @@ pub(super) fn chunk_cost(py: Python<'_>, chunk: &str, max_decompressed_bytes: us
     to_json(&cost.map_err(|e| log_to_py(py, &e))?)
 }
 
-/// Adds up the costs of chunks.
+#[doc = docs::lab!(cost_report)]
 #[pyfunction]
 pub(super) fn cost_report(#[pyo3(from_py_with = items)] chunks: Vec<PyBackedStr>) -> PyResult<String> {
     let chunks: PyResult<Vec<ChunkCost>> = chunks.iter().map(|chunk| parse(chunk)).collect();
     to_json(&CostReport::of(&chunks?))
 }
 
-/// Writes a window of a log with each layout: codec, level, batch size.
+#[doc = docs::lab!(try_layouts)]
 #[pyfunction]
 #[pyo3(signature = (
     chunks, position, layouts, *, window_bytes, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES

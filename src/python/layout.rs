@@ -5,6 +5,7 @@ use pyo3::types::PyBytes;
 
 use crate::compression::decompressor::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 use crate::layout::{BatchLayout, Section};
+use crate::python::docs;
 use crate::python::errors::to_py;
 use crate::python::locked::Locked;
 use crate::python::view::to_bytes;
@@ -12,7 +13,7 @@ use crate::python::view::to_bytes;
 /// Whether the field is in the decompressed payload, position, bytes, name, record, header, number, computed CRC.
 type Fields = (bool, usize, Py<PyBytes>, &'static str, Option<u32>, Option<u32>, Option<i64>, Option<u32>);
 
-/// Iterates the fields of one batch of any magic; ends in an error where its bytes make no sense.
+#[doc = docs::layout!(BatchLayoutCore)]
 #[pyclass(frozen, name = "BatchLayoutCore", module = "magicbyte._core")]
 pub(super) struct PyBatchLayout(Locked<BatchLayout>);
 
@@ -47,7 +48,7 @@ impl PyBatchLayout {
         )))
     }
 
-    /// Bytes of the payload after decompression; 0 before a field of it was yielded.
+    #[doc = docs::layout!(BatchLayoutCore.decompressed_size)]
     #[getter]
     fn decompressed_size(&self, py: Python<'_>) -> usize {
         self.0.with(py, |layout| layout.bytes(Section::Decompressed).len())

@@ -12,10 +12,10 @@ use crate::columns::row_filter::RowFilter;
 use crate::log::error::LogResult;
 use crate::python::arrow::batches_of;
 use crate::python::errors::log_to_py;
-use crate::python::panics;
 use crate::python::view::{optional_items, parse_name};
+use crate::python::{docs, panics};
 
-/// Writes rows of the table `records` as lines of text.
+#[doc = docs::lines!(LineWriter)]
 #[pyclass(frozen, name = "LineWriter", module = "magicbyte._core")]
 pub(super) struct PyLineWriter(LineWriter);
 
@@ -65,18 +65,18 @@ impl PyLineWriter {
         Ok(Self(LineWriter::new(options).map_err(|e| log_to_py(py, &e))?))
     }
 
-    /// What precedes the lines of rows with these columns.
+    #[doc = docs::lines!(LineWriter.header)]
     fn header<'py>(&self, rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         self.text(rows, LineWriter::write_header)
     }
 
-    /// The lines of the rows of an Arrow batch.
+    #[doc = docs::lines!(LineWriter.lines)]
     fn lines<'py>(&self, rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         self.text(rows, LineWriter::write)
     }
 }
 
-/// Selects rows of the table `records` by key, and by a regular expression.
+#[doc = docs::lines!(RowFilter)]
 #[pyclass(frozen, name = "RowFilter", module = "magicbyte._core")]
 pub(super) struct PyRowFilter(RowFilter);
 
@@ -94,7 +94,7 @@ impl PyRowFilter {
         Ok(Self(RowFilter::new(keys, pattern).map_err(|e| log_to_py(py, &e))?))
     }
 
-    /// A bit per row of an Arrow batch, from the lowest of the first byte on: whether it is selected.
+    #[doc = docs::lines!(RowFilter.mask)]
     fn mask<'py>(&self, py: Python<'py>, rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         panics::here();
         let mut batches = batches_of(rows)?;

@@ -16,10 +16,10 @@ use crate::python::batch::{Reading, new_batch};
 use crate::python::errors::log_to_py;
 use crate::python::jobs::to_json;
 use crate::python::locked::Locked;
-use crate::python::panics;
 use crate::python::view::{optional_items, parse_name};
+use crate::python::{docs, panics};
 
-/// A partition's directory.
+#[doc = docs::log!(PartitionLogCore)]
 #[pyclass(frozen, name = "PartitionLogCore", module = "magicbyte._core")]
 pub(super) struct PyPartitionLog(PartitionLog);
 
@@ -31,12 +31,12 @@ impl PyPartitionLog {
         PartitionLog::open(&path).map(Self).map_err(|e| log_to_py(py, &e))
     }
 
-    /// The directory's files, as JSON.
+    #[doc = docs::log!(PartitionLogCore.listing)]
     fn listing(&self) -> PyResult<String> {
         to_json(self.0.listing())
     }
 
-    /// Decodes every record and accounts for every byte; JSON.
+    #[doc = docs::log!(PartitionLogCore.verify)]
     fn verify(
         &self,
         py: Python<'_>,
@@ -50,13 +50,13 @@ impl PyPartitionLog {
         to_json(&verified.map_err(|e| log_to_py(py, &e))?)
     }
 
-    /// The first offset whose record has this timestamp (ms) or a later one.
+    #[doc = docs::log!(PartitionLogCore.offset_for_timestamp)]
     fn offset_for_timestamp(&self, py: Python<'_>, timestamp: Millis) -> PyResult<Option<i64>> {
         panics::here();
         py.detach(|| self.0.offset_for_timestamp(timestamp.0)).map_err(|e| log_to_py(py, &e))
     }
 
-    /// The requested data records as columns.
+    #[doc = docs::log!(PartitionLogCore.to_arrow)]
     #[pyo3(signature = (
         columns, *, views, start_offset, end_offset, start_timestamp, end_timestamp, threads,
         isolation_level, check_crcs, max_decompressed_bytes, mode
@@ -85,7 +85,7 @@ impl PyPartitionLog {
         PyArrowStream::new(Origin::Log { log: Box::new(self.0.clone()), read }, options)
     }
 
-    /// The batches that hold the requested records.
+    #[doc = docs::log!(PartitionLogCore.batches)]
     #[pyo3(signature = (
         *, start_offset, end_offset, start_timestamp, isolation_level, check_crcs, max_decompressed_bytes, mode
     ))]
@@ -123,7 +123,7 @@ fn read_options(check_crcs: bool, max_decompressed_bytes: usize, mode: &str) -> 
     Ok(ReadOptions { check_crcs, max_decompressed_bytes, mode, ..ReadOptions::default() })
 }
 
-/// Iterates `(batch, segment, start_offset, end_offset, is_data)`.
+#[doc = docs::log!(LogBatchesCore)]
 #[pyclass(frozen, name = "LogBatchesCore", module = "magicbyte._core")]
 pub(super) struct PyLogBatches {
     batches: Locked<LogBatches>,
@@ -149,17 +149,17 @@ impl PyLogBatches {
         Ok(Some((batch, next.segment, next.start_offset, next.end_offset, is_data)))
     }
 
-    /// The problems found so far, as JSON.
+    #[doc = docs::log!(LogBatchesCore.problems)]
     fn problems(&self, py: Python<'_>) -> PyResult<String> {
         self.batches.with(py, |batches| to_json(&batches.problems()))
     }
 
-    /// The number of further problems.
+    #[doc = docs::log!(LogBatchesCore.problems_left_out)]
     fn problems_left_out(&self, py: Python<'_>) -> u64 {
         self.batches.with(py, |batches| batches.problems_left_out())
     }
 
-    /// The offset that reading stops before: the requested end, or the last stable offset.
+    #[doc = docs::log!(LogBatchesCore.end_offset)]
     #[getter]
     fn end_offset(&self, py: Python<'_>) -> i64 {
         self.batches.with(py, |batches| batches.end_offset())

@@ -12,6 +12,7 @@ mod classes;
 mod cleaner;
 mod compat;
 mod convert;
+mod docs;
 mod errors;
 mod gil_cell;
 mod indexed_batch;
@@ -135,7 +136,7 @@ fn load_once() -> PyResult<()> {
     Ok(())
 }
 
-/// CRC-32C of `data`, continuing `value`.
+#[doc = docs::basics!(crc32c)]
 #[pyfunction]
 #[pyo3(signature = (data, value = 0))]
 fn crc32c(py: Python<'_>, data: &Bound<'_, PyAny>, value: u32) -> PyResult<u32> {
@@ -143,7 +144,7 @@ fn crc32c(py: Python<'_>, data: &Bound<'_, PyAny>, value: u32) -> PyResult<u32> 
     Ok(py.detach(|| crate::bytes::checksum::crc32c(&data, value)))
 }
 
-/// The zigzag varint of a 64-bit integer.
+#[doc = docs::basics!(encode_varint)]
 #[pyfunction]
 fn encode_varint(n: i64) -> Vec<u8> {
     panics::here();
@@ -152,7 +153,7 @@ fn encode_varint(n: i64) -> Vec<u8> {
     out
 }
 
-/// The zigzag varint at `position`: its value and the position after it.
+#[doc = docs::basics!(decode_varint)]
 #[pyfunction]
 #[pyo3(signature = (data, position = 0))]
 fn decode_varint(py: Python<'_>, data: &Bound<'_, PyAny>, position: usize) -> PyResult<(i64, usize)> {

@@ -9,9 +9,7 @@ use pyo3::ffi;
 use pyo3::panic::PanicException;
 use pyo3::prelude::*;
 
-const DOC: &str = "A defect of magicbyte: its Rust code panicked. Please report it, with its message.\n\n\
-    The objects involved remain usable, but a stream of Arrow batches has ended. Not a `magicbyte.Error`:\n\
-    it does not show anything about the bytes that were read.";
+use crate::python::docs;
 
 /// PyO3 catches panics in every function and slot it generates and raises its `PanicException`. As a
 /// `BaseException` that would bypass handlers and end worker processes, so it is turned into
@@ -22,7 +20,7 @@ pub(super) fn add_internal_error(module: &Bound<'_, PyModule>) -> PyResult<()> {
     class.setattr("__name__", "InternalError")?;
     class.setattr("__qualname__", "InternalError")?;
     class.setattr("__module__", "magicbyte")?;
-    class.setattr("__doc__", DOC)?;
+    class.setattr("__doc__", docs::basics!(InternalError))?;
     module.add("InternalError", class)
 }
 

@@ -9,7 +9,7 @@ use crate::bytes::varint;
 use crate::python::errors::to_py;
 use crate::python::indexed_batch::IndexedBatch;
 use crate::python::objects::record_object::{RECORD, record_at};
-use crate::python::panics;
+use crate::python::{docs, panics};
 use crate::record::Record;
 use crate::record::header::Headers;
 use crate::record::timestamp_type::TimestampType;
@@ -17,7 +17,7 @@ use crate::record::timestamp_type::TimestampType;
 type Numbers = (i64, i64, i8, i32, u8);
 type Content<'py> = (Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyBytes>>, Bound<'py, PyBytes>, u32);
 
-/// The record that was pickled.
+#[doc = docs::records!(unpickle_record)]
 #[pyfunction]
 pub(super) fn unpickle_record(
     py: Python<'_>,

@@ -11,14 +11,14 @@ use crate::log::read::rescue::Rescuer;
 use crate::log::read::survey::Survey;
 use crate::python::errors::io_to_py;
 use crate::python::locked::Locked;
-use crate::python::panics;
+use crate::python::{docs, panics};
 
 type Header = (String, Option<Py<PyBytes>>);
 type Suspect = (i64, i64, Option<Py<PyBytes>>, Option<Py<PyBytes>>, Vec<Header>);
 type Repair = (Py<PyBytes>, usize, String, f64, bool);
 type Item = (u64, Py<PyBytes>, &'static str, String, Option<Repair>, Vec<Suspect>);
 
-/// Iterates `(position, data, kind, message, repair, suspects)` of a segment's quarantined ranges.
+#[doc = docs::log!(RescuerCore)]
 #[pyclass(frozen, name = "RescuerCore", module = "magicbyte._core")]
 pub(super) struct PyRescuer {
     rescuer: Locked<Rescuer>,

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::log::storage;
 use crate::python::arguments::Codec;
 use crate::python::errors::{io_to_py, to_py};
-use crate::python::{panics, view};
+use crate::python::{docs, panics, view};
 use crate::sidecar;
 use crate::sidecar::leader_epoch_checkpoint::parse_leader_epoch_checkpoint;
 use crate::sidecar::offset_index::{offset_index_entries, parse_offset_index};
@@ -21,7 +21,7 @@ use crate::sidecar::time_index::{parse_time_index, time_index_entries};
 use crate::sidecar::transaction_index::{TransactionIndexEntry, parse_transaction_index};
 use crate::state::producer_entry::ProducerStateEntry;
 
-/// The content of an index, snapshot or checkpoint file.
+#[doc = docs::sidecars!(read_sidecar)]
 #[pyfunction]
 pub(super) fn read_sidecar(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBytes>> {
     panics::here();
@@ -36,7 +36,7 @@ fn or_raise<T>(py: Python<'_>, result: Result<T>) -> PyResult<T> {
     result.map_err(|error| to_py(py, &error))
 }
 
-/// (offset, position) of each entry; with `check` they must be in order.
+#[doc = docs::sidecars!(offset_index)]
 #[pyfunction]
 #[pyo3(signature = (data, base_offset, *, check = true))]
 pub(super) fn offset_index(
@@ -51,7 +51,7 @@ pub(super) fn offset_index(
     Ok(offset_index_entries(data, base_offset).map(|e| (e.offset, e.position)).collect())
 }
 
-/// (timestamp, offset) of each entry; with `check` they must be in order.
+#[doc = docs::sidecars!(time_index)]
 #[pyfunction]
 #[pyo3(signature = (data, base_offset, *, check = true))]
 pub(super) fn time_index(
@@ -68,13 +68,13 @@ pub(super) fn time_index(
 
 type Aborted = (i16, i64, i64, i64, i64);
 
-/// (version, producer id, first offset, last offset, last stable offset) of each aborted transaction.
+#[doc = docs::sidecars!(transaction_index)]
 #[pyfunction]
 pub(super) fn transaction_index(py: Python<'_>, data: &[u8]) -> PyResult<Vec<Aborted>> {
     Ok(or_raise(py, parse_transaction_index(data))?.into_iter().map(aborted).collect())
 }
 
-/// The entries relevant to a fetch, and whether later segments cannot have more.
+#[doc = docs::sidecars!(collect_aborted_transactions)]
 #[pyfunction]
 pub(super) fn collect_aborted_transactions(
     py: Python<'_>,
@@ -94,8 +94,7 @@ fn aborted(entry: TransactionIndexEntry) -> Aborted {
 
 type Producer = (i64, i16, i32, i64, i32, i64, i32, Option<i64>);
 
-/// (producer id, epoch, last sequence, last offset, offset delta, timestamp, coordinator epoch,
-/// first offset of the open transaction or None) of each producer.
+#[doc = docs::sidecars!(producer_snapshot)]
 #[pyfunction]
 pub(super) fn producer_snapshot(py: Python<'_>, data: &[u8]) -> PyResult<Vec<Producer>> {
     let entries = or_raise(py, parse_producer_snapshot(data))?.into_iter();
@@ -114,21 +113,21 @@ pub(super) fn producer_snapshot(py: Python<'_>, data: &[u8]) -> PyResult<Vec<Pro
     Ok(entries.map(fields).collect())
 }
 
-/// (epoch, start offset) of each leader epoch.
+#[doc = docs::sidecars!(leader_epoch_checkpoint)]
 #[pyfunction]
 pub(super) fn leader_epoch_checkpoint(py: Python<'_>, text: &str) -> PyResult<Vec<(i32, i64)>> {
     let entries = or_raise(py, parse_leader_epoch_checkpoint(text))?.into_iter();
     Ok(entries.map(|e| (e.epoch, e.start_offset)).collect())
 }
 
-/// (version, topic id) of a `partition.metadata`.
+#[doc = docs::sidecars!(partition_metadata)]
 #[pyfunction]
 pub(super) fn partition_metadata(py: Python<'_>, text: &str) -> PyResult<(i32, String)> {
     let metadata = or_raise(py, parse_partition_metadata(text))?;
     Ok((metadata.version, metadata.topic_id))
 }
 
-/// The payload of a batch, decompressed.
+#[doc = docs::basics!(decompress)]
 #[pyfunction]
 #[pyo3(signature = (compression, magic, payload, *, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES))]
 pub(super) fn decompress<'py>(

@@ -8,12 +8,13 @@ use crate::broker::append_error::AppendError;
 use crate::broker::partition_fetch::OffsetSpec;
 use crate::broker::partition_simulator::{Appended, PartitionSimulator, TransactionEnd};
 use crate::python::broker::{ConfigFields, InfoFields, info_fields, origin};
+use crate::python::docs;
 use crate::python::errors::{append_to_py, to_py};
 use crate::python::locked::Locked;
 use crate::python::state::{ProducerFields, producer_fields};
 use crate::python::view::{content, parse_name};
 
-/// A partition that accepts appends and serves fetches.
+#[doc = docs::broker!(PartitionSimulatorCore)]
 #[pyclass(frozen, name = "PartitionSimulatorCore", module = "magicbyte._core")]
 pub(super) struct PySimulator(Locked<PartitionSimulator>);
 
@@ -76,7 +77,7 @@ impl PySimulator {
         self.append_by(py, |partition| partition.end_transaction(end))
     }
 
-    /// Batches from an offset.
+    #[doc = docs::broker!(PartitionSimulatorCore.fetch)]
     fn fetch<'py>(
         &self,
         py: Python<'py>,
@@ -92,7 +93,7 @@ impl PySimulator {
         Ok((records, fetched.high_watermark, fetched.last_stable_offset, fetched.log_start_offset, aborted))
     }
 
-    /// Timestamp, offset and leader epoch for a timestamp or one of the request's special values.
+    #[doc = docs::broker!(PartitionSimulatorCore.list_offset)]
     fn list_offset(
         &self,
         py: Python<'_>,
@@ -128,7 +129,7 @@ impl PySimulator {
         self.0.with(py, |partition| partition.delete_records(before_offset)).map_err(|e| append_to_py(py, &e))
     }
 
-    /// The state of each producer.
+    #[doc = docs::broker!(PartitionSimulatorCore.producers)]
     fn producers(&self, py: Python<'_>) -> Vec<ProducerFields> {
         self.0.with(py, |partition| partition.producers().entries().iter().map(producer_fields).collect())
     }

@@ -14,8 +14,8 @@ use crate::python::batch::BatchBase;
 use crate::python::errors::log_to_py;
 use crate::python::jobs::{parse, to_json};
 use crate::python::locked::Locked;
-use crate::python::panics;
 use crate::python::view::items;
+use crate::python::{docs, panics};
 use crate::sidecar::producer_state_manager::ProducerStateManager;
 use crate::state::leader_epochs::EpochEntry;
 use crate::state::producer_check::{AppendOrigin, AppendTerms, Verdict};
@@ -26,7 +26,7 @@ use crate::state::transactions::Admission;
 use crate::state::verification::VerificationGuard;
 use crate::state::{leader_epochs, transactions};
 
-/// Scans the batch headers of a segment for its survey and its part of the history.
+#[doc = docs::steps!(segment_history)]
 #[pyfunction]
 pub(super) fn segment_history(py: Python<'_>, segment: &str) -> PyResult<String> {
     let segment = parse(segment)?;
@@ -34,7 +34,7 @@ pub(super) fn segment_history(py: Python<'_>, segment: &str) -> PyResult<String>
     to_json(&history.map_err(|e| log_to_py(py, &e))?)
 }
 
-/// Folds the histories of a listing's segments.
+#[doc = docs::steps!(partition_history)]
 #[pyfunction]
 #[pyo3(signature = (listing, histories, *, now, transaction_max_timeout_ms, bins, listed))]
 pub(super) fn partition_history(
@@ -54,7 +54,7 @@ pub(super) fn partition_history(
     to_json(&history.map_err(|e| log_to_py(py, &e))?)
 }
 
-/// The consumer's filter for `read_committed`.
+#[doc = docs::state!(AbortedFilter)]
 #[pyclass(frozen, module = "magicbyte._core")]
 pub(super) struct AbortedFilter {
     filter: Locked<transactions::AbortedFilter>,
@@ -67,7 +67,7 @@ impl AbortedFilter {
         Self { filter: Locked::new(transactions::AbortedFilter::new(aborted)) }
     }
 
-    /// `deliver`, `aborted` or `control`.
+    #[doc = docs::state!(AbortedFilter.admit)]
     fn admit(&self, py: Python<'_>, batch: &BatchBase) -> PyResult<&'static str> {
         let admission = batch.detached(py, |thread, batch, decompressor| {
             self.filter.lock(thread).admit(batch, decompressor)
@@ -80,7 +80,7 @@ impl AbortedFilter {
     }
 }
 
-/// The epochs of a log.
+#[doc = docs::state!(LeaderEpochsCore)]
 #[pyclass(frozen, name = "LeaderEpochsCore", module = "magicbyte._core")]
 pub(super) struct PyLeaderEpochs {
     epochs: Locked<leader_epochs::LeaderEpochs>,
@@ -173,7 +173,7 @@ type Ended = (i64, i64, i64, bool, i64);
 /// Producer ID, epoch, coordinator epoch, last timestamp, first offset of the open transaction, last batches.
 pub(super) type ProducerFields = (i64, i16, i32, i64, Option<i64>, Vec<BatchFields>);
 
-/// Producer state with its snapshots.
+#[doc = docs::state!(ProducerStateManagerCore)]
 #[pyclass(frozen, name = "ProducerStateManagerCore", module = "magicbyte._core")]
 pub(super) struct PyProducerStateManager {
     state: Locked<ProducerStateManager>,
@@ -343,7 +343,7 @@ fn batch_of(batch: &BatchMetadata) -> BatchFields {
     (batch.first_sequence(), batch.first_offset(), batch.last_sequence, batch.last_offset, batch.timestamp)
 }
 
-/// A verification in progress.
+#[doc = docs::state!(VerificationGuard)]
 #[pyclass(frozen, module = "magicbyte._core", name = "VerificationGuard")]
 pub(super) struct Guard(VerificationGuard);
 

@@ -25,7 +25,7 @@ use crate::python::errors::log_to_py;
 use crate::python::jobs::{parse, to_json};
 use crate::python::locked::Locked;
 use crate::python::view::items;
-use crate::python::{arrow, panics, view};
+use crate::python::{arrow, docs, panics, view};
 
 /// The result of a task that writes segments. Accounts and summaries are nested JSON texts, since the driver
 /// only passes them on: as Python objects they could be larger than the log.
@@ -70,14 +70,14 @@ struct RewrittenDetails {
     losses: Losses,
 }
 
-/// Creates the hidden directory in which a partition is written.
+#[doc = docs::writer!(begin_partition)]
 #[pyfunction]
 pub(super) fn begin_partition(py: Python<'_>, target: PathBuf) -> PyResult<PathBuf> {
     panics::here();
     py.detach(|| partition_writer::begin_partition(&target)).map_err(|e| log_to_py(py, &e))
 }
 
-/// Writes the partition's sidecars and renames its directory to the target.
+#[doc = docs::writer!(finish_partition)]
 #[pyfunction]
 #[pyo3(signature = (target, summaries, *, topic_id = None, epochs_of = None))]
 pub(super) fn finish_partition(
@@ -93,7 +93,7 @@ pub(super) fn finish_partition(
         .map_err(|e| log_to_py(py, &e))
 }
 
-/// Rebuilds a partition's sidecars from its segments; returns the report for each file.
+#[doc = docs::writer!(rebuild_sidecars)]
 #[pyfunction]
 #[pyo3(signature = (
     directory, *, index_interval_bytes = DEFAULT_INDEX_INTERVAL_BYTES, expired_until = None, dry_run = false
@@ -110,7 +110,7 @@ pub(super) fn rebuild_sidecars(
     to_json(&report.map_err(|e| log_to_py(py, &e))?)
 }
 
-/// Writes batches into segments.
+#[doc = docs::writer!(PartitionWriter)]
 #[pyclass(frozen, name = "PartitionWriter", module = "magicbyte._core")]
 pub(super) struct PyPartitionWriter(Locked<Option<PartitionWriter>>);
 
@@ -154,19 +154,19 @@ impl PyPartitionWriter {
         Ok(Self(Locked::new(Some(writer.map_err(|e| log_to_py(py, &e))?))))
     }
 
-    /// The smallest offset the next batch can have.
+    #[doc = docs::writer!(PartitionWriter.next_offset)]
     #[getter]
     fn next_offset(&self, py: Python<'_>) -> PyResult<i64> {
         self.with(py, |writer| Ok(writer.next_offset()))
     }
 
-    /// Appends whole batches; returns their number.
+    #[doc = docs::writer!(PartitionWriter.append)]
     fn append(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<u64> {
         let data = view::to_bytes(data)?;
         self.with(py, |writer| writer.append_all(&data))
     }
 
-    /// Closes the last segment; returns the summaries of all.
+    #[doc = docs::writer!(PartitionWriter.finish)]
     fn finish(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let writer = self.0.with(py, Option::take).ok_or_else(finished)?;
         let summaries = py.detach(|| writer.finish()).map_err(|e| log_to_py(py, &e))?;
@@ -174,13 +174,13 @@ impl PyPartitionWriter {
     }
 }
 
-/// The account of a chunk that is not read, for this reason; JSON.
+#[doc = docs::writer!(set_aside)]
 #[pyfunction]
 pub(super) fn set_aside(chunk: &str, reason: &str) -> PyResult<String> {
     to_json(&ChunkResult::set_aside(&parse(chunk)?, reason))
 }
 
-/// Reads chunks, converts their batches and writes them into segments in `directory`.
+#[doc = docs::writer!(rewrite_chunks)]
 #[pyfunction]
 #[pyo3(signature = (
     chunks, directory, base_offset, *, magic = None, compression = None, level = None, rebatch = None,
@@ -224,7 +224,7 @@ pub(super) fn rewrite_chunks(
     })
 }
 
-/// Writes the rows of one partition as segments.
+#[doc = docs::writer!(RowsWriter)]
 #[pyclass(frozen, name = "RowsWriter", module = "magicbyte._core")]
 pub(super) struct PyRowsWriter(Locked<Option<RowsWriter>>);
 
@@ -251,7 +251,7 @@ impl PyRowsWriter {
         Ok(Self(Locked::new(Some(writer))))
     }
 
-    /// Appends the rows of Arrow data.
+    #[doc = docs::writer!(RowsWriter.append)]
     fn append(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let mut batches = arrow::batches_of(data)?;
         while let Some(batch) = batches.next_batch()? {
@@ -261,8 +261,7 @@ impl PyRowsWriter {
         Ok(())
     }
 
-    /// Closes the last segment; returns the summaries of all, the number of rows, the first offset, and the
-    /// offset after the last one.
+    #[doc = docs::writer!(RowsWriter.finish)]
     fn finish(&self, py: Python<'_>) -> PyResult<(Vec<String>, u64, Option<i64>, i64)> {
         let writer = self.0.with(py, Option::take).ok_or_else(finished)?;
         let (rows, first, next) = (writer.rows(), writer.first_offset(), writer.next_offset());

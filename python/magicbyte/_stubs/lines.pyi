@@ -5,7 +5,26 @@ from typing import Self, final
 
 @final
 class LineWriter:
-    """Writes rows of the table `records` as lines of text."""
+    """Writes rows of the table `records` as lines of text.
+
+    Args:
+        format: `jsonl`, or `csv` by RFC 4180: headers as their JSON text, an empty field for null and
+            `""` for an empty text.
+        template: a format string of kcat instead: `%t` topic, `%p` partition, `%o` offset, `%T`
+            timestamp (ms), `%k` key, `%K` its length, `%s` value, `%S` its length, `%R` that as four
+            bytes, `%h` headers, `%%`; the escapes are `\\n`, `\\r`, `\\t` and `\\xNN`.
+        key_format: `utf-8` (invalid bytes show as U+FFFD, but in a template they are written as they
+            are), `hex`, `base64`, or `json`: documents are embedded. A key that is not JSON is null, and
+            shown as text in the additional field `invalidKey`. Not for a template.
+        value_format: the same for values, with `invalidValue`. Values of headers are written as values
+            are, for `json` as text.
+        visible: escape the invisible characters of a record, for a terminal. In JSON they always are.
+        null: what a template shows for a key or value that is null.
+
+    Raises:
+        ValueError: an option is unknown, or the template is malformed.
+
+    """
 
     def __new__(
         cls,
@@ -16,27 +35,7 @@ class LineWriter:
         value_format: str = "utf-8",
         visible: bool = False,
         null: str = "",
-    ) -> Self:
-        """Checks the options.
-
-        Args:
-            format: `jsonl`, or `csv` by RFC 4180: headers as their JSON text, an empty field for null and
-                `""` for an empty text.
-            template: a format string of kcat instead: `%t` topic, `%p` partition, `%o` offset, `%T`
-                timestamp (ms), `%k` key, `%K` its length, `%s` value, `%S` its length, `%R` that as four
-                bytes, `%h` headers, `%%`; the escapes are `\\n`, `\\r`, `\\t` and `\\xNN`.
-            key_format: `utf-8` (invalid bytes show as U+FFFD, but in a template they are written as they
-                are), `hex`, `base64`, or `json`: documents are embedded. A key that is not JSON is null, and
-                shown as text in the additional field `invalidKey`. Not for a template.
-            value_format: the same for values, with `invalidValue`. Values of headers are written as values
-                are, for `json` as text.
-            visible: escape the invisible characters of a record, for a terminal. In JSON they always are.
-            null: what a template shows for a key or value that is null.
-
-        Raises:
-            ValueError: an option is unknown, or the template is malformed.
-
-        """
+    ) -> Self: ...
     def header(self, rows: object) -> bytes:
         """What precedes the lines of rows with these columns: for CSV the line with their names."""
     def lines(self, rows: object) -> bytes:
@@ -53,20 +52,21 @@ class LineWriter:
 
 @final
 class RowFilter:
-    """Selects rows of the table `records` by key, and by a regular expression."""
+    """Selects rows of the table `records` by key, and by a regular expression.
 
-    def __new__(cls, *, keys: Sequence[bytes] | None = None, pattern: str | None = None) -> Self:
-        """Selects rows with one of these keys, and with a key or value that the pattern matches.
+    A row has one of the keys, and a key or value that the pattern matches.
 
-        Args:
-            keys: None for any; a record without a key has none of them.
-            pattern: a regular expression of Rust's crate `regex`; `(?-u)` turns to bytes. It takes linear
-                time. None for any key and value.
+    Args:
+        keys: None for any; a record without a key has none of them.
+        pattern: a regular expression of Rust's crate `regex`; `(?-u)` turns to bytes. It takes linear
+            time. None for any key and value.
 
-        Raises:
-            ValueError: the pattern is malformed, or too large.
+    Raises:
+        ValueError: the pattern is malformed, or too large.
 
-        """
+    """
+
+    def __new__(cls, *, keys: Sequence[bytes] | None = None, pattern: str | None = None) -> Self: ...
     def mask(self, rows: object) -> bytes:
         """Which rows of an Arrow batch are selected: the bits of an Arrow array of booleans.
 

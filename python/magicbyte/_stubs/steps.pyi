@@ -62,7 +62,12 @@ def reconcile(plan: str, results: Sequence[str]) -> str:
 
 @final
 class ChunkDecoder:
-    """Decodes one Chunk of a plan into Arrow batches of the table `records`, with Spark's types."""
+    """Decodes one Chunk of a plan into Arrow batches of the table `records`, with Spark's types.
+
+    With `string` or `json`, the columns `key` and `value` are text, and `invalidKey` and `invalidValue` at
+    the end of each batch have the bytes of what is not such text (null for all others). Records with
+    timestamps (ms) outside the range are counted as outside, like those outside the chunk's offsets.
+    """
 
     def __new__(
         cls,
@@ -79,14 +84,7 @@ class ChunkDecoder:
         value_as: str = "binary",
         start_timestamp: int | None = None,
         end_timestamp: int | None = None,
-    ) -> Self:
-        """Opens the chunk's file.
-
-        With `string` or `json`, the columns `key` and `value` are text, and `invalidKey` and `invalidValue`
-        at the end of each batch have the bytes of what is not such text (null for all others). Records with
-        timestamps (ms) outside the range are counted as outside, like those outside the chunk's offsets.
-        """
-
+    ) -> Self: ...
     @property
     def bytes_read(self) -> int:
         """The number of bytes read so far."""

@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use pyo3::exceptions::PyAssertionError;
 use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
+use pyo3::ffi::c_str;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyList, PyString, PyTuple};
 
@@ -18,7 +19,7 @@ use crate::python::compat::client::{Client, bind, instead_of_type_error, integer
 use crate::python::objects::dropins;
 use crate::python::objects::dropins::{Constructor, ReceiptType};
 use crate::python::objects::kind::Kind;
-use crate::python::{builder, view};
+use crate::python::{builder, docs, view};
 
 /// What `append` returns for a record of magic 2.
 pub(super) struct DefaultMetadata;
@@ -35,13 +36,15 @@ impl DefaultMetadata {
 
 impl ReceiptType for DefaultMetadata {
     const NAME: &'static CStr = c"magicbyte.compat._core.DefaultRecordMetadata";
-    const DOC: &'static CStr =
-        c"DefaultRecordMetadata(offset, size, timestamp)\n--\n\nThe metadata of a record of magic 2.";
+    const DOC: &'static CStr = c_str!(concat!(
+        "DefaultRecordMetadata(offset, size, timestamp)\n--\n\n",
+        docs::compat_builders!(DefaultRecordMetadata)
+    ));
     const FIELDS: &'static [(&'static CStr, usize, &'static CStr)] = &[
-        (c"offset", 0, c"The offset passed to `append`."),
-        (c"size", 1, c"Size of the record including its length field."),
-        (c"timestamp", 2, c"Milliseconds since 1970, as stored."),
-        (c"crc", usize::MAX, c"None: in magic 2 only the batch has a checksum."),
+        (c"offset", 0, c_str!(docs::compat_builders!(DefaultRecordMetadata.offset))),
+        (c"size", 1, c_str!(docs::compat_builders!(DefaultRecordMetadata.size))),
+        (c"timestamp", 2, c_str!(docs::compat_builders!(DefaultRecordMetadata.timestamp))),
+        (c"crc", usize::MAX, c_str!(docs::compat_builders!(DefaultRecordMetadata.crc))),
     ];
     const NEW: Constructor = |arguments, keywords| {
         let names = ["offset", "size", "timestamp"];
@@ -77,13 +80,15 @@ impl LegacyMetadata {
 
 impl ReceiptType for LegacyMetadata {
     const NAME: &'static CStr = c"magicbyte.compat._core.LegacyRecordMetadata";
-    const DOC: &'static CStr =
-        c"LegacyRecordMetadata(offset, crc, size, timestamp)\n--\n\nThe metadata of a message of magic 0 or 1.";
+    const DOC: &'static CStr = c_str!(concat!(
+        "LegacyRecordMetadata(offset, crc, size, timestamp)\n--\n\n",
+        docs::compat_builders!(LegacyRecordMetadata)
+    ));
     const FIELDS: &'static [(&'static CStr, usize, &'static CStr)] = &[
-        (c"offset", 0, c"The offset passed to `append`."),
-        (c"size", 1, c"Size of the message including its offset and size fields."),
-        (c"timestamp", 2, c"Milliseconds since 1970, as stored; -1 in magic 0."),
-        (c"crc", 3, c"The message's CRC-32."),
+        (c"offset", 0, c_str!(docs::compat_builders!(LegacyRecordMetadata.offset))),
+        (c"size", 1, c_str!(docs::compat_builders!(LegacyRecordMetadata.size))),
+        (c"timestamp", 2, c_str!(docs::compat_builders!(LegacyRecordMetadata.timestamp))),
+        (c"crc", 3, c_str!(docs::compat_builders!(LegacyRecordMetadata.crc))),
     ];
     const NEW: Constructor = |arguments, keywords| {
         let names = ["offset", "crc", "size", "timestamp"];

@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyInt, PyTuple, PyType};
 use crate::compression::decompressor::Decompressor;
 use crate::error::{Error, ErrorKind};
 use crate::python::locked::Detached;
-use crate::python::panics;
+use crate::python::{docs, panics};
 
 /// The client whose classes are replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ pub(super) fn with_decompressor<R>(_: &Detached, work: impl FnOnce(&mut Decompre
     DECOMPRESSOR.with_borrow_mut(work)
 }
 
-/// The batches read, records read, batches built and records built by a client's classes in this process.
+#[doc = docs::compat_functions!(counts)]
 #[pyfunction]
 pub(super) fn counts(client: &str) -> PyResult<(u64, u64, u64, u64)> {
     let counts = match client {

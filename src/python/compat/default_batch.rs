@@ -16,7 +16,7 @@ use crate::python::compat::records::{AIOKAFKA_RECORD, KAFKA_PYTHON_CONTROL_RECOR
 use crate::python::indexed_batch::IndexedBatch;
 use crate::python::objects::kind::Kind;
 use crate::python::objects::record_object;
-use crate::python::panics;
+use crate::python::{docs, panics};
 use crate::record::batch::RecordBatch;
 use crate::record::batch_header::{CONTROL, RECORD_BATCH_OVERHEAD};
 
@@ -30,7 +30,7 @@ impl Client {
     }
 }
 
-/// A batch of magic 2, and an iterator over its records.
+#[doc = docs::compat_batches!(_DefaultRecordBatch)]
 #[pyclass(frozen, subclass, name = "_DefaultRecordBatch", module = "magicbyte.compat._core")]
 pub(super) struct DefaultBatch {
     client: Client,
@@ -99,97 +99,97 @@ impl DefaultBatch {
     #[classattr]
     const CODEC_ZSTD: u8 = 4;
 
-    /// The offset that the records' deltas are relative to.
+    #[doc = docs::compat_batches!(_DefaultRecordBatch.base_offset)]
     #[getter]
     fn base_offset(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.header(py)?.base_offset())
     }
 
-    /// The magic byte, signed.
+    #[doc = docs::compat_batches!(_DefaultRecordBatch.magic)]
     #[getter]
     fn magic(&self) -> i8 {
         self.data[16] as i8
     }
 
-    /// The stored CRC-32C; `validate_crc` checks it.
+    #[doc = docs::compat_batches!(_DefaultRecordBatch.crc)]
     #[getter]
     fn crc(&self, py: Python<'_>) -> PyResult<u32> {
         Ok(self.header(py)?.crc())
     }
 
-    /// All 16 bits, signed.
+    #[doc = docs::compat_batches!(_DefaultRecordBatch.attributes)]
     #[getter]
     fn attributes(&self, py: Python<'_>) -> PyResult<i16> {
         Ok(self.header(py)?.attributes())
     }
 
-    /// The codec's number, 0 to 7.
+    #[doc = docs::compat_batches!(_DefaultRecordBatch.compression_type)]
     #[getter]
     fn compression_type(&self, py: Python<'_>) -> PyResult<i16> {
         Ok(self.header(py)?.attributes() & 7)
     }
 
-    /// 0 for CreateTime, 1 for LogAppendTime.
+    #[doc = docs::compat_batches!(_DefaultRecordBatch.timestamp_type)]
     #[getter]
     fn timestamp_type(&self, py: Python<'_>) -> PyResult<i8> {
         Ok(self.header(py)?.timestamp_type() as i8)
     }
 
-    /// Whether the batch is part of a transaction.
+    #[doc = docs::compat_batches!(_DefaultRecordBatch.is_transactional)]
     #[getter]
     fn is_transactional(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.header(py)?.is_transactional())
     }
 
-    /// Whether the batch holds control records.
+    #[doc = docs::compat_batches!(_DefaultRecordBatch.is_control_batch)]
     #[getter]
     fn is_control_batch(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.header(py)?.is_control())
     }
 
-    /// The last offset (inclusive) minus the base offset.
+    #[doc = docs::compat_batches!(_DefaultRecordBatch.last_offset_delta)]
     #[getter]
     fn last_offset_delta(&self, py: Python<'_>) -> PyResult<i32> {
         Ok(self.header(py)?.last_offset_delta())
     }
 
-    /// The timestamp (ms) that the records' deltas are relative to.
+    #[doc = docs::compat_batches!(_DefaultRecordBatch.first_timestamp)]
     #[getter]
     fn first_timestamp(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.header(py)?.base_timestamp())
     }
 
-    /// The largest timestamp, in ms since 1970; -1 for none.
+    #[doc = docs::compat_batches!(_DefaultRecordBatch.max_timestamp)]
     #[getter]
     fn max_timestamp(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.header(py)?.max_timestamp())
     }
 
-    /// The producer's id, -1 for none.
+    #[doc = docs::compat_batches!(_DefaultRecordBatch.producer_id)]
     #[getter]
     fn producer_id(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.header(py)?.producer_id())
     }
 
-    /// The producer's epoch, -1 for none.
+    #[doc = docs::compat_batches!(_DefaultRecordBatch.producer_epoch)]
     #[getter]
     fn producer_epoch(&self, py: Python<'_>) -> PyResult<i16> {
         Ok(self.header(py)?.producer_epoch())
     }
 
-    /// The first record's sequence number, -1 for none.
+    #[doc = docs::compat_batches!(_DefaultRecordBatch.base_sequence)]
     #[getter]
     fn base_sequence(&self, py: Python<'_>) -> PyResult<i32> {
         Ok(self.header(py)?.base_sequence())
     }
 
-    /// One past the last offset, which compaction preserves.
+    #[doc = docs::compat_batches!(_DefaultRecordBatch.next_offset)]
     #[getter]
     fn next_offset(&self, py: Python<'_>) -> PyResult<i64> {
         Ok(self.header(py)?.last_offset().wrapping_add(1))
     }
 
-    /// Whether the CRC-32C is correct. Must be called before iteration.
+    #[doc = docs::compat_batches!(_DefaultRecordBatch.validate_crc)]
     fn validate_crc(&self, py: Python<'_>) -> PyResult<bool> {
         if self.iterated.load(Ordering::Relaxed) {
             return Err(PyAssertionError::new_err("Validate should be called before iteration"));
@@ -224,7 +224,7 @@ impl DefaultBatch {
     }
 }
 
-/// aiokafka's `DefaultRecordBatch`.
+#[doc = docs::compat_batches!(AiokafkaDefaultRecordBatch)]
 #[pyclass(frozen, subclass, extends = DefaultBatch, name = "DefaultRecordBatch", module = "magicbyte.compat.aiokafka")]
 struct AiokafkaDefaultBatch;
 
@@ -263,7 +263,7 @@ pub(super) const CONSTANTS: &[(&str, i64)] = &[
 ];
 pub(super) const STRUCTS: &[(&str, &str)] = &[("HEADER_STRUCT", ">qiibIhiqqqhii")];
 
-/// kafka-python's `DefaultRecordBatch`.
+#[doc = docs::compat_batches!(KafkaPythonDefaultRecordBatch)]
 #[pyclass(frozen, subclass, extends = DefaultBatch, name = "DefaultRecordBatch", module = "magicbyte.compat.kafka_python")]
 struct KafkaPythonDefaultBatch;
 
@@ -279,47 +279,47 @@ impl KafkaPythonDefaultBatch {
         .add_subclass(Self))
     }
 
-    /// Same as `__next__`.
+    #[doc = docs::compat_batches!(KafkaPythonDefaultRecordBatch.next)]
     fn next(slf: PyRef<'_, Self>) -> PyResult<Py<PyAny>> {
         slf.as_super().__next__(slf.py())?.ok_or_else(|| PyStopIteration::new_err(()))
     }
 
-    /// Size according to the length field, including the offset and length fields.
+    #[doc = docs::compat_batches!(KafkaPythonDefaultRecordBatch.size_in_bytes)]
     #[getter]
     fn size_in_bytes(slf: PyRef<'_, Self>) -> i64 {
         i64::from(cursor::be!(&slf.as_super().data, 8, i32)) + 12
     }
 
-    /// Epoch of the leader that appended the batch, -1 for none.
+    #[doc = docs::compat_batches!(KafkaPythonDefaultRecordBatch.leader_epoch)]
     #[getter]
     fn leader_epoch(slf: PyRef<'_, Self>) -> PyResult<i32> {
         Ok(slf.as_super().header(slf.py())?.partition_leader_epoch())
     }
 
-    /// Offset of the batch's original last record (inclusive), even if compaction removed it.
+    #[doc = docs::compat_batches!(KafkaPythonDefaultRecordBatch.last_offset)]
     #[getter]
     fn last_offset(slf: PyRef<'_, Self>) -> PyResult<i64> {
         Ok(slf.as_super().header(slf.py())?.last_offset())
     }
 
-    /// Whether a producer id is set: above -1.
+    #[doc = docs::compat_batches!(KafkaPythonDefaultRecordBatch.has_producer_id)]
     fn has_producer_id(slf: PyRef<'_, Self>) -> PyResult<bool> {
         Ok(slf.as_super().header(slf.py())?.producer_id() > -1)
     }
 
-    /// Whether a base sequence is set: not -1.
+    #[doc = docs::compat_batches!(KafkaPythonDefaultRecordBatch.has_sequence)]
     #[getter]
     fn has_sequence(slf: PyRef<'_, Self>) -> PyResult<bool> {
         Ok(slf.as_super().header(slf.py())?.base_sequence() != -1)
     }
 
-    /// The last record's sequence number, -1 for none; wraps from 2^31-1 to 0.
+    #[doc = docs::compat_batches!(KafkaPythonDefaultRecordBatch.last_sequence)]
     #[getter]
     fn last_sequence(slf: PyRef<'_, Self>) -> PyResult<i32> {
         Ok(slf.as_super().header(slf.py())?.last_sequence())
     }
 
-    /// The header's record count.
+    #[doc = docs::compat_batches!(KafkaPythonDefaultRecordBatch.records_count)]
     #[getter]
     fn records_count(slf: PyRef<'_, Self>) -> PyResult<i32> {
         Ok(slf.as_super().header(slf.py())?.record_count())

@@ -14,7 +14,7 @@ use crate::python::compat::builders::{
 use crate::python::compat::client::{Client, integer, number, set_constants};
 use crate::python::compat::default_batch::{CONSTANTS, STRUCTS};
 use crate::python::gil_cell::GilCell;
-use crate::python::panics;
+use crate::python::{docs, panics};
 use crate::record::batch_header::{BatchHeader, RECORD_BATCH_OVERHEAD, TRANSACTIONAL};
 use crate::record::builder::{BatchBuilder, representable};
 use crate::record::encode::{HeaderFields, RecordFields};
@@ -22,7 +22,7 @@ use crate::record::encode::{HeaderFields, RecordFields};
 /// The largest size of length, attributes, timestamp and offset deltas (`DefaultRecord.MAX_RECORD_OVERHEAD`).
 const MAX_RECORD_OVERHEAD: usize = 21;
 
-/// Builds one batch of magic 2. Offsets start at 0; the broker assigns the final ones.
+#[doc = docs::compat_builders!(_DefaultRecordBatchBuilder)]
 #[pyclass(frozen, subclass, name = "_DefaultRecordBatchBuilder", module = "magicbyte.compat._core")]
 pub(super) struct DefaultBuilder {
     client: Client,
@@ -147,25 +147,25 @@ impl DefaultBuilder {
 
 #[pymethods]
 impl DefaultBuilder {
-    /// The producer's id, -1 for none.
+    #[doc = docs::compat_builders!(_DefaultRecordBatchBuilder.producer_id)]
     #[getter]
     fn producer_id(&self, py: Python<'_>) -> i64 {
         self.state.with(py, |state| state.producer_id)
     }
 
-    /// The producer's epoch, -1 for none.
+    #[doc = docs::compat_builders!(_DefaultRecordBatchBuilder.producer_epoch)]
     #[getter]
     fn producer_epoch(&self, py: Python<'_>) -> i16 {
         self.state.with(py, |state| state.producer_epoch)
     }
 
-    /// The first record's sequence number, -1 for none.
+    #[doc = docs::compat_builders!(_DefaultRecordBatchBuilder.base_sequence)]
     #[getter]
     fn base_sequence(&self, py: Python<'_>) -> i32 {
         self.state.with(py, |state| state.base_sequence)
     }
 
-    /// Appends a record; returns its metadata, or None if the batch is full. The timestamp is in ms, None for now.
+    #[doc = docs::compat_builders!(_DefaultRecordBatchBuilder.append)]
     fn append(
         &self,
         offset: &Bound<'_, PyAny>,
@@ -186,13 +186,13 @@ impl DefaultBuilder {
         self.append_fields(offset.py(), place, content, HeaderFields::List(&borrowed(&headers)))
     }
 
-    /// Size of the batch: uncompressed until it is built.
+    #[doc = docs::compat_builders!(_DefaultRecordBatchBuilder.size)]
     fn size(&self, py: Python<'_>) -> usize {
         self.state
             .with(py, |state| state.built.as_ref().map_or_else(|| state.size(), |built| built.bind(py).len()))
     }
 
-    /// The finished batch; the same object until the builder changes.
+    #[doc = docs::compat_builders!(_DefaultRecordBatchBuilder.build)]
     fn build(&self, py: Python<'_>) -> PyResult<Py<PyByteArray>> {
         let built = |state: &mut State| state.built.as_ref().map(|built| built.clone_ref(py));
         if let Some(built) = self.state.with(py, built) {
@@ -267,7 +267,7 @@ fn record_size(offset_delta: i64, timestamp_delta: i64, content: usize) -> usize
     body + Varint::of(body as i64).size()
 }
 
-/// aiokafka's `DefaultRecordBatchBuilder`.
+#[doc = docs::compat_builders!(AiokafkaDefaultRecordBatchBuilder)]
 #[pyclass(
     frozen,
     subclass,
@@ -305,12 +305,12 @@ impl AiokafkaDefaultBuilder {
         .add_subclass(Self))
     }
 
-    /// Sets the producer's id, epoch and first sequence.
+    #[doc = docs::compat_builders!(AiokafkaDefaultRecordBatchBuilder.set_producer_state)]
     fn set_producer_state(slf: PyRef<'_, Self>, producer_id: i64, producer_epoch: i16, base_sequence: i32) {
         slf.as_super().set_producer(slf.py(), producer_id, producer_epoch, base_sequence);
     }
 
-    /// Size of a record if appended to this batch.
+    #[doc = docs::compat_builders!(AiokafkaDefaultRecordBatchBuilder.size_in_bytes)]
     fn size_in_bytes(
         slf: PyRef<'_, Self>,
         offset: &Bound<'_, PyAny>,
@@ -328,7 +328,7 @@ impl AiokafkaDefaultBuilder {
         Ok(record_size(offset, timestamp.wrapping_sub(first), content))
     }
 
-    /// Size of key, value and headers including their lengths.
+    #[doc = docs::compat_builders!(AiokafkaDefaultRecordBatchBuilder.size_of)]
     #[staticmethod]
     fn size_of(
         key: &Bound<'_, PyAny>,
@@ -338,7 +338,7 @@ impl AiokafkaDefaultBuilder {
         content_size(Client::Aiokafka, key, value, headers)
     }
 
-    /// Upper bound for the size of a batch with this single record.
+    #[doc = docs::compat_builders!(AiokafkaDefaultRecordBatchBuilder.estimate_size_in_bytes)]
     #[staticmethod]
     fn estimate_size_in_bytes(
         key: &Bound<'_, PyAny>,
@@ -349,7 +349,7 @@ impl AiokafkaDefaultBuilder {
     }
 }
 
-/// kafka-python's `DefaultRecordBatchBuilder`.
+#[doc = docs::compat_builders!(KafkaPythonDefaultRecordBatchBuilder)]
 #[pyclass(
     frozen,
     subclass,
@@ -390,7 +390,7 @@ impl KafkaPythonDefaultBuilder {
         .add_subclass(Self))
     }
 
-    /// Sets the producer's id, epoch and first sequence; AssertionError for a combination that Kafka does not allow.
+    #[doc = docs::compat_builders!(KafkaPythonDefaultRecordBatchBuilder.set_producer_state)]
     fn set_producer_state(
         slf: PyRef<'_, Self>,
         producer_id: i64,
@@ -435,13 +435,13 @@ impl KafkaPythonDefaultBuilder {
         slf.as_super().base_sequence(slf.py())
     }
 
-    /// Size of a batch without records: 61.
+    #[doc = docs::compat_builders!(KafkaPythonDefaultRecordBatchBuilder.header_size_in_bytes)]
     #[staticmethod]
     fn header_size_in_bytes() -> usize {
         RECORD_BATCH_OVERHEAD
     }
 
-    /// Size of a record with these deltas.
+    #[doc = docs::compat_builders!(KafkaPythonDefaultRecordBatchBuilder.size_in_bytes)]
     #[staticmethod]
     fn size_in_bytes(
         offset_delta: i64,
@@ -454,7 +454,7 @@ impl KafkaPythonDefaultBuilder {
         Ok(record_size(offset_delta, timestamp_delta, content))
     }
 
-    /// Size of key, value and headers including their lengths.
+    #[doc = docs::compat_builders!(KafkaPythonDefaultRecordBatchBuilder.size_of)]
     #[staticmethod]
     fn size_of(
         key: &Bound<'_, PyAny>,
@@ -464,7 +464,7 @@ impl KafkaPythonDefaultBuilder {
         content_size(Client::KafkaPython, key, value, headers)
     }
 
-    /// Upper bound for the size of a batch with this single record.
+    #[doc = docs::compat_builders!(KafkaPythonDefaultRecordBatchBuilder.estimate_size_in_bytes)]
     #[staticmethod]
     fn estimate_size_in_bytes(
         key: &Bound<'_, PyAny>,

@@ -8,15 +8,16 @@ use crate::bytes::{checksum, varint};
 use crate::error::ErrorKind;
 use crate::python::compat::client::integer;
 use crate::python::compat::memory_records;
+use crate::python::docs;
 
-/// `decode_varint_cython(buffer, pos=0)`: the value and the position after it.
+#[doc = docs::compat_functions!(aiokafka_decode_varint)]
 #[pyfunction]
 #[pyo3(signature = (buffer, pos = 0))]
 fn aiokafka_decode_varint(buffer: &Bound<'_, PyAny>, pos: isize) -> PyResult<(i64, usize)> {
     decode_varint(buffer, pos, "Out of double range")
 }
 
-/// `decode_varint(buffer, pos=0)`: the value and the position after it.
+#[doc = docs::compat_functions!(kafka_python_decode_varint)]
 #[pyfunction]
 #[pyo3(signature = (buffer, pos = 0))]
 fn kafka_python_decode_varint(buffer: &Bound<'_, PyAny>, pos: isize) -> PyResult<(i64, usize)> {
@@ -32,13 +33,13 @@ fn decode_varint(buffer: &Bound<'_, PyAny>, pos: isize, too_long: &'static str) 
     }
 }
 
-/// `encode_varint_cython(value, write)`: calls `write` with each byte, returns their number.
+#[doc = docs::compat_functions!(aiokafka_encode_varint)]
 #[pyfunction]
 fn aiokafka_encode_varint(value: &Bound<'_, PyAny>, write: &Bound<'_, PyAny>) -> PyResult<usize> {
     encode_varint(integer(value)?, write)
 }
 
-/// `encode_varint(value, write)`: calls `write` with each byte, returns their number.
+#[doc = docs::compat_functions!(kafka_python_encode_varint)]
 #[pyfunction]
 fn kafka_python_encode_varint(value: &Bound<'_, PyAny>, write: &Bound<'_, PyAny>) -> PyResult<usize> {
     encode_varint(integral(value)?, write)
@@ -53,13 +54,13 @@ fn encode_varint(value: i64, write: &Bound<'_, PyAny>) -> PyResult<usize> {
     Ok(size)
 }
 
-/// `size_of_varint_cython(value)`: 1 to 10.
+#[doc = docs::compat_functions!(aiokafka_size_of_varint)]
 #[pyfunction]
 fn aiokafka_size_of_varint(value: &Bound<'_, PyAny>) -> PyResult<usize> {
     Ok(Varint::of(integer(value)?).size())
 }
 
-/// `size_of_varint(value)`: 1 to 10.
+#[doc = docs::compat_functions!(kafka_python_size_of_varint)]
 #[pyfunction]
 fn kafka_python_size_of_varint(value: &Bound<'_, PyAny>) -> PyResult<usize> {
     Ok(Varint::of(integral(value)?).size())
@@ -74,13 +75,13 @@ fn integral(value: &Bound<'_, PyAny>) -> PyResult<i64> {
     Err(PyTypeError::new_err(format!("unsupported operand type(s) for <<: '{found}' and 'int'")))
 }
 
-/// `crc32c_cython(data)`.
+#[doc = docs::compat_functions!(aiokafka_crc32c)]
 #[pyfunction]
 fn aiokafka_crc32c(data: &Bound<'_, PyAny>) -> PyResult<u32> {
     crc32c(data)
 }
 
-/// `calc_crc32c(memview)`.
+#[doc = docs::compat_functions!(kafka_python_crc32c)]
 #[pyfunction]
 fn kafka_python_crc32c(memview: &Bound<'_, PyAny>) -> PyResult<u32> {
     crc32c(memview)

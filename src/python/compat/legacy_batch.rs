@@ -14,7 +14,7 @@ use crate::python::compat::client::{Client, set_constants};
 use crate::python::compat::memory_records;
 use crate::python::compat::records::{AIOKAFKA_LEGACY_RECORD, KAFKA_PYTHON_LEGACY_RECORD};
 use crate::python::objects::record_object;
-use crate::python::panics;
+use crate::python::{docs, panics};
 
 impl Client {
     pub(super) fn legacy_batch(self, py: Python<'_>, data: Bytes) -> PyResult<Py<PyAny>> {
@@ -26,7 +26,7 @@ impl Client {
     }
 }
 
-/// One outermost message of magic 0 or 1.
+#[doc = docs::compat_batches!(_LegacyRecordBatch)]
 #[pyclass(frozen, subclass, name = "_LegacyRecordBatch", module = "magicbyte.compat._core")]
 pub(super) struct LegacyMessage {
     client: Client,
@@ -89,13 +89,13 @@ impl LegacyMessage {
     #[expect(non_upper_case_globals, reason = "the name in the originals")]
     const producer_id: Option<i64> = None;
 
-    /// One past the message's own offset, which in a wrapper is its last inner message's.
+    #[doc = docs::compat_batches!(_LegacyRecordBatch.next_offset)]
     #[getter]
     fn next_offset(&self) -> i64 {
         self.message().last_offset().wrapping_add(1)
     }
 
-    /// Whether the outer CRC-32 is correct; iteration then checks the inner ones too.
+    #[doc = docs::compat_batches!(_LegacyRecordBatch.validate_crc)]
     fn validate_crc(&self) -> bool {
         self.check_crcs.store(true, Ordering::Relaxed);
         self.message().verify().is_ok()
@@ -115,7 +115,7 @@ impl LegacyMessage {
     }
 }
 
-/// aiokafka's `LegacyRecordBatch`.
+#[doc = docs::compat_batches!(AiokafkaLegacyRecordBatch)]
 #[pyclass(frozen, subclass, extends = LegacyMessage, name = "LegacyRecordBatch", module = "magicbyte.compat.aiokafka")]
 struct AiokafkaLegacyBatch;
 
@@ -153,7 +153,7 @@ pub(super) const CONSTANTS: &[(&str, i64)] = &[
 pub(super) const STRUCTS: &[(&str, &str)] =
     &[("HEADER_STRUCT_V0", ">qiIbb"), ("HEADER_STRUCT_V1", ">qiIbbq")];
 
-/// kafka-python's `LegacyRecordBatch`.
+#[doc = docs::compat_batches!(KafkaPythonLegacyRecordBatch)]
 #[pyclass(frozen, subclass, extends = LegacyMessage, name = "LegacyRecordBatch", module = "magicbyte.compat.kafka_python")]
 struct KafkaPythonLegacyBatch;
 
@@ -170,32 +170,32 @@ impl KafkaPythonLegacyBatch {
         .add_subclass(Self))
     }
 
-    /// The message's own offset, as in the original: in a wrapper its last inner message's.
+    #[doc = docs::compat_batches!(KafkaPythonLegacyRecordBatch.base_offset)]
     #[getter]
     fn base_offset(slf: PyRef<'_, Self>) -> i64 {
         slf.as_super().message().last_offset()
     }
 
-    /// Size of the message including its offset and size fields.
+    #[doc = docs::compat_batches!(KafkaPythonLegacyRecordBatch.size_in_bytes)]
     #[getter]
     fn size_in_bytes(slf: PyRef<'_, Self>) -> usize {
         slf.as_super().data.len()
     }
 
-    /// 0 for CreateTime, 1 for LogAppendTime, None in magic 0.
+    #[doc = docs::compat_batches!(KafkaPythonLegacyRecordBatch.timestamp_type)]
     #[getter]
     fn timestamp_type(slf: PyRef<'_, Self>) -> Option<i8> {
         let kind = slf.as_super().message().timestamp_type() as i8;
         (kind >= 0).then_some(kind)
     }
 
-    /// The codec's number, 0 to 7.
+    #[doc = docs::compat_batches!(KafkaPythonLegacyRecordBatch.compression_type)]
     #[getter]
     fn compression_type(slf: PyRef<'_, Self>) -> u8 {
         slf.as_super().message().attributes() & 7
     }
 
-    /// 0 or 1.
+    #[doc = docs::compat_batches!(KafkaPythonLegacyRecordBatch.magic)]
     #[getter]
     fn magic(slf: PyRef<'_, Self>) -> i8 {
         slf.as_super().message().magic()

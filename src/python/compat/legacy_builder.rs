@@ -15,7 +15,7 @@ use crate::python::compat::builders::{
 use crate::python::compat::client::{Client, number, set_constants};
 use crate::python::compat::legacy_batch::{CONSTANTS, STRUCTS};
 use crate::python::gil_cell::GilCell;
-use crate::python::panics;
+use crate::python::{docs, panics};
 use crate::record::builder::representable;
 
 /// Magic 1 also has a timestamp.
@@ -25,7 +25,7 @@ fn overhead(magic: i8) -> usize {
     if magic == 0 { RECORD_OVERHEAD_V0 } else { RECORD_OVERHEAD_V1 }
 }
 
-/// Builds one message set. Offsets start at 0; the broker assigns the final ones.
+#[doc = docs::compat_builders!(_LegacyRecordBatchBuilder)]
 #[pyclass(frozen, subclass, name = "_LegacyRecordBatchBuilder", module = "magicbyte.compat._core")]
 pub(super) struct LegacyBuilder {
     client: Client,
@@ -81,7 +81,7 @@ impl LegacyBuilder {
     #[classattr]
     const CODEC_LZ4: u8 = 3;
 
-    /// Appends a message; returns its metadata, or None if the set is full. The timestamp is in ms, None for now.
+    #[doc = docs::compat_builders!(_LegacyRecordBatchBuilder.append)]
     #[pyo3(signature = (offset, timestamp, key, value, headers = None))]
     fn append(
         &self,
@@ -116,14 +116,14 @@ impl LegacyBuilder {
         LegacyMetadata::make(py, offset, crc, size, timestamp).map(Some)
     }
 
-    /// Size of the set: uncompressed until it is built.
+    #[doc = docs::compat_builders!(_LegacyRecordBatchBuilder.size)]
     fn size(&self, py: Python<'_>) -> usize {
         self.state.with(py, |state| {
             state.built.as_ref().map_or_else(|| state.set.messages_size(), |built| built.bind(py).len())
         })
     }
 
-    /// The finished set; the same object until the builder changes.
+    #[doc = docs::compat_builders!(_LegacyRecordBatchBuilder.build)]
     fn build(&self, py: Python<'_>) -> PyResult<Py<PyByteArray>> {
         let built = |state: &mut State| state.built.as_ref().map(|built| built.clone_ref(py));
         if let Some(built) = self.state.with(py, built) {
@@ -159,7 +159,7 @@ impl LegacyBuilder {
     }
 }
 
-/// aiokafka's `LegacyRecordBatchBuilder`.
+#[doc = docs::compat_builders!(AiokafkaLegacyRecordBatchBuilder)]
 #[pyclass(
     frozen,
     subclass,
@@ -185,7 +185,7 @@ impl AiokafkaLegacyBuilder {
         .add_subclass(Self))
     }
 
-    /// Size of a message with this key and value, including its offset and size fields.
+    #[doc = docs::compat_builders!(AiokafkaLegacyRecordBatchBuilder.size_in_bytes)]
     fn size_in_bytes(
         slf: PyRef<'_, Self>,
         offset: &Bound<'_, PyAny>,
@@ -197,14 +197,14 @@ impl AiokafkaLegacyBuilder {
         slf.as_super().message_size(key, value)
     }
 
-    /// Size of a message without offset, size, key and value.
+    #[doc = docs::compat_builders!(AiokafkaLegacyRecordBatchBuilder.record_overhead)]
     #[staticmethod]
     fn record_overhead(magic: i8) -> usize {
         overhead(magic)
     }
 }
 
-/// kafka-python's `LegacyRecordBatchBuilder`.
+#[doc = docs::compat_builders!(KafkaPythonLegacyRecordBatchBuilder)]
 #[pyclass(
     frozen,
     subclass,
@@ -229,7 +229,7 @@ impl KafkaPythonLegacyBuilder {
         .add_subclass(Self))
     }
 
-    /// Size of a message with this key and value, including its offset and size fields.
+    #[doc = docs::compat_builders!(KafkaPythonLegacyRecordBatchBuilder.size_in_bytes)]
     #[pyo3(signature = (offset, timestamp, key, value, headers = None))]
     fn size_in_bytes(
         slf: PyRef<'_, Self>,
@@ -246,19 +246,19 @@ impl KafkaPythonLegacyBuilder {
         slf.as_super().message_size(key, value)
     }
 
-    /// Size of a message without its offset and size fields.
+    #[doc = docs::compat_builders!(KafkaPythonLegacyRecordBatchBuilder.record_size)]
     #[staticmethod]
     fn record_size(magic: i64, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<usize> {
         Ok(overhead(supported(magic)?) + content_size(Client::KafkaPython, key, value)?)
     }
 
-    /// Size of a message without offset, size, key and value.
+    #[doc = docs::compat_builders!(KafkaPythonLegacyRecordBatchBuilder.record_overhead)]
     #[staticmethod]
     fn record_overhead(magic: i64) -> PyResult<usize> {
         Ok(overhead(supported(magic)?))
     }
 
-    /// Upper bound for the size of a set with this single message.
+    #[doc = docs::compat_builders!(KafkaPythonLegacyRecordBatchBuilder.estimate_size_in_bytes)]
     #[staticmethod]
     fn estimate_size_in_bytes(
         magic: i64,

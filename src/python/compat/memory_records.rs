@@ -15,8 +15,8 @@ use crate::python::compat::client::{
 };
 use crate::python::indexed_batch::{Failure, IndexedBatch};
 use crate::python::locked::detached;
-use crate::python::panics;
 use crate::python::view::to_bytes;
+use crate::python::{docs, panics};
 
 impl Client {
     /// Decodes a frame up to its first bad record; that error is raised after the records before it.
@@ -48,7 +48,7 @@ pub(super) fn buffer(object: &Bound<'_, PyAny>) -> PyResult<Bytes> {
     to_bytes(object).map_err(|error| instead_of_type_error(object.py(), error, || not_bytes_like(object)))
 }
 
-/// The batches in a fetched buffer.
+#[doc = docs::compat_batches!(_MemoryRecords)]
 #[pyclass(frozen, subclass, name = "_MemoryRecords", module = "magicbyte.compat._core")]
 pub(super) struct MemoryRecords {
     client: Client,
@@ -73,17 +73,17 @@ impl MemoryRecords {
 
 #[pymethods]
 impl MemoryRecords {
-    /// Size of the whole buffer.
+    #[doc = docs::compat_batches!(_MemoryRecords.size_in_bytes)]
     fn size_in_bytes(&self) -> usize {
         self.data.len()
     }
 
-    /// Whether `next_batch` would return a batch or raise.
+    #[doc = docs::compat_batches!(_MemoryRecords.has_next)]
     fn has_next(&self) -> bool {
         self.frame().is_some()
     }
 
-    /// The next batch as a view; None at the end, or if the batch is incomplete.
+    #[doc = docs::compat_batches!(_MemoryRecords.next_batch)]
     fn next_batch(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         let Some((start, size)) = self.frame() else { return Ok(None) };
         let size = size.map_err(|error| self.client.corrupt(py, &error))?;
@@ -97,7 +97,7 @@ impl MemoryRecords {
         Ok(Some(batch))
     }
 
-    /// Size of the complete batches at the start of the buffer.
+    #[doc = docs::compat_batches!(_MemoryRecords.valid_bytes)]
     fn valid_bytes(&self) -> usize {
         panics::here();
         Batches::new(&self.data).map_while(Result::ok).map(|batch| batch.size_in_bytes()).sum()
@@ -112,7 +112,7 @@ impl MemoryRecords {
     }
 }
 
-/// aiokafka's `MemoryRecords`.
+#[doc = docs::compat_batches!(AiokafkaMemoryRecords)]
 #[pyclass(frozen, subclass, extends = MemoryRecords, name = "MemoryRecords", module = "magicbyte.compat.aiokafka")]
 struct AiokafkaMemoryRecords;
 
@@ -131,7 +131,7 @@ impl AiokafkaMemoryRecords {
     }
 }
 
-/// kafka-python's `MemoryRecords`.
+#[doc = docs::compat_batches!(KafkaPythonMemoryRecords)]
 #[pyclass(frozen, subclass, extends = MemoryRecords, name = "MemoryRecords", module = "magicbyte.compat.kafka_python")]
 struct KafkaPythonMemoryRecords;
 
@@ -143,7 +143,7 @@ impl KafkaPythonMemoryRecords {
             .add_subclass(Self))
     }
 
-    /// Same as `__next__`.
+    #[doc = docs::compat_batches!(KafkaPythonMemoryRecords.next)]
     fn next(slf: PyRef<'_, Self>) -> PyResult<Py<PyAny>> {
         slf.as_super().next_batch(slf.py())?.ok_or_else(|| PyStopIteration::new_err(()))
     }

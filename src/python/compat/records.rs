@@ -3,6 +3,7 @@
 use std::ffi::CStr;
 
 use ::bytes::Bytes;
+use pyo3::ffi::c_str;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
@@ -16,6 +17,7 @@ use crate::legacy::message::{LOG_OVERHEAD, RECORD_OVERHEAD_V0, at};
 use crate::python::builder::{borrowed, optional};
 use crate::python::compat::builders::{any_pairs, header_content, supported};
 use crate::python::compat::client::{Client, bind, integer, not_bytes_like, with_decompressor};
+use crate::python::docs;
 use crate::python::indexed_batch::{Entry, IndexedBatch};
 use crate::python::locked::detached;
 use crate::python::objects::dropins::{Field, Get, Getter, RecordType};
@@ -34,29 +36,33 @@ pub(super) static KAFKA_PYTHON_RECORD: Kind = Kind::of_records();
 pub(super) static KAFKA_PYTHON_CONTROL_RECORD: Kind = Kind::of_records();
 pub(super) static KAFKA_PYTHON_LEGACY_RECORD: Kind = Kind::of_records();
 
-const OFFSET: Field = Field::new(c"offset", Get::Offset, c"Absolute offset in the partition.");
-const TIMESTAMP: Field = Field::new(c"timestamp", Get::Timestamp, c"Milliseconds since 1970; -1 for none.");
-const TIMESTAMP_TYPE: Field =
-    Field::new(c"timestamp_type", Get::By(timestamp_type), c"0 for CreateTime, 1 for LogAppendTime.");
-const KEY: Field = Field::new(c"key", Get::KeyBytes, c"The key, copied; None for null.");
-const VALUE: Field = Field::new(c"value", Get::ValueBytes, c"The value, copied; None for null.");
-const HEADERS: Field =
-    Field::new(c"headers", Get::By(headers), c"The headers in order: (str, bytes or None).");
-const NO_HEADERS: Field =
-    Field::new(c"headers", Get::By(headers), c"An empty list: magic 0 and 1 have no headers.");
-const NO_CHECKSUM: Field =
-    Field::new(c"checksum", Get::By(none), c"None: in magic 2 only the batch has a checksum.");
-const CHECKSUM: Field = Field::new(c"checksum", Get::By(checksum), c"The message's stored CRC-32.");
-const BODY_SIZE: Field =
-    Field::new(c"size_in_bytes", Get::By(body_size), c"Size of the record without its length field.");
+/// An attribute with its docstring.
+macro_rules! field {
+    ($class:tt.$name:tt, $get:expr) => {
+        Field::new(c_str!(stringify!($name)), $get, c_str!(docs::compat_records!($class.$name)))
+    };
+}
+
+const OFFSET: Field = field!(AiokafkaDefaultRecord.offset, Get::Offset);
+const TIMESTAMP: Field = field!(AiokafkaDefaultRecord.timestamp, Get::Timestamp);
+const TIMESTAMP_TYPE: Field = field!(AiokafkaDefaultRecord.timestamp_type, Get::By(timestamp_type));
+const KEY: Field = field!(AiokafkaDefaultRecord.key, Get::KeyBytes);
+const VALUE: Field = field!(AiokafkaDefaultRecord.value, Get::ValueBytes);
+const HEADERS: Field = field!(AiokafkaDefaultRecord.headers, Get::By(headers));
+const NO_HEADERS: Field = field!(AiokafkaLegacyRecord.headers, Get::By(headers));
+const NO_CHECKSUM: Field = field!(AiokafkaDefaultRecord.checksum, Get::By(none));
+const CHECKSUM: Field = field!(AiokafkaLegacyRecord.checksum, Get::By(checksum));
+const BODY_SIZE: Field = field!(KafkaPythonDefaultRecord.size_in_bytes, Get::By(body_size));
 
 /// aiokafka's `DefaultRecord`.
 struct AiokafkaRecord;
 
 impl RecordType for AiokafkaRecord {
     const NAME: &'static CStr = c"magicbyte.compat.aiokafka.DefaultRecord";
-    const DOC: &'static CStr =
-        c"DefaultRecord(offset, timestamp, timestamp_type, key, value, headers)\n--\n\nA record of magic 2.";
+    const DOC: &'static CStr = c_str!(concat!(
+        "DefaultRecord(offset, timestamp, timestamp_type, key, value, headers)\n--\n\n",
+        docs::compat_records!(AiokafkaDefaultRecord)
+    ));
     const FIELDS: &'static [Field] = &[OFFSET, TIMESTAMP, TIMESTAMP_TYPE, KEY, VALUE, HEADERS, NO_CHECKSUM];
     const NEW: dropins::Constructor = new_default_record;
 
@@ -74,12 +80,14 @@ struct AiokafkaLegacyRecord;
 
 impl RecordType for AiokafkaLegacyRecord {
     const NAME: &'static CStr = c"magicbyte.compat.aiokafka.LegacyRecord";
-    const DOC: &'static CStr =
-        c"LegacyRecord(offset, timestamp, attributes, key, value, crc)\n--\n\nA message of magic 0 or 1.";
+    const DOC: &'static CStr = c_str!(concat!(
+        "LegacyRecord(offset, timestamp, attributes, key, value, crc)\n--\n\n",
+        docs::compat_records!(AiokafkaLegacyRecord)
+    ));
     const FIELDS: &'static [Field] = &[
         OFFSET,
-        Field::new(c"timestamp", Get::By(timestamp_unless_none), c"Milliseconds since 1970, or None."),
-        Field::new(c"timestamp_type", Get::By(type_unless_no_timestamp), c"0, 1, or None for no timestamp."),
+        field!(AiokafkaLegacyRecord.timestamp, Get::By(timestamp_unless_none)),
+        field!(AiokafkaLegacyRecord.timestamp_type, Get::By(type_unless_no_timestamp)),
         KEY,
         VALUE,
         NO_HEADERS,
@@ -109,14 +117,22 @@ struct KafkaPythonRecord;
 
 impl RecordType for KafkaPythonRecord {
     const NAME: &'static CStr = c"magicbyte.compat.kafka_python.DefaultRecord";
-    const DOC: &'static CStr =
-        c"DefaultRecord(size_in_bytes, offset, timestamp, timestamp_type, key, value, headers)\n--\n\nA record of magic 2.";
+    const DOC: &'static CStr = c_str!(concat!(
+        "DefaultRecord(size_in_bytes, offset, timestamp, timestamp_type, key, value, headers)\n--\n\n",
+        docs::compat_records!(KafkaPythonDefaultRecord)
+    ));
     const NEW: dropins::Constructor =
         |arguments, keywords| new_of_kafka_python("DefaultRecord", &KAFKA_PYTHON_RECORD, arguments, keywords);
     const FIELDS: &'static [Field] =
         &[OFFSET, TIMESTAMP, TIMESTAMP_TYPE, KEY, VALUE, HEADERS, NO_CHECKSUM, BODY_SIZE];
-    const METHOD: Option<(&'static CStr, Getter, &'static CStr)> =
-        Some((c"validate_crc", always_valid, c"True: in magic 2 only the batch has a checksum."));
+    const METHOD: Option<(&'static CStr, Getter, &'static CStr)> = Some((
+        c"validate_crc",
+        always_valid,
+        c_str!(concat!(
+            "validate_crc($self)\n--\n\n",
+            docs::compat_records!(KafkaPythonDefaultRecord.validate_crc)
+        )),
+    ));
 
     fn kind() -> &'static Kind {
         &KAFKA_PYTHON_RECORD
@@ -132,8 +148,10 @@ struct KafkaPythonControlRecord;
 
 impl RecordType for KafkaPythonControlRecord {
     const NAME: &'static CStr = c"magicbyte.compat.kafka_python.ControlRecord";
-    const DOC: &'static CStr =
-        c"ControlRecord(size_in_bytes, offset, timestamp, timestamp_type, key, value, headers)\n--\n\nA record of a control batch.";
+    const DOC: &'static CStr = c_str!(concat!(
+        "ControlRecord(size_in_bytes, offset, timestamp, timestamp_type, key, value, headers)\n--\n\n",
+        docs::compat_records!(KafkaPythonControlRecord)
+    ));
     const NEW: dropins::Constructor = |arguments, keywords| {
         new_of_kafka_python("ControlRecord", &KAFKA_PYTHON_CONTROL_RECORD, arguments, keywords)
     };
@@ -146,13 +164,19 @@ impl RecordType for KafkaPythonControlRecord {
         HEADERS,
         NO_CHECKSUM,
         BODY_SIZE,
-        Field::new(c"version", Get::By(version), c"The version in the key."),
-        Field::new(c"type", Get::By(control_type), c"0 for an abort marker, 1 for a commit marker."),
-        Field::new(c"abort", Get::By(is_abort), c"Whether it is an abort marker."),
-        Field::new(c"commit", Get::By(is_commit), c"Whether it is a commit marker."),
+        field!(KafkaPythonControlRecord.version, Get::By(version)),
+        field!(KafkaPythonControlRecord.type, Get::By(control_type)),
+        field!(KafkaPythonControlRecord.abort, Get::By(is_abort)),
+        field!(KafkaPythonControlRecord.commit, Get::By(is_commit)),
     ];
-    const METHOD: Option<(&'static CStr, Getter, &'static CStr)> =
-        Some((c"validate_crc", always_valid, c"True: in magic 2 only the batch has a checksum."));
+    const METHOD: Option<(&'static CStr, Getter, &'static CStr)> = Some((
+        c"validate_crc",
+        always_valid,
+        c_str!(concat!(
+            "validate_crc($self)\n--\n\n",
+            docs::compat_records!(KafkaPythonControlRecord.validate_crc)
+        )),
+    ));
 
     fn kind() -> &'static Kind {
         &KAFKA_PYTHON_CONTROL_RECORD
@@ -174,22 +198,30 @@ struct KafkaPythonLegacyRecord;
 
 impl RecordType for KafkaPythonLegacyRecord {
     const NAME: &'static CStr = c"magicbyte.compat.kafka_python.LegacyRecord";
-    const DOC: &'static CStr =
-        c"LegacyRecord(magic, offset, timestamp, timestamp_type, key, value, crc, crc_bytes)\n--\n\nA message of magic 0 or 1.";
+    const DOC: &'static CStr = c_str!(concat!(
+        "LegacyRecord(magic, offset, timestamp, timestamp_type, key, value, crc, crc_bytes)\n--\n\n",
+        docs::compat_records!(KafkaPythonLegacyRecord)
+    ));
     const NEW: dropins::Constructor = new_legacy_of_kafka_python;
     const FIELDS: &'static [Field] = &[
         OFFSET,
-        Field::new(c"timestamp", Get::By(timestamp_if_typed), c"Milliseconds since 1970; None in magic 0."),
-        Field::new(c"timestamp_type", Get::By(timestamp_type), c"0, 1, or None in magic 0."),
+        field!(KafkaPythonLegacyRecord.timestamp, Get::By(timestamp_if_typed)),
+        field!(KafkaPythonLegacyRecord.timestamp_type, Get::By(timestamp_type)),
         KEY,
         VALUE,
         NO_HEADERS,
         CHECKSUM,
-        Field::new(c"magic", Get::By(magic), c"0 or 1."),
-        Field::new(c"size_in_bytes", Get::By(message_size), c"Size of the message with its offset and size."),
+        field!(KafkaPythonLegacyRecord.magic, Get::By(magic)),
+        field!(KafkaPythonLegacyRecord.size_in_bytes, Get::By(message_size)),
     ];
-    const METHOD: Option<(&'static CStr, Getter, &'static CStr)> =
-        Some((c"validate_crc", validate_crc, c"Whether the message's own CRC-32 is correct."));
+    const METHOD: Option<(&'static CStr, Getter, &'static CStr)> = Some((
+        c"validate_crc",
+        validate_crc,
+        c_str!(concat!(
+            "validate_crc($self)\n--\n\n",
+            docs::compat_records!(KafkaPythonLegacyRecord.validate_crc)
+        )),
+    ));
 
     fn kind() -> &'static Kind {
         &KAFKA_PYTHON_LEGACY_RECORD

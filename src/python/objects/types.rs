@@ -7,8 +7,10 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 
 use pyo3::ffi;
+use pyo3::ffi::c_str;
 use pyo3::prelude::*;
 
+use crate::python::docs;
 use crate::python::objects::dropins;
 use crate::python::objects::exporter::{EXPORTER, exporter_dealloc, exporter_getbuffer};
 use crate::python::objects::kind::slot;
@@ -41,22 +43,18 @@ pub(in crate::python) const fn getter(
 }
 
 pub(in crate::python) static RECORD_GETTERS: Table<ffi::PyGetSetDef, 13> = Table(UnsafeCell::new([
-    getter(c"offset", get_offset, c"Absolute offset in the partition."),
-    getter(c"timestamp", get_timestamp, c"Milliseconds since the Unix epoch; -1 for none."),
-    getter(
-        c"timestamp_type",
-        get_timestamp_type,
-        c"Whether the timestamp is from the producer or the broker.",
-    ),
-    getter(c"key", get_key, c"The key: a read-only memoryview, or None for null."),
-    getter(c"value", get_value, c"The value: a read-only memoryview, or None for null."),
-    getter(c"key_bytes", get_key_bytes, c"The key, copied; None for null."),
-    getter(c"value_bytes", get_value_bytes, c"The value, copied; None for null."),
-    getter(c"headers", get_headers, c"The headers in order: (key, memoryview or None)."),
-    getter(c"headers_raw", get_headers_raw, c"The headers in order, as bytes, copied."),
-    getter(c"sequence", get_sequence, c"The producer's sequence number; -1 for none, None in magic 0 and 1."),
-    getter(c"attributes", get_attributes, c"The record's own attributes byte (0 to 255)."),
-    getter(c"control", get_control, c"For a record of a control batch: its type and payload; else None."),
+    getter(c"offset", get_offset, c_str!(docs::records!(Record.offset))),
+    getter(c"timestamp", get_timestamp, c_str!(docs::records!(Record.timestamp))),
+    getter(c"timestamp_type", get_timestamp_type, c_str!(docs::records!(Record.timestamp_type))),
+    getter(c"key", get_key, c_str!(docs::records!(Record.key))),
+    getter(c"value", get_value, c_str!(docs::records!(Record.value))),
+    getter(c"key_bytes", get_key_bytes, c_str!(docs::records!(Record.key_bytes))),
+    getter(c"value_bytes", get_value_bytes, c_str!(docs::records!(Record.value_bytes))),
+    getter(c"headers", get_headers, c_str!(docs::records!(Record.headers))),
+    getter(c"headers_raw", get_headers_raw, c_str!(docs::records!(Record.headers_raw))),
+    getter(c"sequence", get_sequence, c_str!(docs::records!(Record.sequence))),
+    getter(c"attributes", get_attributes, c_str!(docs::records!(Record.attributes))),
+    getter(c"control", get_control, c_str!(docs::records!(Record.control))),
     ffi::PyGetSetDef { name: ptr::null(), get: None, set: None, doc: ptr::null(), closure: ptr::null_mut() },
 ]));
 
@@ -90,20 +88,28 @@ pub(in crate::python) static RECORD_METHODS: Table<ffi::PyMethodDef, 5> = Table(
     method_of_one(
         c"last_header",
         last_header,
-        c"last_header($self, key, /)\n--\n\nThe last header with this key, or None.",
+        c_str!(concat!("last_header($self, key, /)\n--\n\n", docs::records!(Record.last_header))),
     ),
     method_of_one(
         c"headers_for",
         headers_for,
-        c"headers_for($self, key, /)\n--\n\nThe headers with this key, in order.",
+        c_str!(concat!("headers_for($self, key, /)\n--\n\n", docs::records!(Record.headers_for))),
     ),
-    method_of_none(c"to_dict", to_dict, c"to_dict($self)\n--\n\nThe record's fields, copied."),
+    method_of_none(
+        c"to_dict",
+        to_dict,
+        c_str!(concat!("to_dict($self)\n--\n\n", docs::records!(Record.to_dict))),
+    ),
     method_of_none(c"__reduce__", reduce, c"__reduce__($self)\n--\n\nFor pickle."),
     ffi::PyMethodDef::zeroed(),
 ]));
 
 pub(in crate::python) static ITERATOR_METHODS: Table<ffi::PyMethodDef, 2> = Table(UnsafeCell::new([
-    method_of_none(c"__length_hint__", iterator_length_hint, c"The number of records left."),
+    method_of_none(
+        c"__length_hint__",
+        iterator_length_hint,
+        c"__length_hint__($self)\n--\n\nThe number of records left.",
+    ),
     ffi::PyMethodDef::zeroed(),
 ]));
 
@@ -130,11 +136,7 @@ pub(in crate::python) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()>
             slot(ffi::Py_tp_hash, record_hash as *mut c_void),
             slot(ffi::Py_tp_getset, RECORD_GETTERS.0.get().cast()),
             slot(ffi::Py_tp_methods, RECORD_METHODS.0.get().cast()),
-            slot(
-                ffi::Py_tp_doc,
-                c"One record. Key and value are views that keep the whole batch alive.".as_ptr()
-                    as *mut c_void,
-            ),
+            slot(ffi::Py_tp_doc, c_str!(docs::records!(Record)).as_ptr() as *mut c_void),
             end,
         ],
         false,
@@ -147,7 +149,7 @@ pub(in crate::python) fn add_types(module: &Bound<'_, PyModule>) -> PyResult<()>
             slot(ffi::Py_tp_iter, ffi::PyObject_SelfIter as *mut c_void),
             slot(ffi::Py_tp_iternext, iterator_next as *mut c_void),
             slot(ffi::Py_tp_methods, ITERATOR_METHODS.0.get().cast()),
-            slot(ffi::Py_tp_doc, c"Iterates the records of one batch.".as_ptr() as *mut c_void),
+            slot(ffi::Py_tp_doc, c_str!(docs::records!(RecordIterator)).as_ptr() as *mut c_void),
             end,
         ],
         false,

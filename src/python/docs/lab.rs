@@ -1,0 +1,16 @@
+//! The docstrings of `_stubs/lab.pyi`. Written by `make docstrings`.
+
+macro_rules! lab {
+    (chunk_cost) => {
+        r"Decodes every record of a Chunk: a ChunkCost."
+    };
+    (cost_report) => {
+        r"Adds up the ChunkCosts: a CostReport."
+    };
+    (try_layouts) => {
+        r"Writes the batches from `position` in the first of adjacent Chunks on, `window_bytes` after
+decompression, with each
+layout (codec, level, largest batch before compression): a Window."
+    };
+}
+pub(in crate::python) use lab;

@@ -1,0 +1,43 @@
+//! The docstrings of the compiled modules: a macro for each stub. Written by `make docstrings`.
+
+mod arrow;
+mod basics;
+mod batches;
+mod broker;
+mod builder;
+mod cleaner;
+mod compat_batches;
+mod compat_builders;
+mod compat_functions;
+mod compat_records;
+mod convert;
+mod lab;
+mod layout;
+mod lines;
+mod log;
+mod records;
+mod sidecars;
+mod state;
+mod steps;
+mod writer;
+
+pub(super) use arrow::arrow;
+pub(super) use basics::basics;
+pub(super) use batches::batches;
+pub(super) use broker::broker;
+pub(super) use builder::builder;
+pub(super) use cleaner::cleaner;
+pub(super) use compat_batches::compat_batches;
+pub(super) use compat_builders::compat_builders;
+pub(super) use compat_functions::compat_functions;
+pub(super) use compat_records::compat_records;
+pub(super) use convert::convert;
+pub(super) use lab::lab;
+pub(super) use layout::layout;
+pub(super) use lines::lines;
+pub(super) use log::log;
+pub(super) use records::records;
+pub(super) use sidecars::sidecars;
+pub(super) use state::state;
+pub(super) use steps::steps;
+pub(super) use writer::writer;

@@ -1,0 +1,63 @@
+//! The docstrings of `_stubs/steps.pyi`. Written by `make docstrings`.
+
+macro_rules! steps {
+    (list_partition) => {
+        r"Lists a partition's directory, or a single segment file: a PartitionListing.
+
+Raises OSError if it cannot be listed, or its path is not UTF-8."
+    };
+    (unreadable_directory) => {
+        r"The PartitionListing of a directory that cannot be listed: this problem, and nothing to read."
+    };
+    (is_partition) => {
+        r"Whether a directory of this name, with these entries, is a partition: it has a segment; or its name is
+`topic-N`, and it has a compressed segment or a file that a broker keeps beside segments."
+    };
+    (survey_segment) => {
+        r"Scans the batch headers of a Segment: a Survey."
+    };
+    (segment_history) => {
+        r"Scans the batch headers of a Segment for its survey and its part of the partition's history."
+    };
+    (partition_history) => {
+        r"Folds the histories of a listing's segments, in any order, into a PartitionHistory."
+    };
+    (plan_partition) => {
+        r"Folds the Surveys of a listing's segments, in any order, into a PartitionPlan."
+    };
+    (offset_for_timestamp) => {
+        r"The first offset whose record has this timestamp (ms) or a later one."
+    };
+    (trim_chunk) => {
+        r"Narrows a Chunk to the bytes of its requested offsets and the damage between them; None for none.
+
+Adjacent ranges of offsets yield adjacent ranges of bytes. Bytes after the last good batch of the log
+are never included, as they may still be being written."
+    };
+    (reconcile) => {
+        r"Joins the ChunkResults of a plan, in any order, into a PartitionReconciliation."
+    };
+    (ChunkDecoder) => {
+        r"Decodes one Chunk of a plan into Arrow batches of the table `records`, with Spark's types.
+
+With `string` or `json`, the columns `key` and `value` are text, and `invalidKey` and `invalidValue` at
+the end of each batch have the bytes of what is not such text (null for all others). Records with
+timestamps (ms) outside the range are counted as outside, like those outside the chunk's offsets."
+    };
+    (ChunkDecoder.bytes_read) => {
+        r"The number of bytes read so far."
+    };
+    (ChunkDecoder.take_batches) => {
+        r"Rows of the table `batches` since the last call, or None."
+    };
+    (ChunkDecoder.take_problems) => {
+        r"Rows of the table `problems` since the last call, or None."
+    };
+    (ChunkDecoder.checksum) => {
+        r"A checksum of the batches so far, the same for every reader of the file."
+    };
+    (ChunkDecoder.result) => {
+        r"The chunk's ChunkResult, complete once the iterator is exhausted."
+    };
+}
+pub(in crate::python) use steps;
