@@ -40,7 +40,7 @@ impl PySimulator {
         Ok(Self(Locked::new(simulator)))
     }
 
-    /// Appends the records of a produce request.
+    #[doc = docs::broker!(PartitionSimulatorCore.produce)]
     fn produce(
         &self,
         py: Python<'_>,
@@ -51,7 +51,7 @@ impl PySimulator {
         self.append_by(py, |partition| partition.produce(&records, version))
     }
 
-    /// Appends batches of this origin.
+    #[doc = docs::broker!(PartitionSimulatorCore.append)]
     fn append(
         &self,
         py: Python<'_>,
@@ -62,7 +62,7 @@ impl PySimulator {
         self.append_by(py, |partition| partition.append(&records, origin))
     }
 
-    /// Appends a transaction marker.
+    #[doc = docs::broker!(PartitionSimulatorCore.end_transaction)]
     fn end_transaction(
         &self,
         py: Python<'_>,

@@ -139,7 +139,7 @@ impl PyLeaderEpochs {
         self.epochs.with(py, |epochs| epochs.end_offset_for_epoch(epoch, log_end_offset))
     }
 
-    /// Where a follower with these epochs truncates its log, and the requests it made to find that.
+    #[doc = docs::state!(LeaderEpochsCore.truncation)]
     #[allow(clippy::type_complexity, reason = "a tuple that Python takes apart at once")]
     fn truncation(
         &self,
@@ -198,7 +198,7 @@ impl PyProducerStateManager {
         Self { state: Locked::new(ProducerStateManager::new(snapshots, expiration_ms)) }
     }
 
-    /// (verdict or Kafka's error, message, the earlier batch of a duplicate).
+    #[doc = docs::state!(ProducerStateManagerCore.check)]
     #[pyo3(signature = (batch, *, origin = "client", transaction_version = 0, guard = None))]
     fn check(
         &self,
@@ -218,14 +218,14 @@ impl PyProducerStateManager {
         })
     }
 
-    /// Applies the batch; returns the transaction it ends.
+    #[doc = docs::state!(ProducerStateManagerCore.apply)]
     fn apply(&self, py: Python<'_>, batch: &BatchBase) -> PyResult<Option<Ended>> {
         let Some(event) = Self::event(py, batch)? else { return Ok(None) };
         let ended = self.state.with(py, |state| state.producers.apply(&event));
         Ok(ended.map(|e| (e.producer_id, e.first_offset, e.last_offset, e.committed, e.last_stable_offset)))
     }
 
-    /// Applies batches that were appended together.
+    #[doc = docs::state!(ProducerStateManagerCore.apply_together)]
     fn apply_together(
         &self,
         py: Python<'_>,
@@ -255,8 +255,7 @@ impl PyProducerStateManager {
         guard.map(Guard).map_err(|refusal| PyValueError::new_err(format!("{}: {refusal}", refusal.name())))
     }
 
-    /// (id, epoch, coordinator epoch, last timestamp, open transaction's first offset, batches) of
-    /// each producer, in the order in which they appeared.
+    #[doc = docs::state!(ProducerStateManagerCore.producers)]
     fn producers(&self, py: Python<'_>) -> Vec<ProducerFields> {
         self.state.with(py, |state| state.producers.entries().iter().map(producer_fields).collect())
     }

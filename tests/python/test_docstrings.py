@@ -45,6 +45,15 @@ CALLABLE = [
 ]
 
 
+def test_docstrings_are_written_in_the_stubs() -> None:
+    undocumented = [
+        name
+        for name, node, found in ALL
+        if not ast.get_docstring(node) and not name.endswith("__") and inspect.getdoc(found)
+    ]
+    assert undocumented == []
+
+
 def test_constructors_are_documented_with_their_classes() -> None:
     assert [name for _, _, name in DOCUMENTED if name.endswith(".__new__")] == []
 

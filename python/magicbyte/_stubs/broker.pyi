@@ -37,8 +37,12 @@ class PartitionSimulatorCore:
     """
 
     def __new__(cls, config: dict[str, int | bool | None]) -> Self: ...
-    def produce(self, records: Buffer, version: int) -> tuple[_AppendInfo, bool]: ...
-    def append(self, records: Buffer, origin_number: int) -> tuple[_AppendInfo, bool]: ...
+    def produce(self, records: Buffer, version: int) -> tuple[_AppendInfo, bool]:
+        """Appends the records of a produce request of this version of the API."""
+
+    def append(self, records: Buffer, origin_number: int) -> tuple[_AppendInfo, bool]:
+        """Appends batches of this origin."""
+
     def end_transaction(
         self,
         producer_id: int,
@@ -46,7 +50,9 @@ class PartitionSimulatorCore:
         committed: bool,
         coordinator_epoch: int,
         transaction_version: int,
-    ) -> tuple[_AppendInfo, bool]: ...
+    ) -> tuple[_AppendInfo, bool]:
+        """Appends a transaction marker."""
+
     def fetch(
         self, offset: int, max_bytes: int, isolation_level: str
     ) -> tuple[bytes, int, int, int, list[tuple[int, int, int]]]:

@@ -131,11 +131,14 @@ class KafkaPythonDefaultRecordBatchBuilder(_DefaultRecordBatchBuilder):
     MAX_INT: ClassVar[int]
     MAX_RECORD_OVERHEAD: ClassVar[int]
     @property
-    def _producer_id(self) -> int: ...
+    def _producer_id(self) -> int:
+        """The original's own name for the producer's id."""
     @property
-    def _producer_epoch(self) -> int: ...
+    def _producer_epoch(self) -> int:
+        """The original's own name for the producer's epoch."""
     @property
-    def _base_sequence(self) -> int: ...
+    def _base_sequence(self) -> int:
+        """The original's own name for the first sequence number."""
     def __new__(
         cls,
         magic: int,

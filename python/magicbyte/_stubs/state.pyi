@@ -29,7 +29,8 @@ class LeaderEpochsCore:
     def end_offset_for_epoch(self, epoch: int, log_end_offset: int) -> tuple[int, int] | None: ...
     def truncation(
         self, log_end_offset: int, leader: LeaderEpochsCore, leader_end_offset: int
-    ) -> tuple[int | None, list[tuple[int, tuple[int, int] | None]]]: ...
+    ) -> tuple[int | None, list[tuple[int, tuple[int, int] | None]]]:
+        """Where a follower with these epochs truncates its log, and the requests it made to find that."""
 
 @final
 class VerificationGuard:
@@ -49,17 +50,35 @@ class ProducerStateManagerCore:
         origin: str = "client",
         transaction_version: int = 0,
         guard: VerificationGuard | None = None,
-    ) -> tuple[str, str, tuple[int, int, int, int, int] | None]: ...
-    def apply(self, batch: RecordBatch | LegacyBatch) -> tuple[int, int, int, bool, int] | None: ...
+    ) -> tuple[str, str, tuple[int, int, int, int, int] | None]:
+        """The verdict or Kafka's error, its message, and the earlier batch that a duplicate repeats.
+
+        A batch is (first sequence, first offset, last sequence, last offset, timestamp in ms).
+        """
+
+    def apply(self, batch: RecordBatch | LegacyBatch) -> tuple[int, int, int, bool, int] | None:
+        """Applies the batch; returns the transaction that it ends, None for none.
+
+        A transaction is (producer id, first offset, last offset, whether committed, last stable offset).
+        """
+
     def apply_together(
         self, batches: Sequence[RecordBatch | LegacyBatch]
-    ) -> list[tuple[int, int, int, bool, int]]: ...
+    ) -> list[tuple[int, int, int, bool, int]]:
+        """Applies batches that were appended together; returns the transactions that they end."""
+
     def start_verification(
         self, producer_id: int, sequence: int, epoch: int, supports_epoch_bump: bool, now: int
     ) -> VerificationGuard: ...
     def producers(
         self,
-    ) -> list[tuple[int, int, int, int, int | None, list[tuple[int, int, int, int, int]]]]: ...
+    ) -> list[tuple[int, int, int, int, int | None, list[tuple[int, int, int, int, int]]]]:
+        """All producers in the order in which they appeared.
+
+        A producer is (id, epoch, coordinator epoch, last timestamp in ms, first offset of its open
+        transaction or None, its last batches as in `check`).
+        """
+
     @property
     def first_unstable_offset(self) -> int | None: ...
     @property

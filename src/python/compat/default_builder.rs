@@ -417,19 +417,19 @@ impl KafkaPythonDefaultBuilder {
         Ok(())
     }
 
-    /// The original's own name for the producer's id.
+    #[doc = docs::compat_builders!(KafkaPythonDefaultRecordBatchBuilder._producer_id)]
     #[getter(_producer_id)]
     fn own_producer_id(slf: PyRef<'_, Self>) -> i64 {
         slf.as_super().producer_id(slf.py())
     }
 
-    /// The original's own name for the producer's epoch.
+    #[doc = docs::compat_builders!(KafkaPythonDefaultRecordBatchBuilder._producer_epoch)]
     #[getter(_producer_epoch)]
     fn own_producer_epoch(slf: PyRef<'_, Self>) -> i16 {
         slf.as_super().producer_epoch(slf.py())
     }
 
-    /// The original's own name for the first sequence number.
+    #[doc = docs::compat_builders!(KafkaPythonDefaultRecordBatchBuilder._base_sequence)]
     #[getter(_base_sequence)]
     fn own_base_sequence(slf: PyRef<'_, Self>) -> i32 {
         slf.as_super().base_sequence(slf.py())

@@ -22,6 +22,15 @@ Raises:
 Appends return the fields of `AppendInfo` after the records, and whether the batch is a duplicate.
 The methods that read or change the log raise AppendError, except `elect_leader`."
     };
+    (PartitionSimulatorCore.produce) => {
+        r"Appends the records of a produce request of this version of the API."
+    };
+    (PartitionSimulatorCore.append) => {
+        r"Appends batches of this origin."
+    };
+    (PartitionSimulatorCore.end_transaction) => {
+        r"Appends a transaction marker."
+    };
     (PartitionSimulatorCore.fetch) => {
         r"Records, high watermark, last stable offset, log start offset, aborted transactions.
 

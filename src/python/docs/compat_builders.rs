@@ -74,6 +74,15 @@ Raises UnsupportedCodecError for an unknown or unavailable codec."
     (KafkaPythonDefaultRecordBatchBuilder) => {
         r"kafka-python's `DefaultRecordBatchBuilder`."
     };
+    (KafkaPythonDefaultRecordBatchBuilder._producer_id) => {
+        r"The original's own name for the producer's id."
+    };
+    (KafkaPythonDefaultRecordBatchBuilder._producer_epoch) => {
+        r"The original's own name for the producer's epoch."
+    };
+    (KafkaPythonDefaultRecordBatchBuilder._base_sequence) => {
+        r"The original's own name for the first sequence number."
+    };
     (KafkaPythonDefaultRecordBatchBuilder.set_producer_state) => {
         r"Sets the producer; raises AssertionError for a combination that Kafka does not allow."
     };
