@@ -10,11 +10,13 @@ from typing import Any
 
 import magicbyte
 import pytest
+from browser import chromium, opened
 from conftest import Cli
 from magicbyte.jobs.advise import GOALS, LAYOUTS, THOROUGH, AdviseReport, Layout, advise
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.sampling import estimate, windows_of
 
+SCREENSHOTS = Path(__file__).parents[2] / "target" / "advise"
 RECORDS = 60_000
 WORDS = [
     f"{a}{b}"
@@ -192,6 +194,82 @@ def test_the_table(logs: Path, cli: Cli) -> None:
     assert "header 'traceparent'" in printed
     everything = cli("advise", logs / "traced-0", "--windows", 8, "--window-bytes", "64k", "--every-layout")
     assert everything.count("as is") >= 9
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_in_a_browser(logs: Path, tmp_path: Path, cli: Cli, scheme: str) -> None:
+    source = logs if scheme == "light" else logs / "traced-0"
+    file = tmp_path / "advice.html"
+    options = ("--windows", 8, "--window-bytes", "64k", "--price-per-tb-month", 20, "--html", file)
+    topics = cli.json("advise", source, *options)["topics"]
+    page = opened(file)
+    # A mark for each layout that was tried, filled if it is on the front; a bar for each that is shown.
+    assert page.tags["circle"] == len(LAYOUTS) * len(topics)
+    pareto = sum(one["is_pareto"] for topic in topics for one in topic["layouts"])
+    assert page.attributes.count(("fill", "var(--card)")) == page.tags["circle"] - pareto
+    assert page.tags["polyline"] == len(topics)
+    shown = [
+        {number for number, one in enumerate(topic["layouts"]) if one["is_pareto"]}
+        | {one["layout"] for one in topic["advice"]}
+        for topic in topics
+    ]
+    with_headers = [topic for topic in topics if topic["header_keys"]]
+    bars = sum(map(len, shown)) + 2 * sum(len(topic["header_keys"]) for topic in with_headers)
+    assert page.tags["rect"] == bars
+    assert page.tags["path"] == sum(
+        bool(topic["layouts"][number]["error"])
+        for topic, own in zip(topics, shown, strict=True)
+        for number in own
+    )
+    assert page.tags["svg"] == 2 * len(topics) + len(with_headers)
+    assert len([key for key, _ in page.attributes if key == "aria-label"]) == page.tags["svg"]
+    assert page.tags["script"] == 0
+    links = {value for key, value in page.attributes if key in ("src", "href", "xlink:href")}
+    assert links == ({f"#t{at}" for at in range(len(topics))} if len(topics) > 1 else set())
+    text = file.read_text()
+    assert all(f"{one['stored']:,} bytes" in text and one["advice"][0]["reason"] in text for one in topics)
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    shot = SCREENSHOTS / f"{scheme}.png"
+    shot.unlink(missing_ok=True)
+    dark = ["--blink-settings=preferredColorScheme=0"] if scheme == "dark" else []
+    chromium(file, *dark, f"--screenshot={shot}", "--window-size=1100,1900")
+    assert shot.stat().st_size > 50_000
+
+
+def test_hostile_names_on_the_page(tmp_path: Path, cli: Cli) -> None:
+    directory = tmp_path / "<img src=x onerror=alert(1)>\x1b[31m&quot;'\"-0"
+    directory.mkdir()
+    builder = magicbyte.RecordsBuilder()
+    headers = [("<script>alert(2)</script>\u202e\x00", b"v"), ("long" * 1000, None)]
+    builder.append(0, 0, None, b"value", headers)
+    (directory / f"{0:020}.log").write_bytes(builder.build())
+    file = tmp_path / "advice.html"
+    text = cli("advise", directory, "--html", file)
+    assert not {"\x1b", "\x00", "\u202e"} & {*text, *file.read_text()}
+    page = opened(file)
+    assert page.tags["img"] == page.tags["script"] == 0
+    assert not [key for key, _ in page.attributes if key.startswith("on")]
+
+
+def test_a_page_replaces_only_its_own_kind(logs: Path, tmp_path: Path, cli: Cli) -> None:
+    file, source = tmp_path / "page.html", logs / "traced-0"
+    small = ("--windows", 2, "--window-bytes", "16k", "--html", file)
+    cli("explain", source, "--html", file)
+    before = file.read_bytes()
+    cli("advise", source, *small, code=2)
+    assert "not a page of magicbyte advise" in cli.error
+    assert file.read_bytes() == before
+    file.unlink()
+    cli("advise", source, *small)
+    cli("advise", source, *small)
+
+
+def test_a_page_without_topics(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / f"t-0/{0:020}.log").write_bytes(b"\xff" * 10_000)
+    file = tmp_path / "page.html"
+    cli("advise", tmp_path / "t-0", "--html", file, code=None)
+    assert "Not sampled, small or empty: t<" in file.read_text()
 
 
 def test_a_damaged_log_is_judged_by_its_good_part(logs: Path, tmp_path: Path, cli: Cli) -> None:

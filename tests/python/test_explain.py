@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import struct
-import subprocess
 from collections import Counter
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from browser import chromium, opened
 from conftest import KAFKA, PARTITIONS, Cli
 from magicbyte import RecordsBuilder
 from magicbyte.cli.history_text import figures_of
@@ -131,43 +130,6 @@ def test_nothing_odd_is_left_out(cli: Cli, tmp_path: Path) -> None:
         (one["outcome"], one["first_offset"], one["marker_offset"]) for one in history["transactions"]
     ]
     assert outcomes == [("committed", None, 14), ("committed", 15, 19), ("open", 30, None)]
-
-
-class Page(HTMLParser):
-    """A page as a browser parsed it: figures by name, tags and their attributes."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.figures: dict[str, str] = {}
-        self.tags: Counter[str] = Counter()
-        self.attributes: list[tuple[str, str | None]] = []
-        self._figure: str | None = None
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags[tag] += 1
-        self.attributes += attrs
-        self._figure = dict(attrs).get("data-figure")
-
-    def handle_data(self, data: str) -> None:
-        if self._figure is not None:
-            self.figures[self._figure] = data
-            self._figure = None
-
-
-def chromium(page: Path, *options: str) -> str:
-    """Opens a page in a headless browser; returns the document as the browser parsed it."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    program = next((path for name in names if (path := shutil.which(name))), None)
-    if program is None:
-        pytest.fail("Chromium is missing, which opens the pages of magicbyte explain: make browser")
-    quiet = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage")
-    command = [program, *quiet, f"--user-data-dir={page.parent / 'profile'}", *options, page.as_uri()]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
-
-
-def opened(page: Path) -> Page:
-    return Page(chromium(page, "--dump-dom"))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -81,8 +81,9 @@ def explain(
     magicbyte explain --json /backup/kafka-logs | jq '.partitions[].transactions[] | select(.hanging)'
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import accounts, reports
-    from magicbyte.cli.history_page import check_replaceable, write_page
+    from magicbyte.cli.history_page import history_page
     from magicbyte.cli.history_text import print_histories
+    from magicbyte.cli.html_page import check_replaceable, write_page
     from magicbyte.cli.terminal import print_line
     from magicbyte.jobs.explain import explain as explain_job
     from magicbyte.jobs.explain import irregularities
@@ -90,7 +91,7 @@ def explain(
     from magicbyte.jobs.verify import verify as verify_job
 
     if page is not None:
-        check_replaceable(page)
+        check_replaceable(page, "explain")
     with engine.open("magicbyte explain") as runner:
         histories = explain_job(
             sources,
@@ -113,7 +114,7 @@ def explain(
             else None
         )
     if page is not None:
-        write_page(page, histories, verified=verify)
+        write_page(page, "explain", history_page(histories, verified=verify))
     if as_json:
         reports.print_json({"partitions": histories, "verification": checked})
     else:

@@ -5,35 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
-from typing import NamedTuple
 
 from magicbyte.cli.history_notes import time_steps
+from magicbyte.cli.html_charts import LEFT, PLOT, Chart, label, line, rect, svg, text
 from magicbyte.cli.times import time_text
 from magicbyte.jobs.progress import format_bytes
 from magicbyte.model import PartitionHistory, TransactionHistory
 
-__all__ = ["Chart", "charts"]
+__all__ = ["charts"]
 
-_WIDTH = 1000
-_LEFT = 78
-_RIGHT = 12
-_PLOT = _WIDTH - _LEFT - _RIGHT
 _TIME_STEPS = 120
 _MOST_BARS = 240
 """Up to how many transactions each has a bar of its own."""
 _MOST_LANES = 16
 _OUTCOMES = ("committed", "aborted", "open", "hanging")
 """In the order of `transaction_steps`."""
-
-
-class Chart(NamedTuple):
-    """A chart with its caption; `legend` names the colours."""
-
-    title: str
-    text: str
-    svg: str
-    legend: list[str]
 
 
 @dataclass(frozen=True)
@@ -45,16 +31,14 @@ class _Offsets:
 
     def x(self, offset: int) -> float:
         span = max(1, self.end - self.first)
-        return _LEFT + _PLOT * min(max((offset - self.first) / span, 0), 1)
+        return LEFT + PLOT * min(max((offset - self.first) / span, 0), 1)
 
     def axis(self, height: int) -> Iterator[str]:
         for at in range(5):
             offset = self.first + (self.end - self.first) * at // 4
             anchor = "start" if at == 0 else "end" if at == 4 else "middle"
-            yield (
-                f'<text x="{self.x(offset):.1f}" y="{height - 4}" text-anchor="{anchor}">'
-                f"{'offset ' if at == 0 else ''}{offset:,}</text>"
-            )
+            words = f"{'offset ' if at == 0 else ''}{offset:,}"
+            yield text(self.x(offset), height - 4, words, anchor)
 
 
 def charts(history: PartitionHistory) -> list[Chart]:
@@ -74,31 +58,6 @@ def charts(history: PartitionHistory) -> list[Chart]:
     return found
 
 
-def _svg(height: int, label: str, parts: Iterator[str]) -> str:
-    return (
-        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(label)}">'
-        f"<title>{escape(label)}</title>{''.join(parts)}</svg>"
-    )
-
-
-def _rect(
-    x: float, y: float, width: float, height: float, colour: str, title: str = "", extra: str = ""
-) -> str:
-    inside = f"<title>{escape(title)}</title>" if title else ""
-    return (
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 1.5):.1f}" height="{max(height, 0):.1f}" '
-        f'fill="var(--{colour})"{extra}>{inside}</rect>'
-    )
-
-
-def _line(y: float) -> str:
-    return f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="var(--grid)"/>'
-
-
-def _label(y: float, text: str) -> str:
-    return f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{escape(text)}</text>'
-
-
 def _outcome(one: TransactionHistory) -> str:
     return "hanging" if one["hanging"] else one["outcome"]
 
@@ -109,11 +68,11 @@ def _transactions(history: PartitionHistory, offsets: _Offsets) -> Chart:
     outcomes = [name for name, counts in zip(_OUTCOMES, zip(*steps, strict=True), strict=True) if any(counts)]
     if total <= _MOST_BARS:
         svg = _bars([one for one in history["transactions"] if one["first_offset"] is not None], offsets)
-        text = "Each transaction from its first offset to its marker; overlapping ones are stacked."
+        about = "Each transaction from its first offset to its marker; overlapping ones are stacked."
     else:
         svg = _columns(steps, total, offsets)
-        text = f"Where {total:,} transactions begin, by outcome."
-    return Chart("Transactions", text, svg, outcomes)
+        about = f"Where {total:,} transactions begin, by outcome."
+    return Chart("Transactions", about, svg, outcomes)
 
 
 def _bars(shown: list[TransactionHistory], offsets: _Offsets) -> str:
@@ -132,64 +91,64 @@ def _bars(shown: list[TransactionHistory], offsets: _Offsets) -> str:
 
     def parts() -> Iterator[str]:
         for lane in range(len(lanes) + 1):
-            yield _line(lane * pitch + 2)
+            yield line(lane * pitch + 2)
         for one, lane, first, end in placed:
             last = one["marker_offset"] if one["marker_offset"] is not None else one["last_offset"]
             title = (
                 f"producer {one['producer_id']} epoch {one['producer_epoch']}: {_outcome(one)}, "
                 f"offsets {one['first_offset']:,} to {last:,}, {one['records']:,} records"
             )
-            yield _rect(
+            yield rect(
                 first + 0.5, lane * pitch + 4, end - first - 1, pitch - 4, _outcome(one), title, ' rx="3"'
             )
         yield from offsets.axis(height)
 
-    return _svg(height, f"Timeline of {len(shown)} transactions over offsets", parts())
+    return svg(height, f"Timeline of {len(shown)} transactions over offsets", parts())
 
 
 def _columns(steps: list[list[int]], total: int, offsets: _Offsets) -> str:
     most = max(map(sum, steps))
     plot, height = 150, 180
-    width = _PLOT / len(steps)
+    width = PLOT / len(steps)
 
     def parts() -> Iterator[str]:
         for part in (0, 0.5, 1):
-            yield _line(plot - part * (plot - 8)) + _label(plot - part * (plot - 8), f"{most * part:,.0f}")
+            yield line(plot - part * (plot - 8)) + label(plot - part * (plot - 8), f"{most * part:,.0f}")
         for at, column in enumerate(steps):
             y = float(plot)
             for name, count in zip(_OUTCOMES, column, strict=True):
                 tall = count / most * (plot - 8)
                 y -= tall
                 if count:
-                    yield _rect(_LEFT + at * width, y, width - 1, tall, name, f"{count:,} {name}")
+                    yield rect(LEFT + at * width, y, width - 1, tall, name, f"{count:,} {name}")
         yield from offsets.axis(height)
 
-    return _svg(height, f"Outcomes of {total} transactions over offsets", parts())
+    return svg(height, f"Outcomes of {total} transactions over offsets", parts())
 
 
 def _over_time(history: PartitionHistory) -> Iterator[Chart]:
     steps = time_steps(history["bins"], _TIME_STEPS)
     if steps is None or steps.start == steps.end:
         return
-    plot, height, width = 120, 150, _PLOT / _TIME_STEPS
+    plot, height, width = 120, 150, PLOT / _TIME_STEPS
     most = max(max(steps.bytes), 1)
     step_ms = (steps.end - steps.start + 1) / _TIME_STEPS
 
     def parts() -> Iterator[str]:
         for part in (0, 0.5, 1):
             y = plot - part * (plot - 8)
-            yield _line(y) + _label(y, format_bytes(round(most * part)))
+            yield line(y) + label(y, format_bytes(round(most * part)))
         for at, (size, records) in enumerate(zip(steps.bytes, steps.records, strict=True)):
             tall = size / most * (plot - 8)
             if tall:
                 since = time_text(round(steps.start + at * step_ms))
                 words = f"from {since}: {format_bytes(round(size))}, {records:,.0f} records"
-                yield _rect(_LEFT + at * width, plot - tall, width - 1, tall, "accent", words)
-        for time, x, anchor in ((steps.start, _LEFT, "start"), (steps.end, _LEFT + _PLOT, "end")):
-            yield f'<text x="{x}" y="{height - 4}" text-anchor="{anchor}">{time_text(time)}</text>'
+                yield rect(LEFT + at * width, plot - tall, width - 1, tall, "accent", words)
+        for time, x, anchor in ((steps.start, LEFT, "start"), (steps.end, LEFT + PLOT, "end")):
+            yield text(x, height - 4, time_text(time) or "", anchor)
 
-    text = "Bytes of data by the batches' largest timestamps."
-    yield Chart("Over time", text, _svg(height, "Bytes over time", parts()), [])
+    about = "Bytes of data by the batches' largest timestamps."
+    yield Chart("Over time", about, svg(height, "Bytes over time", parts()), [])
 
 
 def _sizes(history: PartitionHistory, offsets: _Offsets) -> Iterator[Chart]:
@@ -206,7 +165,7 @@ def _sizes(history: PartitionHistory, offsets: _Offsets) -> Iterator[Chart]:
     def parts() -> Iterator[str]:
         step = max(1, round((high - low) / 5))
         for power in range(math.ceil(low), math.floor(high) + 1, step):
-            yield _line(y(2**power)) + _label(y(2**power), format_bytes(2**power))
+            yield line(y(2**power)) + label(y(2**power), format_bytes(2**power))
         for one in bins:
             x, until = offsets.x(one["first_offset"]), offsets.x(one["last_offset"] + 1)
             batches = one["batches"] - one["control_batches"]
@@ -214,17 +173,17 @@ def _sizes(history: PartitionHistory, offsets: _Offsets) -> Iterator[Chart]:
             sizes = f"{one['smallest']:,} to {one['largest']:,} bytes, {mean:,.0f} on average"
             words = f"{batches:,} batches, {sizes}"
             top, bottom = y(one["largest"]), y(one["smallest"])
-            yield _rect(x, top, until - x, max(bottom - top, 2), "accent", words, ' opacity="0.3"')
-            yield _rect(x, y(mean) - 1.5, until - x, 3, "accent", words)
+            yield rect(x, top, until - x, max(bottom - top, 2), "accent", words, ' opacity="0.3"')
+            yield rect(x, y(mean) - 1.5, until - x, 3, "accent", words)
         yield from offsets.axis(height)
 
     smallest, largest = min(one["smallest"] for one in bins), max(one["largest"] for one in bins)
     data = sum(one["batches"] - one["control_batches"] for one in bins)
-    text = (
+    about = (
         f"{data:,} batches of data from {format_bytes(smallest)} to {format_bytes(largest)}; "
         "bars span the smallest to the largest, lines are the average."
     )
-    yield Chart("Sizes of batches", text, _svg(height, "Sizes of batches over offsets", parts()), [])
+    yield Chart("Sizes of batches", about, svg(height, "Sizes of batches over offsets", parts()), [])
 
 
 def _codecs(history: PartitionHistory, offsets: _Offsets) -> Chart:
@@ -235,26 +194,26 @@ def _codecs(history: PartitionHistory, offsets: _Offsets) -> Chart:
 
     def parts() -> Iterator[str]:
         for part in (0, 0.5, 1):
-            yield _line(plot - part * (plot - 8)) + _label(plot - part * (plot - 8), f"{part:.0%}")
+            yield line(plot - part * (plot - 8)) + label(plot - part * (plot - 8), f"{part:.0%}")
         for one in bins:
             x, until, y = offsets.x(one["first_offset"]), offsets.x(one["last_offset"] + 1), float(plot)
             for at in used:
                 tall = one["codecs"][at] / max(1, one["bytes"]) * (plot - 8)
                 y -= tall
                 if tall:
-                    yield _rect(
+                    yield rect(
                         x, y, until - x + 0.3, tall, names[at], f"{names[at]}: {one['codecs'][at]:,} bytes"
                     )
         yield from offsets.axis(height)
 
     bytes_of = {names[at]: sum(one["codecs"][at] for one in bins) for at in used}
     whole = max(1, sum(bytes_of.values()))
-    text = ", ".join(
+    about = ", ".join(
         f"{name} {history['codecs'].get(name, 0):,} batches, {size / whole:.1%} of the bytes"
         for name, size in bytes_of.items()
     )
     return Chart(
-        "Codecs", text, _svg(height, "Codecs by bytes over offsets", parts()), [names[at] for at in used]
+        "Codecs", about, svg(height, "Codecs by bytes over offsets", parts()), [names[at] for at in used]
     )
 
 
@@ -263,7 +222,7 @@ def _gaps(history: PartitionHistory, offsets: _Offsets) -> Chart:
 
     def parts() -> Iterator[str]:
         for part in (0, 0.5, 1):
-            yield _line(plot - part * (plot - 8)) + _label(plot - part * (plot - 8), f"{part:.0%}")
+            yield line(plot - part * (plot - 8)) + label(plot - part * (plot - 8), f"{part:.0%}")
         before = offsets.first
         for one in history["bins"]:
             # Offsets missing before a bin count for that bin.
@@ -271,7 +230,7 @@ def _gaps(history: PartitionHistory, offsets: _Offsets) -> Chart:
             span = max(1, one["last_offset"] + 1 - min(before, one["first_offset"]))
             tall = min(1, one["missing"] / span) * (plot - 8)
             if one["missing"]:
-                yield _rect(
+                yield rect(
                     x,
                     plot - tall,
                     until - x,
@@ -283,11 +242,11 @@ def _gaps(history: PartitionHistory, offsets: _Offsets) -> Chart:
         yield from offsets.axis(height)
 
     whole = max(1, offsets.end - offsets.first)
-    text = (
+    about = (
         f"{history['missing_offsets']:,} of {whole:,} offsets have no record "
         f"({history['missing_offsets'] / whole:.1%}), in {history['gap_count']:,} gaps."
     )
-    return Chart("Missing offsets", text, _svg(height, "Share of missing offsets over offsets", parts()), [])
+    return Chart("Missing offsets", about, svg(height, "Share of missing offsets over offsets", parts()), [])
 
 
 def _epochs(history: PartitionHistory, offsets: _Offsets) -> Chart:
@@ -299,17 +258,16 @@ def _epochs(history: PartitionHistory, offsets: _Offsets) -> Chart:
         for at, (one, end) in enumerate(zip(epochs, ends, strict=True)):
             x, until = offsets.x(one["start_offset"]), offsets.x(end)
             title = f"epoch {one['epoch']} from offset {one['start_offset']:,}"
-            yield _rect(
+            yield rect(
                 x, 6, until - x - 1, 24, "accent", title, f' rx="3" opacity="{0.75 if at % 2 else 0.45}"'
             )
             if until - x > 30:
-                middle = f'x="{(x + until) / 2:.1f}" y="22" text-anchor="middle"'
-                yield f'<text class="strong" {middle}>{one["epoch"]}</text>'
+                yield text((x + until) / 2, 22, str(one["epoch"]), "middle", "strong")
         yield from offsets.axis(height)
 
     return Chart(
         "Leader epochs",
         f"{history['leader_epoch_count']:,} leader epochs.",
-        _svg(height, "Leader epochs", parts()),
+        svg(height, "Leader epochs", parts()),
         [],
     )

@@ -1,0 +1,147 @@
+"""What `magicbyte advise` says about a topic in words and figures, and the tables that it prints."""
+
+from __future__ import annotations
+
+from magicbyte.cli.tables import print_table
+from magicbyte.cli.terminal import print_line
+from magicbyte.jobs.advise import AdviseReport, LayoutCost, TopicAdvice
+
+__all__ = [
+    "change_text",
+    "columns_of",
+    "figures_of",
+    "goals_of",
+    "largest_of",
+    "layout_name",
+    "print_advice",
+    "remarks_of",
+    "shown_layouts",
+    "summary_of",
+]
+
+_BAR = 20
+Figure = str | int | None
+
+
+def print_advice(report: AdviseReport, *, show_all: bool) -> None:
+    """Prints the layouts of each topic, what to choose, and what else is worth knowing."""
+    for number, topic in enumerate(report["topics"]):
+        if number:
+            print_line()
+        _print_topic(topic, show_all=show_all)
+    if report["not_sampled"]:
+        print_line()
+        print_line(f"not sampled, small or empty: {', '.join(report['not_sampled'])}")
+
+
+def _print_topic(topic: TopicAdvice, *, show_all: bool) -> None:
+    print_line(f"{topic['topic']}: {summary_of(topic)}")
+    largest, goals = largest_of(topic), goals_of(topic)
+    rows = [
+        [*figures_of(cost), "#" * round(_BAR * cost["size"] / largest), " ".join(goals.get(number, []))]
+        for number, cost in shown_layouts(topic, show_all=show_all)
+    ]
+    print_table([*columns_of(topic), "size", "best for"], rows)
+    for one in topic["advice"]:
+        cost = topic["layouts"][one["layout"]]
+        print_line(f"for {one['goal']}: {layout_name(cost)}, {change_text(cost)}: {one['reason']}")
+    for line in remarks_of(topic):
+        print_line(line)
+
+
+def summary_of(topic: TopicAdvice) -> str:
+    """What the topic is, and what of it was read."""
+    return (
+        f"{topic['stored']:,} bytes in {topic['partitions']:,} partitions, "
+        f"{topic['records_per_batch']:,.1f} records per batch, {topic['record_size']:,.1f} bytes per record; "
+        f"sampled {topic['sampled']:,} bytes in {topic['windows']:,} windows"
+    )
+
+
+def goals_of(topic: TopicAdvice) -> dict[int, list[str]]:
+    """The goals that a layout is recommended for, by its number."""
+    goals: dict[int, list[str]] = {}
+    for one in topic["advice"]:
+        goals.setdefault(one["layout"], []).append(one["goal"])
+    return goals
+
+
+def shown_layouts(topic: TopicAdvice, *, show_all: bool) -> list[tuple[int, LayoutCost]]:
+    """The layouts that no other one beats and those recommended, or all, with their numbers; by size."""
+    goals = goals_of(topic)
+    shown = [
+        (number, cost)
+        for number, cost in enumerate(topic["layouts"])
+        if show_all or cost["is_pareto"] or number in goals
+    ]
+    return sorted(shown, key=lambda one: one[1]["size"])
+
+
+def largest_of(topic: TopicAdvice) -> float:
+    """The topic's size today or in its largest layout: what bars are measured by."""
+    return max(topic["stored"], *(one["size"] for one in topic["layouts"]))
+
+
+def columns_of(topic: TopicAdvice) -> list[str]:
+    """The names of `figures_of`."""
+    names = ["codec", "level", "batch", "bytes", "+-", "savings", "ratio", "ratio per batch", "batch on disk"]
+    priced = any(one["price_per_month"] is not None for one in topic["layouts"])
+    return [*names, "write MB/s", "read MB/s", *(["per month"] if priced else [])]
+
+
+def figures_of(cost: LayoutCost) -> list[Figure]:
+    """A layout and what it costs."""
+    price = cost["price_per_month"]
+    return [
+        cost["compression"],
+        cost["level"],
+        _batch(cost),
+        round(cost["size"]),
+        None if cost["error"] is None else f"{100 * cost['error'] / (cost['size'] or 1):.1f}%",
+        f"{100 * cost['savings']:.1f}%",
+        f"{cost['ratio']:.2f}",
+        f"{cost['batch_ratio']:.2f}",
+        round(cost["batch_size"]),
+        round(cost["encode_bytes_per_second"] / 1e6),
+        round(cost["decode_bytes_per_second"] / 1e6),
+        *([] if price is None else [f"{price:,.2f}"]),
+    ]
+
+
+def _batch(cost: LayoutCost) -> str:
+    return "as is" if cost["batch_bytes"] is None else f"{cost['batch_bytes'] >> 10} KiB"
+
+
+def layout_name(cost: LayoutCost) -> str:
+    """The layout in words."""
+    level = "" if cost["level"] is None else f" level {cost['level']}"
+    batches = "batches as they are" if cost["batch_bytes"] is None else f"batches of {_batch(cost)}"
+    return f"{cost['compression']}{level}, {batches}"
+
+
+def change_text(cost: LayoutCost) -> str:
+    """What changes in size."""
+    change = "saves" if cost["savings"] >= 0 else "adds"
+    return f"{change} {100 * abs(cost['savings']):.1f}%"
+
+
+def remarks_of(topic: TopicAdvice) -> list[str]:
+    """What else is worth knowing before something is changed."""
+    remarks = []
+    if topic["legacy"]:
+        remarks.append(
+            f"{100 * topic['legacy']:.0f}% of the bytes are messages of magic 0 or 1; all layouts are magic 2"
+        )
+    if topic["produced"]:
+        remarks.append(
+            f"{100 * topic['produced']:.0f}% of the batches are of idempotent producers: `convert --rebatch` "
+            "keeps them as they are, a larger batch.size helps"
+        )
+    if topic["damaged"]:
+        remarks.append(f"{topic['damaged']:,} bytes in the windows are damaged and not in the figures")
+    for one in topic["header_keys"]:
+        remarks.append(
+            f"header {one['key']!r}: {one['bytes']:,.0f} bytes before compression, "
+            f"{one['name_bytes']:,.0f} of them for its name"
+        )
+    return remarks
