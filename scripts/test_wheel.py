@@ -24,6 +24,9 @@ from requirements import resolve
 
 ROOT = Path(__file__).parents[1]
 SAMPLES = ROOT / "samples"
+# The drop-ins with the clients alone: without their extras, which bring codecs.
+CLIENTS = {"aiokafka": "aiokafka", "kafka": "kafka-python"}
+DROPINS = ROOT / "scripts" / "dropins_alone.py"
 # What an extra adds; everything else is available without any.
 PACKAGES = {
     "": (),
@@ -123,6 +126,8 @@ class Environment:
             self._install("cli")
             self._check_commands()
             self._run("ingest", "--engine", "spark", str(SAMPLES), str(self._home / "tables"))
+        if not self._extra:
+            self._check_dropins()
         print(f"{self.name}: {self._versions()}; {time.monotonic() - start:.0f} s", flush=True)
         shutil.rmtree(self._home)
 
@@ -153,14 +158,23 @@ class Environment:
         program = [self._program, "explain", str(SAMPLES)]
         self._complete([sys.executable, "-c", TERMINAL, *program], EXIT_CODES["explain"], "transactions")
 
+    def _check_dropins(self) -> None:
+        self._pip_install(*CLIENTS.values())
+        for package in CLIENTS:
+            for when in ("before", "after"):
+                self._complete([str(self._python_path), "-I", str(DROPINS), package, when], 0, "")
+
     def _install(self, extra: str) -> None:
-        pip = ["-m", "pip", "--python", str(self._python_path), "install", "--quiet"]
-        pip += ["--disable-pip-version-check", f"{self._wheel}[{extra}]" if extra else str(self._wheel)]
+        wanted = [f"{self._wheel}[{extra}]" if extra else str(self._wheel)]
         if self._oldest:
             project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-            wanted = resolve(project["optional-dependencies"], extra)
-            pip += [re.sub(r">=([^,]+).*", r"==\1", one) for one in sorted(wanted)]
-        self._complete([sys.executable, *pip], 0, "")
+            bounds = resolve(project["optional-dependencies"], extra)
+            wanted += [re.sub(r">=([^,]+).*", r"==\1", one) for one in sorted(bounds)]
+        self._pip_install(*wanted)
+
+    def _pip_install(self, *wanted: str) -> None:
+        pip = ["-m", "pip", "--python", str(self._python_path), "install", "--quiet"]
+        self._complete([sys.executable, *pip, "--disable-pip-version-check", *wanted], 0, "")
 
     @property
     def _python_path(self) -> Path:

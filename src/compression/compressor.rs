@@ -137,6 +137,23 @@ impl Compressor {
         };
         Ok(length.map_or(data, |length| &self.output[..length]))
     }
+
+    /// Compresses one payload with snappy in the framing that a client asks for: xerial chunks of this many
+    /// bytes, at least 1, before compression, or one raw block.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnsupportedCompression`] for another codec, [`ErrorKind::Compression`].
+    #[cfg(feature = "python")]
+    pub(crate) fn compress_snappy(&mut self, data: &[u8], chunk: Option<usize>) -> Result<&[u8]> {
+        let length = match (&mut self.encoder, chunk) {
+            #[cfg(feature = "snappy")]
+            (Encoder::Snappy(encoder), Some(size)) => encoder.chunks(data, size, &mut self.output)?,
+            #[cfg(feature = "snappy")]
+            (Encoder::Snappy(encoder), None) => encoder.raw(data, &mut self.output)?,
+            _ => return Err(ErrorKind::UnsupportedCompression("only snappy has chunks").into()),
+        };
+        Ok(&self.output[..length])
+    }
 }
 
 fn unsupported_level(codec: Compression, level: i32) -> Error {

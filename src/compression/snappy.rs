@@ -117,23 +117,38 @@ impl Encoder {
         Self { snap: snap::raw::Encoder::new(), table: [0; MAX_SMALL_BLOCK] }
     }
 
+    /// Compresses `data` in xerial chunks of Kafka's size.
     pub(super) fn compress(&mut self, data: &[u8], output: &mut Vec<u8>) -> Result<usize> {
-        let chunks = data.len().div_ceil(CHUNK);
-        let out = at_least(output, HEADER + chunks * (4 + max_compress_len(data.len().min(CHUNK))));
-        out[..VERSION].copy_from_slice(&MAGIC);
-        out[VERSION..HEADER].copy_from_slice(&VERSIONS);
+        self.chunks(data, CHUNK, output)
+    }
+
+    /// One block without a frame.
+    #[cfg(feature = "python")]
+    pub(super) fn raw(&mut self, data: &[u8], output: &mut Vec<u8>) -> Result<usize> {
+        self.block(data, at_least(output, max_compress_len(data.len())))
+    }
+
+    /// xerial chunks of `size` bytes, at least 1, before compression.
+    pub(super) fn chunks(&mut self, data: &[u8], size: usize, output: &mut Vec<u8>) -> Result<usize> {
+        let header = at_least(output, HEADER);
+        header[..VERSION].copy_from_slice(&MAGIC);
+        header[VERSION..HEADER].copy_from_slice(&VERSIONS);
         let mut end = HEADER;
-        for chunk in data.chunks(CHUNK) {
+        for chunk in data.chunks(size) {
             let start = end + 4;
-            let written = if chunk.len() <= MAX_SMALL_BLOCK {
-                snappy_block::compress(chunk, &mut self.table, &mut out[start..])
-            } else {
-                let written = self.snap.compress(chunk, &mut out[start..]);
-                written.map_err(|error| compression_failed(format!("snappy: {error}")))?
-            };
+            let out = at_least(output, start + max_compress_len(chunk.len()));
+            let written = self.block(chunk, &mut out[start..])?;
             out[end..start].copy_from_slice(&(written as u32).to_be_bytes());
             end = start + written;
         }
         Ok(end)
+    }
+
+    /// Compresses one block, into at least `max_compress_len` bytes.
+    fn block(&mut self, block: &[u8], out: &mut [u8]) -> Result<usize> {
+        if block.len() <= MAX_SMALL_BLOCK {
+            return Ok(snappy_block::compress(block, &mut self.table, out));
+        }
+        self.snap.compress(block, out).map_err(|error| compression_failed(format!("snappy: {error}")))
     }
 }

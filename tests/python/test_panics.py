@@ -90,6 +90,8 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "begin_partition": lambda: c.begin_partition(one.new / "topic-1"),
         "check_produce_request": lambda: c.check_produce_request(V2, 12),
         "collect_aborted_transactions": lambda: c.collect_aborted_transactions(b"", 0, 1),
+        "compress": lambda: d.compress(2, 2, b"x"),
+        "compress_snappy": lambda: d.compress_snappy(b"x"),
         "compact_group": lambda: c.compact_group(
             text, [], text, one.new, lists=[], clean_until=0, now=0, delete_retention_ms=0
         ),

@@ -1,4 +1,4 @@
-"""What the drop-ins have besides classes: counts, varints, checksums."""
+"""What the drop-ins have besides classes: counts, varints, checksums, compression."""
 
 from collections.abc import Callable
 from typing import SupportsInt
@@ -37,3 +37,16 @@ def aiokafka_size_of_varint(value: SupportsInt) -> int:
 
 def kafka_python_size_of_varint(value: int) -> int:
     """Like `aiokafka_size_of_varint`, but for integers only."""
+
+def compress(compression: int | str, magic: int, payload: Buffer, level: int | None = None) -> bytes:
+    """Compresses a payload as Kafka does in a batch of this `magic`; `magicbyte._core.decompress` reads it.
+
+    The level is one of `RecordsBuilder`, None for Kafka's default. Raises UnsupportedCompressionError for
+    another one, for zstd below magic 2, and for a codec that Kafka does not know.
+    """
+
+def compress_snappy(payload: Buffer, chunk_size: int | None = None) -> bytes:
+    """Compresses with snappy, in xerial chunks of this many bytes before compression or as one raw block.
+
+    Raises ValueError for a chunk size outside 1 to 512 MiB.
+    """

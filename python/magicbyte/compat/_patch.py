@@ -21,7 +21,7 @@ class Counts(dict[str, int]):
 
 
 class Patch:
-    """Replaces objects in all modules of one package, under whatever name they have there."""
+    """Replaces objects in all modules of one package, and restores them."""
 
     def __init__(self, package: str) -> None:
         self._package = package
@@ -32,8 +32,20 @@ class Patch:
         """Whether the replacements are in place."""
         return bool(self._replaced)
 
-    def install(self, replacements: Iterable[tuple[object, object]]) -> None:
-        """Replaces the first object of each pair with the second, also for modules imported later."""
+    def install(
+        self,
+        replacements: Iterable[tuple[object, object]],
+        by_name: Mapping[str, object],
+        attributes: Iterable[tuple[object, str, object]],
+    ) -> None:
+        """Replaces objects, also for modules imported later.
+
+        Args:
+            replacements: originals, each with its replacement, under whatever name a module has them.
+            by_name: replacements of what has this name in any module, where the original may be None.
+            attributes: an owner, the name of its attribute, and the new value.
+
+        """
         if self.installed:
             return
         # By identity, as an equal object is not necessarily the original.
@@ -41,8 +53,15 @@ class Patch:
         for module in self._modules():
             for name, value in list(vars(module).items()):
                 if id(value) in by_id:
-                    self._replaced.append((module, name, value))
-                    setattr(module, name, by_id[id(value)][1])
+                    self._replace(module, name, by_id[id(value)][1])
+                elif name in by_name:
+                    self._replace(module, name, by_name[name])
+        for owner, name, replacement in attributes:
+            self._replace(owner, name, replacement)
+
+    def _replace(self, owner: object, name: str, replacement: object) -> None:
+        self._replaced.append((owner, name, getattr(owner, name)))
+        setattr(owner, name, replacement)
 
     def uninstall(self) -> None:
         """Restores the originals. Objects created in the meantime keep their class."""

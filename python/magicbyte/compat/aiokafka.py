@@ -4,8 +4,9 @@
 >>> magicbyte.compat.aiokafka.install()  # doctest: +SKIP
 
 After `install()`, aiokafka's producers and consumers build and parse batches with these classes, whether
-aiokafka was imported before or is imported later. Signatures, attributes and exceptions are those of
-aiokafka 0.14's compiled classes; `docs/dropins.md` lists the differences.
+aiokafka was imported before or is imported later. Every codec is available, without cramjam. Signatures,
+attributes and exceptions are those of aiokafka 0.14's compiled classes; `docs/dropins.md` lists the
+differences.
 
 A record keeps its batch's bytes alive; key, value and headers are copied on access.
 """
@@ -16,7 +17,7 @@ from contextlib import suppress
 from importlib import import_module
 
 from magicbyte.compat import _core
-from magicbyte.compat._codecs import codec_name
+from magicbyte.compat._codecs import AIOKAFKA, codec_name, with_checks
 from magicbyte.compat._patch import Counts, Patch
 from magicbyte.errors import CorruptRecordError, UnsupportedCompressionError
 
@@ -73,7 +74,7 @@ _patch = Patch("aiokafka")
 
 
 def install() -> None:
-    """Replaces the original classes and functions in every module of aiokafka.
+    """Replaces the original classes, functions and codecs in every module of aiokafka.
 
     Call it before a producer starts: aiokafka refuses a batch whose class changed while it was being filled.
 
@@ -87,6 +88,7 @@ def install() -> None:
             for name in ("default_records", "legacy_records", "memory_records")
         ]
         util = import_module("aiokafka.record.util")
+        producer = import_module("aiokafka.producer.producer").AIOKafkaProducer
     except ImportError as error:
         raise ImportError(
             "magicbyte.compat.aiokafka.install() needs aiokafka: pip install 'aiokafka>=0.14'"
@@ -99,7 +101,8 @@ def install() -> None:
         (getattr(module, name), ours[name]) for module in modules for name in _NAMES if hasattr(module, name)
     ]
     pairs += [(getattr(util, name), function) for name, function in _FUNCTIONS.items()]
-    _patch.install(pairs)
+    table = (producer, "_COMPRESSORS", with_checks(producer._COMPRESSORS))
+    _patch.install(pairs, AIOKAFKA, [table])
 
 
 def uninstall() -> None:

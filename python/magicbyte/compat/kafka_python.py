@@ -4,8 +4,9 @@
 >>> magicbyte.compat.kafka_python.install()  # doctest: +SKIP
 
 After `install()`, kafka-python's producers and consumers build and parse batches with these classes,
-whether `kafka` was imported before or is imported later. Signatures, attributes and exceptions are those
-of kafka-python 3.0; `docs/dropins.md` lists the differences.
+whether `kafka` was imported before or is imported later. Every codec is available, without python-snappy,
+lz4 and zstandard. Signatures, attributes and exceptions are those of kafka-python 3.0; `docs/dropins.md`
+lists the differences.
 
 A record keeps its batch's bytes alive; key, value and headers are copied on access.
 """
@@ -18,7 +19,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from magicbyte.compat import _core
-from magicbyte.compat._codecs import codec_name
+from magicbyte.compat._codecs import KAFKA_PYTHON, codec_name, with_checks
 from magicbyte.compat._patch import Counts, Patch
 from magicbyte.errors import CorruptRecordError, Error, UnsupportedCompressionError, UnsupportedMagicError
 
@@ -257,7 +258,7 @@ def _require(condition: bool, message: str) -> None:
 
 
 def install() -> None:
-    """Replaces the original classes and functions in every module of kafka-python.
+    """Replaces the original classes, functions and codecs in every module of kafka-python.
 
     Raises:
         ImportError: kafka-python is not installed.
@@ -270,6 +271,7 @@ def install() -> None:
         ]
         util = import_module("kafka.record.util")
         bases = import_module("kafka.record.abc")
+        producer = import_module("kafka.producer.kafka").KafkaProducer
     except ImportError as error:
         raise ImportError(
             "magicbyte.compat.kafka_python.install() needs kafka-python: pip install 'kafka-python>=3.0'"
@@ -290,7 +292,8 @@ def install() -> None:
     ):
         for each in classes:
             getattr(bases, base).register(each)
-    _patch.install(pairs)
+    table = (producer, "_COMPRESSORS", with_checks(producer._COMPRESSORS))
+    _patch.install(pairs, KAFKA_PYTHON, [table])
 
 
 def uninstall() -> None:

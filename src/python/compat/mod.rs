@@ -3,6 +3,7 @@
 
 mod builders;
 mod client;
+mod codecs;
 mod default_batch;
 mod default_builder;
 mod functions;
@@ -24,6 +25,7 @@ pub(super) fn add_module(py: Python<'_>) -> PyResult<()> {
     let spec = py.import("importlib.machinery")?.getattr("ModuleSpec")?.call1((NAME, py.None()))?;
     module.setattr("__spec__", spec)?;
     module.add_function(wrap_pyfunction!(client::counts, &module)?)?;
+    codecs::add_functions(&module)?;
     functions::add_functions(&module)?;
     records::add_types(&module)?;
     memory_records::add_types(&module)?;

@@ -32,5 +32,16 @@ Raises ValueError if it is longer than 10 bytes, IndexError if the buffer ends i
     (kafka_python_size_of_varint) => {
         r"Like `aiokafka_size_of_varint`, but for integers only."
     };
+    (compress) => {
+        r"Compresses a payload as Kafka does in a batch of this `magic`; `magicbyte._core.decompress` reads it.
+
+The level is one of `RecordsBuilder`, None for Kafka's default. Raises UnsupportedCompressionError for
+another one, for zstd below magic 2, and for a codec that Kafka does not know."
+    };
+    (compress_snappy) => {
+        r"Compresses with snappy, in xerial chunks of this many bytes before compression or as one raw block.
+
+Raises ValueError for a chunk size outside 1 to 512 MiB."
+    };
 }
 pub(in crate::python) use compat_functions;
