@@ -30,10 +30,10 @@ DROPINS = ROOT / "scripts" / "dropins_alone.py"
 # What an extra adds; everything else is available without any.
 PACKAGES = {
     "": (),
-    "arrow": ("expressions", "jobs"),
-    "cli": ("expressions", "jobs", "cli"),
-    "spark": ("expressions", "jobs", "spark"),
-    "sql": ("expressions", "jobs"),
+    "arrow": ("commands", "expressions", "jobs"),
+    "cli": ("commands", "expressions", "jobs", "cli"),
+    "spark": ("commands", "expressions", "jobs", "spark"),
+    "sql": ("commands", "expressions", "jobs"),
 }
 # Streams need a newer Spark than the oldest one; the source reports that when a stream is requested.
 SINCE_SPARK_4_2 = "magicbyte.spark.stream"
