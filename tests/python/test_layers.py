@@ -133,6 +133,9 @@ COMMANDS = [
     ["--version"],
     ["verify", "--engine", "local", "--json", "samples/orders-0"],
     ["dump", "samples/orders-0"],
+    ["records", "samples/orders-0"],
+    ["explain", "samples/orders-0"],
+    ["cost", "samples/orders-0"],
 ]
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from magicbyte.cli.inputs import print_ignored, print_log_dirs, print_skipped
 from magicbyte.cli.overview import View, print_next, print_overview
 from magicbyte.cli.reports import exit_code, print_json, print_problems
 from magicbyte.cli.terminal import print_line
-from magicbyte.jobs.clean import CleanReport
-from magicbyte.jobs.rewrite import RewriteReport
-from magicbyte.jobs.verify import VerifyReport
+
+if TYPE_CHECKING:
+    from magicbyte.jobs.clean import CleanReport
+    from magicbyte.jobs.rewrite import RewriteReport
+    from magicbyte.jobs.verify import VerifyReport
 
 __all__ = ["print_verified", "print_written", "verify_code"]
 
-WriteReport = TypeVar("WriteReport", RewriteReport, CleanReport)
+WriteReport = TypeVar("WriteReport", "RewriteReport", "CleanReport")
 
 
 def print_written(

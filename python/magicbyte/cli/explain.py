@@ -88,7 +88,6 @@ def explain(
     from magicbyte.jobs.explain import explain as explain_job
     from magicbyte.jobs.explain import irregularities
     from magicbyte.jobs.progress import terminal_progress
-    from magicbyte.jobs.verify import verify as verify_job
 
     if page is not None:
         check_replaceable(page, "explain")
@@ -102,17 +101,17 @@ def explain(
             choice=choice,
             progress=terminal_progress(),
         )
-        checked = (
-            verify_job(
+        checked = None
+        if verify:
+            from magicbyte.jobs.verify import verify as verify_job
+
+            checked = verify_job(
                 sources,
                 runner,
                 max_decompressed_bytes=_core.DEFAULT_MAX_DECOMPRESSED_BYTES,
                 choice=choice,
                 progress=terminal_progress(),
             )
-            if verify
-            else None
-        )
     if page is not None:
         write_page(page, "explain", history_page(histories, verified=verify))
     if as_json:

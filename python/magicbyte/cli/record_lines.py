@@ -21,7 +21,7 @@ from magicbyte.errors import Error
 from magicbyte.expressions.record_filter import RecordFilter
 from magicbyte.internal_topics.decode import Decode
 from magicbyte.jobs.columns import RECORDS_WITH_METADATA
-from magicbyte.jobs.reading import ReadOptions
+from magicbyte.jobs.reading import ReadOptions, no_rows
 from magicbyte.model import PartitionListing
 
 __all__ = ["Lines", "print_batches", "print_records"]
@@ -80,7 +80,7 @@ def print_records(
     """Prints the selected records of partitions, in order; returns the exit code."""
     options = ReadOptions(_COLUMNS, max_decompressed_bytes=max_decompressed_bytes, where=where)
     reader = Reader(listings, selection, isolation_level, options, filters, tail)
-    print_bytes(writer.header(pa.RecordBatch.from_pylist([], options.records_schema)))
+    print_bytes(writer.header(no_rows(options.records_schema)))
     for topic, records in reader.records():
         decoder = lines.decoder(topic)
         if decoder is None:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from magicbyte.cli.exits import CLEAN, FAILED, PROBLEMS
 from magicbyte.cli.tables import print_table
 from magicbyte.cli.terminal import print_line
-from magicbyte.jobs.clean import CleanReport
-from magicbyte.jobs.rewrite import RewriteReport
 
 if TYPE_CHECKING:
+    from magicbyte.jobs.clean import CleanReport
     from magicbyte.jobs.redact_preview import RedactionPreview
+    from magicbyte.jobs.rewrite import RewriteReport
 
 __all__ = [
     "exit_code",

@@ -5,23 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pyarrow as pa
 
 from magicbyte import _core
 from magicbyte.enums import DamageMode, PayloadType, fails_fast
-from magicbyte.expressions.record_filter import RecordFilter
 from magicbyte.jobs.columns import INVALID_COLUMNS, RECORDS_WITH_METADATA
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.selecting import ChunkSelection, decoded_columns
 from magicbyte.model import Chunk, PartitionPlan, Problem
+
+if TYPE_CHECKING:
+    from magicbyte.expressions.record_filter import RecordFilter
 
 __all__ = [
     "ReadOptions",
     "Rows",
     "check_column_limit",
     "decoded_problems",
+    "no_rows",
     "plan_problems",
     "read_chunk",
     "record_batch_of",
@@ -152,6 +155,12 @@ def decoded_problems(rows: pa.RecordBatch) -> list[Problem]:
     """Rows of the table `problems` as in the core's JSON, where the column `baseOffset` is `base_offset`."""
     names = [_snake_case(name) for name in rows.schema.names]
     return [cast(Problem, dict(zip(names, row.values(), strict=True))) for row in rows.to_pylist()]
+
+
+def no_rows(schema: pa.Schema) -> pa.RecordBatch:
+    """A record batch without rows."""
+    # Not from a list, since pyarrow loads pandas for those.
+    return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
 
 
 def record_batch_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
