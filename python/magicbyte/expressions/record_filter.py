@@ -20,6 +20,7 @@ __all__ = ["SECONDS", "RecordFilter"]
 
 SECONDS = 60.0
 """How long the records of one Arrow batch may take."""
+_AGAIN = 0.05
 _MOST_SHOWN = 300
 
 
@@ -102,14 +103,15 @@ class RecordFilter:
 
     def _evaluate(self, rows: pa.RecordBatch) -> pa.BooleanArray:
         database = self._database()
-        timer = threading.Timer(SECONDS, database.interrupt)
-        timer.start()
+        done = threading.Event()
+        clock = threading.Thread(target=_interrupt, args=(database, done), daemon=True)
+        clock.start()
         try:
             database.register("records", rows)
             selected = database.sql(self._query).to_arrow_table().column(0).combine_chunks()
         finally:
-            timer.cancel()
-            timer.join()
+            done.set()
+            clock.join()
             database.unregister("records")
         return selected
 
@@ -118,6 +120,14 @@ class RecordFilter:
             self._local.database = connect()
         database: duckdb.DuckDBPyConnection = self._local.database
         return database
+
+
+def _interrupt(database: duckdb.DuckDBPyConnection, done: threading.Event) -> None:
+    """Interrupts what takes too long, repeatedly: DuckDB forgets an interrupt before a query."""
+    if not done.wait(SECONDS):
+        database.interrupt()
+        while not done.wait(_AGAIN):
+            database.interrupt()
 
 
 def _message(error: duckdb.Error) -> str:
