@@ -38,6 +38,7 @@
 //! - [`layout`]: the fields of a batch with their places
 //! - [`log`]: a partition's directory, read in full, written, compacted, repaired; [`sidecar`]: the files beside a segment
 //! - [`state`]: transactions, idempotent producers and leader epochs, by batch headers
+//! - [`schema_framing`]: the schema id before a key or value
 //! - [`broker`]: the checks and changes of an append, and a partition in memory
 #![cfg_attr(feature = "arrow", doc = "- [`columns`]: Arrow arrays")]
 //!
@@ -64,6 +65,7 @@ mod parallel;
 #[cfg(feature = "python")]
 mod python;
 mod record;
+pub mod schema_framing;
 pub mod sidecar;
 pub mod state;
 

@@ -77,6 +77,11 @@ from magicbyte._stubs.records import (
     RecordIterator,
     unpickle_record,
 )
+from magicbyte._stubs.schema_framing import (
+    parse_message_indexes,
+    parse_schema_framing,
+    write_schema_framing,
+)
 from magicbyte._stubs.sidecars import (
     collect_aborted_transactions,
     leader_epoch_checkpoint,
@@ -168,6 +173,8 @@ __all__ = [
     "list_partition",
     "offset_for_timestamp",
     "offset_index",
+    "parse_message_indexes",
+    "parse_schema_framing",
     "partition_history",
     "partition_metadata",
     "plan_compaction",
@@ -194,4 +201,5 @@ __all__ = [
     "try_layouts",
     "unpickle_record",
     "unreadable_directory",
+    "write_schema_framing",
 ]

@@ -27,6 +27,7 @@ mod panics;
 mod pickle;
 mod record;
 mod rescue;
+mod schema_framing;
 mod sidecars;
 mod simulator;
 mod state;
@@ -80,6 +81,8 @@ mod _core {
     use crate::python::pickle::unpickle_record;
     #[pymodule_export]
     use crate::python::rescue::PyRescuer;
+    #[pymodule_export]
+    use crate::python::schema_framing::{parse_message_indexes, parse_schema_framing, write_schema_framing};
     #[pymodule_export]
     use crate::python::sidecars::{
         collect_aborted_transactions, decompress, leader_epoch_checkpoint, offset_index, partition_metadata,

@@ -41,6 +41,7 @@ LAYERS = [
         "magicbyte.rescue",
         "magicbyte.state",
     },
+    {"magicbyte.schemas"},
     {"magicbyte.jobs"},
     {"magicbyte.logs", "magicbyte.commands"},
     {"magicbyte"},
