@@ -53,13 +53,14 @@ COMMANDS: dict[str, Sequence[str]] = {
     "recover": ("{samples}", "{out}"),
     "redact": ("--where", "key = 'bob'", "{samples}", "{out}"),
     "rescue": ("{samples}", "{out}"),
+    "schemas": ("{samples}",),
     "sidecars": ("{samples}/payments-0/leader-epoch-checkpoint",),
     "stats": ("{samples}",),
     "topics": ("{samples}",),
     "verify": ("{samples}",),
 }
-# A transaction of the samples hangs, and no group has committed.
-EXIT_CODES = {"explain": 1, "offsets": 2}
+# A transaction of the samples hangs, no group has committed, and there is no registry.
+EXIT_CODES = {"explain": 1, "offsets": 2, "schemas": 2}
 _SHOWN = 4000
 IMPORTS = """
 import importlib, pkgutil, sys, magicbyte

@@ -1,6 +1,6 @@
 """The commands as functions: `magicbyte verify` is `magicbyte.verify`, and so on.
 
-Only `convert` and `rescue` have to be imported from here: those names are modules of the package.
+Only `convert`, `rescue` and `schemas` have to be imported from here: those names are modules of the package.
 
 >>> import magicbyte
 >>> report = magicbyte.verify("samples")
@@ -53,6 +53,8 @@ from magicbyte.jobs.recover import recover as recover_partitions
 from magicbyte.jobs.redact import RedactOptions, redact_partitions
 from magicbyte.jobs.rescue import RescueReport, rescue_partitions
 from magicbyte.jobs.rewrite import RewriteOptions, RewriteReport, rewrite
+from magicbyte.jobs.schemas import SchemasReport
+from magicbyte.jobs.schemas import schemas as registered_schemas
 from magicbyte.jobs.stats import StatsReport, statistics
 from magicbyte.jobs.topics import TopicsReport
 from magicbyte.jobs.topics import topics as topics_of_partitions
@@ -60,6 +62,7 @@ from magicbyte.jobs.verify import VerifyReport
 from magicbyte.jobs.verify import verify as verify_partitions
 from magicbyte.logs import Sources, paths_of
 from magicbyte.model import PartitionHistory
+from magicbyte.schemas.schemas_topic import SCHEMAS_TOPIC
 
 __all__ = [
     "advise",
@@ -72,6 +75,7 @@ __all__ = [
     "recover",
     "redact",
     "rescue",
+    "schemas",
     "stats",
     "topics",
     "verify",
@@ -456,6 +460,35 @@ def explain(
         max_listed=max_listed,
         choice=choice,
         progress=progress,
+    )
+
+
+def schemas(
+    sources: Sources,
+    out: str | PathLike[str] | None = None,
+    *,
+    schemas_topic: str = SCHEMAS_TOPIC,
+    choice: PartitionChoice = EVERYTHING,
+    max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
+) -> SchemasReport:
+    """The schemas of a registry, from its topic's segments or from files.
+
+    To look schemas up, use `magicbyte.jobs.schemas.open_registry`.
+
+    Args:
+        sources: directories with the topic, or one directory or JSON map of schemas in files.
+        out: gets the schemas as files, and `schemas.json`, which says what they are.
+        schemas_topic: the registry's topic.
+        choice: which copy of the topic to read, if there are several.
+        max_decompressed_bytes: the limit for one batch.
+
+    """
+    return registered_schemas(
+        paths_of(sources),
+        None if out is None else os.fspath(out),
+        schemas_topic=schemas_topic,
+        choice=choice,
+        max_decompressed_bytes=max_decompressed_bytes,
     )
 
 

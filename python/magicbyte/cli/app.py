@@ -29,6 +29,7 @@ from magicbyte.cli.records import records
 from magicbyte.cli.recover import recover
 from magicbyte.cli.redact import redact
 from magicbyte.cli.rescue import rescue
+from magicbyte.cli.schemas import schemas
 from magicbyte.cli.sidecars import sidecars
 from magicbyte.cli.stats import stats
 from magicbyte.cli.terminal import ReaderGoneError, drop_output, prepare, print_problem
@@ -57,6 +58,7 @@ def app() -> None:
     magicbyte advise  /backup/kafka-logs                  which codec and batch size would be better?
     magicbyte records /backup/kafka-logs/orders-0 | jq    the records as JSON lines
     magicbyte topics  /backup/kafka-logs                  which topics, partitions, configs?
+    magicbyte schemas /backup/kafka-logs                  which schemas had the registry?
     magicbyte offsets /backup/kafka-logs                  who committed what, and how far behind?
     magicbyte dump    orders-0 | less                     the segments, as kafka-dump-log prints them
     magicbyte rescue  /backup/kafka-logs saved/           save what can be saved of the damage
@@ -90,6 +92,7 @@ for command in (
     recover,
     redact,
     rescue,
+    schemas,
     sidecars,
     stats,
     topics,

@@ -12,7 +12,7 @@ import click
 from magicbyte.cli.options import PARTITIONS
 from magicbyte.jobs.choice import PartitionChoice
 
-__all__ = ["options", "sources", "sources_and_out"]
+__all__ = ["options", "preferred_copy", "sources", "sources_and_out"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -76,14 +76,14 @@ def options(*, prefer: bool = False) -> Callable[[F], F]:
             return command(choice=chosen, **others)
 
         decorated: Callable[..., Any] = with_choice
-        for option in [_PREFER, *_CHOICE] if prefer else _CHOICE:
+        for option in [preferred_copy, *_CHOICE] if prefer else _CHOICE:
             decorated = option(decorated)
         return cast(F, decorated)
 
     return decorate
 
 
-_PREFER = click.option(
+preferred_copy = click.option(
     "--prefer",
     "preferred",
     multiple=True,

@@ -278,7 +278,7 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 def write_text(path: str, text: str) -> None:
     """Writes a new file, durably."""
-    with open(path, "x", encoding="utf-8") as file:
+    with open(path, "x", encoding="utf-8", newline="") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

@@ -1,0 +1,181 @@
+"""The job behind `magicbyte schemas`: what a registry knows, from its topic's segments or from files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, TypedDict
+
+from magicbyte._core import DEFAULT_MAX_DECOMPRESSED_BYTES, Record
+from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.failure import RefusedError
+from magicbyte.jobs.output import PartitionsOutput
+from magicbyte.jobs.partitions import find_inputs
+from magicbyte.jobs.replay import Batch, replay
+from magicbyte.listing import is_segment_file
+from magicbyte.schemas.directory import INDEX, files_of, holds_schemas, read_directory
+from magicbyte.schemas.registry import StoredRegistry
+from magicbyte.schemas.schemas_topic import SCHEMAS_TOPIC, apply
+
+__all__ = ["SchemasReport", "Subject", "Version", "open_registry", "schemas", "schemas_of"]
+
+
+class Version(TypedDict):
+    """A version of a subject."""
+
+    version: int
+    id: int | None
+    """None in a directory that gives it none."""
+    guid: str | None
+    """None for a schema with rules whose registry did not say."""
+    schema_type: str
+    deleted: bool
+    """Whether it was deleted, but not for good."""
+    references: list[dict[str, Any]]
+    """`name`, `subject` and `version` of each."""
+    metadata: Any
+    rule_set: Any
+    schema: str
+    """The text."""
+
+
+class Subject(TypedDict):
+    """A subject with all its versions."""
+
+    subject: str
+    context: str
+    compatibility: str
+    """Its own level, that of its context, or a registry's default, `BACKWARD`."""
+    mode: str
+    versions: list[Version]
+
+
+class SchemasReport(TypedDict):
+    """What `magicbyte schemas --json` prints."""
+
+    source: str
+    """The directory of the topic, or of the files."""
+    subjects: list[Subject]
+    aliases: dict[str, str]
+    """The subject that is meant, by the name that is another one for it."""
+    without_subject: list[dict[str, Any]]
+    """Schemas that only an id leads to: deleted for good, or files that are named after ids."""
+    problems: list[str]
+    """What could not be read of the topic: damage, and records that are not a registry's."""
+
+
+def open_registry(
+    sources: Sequence[str],
+    *,
+    schemas_topic: str = SCHEMAS_TOPIC,
+    choice: PartitionChoice = EVERYTHING,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+) -> tuple[str, StoredRegistry]:
+    """Reads a registry: the directory it is from, and what it knows.
+
+    `sources` are directories with the topic's partition at or below them; or the one partition, whatever its
+    name; or one JSON file or directory of schemas, as `schemas/directory.py` describes them.
+
+    Raises:
+        RefusedError: if there is neither, or the topic is found twice and `choice` prefers no copy.
+        SchemaFileError: if the files are not as they should be.
+
+    """
+    (source, *others) = sources
+    if not others and os.path.isfile(source) and not is_segment_file(os.path.basename(source)):
+        return source, read_directory(source)
+    inputs = find_inputs(sources, choice, distinct=False, may_be_none=True, consult={schemas_topic})
+    listing = inputs.consulted_partition(schemas_topic)
+    if listing is None and len(inputs.directories) == 1:
+        (only,) = inputs.directories
+        listing = only if only["path"] in map(os.path.abspath, sources) else None
+    if listing is None:
+        if not others and not inputs.directories and os.path.isdir(source) and holds_schemas(source):
+            return source, read_directory(source)
+        raise RefusedError(
+            f"no partition of {schemas_topic} below {', '.join(sources)}, where a schema registry keeps its"
+            " schemas, and no files with schemas"
+        )
+    registry = StoredRegistry()
+
+    def apply_record(batch: Batch, record: Record) -> None:
+        if not batch.is_control:
+            apply(registry, record.key_bytes, record.value_bytes)
+
+    registry.problems = replay(listing["path"], apply_record, max_decompressed_bytes=max_decompressed_bytes)
+    return listing["path"], registry
+
+
+def schemas(
+    sources: Sequence[str],
+    out: str | None = None,
+    *,
+    schemas_topic: str = SCHEMAS_TOPIC,
+    choice: PartitionChoice = EVERYTHING,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+) -> SchemasReport:
+    """Lists what a registry knows, and with `out` also writes it as a directory that can be read again.
+
+    Raises as `open_registry`, and RefusedError if `out` is not empty or overlaps with a source.
+    """
+    source, registry = open_registry(
+        sources, schemas_topic=schemas_topic, choice=choice, max_decompressed_bytes=max_decompressed_bytes
+    )
+    if out is not None:
+        with PartitionsOutput(out, [*sources, source]) as output:
+            index, files = files_of(registry)
+            output.commit(index, files, INDEX)
+    return schemas_of(source, registry)
+
+
+def schemas_of(source: str, registry: StoredRegistry) -> SchemasReport:
+    """Describes a registry."""
+    subjects: dict[str, Subject] = {}
+    used: set[tuple[str, int | None]] = set()
+    for one in registry.all_versions():
+        used.add((one.context, one.id))
+        subject = subjects.setdefault(
+            one.subject,
+            Subject(
+                subject=one.subject,
+                context=one.context,
+                compatibility=registry.compatibility(one.subject),
+                mode=registry.mode(one.subject),
+                versions=[],
+            ),
+        )
+        schema = one.schema
+        subject["versions"].append(
+            Version(
+                version=one.version,
+                id=one.id,
+                guid=schema.guid,
+                schema_type=schema.schema_type,
+                deleted=one.deleted,
+                references=[
+                    {"name": used.name, "subject": used.subject, "version": used.version}
+                    for used in schema.references
+                ],
+                metadata=schema.metadata,
+                rule_set=schema.rule_set,
+                schema=schema.text,
+            )
+        )
+    left = sorted((key for key in registry.schemas if key not in used), key=lambda key: key)
+    return SchemasReport(
+        source=source,
+        subjects=list(subjects.values()),
+        aliases=dict(registry.aliases),
+        without_subject=[
+            {
+                "context": context,
+                "id": number,
+                "guid": schema.guid,
+                "schema_type": schema.schema_type,
+                "schema": schema.text,
+            }
+            for context, number in left
+            for schema in [registry.schemas[context, number]]
+        ],
+        problems=registry.problems,
+    )

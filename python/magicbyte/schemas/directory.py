@@ -1,0 +1,215 @@
+"""Schemas in files: a directory of them, or a JSON file that says which is which.
+
+- A directory without `schemas.json`: `7.avsc` is the schema with the id 7, `orders-value.avsc` version 1 of a
+  subject. `.avsc` is Avro, `.proto` Protobuf, `.json` JSON Schema; other files are ignored.
+- A JSON map from ids and subjects to files: `{"7": "orders.avsc", "orders-value": "orders.avsc"}`. Instead of
+  a path, there may be an object with `file`, and `schemaType` or `references` as a registry has them.
+- `schemas.json` as `magicbyte schemas --out` writes it, with everything that a registry knows.
+
+Paths are relative to the JSON file. A file may have at most 64 MiB.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from magicbyte import _core
+from magicbyte.errors import Error, InvalidRecordError
+from magicbyte.schemas.registry import (
+    DEFAULT_CONTEXT,
+    Schema,
+    SchemaReferenceError,
+    StoredRegistry,
+    SubjectVersion,
+)
+from magicbyte.schemas.schemas_topic import parsed_references
+
+__all__ = ["INDEX", "SchemaFileError", "files_of", "holds_schemas", "read_directory"]
+
+INDEX = "schemas.json"
+"""The file of a directory that says what the others are."""
+_TYPES = {".avsc": "AVRO", ".proto": "PROTOBUF", ".json": "JSON"}
+_EXTENSIONS = {schema_type: extension for extension, schema_type in _TYPES.items()}
+_SETTINGS = ("compatibility", "modes", "aliases")
+
+
+class SchemaFileError(Error):
+    """A file is not what it should be; the message has its path."""
+
+    def __init__(self, message: str, kind: str = "schema_file", *place: Any) -> None:
+        super().__init__(message, kind, *place)
+
+
+def holds_schemas(path: str) -> bool:
+    """Whether a directory has files that `read_directory` takes as schemas."""
+    names = os.listdir(path)
+    return INDEX in names or any(os.path.splitext(name)[1] in _TYPES for name in names)
+
+
+def read_directory(path: str | os.PathLike[str]) -> StoredRegistry:
+    """Reads a directory, or a JSON file, as the module describes.
+
+    Raises:
+        SchemaFileError: if the JSON is not as described, or a schema is not UTF-8.
+        OSError: if a file cannot be read, or is larger than 64 MiB.
+
+    """
+    path = os.fspath(path)
+    if not os.path.isdir(path):
+        return _read_json(path)
+    if os.path.exists(index := os.path.join(path, INDEX)):
+        return _read_json(index)
+    names = sorted(name for name in os.listdir(path) if os.path.splitext(name)[1] in _TYPES)
+    return _read_map(path, {os.path.splitext(name)[0]: name for name in names}, path)
+
+
+def _read_json(path: str) -> StoredRegistry:
+    try:
+        document = json.loads(_core.read_sidecar(path))
+    except (ValueError, RecursionError) as error:
+        raise SchemaFileError(f"{path} is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise SchemaFileError(f'{path}: expected an object such as {{"7": "orders.avsc"}}')
+    folder = os.path.dirname(path)
+    try:
+        if isinstance(document.get("schemas"), list):
+            return _read_index(folder, document)
+        return _read_map(folder, document, path)
+    except InvalidRecordError as error:
+        raise SchemaFileError(f"{path}: {error}") from None
+
+
+def _read_map(folder: str, entries: Mapping[str, Any], path: str) -> StoredRegistry:
+    registry = StoredRegistry()
+    by_file: dict[str, list[int]] = defaultdict(list)
+    subjects: list[tuple[str, str, Schema]] = []
+    for name, entry in entries.items():
+        one = {"file": entry} if isinstance(entry, str) else entry
+        if not isinstance(one, dict) or not isinstance(one.get("file"), str):
+            raise SchemaFileError(f"{path}: {name}: expected a path, or an object with file")
+        schema = _schema(folder, one)
+        file = os.path.normpath(os.path.join(folder, one["file"]))
+        if name.isascii() and name.isdigit() and len(name) <= 19:
+            by_file[file].append(int(name))
+            registry.put_schema(int(name), schema)
+        else:
+            subjects.append((name, file, schema))
+    for name, file, schema in subjects:
+        # A file that has an id and a subject is one schema.
+        ids = by_file[file]
+        registry.put(SubjectVersion(name, 1, ids[0] if len(ids) == 1 else None, schema))
+    return registry
+
+
+def _read_index(folder: str, document: Mapping[str, Any]) -> StoredRegistry:
+    registry = StoredRegistry()
+    for number, entry in enumerate(document["schemas"]):
+        where = f"schemas[{number}]"
+        if not isinstance(entry, dict) or not isinstance(entry.get("file"), str):
+            raise InvalidRecordError(f"{where}: expected an object with file")
+        schema_id, context = entry.get("id"), entry.get("context", DEFAULT_CONTEXT)
+        versions = entry.get("versions", [])
+        if not (schema_id is None or (type(schema_id) is int and schema_id >= 0)) or not isinstance(
+            context, str
+        ):
+            raise InvalidRecordError(f"{where}: expected a number of at least 0 as id and text as context")
+        if not isinstance(versions, list):
+            raise InvalidRecordError(f"{where}: versions: expected a list")
+        schema = _schema(folder, entry)
+        if schema_id is not None:
+            registry.put_schema(schema_id, schema, context)
+        for one in versions:
+            if not isinstance(one, dict) or not isinstance(one.get("subject"), str):
+                raise InvalidRecordError(f"{where}: versions: expected objects with subject and version")
+            if type(one.get("version")) is not int:
+                raise InvalidRecordError(f"{where}: versions: expected a number as version")
+            deleted = one.get("deleted") is True
+            try:
+                registry.put(SubjectVersion(one["subject"], one["version"], schema_id, schema, deleted))
+            except SchemaReferenceError as error:
+                raise InvalidRecordError(f"{where}: {error}") from None
+    settings = (registry.compatibility_levels, registry.modes, registry.aliases)
+    for name, setting in zip(_SETTINGS, settings, strict=True):
+        given = document.get(name, {})
+        if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
+            raise InvalidRecordError(f"{name}: expected an object of texts")
+        setting.update(given)
+    return registry
+
+
+def _schema(folder: str, entry: Mapping[str, Any]) -> Schema:
+    path = os.path.join(folder, entry["file"])
+    try:
+        text = _core.read_sidecar(path).decode()
+    except UnicodeDecodeError as error:
+        raise SchemaFileError(f"{path} is not UTF-8: {error}") from None
+    schema_type = entry.get("schemaType", _TYPES.get(os.path.splitext(path)[1]))
+    if not isinstance(schema_type, str):
+        raise SchemaFileError(f"{path}: no schemaType, and the name ends with none of {', '.join(_TYPES)}")
+    for name in ("metadata", "ruleSet"):
+        if not isinstance(entry.get(name), dict | None):
+            raise SchemaFileError(f"{path}: {name}: expected an object")
+    guid = entry.get("guid")
+    return Schema(
+        schema_type=schema_type,
+        text=text,
+        references=parsed_references(entry.get("references")),
+        metadata=entry.get("metadata"),
+        rule_set=entry.get("ruleSet"),
+        guid=guid if isinstance(guid, str) and entry.get("ruleSet") is not None else None,
+    )
+
+
+def files_of(registry: StoredRegistry) -> tuple[dict[str, Any], dict[str, str]]:
+    """A registry as a directory: what `schemas.json` says, and the text of each file by its name."""
+    schemas: dict[tuple[str, int | None, Schema], list[dict[str, Any]]] = {
+        (*key, schema): [] for key, schema in registry.schemas.items()
+    }
+    for version in registry.all_versions():
+        key = (version.context, version.id, version.schema)
+        shown = {"subject": version.subject, "version": version.version, "deleted": version.deleted}
+        schemas.setdefault(key, []).append(shown)
+    contexts = sorted({context for context, _, _ in schemas} - {DEFAULT_CONTEXT})
+    numbers = {context: number for number, context in enumerate(contexts, 1)}
+    entries, files = [], {}
+
+    def order(item: tuple[tuple[str, int | None, Schema], object]) -> tuple[str, int, bool]:
+        place, number, schema = item[0]
+        # Of several with one id, which differ in more than the text, the last one is found by it.
+        is_last = number is not None and registry.schemas[place, number] == schema
+        return place, -1 if number is None else number, is_last
+
+    ordered = sorted(schemas.items(), key=order)
+    for number, ((context, schema_id, schema), versions) in enumerate(ordered):
+        # A context may have characters that the name of a file cannot have.
+        place = "" if context == DEFAULT_CONTEXT else f"context{numbers[context]}-"
+        name = f"unnumbered{number}" if schema_id is None else f"{schema_id}"
+        file = f"{place}{name}{_EXTENSIONS.get(schema.schema_type, '.txt')}"
+        files[file] = schema.text
+        entries.append(
+            {
+                "id": schema_id,
+                "context": context,
+                "guid": schema.guid,
+                "schemaType": schema.schema_type,
+                "file": file,
+                "references": [
+                    {"name": one.name, "subject": one.subject, "version": one.version}
+                    for one in schema.references
+                ],
+                "metadata": schema.metadata,
+                "ruleSet": schema.rule_set,
+                "versions": versions,
+            }
+        )
+    index = {
+        "schemas": entries,
+        "compatibility": dict(registry.compatibility_levels),
+        "modes": dict(registry.modes),
+        "aliases": dict(registry.aliases),
+    }
+    return index, files

@@ -1,0 +1,351 @@
+"""Schemas and what names them: ids, GUIDs, and the versions of subjects, as a schema registry keeps them.
+
+`Registry` is the interface. Its sources are a `_schemas` topic (`schemas_topic.py`) and a directory of files
+(`directory.py`); both fill a `StoredRegistry`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import UUID
+
+from magicbyte.errors import Error
+
+__all__ = [
+    "DEFAULT_CONTEXT",
+    "LATEST",
+    "Reference",
+    "Registry",
+    "Schema",
+    "SchemaNotFoundError",
+    "SchemaReferenceError",
+    "StoredRegistry",
+    "SubjectVersion",
+    "context_of",
+    "qualified",
+]
+
+DEFAULT_CONTEXT = "."
+LATEST = -1
+"""The number of a version that means the latest one."""
+_DEFAULT_COMPATIBILITY = "BACKWARD"
+_DEFAULT_MODE = "READWRITE"
+
+
+class SchemaNotFoundError(Error):
+    """No schema has this id or GUID, or no subject has this name or version."""
+
+    def __init__(self, message: str, kind: str = "schema_not_found", *place: Any) -> None:
+        super().__init__(message, kind, *place)
+
+
+class SchemaReferenceError(Error):
+    """The references of a schema lead to itself, or nowhere."""
+
+    def __init__(self, message: str, kind: str = "schema_reference", *place: Any) -> None:
+        super().__init__(message, kind, *place)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A schema that another one uses."""
+
+    name: str
+    """What the other schema calls it: an Avro name, a Protobuf import, a JSON Schema `$ref`."""
+    subject: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A schema as it was registered."""
+
+    schema_type: str
+    """`AVRO`, `PROTOBUF` or `JSON`; a registry's plug-in may add others."""
+    text: str
+    references: tuple[Reference, ...] = ()
+    metadata: Mapping[str, Any] | None = field(default=None, hash=False)
+    rule_set: Mapping[str, Any] | None = field(default=None, hash=False)
+    guid: str | None = None
+    """The hash that names it in every registry, as the text of a UUID. None if it is unknown."""
+
+    def with_guid(self) -> Schema:
+        """The schema with its GUID, computed as a registry does; unchanged if it has rules."""
+        return replace(self, guid=_guid(self)) if self.guid is None and self.rule_set is None else self
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectVersion:
+    """A version of a subject."""
+
+    subject: str
+    """With its context, if that is not the default one: `:.context:name`."""
+    version: int
+    id: int | None
+    """The schema's id in the subject's context; None in a directory that gives it none."""
+    schema: Schema
+    deleted: bool = False
+    """Whether it was deleted, but not for good: it is found by id and by version, but is never the latest."""
+
+    @property
+    def context(self) -> str:
+        """The context of the subject."""
+        return context_of(self.subject)
+
+
+class Registry(ABC):
+    """What names schemas."""
+
+    @abstractmethod
+    def by_id(self, schema_id: int, context: str = DEFAULT_CONTEXT) -> Schema:
+        """The schema with this id. Raises SchemaNotFoundError."""
+
+    @abstractmethod
+    def by_guid(self, guid: str) -> Schema:
+        """The schema with this GUID, the text of a UUID. Raises SchemaNotFoundError."""
+
+    @abstractmethod
+    def version(self, subject: str, version: int) -> SubjectVersion:
+        """A version of a subject, deleted or not; `LATEST` for the latest. Raises SchemaNotFoundError."""
+
+    @abstractmethod
+    def versions(self, subject: str, *, deleted: bool = False) -> list[SubjectVersion]:
+        """The versions of a subject in order, with `deleted` also those; empty if there are none."""
+
+    @abstractmethod
+    def subjects(self, *, deleted: bool = False) -> list[str]:
+        """The subjects that have versions, sorted; with `deleted` also those with deleted versions only."""
+
+    def latest(self, subject: str) -> SubjectVersion:
+        """The latest version of a subject that is not deleted. Raises SchemaNotFoundError."""
+        return self.version(subject, LATEST)
+
+    def resolve(self, schema: Schema, context: str = DEFAULT_CONTEXT) -> list[tuple[str, Schema]]:
+        """All schemas that a schema uses, directly or through others, each after those that it uses itself.
+
+        With the name by which each is referenced; one that has several names is there several times.
+        `context` is that of the schema, where subjects without a context are looked up.
+
+        Raises:
+            SchemaReferenceError: if a schema leads to itself, or a reference to nothing.
+
+        """
+        found: dict[tuple[str, str, int], tuple[str, Schema]] = {}
+        open_: dict[tuple[str, str, int], None] = {}
+        # A stack of its own: a chain of references may be longer than Python's.
+        stack: list[tuple[tuple[str, str, int] | None, Schema, Iterator[Reference], str]] = [
+            (None, schema, iter(schema.references), context)
+        ]
+        while stack:
+            key, current, references, place = stack[-1]
+            reference = next(references, None)
+            if reference is None:
+                stack.pop()
+                if key is not None:
+                    found[key] = (key[0], current)
+                    del open_[key]
+                continue
+            subject = qualified(reference.subject, place)
+            used = (reference.name, subject, reference.version)
+            if used in found:
+                continue
+            if used in open_:
+                path = " -> ".join(name for name, _, _ in [*open_, used])
+                raise SchemaReferenceError(f"the references of a schema lead to itself: {path}")
+            try:
+                version = self.version(subject, reference.version)
+            except SchemaNotFoundError as error:
+                raise SchemaReferenceError(f"reference {reference.name!r}: {error}") from None
+            open_[used] = None
+            stack.append((used, version.schema, iter(version.schema.references), context_of(subject)))
+        return list(found.values())
+
+
+class StoredRegistry(Registry):
+    """A registry in memory."""
+
+    def __init__(self) -> None:
+        self.compatibility_levels: dict[str, str] = {}
+        """What was set, by subject; by `:.context:` for a context, by an empty name for all."""
+        self.modes: dict[str, str] = {}
+        """The same for `READWRITE`, `READONLY`, `READONLY_OVERRIDE`, `IMPORT` and `FORWARD`."""
+        self.aliases: dict[str, str] = {}
+        """The subject that is meant, by the name that is another one for it."""
+        self.problems: list[str] = []
+        """What could not be read of the source."""
+        self._versions: dict[str, dict[int, SubjectVersion]] = {}
+        self._schemas: dict[tuple[str, int], Schema] = {}
+        self._guids: dict[str, Schema] = {}
+        self._uses: Counter[tuple[str, int]] = Counter()
+
+    @property
+    def schemas(self) -> Mapping[tuple[str, int], Schema]:
+        """Every schema that has an id, by context and id; also those that no subject has any more."""
+        return self._schemas
+
+    def by_id(self, schema_id: int, context: str = DEFAULT_CONTEXT) -> Schema:
+        """As in `Registry`. Also finds schemas that were deleted for good, while their records are there."""
+        if (schema := self._schemas.get((context, schema_id))) is None:
+            place = "" if context == DEFAULT_CONTEXT else f" in the context {context}"
+            raise SchemaNotFoundError(f"no schema has the id {schema_id}{place}")
+        return schema
+
+    def by_guid(self, guid: str) -> Schema:  # noqa: D102 (as in Registry)
+        if (schema := self._guids.get(guid.lower())) is None:
+            raise SchemaNotFoundError(f"no schema has the GUID {guid}")
+        return schema
+
+    def version(self, subject: str, version: int) -> SubjectVersion:  # noqa: D102 (as in Registry)
+        found = self._versions.get(self._meant(subject))
+        if not found:
+            raise SchemaNotFoundError(f"no subject has the name {subject}")
+        if version == LATEST:
+            live = [number for number, one in found.items() if not one.deleted]
+            if not live:
+                raise SchemaNotFoundError(f"all versions of the subject {subject} are deleted")
+            version = max(live)
+        if version not in found:
+            raise SchemaNotFoundError(
+                f"the subject {subject} has no version {version}: they are {min(found)} to {max(found)}"
+            )
+        return found[version]
+
+    def versions(self, subject: str, *, deleted: bool = False) -> list[SubjectVersion]:  # noqa: D102
+        found = self._versions.get(self._meant(subject), {})
+        return [one for _, one in sorted(found.items()) if deleted or not one.deleted]
+
+    def subjects(self, *, deleted: bool = False) -> list[str]:  # noqa: D102 (as in Registry)
+        return sorted(
+            subject
+            for subject, versions in self._versions.items()
+            if any(deleted or not one.deleted for one in versions.values())
+        )
+
+    def all_versions(self) -> list[SubjectVersion]:
+        """Every version of every subject, deleted ones too, in order."""
+        return [
+            one for subject in sorted(self._versions) for _, one in sorted(self._versions[subject].items())
+        ]
+
+    def compatibility(self, subject: str) -> str:
+        """The compatibility level of a subject: its own, its context's, or `BACKWARD`."""
+        return _in_scope(self.compatibility_levels, subject) or _DEFAULT_COMPATIBILITY
+
+    def mode(self, subject: str) -> str:
+        """The mode of a subject: its own, its context's, or `READWRITE`."""
+        return _in_scope(self.modes, subject) or _DEFAULT_MODE
+
+    def put(self, version: SubjectVersion) -> None:
+        """Adds a version, or replaces it.
+
+        Raises SchemaReferenceError, and changes nothing, if another schema in use has its id: so does a
+        registry.
+        """
+        one = replace(version, schema=version.schema.with_guid())
+        key = None if one.id is None else (context_of(one.subject), one.id)
+        before = self._versions.get(one.subject, {}).get(one.version)
+        if key is not None:
+            others = self._uses[key] - (before is not None and before.id == one.id)
+            if others and self._schemas[key].text != one.schema.text:
+                raise SchemaReferenceError(f"id {one.id} of {one.subject} is that of another schema")
+        self.remove(one.subject, one.version)
+        self._versions.setdefault(one.subject, {})[one.version] = one
+        if key is not None:
+            self._uses[key] += 1
+            self.put_schema(key[1], one.schema, key[0])
+
+    def put_schema(self, schema_id: int, schema: Schema, context: str = DEFAULT_CONTEXT) -> None:
+        """Adds a schema that no subject need have."""
+        schema = schema.with_guid()
+        self._schemas[context, schema_id] = schema
+        if schema.guid is not None:
+            self._guids[schema.guid] = schema
+
+    def remove(self, subject: str, version: int) -> None:
+        """Removes a version, if it is there; its schema is still found by its id."""
+        versions = self._versions.get(subject, {})
+        if (one := versions.pop(version, None)) is None:
+            return
+        if not versions:
+            del self._versions[subject]
+        if one.id is not None:
+            self._uses[context_of(subject), one.id] -= 1
+
+    def delete(self, subject: str, up_to: int) -> None:
+        """Marks the versions of a subject up to this one as deleted."""
+        versions = self._versions.get(subject, {})
+        for number, one in versions.items():
+            if number <= up_to:
+                versions[number] = replace(one, deleted=True)
+
+    def clear(self, subject: str) -> None:
+        """Removes the versions of a subject that are deleted; for `:.context:`, of all its subjects."""
+        context = context_of(subject)
+        is_context = subject == qualified("", context)
+        for name in list(self._versions) if is_context else [subject]:
+            if is_context and context_of(name) != context:
+                continue
+            for one in list(self._versions.get(name, {}).values()):
+                if one.deleted:
+                    self.remove(name, one.version)
+
+    def _meant(self, subject: str) -> str:
+        # One step, as in a registry: an alias of an alias is the name of a subject.
+        alias = self.aliases.get(subject)
+        return subject if alias is None else qualified(alias, context_of(subject))
+
+
+def context_of(subject: str) -> str:
+    """The context of a subject (Confluent's `QualifiedSubject`): `.a` of `:.a:orders`, by default `.`."""
+    if not subject.startswith(":."):
+        return DEFAULT_CONTEXT
+    return subject[1:].partition(":")[0]
+
+
+def qualified(subject: str, context: str) -> str:
+    """A subject's name in a context, unless it has a context of its own."""
+    if context == DEFAULT_CONTEXT or subject.startswith(":."):
+        return subject
+    return f":{context}:{subject}"
+
+
+def _in_scope(settings: Mapping[str, str], subject: str) -> str | None:
+    return settings.get(subject) or settings.get(qualified("", context_of(subject)))
+
+
+def _guid(schema: Schema) -> str | None:
+    """The MD5 over text, references and metadata (`Schema.updateHash`); None for odd metadata."""
+    digest = hashlib.md5(schema.text.encode(), usedforsecurity=False)
+    for one in schema.references:
+        digest.update(f"{one.name}{one.subject}".encode())
+        digest.update((one.version & 0xFFFFFFFF).to_bytes(4, "big"))
+    if schema.metadata is not None:
+        digest.update(b"\1")
+        try:
+            for words in _metadata_words(schema.metadata):
+                digest.update("".join(words).encode())
+        except (AttributeError, TypeError, UnicodeEncodeError):
+            return None
+    return str(UUID(bytes=digest.digest()))
+
+
+def _metadata_words(metadata: Mapping[str, Any]) -> Iterator[list[str]]:
+    for key, values in _sorted_items(metadata.get("tags")):
+        yield [key, *_sorted(values)]
+    for key, value in _sorted_items(metadata.get("properties")):
+        yield [key, value]
+    yield _sorted(metadata.get("sensitive") or [])
+
+
+def _sorted_items(mapping: Mapping[str, Any] | None) -> list[tuple[str, Any]]:
+    return [(key, (mapping or {})[key]) for key in _sorted((mapping or {}).keys())]
+
+
+def _sorted(words: Any) -> list[str]:
+    # As Java compares strings.
+    return sorted(set(words), key=lambda word: word.encode("utf-16-be"))

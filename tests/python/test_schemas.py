@@ -1,0 +1,471 @@
+"""`magicbyte schemas`: what a registry knows, from its topic and from files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from conftest import KAFKA, Cli
+from magicbyte import RecordsBuilder, commands
+from magicbyte.errors import InvalidRecordError
+from magicbyte.jobs.choice import PartitionChoice
+from magicbyte.jobs.failure import RefusedError
+from magicbyte.jobs.schemas import open_registry
+from magicbyte.schemas.directory import SchemaFileError, files_of, read_directory
+from magicbyte.schemas.registry import (
+    Reference,
+    Schema,
+    SchemaNotFoundError,
+    SchemaReferenceError,
+    StoredRegistry,
+    SubjectVersion,
+)
+from magicbyte.schemas.schemas_topic import apply
+
+Row = tuple[dict[str, Any], dict[str, Any] | None]
+
+
+def schema(subject: str, version: int, number: int, text: str = '"string"', **more: Any) -> Row:
+    key = {"keytype": "SCHEMA", "subject": subject, "version": version, "magic": 1}
+    return key, {"subject": subject, "version": version, "id": number, "schema": text, **more}
+
+
+def config(subject: str | None, **value: Any) -> Row:
+    return {"keytype": "CONFIG", "subject": subject, "magic": 0}, value
+
+
+def stored(*rows: Row) -> StoredRegistry:
+    registry = StoredRegistry()
+    for key, value in rows:
+        apply(registry, json.dumps(key).encode(), None if value is None else json.dumps(value).encode())
+    return registry
+
+
+def topic(directory: Path, rows: Sequence[tuple[bytes | None, bytes | None]]) -> Path:
+    """A `_schemas-0` with these records."""
+    builder = RecordsBuilder()
+    for offset, (key, value) in enumerate(rows):
+        builder.append(offset, 1_700_000_000_000, key, value)
+    (directory / "_schemas-0").mkdir(parents=True)
+    (directory / "_schemas-0" / f"{0:020}.log").write_bytes(builder.build())
+    return directory
+
+
+def as_bytes(*rows: Row) -> list[tuple[bytes | None, bytes | None]]:
+    return [
+        (json.dumps(key).encode(), None if value is None else json.dumps(value).encode())
+        for key, value in rows
+    ]
+
+
+# --- a real registry's topic ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def real(tmp_path: Path) -> Path:
+    shutil.copytree(KAFKA / "schemas_topic", tmp_path / "logs" / "_schemas-0")
+    shutil.copytree(KAFKA / "sr_avro", tmp_path / "logs" / "orders-0")
+    return tmp_path / "logs"
+
+
+def test_a_real_topic(real: Path) -> None:
+    source, registry = open_registry([str(real)])
+    assert source == str(real / "_schemas-0")
+    assert registry.problems == []
+    lines = (KAFKA / "schemas_topic" / "expected.jsonl").read_text().splitlines()
+    expected = [json.loads(bytes.fromhex(one["value"])) for one in map(json.loads, lines) if one["value"]]
+    versions = [one for one in expected if "schema" in one]
+    assert len(versions) == 5
+    for one in versions:
+        found = registry.version(one["subject"], one["version"])
+        assert (found.id, found.deleted) == (one["id"], one["deleted"])
+        assert found.schema.text == one["schema"]
+        assert found.schema.schema_type == one.get("schemaType", "AVRO")
+        assert registry.by_id(one["id"]) == found.schema
+        guid = str(UUID(bytes=hashlib.md5(one["schema"].encode()).digest()))
+        assert registry.by_guid(guid) == found.schema
+    assert registry.latest("orders-value").version == 2
+    assert registry.subjects() == ["clicks-value", "orders-key", "orders-value", "payments-value"]
+    assert registry.compatibility("orders-value") == "BACKWARD"
+
+
+def test_the_command(real: Path, cli: Cli) -> None:
+    lines = cli("schemas", real).splitlines()
+    assert lines[0].split() == [
+        "subject",
+        "version",
+        "id",
+        "type",
+        "references",
+        "compatibility",
+        "mode",
+        "state",
+    ]
+    assert lines[1].split() == ["clicks-value", "1", "3", "JSON", "0", "BACKWARD", "READWRITE", "-"]
+    assert len(lines) == 6
+    # The partition itself may have any name.
+    report = cli.json("schemas", KAFKA / "schemas_topic")
+    assert next(one["subject"] for one in report["subjects"]) == "clicks-value"
+    assert report["without_subject"] == report["problems"] == []
+    text = cli("schemas", "--id", "2", real)
+    assert text.startswith('syntax = "proto3";\npackage demo;\n')
+    assert json.loads(cli("schemas", "--subject", "orders-value", real))["fields"][3]["name"] == "tags"
+    cli("schemas", "--id", "9", real, code=3)
+    assert "no schema has the id 9" in cli.error
+    cli("schemas", "--id", "1", "--context", ".a", real, code=3)
+    assert "in the context .a" in cli.error
+    cli("schemas", "--subject", "nobody", real, code=3)
+    assert "nobody" in cli.error
+    cli("schemas", "--id", "1", "--json", real, code=2)
+    # Another topic's partition is read if it is the source itself, and says what is wrong.
+    cli("schemas", real / "orders-0", code=1)
+    assert "the key is not JSON" in cli.error
+    cli("schemas", real / "orders-0", KAFKA / "v2_none", code=2)
+    assert "no partition of _schemas below" in cli.error
+
+
+def test_copies_of_the_topic(real: Path, tmp_path: Path, cli: Cli) -> None:
+    shutil.copytree(real, tmp_path / "other")
+    cli("schemas", tmp_path, code=2)
+    assert "--prefer" in cli.error
+    report = cli.json("schemas", "--prefer", tmp_path / "other", tmp_path)
+    assert report["source"] == str(tmp_path / "other" / "_schemas-0")
+    chosen = commands.schemas(tmp_path, choice=PartitionChoice(prefer=(str(real),)))
+    assert chosen["source"] == str(real / "_schemas-0")
+
+
+# --- what records mean ----------------------------------------------------------------------------
+
+
+def test_later_records_win() -> None:
+    tombstone = ({"keytype": "SCHEMA", "subject": "a", "version": 1, "magic": 1}, None)
+    registry = stored(schema("a", 1, 1), schema("a", 2, 2, '"int"'), schema("a", 1, 1, deleted=True))
+    assert registry.version("a", 1).deleted
+    assert [one.version for one in registry.versions("a")] == [2]
+    assert [one.version for one in registry.versions("a", deleted=True)] == [1, 2]
+    registry = stored(schema("a", 1, 1), schema("b", 1, 1), tombstone)
+    assert registry.subjects(deleted=True) == ["b"]
+    # Deleted for good: data of the log may still have the id.
+    registry = stored(schema("a", 1, 1), tombstone)
+    assert registry.subjects(deleted=True) == []
+    assert registry.by_id(1).text == '"string"'
+    # Then the id is free, as in a registry.
+    registry = stored(schema("a", 1, 1), tombstone, schema("b", 1, 1, '"int"'))
+    assert registry.by_id(1).text == '"int"'
+
+
+def test_deleted_subjects() -> None:
+    delete = ({"keytype": "DELETE_SUBJECT", "subject": "a", "magic": 0}, {"subject": "a", "version": 2})
+    registry = stored(schema("a", 1, 1), schema("a", 2, 2, "2"), schema("a", 3, 3, "3"), delete)
+    assert [one.version for one in registry.versions("a")] == [3]
+    registry = stored(schema("a", 1, 1), delete)
+    assert registry.subjects() == []
+    assert registry.subjects(deleted=True) == ["a"]
+    assert registry.by_id(1).text == '"string"'
+    with pytest.raises(SchemaNotFoundError, match="all versions of the subject a are deleted"):
+        registry.latest("a")
+    # Registered again.
+    registry = stored(schema("a", 1, 1), delete, schema("a", 2, 1))
+    assert registry.latest("a").version == 2
+    clear = ({"keytype": "CLEAR_SUBJECT", "subject": "a", "magic": 0}, {"subject": "a"})
+    registry = stored(schema("a", 1, 1), schema("b", 1, 1, deleted=True), delete, clear)
+    assert registry.subjects(deleted=True) == ["b"]
+    clear = ({"keytype": "CLEAR_SUBJECT", "subject": ":.c:", "magic": 0}, {"subject": ":.c:"})
+    registry = stored(
+        schema(":.c:a", 1, 1, deleted=True),
+        schema(":.c:b", 1, 2, "2"),
+        schema("a", 1, 1, deleted=True),
+        clear,
+    )
+    assert registry.subjects(deleted=True) == [":.c:b", "a"]
+
+
+def test_contexts() -> None:
+    registry = stored(
+        schema("a", 1, 1, "1"),
+        schema(":.test:a", 1, 1, "2"),
+        config(":.test:", compatibilityLevel="FULL"),
+        config(None, compatibilityLevel="NONE"),
+        config("b", compatibilityLevel="FORWARD", alias="a"),
+        config(":.test:b", alias="a"),
+        ({"keytype": "MODE", "subject": ":.test:a", "magic": 0}, {"mode": "IMPORT"}),
+        ({"keytype": "MODE", "subject": None, "magic": 0}, {"mode": "READONLY"}),
+    )
+    assert registry.by_id(1).text == "1"
+    assert registry.by_id(1, ".test").text == "2"
+    assert [registry.compatibility(one) for one in ("a", "b", ":.test:a", ":.x:a")] == [
+        "NONE", "FORWARD", "FULL", "BACKWARD",
+    ]  # fmt: skip
+    assert [registry.mode(one) for one in ("a", ":.test:a", ":.test:x")] == [
+        "READONLY",
+        "IMPORT",
+        "READWRITE",
+    ]
+    assert registry.latest("b").subject == "a"
+    assert registry.latest(":.test:b").subject == ":.test:a"
+    assert (
+        stored(config(None, compatibilityLevel="NONE"), ({"keytype": "CONFIG"}, None)).compatibility("a")
+        == "BACKWARD"
+    )
+
+
+def test_one_id_is_one_schema() -> None:
+    registry = stored(schema("a", 1, 1))
+    with pytest.raises(InvalidRecordError, match="id 1 of b is that of another schema"):
+        apply(registry, *as_bytes(schema("b", 1, 1, '"int"'))[0])  # type: ignore[arg-type]
+    assert registry.by_id(1).text == '"string"'
+    assert registry.subjects() == ["a"]
+
+
+def test_references(tmp_path: Path) -> None:
+    def uses(*subjects: str) -> list[dict[str, Any]]:
+        return [{"name": f"N{one}", "subject": one, "version": -1 if one == "d" else 1} for one in subjects]
+
+    registry = stored(
+        schema("d", 1, 4, "d"),
+        schema("c", 1, 3, "c", references=uses("d")),
+        schema("b", 1, 2, "b", references=uses("d", "c"), deleted=True),
+        schema("a", 1, 1, "a", references=uses("b", "c")),
+        schema(":.x:d", 1, 5, "x"),
+        schema(":.x:c", 1, 6, "y", references=uses("d")),
+        schema("loop", 1, 7, "loop", references=uses("back")),
+        schema("back", 1, 8, "back", references=uses("loop")),
+        schema("lost", 1, 9, "lost", references=uses("nowhere")),
+    )
+    assert [(name, one.text) for name, one in registry.resolve(registry.by_id(1))] == [
+        ("Nd", "d"),
+        ("Nc", "c"),
+        ("Nb", "b"),
+    ]
+    assert [one.text for _, one in registry.resolve(registry.by_id(6, ".x"), ".x")] == ["x"]
+    with pytest.raises(SchemaReferenceError, match="lead to itself: Nback -> Nloop -> Nback"):
+        registry.resolve(registry.by_id(7))
+    with pytest.raises(SchemaReferenceError, match="'Nnowhere': no subject has the name nowhere"):
+        registry.resolve(registry.by_id(9))
+    # A chain that is longer than Python's stack.
+    rows = [schema("s0", 1, 0, "0")]
+    rows += [schema(f"s{n}", 1, n, str(n), references=uses(f"s{n - 1}")) for n in range(1, 5000)]
+    long = stored(*rows)
+    assert len(long.resolve(long.by_id(4999))) == 4999
+
+
+def test_guids() -> None:
+    reference = {"name": "N", "subject": "s", "version": 3}
+    metadata = {"tags": {"b": ["2", "1"], "a": ["x"]}, "properties": {"k": "v"}, "sensitive": ["s"]}
+    registry = stored(
+        schema("a", 1, 1, "text", references=[reference]),
+        schema("a", 2, 2, "text", metadata=metadata),
+        schema("a", 3, 3, "text", ruleSet={"domainRules": []}, md5="AAECAwQFBgcICQoLDA0ODw=="),
+        schema("a", 4, 4, "text", ruleSet={"domainRules": []}),
+    )
+    hashed = [b"textNs\0\0\0\3", b"text\1axb12kvs"]
+    guids = [str(UUID(bytes=hashlib.md5(one).digest())) for one in hashed]
+    guids.append("00010203-0405-0607-0809-0a0b0c0d0e0f")
+    assert [one.schema.guid for one in registry.versions("a")] == [*guids, None]
+    assert registry.by_guid(guids[2].upper()).rule_set == {"domainRules": []}
+    with pytest.raises(SchemaNotFoundError, match="no schema has the GUID 7"):
+        registry.by_guid("7")
+
+
+# --- hostile topics -------------------------------------------------------------------------------
+
+KEY = b'{"keytype":"SCHEMA","subject":"a","version":1,"magic":1}'
+BROKEN: list[tuple[bytes | None, bytes | None, str]] = [
+    (None, b"{}", "without a key"),
+    (b"\xff", b"{}", "the key is not JSON"),
+    (b"[" * 100_000, b"{}", "the key is not JSON"),
+    (b"7", b"{}", "not a JSON object"),
+    (b"{}", b"{}", "keytype: expected text"),
+    (b'{"keytype":"NEW"}', b"{}", "keytype 'NEW' is unknown: expected one of SCHEMA,"),
+    (KEY, b"", "the value is not JSON"),
+    (KEY, b"{}", "schema: expected text"),
+    (KEY, b'{"schema":"x"}', "id: expected a number from 0"),
+    (KEY, b'{"schema":"x","id":true}', "id: expected a number"),
+    (KEY, b'{"schema":"x","id":' + b"9" * 5000 + b"}", "not JSON"),
+    (KEY, b'{"schema":"\\ud800","id":1}', "half a surrogate pair"),
+    (KEY, b'{"schema":"x","id":1,"references":{}}', "references: expected a list"),
+    (KEY, b'{"schema":"x","id":1,"references":[7]}', "expected objects with name"),
+    (KEY, b'{"schema":"x","id":1,"metadata":7}', "metadata: expected an object"),
+    (b'{"keytype":"SCHEMA","subject":"a"}', None, "version: expected a number"),
+    (b'{"keytype":"DELETE_SUBJECT"}', b'{"subject":"a","version":"1"}', "version: expected a number"),
+    (b'{"keytype":"MODE"}', b"{}", "mode: expected text"),
+]
+
+
+def test_broken_records_are_reported(tmp_path: Path, cli: Cli) -> None:
+    rows = [(key, value) for key, value, _ in BROKEN]
+    directory = topic(tmp_path, [*rows, *as_bytes(schema("a", 1, 1))])
+    report = cli.json("schemas", directory, code=1)
+    for number, (problem, (*_, message)) in enumerate(zip(report["problems"], BROKEN, strict=True)):
+        assert problem.startswith(f"{directory / '_schemas-0'}: offset {number}: "), problem
+        assert message in problem
+    assert [one["subject"] for one in report["subjects"]] == ["a"]
+    assert "keytype 'NEW'" in cli.error
+
+
+def test_a_damaged_topic(real: Path, cli: Cli) -> None:
+    segment = real / "_schemas-0" / f"{0:020}.log"
+    data = bytearray(segment.read_bytes())
+    data[1200] ^= 1
+    segment.write_bytes(data)
+    report = cli.json("schemas", real, code=1)
+    assert len(report["problems"]) == 1
+    assert 0 < len(report["subjects"]) <= 4
+
+
+def test_any_change_of_records() -> None:
+    """Whatever a topic holds, a record is applied or refused, and the directory says the same."""
+    generator = random.Random(11)
+    rows = as_bytes(
+        schema("a", 1, 1, references=[{"name": "N", "subject": "b", "version": 1}]),
+        schema("b", 1, 2, '"int"', metadata={"tags": {"x": ["y"]}}, schemaType="JSON"),
+        schema(":.c:b", 1, 2, '"int"', deleted=True),
+        config("a", compatibilityLevel="FULL", alias="b"),
+        ({"keytype": "DELETE_SUBJECT", "subject": "a", "magic": 0}, {"subject": "a", "version": 1}),
+    )
+    refused = 0
+    for _ in range(3000):
+        registry = StoredRegistry()
+        for row in generator.choices(rows, k=6):
+            changed = [bytearray(part or b"") for part in row]
+            for part in changed:
+                for _ in range(generator.choice((0, 0, 1, 3))):
+                    part[generator.randrange(len(part))] = generator.choice(b'"{}[]:,0129\\abnu\xff')
+            try:
+                apply(registry, bytes(changed[0]), bytes(changed[1]))
+            except InvalidRecordError:
+                refused += 1
+        for one in registry.all_versions():
+            assert one.id is not None
+            assert registry.by_id(one.id, one.context).text == one.schema.text
+        files_of(registry)
+    assert 1000 < refused < 17_000
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def answers(registry: StoredRegistry) -> Any:
+    return (
+        registry.all_versions(),
+        dict(registry.schemas),
+        registry.compatibility_levels,
+        registry.modes,
+        registry.aliases,
+    )
+
+
+def test_written_files_give_the_same_answers(real: Path, tmp_path: Path, cli: Cli) -> None:
+    cli("schemas", "--out", tmp_path / "out", real)
+    assert sorted(one.name for one in (tmp_path / "out").iterdir()) == [
+        "1.avsc", "2.proto", "3.json", "4.avsc", "5.avsc", "schemas.json",
+    ]  # fmt: skip
+    before = cli.json("schemas", real)
+    for place in (tmp_path / "out", tmp_path / "out" / "schemas.json"):
+        after = cli.json("schemas", place)
+        assert after == {**before, "source": str(place)}
+    cli("schemas", "--out", tmp_path / "out", real, code=2)
+    assert "is not empty" in cli.error
+    cli("schemas", "--out", real / "new", real, code=2)
+
+
+def test_everything_survives_being_written(tmp_path: Path) -> None:
+    gone = ({"keytype": "SCHEMA", "subject": "gone", "version": 1, "magic": 1}, None)
+    rows = as_bytes(
+        schema("a", 1, 1, "a\r\nb\n", references=[{"name": "N", "subject": "b", "version": 1}]),
+        schema("a", 3, 2, "x", deleted=True, metadata={"properties": {"k": "v"}}),
+        schema("b", 1, 2, "x"),
+        schema("b", 2, 3, "p", schemaType="PLUGIN", ruleSet={"domainRules": []}, md5="A" * 22 + "=="),
+        schema(":./..:a", 1, 1, "other", schemaType="PROTOBUF"),
+        schema("gone", 1, 9, "gone"),
+        gone,
+        config(":.c:", compatibilityLevel="FULL"),
+        config("x", alias="a"),
+        ({"keytype": "MODE", "subject": None, "magic": 0}, {"mode": "IMPORT"}),
+    )
+    source = topic(tmp_path / "logs", rows)
+    _, registry = open_registry([str(source)])
+    assert registry.problems == []
+    report = commands.schemas(source, tmp_path / "out")
+    assert [one["id"] for one in report["without_subject"]] == [9]
+    assert answers(read_directory(tmp_path / "out")) == answers(registry)
+
+
+def test_files_without_an_index(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "7.avsc").write_text('"string"')
+    (tmp_path / "orders-value.proto").write_text('syntax = "proto3";')
+    (tmp_path / "README.md").write_text("not a schema")
+    registry = read_directory(tmp_path)
+    assert registry.by_id(7).schema_type == "AVRO"
+    assert registry.latest("orders-value").schema.schema_type == "PROTOBUF"
+    assert registry.latest("orders-value").id is None
+    assert cli("schemas", tmp_path).splitlines()[-1] == "no subject: id 7, AVRO"
+
+
+def test_a_map(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "orders.avsc").write_text('"string"')
+    (tmp_path / "files" / "a.txt").write_text("{}")
+    reference = {"name": "N", "subject": "orders-value", "version": 1}
+    entry = {"file": "files/a.txt", "schemaType": "JSON", "references": [reference]}
+    document = {"7": "files/orders.avsc", "orders-value": "files/orders.avsc", "8": entry}
+    (tmp_path / "map.json").write_text(json.dumps(document))
+    registry = read_directory(tmp_path / "map.json")
+    assert registry.latest("orders-value").id == 7
+    assert registry.by_id(8).references == (Reference("N", "orders-value", 1),)
+    assert [one.text for _, one in registry.resolve(registry.by_id(8))] == ['"string"']
+    assert cli("schemas", "--id", "7", tmp_path / "map.json") == '"string"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        ("[]", "expected an object such as"),
+        ('{"7": 8}', "7: expected a path"),
+        ('{"7": "map.json", "x": {"file": "bytes.avsc"}}', "bytes.avsc is not UTF-8"),
+        ('{"7": {"file": "x.txt"}}', "no schemaType"),
+        ('{"7": {"file": "map.json", "references": 7}}', "references: expected a list"),
+        ('{"schemas": [7]}', r"schemas\[0\]: expected an object with file"),
+        ('{"schemas": [{"file": "map.json", "id": "7"}]}', "expected a number"),
+        ('{"schemas": [{"file": "map.json", "versions": 7}]}', "versions: expected a list"),
+        ('{"schemas": [{"file": "map.json", "versions": [{}]}]}', "expected objects with subject"),
+        ('{"schemas": [{"file": "map.json", "versions": [{"subject": "a"}]}]}', "a number as version"),
+        ('{"schemas": [], "aliases": {"a": 7}}', "aliases: expected an object of texts"),
+        ('{"schemas": [{"file": "map.json", "metadata": 7}]}', "metadata: expected an object"),
+    ],
+)
+def test_wrong_files(tmp_path: Path, cli: Cli, text: str, message: str) -> None:
+    (tmp_path / "map.json").write_text(text)
+    (tmp_path / "bytes.avsc").write_bytes(b"\xff")
+    (tmp_path / "x.txt").write_text("")
+    with pytest.raises(SchemaFileError, match=message) as raised:
+        read_directory(tmp_path / "map.json")
+    assert str(tmp_path) in str(raised.value)
+    cli("schemas", tmp_path / "map.json", code=3)
+
+
+def test_files_that_are_missing(tmp_path: Path) -> None:
+    (tmp_path / "map.json").write_text('{"7": "gone.avsc"}')
+    with pytest.raises(FileNotFoundError, match=r"gone\.avsc"):
+        read_directory(tmp_path / "map.json")
+    with pytest.raises(RefusedError, match="no partition of _schemas"):
+        open_registry([str(KAFKA / "v2_none"), str(KAFKA / "v2_lz4")])
+
+
+def test_a_registry_in_memory() -> None:
+    registry = StoredRegistry()
+    registry.put(SubjectVersion("a", 1, 1, Schema("AVRO", "1")))
+    registry.put(SubjectVersion("a", 1, 1, Schema("AVRO", "2")))
+    assert registry.by_id(1).text == "2"
+    assert registry.version("a", 1).schema.guid == str(UUID(bytes=hashlib.md5(b"2").digest()))
+    with pytest.raises(SchemaNotFoundError, match="the subject a has no version 2: they are 1 to 1"):
+        registry.version("a", 2)
