@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 import magicbyte
 import pytest
 from browser import chromium, opened
-from conftest import Cli
+from conftest import KAFKA, Cli
+from magicbyte.cli.advice_text import remarks_of
 from magicbyte.jobs.advise import GOALS, LAYOUTS, THOROUGH, AdviseReport, Layout, advise
 from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.sampling import estimate, windows_of
@@ -194,6 +196,45 @@ def test_the_table(logs: Path, cli: Cli) -> None:
     assert "header 'traceparent'" in printed
     everything = cli("advise", logs / "traced-0", "--windows", 8, "--window-bytes", "64k", "--every-layout")
     assert everything.count("as is") >= 9
+
+
+def test_what_the_cleaner_makes_of_a_layout(logs: Path, tmp_path: Path, cli: Cli) -> None:
+    options = ("--windows", 2, "--window-bytes", "16k", "--exclude", "__cluster_metadata")
+    shutil.copytree(logs / "traced-0", tmp_path / "__consumer_offsets-0")
+    (tmp_path / "other-0").mkdir()
+    shutil.copytree(KAFKA / "cluster_metadata", tmp_path / "node" / "__cluster_metadata-0")
+    (topic,) = cli.json("advise", tmp_path, *options, code=None)["topics"]
+    assert (topic["cleanup_policy"], topic["compression_type"]) == ("compact", "producer")
+    printed = cli("advise", tmp_path, *options, code=None)
+    assert "cleanup.policy=compact: the cleaner keeps each batch's codec" in printed
+    assert "compression.type" not in printed
+    # A topic that the metadata does not name.
+    (tmp_path / "__consumer_offsets-0").rename(tmp_path / "elsewhere-0")
+    (topic,) = cli.json("advise", tmp_path, *options, code=None)["topics"]
+    assert topic["cleanup_policy"] is None
+    assert "the cleaner" not in cli("advise", tmp_path, *options, code=None)
+
+
+@pytest.mark.parametrize("level", [9, None])
+def test_a_level_lasts_until_the_cleaner(logs: Path, level: int | None) -> None:
+    layouts = (Layout("zstd", level, None), Layout("zstd", None, None))
+    (topic,) = sampled(logs / "mixed-0", layouts=layouts)["topics"]
+    topic["cleanup_policy"], topic["compression_type"] = "compact,delete", "zstd"
+    for one in topic["advice"]:
+        one["layout"] = 0
+    first, *others = remarks_of(topic)
+    assert first.startswith("cleanup.policy=compact,delete: ")
+    assert any("batches of other codecs" in one for one in others)
+    later = [one for one in others if one.startswith("  after that: zstd, batches as they are, saves")]
+    assert len(later) == (level is not None)
+
+
+def test_of_two_copies_of_the_metadata_none_is_believed(logs: Path, tmp_path: Path) -> None:
+    shutil.copytree(logs / "traced-0", tmp_path / "__cluster-0")
+    shutil.copytree(KAFKA / "cluster_metadata", tmp_path / "1" / "__cluster_metadata-0")
+    shutil.copytree(KAFKA / "cluster_metadata", tmp_path / "2" / "__cluster_metadata-0")
+    topics = {one["topic"]: one for one in sampled(tmp_path, windows=2)["topics"]}
+    assert topics["__cluster_metadata"]["cleanup_policy"] is None
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

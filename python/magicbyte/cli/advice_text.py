@@ -132,6 +132,7 @@ def remarks_of(topic: TopicAdvice) -> list[str]:
         remarks.append(
             f"{100 * topic['legacy']:.0f}% of the bytes are messages of magic 0 or 1; all layouts are magic 2"
         )
+    remarks += [*_on_compaction(topic), *_on_recompression(topic)]
     if topic["produced"]:
         remarks.append(
             f"{100 * topic['produced']:.0f}% of the batches are of idempotent producers: `convert --rebatch` "
@@ -145,3 +146,36 @@ def remarks_of(topic: TopicAdvice) -> list[str]:
             f"{one['name_bytes']:,.0f} of them for its name"
         )
     return remarks
+
+
+def _on_compaction(topic: TopicAdvice) -> list[str]:
+    """What the cleaner makes of a layout (`MemoryRecords.buildRetainedRecordsInto`; KIP-390)."""
+    policy = topic["cleanup_policy"]
+    if policy is None or "compact" not in policy:
+        return []
+    remark = (
+        f"cleanup.policy={policy}: the cleaner keeps each batch's codec, writes batches that lose records at "
+        "the codec's default level, and joins none"
+    )
+    costs = topic["layouts"]
+    (storage,) = (costs[one["layout"]] for one in topic["advice"] if one["goal"] == "storage")
+    if storage["level"] is None:
+        return [remark]
+    cleaned = [
+        one
+        for one in costs
+        if (one["compression"], one["level"], one["batch_bytes"])
+        == (storage["compression"], None, storage["batch_bytes"])
+    ]
+    return [remark, *(f"  after that: {layout_name(one)}, {change_text(one)}, at best" for one in cleaned)]
+
+
+def _on_recompression(topic: TopicAdvice) -> list[str]:
+    """What a leader makes of a producer's batches (`LogValidator`)."""
+    codec = topic["compression_type"]
+    if codec in (None, "producer"):
+        return []
+    return [
+        f"compression.type={codec}: the leader writes batches of other codecs again, at the topic's level; "
+        "batches of this codec keep the producer's level"
+    ]

@@ -13,9 +13,11 @@ from typing import Literal, NamedTuple, TypedDict, cast, get_args
 
 from magicbyte import _core
 from magicbyte.enums import Compression
+from magicbyte.internal_topics.names import CLUSTER_METADATA
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.cluster import Cluster, read_cluster
 from magicbyte.jobs.engines import Engine
-from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
+from magicbyte.jobs.partitions import Inputs, SkippedDirectory, find_inputs
 from magicbyte.jobs.plan import MIB, Planned, plan_partitions
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.sampling import Estimate, WindowPlace, estimate, windows_of
@@ -146,6 +148,10 @@ class TopicAdvice(TypedDict):
     """The share of bytes in batches of magic 0 and 1."""
     produced: float
     """The share of batches with a producer id, which `convert --rebatch` leaves as they are."""
+    cleanup_policy: str | None
+    """None if it is unknown: no `__cluster_metadata` among the sources, or several copies of it."""
+    compression_type: str | None
+    """The topic's or the brokers' `compression.type`; None if it is not set, or unknown."""
     layouts: list[LayoutCost]
     """In the order of what was tried."""
     advice: list[Advice]
@@ -200,6 +206,7 @@ def advise(
 
     """
     inputs = find_inputs(sources, choice)
+    cluster = _cluster_of(inputs)
     plans = plan_partitions(inputs.listings, engine, progress=progress)
     by_topic: dict[str, list[Planned]] = defaultdict(list)
     for planned in plans:
@@ -225,7 +232,7 @@ def advise(
         if window["batches"]:
             found[one.topic].append(window)
     topics = [
-        _advice(topic, by_topic[topic], sizes[topic], found[topic], layouts, price_per_tb_month)
+        _advice(topic, by_topic[topic], sizes[topic], found[topic], layouts, price_per_tb_month, cluster)
         for topic in largest
         if found[topic]
     ]
@@ -238,6 +245,16 @@ def advise(
         problems=problems[: _core.LISTED],
         problems_left_out=len(problems[_core.LISTED :]),
     )
+
+
+def _cluster_of(inputs: Inputs) -> Cluster:
+    """What the cluster's metadata says. Of several copies, none is believed: they may differ."""
+    copies = [
+        one
+        for one in inputs.directories
+        if one["topic"] == CLUSTER_METADATA and one["state"] == "current" and one["segments"]
+    ]
+    return read_cluster(copies[0] if len(copies) == 1 else None)
 
 
 def _try_window(one: _Try, layouts: tuple[Layout, ...], limit: int) -> Window:
@@ -273,6 +290,7 @@ def _advice(
     windows: Sequence[Window],
     layouts: Sequence[Layout],
     price: float | None,
+    cluster: Cluster,
 ) -> TopicAdvice:
     sampled = sum(one["stored"] for one in windows)
     records = sum(one["records"] for one in windows) or 1
@@ -293,6 +311,8 @@ def _advice(
         value_size=sum(one["values"] for one in windows) / records,
         legacy=sum(one["legacy"] for one in windows) / sampled,
         produced=sum(one["produced"] for one in windows) / batches,
+        cleanup_policy=cluster.policy(topic)[0],
+        compression_type=cluster.config(topic, "compression.type"),
         layouts=costs,
         advice=[_recommended(goal, costs, stored) for goal in GOALS],
         header_keys=_header_keys(windows, stored / sampled),
