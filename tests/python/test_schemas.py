@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 import shutil
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -347,6 +348,33 @@ def test_any_change_of_records() -> None:
             assert registry.by_id(one.id, one.context).text == one.schema.text
         files_of(registry)
     assert 1000 < refused < 17_000
+
+
+def test_many_records_that_delete_take_no_longer_than_others() -> None:
+    """Each takes time only for what it deletes."""
+    count = 20_000
+    registry = StoredRegistry()
+    text = Schema("AVRO", "x", guid="g")
+    for number in range(1, count + 1):
+        registry.put(SubjectVersion("a", number + count, number, text))
+        registry.put(SubjectVersion(f"s{number}", 1, number, text, deleted=True))
+    started = time.monotonic()
+    for _ in range(count):
+        registry.delete("a", count)
+        registry.clear(":.c:")
+        registry.clear("a")
+    assert time.monotonic() - started < 10  # seconds; each over all versions would take minutes
+    assert len(registry.versions("a")) == count
+    registry.delete("a", 2 * count)
+    registry.clear("")
+    assert registry.subjects(deleted=True) == []
+    assert registry.by_id(count) == text
+
+
+def test_long_names_are_cut_in_messages() -> None:
+    with pytest.raises(InvalidRecordError) as raised:
+        apply(StoredRegistry(), json.dumps({"keytype": "x" * 100_000}).encode(), None)
+    assert len(str(raised.value)) < 500
 
 
 # --- files ----------------------------------------------------------------------------------------

@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 import hashlib
+import heapq
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -28,6 +29,7 @@ __all__ = [
     "SubjectVersion",
     "context_of",
     "qualified",
+    "shown",
 ]
 
 DEFAULT_CONTEXT = "."
@@ -35,6 +37,7 @@ LATEST = -1
 """The number of a version that means the latest one."""
 _DEFAULT_COMPATIBILITY = "BACKWARD"
 _DEFAULT_MODE = "READWRITE"
+_SHOWN = 200
 
 
 class SchemaNotFoundError(Error):
@@ -156,7 +159,7 @@ class Registry(ABC):
                 continue
             if used in open_:
                 path = " -> ".join(name for name, _, _ in [*open_, used])
-                raise SchemaReferenceError(f"the references of a schema lead to itself: {path}")
+                raise SchemaReferenceError(f"the references of a schema lead to itself: {shown(path)}")
             try:
                 version = self.version(subject, reference.version)
             except SchemaNotFoundError as error:
@@ -182,6 +185,11 @@ class StoredRegistry(Registry):
         self._schemas: dict[tuple[str, int], Schema] = {}
         self._guids: dict[str, Schema] = {}
         self._uses: Counter[tuple[str, int]] = Counter()
+        # Whatever a topic holds, a record that deletes takes time only for what it deletes.
+        self._live: dict[str, list[int]] = defaultdict(list)
+        """By subject: a heap of its versions, with all that are not deleted and maybe others."""
+        self._deleted: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+        """By context and subject: its deleted versions."""
 
     @property
     def schemas(self) -> Mapping[tuple[str, int], Schema]:
@@ -252,9 +260,13 @@ class StoredRegistry(Registry):
         if key is not None:
             others = self._uses[key] - (before is not None and before.id == one.id)
             if others and self._schemas[key].text != one.schema.text:
-                raise SchemaReferenceError(f"id {one.id} of {one.subject} is that of another schema")
+                raise SchemaReferenceError(f"id {one.id} of {shown(one.subject)} is that of another schema")
         self.remove(one.subject, one.version)
         self._versions.setdefault(one.subject, {})[one.version] = one
+        if one.deleted:
+            self._deleted[one.context][one.subject].add(one.version)
+        elif before is None or before.deleted:
+            heapq.heappush(self._live[one.subject], one.version)
         if key is not None:
             self._uses[key] += 1
             self.put_schema(key[1], one.schema, key[0])
@@ -273,31 +285,42 @@ class StoredRegistry(Registry):
             return
         if not versions:
             del self._versions[subject]
+        if one.deleted:
+            self._deleted[one.context][subject].discard(version)
         if one.id is not None:
             self._uses[context_of(subject), one.id] -= 1
 
     def delete(self, subject: str, up_to: int) -> None:
         """Marks the versions of a subject up to this one as deleted."""
-        versions = self._versions.get(subject, {})
-        for number, one in versions.items():
-            if number <= up_to:
+        live, versions = self._live.get(subject, []), self._versions.get(subject, {})
+        while live and live[0] <= up_to:
+            number = heapq.heappop(live)
+            one = versions.get(number)
+            if one is not None and not one.deleted:
                 versions[number] = replace(one, deleted=True)
+                self._deleted[one.context][subject].add(number)
 
     def clear(self, subject: str) -> None:
         """Removes the versions of a subject that are deleted; for `:.context:`, of all its subjects."""
         context = context_of(subject)
-        is_context = subject == qualified("", context)
-        for name in list(self._versions) if is_context else [subject]:
-            if is_context and context_of(name) != context:
-                continue
-            for one in list(self._versions.get(name, {}).values()):
-                if one.deleted:
-                    self.remove(name, one.version)
+        of_context = self._deleted.get(context, {})
+        if subject == qualified("", context):
+            cleared = self._deleted.pop(context, {})
+        else:
+            cleared = {subject: of_context.pop(subject, set())}
+        for name, numbers in cleared.items():
+            for number in list(numbers):
+                self.remove(name, number)
 
     def _meant(self, subject: str) -> str:
         # One step, as in a registry: an alias of an alias is the name of a subject.
         alias = self.aliases.get(subject)
         return subject if alias is None else qualified(alias, context_of(subject))
+
+
+def shown(name: str) -> str:
+    """A name for a message: of a long one, the start."""
+    return name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..."
 
 
 def context_of(subject: str) -> str:

@@ -13,7 +13,14 @@ from typing import Any
 from uuid import UUID
 
 from magicbyte.errors import InvalidRecordError
-from magicbyte.schemas.registry import Reference, Schema, SchemaReferenceError, StoredRegistry, SubjectVersion
+from magicbyte.schemas.registry import (
+    Reference,
+    Schema,
+    SchemaReferenceError,
+    StoredRegistry,
+    SubjectVersion,
+    shown,
+)
 
 __all__ = ["SCHEMAS_TOPIC", "apply", "parsed_references"]
 
@@ -40,7 +47,7 @@ def apply(registry: StoredRegistry, key: bytes | None, value: bytes | None) -> N
         return
     if (handler := _HANDLERS.get(kind)) is None:
         known = ", ".join([*_HANDLERS, *_IGNORED])
-        raise InvalidRecordError(f"keytype {kind!r} is unknown: expected one of {known}")
+        raise InvalidRecordError(f"keytype {shown(kind)!r} is unknown: expected one of {known}")
     handler(registry, of, None if value is None else _document(value, "value"))
 
 
