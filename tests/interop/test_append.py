@@ -97,7 +97,7 @@ def test_old_formats() -> None:
 
 def only_the_validator_decides(case: Case) -> bool:
     """Whether the checks before and after the validator pass."""
-    batches = magicbyte.read_batches(case.records)
+    batches = magicbyte.read_batches(case.records, allow_partial=True)
     sizes = [batch.size_in_bytes for batch in batches if batch.magic < 2 or batch.base_offset == 0]
     limits = (case.config.max_message_bytes, case.config.segment_bytes)
     return sum(sizes) == len(case.records) and limits == (1_048_588, 1 << 30)
