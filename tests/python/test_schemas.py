@@ -217,6 +217,12 @@ def test_contexts() -> None:
     )
 
 
+def test_a_text_is_printed_as_it_is(tmp_path: Path, cli: Cli) -> None:
+    text = '{\n\n  "doc": "a\u2028b \u00fc"\n}'
+    source = topic(tmp_path, as_bytes(schema("a", 1, 1, text), schema("b", 1, 2, text + "\n")))
+    assert cli("schemas", "--id", "1", source) == cli("schemas", "--subject", "b", source) == text + "\n"
+
+
 def test_one_id_is_one_schema() -> None:
     registry = stored(schema("a", 1, 1))
     with pytest.raises(InvalidRecordError, match="id 1 of b is that of another schema"):

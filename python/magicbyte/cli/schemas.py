@@ -8,7 +8,7 @@ import click
 
 from magicbyte.cli import options, partition_choice
 from magicbyte.cli.exits import CLEAN, PROBLEMS
-from magicbyte.cli.terminal import print_line, print_problem
+from magicbyte.cli.terminal import print_data, print_line, print_problem
 from magicbyte.jobs.choice import PartitionChoice
 
 if TYPE_CHECKING:
@@ -85,8 +85,8 @@ def schemas(
             choice=choice,
             max_decompressed_bytes=max_decompressed_bytes,
         )
-        for line in _text(registry, schema_id, context, subject).splitlines():
-            print_line(line)
+        # Not `splitlines`, which also ends lines at characters that a text of JSON may have.
+        print_data(*_text(registry, schema_id, context, subject).removesuffix("\n").split("\n"))
         return _report_problems(registry.problems)
     report = schemas_job(
         sources,
