@@ -10,7 +10,7 @@ CARGO_TEST := cargo test --quiet --profile $(PROFILE)
 export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help run browser test test-rust test-python test-spark test-wheel test-interop corpus licenses docstrings lint format fuzz bench bench-spark wheel docs clean
+.PHONY: help run browser test test-rust test-python test-spark test-wheel test-interop corpus licenses messages docstrings lint format fuzz bench bench-spark wheel docs clean
 
 help:
 	@echo "make run      build, install into $(VENV), ingest samples/ on embedded Spark, print the result"
@@ -18,6 +18,7 @@ help:
 	@echo "make test-wheel  a part of it: the wheel in bare environments, each extra, oldest and newest versions"
 	@echo "make browser  install Chromium, which a test opens pages in, if it is missing (Debian, as root)"
 	@echo "make corpus   rebuild tests/corpus with Kafka's verdicts"
+	@echo "make messages rewrite the table of Kafka's protocol messages from its jars"
 	@echo "make licenses rewrite THIRD-PARTY-LICENSES from Cargo.lock, for the wheel"
 	@echo "make docstrings  rewrite src/python/docs from the stubs of the compiled modules"
 	@echo "make lint     rustfmt, clippy, rustdoc, ruff, mypy, stubtest"
@@ -63,7 +64,8 @@ test: lint test-rust test-python test-spark test-wheel test-interop
 test-rust:
 	@scripts/prerequisites "$(PYTHON)"
 	$(CARGO_TEST)
-	$(CARGO_TEST) --features arrow,serde --doc
+	$(CARGO_TEST) --features arrow,message,serde --doc
+	$(CARGO_TEST) --features message --lib message
 	$(CARGO_TEST) --features arrow,serde --lib columns
 	$(CARGO_TEST) --features arrow,serde --test columns --test lines --test rows
 	$(CARGO_TEST) --features experimental-v3 --test magic3
@@ -99,6 +101,8 @@ $(BROKER)/stamp: $(BROKER)/fetched $(wildcard tests/interop/broker/*.java)
 # Kafka's own classes: the newest version reads; the last one that builds magic 0 and 1 writes.
 READS := 4.3.1
 BUILDS := 3.9.1
+# The newest messages; those since removed are in $(BUILDS).
+MESSAGES := 4.4.0
 INTEROP := target/interop
 jars = mvn -q -B -f tests/interop/oracle/pom.xml dependency:copy-dependencies -Dkafka.version=$(1) \
 	-DincludeScope=runtime -DoutputDirectory=$(abspath $(INTEROP))/lib-$(1)
@@ -107,16 +111,23 @@ $(INTEROP)/fetched: tests/interop/oracle/pom.xml
 	@scripts/prerequisites "$(PYTHON)" java maven
 	$(call jars,$(READS))
 	$(call jars,$(BUILDS))
+	$(call jars,$(MESSAGES))
 	touch $@
 
 $(INTEROP)/built: $(INTEROP)/fetched $(wildcard tests/interop/oracle/*.java)
 	javac -d $(INTEROP)/oracle -cp '$(INTEROP)/lib-$(READS)/*' tests/interop/oracle/Oracle.java
 	javac -d $(INTEROP)/builder -cp '$(INTEROP)/lib-$(BUILDS)/*' tests/interop/oracle/Builder.java
 	javac -d $(INTEROP)/validator -cp '$(INTEROP)/lib-$(BUILDS)/*' tests/interop/oracle/Validator.java
+	javac -d $(INTEROP)/messages -cp '$(INTEROP)/lib-$(BUILDS)/*' tests/interop/oracle/Messages.java
 	touch $@
 
 test-interop: $(VENV)/built $(INTEROP)/built $(BROKER)/stamp
+	$(BIN)/python scripts/messages.py --check $(MESSAGE_JARS)
 	$(BIN)/python -m pytest -q tests/interop
+
+MESSAGE_JARS = $(foreach one,$(MESSAGES) $(BUILDS),$(INTEROP)/lib-$(one)/kafka-clients-$(one).jar)
+messages: $(INTEROP)/fetched
+	$(PYTHON) scripts/messages.py $(MESSAGE_JARS)
 
 corpus: $(VENV)/built $(INTEROP)/built
 	$(BIN)/python tests/interop/make_corpus.py
@@ -132,9 +143,9 @@ lint: $(VENV)/built
 	$(BIN)/python scripts/docstrings.py --check
 	cargo fmt --check
 	cargo fmt --check --manifest-path benches/peers/rust/Cargo.toml
-	cargo clippy --quiet --profile $(PROFILE) --all-targets --features arrow,serde,experimental-v3 -- -D warnings
+	cargo clippy --quiet --profile $(PROFILE) --all-targets --features arrow,message,serde,experimental-v3 -- -D warnings
 	cargo clippy --quiet --profile $(PROFILE) --features python -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --features arrow,serde,experimental-v3
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --features arrow,message,serde,experimental-v3
 	$(BIN)/ruff check python tests/python tests/interop benches examples scripts
 	$(BIN)/ruff format --check python tests/python tests/interop benches examples scripts
 	$(BIN)/mypy --strict python
@@ -181,7 +192,7 @@ wheel: $(VENV)/requirements
 	$(BIN)/maturin build --release
 
 docs:
-	cargo doc --no-deps --features arrow,serde
+	cargo doc --no-deps --features arrow,message,serde
 
 clean:
 	rm -rf $(VENV) target $(OUT)

@@ -54,6 +54,11 @@ CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE."""
 HEAD = """\
 The compiled part of the Python package magicbyte contains the crates below, and with libdeflate-sys, lz4-sys
 and zstd-sys the C libraries libdeflate, LZ4 and Zstandard. magicbyte's own terms are in the file LICENSE.
+
+The table of protocol messages in it is made from the message definitions of Apache Kafka, Copyright 2026
+The Apache Software Foundation, under the Apache License 2.0, whose text is in the file LICENSE. Apache
+Kafka includes software developed at The Apache Software Foundation (https://www.apache.org/).
+
 Written by `make licenses`.
 """
 

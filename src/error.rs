@@ -148,6 +148,10 @@ pub enum ErrorKind {
     },
     /// An index, snapshot or checkpoint file breaks its format; the text explains how.
     InvalidSidecar(&'static str),
+    /// A message of the protocol breaks its format; the text has its name, version and field, and explains how.
+    InvalidMessage(String),
+    /// An API of the protocol, or a version of it, that is not known; the text names it.
+    UnsupportedVersion(String),
 }
 
 impl ErrorKind {
@@ -184,6 +188,8 @@ impl ErrorKind {
             Self::FileUnreadable(_) => "file_unreadable",
             Self::MissingSegment { .. } => "missing_segment",
             Self::InvalidSidecar(_) => "invalid_sidecar",
+            Self::InvalidMessage(_) => "invalid_message",
+            Self::UnsupportedVersion(_) => "unsupported_version",
         }
     }
 }
@@ -222,7 +228,9 @@ impl fmt::Display for ErrorKind {
             Self::InvalidRecord(why) | Self::InvalidOptions(why) | Self::InvalidSidecar(why) => {
                 f.write_str(why)
             }
-            Self::FileUnreadable(why) => f.write_str(why),
+            Self::FileUnreadable(why) | Self::InvalidMessage(why) | Self::UnsupportedVersion(why) => {
+                f.write_str(why)
+            }
             Self::OffsetOutOfRange { found, min, max } => {
                 write!(f, "offset {found} is not allowed here: expected {min} to {max}")
             }

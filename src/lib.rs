@@ -41,8 +41,10 @@
 //! - [`schema_framing`]: the schema id before a key or value
 //! - [`broker`]: the checks and changes of an append, and a partition in memory
 #![cfg_attr(feature = "arrow", doc = "- [`columns`]: Arrow arrays")]
+#![cfg_attr(feature = "message", doc = "- [`message`]: the protocol's requests and responses")]
 //!
-//! Features: `gzip`, `snappy`, `lz4`, `zstd` (default), `arrow` (columns), `serde` (the plain data of [`log::steps`]).
+//! Features: `gzip`, `snappy`, `lz4`, `zstd` (default), `arrow` (columns), `message` (the protocol's messages), `serde`
+//! (the plain data of [`log::steps`]).
 #![cfg_attr(not(feature = "python"), forbid(unsafe_code))]
 #![deny(unsafe_code)]
 
@@ -61,6 +63,8 @@ pub mod lab;
 pub mod layout;
 mod legacy;
 pub mod log;
+#[cfg(feature = "message")]
+pub mod message;
 mod parallel;
 #[cfg(feature = "python")]
 mod python;

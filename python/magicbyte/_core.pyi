@@ -72,6 +72,13 @@ from magicbyte._stubs.log import (
     PartitionLogCore,
     RescuerCore,
 )
+from magicbyte._stubs.message import (
+    apis,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+)
 from magicbyte._stubs.records import (
     Record,
     RecordIterator,
@@ -154,6 +161,7 @@ __all__ = [
     "VerificationGuard",
     "_Batch",
     "__version__",
+    "apis",
     "arrow_schema",
     "begin_partition",
     "check_produce_request",
@@ -163,8 +171,12 @@ __all__ = [
     "compact_group",
     "cost_report",
     "crc32c",
+    "decode_request",
+    "decode_response",
     "decode_varint",
     "decompress",
+    "encode_request",
+    "encode_response",
     "encode_varint",
     "finish_partition",
     "index_keys",

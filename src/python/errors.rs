@@ -27,6 +27,8 @@ fn class_of(error: &Error) -> &'static str {
         ErrorKind::LimitExceeded { .. } | ErrorKind::RecordTooLarge { .. } => "LimitExceededError",
         ErrorKind::NeedMoreBytes { .. }
         | ErrorKind::InvalidSidecar(_)
+        | ErrorKind::InvalidMessage(_)
+        | ErrorKind::UnsupportedVersion(_)
         | ErrorKind::InvalidOptions(_)
         | ErrorKind::Compression(_) => "Error",
         _ => "InvalidRecordError",

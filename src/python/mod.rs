@@ -22,6 +22,7 @@ mod layout;
 mod lines;
 mod locked;
 mod log;
+mod message;
 mod objects;
 mod panics;
 mod pickle;
@@ -77,6 +78,8 @@ mod _core {
     use crate::python::lines::{PyLineWriter, PyRowFilter};
     #[pymodule_export]
     use crate::python::log::{PyLogBatches, PyPartitionLog};
+    #[pymodule_export]
+    use crate::python::message::{apis, decode_request, decode_response, encode_request, encode_response};
     #[pymodule_export]
     use crate::python::pickle::unpickle_record;
     #[pymodule_export]

@@ -12,6 +12,7 @@ from typing import Any
 BUILT = Path(__file__).parents[2] / "target" / "interop"
 READS = "4.3.1"
 BUILDS = "3.9.1"
+MESSAGES = "4.4.0"
 
 
 class Process:

@@ -38,6 +38,7 @@ LAYERS = [
         "magicbyte.listing",
         "magicbyte.log",
         "magicbyte.log_dir",
+        "magicbyte.message",
         "magicbyte.rescue",
         "magicbyte.state",
     },

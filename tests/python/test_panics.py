@@ -140,6 +140,11 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         ),
         "time_index": lambda: c.time_index(b"", 0),
         "transaction_index": lambda: c.transaction_index(b""),
+        "apis": lambda: c.apis(),
+        "decode_request": lambda: c.decode_request(b""),
+        "decode_response": lambda: c.decode_response(b"", 0, 0),
+        "encode_request": lambda: c.encode_request(3, 0, {}, {}),
+        "encode_response": lambda: c.encode_response(3, 0, {}, {}),
         "trim_chunk": lambda: c.trim_chunk(one.chunk),
         "try_layouts": lambda: c.try_layouts([one.chunk], 0, [], window_bytes=1),
     }

@@ -1,0 +1,130 @@
+"""Kafka's protocol messages as plain data: requests and responses of all APIs in all versions.
+
+>>> from magicbyte.message import decode_request, encode_request
+>>> frame = encode_request("Metadata", 12, {"topics": None}, header={"correlationId": 7, "clientId": "me"})
+>>> request = decode_request(frame)
+>>> request.api, request.header["clientId"], request.body["topics"]
+('Metadata', 'me', None)
+
+Fields have the names of Kafka's JSON (`throttleTimeMs`). Numbers and booleans are as in JSON, bytes and
+record sets are bytes (`magicbyte.read_batches` reads the latter), a UUID is the text that Kafka's tools
+print. A text that is not UTF-8 has surrogate escapes. Tagged fields are there if the frame has them; those
+that no definition names are in ``_unknownTaggedFields``, bytes by tag.
+
+A frame is what follows the four bytes of its size. Its bytes are not trusted: any that are not exactly one
+message raise `magicbyte.Error` with the kind ``"invalid_message"``, the byte in the frame (`position`),
+the `field`, and a text that names the message, its version and the path to the field. An API or a version
+that is not known has the kind ``"unsupported_version"``. Memory is linear in the size of the frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from magicbyte import _core
+
+__all__ = [
+    "Api",
+    "Message",
+    "apis",
+    "decode_request",
+    "decode_response",
+    "encode_request",
+    "encode_response",
+]
+
+
+class Api(NamedTuple):
+    """An API, and the versions that can be read and written."""
+
+    key: int
+    """Its number in request headers."""
+    name: str
+    """Kafka's name, such as ``"ListOffsets"``."""
+    min_version: int
+    """The oldest version."""
+    max_version: int
+    """The newest version (inclusive)."""
+
+
+class Message(NamedTuple):
+    """A request or a response."""
+
+    api: str
+    """The name of its API."""
+    api_key: int
+    """The number of its API."""
+    api_version: int
+    """The version of its body."""
+    header: dict[str, Any]
+    """``correlationId``; of requests also ``requestApiKey``, ``requestApiVersion`` and ``clientId``."""
+    body: dict[str, Any]
+    """The fields, by name."""
+
+
+def apis() -> list[Api]:
+    """All APIs, by key: those of Kafka 4.4, and those of Kafka 3.9 that were removed since."""
+    return list(_apis())
+
+
+def decode_request(frame: bytes) -> Message:
+    """Reads a request, whose header names the API and the version."""
+    return _message(_core.decode_request(frame))
+
+
+def decode_response(frame: bytes, api: int | str, api_version: int) -> Message:
+    """Reads the response to a request of this API (its key or name) and version.
+
+    The answer to an ApiVersions request of a version that the broker does not support has version 0, and
+    `errorCode` 35.
+    """
+    return _message(_core.decode_response(frame, _key(api), api_version))
+
+
+def encode_request(
+    api: int | str, api_version: int, body: Mapping[str, Any], *, header: Mapping[str, Any] | None = None
+) -> bytes:
+    """Writes a request, as Kafka's own classes do.
+
+    Fields that are missing have Kafka's defaults. The header's `requestApiKey` and `requestApiVersion` are
+    those of the arguments. Raises `Error` for a field that the version does not have, and for a value that
+    it cannot hold.
+    """
+    return _core.encode_request(_key(api), api_version, dict(header or {}), dict(body))
+
+
+def encode_response(
+    api: int | str, api_version: int, body: Mapping[str, Any], *, header: Mapping[str, Any] | None = None
+) -> bytes:
+    """Writes a response; otherwise like `encode_request`. The header has the request's `correlationId`."""
+    return _core.encode_response(_key(api), api_version, dict(header or {}), dict(body))
+
+
+@cache
+def _apis() -> tuple[Api, ...]:
+    return tuple(Api(*one) for one in _core.apis())
+
+
+@cache
+def _names() -> dict[int, str]:
+    return {api.key: api.name for api in _apis()}
+
+
+@cache
+def _keys() -> dict[str, int]:
+    return {api.name: api.key for api in _apis()}
+
+
+def _key(api: int | str) -> int:
+    if isinstance(api, int):
+        return api
+    if api not in _keys():
+        raise ValueError(f"no API is named {api!r}: expected one of {', '.join(_keys())}")
+    return _keys()[api]
+
+
+def _message(decoded: tuple[int, int, dict[str, Any], dict[str, Any]]) -> Message:
+    key, version, header, body = decoded
+    return Message(_names()[key], key, version, header, body)

@@ -1,0 +1,157 @@
+"""Writes src/message/messages.json: Kafka's protocol messages, from the definitions inside kafka-clients.
+
+    python scripts/messages.py [--check] kafka-clients-4.4.0.jar kafka-clients-3.9.1.jar
+
+The first jar has the newest definitions, the second those of APIs and versions that were removed since. A
+removed version is read by the newest definition if that still describes it as the old one did, and else by a
+definition of its own. With --check nothing is written, and a file that differs is an error.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+FILE = Path(__file__).parents[1] / "src" / "message" / "messages.json"
+FOLDER = "common/message/"
+KINDS = ("header", "request", "response")
+INTEGERS = ("int8", "int16", "uint16", "int32", "uint32", "int64")
+SCALARS = (*INTEGERS, "bool", "float64", "string", "bytes", "records", "uuid")
+MAX = 32767
+Json = dict[str, Any]
+
+
+def main() -> int:
+    """Writes or checks the file; returns the exit code."""
+    arguments = [one for one in sys.argv[1:] if one != "--check"]
+    if len(arguments) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    text = written(merged(*(definitions(Path(jar)) for jar in arguments)))
+    if "--check" not in sys.argv[1:]:
+        FILE.write_text(text, encoding="utf-8")
+    elif FILE.read_text(encoding="utf-8") != text:
+        print(f"{FILE} does not match the jars: run scripts/messages.py", file=sys.stderr)
+        return 1
+    return 0
+
+
+def written(messages: list[Json]) -> str:
+    """One definition per line, so that a new version of Kafka shows as a readable difference."""
+    lines = (json.dumps(message, separators=(",", ":"), ensure_ascii=False) for message in messages)
+    return "[\n" + ",\n".join(lines) + "\n]\n"
+
+
+def definitions(jar: Path) -> dict[tuple[str, int], Json]:
+    """The messages of a jar by kind and API key; headers have the key -1."""
+    found = {}
+    with zipfile.ZipFile(jar) as archive:
+        for name in archive.namelist():
+            if name.startswith(FOLDER) and name.endswith(".json"):
+                text = re.sub(r"^\s*//.*$", "", archive.read(name).decode(), flags=re.MULTILINE)
+                message = json.loads(text)
+                if message["type"] in KINDS and message["validVersions"] != "none":
+                    key = message.get("apiKey", -1)
+                    # The two headers share a kind.
+                    found[message["name"] if key < 0 else message["type"], key] = message
+    return found
+
+
+def merged(newest: dict[tuple[str, int], Json], removed: dict[tuple[str, int], Json]) -> list[Json]:
+    """All definitions, in the order of kind, API key and version."""
+    rows = []
+    for one in sorted(newest.keys() | removed.keys(), key=lambda one: (one[1], one[0])):
+        new, old = newest.get(one), removed.get(one)
+        versions = set(numbers(new["validVersions"])) if new else set()
+        gone = set(numbers(old["validVersions"])) - versions if old else set()
+        if new and old:
+            for version in sorted(gone, reverse=True):
+                if version + 1 not in versions or at(new, version) != at(old, version):
+                    break
+                versions.add(version)
+        if old and gone - versions:
+            rows.append(compact(old, gone - versions))
+        if new:
+            rows.append(compact(new, versions))
+    return rows
+
+
+def numbers(text: str) -> range:
+    """The versions of "none", "3", "0-2" or "4+"."""
+    if text == "none":
+        return range(0)
+    first, dash, last = text.removesuffix("+").partition("-")
+    if text.endswith("+"):
+        return range(int(first), MAX + 1)
+    return range(int(first), int(last if dash else first) + 1)
+
+
+def at(message: Json, version: int) -> Any:
+    """What a definition says about the bytes of one version."""
+    flexible = version in numbers(message.get("flexibleVersions", "none"))
+    return flexible, fields_at(compact(message, {version})["fields"], version)
+
+
+def fields_at(fields: list[Json], version: int) -> list[Any]:
+    """The fields that a version has."""
+    rows = []
+    for field in fields:
+        if version in numbers(field["versions"]):
+            tag = field["tag"] if version in numbers(field.get("taggedVersions", "none")) else None
+            null = version in numbers(field.get("nullableVersions", "none"))
+            inner = fields_at(field.get("fields", []), version)
+            flexible = field.get("flexibleVersions")
+            rows.append((field["name"], field["type"], tag, null, field.get("default"), flexible, inner))
+    return rows
+
+
+def compact(message: Json, versions: set[int]) -> Json:
+    """What a reader needs: no texts, no defaults that are zero, shared structures in their places."""
+    first, last = min(versions), max(versions)
+    if versions != set(range(first, last + 1)):
+        raise SystemExit(f"{message['name']}: versions {sorted(versions)} are not one range")
+    structs = {struct["name"]: struct["fields"] for struct in message.get("commonStructs", [])}
+    row: Json = {key: message[key] for key in ("apiKey", "type", "name") if key in message}
+    row["validVersions"] = f"{first}-{last}"
+    row["flexibleVersions"] = message.get("flexibleVersions", "none")
+    row["fields"] = [compact_field(field, structs) for field in message["fields"]]
+    return row
+
+
+def compact_field(field: Json, structs: dict[str, list[Json]]) -> Json:
+    """A field, with those of its structure inside it."""
+    array, name = re.fullmatch(r"(\[\])?(\w+)", field["type"]).groups()  # type: ignore[union-attr]
+    # As Kafka's classes and their JSON spell it.
+    row: Json = {"name": field["name"][0].lower() + field["name"][1:]}
+    row["type"] = (array or "") + (name if name in SCALARS else "struct")
+    row["versions"] = field["versions"]
+    for key in ("nullableVersions", "tag", "taggedVersions", "flexibleVersions"):
+        if key in field:
+            row[key] = field[key]
+    default = default_of(field)
+    if default not in (False, 0, ""):
+        row["default"] = default
+    if name not in SCALARS:
+        inner = field.get("fields") or structs[name]
+        row["fields"] = [compact_field(one, structs) for one in inner]
+    return row
+
+
+def default_of(field: Json) -> Any:
+    """The default as JSON; "null" stands for null, of any type."""
+    default = field.get("default", "")
+    if field["type"] in INTEGERS and default != "":
+        return int(str(default), 0)
+    if field["type"] == "bool":
+        return str(default) == "true" or default is True
+    if default not in ("", "null"):
+        raise SystemExit(f"{field['name']}: a default of {default!r} is not expected")
+    return default
+
+
+if __name__ == "__main__":
+    sys.exit(main())

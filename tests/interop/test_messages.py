@@ -1,0 +1,169 @@
+"""Requests and responses against Kafka's generated classes: every API, every version.
+
+Random messages, made by the table. Kafka's JSON converter reads each and its writer makes a frame: ours must be the
+same. Kafka's reader and JSON converter then show what is in the frame: our reader must return the same.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from magicbyte.message import apis, decode_request, decode_response, encode_request, encode_response
+from oracle import BUILDS, MESSAGES, Process
+
+pytestmark = pytest.mark.interop
+
+ROUNDS = 4
+TABLE = json.loads((Path(__file__).parents[2] / "src/message/messages.json").read_text())
+BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
+TEXTS = ["", "a", "orders", "Größe", "\U0001f600", "x" * 127, "x" * 128, "x" * 300]
+HEADER = {"correlationId": 7, "clientId": "client"}
+
+
+@pytest.fixture(scope="module")
+def newest() -> Iterator[Process]:
+    process = Process("Messages", MESSAGES)
+    yield process
+    process.close()
+
+
+@pytest.fixture(scope="module")
+def removed() -> Iterator[Process]:
+    """Of what the newest version no longer has."""
+    process = Process("Messages", BUILDS)
+    yield process
+    process.close()
+
+
+def numbers(text: str) -> range:
+    if text == "none":
+        return range(0)
+    first, dash, last = text.removesuffix("+").partition("-")
+    return range(int(first), 1 << 15 if text.endswith("+") else int(last if dash else first) + 1)
+
+
+def structure(fields: list[dict[str, Any]], version: int, random: Random) -> dict[str, Any]:
+    made = {}
+    for field in fields:
+        tagged = version in numbers(field.get("taggedVersions", "none"))
+        if version in numbers(field["versions"]) and not (tagged and random.random() < 0.5):
+            made[field["name"]] = value(field, version, random)
+    return made
+
+
+def value(field: dict[str, Any], version: int, random: Random) -> Any:
+    if version in numbers(field.get("nullableVersions", "none")) and random.random() < 0.3:
+        return None
+    if field["type"].startswith("[]"):
+        return [single(field, version, random) for _ in range(random.choice([0, 1, 1, 2, 3]))]
+    return single(field, version, random)
+
+
+def single(field: dict[str, Any], version: int, random: Random) -> Any:
+    kind = field["type"].removeprefix("[]")
+    if kind == "struct":
+        return structure(field["fields"], version, random)
+    if kind in BITS:
+        n = random.getrandbits(BITS[kind]) - (1 << BITS[kind] - 1)
+        return (
+            random.choice([n, 0, -1, 1, field.get("default") if field.get("default") != "null" else 0]) or 0
+        )
+    if kind == "uint16":
+        return random.getrandbits(16)
+    if kind == "uint32":
+        return random.getrandbits(32)
+    if kind == "uuid":
+        return base64.urlsafe_b64encode(random.randbytes(16)).decode().rstrip("=")
+    if kind in ("bytes", "records"):
+        return random.randbytes(random.choice([0, 1, 200]))
+    return {"bool": random.random() < 0.5, "float64": random.gauss(0, 1e9), "string": random.choice(TEXTS)}[
+        kind
+    ]
+
+
+def as_json(value: Any) -> Any:
+    """As Kafka's converters write it."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, list):
+        return [as_json(one) for one in value]
+    if isinstance(value, dict):
+        return {name: as_json(one) for name, one in value.items()}
+    return value
+
+
+def without_records(value: Any) -> Any:
+    """As Kafka's converters write it: of a record set only whether there is one."""
+    if isinstance(value, list):
+        return [without_records(one) for one in value]
+    if isinstance(value, dict):
+        return {
+            name: "" if name in ("records", "unalignedRecords") and one is not None else without_records(one)
+            for name, one in value.items()
+        }
+    return value
+
+
+def definition(kind: str, key: int, version: int) -> dict[str, Any]:
+    (found,) = [
+        one
+        for one in TABLE
+        if (one["type"], one.get("apiKey")) == (kind, key) and version in numbers(one["validVersions"])
+    ]
+    return found
+
+
+def test_every_api_and_version(newest: Process, removed: Process) -> None:
+    ranges = [
+        {int(key): range(a, b + 1) for key, (a, b) in json.loads(p.ask(["apis"])[0]).items()}
+        for p in (newest, removed)
+    ]
+    # Whatever either of them has, and nothing else.
+    known = {api.key: {*range(api.min_version, api.max_version + 1)} for api in apis()}
+    theirs = [{key: {*versions} for key, versions in one.items()} for one in ranges]
+    both = {
+        key: theirs[0].get(key, set()) | theirs[1].get(key, set())
+        for key in theirs[0].keys() | theirs[1].keys()
+    }
+    assert known == {key: versions for key, versions in both.items() if versions}
+
+    random = Random(1)
+    work: tuple[list[Any], list[Any]] = ([], [])
+    for key, versions in known.items():
+        for version in versions:
+            for kind in ("request", "response"):
+                fields = definition(kind, key, version)["fields"]
+                made = [structure(fields, version, random) for _ in range(ROUNDS)]
+                side = work[0] if version in ranges[0].get(key, ()) else work[1]
+                side.extend((kind, key, version, one) for one in made)
+    assert len(work[0]) > 2000
+    assert len(work[1]) > 300
+    for process, cases in zip((newest, removed), work, strict=True):
+        lines = [f"{kind} {key} {version} {json.dumps(as_json(body))}" for kind, key, version, body in cases]
+        for case, answer in zip(cases, process.ask(lines), strict=True):
+            check(*case, answer)
+
+
+def check(kind: str, key: int, version: int, body: dict[str, Any], answer: str) -> None:
+    frame_text, _, text = answer.partition(" ")
+    assert frame_text != "error", (kind, key, version, body, answer)
+    frame, expected = bytes.fromhex(frame_text), json.loads(text)
+    if kind == "request":
+        header = HEADER if (key, version) != (7, 0) else {"correlationId": 7}
+        assert encode_request(key, version, body, header=header) == frame, (key, version, body)
+        read = decode_request(frame)
+        again = encode_request(key, version, read.body, header=read.header)
+        assert (read.header["requestApiKey"], read.header["correlationId"]) == (key, 7)
+    else:
+        assert encode_response(key, version, body, header={"correlationId": 7}) == frame, (key, version, body)
+        read = decode_response(frame, key, version)
+        again = encode_response(key, version, read.body, header=read.header)
+    assert (read.api_key, read.api_version) == (key, version)
+    assert without_records(as_json(read.body)) == expected, (kind, key, version)
+    assert again == frame
