@@ -42,7 +42,7 @@ $(VENV)/requirements: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/dev.txt
 	touch $@
 
-RUST := Cargo.toml Cargo.lock $(shell find src -name '*.rs')
+RUST := Cargo.toml Cargo.lock $(shell find src -name '*.rs' -o -name '*.json')
 $(VENV)/built: $(VENV)/requirements $(RUST) pyproject.toml
 	. $(BIN)/activate && maturin develop --quiet --profile $(PROFILE)
 	touch $@
