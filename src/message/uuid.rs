@@ -3,6 +3,7 @@
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// The text of a UUID.
+#[cfg(any(feature = "python", test))]
 pub(crate) fn to_text(uuid: [u8; 16]) -> String {
     // 132 bits: the UUID, then four that are zero.
     let bits = u128::from_be_bytes(uuid);
