@@ -143,6 +143,11 @@ class Window(TypedDict):
     """Batches with a producer id."""
     legacy: int
     """Bytes as stored of batches of magic 0 and 1."""
+    legacy_messages: int
+    """Bytes of these batches with their messages decompressed."""
+    legacy_as_batches: int
+    """Bytes of the same records in magic 2, uncompressed, in batches of about 16 KiB, a producer's default.
+    """
     records: int
     stored: int
     decompressed: int

@@ -11,6 +11,7 @@ use crate::compression::compressor::Compressor;
 use crate::compression::decompressor::Decompressor;
 use crate::convert::Converter;
 use crate::error::{Error, Result};
+use crate::lab::cost::{Cost, Format, Tally};
 use crate::log::chunk::Chunk;
 use crate::log::error::{LogError, LogResult};
 use crate::log::read::accounting::ByteRange;
@@ -22,6 +23,8 @@ use crate::record::encode::HeaderFields;
 
 /// The number of header keys that a window counts; further ones are counted together.
 const HEADER_KEYS: usize = 1000;
+/// A producer's default `batch.size`.
+const PRODUCER_BATCH: u64 = 16 << 10;
 
 /// A way to write magic 2 batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +69,10 @@ pub struct Window {
     pub produced: u64,
     /// Bytes as stored of batches of magic 0 and 1.
     pub legacy: u64,
+    /// Bytes of these batches with their messages decompressed.
+    pub legacy_messages: u64,
+    /// Bytes of the same records in magic 2, uncompressed, in batches of about 16 KiB, a producer's default.
+    pub legacy_as_batches: u64,
     /// Records.
     pub records: u64,
     /// Bytes as stored.
@@ -108,6 +115,7 @@ pub fn try_layouts(
         window_bytes,
         window: Window::default(),
         data: Vec::new(),
+        packed: Packed::default(),
         is_full: false,
     };
     for (index, chunk) in chunks.iter().enumerate() {
@@ -115,7 +123,8 @@ pub fn try_layouts(
             break;
         }
     }
-    let WindowReader { mut window, data, is_full, .. } = reader;
+    let WindowReader { mut window, data, is_full, packed, .. } = reader;
+    window.legacy_as_batches = packed.size();
     for layout in layouts {
         window.trials.push(write(&data, *layout, is_full).map_err(usage)?);
     }
@@ -129,6 +138,8 @@ struct WindowReader {
     window: Window,
     /// Magic 2 batches, uncompressed.
     data: Vec<u8>,
+    /// The records of magic 0 and 1.
+    packed: Packed,
     /// Whether the log may go on.
     is_full: bool,
 }
@@ -166,13 +177,64 @@ impl WindowReader {
         window.produced += u64::from(batch.has_producer_id());
         let size = batch.size_in_bytes() as u64;
         window.stored += size;
-        window.legacy += if batch.magic() < 2 { size } else { 0 };
+        let is_legacy = batch.magic() < 2;
+        if is_legacy {
+            let format = if batch.magic() == 0 { Format::Magic0 } else { Format::Magic1 };
+            let mut tally = Tally::default();
+            tally.add(batch, &mut Decompressor::with_limit(self.max_decompressed_bytes))?;
+            window.legacy += size;
+            window.legacy_messages += Cost::of(&tally, format).total();
+        }
         window.decompressed += (self.data.len() - before) as u64;
         let mut decompressor = Decompressor::new();
         for batch in Batches::new(&self.data[before..]) {
-            batch?.records(&mut decompressor)?.visit(|record| window.count(&record))?;
+            batch?.records(&mut decompressor)?.visit(|record| {
+                window.count(&record);
+                if is_legacy {
+                    self.packed.add(&record);
+                }
+            })?;
         }
         Ok(())
+    }
+}
+
+/// What records would cost in batches of a producer.
+#[derive(Default)]
+struct Packed {
+    tally: Tally,
+    /// The first record's offset and timestamp, the last offset, and the largest timestamp of the batch begun.
+    batch: Option<(i64, i64, i64, i64)>,
+    /// Its keys, values and headers, in bytes.
+    content: u64,
+}
+
+impl Packed {
+    fn add(&mut self, record: &Record<'_>) {
+        let (offset, timestamp) = (record.offset, record.timestamp);
+        let (base, first, last, max) = self.batch.get_or_insert((offset, timestamp, offset, timestamp));
+        let (offset_delta, delta) = (offset.wrapping_sub(*base), timestamp.wrapping_sub(*first));
+        (*last, *max) = (offset, timestamp.max(*max));
+        let (key, value) = (record.key.map(<[u8]>::len), record.value.map(<[u8]>::len));
+        // Messages have no headers.
+        self.tally.add_record(offset_delta, delta, key, value, std::iter::empty());
+        self.content += content(record);
+        if self.content >= PRODUCER_BATCH {
+            self.end();
+        }
+    }
+
+    fn end(&mut self) {
+        self.content = 0;
+        if let Some((base, first, last, max)) = self.batch.take() {
+            self.tally.end_batch(first, max, last.wrapping_sub(base));
+        }
+    }
+
+    /// The bytes of all records.
+    fn size(mut self) -> u64 {
+        self.end();
+        Cost::of(&self.tally, Format::Magic2).total()
     }
 }
 

@@ -215,6 +215,30 @@ def test_what_the_cleaner_makes_of_a_layout(logs: Path, tmp_path: Path, cli: Cli
     assert "the cleaner" not in cli("advise", tmp_path, *options, code=None)
 
 
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+@pytest.mark.parametrize("magic", [0, 1])
+def test_what_old_messages_would_be_in_magic_2(magic: int, codec: str, tmp_path: Path) -> None:
+    records = [(at, 1_700_000_000_000 + at if magic else -1, None, b"v" * 100) for at in range(1000)]
+    old = magicbyte.RecordsBuilder(magic, compression=magicbyte.Compression[codec.upper()])
+    old.append_many(records)
+    plain = magicbyte.RecordsBuilder(magic)
+    plain.append_many(records)
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / f"t-0/{0:020}.log").write_bytes(old.build())
+    (topic,) = sampled(tmp_path, window_bytes=4 << 20)["topics"]
+    wrapper = (26 + 8 * magic) * (codec != "none")
+    assert topic["legacy"] == 1
+    assert topic["legacy_messages"] == len(plain.build()) + wrapper
+    # A batch is full with 164 values.
+    expected = 0
+    for base in range(0, 1000, 164):
+        new = magicbyte.RecordsBuilder()
+        new.append_many(records[base : base + 164])
+        expected += len(new.build())
+    assert topic["legacy_as_batches"] == expected
+    assert any(f"{expected:,} in magic 2" in one for one in remarks_of(topic))
+
+
 @pytest.mark.parametrize("level", [9, None])
 def test_a_level_lasts_until_the_cleaner(logs: Path, level: int | None) -> None:
     layouts = (Layout("zstd", level, None), Layout("zstd", None, None))

@@ -129,8 +129,14 @@ def remarks_of(topic: TopicAdvice) -> list[str]:
     """What else is worth knowing before something is changed."""
     remarks = []
     if topic["legacy"]:
+        messages, batches = topic["legacy_messages"], topic["legacy_as_batches"]
+        change = "less" if batches <= messages else "more"
         remarks.append(
             f"{100 * topic['legacy']:.0f}% of the bytes are messages of magic 0 or 1; all layouts are magic 2"
+        )
+        remarks.append(
+            f"  before compression, they take {messages:,.0f} bytes, and {batches:,.0f} in magic 2 with "
+            f"batches of 16 KiB: {100 * abs(1 - batches / messages):.1f}% {change}"
         )
     remarks += [*_on_compaction(topic), *_on_recompression(topic)]
     if topic["produced"]:

@@ -146,6 +146,11 @@ class TopicAdvice(TypedDict):
     value_size: float
     legacy: float
     """The share of bytes in batches of magic 0 and 1."""
+    legacy_messages: float
+    """Bytes of these batches with their messages decompressed, estimated."""
+    legacy_as_batches: float
+    """Bytes of the same records in magic 2, uncompressed, in batches of about 16 KiB, a producer's default.
+    """
     produced: float
     """The share of batches with a producer id, which `convert --rebatch` leaves as they are."""
     cleanup_policy: str | None
@@ -310,6 +315,8 @@ def _advice(
         key_size=sum(one["keys"] for one in windows) / records,
         value_size=sum(one["values"] for one in windows) / records,
         legacy=sum(one["legacy"] for one in windows) / sampled,
+        legacy_messages=sum(one["legacy_messages"] for one in windows) * stored / sampled,
+        legacy_as_batches=sum(one["legacy_as_batches"] for one in windows) * stored / sampled,
         produced=sum(one["produced"] for one in windows) / batches,
         cleanup_policy=cluster.policy(topic)[0],
         compression_type=cluster.config(topic, "compression.type"),
