@@ -139,7 +139,7 @@ def test_java_that_does_not_start(tmp_path: Path) -> None:
 def test_ingest_on_spark(tmp_path: Path) -> None:
     # A separate process: it stops its Spark session at the end, which the other tests share.
     command = [sys.executable, "-m", "magicbyte", "ingest", KAFKA, tmp_path / "out", "--engine", "spark"]
-    command += ["--master", "local[2]", "--conf", "spark.ui.enabled=false"]
+    command += ["--top", 0, "--master", "local[2]", "--conf", "spark.ui.enabled=false"]
     command += ["--conf", "spark.driver.bindAddress=127.0.0.1"]
     done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
