@@ -228,7 +228,7 @@ def options_of(command: str) -> dict[str, click.Option]:
 
 ENGINE_OPTIONS = {"--engine", "--threads", "--master", "--conf"}
 # Options whose help and type depend on the command.
-SPECIFIC = {"--json", "--key", "--key-format", "--now", "--segment-bytes", "--where"}
+SPECIFIC = {"--html", "--json", "--key", "--key-format", "--now", "--segment-bytes", "--where"}
 
 
 @pytest.mark.parametrize("command", sorted(app.commands))

@@ -295,6 +295,8 @@ class _Redact:
         for problem in report["problems"]:
             if self._holds_key(problem["message"]):
                 problem["message"] = _WITHHELD
+            if problem["segment"] is not None and self._holds_key(problem["segment"]):
+                problem["segment"] = _WITHHELD
         names = {*report["sources"]}
         for partition in report["partitions"]:
             names |= {partition["topic"], partition["path"]}
