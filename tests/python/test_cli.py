@@ -210,6 +210,20 @@ def test_failure_exit_code(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cli.error == "magicbyte: disk on fire\n"
 
 
+def test_an_error_after_an_interrupt_is_the_interrupt(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when Spark's connection is closed while the job gives up."""
+
+    def fail(*_: object, **__: object) -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise RuntimeError("the connection is closed")
+
+    monkeypatch.setattr("magicbyte.jobs.verify.plan_partitions", fail)
+    cli("verify", KAFKA, code=130)
+    assert cli.error == "magicbyte: interrupted\n"
+
+
 @pytest.mark.parametrize("command", sorted(app.commands))
 def test_help_has_examples(cli: Cli, command: str) -> None:
     assert f"\n  magicbyte {command} " in cli(command, "--help")

@@ -234,4 +234,6 @@ def test_an_interrupt_on_spark_is_one_line(tmp_path: Path) -> None:
             continue  # A fast machine: it was done before.
         assert job.returncode == 130, error
         assert error.splitlines()[-1] == "magicbyte: interrupted"
-        assert "Traceback" not in error
+        # Executors may still report tasks that were cut off.
+        assert "java_gateway.py" not in error
+        assert "this is a bug" not in error

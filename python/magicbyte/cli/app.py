@@ -132,23 +132,35 @@ def _run(arguments: list[str]) -> int:
             print_problem(line)
         return USAGE
     except (click.Abort, KeyboardInterrupt):
-        print_problem("magicbyte: interrupted")
-        return INTERRUPTED
+        return _interrupted()
     except ReaderGoneError:
         return CLEAN
     except RefusedError as error:
         print_problem(f"magicbyte: {error}")
         return USAGE
     except (JobError, Error, OSError) as error:
-        return _failed(str(error))
+        return _interrupted() if _is_of_an_interrupt(error) else _failed(str(error))
     except ModuleNotFoundError as error:
         if message := missing_extra(error):
             print_problem(message)
             return USAGE
         return _bug()
-    except BaseException:
+    except BaseException as error:
         # A panic of the compiled core is not an Exception, and must not become exit code 1 either.
-        return _bug()
+        return _interrupted() if _is_of_an_interrupt(error) else _bug()
+
+
+def _is_of_an_interrupt(error: BaseException) -> bool:
+    """Whether an error occurred on the way out after an interrupt, as when Spark's connection is closed."""
+    seen: BaseException | None = error
+    while seen is not None and not isinstance(seen, KeyboardInterrupt):
+        seen = seen.__context__
+    return seen is not None
+
+
+def _interrupted() -> int:
+    print_problem("magicbyte: interrupted")
+    return INTERRUPTED
 
 
 def _bug() -> int:
