@@ -31,7 +31,7 @@ LIBRARIES = {
     "lz4-sys": "liblz4/lib/LICENSE",
     "zstd-sys": "zstd/LICENSE",
 }
-# For a crate with these terms that ships without their text.
+# For a crate that can be used under these terms, and ships without any text.
 MIT = """\
 MIT License
 
@@ -92,7 +92,7 @@ def crates() -> list[dict[str, Any]]:
             for dependency in nodes[one]["deps"]:
                 if any(kind["kind"] is None for kind in dependency["dep_kinds"]):
                     todo.append(dependency["pkg"])
-        found |= {one: packages[one] for one in seen - {metadata["resolve"]["root"]}}
+        found |= {one: packages[one] for one in seen - {*metadata["workspace_members"]}}
     return sorted(found.values(), key=lambda one: (one["name"], one["version"]))
 
 
@@ -117,7 +117,8 @@ def texts(package: dict[str, Any]) -> list[str]:
         paths.append(directory / library)
     elif any(directory.rglob("*.c")):
         raise SystemExit(f"{package['name']} has C sources: name the file with their terms in {__file__}")
-    if not paths and package["license"] == "MIT":
+    # Of terms to choose from, these.
+    if not paths and "MIT" in re.split(r" OR |/", package["license"]):
         return [MIT.format(authors=", ".join(package["authors"]))]
     if not paths:
         raise SystemExit(f"{package['name']} {package['version']} ships without its terms")

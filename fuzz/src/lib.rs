@@ -8,25 +8,33 @@ mod batches;
 mod built;
 mod codecs;
 mod compacted;
+mod lab;
 mod made;
 mod salvage;
+mod schema_avro;
 mod scratch;
 mod sidecars;
 mod walk;
+mod wire;
 
 pub use append::append;
 pub use batches::{framing, legacy, magic2};
 pub use built::builder;
 pub use codecs::{gzip, lz4, snappy, zstd};
 pub use compacted::compact;
+pub use lab::cost;
+#[cfg(feature = "experimental-v3")]
+pub use lab::magic3;
 pub use salvage::salvage;
+pub use schema_avro::schema_avro;
 pub use sidecars::sidecars;
+pub use wire::{message, wire_stream};
 
 /// Panics if the library breaks a guarantee for these bytes.
 pub type Target = fn(&[u8]);
 
 /// Every target, with its name, which its corpus shares.
-pub const TARGETS: [(&str, Target); 12] = [
+pub const TARGETS: &[(&str, Target)] = &[
     ("framing", framing),
     ("magic2", magic2),
     ("legacy", legacy),
@@ -39,4 +47,14 @@ pub const TARGETS: [(&str, Target); 12] = [
     ("compact", compact),
     ("append", append),
     ("builder", builder),
+    ("cost", cost),
+    ("wire_stream", wire_stream),
+    ("message", message),
+    ("schema_avro", schema_avro),
 ];
+
+/// Those of the feature `experimental-v3`.
+#[cfg(feature = "experimental-v3")]
+pub const EXPERIMENTAL: &[(&str, Target)] = &[("magic3", magic3)];
+#[cfg(not(feature = "experimental-v3"))]
+pub const EXPERIMENTAL: &[(&str, Target)] = &[];

@@ -4,7 +4,7 @@
 pub fn seal(batch: &mut [u8]) {
     let length = (batch.len() - 12) as i32;
     batch[8..12].copy_from_slice(&length.to_be_bytes());
-    if batch[16] == 2 {
+    if matches!(batch[16], 2 | 3) {
         if let Some(covered) = batch.get(21..) {
             let crc = crc32c::crc32c(covered);
             batch[17..21].copy_from_slice(&crc.to_be_bytes());

@@ -1,0 +1,89 @@
+//! Avro payloads and schemas.
+
+use arrow_array::Array;
+use magicbyte_schema::Payload;
+use magicbyte_schema::avro::AvroDecoder;
+
+/// A writer's schema and a reader's: what a schema may have, and how a later one may differ.
+const PAIRS: [(&str, &str); 10] = [
+    (r#"{"type": "array", "items": "null"}"#, r#"{"type": "array", "items": "null"}"#),
+    (
+        r#"{"type": "map", "values": ["null", "int", "string"]}"#,
+        r#"{"type": "map", "values": ["null", "int", "string"]}"#,
+    ),
+    (r#"["int", "long", "bytes"]"#, r#"["null", "double", "string"]"#),
+    (
+        r#"{"type": "enum", "name": "E", "symbols": ["A", "B", "C"]}"#,
+        r#"{"type": "enum", "name": "E", "symbols": ["C", "A"]}"#,
+    ),
+    (
+        r#"{"type": "record", "name": "N", "fields": [{"name": "v", "type": "int"}, {"name": "n", "type": ["null", "N"]}]}"#,
+        r#"{"type": "record", "name": "N", "fields": [{"name": "v", "type": "int"}, {"name": "n", "type": ["null", "N"]}]}"#,
+    ),
+    (
+        r#"{"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}, {"name": "gone", "type": "string"}]}"#,
+        r#"{"type": "record", "name": "R", "fields": [{"name": "b", "type": "long", "aliases": ["a"]}, {"name": "new", "type": {"type": "array", "items": "string"}, "default": ["x"]}]}"#,
+    ),
+    (
+        r#"{"type": "array", "items": {"type": "record", "name": "R", "fields": []}}"#,
+        r#"{"type": "array", "items": {"type": "record", "name": "R", "fields": [{"name": "a", "type": "string", "default": "long"}]}}"#,
+    ),
+    (
+        r#"{"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}"#,
+        r#"{"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}"#,
+    ),
+    (
+        r#"{"type": "long", "logicalType": "timestamp-millis"}"#,
+        r#"["null", {"type": "long", "logicalType": "timestamp-millis"}]"#,
+    ),
+    (
+        r#"{"type": "bytes", "logicalType": "decimal", "precision": 90}"#,
+        r#"{"type": "bytes", "logicalType": "decimal", "precision": 90}"#,
+    ),
+];
+
+/// A byte that chooses the schemas, or another for a schema in the first line; then payloads, each after its size.
+///
+/// What becomes of a payload does not depend on those beside it, and text is refused for the same payloads or fewer.
+pub fn schema_avro(data: &[u8]) {
+    let Some((&choice, rest)) = data.split_first() else { return };
+    let (writer, reader, rest) = match PAIRS.get(usize::from(choice)) {
+        Some((writer, reader)) => (*writer, *reader, rest),
+        None => {
+            let end = rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
+            let Ok(schema) = std::str::from_utf8(&rest[..end]) else { return };
+            (schema, schema, rest.get(end + 1..).unwrap_or_default())
+        }
+    };
+    let Ok(mut decoder) = AvroDecoder::new(reader, &[]) else { return };
+    if decoder.add_writer(0, writer, &[]).is_err() {
+        return;
+    }
+    let payloads = payloads(rest);
+    let together = decoder.decode(&payloads).unwrap();
+    assert_eq!(together.values.len(), payloads.len());
+    assert_eq!(together.values.data_type(), decoder.data_type());
+    assert!(together.errors.is_sorted_by(|one, other| one.row < other.row));
+    for (row, payload) in payloads.iter().enumerate().take(16) {
+        let alone = decoder.decode(std::slice::from_ref(payload)).unwrap();
+        assert_eq!(alone.values.as_ref(), together.values.slice(row, 1).as_ref());
+        let error = together.errors.iter().find(|error| error.row == row);
+        assert_eq!(alone.errors.first().map(|error| &error.reason), error.map(|error| &error.reason));
+    }
+    let mut text = AvroDecoder::text();
+    text.add_writer(0, writer, &[]).unwrap();
+    let texts = text.decode(&payloads).unwrap();
+    for error in &texts.errors {
+        assert!(together.errors.iter().any(|other| other.row == error.row), "{error:?}");
+    }
+}
+
+fn payloads(mut data: &[u8]) -> Vec<Payload<'_>> {
+    let mut payloads = Vec::new();
+    while let Some((&size, rest)) = data.split_first() {
+        let (payload, rest) = rest.split_at(usize::from(size).min(rest.len()));
+        payloads.push(Payload { bytes: (size < 255).then_some(payload), ..Payload::default() });
+        data = rest;
+    }
+    payloads
+}

@@ -1,0 +1,12 @@
+//! Avro payloads to columns, by [arrow-avro](https://docs.rs/arrow-avro), with what that lacks: a bad payload costs only
+//! its own row, several writers' schemas in one call, types other than records at the top, references, unions as
+//! Spark has them, and text for what has no Arrow type.
+
+mod columns;
+mod decoder;
+mod time;
+mod types;
+mod walk;
+mod writer;
+
+pub use decoder::AvroDecoder;

@@ -1,0 +1,7 @@
+//! JSON payloads to columns.
+
+mod decoder;
+mod shape;
+mod value;
+
+pub use decoder::JsonDecoder;

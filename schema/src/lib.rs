@@ -1,0 +1,17 @@
+//! Payloads of Kafka keys and values to typed Arrow columns: arrays in, arrays out. Nothing here knows logs, registries
+//! or framing: the caller takes the schema's id off a value (`magicbyte::schema_framing`), looks the schema up, and
+//! hands over what remains.
+
+pub mod avro;
+mod budget;
+mod columns;
+mod decoded;
+mod error;
+mod failure;
+pub mod json;
+mod payload;
+pub mod protobuf;
+
+pub use decoded::{Decoded, RowError};
+pub use error::{Result, SchemaError};
+pub use payload::Payload;

@@ -1,0 +1,216 @@
+//! [`ProtobufDecoder`].
+
+use std::collections::HashMap;
+
+use arrow_array::types::Utf8Type;
+use arrow_schema::{DataType, Field, Fields};
+use prost_reflect::{FileDescriptor, MessageDescriptor};
+
+use super::leaves::json;
+use super::message::{self, Messages, Value};
+use super::wire::Reader;
+use super::{files, plan};
+use crate::columns::{Bytes, Column};
+use crate::decoded::{Decoded, RowError};
+use crate::error::{Result, SchemaError};
+use crate::failure::{Attempt, Failure};
+use crate::payload::Payload;
+
+/// Decodes Protobuf payloads to one column, whatever version of a schema each was written with.
+///
+/// Fields are found by their numbers, so messages of older and newer versions are read as the reader's. Of the writer's
+/// schema only one thing matters: which of its messages a payload is.
+///
+/// The types are those of Spark's `from_protobuf` with `upcast.unsigned.ints`, `emit.default.values` and
+/// `retain.empty.message.types`: no number changes its sign, and null means that a field is absent. A message that
+/// contains itself, and so `google.protobuf.Struct`, is text where it does: its JSON.
+///
+/// ```
+/// use magicbyte_schema::{Payload, protobuf::ProtobufDecoder};
+///
+/// let schema = r#"syntax = "proto3"; message Order { int64 id = 1; repeated string tags = 2; }"#;
+/// let mut decoder = ProtobufDecoder::new(schema, &[], &[])?;
+/// decoder.add_writer(7, schema, &[])?;
+/// let payload = |bytes| Payload { bytes: Some(bytes), writer: 7, message_indexes: &[0] };
+/// let decoded = decoder.decode(&[payload(b"\x08\x05\x12\x01a"), payload(b"\x08")])?;
+/// assert_eq!(decoded.values.len(), 2);
+/// assert_eq!(decoded.errors[0].row, 1);
+/// assert_eq!(decoded.errors[0].reason, "id: a varint is cut off");
+/// # Ok::<(), magicbyte_schema::SchemaError>(())
+/// ```
+pub struct ProtobufDecoder {
+    target: Target,
+    data_type: DataType,
+    writers: HashMap<u32, Writer>,
+}
+
+enum Target {
+    Columns {
+        /// Full names of the messages that are read.
+        names: Vec<String>,
+        /// The message; of several, a message with each of them as a field.
+        root: Box<Messages>,
+    },
+    Text(Bytes<Utf8Type>),
+}
+
+struct Writer {
+    file: FileDescriptor,
+    /// By message indexes.
+    messages: HashMap<Vec<i32>, Written>,
+}
+
+/// A message that payloads are.
+struct Written {
+    message: MessageDescriptor,
+    /// Which of the decoder's messages it is, if it is one.
+    read_as: Option<usize>,
+}
+
+impl ProtobufDecoder {
+    /// A decoder to the columns of messages of a schema. `references` are the files that it imports, directly or not, as
+    /// name and text; those of `google/protobuf/` are known. A text may be an encoded descriptor in base64.
+    ///
+    /// `messages` are full names. Without any it is the first message of the file. Of several, each is a field of the
+    /// struct, with the message's name, and null in rows of the others.
+    ///
+    /// # Errors
+    /// If the schema does not compile, it has no such message, or a message has more than 10,000 columns.
+    pub fn new(schema: &str, references: &[(&str, &str)], messages: &[&str]) -> Result<Self> {
+        let file = files::compile(schema, references)?;
+        let found = match messages {
+            [] => {
+                let first = file.messages().next();
+                vec![first.ok_or_else(|| SchemaError::new("the schema has no message"))?]
+            }
+            names => names.iter().map(|name| find(&file, name)).collect::<Result<Vec<_>>>()?,
+        };
+        let planned = found.iter().map(plan::columns).collect::<Result<Vec<_>>>()?;
+        let names = found.iter().map(|message| message.full_name().to_owned()).collect();
+        let (root, data_type) = one_of(&found, planned);
+        let target = Target::Columns { names, root: Box::new(root) };
+        Ok(Self { target, data_type, writers: HashMap::new() })
+    }
+
+    /// A decoder to text: each message as Protobuf's JSON, by the schema that it was written with.
+    #[must_use]
+    pub fn text() -> Self {
+        let target = Target::Text(Bytes::new(None));
+        Self { target, data_type: DataType::Utf8, writers: HashMap::new() }
+    }
+
+    /// The type of the column: a struct, or text.
+    #[must_use]
+    pub fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    /// Adds the schema that payloads with this key were written with, or replaces it; arguments are as for `new`.
+    ///
+    /// # Errors
+    /// If it does not compile.
+    pub fn add_writer(&mut self, key: u32, schema: &str, references: &[(&str, &str)]) -> Result<()> {
+        let file = files::compile(schema, references)?;
+        self.writers.insert(key, Writer { file, messages: HashMap::new() });
+        Ok(())
+    }
+
+    /// Decodes payloads; the values are in their order. Memory is bounded by 512 times the bytes of a payload and 1 MiB.
+    ///
+    /// # Errors
+    /// If a column would have more bytes than Arrow's offsets can count: try fewer payloads. What is wrong with a
+    /// payload is in [`Decoded::errors`].
+    pub fn decode(&mut self, payloads: &[Payload<'_>]) -> Result<Decoded> {
+        let mut errors = Vec::new();
+        for (row, payload) in payloads.iter().enumerate() {
+            let Err(failure) = self.decode_one(payload) else { continue };
+            let column = self.target.column();
+            column.truncate(row);
+            if failure.is_full() || column.close_row().is_err() {
+                column.truncate(0);
+                return Err(SchemaError::new(failure.text()));
+            }
+            errors.push(RowError { row, position: failure.position(), reason: failure.text() });
+        }
+        Ok(Decoded { values: self.target.column().finish(), errors })
+    }
+
+    fn decode_one(&mut self, payload: &Payload<'_>) -> Attempt<()> {
+        let Some(bytes) = payload.bytes else { return self.target.column().close_row() };
+        let Some(writer) = self.writers.get_mut(&payload.writer) else {
+            return Err(Failure::new(format!("no schema was added for the writer {}", payload.writer)));
+        };
+        let written = writer.message(payload.message_indexes, &self.target)?;
+        match &mut self.target {
+            Target::Text(text) => text.set(&json(&written.message, bytes)?),
+            Target::Columns { names, root } => {
+                let Some(read_as) = written.read_as else {
+                    let (found, expected) = (written.message.full_name(), names.join(" or "));
+                    return Err(Failure::new(format!("it is a message {found}: expected {expected}")));
+                };
+                root.read_payload(read_as, names.len(), &mut Reader::new(bytes))?;
+            }
+        }
+        self.target.column().close_row().map_err(|failure| failure.or_at(bytes.len()))
+    }
+}
+
+impl Target {
+    fn column(&mut self) -> &mut dyn Column {
+        match self {
+            Self::Columns { root, .. } => root.as_mut(),
+            Self::Text(text) => text,
+        }
+    }
+}
+
+impl Writer {
+    fn message(&mut self, indexes: &[i32], target: &Target) -> Attempt<&Written> {
+        if !self.messages.contains_key(indexes) {
+            let message = named(&self.file, indexes)?;
+            let read_as = match target {
+                Target::Columns { names, .. } => names.iter().position(|name| name == message.full_name()),
+                Target::Text(_) => None,
+            };
+            self.messages.insert(indexes.to_vec(), Written { message, read_as });
+        }
+        Ok(&self.messages[indexes])
+    }
+}
+
+fn find(file: &FileDescriptor, name: &str) -> Result<MessageDescriptor> {
+    file.parent_pool()
+        .get_message_by_name(name)
+        .ok_or_else(|| SchemaError::new(format!("the schema has no message {name}")))
+}
+
+/// The message at a path of indexes.
+fn named(file: &FileDescriptor, indexes: &[i32]) -> Attempt<MessageDescriptor> {
+    let missing = || Failure::new(format!("the schema has no message with the indexes {indexes:?}"));
+    let at = |index: i32| usize::try_from(index).map_err(|_| missing());
+    let (&first, rest) = indexes.split_first().ok_or_else(missing)?;
+    let mut message = file.messages().nth(at(first)?).ok_or_else(missing)?;
+    for &index in rest {
+        let child = message.child_messages().nth(at(index)?);
+        message = child.ok_or_else(missing)?;
+    }
+    Ok(message)
+}
+
+/// The only message, or one with a field for each of them.
+fn one_of(messages: &[MessageDescriptor], mut planned: Vec<(Messages, DataType)>) -> (Messages, DataType) {
+    if planned.len() == 1 {
+        return planned.remove(0);
+    }
+    let mut fields = Vec::new();
+    let mut arrow = Vec::new();
+    for (message, (columns, data_type)) in messages.iter().zip(planned) {
+        let same = messages.iter().filter(|other| other.name() == message.name()).count();
+        let name = if same == 1 { message.name() } else { message.full_name() };
+        arrow.push(Field::new(name, data_type, true));
+        let value = Value::Message(Box::new(columns));
+        fields.push(message::Field { number: 0, value, oneof: None, required: false });
+    }
+    let arrow = Fields::from(arrow);
+    (Messages::new(fields, arrow.clone(), Box::default(), false), DataType::Struct(arrow))
+}

@@ -1,0 +1,173 @@
+//! JSON payloads.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
+
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_schema::DataType;
+use magicbyte_schema::json::JsonDecoder;
+use magicbyte_schema::{Decoded, Payload, RowError};
+
+fn decode(schema: &str, payloads: &[&str]) -> Decoded {
+    let mut decoder = JsonDecoder::new(schema, &[]).unwrap();
+    let payloads: Vec<_> =
+        payloads.iter().map(|text| Payload { bytes: Some(text.as_bytes()), ..Default::default() }).collect();
+    decoder.decode(&payloads).unwrap()
+}
+
+fn type_of(schema: &str) -> DataType {
+    JsonDecoder::new(schema, &[]).unwrap().data_type().clone()
+}
+
+fn errors(decoded: &Decoded) -> Vec<(usize, Option<usize>, &str)> {
+    decoded
+        .errors
+        .iter()
+        .map(|RowError { row, position, reason }| (*row, *position, reason.as_str()))
+        .collect()
+}
+
+const ORDER: &str = r##"{
+    "$schema": "http://json-schema.org/draft-07/schema#",
+    "type": "object",
+    "properties": {
+        "id": {"type": "integer"},
+        "price": {"type": ["null", "number"]},
+        "paid": {"oneOf": [{"type": "null"}, {"type": "boolean"}]},
+        "lines": {"type": "array", "items": {"$ref": "#/definitions/line"}},
+        "extra": {"type": "object", "additionalProperties": {"type": "string"}},
+        "either": {"type": ["string", "integer"]}
+    },
+    "definitions": {"line": {"type": "object", "properties": {"sku": {"type": "string"}, "n": {"type": "integer"}}}}
+}"##;
+
+#[test]
+fn an_object_is_a_struct() {
+    let payload = r#" {"id": 5, "unknown": {"a": [1]}, "price": 1, "paid": true, "lines": [{"n": 2, "sku": "a\u00e9"}, null, {}],
+        "extra": {"b": 1.50}, "either": "x", "id": 6.0} "#;
+    let decoded = decode(ORDER, &[payload, "{}", "null", r#"{"paid": null, "lines": null, "either": 7}"#]);
+    assert_eq!(decoded.errors, []);
+    let rows = decoded.values.as_struct();
+    assert_eq!(rows.column_names(), ["id", "price", "paid", "lines", "extra", "either"]);
+    assert_eq!(
+        rows.column(0).as_primitive::<Int64Type>().iter().collect::<Vec<_>>(),
+        [Some(6), None, None, None]
+    );
+    assert_eq!(rows.column(1).as_primitive::<Float64Type>().value(0).to_bits(), 1.0_f64.to_bits());
+    assert_eq!(rows.column(2).as_boolean().iter().collect::<Vec<_>>(), [Some(true), None, None, None]);
+    let lines = rows.column(3).as_list::<i32>();
+    assert_eq!((lines.is_null(1), lines.value(0).len(), lines.value(0).is_null(1)), (true, 3, true));
+    assert_eq!(lines.value(0).as_struct().column(0).as_string::<i32>().value(0), "a\u{e9}");
+    assert_eq!(rows.column(4).as_string::<i32>().value(0), r#"{"b": 1.50}"#);
+    assert_eq!(
+        rows.column(5).as_string::<i32>().iter().collect::<Vec<_>>(),
+        [Some("\"x\""), None, None, Some("7")]
+    );
+    assert_eq!((rows.is_null(1), rows.is_null(2)), (false, true));
+}
+
+#[test]
+fn a_bad_row_costs_only_itself() {
+    let good = r#"{"id": 1, "lines": [{"sku": "a", "n": 1}], "extra": {"k": 1}}"#;
+    let alone = decode(ORDER, &[good, good]).values;
+    for cut in 0..good.len() {
+        let decoded = decode(ORDER, &[good, &good[..cut], good]);
+        assert_eq!(decoded.errors.len(), 1, "{cut}");
+        assert_eq!((decoded.errors[0].row, decoded.values.is_null(1)), (1, true));
+        assert_eq!(&decoded.values.slice(0, 1), &alone.slice(0, 1));
+        assert_eq!(&decoded.values.slice(2, 1), &alone.slice(1, 1));
+    }
+}
+
+#[test]
+fn what_is_wrong_and_where() {
+    let decoded = decode(
+        ORDER,
+        &[
+            r#"{"id": "x"}"#,
+            r#"{"lines": [{"n": 9223372036854775808}]}"#,
+            "{\"id\": 1}\n{}",
+            "[]",
+            r#"{"price": NaN}"#,
+            r#"{"id": 1.5}"#,
+            r#"{"extra": {"a": }}"#,
+        ],
+    );
+    assert_eq!(
+        errors(&decoded),
+        [
+            (0, Some(9), "id: invalid type: string \"x\", expected an integer of 64 bits"),
+            (
+                1,
+                Some(35),
+                "lines.n: invalid type: integer `9223372036854775808`, expected an integer of 64 bits"
+            ),
+            (2, Some(10), "trailing characters"),
+            (3, Some(1), "invalid type: sequence, expected an object"),
+            (4, Some(10), "price: expected value"),
+            (5, Some(9), "id: invalid type: floating point `1.5`, expected an integer of 64 bits"),
+            (6, Some(16), "extra: expected value"),
+        ]
+    );
+    let mut decoder = JsonDecoder::text();
+    let decoded = decoder.decode(&[Payload { bytes: Some(b"\"\xff\""), ..Default::default() }]).unwrap();
+    assert_eq!(errors(&decoded), [(0, Some(1), "text that is not UTF-8")]);
+}
+
+#[test]
+fn nested_and_repeated_bombs() {
+    let deep = "[".repeat(1_000_000);
+    let decoded = decode(ORDER, &[&format!(r#"{{"lines": {deep}"#), &format!(r#"{{"extra": {deep}"#)]);
+    assert_eq!(decoded.errors.len(), 2);
+    let columns: Vec<String> = (0..1000).map(|n| format!(r#""c{n}": {{"type": "string"}}"#)).collect();
+    let items = format!(r#"{{"type": "object", "properties": {{{}}}}}"#, columns.join(","));
+    let schema = format!(r#"{{"type": "array", "items": {items}}}"#);
+    let decoded = decode(&schema, &[&format!("[{}{{}}]", "{},".repeat(100_000))]);
+    assert!(decoded.errors[0].reason.starts_with("its columns would take more than 512 times"));
+}
+
+#[test]
+fn types_of_schemas() {
+    let text = DataType::Utf8;
+    assert_eq!(type_of(r#"{"type": "string", "format": "date-time"}"#), text);
+    assert_eq!(type_of(r#"{"enum": ["a", "b", null]}"#), text);
+    assert_eq!(type_of(r#"{"type": ["integer", "null", "number"]}"#), DataType::Float64);
+    assert_eq!(type_of("true"), text);
+    // A list of what contains itself is text.
+    let node = r##"{"type": "object", "properties": {"v": {"type": "integer"}, "next": {"$ref": "#"}}}"##;
+    let DataType::Struct(fields) = type_of(node) else { panic!() };
+    assert_eq!(fields[0].data_type(), &DataType::Int64);
+    let parts = r##"{"allOf": [{"$ref": "#/$defs/a"}, {"properties": {"b": {"type": "integer"}}}],
+        "$defs": {"a": {"type": "object", "properties": {"a": {"type": "boolean"}}}}}"##;
+    let DataType::Struct(fields) = type_of(parts) else { panic!() };
+    assert_eq!(fields.iter().map(|field| field.name().as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    // Definitions that lead to each other a thousand times, and that double.
+    let chain: Vec<String> = (0..1000)
+        .map(|n| format!(r##""d{n}": {{"type": "array", "items": {{"$ref": "#/$defs/d{}"}}}}"##, n + 1))
+        .collect();
+    type_of(&format!(r##"{{"$ref": "#/$defs/d0", "$defs": {{{}, "d1000": {{}}}}}}"##, chain.join(",")));
+    let doubling: Vec<String> = (0..30)
+        .map(|n| format!(r##""d{n}": {{"properties": {{"a": {{"$ref": "#/$defs/d{0}"}}, "b": {{"$ref": "#/$defs/d{0}"}}}}}}"##, n + 1))
+        .collect();
+    let doubling = format!(r##"{{"$ref": "#/$defs/d0", "$defs": {{{}, "d30": {{}}}}}}"##, doubling.join(","));
+    assert_eq!(
+        JsonDecoder::new(&doubling, &[]).err().unwrap().to_string(),
+        "the schema has more than 10000 columns"
+    );
+}
+
+#[test]
+fn references_to_other_schemas() {
+    let schema = r#"{"type": "object", "properties": {"c": {"$ref": "customer.json#/$defs/c"}}}"#;
+    let customer = (
+        "customer.json",
+        r##"{"$defs": {"c": {"type": "object", "properties": {"n": {"$ref": "#/$defs/n"}}}, "n": {"type": "integer"}}}"##,
+    );
+    let decoder = JsonDecoder::new(schema, &[customer]).unwrap();
+    let DataType::Struct(fields) = decoder.data_type() else { panic!() };
+    let DataType::Struct(fields) = fields[0].data_type() else { panic!() };
+    assert_eq!(fields[0].data_type(), &DataType::Int64);
+    let missing = JsonDecoder::new(schema, &[]).err().unwrap().to_string();
+    assert_eq!(missing, "the schema has no \"customer.json#/$defs/c\"");
+    assert!(JsonDecoder::new("{", &[]).err().unwrap().to_string().starts_with("the schema is not JSON: EOF"));
+}

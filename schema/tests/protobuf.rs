@@ -1,0 +1,281 @@
+//! Protobuf payloads, byte by byte. `tests/python/test_protobuf_columns.py` compares with Google's library.
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Decimal128Type, DurationMicrosecondType, Int32Type, Int64Type, TimestampMicrosecondType,
+};
+use arrow_array::{Array, ArrayRef, StructArray};
+use arrow_schema::DataType;
+use magicbyte_schema::protobuf::ProtobufDecoder;
+use magicbyte_schema::{Decoded, Payload};
+
+fn decode(schema: &str, payloads: &[&[u8]]) -> Decoded {
+    let mut decoder = ProtobufDecoder::new(schema, &[], &[]).unwrap();
+    decoder.add_writer(1, schema, &[]).unwrap();
+    let payloads: Vec<_> = payloads
+        .iter()
+        .map(|bytes| Payload { bytes: Some(bytes), writer: 1, message_indexes: &[0] })
+        .collect();
+    decoder.decode(&payloads).unwrap()
+}
+
+fn rows(schema: &str, payloads: &[&[u8]]) -> StructArray {
+    let decoded = decode(schema, payloads);
+    assert_eq!(decoded.errors, []);
+    decoded.values.as_struct().clone()
+}
+
+/// The only error, of one payload: its position and reason.
+fn error(schema: &str, payload: &[u8]) -> (Option<usize>, String) {
+    let decoded = decode(schema, &[payload]);
+    assert_eq!((decoded.values.len(), decoded.errors.len()), (1, 1), "{:?}", decoded.values);
+    assert!(decoded.values.is_null(0));
+    (decoded.errors[0].position, decoded.errors[0].reason.clone())
+}
+
+fn column<'a>(rows: &'a StructArray, name: &str) -> &'a ArrayRef {
+    rows.column_by_name(name).unwrap()
+}
+
+#[test]
+fn the_last_value_of_a_field_counts_and_unknown_fields_are_skipped() {
+    let schema = r#"syntax = "proto3"; message M { int32 a = 1; string b = 2; uint64 c = 600; bool d = 4; }"#;
+    let payload = b"\x08\x01\x12\x02xx\x08\x07\x12\x01y\xc0\x25\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x28\x05\x20\x02";
+    let rows = rows(schema, &[payload, b""]);
+    assert_eq!(column(&rows, "a").as_primitive::<Int32Type>().values(), &[7, 0]);
+    assert_eq!(column(&rows, "b").as_string::<i32>().iter().flatten().collect::<Vec<_>>(), ["y", ""]);
+    assert_eq!(column(&rows, "c").as_primitive::<Decimal128Type>().value(0), i128::from(u64::MAX));
+    assert!(column(&rows, "d").as_boolean().value(0));
+    // Stored in another way than the schema says.
+    assert_eq!(
+        column(&self::rows(schema, &[b"\x0d\0\0\0\x01"]), "a").as_primitive::<Int32Type>().value(0),
+        0
+    );
+}
+
+#[test]
+fn a_bad_row_costs_only_itself() {
+    let schema = r#"syntax = "proto3";
+        message M { repeated int32 a = 1; map<string, N> m = 2; N n = 3; oneof o { string s = 4; N t = 5; } }
+        message N { repeated string x = 1; int64 y = 2; }"#;
+    let good: &[u8] =
+        b"\x0a\x02\x01\x02\x12\x09\x0a\x01k\x12\x04\x0a\x02ab\x1a\x05\x0a\x01z\x10\x09\x22\x01s";
+    let alone = decode(schema, &[good, good]).values;
+    for cut in 1..good.len() {
+        let decoded = decode(schema, &[good, &good[..cut], good]);
+        let valid: Vec<usize> = (0..3).filter(|&row| decoded.values.is_valid(row)).collect();
+        if decoded.errors.is_empty() {
+            assert_eq!(valid, [0, 1, 2]);
+        } else {
+            assert_eq!((decoded.errors[0].row, valid), (1, vec![0, 2]));
+        }
+        assert_eq!(&decoded.values.slice(0, 1), &alone.slice(0, 1));
+        assert_eq!(&decoded.values.slice(2, 1), &alone.slice(1, 1));
+    }
+}
+
+#[test]
+fn the_pieces_of_a_message_merge() {
+    let schema = r#"syntax = "proto3"; message M { N n = 1; int32 z = 2; } message N { int32 a = 1; repeated int32 b = 2; }"#;
+    let rows = rows(schema, &[b"\x0a\x04\x08\x01\x10\x05\x10\x09\x0a\x04\x12\x02\x06\x07", b"\x10\x01"]);
+    let n = column(&rows, "n").as_struct();
+    assert_eq!((n.is_null(0), n.is_null(1)), (false, true));
+    assert_eq!(column(n, "a").as_primitive::<Int32Type>().value(0), 1);
+    let b = column(n, "b").as_list::<i32>().value(0);
+    assert_eq!(b.as_primitive::<Int32Type>().values(), &[5, 6, 7]);
+}
+
+#[test]
+fn one_member_of_a_oneof_is_set() {
+    let schema = r#"syntax = "proto3"; message M { oneof o { int32 a = 1; string b = 2; M2 c = 3; } } message M2 { repeated int32 x = 1; }"#;
+    let rows = rows(
+        schema,
+        &[b"\x1a\x02\x08\x05\x08\x03", b"\x08\x03\x12\x01x", b"\x12\0\x1a\x02\x08\x05\x1a\x02\x08\x06", b""],
+    );
+    let set = |row: usize| ["a", "b", "c"].map(|name| column(&rows, name).is_valid(row));
+    assert_eq!([set(0), set(1)], [[true, false, false], [false, true, false]]);
+    assert_eq!([set(2), set(3)], [[false, false, true], [false, false, false]]);
+    let x = column(column(&rows, "c").as_struct(), "x").as_list::<i32>().value(2);
+    assert_eq!(x.as_primitive::<Int32Type>().values(), &[5, 6]);
+}
+
+#[test]
+fn the_last_entry_of_a_key_counts() {
+    let schema = r#"syntax = "proto3"; message M { map<int32, string> m = 1; }"#;
+    let twice = b"\x0a\x05\x08\x01\x12\x01a\x0a\x05\x08\x02\x12\x01b\x0a\x05\x08\x01\x12\x01c";
+    let rows = rows(schema, &[twice, b"\x0a\0", twice]);
+    let map = column(&rows, "m").as_map();
+    for row in [0, 2] {
+        let entries = map.value(row);
+        assert_eq!(entries.column(0).as_primitive::<Int32Type>().values(), &[2, 1]);
+        assert_eq!(entries.column(1).as_string::<i32>().iter().flatten().collect::<Vec<_>>(), ["b", "c"]);
+    }
+    // Neither key nor value: the defaults of their types.
+    assert_eq!(map.value(1).column(0).as_primitive::<Int32Type>().values(), &[0]);
+    assert_eq!(map.value(1).column(1).as_string::<i32>().value(0), "");
+}
+
+#[test]
+fn proto2_has_defaults_required_fields_groups_and_closed_enums() {
+    let schema = r#"syntax = "proto2";
+        message M {
+          required int32 a = 1; optional string b = 2 [default = "none"]; optional int64 c = 3;
+          repeated group G = 4 { optional int32 x = 1; } optional E e = 5 [default = Y]; repeated E f = 6;
+        }
+        enum E { X = 0; Y = 1; }"#;
+    let rows =
+        rows(schema, &[b"\x08\x01\x23\x08\x05\x24\x23\x24\x28\x09\x32\x03\x01\x09\0", b"\x08\x01\x28\0"]);
+    assert!(!rows.fields()[0].is_nullable());
+    assert_eq!(column(&rows, "b").as_string::<i32>().value(0), "none");
+    assert!(column(&rows, "c").is_null(0));
+    let g = column(&rows, "g").as_list::<i32>().value(0);
+    assert_eq!(
+        column(g.as_struct(), "x").as_primitive::<Int32Type>().iter().collect::<Vec<_>>(),
+        [Some(5), None]
+    );
+    assert_eq!(column(&rows, "e").as_string::<i32>().iter().flatten().collect::<Vec<_>>(), ["Y", "X"]);
+    let f = column(&rows, "f").as_list::<i32>().value(0);
+    assert_eq!(f.as_string::<i32>().iter().flatten().collect::<Vec<_>>(), ["Y", "X"]);
+    assert_eq!(error(schema, b"").1, "a: a required field is missing");
+    assert_eq!(error(schema, b"\x23\x08\x05"), (Some(3), "g: group 4 does not end".to_owned()));
+}
+
+#[test]
+fn well_known_types() {
+    let schema = r#"syntax = "proto3";
+        import "google/protobuf/timestamp.proto"; import "google/protobuf/duration.proto";
+        import "google/protobuf/struct.proto"; import "google/protobuf/wrappers.proto"; import "google/protobuf/empty.proto";
+        message M {
+          google.protobuf.Timestamp t = 1; google.protobuf.Duration d = 2; google.protobuf.Struct s = 3;
+          google.protobuf.Int64Value w = 4; google.protobuf.Empty e = 5;
+        }"#;
+    let payload = b"\x0a\x05\x08\x01\x10\xd0\x0f\x12\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x1a\x0a\x0a\x08\x0a\x01k\x12\x03\x1a\x01v\x22\x02\x08\x05\x2a\0";
+    let rows = rows(schema, &[payload, b""]);
+    assert_eq!(column(&rows, "t").as_primitive::<TimestampMicrosecondType>().value(0), 1_000_002);
+    assert_eq!(column(&rows, "d").as_primitive::<DurationMicrosecondType>().value(0), -1_000_000);
+    assert_eq!(column(&rows, "s").as_string::<i32>().value(0), r#"{"k":"v"}"#);
+    assert_eq!(column(column(&rows, "w").as_struct(), "value").as_primitive::<Int64Type>().value(0), 5);
+    assert!(column(&rows, "e").is_valid(0));
+    assert!(rows.columns().iter().all(|column| column.is_null(1)));
+}
+
+#[test]
+fn a_message_that_contains_itself_is_text_where_it_does() {
+    let schema = r#"syntax = "proto3"; message Node { int32 v = 1; Node next = 2; }"#;
+    let rows = rows(schema, &[b"\x08\x01\x12\x06\x08\x02\x12\x02\x08\x03", b""]);
+    let next = column(&rows, "next").as_string::<i32>();
+    assert_eq!((next.value(0), next.is_null(1)), (r#"{"v":2,"next":{"v":3}}"#, true));
+    let deep = (0..200).fold(Vec::new(), |inner, _| nested(&inner));
+    assert!(error(schema, &deep).1.starts_with("next: "), "{:?}", error(schema, &deep));
+}
+
+fn nested(inner: &[u8]) -> Vec<u8> {
+    let mut out = vec![0x12];
+    let mut length = inner.len();
+    while length >= 0x80 {
+        out.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    out.push(length as u8);
+    out.extend(inner);
+    out
+}
+
+#[test]
+fn what_is_wrong_and_where() {
+    let schema = r#"syntax = "proto3"; message M { string a = 1; N n = 2; repeated fixed64 f = 3; } message N { string b = 1; }"#;
+    let case = |payload: &[u8]| error(schema, payload);
+    assert_eq!(case(b"\x0a\x02\xc3"), (Some(1), "a: a length of 2 where 1 bytes are left".to_owned()));
+    assert_eq!(case(b"\x12\x04\x0a\x02a\xff"), (Some(5), "n.b: text that is not UTF-8".to_owned()));
+    assert_eq!(
+        case(b"\x1a\x09\0\0\0\0\0\0\0\0\0"),
+        (Some(10), "f: a value is cut off: 1 of 8 bytes".to_owned())
+    );
+    assert_eq!(case(b"\0"), (Some(0), "field number 0: expected one from 1 to 536870911".to_owned()));
+    assert_eq!(case(b"\x0f"), (Some(0), "wire type 7 does not exist".to_owned()));
+    assert_eq!(case(b"\x0c"), (Some(0), "the end of group 1, which has not begun".to_owned()));
+    assert_eq!(
+        case(b"\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"),
+        (Some(1), "a varint has more than 64 bits".to_owned())
+    );
+    let groups = [0x33].repeat(100_000);
+    assert_eq!(case(&groups), (Some(101), "messages are nested deeper than 100".to_owned()));
+}
+
+#[test]
+fn memory_is_bounded_by_the_payload() {
+    let fields: String = (1..1000).map(|n| format!("int64 f{n} = {n};")).collect();
+    let schema = format!(r#"syntax = "proto3"; message M {{ repeated N n = 1; }} message N {{ {fields} }}"#);
+    let payload = b"\x0a\0".repeat(100_000);
+    assert!(error(&schema, &payload).1.starts_with("n: its columns would take more than 512 times"));
+}
+
+#[test]
+fn schemas_that_cannot_be_used() {
+    let refused = |schema: &str| ProtobufDecoder::new(schema, &[], &[]).err().unwrap().to_string();
+    assert!(refused("message").contains("expected"), "{}", refused("message"));
+    assert_eq!(refused(r#"syntax = "proto3";"#), "the schema has no message");
+    assert!(refused(r#"syntax = "proto3"; import "a.proto"; message M {}"#).contains("a.proto"));
+    assert!(
+        refused(r#"syntax = "proto3"; package google.protobuf; message Struct {}"#).contains("Google's own")
+    );
+    // Each level doubles the columns.
+    let doubling: String =
+        (0..30).map(|n| format!("message M{n} {{ M{} a = 1; M{} b = 2; }}", n + 1, n + 1)).collect();
+    let doubling = format!(r#"syntax = "proto3"; {doubling} message M30 {{ int32 x = 1; }}"#);
+    assert_eq!(refused(&doubling), "M0 has more than 10000 columns");
+    let cycle = [
+        ("a.proto", r#"syntax = "proto3"; import "b.proto";"#),
+        ("b.proto", r#"syntax = "proto3"; import "a.proto";"#),
+    ];
+    let schema = r#"syntax = "proto3"; import "a.proto"; message M {}"#;
+    assert!(ProtobufDecoder::new(schema, &cycle, &[]).err().unwrap().to_string().contains("cycl"));
+}
+
+#[test]
+fn several_messages_in_one_column() {
+    let reader = r#"syntax = "proto3"; package p; message A { int32 a = 1; } message B { int32 b = 1; message C { int32 c = 1; } }"#;
+    // In the writer's file the messages are in another order.
+    let writer = r#"syntax = "proto3"; package p; message B { int32 b = 1; message C { int32 c = 1; } } message A { int32 a = 1; } message D {}"#;
+    let mut decoder = ProtobufDecoder::new(reader, &[], &["p.A", "p.B.C"]).unwrap();
+    decoder.add_writer(1, writer, &[]).unwrap();
+    let payload = |message_indexes| Payload { bytes: Some(b"\x08\x05"), writer: 1, message_indexes };
+    let decoded = decoder
+        .decode(&[payload(&[1]), payload(&[0, 0]), payload(&[2]), payload(&[7]), Payload::default()])
+        .unwrap();
+    let values = decoded.values.as_struct();
+    assert_eq!(values.column_names(), ["A", "C"]);
+    let valid = |column: usize| (0..5).map(|row| values.column(column).is_valid(row)).collect::<Vec<_>>();
+    assert_eq!(
+        (valid(0), valid(1)),
+        (vec![true, false, false, false, false], vec![false, true, false, false, false])
+    );
+    assert_eq!((values.is_null(2), values.is_null(4)), (true, true));
+    let reasons: Vec<_> = decoded.errors.iter().map(|error| (error.row, error.reason.as_str())).collect();
+    assert_eq!(
+        reasons,
+        [
+            (2, "it is a message p.D: expected p.A or p.B.C"),
+            (3, "the schema has no message with the indexes [7]"),
+        ]
+    );
+}
+
+#[test]
+fn text_is_the_json_of_each_payload() {
+    let mut decoder = ProtobufDecoder::text();
+    decoder.add_writer(1, r#"syntax = "proto3"; message M { int32 someNumber = 1; }"#, &[]).unwrap();
+    assert_eq!(decoder.data_type(), &DataType::Utf8);
+    let payload = |bytes| Payload { bytes: Some(bytes), writer: 1, message_indexes: &[0] };
+    let decoded = decoder.decode(&[payload(b"\x08\x05"), payload(b"\x08")]).unwrap();
+    assert_eq!(decoded.values.as_string::<i32>().value(0), r#"{"someNumber":5}"#);
+    assert_eq!(decoded.errors.len(), 1);
+}
+
+#[test]
+fn messages_in_a_thousand_messages() {
+    let chain: String = (0..1000).map(|n| format!("message M{n} {{ M{} m = 1; }}", n + 1)).collect();
+    let schema = format!(r#"syntax = "proto3"; {chain} message M1000 {{ int32 x = 1; }}"#);
+    assert_eq!(decode(&schema, &[b"\x0a\x02\x0a\0"]).errors, []);
+}
