@@ -1,43 +1,67 @@
-//! Decompressing no more of a payload than is asked for: gzip and zstd as streams, other codecs as a whole.
+//! Decompressing no more of a gzip or zstd payload than is asked for.
 
 use std::io::Read;
 
 use flate2::read::GzDecoder;
-use zstd_safe::{DCtx, InBuffer, OutBuffer};
+use zstd_safe::{DCtx, InBuffer, OutBuffer, ResetDirective};
 
 use crate::compression::codec::Compression;
-use crate::compression::decompressor::Decompressor;
 use crate::compression::output::decompression_failed;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
+
+/// How much is decompressed at once, at first.
+const STEP: usize = 64 << 10;
+
+/// What prefixes reuse: a buffer, and the context of zstd.
+#[derive(Default)]
+pub(crate) struct PrefixContext {
+    data: Vec<u8>,
+    zstd: Option<DCtx<'static>>,
+}
 
 /// The beginning of a decompressed payload.
 pub(crate) struct Prefix<'a> {
     stream: Stream<'a>,
-    data: Vec<u8>,
+    data: &'a mut Vec<u8>,
     limit: usize,
     is_whole: bool,
 }
 
 enum Stream<'a> {
     Gzip(Box<GzDecoder<&'a [u8]>>),
-    Zstd(DCtx<'static>, InBuffer<'a>),
-    Other(Compression, &'a [u8]),
+    Zstd(&'a mut DCtx<'static>, InBuffer<'a>),
 }
 
-impl<'a> Prefix<'a> {
-    /// Of a payload of magic 2 or later; nothing is decompressed yet.
-    pub(crate) fn new(codec: Compression, payload: &'a [u8], limit: usize) -> Self {
+impl PrefixContext {
+    /// The beginning of a payload that this codec compressed; nothing is decompressed yet. `None` for codecs other than gzip and
+    /// zstd.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Decompression`] if the context of zstd cannot be used.
+    pub(crate) fn begin<'a>(
+        &'a mut self,
+        codec: Compression,
+        payload: &'a [u8],
+        limit: usize,
+    ) -> Result<Option<Prefix<'a>>> {
         let stream = match codec {
             Compression::Gzip => Stream::Gzip(Box::new(GzDecoder::new(payload))),
-            Compression::Zstd => Stream::Zstd(DCtx::create(), InBuffer::around(payload)),
-            _ => Stream::Other(codec, payload),
+            Compression::Zstd => {
+                let context = self.zstd.get_or_insert_with(DCtx::create);
+                context.reset(ResetDirective::SessionOnly).map_err(zstd_error)?;
+                Stream::Zstd(context, InBuffer::around(payload))
+            }
+            _ => return Ok(None),
         };
-        Self { stream, data: Vec::new(), limit, is_whole: false }
+        self.data.clear();
+        Ok(Some(Prefix { stream, data: &mut self.data, limit, is_whole: false }))
     }
+}
 
+impl Prefix<'_> {
     /// What has been decompressed.
     pub(crate) fn data(&self) -> &[u8] {
-        &self.data
+        self.data
     }
 
     /// Whether that is all.
@@ -50,20 +74,6 @@ impl<'a> Prefix<'a> {
         self.limit
     }
 
-    /// Decompresses all.
-    ///
-    /// # Errors
-    /// Those of [`reach`](Self::reach).
-    pub(crate) fn reach_end(&mut self) -> Result<()> {
-        while !self.is_whole {
-            self.reach(self.data.len().saturating_mul(4).max(16 << 10).min(self.limit))?;
-            if self.data.len() == self.limit && !self.is_whole {
-                return Err(ErrorKind::LimitExceeded { limit: self.limit }.into());
-            }
-        }
-        Ok(())
-    }
-
     /// Decompresses at least `size` bytes, or all.
     ///
     /// # Errors
@@ -72,26 +82,28 @@ impl<'a> Prefix<'a> {
         if size > self.limit {
             return Err(ErrorKind::LimitExceeded { limit: self.limit }.into());
         }
-        if self.data.len() >= size || self.is_whole {
-            return Ok(());
+        while self.data.len() < size && !self.is_whole {
+            // No more memory than what has been decompressed asks for, whatever `size` is.
+            let step = (size - self.data.len()).min(self.data.len().max(STEP));
+            self.more(step)?;
         }
+        Ok(())
+    }
+
+    fn more(&mut self, size: usize) -> Result<()> {
         match &mut self.stream {
             Stream::Gzip(reader) => {
-                let missing = (size - self.data.len()) as u64;
-                let read = reader.take(missing).read_to_end(&mut self.data);
+                let read = reader.take(size as u64).read_to_end(self.data);
                 let read = read.map_err(|error| decompression_failed(format!("gzip: {error}")))?;
-                self.is_whole = (read as u64) < missing;
+                self.is_whole = read < size;
             }
             Stream::Zstd(context, input) => {
                 let before = self.data.len();
-                self.data.resize(size, 0);
+                self.data.resize(before + size, 0);
                 let mut output = OutBuffer::around(&mut self.data[before..]);
                 loop {
                     let (read, written) = (input.pos(), output.pos());
-                    let code = context.decompress_stream(&mut output, input);
-                    let code = code.map_err(|code| {
-                        decompression_failed(format!("zstd: {}", zstd_safe::get_error_name(code)))
-                    })?;
+                    let code = context.decompress_stream(&mut output, input).map_err(zstd_error)?;
                     let is_stuck = (input.pos(), output.pos()) == (read, written);
                     if output.pos() == output.capacity() || is_stuck {
                         self.is_whole = is_stuck || (code == 0 && input.pos() == input.src.len());
@@ -101,12 +113,12 @@ impl<'a> Prefix<'a> {
                 let written = output.pos();
                 self.data.truncate(before + written);
             }
-            Stream::Other(codec, payload) => {
-                let mut decompressor = Decompressor::with_limit(self.limit);
-                self.data = decompressor.decompress(*codec, 2, payload)?.to_vec();
-                self.is_whole = true;
-            }
         }
         Ok(())
     }
+}
+
+#[cold]
+fn zstd_error(code: usize) -> Error {
+    decompression_failed(format!("zstd: {}", zstd_safe::get_error_name(code)))
 }

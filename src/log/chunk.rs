@@ -24,6 +24,9 @@ pub struct Chunk {
     pub partition: i32,
     /// The segment's size when it was listed.
     pub size: u64,
+    /// The segment's version when it was listed; None for a local file, which may grow.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub version: Option<String>,
     /// First byte.
     pub start: u64,
     /// One past the last byte.
@@ -57,6 +60,7 @@ impl Chunk {
             topic: segment.topic.clone(),
             partition: segment.partition,
             size: segment.size,
+            version: segment.version.clone(),
             start: range.start,
             end: range.end,
             expected_offset: base,

@@ -2,10 +2,8 @@
 //! (`LogLoader.loadSegmentFiles`; `Snapshots` for those of KRaft).
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::fs::{self, FileType};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use crate::error::{ErrorKind, Result};
 use crate::log::error::{LogError, LogResult};
@@ -15,7 +13,8 @@ use crate::log::names::{
 };
 use crate::log::problem::{DIRECTORY_UNREADABLE, MISSING_SEGMENT, Problem};
 use crate::log::storage;
-use crate::log::storage::{Found, examine, open_regular, read_sidecar, sidecar_problem, unreadable};
+use crate::log::storage::file_info::{FileInfo, Found, Other, ends_the_run, unreadable};
+use crate::log::storage::sidecars::{read_sidecar, sidecar_problem};
 use crate::sidecar::leader_epoch_checkpoint::parse_leader_epoch_checkpoint;
 use crate::sidecar::partition_metadata::parse_partition_metadata;
 use crate::sidecar::producer_snapshot::parse_producer_snapshot;
@@ -44,6 +43,9 @@ pub struct Segment {
     pub modified_ms: i64,
     /// Whether the file is a KRaft snapshot, whose offsets start at 0 whatever its name.
     pub is_checkpoint: bool,
+    /// The version that is read, such as an ETag; None for a local file, which may grow.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub version: Option<String>,
 }
 
 impl Segment {
@@ -62,7 +64,8 @@ impl Segment {
     /// The path of the file beside the segment with this extension (such as `index`).
     #[must_use]
     pub fn sidecar_path(&self, ending: &str) -> PathBuf {
-        Path::new(&self.path).with_extension(ending)
+        let stem = self.file.split_once('.').map_or(self.file.as_str(), |(stem, _)| stem);
+        Path::new(&self.path).with_file_name(format!("{stem}.{ending}"))
     }
 }
 
@@ -143,17 +146,23 @@ pub fn list_partition(path: &Path, include_checkpoints: bool) -> LogResult<Listi
     let directory = if is_directory { path } else { path.parent().unwrap_or(Path::new(".")) };
     let mut listing = Listing::empty(path, directory)?;
     if is_directory {
-        // Read all names before the first size: a segment followed by another one is closed, so its size is
-        // final.
-        for entry in storage::list(path).map_err(io)? {
-            listing.add(&entry, include_checkpoints)?;
+        let entries = storage::entries(path).map_err(io)?;
+        let plain: HashSet<_> = entries.iter().filter_map(|(path, _)| plain_segment(path)).collect();
+        for (path, found) in entries {
+            listing.add(&path, found, include_checkpoints, &plain)?;
         }
         listing.sort();
-        let first_epoch = listing.check_sidecars(directory);
+        let first_epoch = listing.check_sidecars(directory)?;
         listing.note_missing_segments(first_epoch);
     } else {
-        open_regular(path).map_err(io)?;
-        listing.add(path, true)?;
+        let found = storage::examine(path);
+        if let Ok(Found::Other(_, why)) = &found {
+            return Err(io(io::Error::new(io::ErrorKind::InvalidInput, why.clone())));
+        }
+        if let Ok(Found::File(info)) = &found {
+            storage::open(path, info.size, info.version.as_deref()).map_err(io)?;
+        }
+        listing.add(path, found, true, &HashSet::new())?;
     }
     listing.problems.sort_by(|a, b| a.segment.cmp(&b.segment));
     Ok(listing)
@@ -189,7 +198,7 @@ impl Listing {
     /// Segments that are missing or not regular files, with their base offset.
     pub(crate) fn unreadable_segments(&self) -> impl Iterator<Item = (i64, &Problem)> {
         self.problems.iter().filter_map(|problem| match classify(problem.segment.as_deref()?) {
-            FileKind::Segment(base_offset) => Some((base_offset, problem)),
+            FileKind::Segment(base_offset) | FileKind::Packed(base_offset) => Some((base_offset, problem)),
             _ => None,
         })
     }
@@ -216,11 +225,24 @@ impl Listing {
         LogError::Format { path, error: kind.into() }
     }
 
-    fn add(&mut self, path: &Path, include_checkpoints: bool) -> LogResult<()> {
+    /// Adds a file. `plain` has the base offsets of the segments that are not compressed.
+    fn add(
+        &mut self,
+        path: &Path,
+        found: io::Result<Found>,
+        include_checkpoints: bool,
+        plain: &HashSet<i64>,
+    ) -> LogResult<()> {
         let file = display_name(path.file_name().unwrap_or_default());
-        let kind = classify(&file);
-        let metadata = match examine(path) {
-            Ok(Found::File(metadata)) => metadata,
+        let (kind, found) = match classify(&file) {
+            FileKind::Packed(offset) if plain.contains(&offset) => {
+                (FileKind::Ignored(IgnoreReason::Compressed), found)
+            }
+            FileKind::Packed(offset) => (FileKind::Packed(offset), storage::examine(path)),
+            kind => (kind, found),
+        };
+        let info = match found {
+            Ok(Found::File(info)) => info,
             Ok(Found::Other(what, why)) => {
                 self.add_other(file, &kind, what, why);
                 return Ok(());
@@ -229,11 +251,13 @@ impl Listing {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(LogError::io(path, error)),
         };
-        let size = metadata.len();
+        let size = info.size;
         match kind {
-            FileKind::Segment(base_offset) => self.add_segment(path, file, base_offset, &metadata, false),
+            FileKind::Segment(base_offset) | FileKind::Packed(base_offset) => {
+                self.add_segment(path, file, base_offset, info, false);
+            }
             FileKind::Checkpoint(end_offset) if include_checkpoints => {
-                self.add_segment(path, file, end_offset, &metadata, true);
+                self.add_segment(path, file, end_offset, info, true);
             }
             FileKind::Checkpoint(_) => {
                 self.ignored.push(IgnoredFile { file, size, reason: IgnoreReason::Checkpoint });
@@ -245,10 +269,10 @@ impl Listing {
     }
 
     /// Adds anything but a regular file.
-    fn add_other(&mut self, file: String, kind: &FileKind, file_type: Option<FileType>, why: String) {
-        let reason = match (kind, file_type) {
-            (FileKind::Ignored(_), Some(file_type)) if file_type.is_dir() => IgnoreReason::Directory,
-            (FileKind::Ignored(_), Some(_)) => IgnoreReason::Special,
+    fn add_other(&mut self, file: String, kind: &FileKind, what: Other, why: String) {
+        let reason = match (kind, what) {
+            (FileKind::Ignored(_), Other::Directory) => IgnoreReason::Directory,
+            (FileKind::Ignored(_), Other::Special) => IgnoreReason::Special,
             _ => {
                 let kind = unreadable(why);
                 self.add_problem(Some(file.clone()), kind.name(), kind.to_string());
@@ -261,18 +285,18 @@ impl Listing {
     /// Reads what no survey reads: the checkpoints, and the snapshots that belong to no listed segment, such
     /// as the one at the log's end. An index without its segment is only opened. Returns where the first leader
     /// epoch starts.
-    fn check_sidecars(&mut self, directory: &Path) -> Option<i64> {
+    fn check_sidecars(&mut self, directory: &Path) -> LogResult<Option<i64>> {
         let mut first_epoch = None;
         let stems: HashSet<_> =
-            self.segments.iter().filter_map(|one| one.file.strip_suffix(".log")).collect();
+            self.segments.iter().filter_map(|one| one.file.split_once('.')).map(|(stem, _)| stem).collect();
         let is_of_segment =
             |one: &&Sidecar| one.file.split_once('.').is_some_and(|(stem, _)| stems.contains(stem));
         let others: Vec<_> = self.sidecars.iter().filter(|one| !is_of_segment(one)).cloned().collect();
-        for Sidecar { file, kind, .. } in others {
+        for Sidecar { file, kind, size } in others {
             let path = directory.join(&file);
             let content = match kind {
                 SidecarKind::OffsetIndex | SidecarKind::TimeIndex | SidecarKind::TransactionIndex => {
-                    open_regular(&path).map(|_| None)
+                    storage::open(&path, size, None).map(|_| None)
                 }
                 _ => read_sidecar(&path),
             };
@@ -285,11 +309,12 @@ impl Listing {
                 // Deleted after it was listed.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Ok(Some(Err(error))) => (error.kind().name(), error.to_string()),
+                Err(error) if ends_the_run(&error) => return Err(LogError::io(&path, error)),
                 Err(error) => sidecar_problem(&error),
             };
             self.add_problem(Some(file), kind, message);
         }
-        first_epoch
+        Ok(first_epoch)
     }
 
     /// Reports segments that were here. A broker keeps indexes only beside their segment (`LogLoader`), at least
@@ -315,14 +340,18 @@ impl Listing {
         }
         let lost_from = |offset: i64| (Some(offset), all.range(offset + 1..).next().map(|next| next - 1));
         for problem in &mut self.problems {
-            if let Some(FileKind::Segment(offset)) = problem.segment.as_deref().map(classify) {
+            if let Some(FileKind::Segment(offset) | FileKind::Packed(offset)) =
+                problem.segment.as_deref().map(classify)
+            {
                 (problem.first_lost_offset, problem.last_lost_offset) = lost_from(offset);
             }
         }
         for (offset, file) in missing {
             let name = segment_file(offset);
             let message = if file.starts_with(&name) {
-                format!("only {file} is there: decompress it to have it read")
+                format!(
+                    "only {file} is there: decompress it to have it read (.zst and .gz are read as they are)"
+                )
             } else {
                 format!("the segment is missing: {file} is there, which a broker keeps only beside it")
             };
@@ -334,7 +363,10 @@ impl Listing {
     fn known_segments(&self) -> HashSet<i64> {
         let set_aside = |one: &&IgnoredFile| match one.reason {
             IgnoreReason::Deleted | IgnoreReason::Cleaned | IgnoreReason::Swap => one.file.contains(".log."),
-            reason => reason == IgnoreReason::Unreadable && one.file.ends_with(".log"),
+            reason => {
+                reason == IgnoreReason::Unreadable
+                    && matches!(classify(&one.file), FileKind::Segment(_) | FileKind::Packed(_))
+            }
         };
         let others = self.ignored.iter().filter(set_aside).filter_map(|one| base_offset_of(&one.file));
         self.segments.iter().map(|one| one.base_offset).chain(others).collect()
@@ -378,20 +410,28 @@ impl Listing {
         path: &Path,
         file: String,
         base_offset: i64,
-        metadata: &fs::Metadata,
+        info: FileInfo,
         is_checkpoint: bool,
     ) {
-        let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         self.segments.push(Segment {
             path: path.display().to_string(),
             file,
             topic: self.topic.clone(),
             partition: self.partition,
             base_offset,
-            size: metadata.len(),
-            modified_ms: modified.map_or(0, |since| since.as_millis() as i64),
+            size: info.size,
+            modified_ms: info.modified_ms,
             is_checkpoint,
+            version: info.version,
         });
+    }
+}
+
+/// The base offset of a segment that is not compressed, from its name.
+fn plain_segment(path: &Path) -> Option<i64> {
+    match classify(path.file_name()?.to_str()?) {
+        FileKind::Segment(base_offset) => Some(base_offset),
+        _ => None,
     }
 }
 

@@ -78,7 +78,7 @@ pub enum IgnoreReason {
     Swap,
     /// A KRaft snapshot, and the caller did not ask for these.
     Checkpoint,
-    /// A segment that somebody compressed, such as `.log.zst`.
+    /// A segment that somebody compressed, and that is not read: as `.log.lz4`, or beside the segment itself.
     Compressed,
     /// Its name is not one of Kafka's.
     Foreign,
@@ -146,6 +146,7 @@ impl DirectoryState {
 pub(crate) fn partition_of(directory: &Path) -> (String, i32, DirectoryState) {
     let absolute = storage::absolute(directory);
     let name = display_name(absolute.file_name().unwrap_or_default());
+    let name = storage::without_archive_ending(&name).to_owned();
     match parse_directory(&name) {
         Some((topic, partition, state)) => (topic.to_owned(), partition, state),
         None => (name, 0, DirectoryState::Current),
@@ -156,9 +157,9 @@ pub(crate) fn partition_of(directory: &Path) -> (String, i32, DirectoryState) {
 /// `topic-N`, and it has a compressed segment or a file that a broker keeps beside segments.
 #[must_use]
 pub fn is_partition<'a>(directory: &str, names: impl Iterator<Item = &'a str>) -> bool {
-    let is_named = parse_directory(directory).is_some();
+    let is_named = parse_directory(storage::without_archive_ending(directory)).is_some();
     names.map(classify).any(|kind| match kind {
-        FileKind::Segment(_) => true,
+        FileKind::Segment(_) | FileKind::Packed(_) => true,
         FileKind::Sidecar(_) | FileKind::Ignored(IgnoreReason::Compressed) => is_named,
         FileKind::Checkpoint(_) | FileKind::Ignored(_) => false,
     })
@@ -192,14 +193,18 @@ fn parse_partition(digits: &str) -> Option<i32> {
 pub(crate) enum FileKind {
     /// A `.log` with its base offset.
     Segment(i64),
+    /// A segment compressed with zstd or gzip (`.log.zst`, `.log.gz`).
+    Packed(i64),
     /// A KRaft snapshot with its end offset.
     Checkpoint(i64),
     Sidecar(SidecarKind),
     Ignored(IgnoreReason),
 }
 
-/// The endings that compression tools add to a segment's name.
-const COMPRESSED: [&str; 6] = ["zst", "gz", "lz4", "sz", "bz2", "xz"];
+/// The endings that compression tools add to a segment's name, and that are read.
+const PACKED: [&str; 2] = ["zst", "gz"];
+/// Those that are not.
+const COMPRESSED: [&str; 4] = ["lz4", "sz", "bz2", "xz"];
 
 pub(crate) fn classify(file: &str) -> FileKind {
     for reason in [IgnoreReason::Deleted, IgnoreReason::Cleaned, IgnoreReason::Swap] {
@@ -221,8 +226,10 @@ pub(crate) fn classify(file: &str) -> FileKind {
     if extension == "log" {
         return FileKind::Segment(offset);
     }
-    if extension.strip_prefix("log.").is_some_and(|ending| COMPRESSED.contains(&ending)) {
-        return FileKind::Ignored(IgnoreReason::Compressed);
+    match extension.strip_prefix("log.") {
+        Some(ending) if PACKED.contains(&ending) => return FileKind::Packed(offset),
+        Some(ending) if COMPRESSED.contains(&ending) => return FileKind::Ignored(IgnoreReason::Compressed),
+        _ => {}
     }
     kinds.find(|kind| !kind.has_fixed_name() && kind.name() == extension).map_or(foreign, FileKind::Sidecar)
 }
@@ -269,7 +276,8 @@ mod tests {
             FileKind::Ignored(IgnoreReason::Deleted)
         ));
         let compressed = FileKind::Ignored(IgnoreReason::Compressed);
-        assert_eq!(classify("00000000000000000042.log.zst"), compressed);
+        assert_eq!(classify("00000000000000000042.log.zst"), FileKind::Packed(42));
+        assert_eq!(classify("00000000000000000042.log.lz4"), compressed);
         assert_eq!(classify("00000000000000000042.log.txt"), FileKind::Ignored(IgnoreReason::Foreign));
         assert_eq!(classify("swap"), FileKind::Ignored(IgnoreReason::Foreign));
         assert_eq!(classify("42-5.checkpoint"), FileKind::Ignored(IgnoreReason::Foreign));

@@ -138,8 +138,8 @@ def test_a_directory_without_segments(cli: Cli, root: Path, left: str) -> None:
     assert [one["topic"] for one in report["partitions"]] == ["bare", "events", "orders"]
 
 
-@pytest.mark.parametrize("ending", ["zst", "gz"])
-def test_compressed_segments(cli: Cli, root: Path, ending: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", ["lz4", "xz"])
+def test_compressed_segments_of_other_tools(cli: Cli, root: Path, ending: str, tmp_path: Path) -> None:
     for path in (root / "orders-0").glob("*.log"):
         path.rename(f"{path}.{ending}")
     report = cli.json("verify", root, code=1)

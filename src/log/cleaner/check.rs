@@ -15,7 +15,7 @@ use crate::legacy::message::RECORD_OVERHEAD_V0;
 use crate::log::cleaner::key_set::KeySet;
 use crate::log::error::{LogError, LogResult};
 use crate::log::segment::reader::{Piece, SegmentReader};
-use crate::log::storage;
+use crate::log::storage::local;
 use crate::record::Record;
 use crate::record::batch_header::RECORD_BATCH_OVERHEAD;
 
@@ -68,7 +68,7 @@ pub fn check_segment(
     max_decompressed_bytes: usize,
 ) -> LogResult<CheckedSegment> {
     let io = |error| LogError::io(path, error);
-    let size = storage::size(path).map_err(io)?;
+    let size = local::size(path).map_err(io)?;
     let pieces = SegmentReader::open(path, size, 0..size, 0, i64::MAX).map_err(io)?;
     let mut check = Check {
         keys,

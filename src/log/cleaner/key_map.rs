@@ -11,7 +11,7 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::log::error::{LogError, LogResult};
-use crate::log::storage;
+use crate::log::storage::local;
 
 /// The maximum number of files that a map spills into.
 const FANOUT: usize = 16;
@@ -173,7 +173,7 @@ impl KeyMap {
 /// Reads the entries of a spilled file into the map.
 pub(crate) fn put_file(map: &mut KeyMap, path: &Path) -> LogResult<()> {
     let io = |error| LogError::io(path, error);
-    let mut file = BufReader::with_capacity(FILE_BUFFER, storage::open_regular(path).map_err(io)?);
+    let mut file = BufReader::with_capacity(FILE_BUFFER, local::open_regular(path).map_err(io)?);
     let mut head = [0; ENTRY];
     let mut key = Vec::new();
     loop {

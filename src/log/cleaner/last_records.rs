@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::log::cleaner::key_map::{KeyMap, KeyMapOptions, put_file};
 use crate::log::error::{LogError, LogResult};
-use crate::log::storage;
+use crate::log::storage::local;
 
 /// The bits of a record's number within its chunk: far more than a file can hold.
 const RECORD_BITS: u32 = 40;
@@ -88,7 +88,7 @@ impl LastRecords {
     }
 
     fn add(&mut self, path: &Path, chunk: u32, records: u64) -> std::io::Result<()> {
-        let mut file = storage::open_regular(path)?;
+        let mut file = local::open_regular(path)?;
         let first = u64::from(chunk) << RECORD_BITS;
         let end = file.metadata()?.len() / 8;
         let (mut low, mut high) = (0, end);

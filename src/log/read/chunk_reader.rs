@@ -86,9 +86,10 @@ impl ChunkReader {
     /// If no file can be opened or memory is exhausted. The bytes of a file that is missing or unreadable are
     /// accounted as damage instead.
     pub fn open(chunk: Chunk, check_crcs: bool, max_batch_size: usize) -> io::Result<Self> {
-        let pieces = SegmentReader::open(
+        let pieces = SegmentReader::open_version(
             Path::new(&chunk.path),
             chunk.size,
+            chunk.version.as_deref(),
             chunk.start..chunk.end,
             chunk.expected_offset,
             chunk.max_offset,

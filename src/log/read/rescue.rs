@@ -106,9 +106,10 @@ impl Rescuer {
     pub fn open(survey: &Survey, max_decompressed_bytes: usize) -> io::Result<Self> {
         let segment: &Segment = &survey.segment;
         let whole = Chunk::of(segment, survey.base_offset(), 0..segment.size);
-        let pieces = SegmentReader::open(
+        let pieces = SegmentReader::open_version(
             Path::new(&segment.path),
             segment.size,
+            segment.version.as_deref(),
             0..segment.size,
             whole.expected_offset,
             whole.max_offset,

@@ -11,7 +11,7 @@ use crate::log::error::{LogError, LogResult};
 use crate::log::listing::Segment;
 use crate::log::read::plan::Plan;
 use crate::log::segment::blocks::Blocks;
-use crate::log::storage::read_index;
+use crate::log::storage::sidecars::read_index;
 use crate::record::batch_header::RECORD_BATCH_OVERHEAD;
 use crate::sidecar::offset_index::parse_offset_index;
 use crate::sidecar::time_index::parse_time_index;
@@ -24,9 +24,24 @@ const BLOCK: usize = 64 << 10;
 /// # Errors
 /// [`LogError::Io`] if no file can be opened or memory is exhausted.
 pub fn offset_for_timestamp(plan: &Plan, timestamp: i64) -> LogResult<Option<i64>> {
+    Ok(record_for_timestamp(plan, timestamp)?.map(|found| found.offset))
+}
+
+/// A record found by its timestamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FoundRecord {
+    pub(crate) offset: i64,
+    /// In milliseconds.
+    pub(crate) timestamp: i64,
+    /// The leader epoch of its batch; -1 in magic 0 and 1.
+    pub(crate) leader_epoch: i32,
+}
+
+/// As [`offset_for_timestamp`], with the record's own timestamp and leader epoch.
+pub(crate) fn record_for_timestamp(plan: &Plan, timestamp: i64) -> LogResult<Option<FoundRecord>> {
     for planned in plan.segments.iter().filter(|planned| planned.max_timestamp >= timestamp) {
-        if let Some(offset) = offset_for_timestamp_in(&planned.segment, timestamp)? {
-            return Ok(Some(offset));
+        if let Some(found) = record_for_timestamp_in(&planned.segment, timestamp)? {
+            return Ok(Some(found));
         }
     }
     Ok(None)
@@ -34,6 +49,10 @@ pub fn offset_for_timestamp(plan: &Plan, timestamp: i64) -> LogResult<Option<i64
 
 /// The first offset in the segment whose record has this timestamp (ms) or a later one.
 pub(crate) fn offset_for_timestamp_in(segment: &Segment, timestamp: i64) -> LogResult<Option<i64>> {
+    Ok(record_for_timestamp_in(segment, timestamp)?.map(|found| found.offset))
+}
+
+fn record_for_timestamp_in(segment: &Segment, timestamp: i64) -> LogResult<Option<FoundRecord>> {
     let mut headers = Headers::open(segment)?;
     headers.position = position_for_timestamp(segment, timestamp)?;
     let mut decompressor = Decompressor::new();
@@ -44,8 +63,8 @@ pub(crate) fn offset_for_timestamp_in(segment: &Segment, timestamp: i64) -> LogR
         let data = headers.blocks.at(header.position, header.size).map_err(|e| headers.io(e))?;
         let found = first_at_or_after(&data, header.position, timestamp, &mut decompressor);
         // A damaged batch has no record to find; reading the log reports it.
-        if let Ok(Some(offset)) = found {
-            return Ok(Some(offset));
+        if let Ok(Some(found)) = found {
+            return Ok(Some(found));
         }
     }
     Ok(None)
@@ -56,13 +75,15 @@ fn first_at_or_after(
     position: u64,
     timestamp: i64,
     decompressor: &mut Decompressor,
-) -> Result<Option<i64>> {
+) -> Result<Option<FoundRecord>> {
     let batch = Batch::from_frame(data, position)?;
     batch.verify()?;
+    let leader_epoch = batch.partition_leader_epoch();
     for record in batch.records(decompressor)? {
         let record = record?;
-        if record.timestamp() >= timestamp {
-            return Ok(Some(record.offset()));
+        let (offset, timestamp_found) = (record.offset(), record.timestamp());
+        if timestamp_found >= timestamp {
+            return Ok(Some(FoundRecord { offset, timestamp: timestamp_found, leader_epoch }));
         }
     }
     Ok(None)
@@ -148,7 +169,8 @@ struct HeaderSummary {
 impl Headers {
     fn open(segment: &Segment) -> LogResult<Self> {
         let path = PathBuf::from(&segment.path);
-        let blocks = Blocks::open(&path, segment.size, BLOCK).map_err(|e| LogError::io(&path, e))?;
+        let blocks = Blocks::open(&path, segment.size, segment.version.as_deref(), BLOCK)
+            .map_err(|e| LogError::io(&path, e))?;
         Ok(Self { path, blocks, position: 0 })
     }
 

@@ -21,7 +21,9 @@ use crate::log::problem::{INDEX_BEYOND_LOG, Problem};
 use crate::log::segment::blocks::Blocks;
 use crate::log::segment::limits::Limits;
 use crate::log::segment::salvage::Salvage;
-use crate::log::storage::{Found, examine, read_index, read_sidecar, sidecar_problem};
+use crate::log::storage::examine;
+use crate::log::storage::file_info::{Found, ends_the_run};
+use crate::log::storage::sidecars::{read_index, read_sidecar, sidecar_problem};
 use crate::record::batch::RecordBatch;
 use crate::record::batch_header::RECORD_BATCH_OVERHEAD;
 use crate::record::control::{ControlRecord, ControlType};
@@ -36,6 +38,8 @@ use crate::state::transactions::{TransactionEvent, Transactions};
 const BLOCK: usize = 64 << 10;
 /// How many of the last batches the scan can take back.
 const LAST_BATCHES: usize = 64;
+/// The distance between borders in a file that is far away: each costs the batches before it.
+const REMOTE_BORDERS: u64 = 64 << 20;
 /// A border requires that the CRCs of all batches in this many bytes before it hold.
 const BEFORE_BORDER: u64 = 1 << 20;
 /// Batches of more bytes are not loaded to check their CRC.
@@ -73,7 +77,7 @@ pub struct Survey {
     pub chain_end: u64,
     /// Where the last batch whose CRC holds ends.
     pub sound_end: u64,
-    /// Borders, about one per 4 MiB.
+    /// Borders, about one per 4 MiB, or per 64 MiB of a file that is far away.
     pub borders: Vec<Border>,
     /// Transactions' first batches and markers, in offset order.
     pub transactions: Vec<TransactionEvent>,
@@ -113,10 +117,10 @@ impl Survey {
     }
 
     /// Checks the segment's sidecars and reports wrong ones; the log is read either way.
-    fn check_sidecars(&mut self) {
+    fn check_sidecars(&mut self) -> LogResult<()> {
         let base = self.segment.base_offset;
         self.emptied = self.segment.size == 0 && !self.segment.is_checkpoint;
-        if let Some(data) = self.read_index("index", OFFSET_INDEX_ENTRY) {
+        if let Some(data) = self.read_index("index", OFFSET_INDEX_ENTRY)? {
             match parse_offset_index(&data, base) {
                 Err(error) => self.add_problem("index", error.kind().name(), error.to_string()),
                 Ok(entries) => {
@@ -131,32 +135,33 @@ impl Survey {
                 }
             }
         }
-        if let Some(data) = self.read_index("timeindex", TIME_INDEX_ENTRY)
+        if let Some(data) = self.read_index("timeindex", TIME_INDEX_ENTRY)?
             && let Err(error) = parse_time_index(&data, base)
         {
             self.add_problem("timeindex", error.kind().name(), error.to_string());
         }
-        if let Some(data) = self.read_sidecar("txnindex") {
+        if let Some(data) = self.read_sidecar("txnindex")? {
             match parse_transaction_index(&data) {
                 Ok(entries) => self.transaction_index = entries,
                 Err(error) => self.add_problem("txnindex", error.kind().name(), error.to_string()),
             }
         }
-        if let Some(data) = self.read_sidecar("snapshot")
+        if let Some(data) = self.read_sidecar("snapshot")?
             && let Err(error) = parse_producer_snapshot(&data)
         {
             self.add_problem("snapshot", error.kind().name(), error.to_string());
         }
+        Ok(())
     }
 
     /// The content of an index up to its last entry. It has at most one per batch, and at its end one more.
-    fn read_index(&mut self, ending: &str, entry: usize) -> Option<Vec<u8>> {
+    fn read_index(&mut self, ending: &str, entry: usize) -> LogResult<Option<Vec<u8>>> {
         let reach = self.batches.saturating_add(1).saturating_mul(entry as u64);
         self.read(ending, |path| read_index(path, reach))
     }
 
     /// The content of a file beside the segment.
-    fn read_sidecar(&mut self, ending: &str) -> Option<Vec<u8>> {
+    fn read_sidecar(&mut self, ending: &str) -> LogResult<Option<Vec<u8>>> {
         self.read(ending, read_sidecar)
     }
 
@@ -165,15 +170,18 @@ impl Survey {
         &mut self,
         ending: &str,
         read: impl FnOnce(&Path) -> io::Result<Option<Vec<u8>>>,
-    ) -> Option<Vec<u8>> {
+    ) -> LogResult<Option<Vec<u8>>> {
         let path = self.segment.sidecar_path(ending);
-        read(&path).unwrap_or_else(|error| {
+        read(&path).or_else(|error| {
+            if ends_the_run(&error) {
+                return Err(LogError::io(&path, error));
+            }
             // The listing has reported what is not a regular file.
             if matches!(examine(&path), Ok(Found::File(_))) {
                 let (kind, message) = sidecar_problem(&error);
                 self.add_problem(ending, kind, message);
             }
-            None
+            Ok(None)
         })
     }
 }
@@ -200,7 +208,7 @@ pub(crate) fn survey_with(segment: &Segment, visitor: Option<&mut dyn HeaderVisi
     let base = if segment.is_checkpoint { 0 } else { segment.base_offset };
     let mut scan = Scan {
         visitor,
-        blocks: Blocks::open(path, segment.size, BLOCK).map_err(io)?,
+        blocks: Blocks::open(path, segment.size, segment.version.as_deref(), BLOCK).map_err(io)?,
         position: 0,
         limits: Limits {
             expected: i64::MIN,
@@ -237,7 +245,7 @@ pub(crate) fn survey_with(segment: &Segment, visitor: Option<&mut dyn HeaderVisi
     while let Some(recent) = scan.recent.pop_front() {
         scan.pass_on(&recent);
     }
-    scan.survey.check_sidecars();
+    scan.survey.check_sidecars()?;
     scan.survey.unreadable = scan.blocks.failure().map(ToString::to_string);
     Ok(scan.survey)
 }
@@ -330,7 +338,8 @@ impl Scan<'_> {
             self.position = end;
             return Ok(true);
         }
-        if self.survey.borders.last().map_or(0, |border| border.position) + DEFAULT_CHUNK_BYTES <= position {
+        let apart = if self.blocks.is_remote() { REMOTE_BORDERS } else { DEFAULT_CHUNK_BYTES };
+        if self.survey.borders.last().map_or(0, |border| border.position) + apart <= position {
             self.add_border(position, size)?;
         }
         if self.recent.len() == LAST_BATCHES

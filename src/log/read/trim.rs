@@ -45,9 +45,10 @@ struct Cut {
 
 impl Cut {
     fn walk(&mut self, chunk: &mut Chunk) -> io::Result<()> {
-        let pieces = SegmentReader::open(
+        let pieces = SegmentReader::open_version(
             Path::new(&chunk.path),
             chunk.size,
+            chunk.version.as_deref(),
             chunk.start..chunk.end,
             chunk.expected_offset,
             chunk.max_offset,

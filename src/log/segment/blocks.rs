@@ -1,7 +1,7 @@
 //! A file read by position in refcounted blocks. It is not mapped, because it may shrink while it is read.
 
-use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,22 +9,27 @@ use ::bytes::Bytes;
 
 use crate::error::ErrorKind;
 use crate::log::storage;
-use crate::log::storage::{is_exhaustion, open_regular, unreadable};
+use crate::log::storage::file_info::{ends_the_run, unreadable};
+use crate::log::storage::open_file::OpenFile;
 
 /// The least that [`Blocks::peek`] reads.
 const ASIDE: usize = 16 << 10;
+/// The largest block of a file that is far away: storage reads ahead where that pays.
+const REMOTE_BLOCK: usize = 16 << 10;
 
 /// Reads a file through one reused block. The bytes returned keep their block alive, and a block still in use
 /// is never overwritten.
 #[derive(Debug)]
 pub(crate) struct Blocks {
     /// None if the file was deleted after it was listed or cannot be opened; it then counts as empty.
-    file: Option<File>,
+    file: Option<OpenFile>,
     /// The first failure to open or read the file.
     failure: Option<ErrorKind>,
     /// The size the file had when it was listed: bytes appended later are not read.
     size: u64,
     block_size: usize,
+    /// Blocks end here if the bytes that are wanted do.
+    end: u64,
     buffer: Arc<Vec<u8>>,
     block: Bytes,
     start: u64,
@@ -33,28 +38,46 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Opens a file. A file that cannot be opened or read has no bytes, and [`Blocks::missing`] gives the
+    /// Opens a file with the size and version of its listing. A file that cannot be opened or read has no bytes, and [`Blocks::missing`] gives the
     /// reason: the rest of the run continues without it.
     ///
     /// # Errors
-    /// If no file can be opened at all (too many are open), or memory is exhausted.
-    pub(crate) fn open(path: &Path, size: u64, block_size: usize) -> io::Result<Self> {
-        let (file, failure) = match open_regular(path) {
+    /// If no file can be opened at all (too many are open), memory is exhausted, or a store fails.
+    pub(crate) fn open(path: &Path, size: u64, version: Option<&str>, block_size: usize) -> io::Result<Self> {
+        let (file, failure) = match storage::open(path, size, version) {
             Ok(file) => (Some(file), None),
             Err(error) if error.kind() == io::ErrorKind::NotFound => (None, None),
-            Err(error) if is_exhaustion(&error) => return Err(error),
+            Err(error) if ends_the_run(&error) => return Err(error),
             Err(error) => (None, Some(unreadable(error))),
         };
         Ok(Self {
-            file,
             failure,
             size,
-            block_size,
+            block_size: if file.as_ref().is_some_and(OpenFile::is_remote) {
+                block_size.min(REMOTE_BLOCK)
+            } else {
+                block_size
+            },
+            file,
+            end: size,
             buffer: Arc::default(),
             block: Bytes::new(),
             start: 0,
             aside: (0, Bytes::new()),
         })
+    }
+
+    /// All bytes of the range will be read, and few others.
+    pub(crate) fn read_through(&mut self, range: &Range<u64>) {
+        if let Some(file) = &self.file {
+            file.read_through(range);
+        }
+        self.end = range.end;
+    }
+
+    /// Whether the bytes come from far away.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.file.as_ref().is_some_and(OpenFile::is_remote)
     }
 
     pub(crate) fn size(&self) -> u64 {
@@ -125,7 +148,8 @@ impl Blocks {
         self.block = Bytes::new();
         let Some(file) = &self.file else { return Ok(()) };
         let rest = self.size.saturating_sub(position);
-        let length = (wanted.max(self.block_size) as u64).min(rest) as usize;
+        let block = (self.block_size as u64).min(self.end.saturating_sub(position));
+        let length = block.max(wanted as u64).min(rest) as usize;
         if Arc::get_mut(&mut self.buffer)
             .is_none_or(|buffer| buffer.capacity() > 8 * length.max(self.block_size))
         {
@@ -152,14 +176,19 @@ impl AsRef<[u8]> for SharedBlock {
 
 /// Fills `buffer` from `position`; returns the number of bytes read. Bytes that the system cannot read count
 /// as missing.
-fn fill(file: &File, buffer: &mut [u8], position: u64, failure: &mut Option<ErrorKind>) -> io::Result<usize> {
+fn fill(
+    file: &OpenFile,
+    buffer: &mut [u8],
+    position: u64,
+    failure: &mut Option<ErrorKind>,
+) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
-        match storage::read_at(file, &mut buffer[filled..], position + filled as u64) {
+        match file.read_at(&mut buffer[filled..], position + filled as u64) {
             Ok(0) => break,
             Ok(n) => filled += n,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if is_exhaustion(&error) => return Err(error),
+            Err(error) if ends_the_run(&error) => return Err(error),
             Err(error) => {
                 failure.get_or_insert_with(|| unreadable(error));
                 break;
@@ -178,12 +207,12 @@ mod tests {
 
     #[test]
     fn what_was_read_before_stays() {
-        let mut blocks = Blocks::open(Path::new(file!()), 1 << 20, 16).expect("opened");
+        let mut blocks = Blocks::open(Path::new(file!()), 1 << 20, None, 16).expect("opened");
         assert_eq!(blocks.at(0, 3).expect("read").as_ref(), b"//!");
         assert_eq!(blocks.missing(), ErrorKind::FileTruncated);
         assert!(blocks.failure().is_none());
         let mut failure = None;
-        let file = File::open(UNREADABLE).expect("opened");
+        let file = OpenFile::Local(std::fs::File::open(UNREADABLE).expect("opened"));
         assert_eq!(fill(&file, &mut [0; 8], 0, &mut failure).expect("nothing fatal"), 0);
         blocks.failure = failure;
         assert_eq!(blocks.at(0, 3).expect("read").as_ref(), b"//!");

@@ -115,8 +115,26 @@ impl SegmentReader {
         expected_offset: i64,
         max_offset: i64,
     ) -> io::Result<Self> {
+        Self::open_version(path, size, None, range, expected_offset, max_offset)
+    }
+
+    /// Like [`open`](Self::open), if the file still has the version that was listed: bytes of another one are
+    /// quarantined, too.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), or if a store fails.
+    pub fn open_version(
+        path: &Path,
+        size: u64,
+        version: Option<&str>,
+        range: Range<u64>,
+        expected_offset: i64,
+        max_offset: i64,
+    ) -> io::Result<Self> {
+        let mut blocks = Blocks::open(path, size, version, BLOCK)?;
+        blocks.read_through(&range);
         Ok(Self {
-            blocks: Blocks::open(path, size, BLOCK)?,
+            blocks,
             position: range.start,
             end: range.end.min(size),
             limits: Limits {

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crate::log::error::{LogError, LogResult};
-use crate::log::storage::read_sidecar;
+use crate::log::storage::sidecars::read_sidecar;
 use crate::log::write::segment_fold::SegmentSummary;
 use crate::sidecar::leader_epoch_checkpoint::{parse_leader_epoch_checkpoint, write_leader_epoch_checkpoint};
 use crate::sidecar::producer_snapshot::write_producer_snapshot;

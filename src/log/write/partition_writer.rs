@@ -14,7 +14,7 @@ use crate::batch::Batch;
 use crate::batches::Batches;
 use crate::error::{Error, ErrorKind};
 use crate::log::error::{LogError, LogResult};
-use crate::log::storage;
+use crate::log::storage::local;
 use crate::log::write::durable::{hidden_beside, remove_file, sync_directory, write_file};
 use crate::log::write::options::WriteOptions;
 use crate::log::write::partition_fold::{PartitionFold, SidecarFile, existing_epochs};
@@ -254,7 +254,7 @@ fn gather(segment: &SegmentSummary, directory: &Path, keep: &mut HashSet<String>
     }
     let stem = format!("{:020}", segment.base_offset);
     let log = from.join(format!("{stem}.log"));
-    let size = storage::size(&log).map_err(|e| LogError::io(&log, e))?;
+    let size = local::size(&log).map_err(|e| LogError::io(&log, e))?;
     if size != segment.size {
         let why = format!("{}: {size} bytes, but its summary has {}", log.display(), segment.size);
         return Err(LogError::Usage(why));
@@ -271,7 +271,7 @@ fn gather(segment: &SegmentSummary, directory: &Path, keep: &mut HashSet<String>
 }
 
 fn remove_others(directory: &Path, keep: &HashSet<String>) -> LogResult<()> {
-    for path in storage::list(directory).map_err(|e| LogError::io(directory, e))? {
+    for path in local::list(directory).map_err(|e| LogError::io(directory, e))? {
         if !keep.contains(&*path.file_name().unwrap_or_default().to_string_lossy()) {
             let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
             removed.map_err(|e| LogError::io(&path, e))?;
@@ -282,7 +282,7 @@ fn remove_others(directory: &Path, keep: &HashSet<String>) -> LogResult<()> {
 
 /// Refuses a target that exists, unless it is an empty directory.
 fn refuse_existing(target: &Path) -> LogResult<()> {
-    match storage::list(target).map(|entries| entries.is_empty()) {
+    match local::list(target).map(|entries| entries.is_empty()) {
         Ok(true) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) if error.kind() != io::ErrorKind::NotADirectory => Err(LogError::io(target, error)),

@@ -9,7 +9,7 @@ use crate::log::chunk::largest_offset;
 use crate::log::error::{LogError, LogResult};
 use crate::log::listing::{Listing, Segment, list_partition};
 use crate::log::segment::reader::{Piece, SegmentReader};
-use crate::log::storage::read_sidecar;
+use crate::log::storage::sidecars::read_sidecar;
 use crate::log::write::durable::{is_unfinished, remove_file, replace_file, sync_directory};
 use crate::log::write::partition_fold::{PartitionFold, SidecarFile, existing_epochs};
 use crate::log::write::segment_fold::{DEFAULT_INDEX_INTERVAL_BYTES, FoldedSegment, SegmentFold};
@@ -137,8 +137,15 @@ fn fold_segment(
     let base_offset = segment.base_offset;
     let mut fold = SegmentFold::new(directory.to_owned(), base_offset, options.index_interval_bytes);
     let max_offset = largest_offset(segment, base_offset);
-    let pieces = SegmentReader::open(path, segment.size, 0..segment.size, base_offset, max_offset)
-        .map_err(|e| LogError::io(path, e))?;
+    let pieces = SegmentReader::open_version(
+        path,
+        segment.size,
+        segment.version.as_deref(),
+        0..segment.size,
+        base_offset,
+        max_offset,
+    )
+    .map_err(|e| LogError::io(path, e))?;
     for piece in pieces {
         match piece.map_err(|e| LogError::io(path, e))? {
             Piece::Batch(batch) => {

@@ -20,7 +20,7 @@ use crate::log::error::{LogError, LogResult};
 use crate::log::problem::{LISTED, Problems};
 use crate::log::read::accounting::ChunkResult;
 use crate::log::read::chunk_reader::{BatchCounts, ChunkReader};
-use crate::log::storage;
+use crate::log::storage::local;
 use crate::log::write::options::WriteOptions;
 use crate::log::write::partition_writer::PartitionWriter;
 use crate::log::write::segment_fold::SegmentSummary;
@@ -169,7 +169,7 @@ impl Rewriter<'_> {
             ChunkReader::open(chunk.clone(), true, self.options.max_decompressed_bytes).map_err(io)?;
         reader = reader.max_problems(LISTED);
         // The reader reports a segment that is gone, and not every file system has times.
-        self.modified = storage::modified(Path::new(&chunk.path));
+        self.modified = local::modified(Path::new(&chunk.path));
         let mut out = Vec::new();
         while let Some((data, disposition)) = reader.next_batch().map_err(io)? {
             out.clear();

@@ -1,0 +1,43 @@
+"""The kind of a store, from its URL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from magicbyte.storage.backend import Backend
+    from magicbyte.storage.options import StorageOptions
+
+__all__ = ["backend_of"]
+
+_OBJECTS = {"s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss"}
+_WEB = {"http", "https"}
+
+
+def backend_of(url: str, options: StorageOptions) -> Backend:
+    """What reaches the store at `url`: obstore for object stores and web servers, fsspec for everything else.
+
+    Raises:
+        ModuleNotFoundError: the library is missing.
+        ValueError: an option is not one of the store's, or nothing reads such URLs.
+
+    """
+    scheme = url.partition(":")[0].lower()
+    try:
+        if scheme in _WEB:
+            from magicbyte.storage.web import WebServer
+
+            return WebServer(url, options)
+        if scheme in _OBJECTS:
+            from magicbyte.storage.objects import ObjectStore
+
+            return ObjectStore(url, options)
+        from magicbyte.storage.file_systems import FileSystem
+
+        return FileSystem(url, options)
+    except ModuleNotFoundError as error:
+        if error.name in ("obstore", "fsspec"):
+            raise ModuleNotFoundError(
+                f"{scheme}:// needs {error.name}: pip install 'magicbyte[cloud]'", name=error.name
+            ) from None
+        raise

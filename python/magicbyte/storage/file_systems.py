@@ -1,0 +1,105 @@
+"""Every other file system (`hdfs://`, `sftp://`, `dbfs://`, ...), through fsspec."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+import fsspec
+
+from magicbyte.storage.backend import Entry, changed_error
+from magicbyte.storage.options import StorageOptions
+
+__all__ = ["FileSystem"]
+
+_TIMES = ("mtime", "modified", "LastModified", "last_modified", "created")
+_TAGS = ("ETag", "etag", "e_tag", "version")
+
+
+class FileSystem:
+    """A file system that fsspec knows."""
+
+    def __init__(self, url: str, options: StorageOptions) -> None:
+        self._url = url
+        try:
+            self._system, top = fsspec.core.url_to_fs(url + "/", **options)
+        except ImportError as error:  # of the package that reaches it
+            raise ModuleNotFoundError(str(error)) from None
+        self._top = str(top).rstrip("/")
+
+    def tree(self, directory: str) -> dict[str, list[Entry]] | None:
+        """See `Backend.tree`."""
+        return None
+
+    def list(self, directory: str) -> list[Entry]:
+        """See `Backend.list`."""
+        path = self._path(directory)
+        with _with_errno(path):
+            # Not as it was listed before, by whoever did.
+            self._system.invalidate_cache()
+            rows = self._system.ls(path, detail=True)
+        return [_entry_of(row) for row in rows if str(row["name"]).rstrip("/") != path.rstrip("/")]
+
+    def examine(self, path: str) -> Entry:
+        """See `Backend.examine`."""
+        return _entry_of(self._info(path))
+
+    def read(self, path: str, limit: int) -> bytes:
+        """See `Backend.read`."""
+        size = self._info(path)["size"] or 0
+        if size > limit:
+            raise OSError(errno.EFBIG, f"{size} bytes exceed the limit of {limit}", path)
+        with _with_errno(path):
+            return bytes(self._system.cat_file(self._path(path)))
+
+    def read_range(self, path: str, version: str | None, start: int, end: int) -> bytes:
+        """See `Backend.read_range`: the version is examined after the bytes were read."""
+        with _with_errno(path):
+            data = bytes(self._system.cat_file(self._path(path), start=start, end=end))
+        if version is not None and _entry_of(self._info(path)).version != version:
+            raise changed_error(path)
+        return data
+
+    def _info(self, path: str) -> dict[str, Any]:
+        with _with_errno(path):
+            self._system.invalidate_cache()
+            info: dict[str, Any] = self._system.info(self._path(path))
+            return info
+
+    def _path(self, path: str) -> str:
+        return f"{self._top}/{path}" if path else self._top or "/"
+
+
+def _entry_of(row: dict[str, Any]) -> Entry:
+    name = str(row["name"]).rstrip("/").rpartition("/")[2]
+    if row["type"] == "directory":
+        return Entry(name, True)
+    modified = next((_milliseconds(row[key]) for key in _TIMES if row.get(key) is not None), 0)
+    tag = next((row[key] for key in _TAGS if row.get(key) is not None), modified)
+    size = row["size"] or 0
+    # Without a tag or a time, a change of the size is all that shows.
+    return Entry(name, False, size, modified, f"{tag}-{size}")
+
+
+def _milliseconds(time: object) -> int:
+    if isinstance(time, datetime):
+        return int(time.timestamp() * 1000)
+    return int(time * 1000) if isinstance(time, int | float) else 0
+
+
+@contextmanager
+def _with_errno(path: str) -> Iterator[None]:
+    """Gives errors of the file system a number and a message."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise FileNotFoundError(errno.ENOENT, "there is no such file or directory", path) from None
+    except PermissionError as error:
+        raise PermissionError(errno.EACCES, str(error), path) from None
+    except OSError as error:
+        raise OSError(error.errno or errno.EIO, error.strerror or str(error), path) from None
+    except Exception as error:  # libraries raise what they like
+        raise OSError(errno.EIO, f"{type(error).__name__}: {error}", path) from None

@@ -1,0 +1,183 @@
+"""Object stores, through obstore."""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import obstore
+from obstore import exceptions
+from obstore.store import from_url
+
+from magicbyte.storage.backend import Entry, TransientError, changed_error
+from magicbyte.storage.options import StorageOptions
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+
+__all__ = ["ObjectStore", "as_os_errors", "client_options", "entry_of", "retry_config", "version_of"]
+
+_CLIENT = {
+    "allow_http",
+    "allow_invalid_certificates",
+    "connect_timeout",
+    "http1_only",
+    "http2_only",
+    "pool_idle_timeout",
+    "pool_max_idle_per_host",
+    "proxy_ca_certificate",
+    "proxy_excludes",
+    "proxy_url",
+    "randomize_addresses",
+    "read_timeout",
+    "root_certificate",
+    "timeout",
+    "user_agent",
+}
+_RETRY = {"max_retries", "retry_timeout"}
+_PAGE = 1000
+
+
+class ObjectStore:
+    """A bucket or container."""
+
+    def __init__(self, url: str, options: StorageOptions) -> None:
+        config: Any = {name: value for name, value in options.items() if name not in _CLIENT | _RETRY}
+        with as_os_errors(url):
+            self._store: Any = from_url(
+                url,
+                config=config,
+                client_options=client_options(options),
+                retry_config=retry_config(options),
+            )
+
+    def tree(self, directory: str) -> dict[str, list[Entry]] | None:
+        """See `Backend.tree`: one request for a thousand objects."""
+        found: dict[str, dict[str, Entry]] = defaultdict(dict)
+        with as_os_errors(directory):
+            for page in obstore.list(self._store, directory or None, chunk_size=_PAGE):
+                for one in page:
+                    _add(found, directory, one)
+        return {path: list(entries.values()) for path, entries in found.items()}
+
+    def list(self, directory: str) -> list[Entry]:
+        """See `Backend.list`."""
+        with as_os_errors(directory):
+            result = obstore.list_with_delimiter(self._store, directory or None)
+        files = {entry.name: entry for entry in map(entry_of, result["objects"])}
+        for path in result["common_prefixes"]:
+            name = path.rpartition("/")[2]
+            files[name] = Entry(name, True)
+        if not files:
+            raise FileNotFoundError(errno.ENOENT, "there is nothing below it", directory)
+        return list(files.values())
+
+    def examine(self, path: str) -> Entry:
+        """See `Backend.examine`: a directory is what objects are below."""
+        try:
+            with as_os_errors(path):
+                return entry_of(obstore.head(self._store, path))
+        except FileNotFoundError:
+            self.list(path)
+            return Entry(path.rpartition("/")[2], True)
+
+    def read(self, path: str, limit: int) -> bytes:
+        """See `Backend.read`."""
+        with as_os_errors(path):
+            result = obstore.get(self._store, path)
+            size = result.meta["size"]
+            if size > limit:
+                raise OSError(errno.EFBIG, f"{size} bytes exceed the limit of {limit}", path)
+            return bytes(result.bytes())
+
+    def read_range(self, path: str, version: str | None, start: int, end: int) -> bytes:
+        """See `Backend.read_range`: the version is that of the very response that brought the bytes."""
+        with as_os_errors(path):
+            result = obstore.get(self._store, path, options={"range": (start, end)})
+            if version is not None and version_of(result.meta) != version:
+                raise changed_error(path)
+            return result.bytes()  # type: ignore[return-value]  # a buffer, which is all that is needed
+
+
+def _add(found: dict[str, dict[str, Entry]], top: str, one: ObjectMeta) -> None:
+    """Adds an object, and the directories between it and `top`."""
+    entry, path = entry_of(one), one["path"].rpartition("/")[0]
+    if not found[path].get(entry.name, entry).is_directory:
+        found[path][entry.name] = entry
+    while path != top and path:
+        parent, _, name = path.rpartition("/")
+        known = found[parent].get(name)
+        if known is not None and known.is_directory:
+            return
+        found[parent][name] = Entry(name, True)
+        path = parent
+
+
+def entry_of(meta: ObjectMeta) -> Entry:
+    """An object as an entry of its directory."""
+    modified: datetime = meta["last_modified"]
+    name = meta["path"].rpartition("/")[2]
+    return Entry(name, False, meta["size"], int(modified.timestamp() * 1000), version_of(meta))
+
+
+def version_of(meta: ObjectMeta) -> str:
+    """The ETag, or the time of the last change. Listings and responses may write either differently."""
+    tag = meta.get("e_tag")
+    return tag.removeprefix("W/").strip('"') if tag else str(int(meta["last_modified"].timestamp()))
+
+
+def client_options(options: Mapping[str, str]) -> Any:
+    """The options of the HTTP client among the storage options."""
+    return {
+        name: {"true": True, "false": False}.get(value.lower(), value)
+        for name, value in options.items()
+        if name in _CLIENT
+    }
+
+
+def retry_config(options: Mapping[str, str]) -> Any:
+    """How often requests are repeated, from the storage options."""
+    config: dict[str, Any] = {}
+    if "max_retries" in options:
+        config["max_retries"] = int(options["max_retries"])
+    if "retry_timeout" in options:
+        config["retry_timeout"] = timedelta(seconds=float(options["retry_timeout"].removesuffix("s")))
+    return config or None
+
+
+@contextmanager
+def as_os_errors(path: str) -> Iterator[None]:
+    """Turns obstore's errors into OSErrors."""
+    try:
+        yield
+    except Exception as error:
+        # Its FileNotFoundError is the builtin one.
+        if not isinstance(error, exceptions.BaseError) and getattr(error, "errno", 0) is not None:
+            raise
+        why = _what_happened(error)
+        if isinstance(error, exceptions.UnknownConfigurationKeyError):
+            raise ValueError(f"storage option: {why}") from None
+        if isinstance(error, exceptions.NotFoundError | FileNotFoundError):
+            raise FileNotFoundError(errno.ENOENT, why, path) from None
+        if isinstance(error, exceptions.PermissionDeniedError | exceptions.UnauthenticatedError):
+            raise PermissionError(errno.EACCES, why, path) from None
+        if isinstance(error, exceptions.NotSupportedError):
+            raise OSError(errno.ENOTSUP, why, path) from None
+        if isinstance(error, exceptions.PreconditionError):
+            raise changed_error(path) from None
+        # Retries are the library's, except of a response that breaks off.
+        if "response body" in why or "body" in why:
+            raise TransientError(errno.EIO, why, path) from None
+        raise OSError(errno.EIO, why, path) from None
+
+
+def _what_happened(error: Exception) -> str:
+    """The message without the library's debugging output, and of the server's document only its code."""
+    message, _, document = str(error).partition("\n\nDebug source")[0].partition("<?xml")
+    code = re.search(r"<Code>(\w+)</Code>", document)
+    return " ".join(f"{message}{code[1] if code else ''}".split()).rstrip(": ")

@@ -1,0 +1,66 @@
+"""Paths that may be URLs."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from magicbyte import _core
+
+__all__ = ["absolute", "is_directory", "is_stored", "is_url", "local_path", "mount_point"]
+
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)")
+_FILE = re.compile(r"^file:(//(localhost)?)?(?=/)")
+
+
+def is_url(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is a URL, such as `s3://bucket/kafka-logs`, and not one of a file (`file:/...`)."""
+    return _URL.match(local_path(path)) is not None
+
+
+def is_stored(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is a URL, or an archive or inside one: whether the core has to look what is there."""
+    return _core.is_stored(path)
+
+
+def local_path(path: str | os.PathLike[str]) -> str:
+    """The path as text; that of a file, if it is its URL."""
+    return _FILE.sub("", os.fspath(path))
+
+
+def absolute(path: str | os.PathLike[str]) -> str:
+    """The absolute path; a URL without slashes at its end."""
+    path = local_path(path)
+    return path.rstrip("/") if is_url(path) else os.path.abspath(path)
+
+
+def mount_point(url: str) -> str:
+    """What a URL begins with: its scheme and host, or bucket.
+
+    Raises:
+        ValueError: it contains a password or a query, which would appear in every message.
+
+    """
+    match = _URL.match(url)
+    if match is None:
+        raise ValueError(f"{url} is not a URL")
+    host = match[2]
+    if ":" in host.rpartition("@")[0]:
+        scheme, place = match[1], host.rpartition("@")[2]
+        raise ValueError(f"{scheme}://...@{place}: pass the password as a storage option, not in the URL")
+    if "?" in url or "#" in url:
+        raise ValueError(
+            f"{re.split('[?#]', url)[0]}: a URL with a query or fragment is not read, since it would appear"
+            " in messages; pass credentials as storage options"
+        )
+    return match[0]
+
+
+def is_directory(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is a directory, or an archive. False if nothing is there."""
+    if not is_stored(path):
+        return os.path.isdir(path)
+    try:
+        return _core.is_directory(path)
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,122 @@
+"""A store behind a URL, as the core calls it."""
+
+from __future__ import annotations
+
+import errno
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+from magicbyte.storage.backend import Entry, TransientError
+from magicbyte.storage.backends import backend_of
+from magicbyte.storage.options import StorageOptions
+
+__all__ = ["RemoteStore"]
+
+R = TypeVar("R")
+
+_FETCHES = 32
+"""How many ranges of one store are read at a time."""
+_ATTEMPTS = 5
+_FIRST_WAIT_SECONDS = 0.1
+
+
+class RemoteStore:
+    """Serves the URLs that begin with `prefix`."""
+
+    def __init__(self, prefix: str, options: StorageOptions) -> None:
+        self._prefix = prefix
+        self._options = options
+        self._lock = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+        self._listed: dict[str, list[Entry]] | None = None
+        self._users = 0
+        """Of `_listed`."""
+        self._backend = self._cleaned(prefix, lambda: backend_of(prefix, options))
+
+    def list(self, directory: str) -> list[Entry]:
+        """The files and directories directly below a directory."""
+        key = self._key(directory)
+        listed = self._listed
+        if listed is not None and key in listed:
+            return listed[key]
+        entries = self._repeated(directory, lambda: self._backend.list(key))
+        if listed is not None:
+            listed[key] = entries
+        return entries
+
+    def examine(self, path: str) -> Entry:
+        """What is at a path."""
+        key = self._key(path)
+        listed = self._listed
+        if not key or (listed is not None and key in listed):
+            return Entry(key.rpartition("/")[2], True)
+        return self._repeated(path, lambda: self._backend.examine(key))
+
+    def read(self, path: str, limit: int) -> bytes:
+        """A whole file of at most `limit` bytes."""
+        return self._repeated(path, lambda: self._backend.read(self._key(path), limit))
+
+    def fetch(self, path: str, version: str | None, start: int, end: int) -> Future[bytes]:
+        """Starts to read a range of a file."""
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(_FETCHES, thread_name_prefix="magicbyte-fetch")
+            return self._pool.submit(self._read_range, path, version, start, end)
+
+    def _read_range(self, path: str, version: str | None, start: int, end: int) -> bytes:
+        def read() -> bytes:
+            data = self._backend.read_range(self._key(path), version, start, end)
+            if len(data) != end - start:
+                raise TransientError(errno.EIO, f"{len(data)} bytes came for the range {start}..{end}")
+            return data
+
+        return self._repeated(path, read)
+
+    @contextmanager
+    def listed_once(self, directory: str) -> Iterator[None]:
+        """Within the block, no directory is listed twice; those at and below `directory` are listed first."""
+        with self._lock:
+            self._users += 1
+            self._listed = {} if self._listed is None else self._listed
+        try:
+            key = self._key(directory.rstrip("/"))
+            tree = self._repeated(directory, lambda: self._backend.tree(key))
+            if tree and self._listed is not None:
+                self._listed.update(tree)
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    self._listed = None
+
+    def _key(self, path: str) -> str:
+        return path.removeprefix(self._prefix).strip("/")
+
+    def _repeated(self, path: str, request: Callable[[], R]) -> R:
+        """Repeats a request that fails for a reason that may pass."""
+        wait = _FIRST_WAIT_SECONDS
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return self._cleaned(path, request)
+            except TransientError:
+                time.sleep(wait)
+                wait *= 4
+        return self._cleaned(path, request)
+
+    def _cleaned(self, path: str, request: Callable[[], R]) -> R:
+        """Errors without secrets, and with what they are about."""
+        try:
+            return request()
+        except OSError as error:
+            why = self._options.redacted(error.strerror or str(error))
+            kind = TransientError if isinstance(error, TransientError) else OSError
+            raised = kind(error.errno or errno.EIO, why, path)
+        except (ValueError, ModuleNotFoundError) as error:
+            raise type(error)(self._options.redacted(str(error))) from None
+        # Not chained: the original may contain secrets.
+        raise raised from None

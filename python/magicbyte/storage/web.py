@@ -1,0 +1,111 @@
+"""Web servers, through obstore. A directory is read from the page of links that most servers make of one."""
+
+from __future__ import annotations
+
+import errno
+from html.parser import HTMLParser
+from typing import Any
+from urllib.parse import unquote, urljoin, urlsplit
+
+import obstore
+from obstore.store import HTTPStore
+
+from magicbyte.storage.backend import Entry, changed_error
+from magicbyte.storage.objects import as_os_errors, client_options, entry_of, retry_config, version_of
+from magicbyte.storage.options import StorageOptions
+
+__all__ = ["WebServer"]
+
+_MAX_PAGE = 64 << 20
+_NO_RANGES = "the server does not answer with ranges of files (it ignores the header Range)"
+
+
+class WebServer:
+    """The files of a web server."""
+
+    def __init__(self, url: str, options: StorageOptions) -> None:
+        self._url = url
+        client: Any = {"allow_http": True, **client_options(options)}
+        unknown = set(options) - set(client) - {"max_retries", "retry_timeout"}
+        if unknown:
+            raise ValueError(f"storage options that no web server has: {', '.join(sorted(unknown))}")
+        with as_os_errors(url):
+            self._store: Any = HTTPStore.from_url(
+                url, client_options=client, retry_config=retry_config(options)
+            )
+
+    def tree(self, directory: str) -> dict[str, list[Entry]] | None:
+        """See `Backend.tree`."""
+        return None
+
+    def list(self, directory: str) -> list[Entry]:
+        """See `Backend.list`: one request, and one for each file."""
+        page = _Links(f"{self._url}/{directory}".rstrip("/") + "/")
+        page.feed(self._get(f"{directory}/" if directory else "", _MAX_PAGE).decode("utf-8", "replace"))
+        below = f"{directory}/" if directory else ""
+        directories = [Entry(name.rstrip("/"), True) for name in page.names if name.endswith("/")]
+        files = [self._head(below + name) for name in page.names if not name.endswith("/")]
+        return directories + files
+
+    def examine(self, path: str) -> Entry:
+        """See `Backend.examine`: a page of links is a directory. The response is not read further."""
+        with as_os_errors(path):
+            result = obstore.get(self._store, path)
+            if str(result.attributes.get("Content-Type", "")).startswith("text/html"):
+                return Entry(path.rpartition("/")[2], True)
+            return entry_of(result.meta)
+
+    def _head(self, path: str) -> Entry:
+        with as_os_errors(path):
+            return entry_of(obstore.head(self._store, path))
+
+    def _get(self, path: str, limit: int) -> bytes:
+        with as_os_errors(path):
+            result = obstore.get(self._store, path)
+            size = result.meta["size"]
+            if size > limit:
+                raise OSError(errno.EFBIG, f"{size} bytes exceed the limit of {limit}", path)
+            return bytes(result.bytes())
+
+    def read(self, path: str, limit: int) -> bytes:
+        """See `Backend.read`."""
+        return self._get(path, limit)
+
+    def read_range(self, path: str, version: str | None, start: int, end: int) -> bytes:
+        """See `Backend.read_range`."""
+        try:
+            with as_os_errors(path):
+                result = obstore.get(self._store, path, options={"range": (start, end)})
+                if version is not None and version_of(result.meta) != version:
+                    raise changed_error(path)
+                return result.bytes()  # type: ignore[return-value]
+        except OSError as error:
+            if error.errno == errno.ENOTSUP:
+                raise OSError(errno.ENOTSUP, _NO_RANGES, path) from None
+            raise
+
+
+class _Links(HTMLParser):
+    """The names directly below a page that the page links to; those of directories end with a slash."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self._url = url
+        self.names: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        href = dict(attrs).get("href") if tag == "a" else None
+        if not href:
+            return
+        target = urlsplit(urljoin(self._url, href))
+        if target.query or target.netloc != urlsplit(self._url).netloc:
+            return
+        path, top = unquote(target.path), unquote(urlsplit(self._url).path)
+        name = path.removeprefix(top)
+        if (
+            path.startswith(top)
+            and name.strip("/")
+            and "/" not in name.rstrip("/")
+            and name not in self.names
+        ):
+            self.names.append(name)

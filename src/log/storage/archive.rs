@@ -1,0 +1,245 @@
+//! Archives (`.tar`, `.tar.gz`, `.tar.zst`), read as directories: `backup.tar/orders-0/00000000000000000000.log`. The members of
+//! an uncompressed one are ranges of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::log::storage::file_info::{FileInfo, Found, Other, changed};
+use crate::log::storage::files;
+use crate::log::storage::open_file::{OpenFile, Sequential};
+use crate::log::storage::unpacked::{MAX_ARCHIVE, Packing, unpack};
+
+/// The largest long name or extended header.
+const MAX_EXTENSION: u64 = 1 << 20;
+/// How many archives' lists of members are kept.
+const KEPT: usize = 16;
+
+/// An archive's members.
+#[derive(Debug)]
+pub(super) struct Archive {
+    path: String,
+    info: FileInfo,
+    /// What changes with the archive: the version of its members.
+    version: String,
+    members: BTreeMap<String, Member>,
+}
+
+#[derive(Clone, Debug)]
+struct Member {
+    start: u64,
+    size: u64,
+    modified_ms: i64,
+    /// Why it cannot be read, of anything but a regular file.
+    other: Option<&'static str>,
+}
+
+/// The endings of archives that are read.
+const ENDINGS: [&str; 5] = [".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst"];
+
+/// The name of an archive without its ending; None for any other name.
+pub(super) fn stem(name: &str) -> Option<&str> {
+    ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)).filter(|stem| !stem.is_empty())
+}
+
+static OPENED: Mutex<Vec<Arc<Archive>>> = Mutex::new(Vec::new());
+
+/// The archive in a path, and the path inside it. None if the path leads into none; whether the archive exists is not
+/// examined, except that a local directory of such a name is a directory.
+pub(super) fn split(path: &Path) -> Option<(&str, &str)> {
+    let text = path.to_str()?;
+    if !text.contains(".t") {
+        return None;
+    }
+    let mut start = 0;
+    loop {
+        let end = text[start..].find('/').map_or(text.len(), |at| start + at);
+        if stem(&text[start..end]).is_some() && !Path::new(&text[..end]).is_dir() {
+            return Some((&text[..end], text[end..].trim_matches('/')));
+        }
+        if end == text.len() {
+            return None;
+        }
+        start = end + 1;
+    }
+}
+
+impl Archive {
+    /// The archive as it is now.
+    pub(super) fn open(path: &str) -> io::Result<Arc<Self>> {
+        let info = files::info_of(files::examine(Path::new(path))?)?;
+        if let Some(known) = Self::known(path, |known| known.info == info) {
+            return Ok(known);
+        }
+        let content = open_content(path, &info)?;
+        let size = match &content {
+            OpenFile::Unpacked(content) => content.size,
+            _ => info.size,
+        };
+        let members = list_members(content, size)?;
+        let archive = Arc::new(Self { path: path.to_owned(), version: info.identity(), info, members });
+        let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+        opened.retain(|one| one.path != path);
+        if opened.len() >= KEPT {
+            opened.remove(0);
+        }
+        opened.push(Arc::clone(&archive));
+        Ok(archive)
+    }
+
+    /// The archive as it was last listed in this process: for the files beside a segment, and for members with a pinned
+    /// version, without a look at the archive for each.
+    pub(super) fn last_opened(path: &str, version: Option<&str>) -> io::Result<Arc<Self>> {
+        let is_wanted = |known: &Self| version.is_none() || version == Some(&known.version);
+        if let Some(known) = Self::known(path, is_wanted) {
+            return Ok(known);
+        }
+        let archive = Self::open(path)?;
+        if is_wanted(&archive) { Ok(archive) } else { Err(changed()) }
+    }
+
+    fn known(path: &str, is_wanted: impl Fn(&Self) -> bool) -> Option<Arc<Self>> {
+        let opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+        opened.iter().find(|one| one.path == path && is_wanted(one)).cloned()
+    }
+
+    /// The names directly below a directory.
+    pub(super) fn list(&self, directory: &str) -> io::Result<BTreeSet<&str>> {
+        let prefix = if directory.is_empty() { String::new() } else { format!("{directory}/") };
+        let below = self.members.range(prefix.clone()..).map_while(|(name, _)| name.strip_prefix(&prefix));
+        let names: BTreeSet<&str> =
+            below.map(|rest| rest.split_once('/').map_or(rest, |(name, _)| name)).collect();
+        if names.is_empty() && !directory.is_empty() {
+            return Err(missing());
+        }
+        Ok(names)
+    }
+
+    /// What is at a path inside the archive.
+    pub(super) fn examine(&self, name: &str) -> io::Result<Found> {
+        let Some(member) = self.members.get(name) else {
+            self.list(name)?;
+            return Ok(Found::Other(Other::Directory, "it is a directory, not a regular file".into()));
+        };
+        Ok(match member.other {
+            Some(what) => Found::Other(Other::Special, format!("it is {what}, not a regular file")),
+            None => Found::File(FileInfo {
+                size: member.size,
+                modified_ms: member.modified_ms,
+                version: Some(self.version.clone()),
+            }),
+        })
+    }
+
+    pub(super) fn open_member(&self, name: &str) -> io::Result<OpenFile> {
+        let member = self.members.get(name).ok_or_else(missing)?;
+        if let Some(what) = member.other {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("it is {what}, not a regular file"),
+            ));
+        }
+        let archive = Box::new(open_content(&self.path, &self.info)?);
+        Ok(OpenFile::Member { archive, start: member.start, size: member.size })
+    }
+}
+
+fn missing() -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, "the archive has no such member")
+}
+
+/// The archive without its compression.
+fn open_content(path: &str, info: &FileInfo) -> io::Result<OpenFile> {
+    let open = || files::open(Path::new(path), info.size, info.version.as_deref());
+    match Packing::of(path) {
+        None => open(),
+        Some(packing) => {
+            unpack((path.to_owned(), info.identity()), packing, MAX_ARCHIVE, open).map(OpenFile::Unpacked)
+        }
+    }
+}
+
+/// Lists the members; of two with one name the later one counts, as for tar itself.
+fn list_members(file: OpenFile, size: u64) -> io::Result<BTreeMap<String, Member>> {
+    let mut reader = Seeking { size, file: Sequential { file, position: 0 } };
+    refuse_large_extensions(&mut reader)?;
+    reader.rewind()?;
+    let mut members = BTreeMap::new();
+    let mut archive = tar::Archive::new(reader);
+    for entry in archive.entries_with_seek()? {
+        let entry = entry?;
+        let kind = entry.header().entry_type();
+        let path = entry.path_bytes();
+        let name = match std::str::from_utf8(&path) {
+            Ok(name) => name.to_owned(),
+            Err(_) => path.escape_ascii().to_string(),
+        };
+        let parts: Vec<&str> = name.split('/').filter(|part| !matches!(*part, "" | "." | "..")).collect();
+        let other = match kind {
+            tar::EntryType::Regular | tar::EntryType::Continuous => None,
+            tar::EntryType::Directory => continue,
+            tar::EntryType::Symlink | tar::EntryType::Link => Some("a link inside an archive"),
+            tar::EntryType::GNUSparse => Some("a sparse file inside an archive"),
+            _ => Some("a special file inside an archive"),
+        };
+        let member = Member {
+            start: entry.raw_file_position(),
+            size: entry.size(),
+            modified_ms: entry.header().mtime().unwrap_or(0).saturating_mul(1000) as i64,
+            other,
+        };
+        members.insert(parts.join("/"), member);
+    }
+    Ok(members)
+}
+
+/// The library reads long names and extended headers as a whole.
+fn refuse_large_extensions(reader: &mut Seeking) -> io::Result<()> {
+    let mut archive = tar::Archive::new(reader);
+    for entry in archive.entries_with_seek()?.raw(true) {
+        let entry = entry?;
+        let kind = entry.header().entry_type();
+        let is_extension = kind.is_gnu_longname()
+            || kind.is_gnu_longlink()
+            || kind.is_pax_global_extensions()
+            || kind.is_pax_local_extensions();
+        if is_extension && entry.size() > MAX_EXTENSION {
+            let why = format!(
+                "tar: the extended header at byte {} has {} bytes, more than {MAX_EXTENSION}",
+                entry.raw_header_position(),
+                entry.size()
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
+    }
+    Ok(())
+}
+
+/// A file with a position.
+struct Seeking {
+    file: Sequential,
+    size: u64,
+}
+
+impl Read for Seeking {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file.read(buffer)
+    }
+}
+
+impl Seek for Seeking {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let position = match to {
+            SeekFrom::Start(position) => Some(position),
+            SeekFrom::End(distance) => self.size.checked_add_signed(distance),
+            SeekFrom::Current(distance) => self.file.position.checked_add_signed(distance),
+        };
+        // A member cannot end after the archive.
+        let position = position.filter(|&position| position <= self.size.saturating_add(512));
+        self.file.position = position.ok_or_else(|| {
+            io::Error::new(io::ErrorKind::UnexpectedEof, "tar: the archive ends within a member")
+        })?;
+        Ok(self.file.position)
+    }
+}

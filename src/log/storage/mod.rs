@@ -1,0 +1,159 @@
+//! The only place that lists directories and opens files for reading. A path is one of the local file system, a URL of a mounted
+//! [`Store`](store::Store), or leads into an archive; a compressed segment is read as what it holds.
+
+mod archive;
+pub(crate) mod file_info;
+mod files;
+pub(crate) mod local;
+pub(crate) mod open_file;
+mod range_cache;
+mod ranges;
+pub(crate) mod sidecars;
+pub(crate) mod store;
+mod unpacked;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::log::storage::archive::Archive;
+use crate::log::storage::file_info::{FileInfo, Found, Other, changed, ends_the_run};
+use crate::log::storage::open_file::{OpenFile, Unpacked};
+use crate::log::storage::store::{fatal, is_url, store_of};
+use crate::log::storage::unpacked::{MAX_SEGMENT, Packing, unpack};
+
+/// The entries of a directory, in no order. Compressed segments have their size in the directory, not that of their content.
+///
+/// # Errors
+/// If the directory cannot be read.
+pub(crate) fn entries(directory: &Path) -> io::Result<Vec<(PathBuf, io::Result<Found>)>> {
+    if let Some((archive, inside)) = archive::split(directory) {
+        let archive =
+            if inside.is_empty() { Archive::open(archive)? } else { Archive::last_opened(archive, None)? };
+        let names = archive.list(inside)?;
+        let examined = |name: &str| archive.examine(format!("{inside}/{name}").trim_start_matches('/'));
+        return Ok(names.into_iter().map(|name| (directory.join(name), examined(name))).collect());
+    }
+    if let Some((store, path)) = store_of(directory)? {
+        let found = |file: store::StoredFile| {
+            let path = directory.join(&file.name);
+            (path, Ok(Found::from(file)))
+        };
+        return Ok(store.list(path).map_err(fatal)?.into_iter().map(found).collect());
+    }
+    // Read all names before the first size: a segment followed by another one is closed, so its size is final.
+    let paths = local::list(directory)?;
+    Ok(paths
+        .into_iter()
+        .map(|path| (local::examine(&path), path))
+        .map(|(found, path)| (path, found))
+        .collect())
+}
+
+/// Whether a path is a directory, or an archive, which is read as one; symbolic links are followed.
+///
+/// # Errors
+/// If there is no such path, or it cannot be examined.
+pub(crate) fn is_directory(path: &Path) -> io::Result<bool> {
+    if is_url(path) || archive::split(path).is_some() {
+        return Ok(archive::split(path).is_some_and(|(_, inside)| inside.is_empty())
+            || matches!(examine_as_it_is(path)?, Found::Other(Other::Directory, _)));
+    }
+    Ok(std::fs::metadata(path)?.is_dir())
+}
+
+/// Whether a path is a URL or leads into an archive.
+#[cfg(feature = "python")]
+pub(crate) fn is_stored(path: &Path) -> bool {
+    is_url(path) || archive::split(path).is_some()
+}
+
+/// The absolute path without symbolic links, or the path itself if it cannot be resolved.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    if is_url(path) {
+        path.to_owned()
+    } else {
+        std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+    }
+}
+
+/// A name without the ending of an archive, if it has one.
+pub(crate) fn without_archive_ending(name: &str) -> &str {
+    archive::stem(name).unwrap_or(name)
+}
+
+/// Examines a directory entry; symbolic links are followed. A compressed segment is decompressed for the size of its content.
+///
+/// # Errors
+/// [`io::ErrorKind::NotFound`] if the entry does not exist (any more); those that end the run.
+pub(crate) fn examine(path: &Path) -> io::Result<Found> {
+    let found = examine_as_it_is(path)?;
+    let (Found::File(info), Some(_)) = (&found, packing_of_segment(path)) else { return Ok(found) };
+    match unpacked_segment(path, Some(&info.identity())) {
+        Ok(content) => Ok(Found::File(FileInfo {
+            size: content.size,
+            modified_ms: info.modified_ms,
+            version: Some(info.identity()),
+        })),
+        Err(error) if error.kind() == io::ErrorKind::NotFound || ends_the_run(&error) => Err(error),
+        Err(error) => Ok(Found::Other(Other::Unknown, error.to_string())),
+    }
+}
+
+fn examine_as_it_is(path: &Path) -> io::Result<Found> {
+    if let Some((archive, inside)) = archive::split(path)
+        && !inside.is_empty()
+    {
+        return Archive::last_opened(archive, None)?.examine(inside);
+    }
+    files::examine(path)
+}
+
+/// A file as it is: of a compressed one, its own size.
+fn examine_file(path: &Path) -> io::Result<FileInfo> {
+    files::info_of(examine_as_it_is(path)?)
+}
+
+/// The packing of a compressed segment (`.log.zst`, `.log.gz`) that is read; None for any other file.
+pub(crate) fn packing_of_segment(path: &Path) -> Option<Packing> {
+    let name = path.file_name()?.to_str()?;
+    let (segment, _) = name.rsplit_once('.')?;
+    segment.ends_with(".log").then(|| Packing::of(name)).flatten()
+}
+
+fn unpacked_segment(path: &Path, version: Option<&str>) -> io::Result<Arc<Unpacked>> {
+    let Some(packing) = packing_of_segment(path) else { return Err(io::ErrorKind::InvalidInput.into()) };
+    let identity = match version {
+        Some(version) => version.to_owned(),
+        None => examine_file(path)?.identity(),
+    };
+    let open = || {
+        let info = examine_file(path)?;
+        if info.identity() != identity {
+            return Err(changed());
+        }
+        open_as_it_is(path, info.size, info.version.as_deref())
+    };
+    unpack((path.display().to_string(), identity.clone()), packing, MAX_SEGMENT, open)
+}
+
+/// Opens a file that has this size and version according to its listing.
+///
+/// # Errors
+/// If it cannot be opened; [`io::ErrorKind::InvalidInput`] for anything but a regular file,
+/// [`io::ErrorKind::StaleNetworkFileHandle`] if it has another version.
+pub(crate) fn open(path: &Path, size: u64, version: Option<&str>) -> io::Result<OpenFile> {
+    match packing_of_segment(path) {
+        Some(_) => unpacked_segment(path, version).map(OpenFile::Unpacked),
+        None => open_as_it_is(path, size, version),
+    }
+}
+
+fn open_as_it_is(path: &Path, size: u64, version: Option<&str>) -> io::Result<OpenFile> {
+    if let Some((archive, inside)) = archive::split(path)
+        && !inside.is_empty()
+    {
+        return Archive::last_opened(archive, version)?.open_member(inside);
+    }
+    files::open(path, size, version)
+}

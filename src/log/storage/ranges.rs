@@ -1,0 +1,184 @@
+//! A file in a store, read in ranges: large ones, several ahead of use, where it is read through; small ones where a scan of
+//! headers jumps from batch to batch.
+
+use std::collections::VecDeque;
+use std::io;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ::bytes::Bytes;
+
+use crate::log::storage::range_cache;
+use crate::log::storage::range_cache::Key;
+use crate::log::storage::store::{Fetch, Store, fatal};
+
+/// The size of a range where a file is read through.
+const RANGE: u64 = 4 << 20;
+/// How many ranges are under way ahead of use.
+const AHEAD: usize = 4;
+/// The size of the first range, and of each after a jump.
+const FIRST: u64 = 16 << 10;
+/// A read further than this after the one before it is a jump.
+const JUMP: u64 = 512 << 10;
+/// Smaller files are read at once.
+const SMALL_FILE: u64 = 1 << 20;
+/// Ranges of this size are kept for the next reader of the file.
+const KEPT: usize = 64 << 10;
+
+/// An open file of a store. Memory: the current range, and those under way ([`AHEAD`]).
+#[derive(Debug)]
+pub(crate) struct Ranges {
+    store: Arc<dyn Store>,
+    path: String,
+    version: Option<String>,
+    size: u64,
+    /// None if a new version of the file could not be told from this one.
+    key: Option<Key>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// The current range.
+    start: u64,
+    bytes: Bytes,
+    /// Ranges under way, one after the other.
+    ahead: VecDeque<(Range<u64>, Box<dyn Fetch>)>,
+    /// Where the last range ended.
+    next: u64,
+    /// The size of the next range.
+    window: u64,
+    /// Nothing after this position is read ahead.
+    end: u64,
+}
+
+impl Ranges {
+    pub(super) fn open(store: Arc<dyn Store>, path: &str, size: u64, version: Option<&str>) -> Self {
+        let key = version.map(|version| Arc::new((path.to_owned(), version.to_owned(), size)));
+        let window = if size <= SMALL_FILE { size } else { FIRST };
+        Self {
+            store,
+            path: path.to_owned(),
+            version: version.map(str::to_owned),
+            size,
+            key,
+            state: Mutex::new(State {
+                start: 0,
+                bytes: Bytes::new(),
+                ahead: VecDeque::new(),
+                next: 0,
+                window,
+                end: size,
+            }),
+        }
+    }
+
+    /// All bytes of the range will be read, and few others.
+    pub(super) fn read_through(&self, range: &Range<u64>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.next = range.start;
+        state.window = RANGE;
+        state.end = range.end.min(self.size);
+    }
+
+    /// Reads once at a position; returns the number of bytes read, 0 at the end of the file.
+    pub(super) fn read_at(&self, buffer: &mut [u8], position: u64) -> io::Result<usize> {
+        if position >= self.size || buffer.is_empty() {
+            return Ok(0);
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_inside =
+            |state: &State| (state.start..state.start + state.bytes.len() as u64).contains(&position);
+        if !is_inside(&state) {
+            state.bytes = Bytes::new();
+            state.bytes = self.load(&mut state, position, buffer.len() as u64)?;
+            state.start = position;
+        }
+        let at = (position - state.start) as usize;
+        let length = buffer.len().min(state.bytes.len() - at);
+        buffer[..length].copy_from_slice(&state.bytes[at..at + length]);
+        Ok(length)
+    }
+
+    /// Bytes at a position: kept ones, those under way, or a new range.
+    fn load(&self, state: &mut State, position: u64, wanted: u64) -> io::Result<Bytes> {
+        let is_jump = position < state.next.saturating_sub(RANGE) || position > state.next + JUMP;
+        if is_jump && state.window < RANGE {
+            state.window = FIRST;
+        }
+        let kept = self.key.as_ref().and_then(|key| range_cache::get(key, position));
+        let bytes = if let Some(bytes) = kept {
+            bytes
+        } else if let Some((range, fetch)) = Self::take_ahead(state, position) {
+            self.wait(&range, fetch)?.slice((position - range.start) as usize..)
+        } else {
+            let range = self.range_from(state, position, wanted);
+            let fetch = self.fetch(range.clone())?;
+            self.read_ahead(state, range.end)?;
+            self.wait(&range, fetch)?
+        };
+        state.next = position + bytes.len() as u64;
+        if !is_jump {
+            state.window = (state.window * 4).min(RANGE);
+        }
+        let next = state.ahead.back().map_or(state.next, |(range, _)| range.end);
+        self.read_ahead(state, next)?;
+        Ok(bytes)
+    }
+
+    /// The range under way that holds the position; those before it are given up.
+    fn take_ahead(state: &mut State, position: u64) -> Option<(Range<u64>, Box<dyn Fetch>)> {
+        while let Some((range, fetch)) = state.ahead.pop_front() {
+            if range.contains(&position) {
+                return Some((range, fetch));
+            }
+        }
+        None
+    }
+
+    /// The range to fetch at a position: up to the next one that is kept.
+    fn range_from(&self, state: &State, position: u64, wanted: u64) -> Range<u64> {
+        let end = if position < state.end { state.end } else { self.size };
+        let mut end = end
+            .min(position.saturating_add(state.window))
+            .max(position.saturating_add(wanted))
+            .min(self.size);
+        if let Some(kept) = self.key.as_ref().and_then(|key| range_cache::next_start(key, position)) {
+            end = end.min(kept);
+        }
+        position..end
+    }
+
+    fn read_ahead(&self, state: &mut State, mut next: u64) -> io::Result<()> {
+        while state.window == RANGE && state.ahead.len() < AHEAD && next < state.end {
+            if let Some(bytes) = self.key.as_ref().and_then(|key| range_cache::get(key, next)) {
+                // It is kept: nothing is to be fetched up to its end, or ahead of it.
+                debug_assert!(!bytes.is_empty());
+                return Ok(());
+            }
+            let range = self.range_from(state, next, 0);
+            next = range.end;
+            let fetch = self.fetch(range.clone())?;
+            state.ahead.push_back((range, fetch));
+        }
+        Ok(())
+    }
+
+    fn fetch(&self, range: Range<u64>) -> io::Result<Box<dyn Fetch>> {
+        self.store.fetch(&self.path, self.version.as_deref(), range).map_err(fatal)
+    }
+
+    fn wait(&self, range: &Range<u64>, fetch: Box<dyn Fetch>) -> io::Result<Bytes> {
+        let bytes = fetch.wait().map_err(fatal)?;
+        if bytes.len() as u64 != range.end - range.start {
+            let why = format!("{} bytes came for the range {}..{}", bytes.len(), range.start, range.end);
+            return Err(fatal(io::Error::new(io::ErrorKind::UnexpectedEof, why)));
+        }
+        if let Some(key) =
+            self.key.as_ref().filter(|_| bytes.len() >= KEPT || bytes.len() as u64 == self.size)
+        {
+            range_cache::put(key, range.start, &bytes);
+        }
+        Ok(bytes.into())
+    }
+}
