@@ -8,6 +8,8 @@ use crate::message::read::read;
 use crate::message::table::{self, Role};
 use crate::message::value::{Struct, Value};
 use crate::message::write::write;
+#[cfg(feature = "serve")]
+use crate::message::write::{Gap, write_answer};
 
 /// Kafka's error code of a version that a broker does not support.
 const UNSUPPORTED_VERSION: i64 = 35;
@@ -99,7 +101,30 @@ pub fn read_response(frame: &[u8], api_key: i16, api_version: i16) -> Result<Mes
     }
 }
 
+/// Reads a request of this API and version as a broker does, which ignores bytes after it: librdkafka's requests for
+/// the metadata of all topics have three.
+#[cfg(feature = "serve")]
+pub(crate) fn read_request_start(frame: &[u8], api_key: i16, api_version: i16) -> Result<Message<'_>> {
+    read_start(MessageKind::Request, frame, api_key, api_version).map(|(message, _)| message)
+}
+
 fn read_message(kind: MessageKind, frame: &[u8], api_key: i16, api_version: i16) -> Result<Message<'_>> {
+    let (message, end) = read_start(kind, frame, api_key, api_version)?;
+    if end < frame.len() {
+        let definition = table::definition(kind.role(), api_key, api_version)?;
+        let why = format_args!("{} bytes remain after its end", frame.len() - end);
+        return Err(Path::new(definition, api_version).error(why).at_position(end as u64));
+    }
+    Ok(message)
+}
+
+/// Reads a message off the front of a frame; returns it with its end.
+fn read_start(
+    kind: MessageKind,
+    frame: &[u8],
+    api_key: i16,
+    api_version: i16,
+) -> Result<(Message<'_>, usize)> {
     let definition = table::definition(kind.role(), api_key, api_version).map_err(|error| match kind {
         MessageKind::Request if error.field() == Some("requestApiKey") => error.at_position(0),
         MessageKind::Request => error.at_position(2),
@@ -108,12 +133,7 @@ fn read_message(kind: MessageKind, frame: &[u8], api_key: i16, api_version: i16)
     let (name, version) = header_of(definition, api_version);
     let (header, start) = read(table::header(name), version, frame, 0)?;
     let (body, size) = read(definition, api_version, &frame[start..], start)?;
-    let end = start + size;
-    if end < frame.len() {
-        let why = format_args!("{} bytes remain after its end", frame.len() - end);
-        return Err(Path::new(definition, api_version).error(why).at_position(end as u64));
-    }
-    Ok(Message { kind, api_key, api_version, header, body })
+    Ok((Message { kind, api_key, api_version, header, body }, start + size))
 }
 
 /// Writes a request or response, without the frame's size. The fields that are missing have their defaults; the
@@ -135,6 +155,24 @@ pub fn write_message(message: &Message<'_>) -> Result<Vec<u8>> {
     write(table::header(name), version, &header, &mut out)?;
     write(definition, *api_version, body, &mut out)?;
     Ok(out)
+}
+
+/// Writes a response by [`write_answer`], without the frame's size.
+#[cfg(feature = "serve")]
+pub(crate) fn write_response(
+    api_key: i16,
+    api_version: i16,
+    correlation_id: i64,
+    body: &Struct<'_>,
+) -> Result<(Vec<u8>, Vec<Gap>)> {
+    let definition = table::definition(Role::Response, api_key, api_version)?;
+    let (name, version) = header_of(definition, api_version);
+    let mut header = Struct::default();
+    header.set("correlationId", Value::Int(correlation_id));
+    let mut out = Vec::new();
+    write(table::header(name), version, &header, &mut out)?;
+    let gaps = write_answer(definition, api_version, body, &mut out)?;
+    Ok((out, gaps))
 }
 
 impl MessageKind {

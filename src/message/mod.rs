@@ -18,13 +18,13 @@
 //! ```
 
 pub(crate) mod frame;
-mod header;
+pub(crate) mod header;
 mod path;
 mod read;
-mod table;
+pub(crate) mod table;
 pub(crate) mod uuid;
 pub(crate) mod value;
-mod write;
+pub(crate) mod write;
 
 pub use frame::{Api, Message, MessageKind, apis, read_request, read_response, write_message};
 pub use value::{Struct, Value};

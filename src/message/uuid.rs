@@ -1,29 +1,18 @@
 //! Kafka's text form of a UUID: 22 characters of URL-safe base64 without padding (`Uuid.toString`).
 
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
 
 /// The text of a UUID.
 #[cfg(any(feature = "python", test))]
 pub(crate) fn to_text(uuid: [u8; 16]) -> String {
-    // 132 bits: the UUID, then four that are zero.
-    let bits = u128::from_be_bytes(uuid);
-    let digit = |index: u32| match 122u32.checked_sub(6 * index) {
-        Some(shift) => (bits >> shift) as u8 & 63,
-        None => (bits << 4) as u8 & 63,
-    };
-    (0..22).map(|index| char::from(ALPHABET[usize::from(digit(index))])).collect()
+    BASE64_URL_SAFE_NO_PAD.encode(uuid)
 }
 
 /// The UUID of a text; `None` if it is not one.
 pub(crate) fn from_text(text: &[u8]) -> Option<[u8; 16]> {
-    let (last, digits) = text.split_last().filter(|_| text.len() == 22)?;
-    let value = |byte: &u8| ALPHABET.iter().position(|one| one == byte).map(|at| at as u128);
-    let mut bits = 0u128;
-    for digit in digits {
-        bits = bits << 6 | value(digit)?;
-    }
-    let last = value(last).filter(|digit| digit.trailing_zeros() >= 4)?;
-    Some((bits << 2 | last >> 4).to_be_bytes())
+    let mut uuid = [0; 16];
+    let length = BASE64_URL_SAFE_NO_PAD.decode_slice(text, &mut uuid).ok()?;
+    (length == uuid.len()).then_some(uuid)
 }
 
 #[cfg(test)]

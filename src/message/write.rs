@@ -19,15 +19,30 @@ pub(crate) fn write(
     message: &Struct<'_>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    let mut writer = Writer {
-        out: std::mem::take(out),
-        path: Path::new(definition, version),
-        version,
-        flexible: definition.is_flexible(version),
-    };
-    writer.structure(&definition.fields, message)?;
-    *out = writer.out;
-    Ok(())
+    Writer::new(definition, version, out).write(definition, message, out).map(|_| ())
+}
+
+/// A place for bytes that the caller sends itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Gap {
+    /// Where the bytes belong: before this byte of what was written.
+    pub(crate) position: usize,
+    /// Their number.
+    pub(crate) size: usize,
+}
+
+/// Like [`write`], for a broker, which answers alike in every version: fields that only other versions have are
+/// left out. A record set is given as its size, and its bytes are a gap.
+#[cfg(feature = "serve")]
+pub(crate) fn write_answer(
+    definition: &'static Definition,
+    version: i16,
+    message: &Struct<'_>,
+    out: &mut Vec<u8>,
+) -> Result<Vec<Gap>> {
+    let mut writer = Writer::new(definition, version, out);
+    writer.is_answer = true;
+    writer.write(definition, message, out)
 }
 
 struct Writer {
@@ -35,14 +50,40 @@ struct Writer {
     path: Path,
     version: i16,
     flexible: bool,
+    /// As [`write_answer`].
+    is_answer: bool,
+    gaps: Vec<Gap>,
 }
 
 impl Writer {
+    fn new(definition: &'static Definition, version: i16, out: &mut Vec<u8>) -> Self {
+        Self {
+            out: std::mem::take(out),
+            path: Path::new(definition, version),
+            version,
+            flexible: definition.is_flexible(version),
+            is_answer: false,
+            gaps: Vec::new(),
+        }
+    }
+
+    fn write(
+        mut self,
+        definition: &'static Definition,
+        message: &Struct<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Vec<Gap>> {
+        self.structure(&definition.fields, message)?;
+        *out = self.out;
+        Ok(self.gaps)
+    }
+
     fn structure(&mut self, fields: &'static [Field], given: &Struct<'_>) -> Result<()> {
         let version = self.version;
         let here = |field: &&Field| field.versions.contain(version);
+        let known = |field: &&Field| self.is_answer || here(field);
         if let Some((name, _)) =
-            given.fields.iter().find(|(name, _)| !fields.iter().filter(here).any(|field| field.name == name))
+            given.fields.iter().find(|(name, _)| !fields.iter().filter(known).any(|field| field.name == name))
         {
             let names: Vec<_> = fields.iter().filter(here).map(|field| field.name).collect();
             let why = format!("this version has no field {name:?}: expected some of {}", names.join(", "));
@@ -158,6 +199,11 @@ impl Writer {
             (Scalar::Bytes | Scalar::Records, Value::Bytes(bytes)) => {
                 self.length(field, bytes.len(), i32::MAX as usize)?;
                 self.out.extend_from_slice(bytes);
+            }
+            (Scalar::Records, Value::Int(size)) if self.is_answer => {
+                let size = usize::try_from(*size).unwrap_or_default();
+                self.length(field, size, i32::MAX as usize)?;
+                self.gaps.push(Gap { position: self.out.len(), size });
             }
             (Scalar::Struct, Value::Struct(value)) => self.structure(&field.fields, value)?,
             (element, other) => return Err(self.expected(name_of(element), other)),

@@ -122,20 +122,22 @@ public class Client {
                 if (System.nanoTime() > deadline) {
                     throw new IllegalStateException("stuck at " + consumer.position(partition) + " of " + end);
                 }
-                consumer.poll(Duration.ofMillis(200)).records(partition).forEach(record -> append(answer, record));
+                consumer.poll(Duration.ofMillis(200)).records(partition).forEach(record -> answer.append(line(record)));
             }
         }
     }
 
-    private static void append(StringBuilder answer, ConsumerRecord<byte[], byte[]> record) {
-        answer.append(record.offset()).append('\t').append(record.timestamp()).append('\t')
+    /** A record as the fixtures' digests have it, with the end of the line. */
+    static String line(ConsumerRecord<byte[], byte[]> record) {
+        var line = new StringBuilder();
+        line.append(record.offset()).append('\t').append(record.timestamp()).append('\t')
             .append(record.timestampType()).append('\t').append(hex(record.key())).append('\t')
             .append(hex(record.value())).append('\t');
         for (Header header : record.headers()) {
-            answer.append(hex(header.key().getBytes(StandardCharsets.UTF_8))).append('=')
+            line.append(hex(header.key().getBytes(StandardCharsets.UTF_8))).append('=')
                 .append(hex(header.value())).append(';');
         }
-        answer.append('\n');
+        return line.append('\n').toString();
     }
 
     private static void times(String bootstrap, String[] words, StringBuilder answer) {

@@ -1,0 +1,241 @@
+"""`magicbyte wire`"""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from magicbyte.cli import options
+from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.terminal import json_line, print_data, print_line, print_problem
+
+if TYPE_CHECKING:
+    from magicbyte.jobs.record_sets import ExtractReport
+    from magicbyte.message import Message
+    from magicbyte.wire import Exchange, Exchanges
+
+__all__ = ["wire"]
+
+
+@click.command(short_help="Decode captured network traffic: who asked for what, and the batches in it.")
+@click.argument("captures", metavar="FILE...", nargs=-1, type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "--requests",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Instead of captures: all bytes that a client sent on one connection.",
+)
+@click.option(
+    "--responses",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="All bytes that the broker sent on that connection.",
+)
+@click.option(
+    "--port",
+    "ports",
+    multiple=True,
+    type=options.Number(1, 65_535),
+    help="Read only connections to this port; may be repeated.",
+)
+@options.topic_ids("The id of a topic that the capture does not name; may be repeated.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print every exchange in full, one JSON document a line."
+)
+@click.option(
+    "--extract",
+    "out",
+    metavar="DIR",
+    type=click.Path(),
+    help="Write the batches that were fetched and produced as partition directories.",
+)
+def wire(
+    captures: tuple[str, ...],
+    requests: str | None,
+    responses: str | None,
+    ports: tuple[int, ...],
+    topic_ids: dict[str, str],
+    as_json: bool,
+    out: str | None,
+) -> int:
+    """Decode Kafka's protocol in captured network traffic: pcap and pcapng files, one after the other.
+
+    Each request with its response is a line: when the request came, who asked (address and client id), the
+    API and its version, the sizes of both, the time until the response was there, error codes, and topics. A
+    capture may begin in the middle of a connection, and packets may be missing in it: what is lost is
+    counted. Requests without a response have - in its columns.
+
+    Encrypted connections are counted and not read. Wireshark decrypts a capture with a log of TLS keys, and
+    "Export PDUs" or "Follow TCP stream" saves the bytes of each direction for --requests and --responses.
+
+    --extract writes what was fetched as directories that every other command reads, each batch once, and
+    wire.json, which has the gaps. Produced batches that nobody fetched are there, too, with the offsets that
+    the broker answered.
+
+    --json has bytes and record sets in base64. Passwords and other tokens of SASL are left out.
+
+    \b
+    tcpdump -i any -w kafka.pcap port 9092
+    magicbyte wire kafka.pcap
+    magicbyte wire --json kafka.pcap | jq 'select(.api == "Produce") | .client'
+    magicbyte wire --extract fetched/ kafka.pcap
+    magicbyte records fetched/orders-0
+    magicbyte wire --requests client.bin --responses broker.bin
+    """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
+    from magicbyte.jobs.record_sets import extract
+    from magicbyte.wire import Exchanges
+
+    streams = (requests, responses)
+    if bool(captures) == any(streams) or any(streams) != all(streams):
+        raise click.UsageError("expected capture files, or both --requests and --responses")
+    if as_json and out is not None:
+        raise click.UsageError("--json and --extract exclude each other")
+    if requests is not None and responses is not None:
+        exchanges = Exchanges.of_streams(requests, responses, topic_ids=topic_ids)
+    else:
+        exchanges = Exchanges(captures, ports=ports, topic_ids=topic_ids)
+    if out is not None:
+        report = extract(exchanges, out, sources=[one for one in (*captures, *streams) if one])
+        _print_extracted(report)
+        return _print_summary(exchanges, report["problems"], report["problems_left_out"])
+    failed = 0
+    if as_json:
+        for exchange in exchanges:
+            document, problems = _document(exchange)
+            print_data(json_line(document))
+            failed += bool(problems)
+    else:
+        print_line(_HEAD)
+        for exchange in exchanges:
+            failed += _print_exchange(exchange)
+    summary = exchanges.summary
+    code = _print_summary(exchanges, summary.problems, summary.problems_left_out)
+    return PROBLEMS if failed else code
+
+
+_HEAD = (
+    f"{'time':24}  {'client':21}  {'client id':20}  {'API':18} {'ver':>3}  {'request':>9}  {'response':>10}"
+    f"  {'latency':>10}  error  topics"
+)
+
+
+def _print_exchange(one: Exchange) -> bool:
+    """Prints a line; returns whether the exchange has a message that cannot be decoded."""
+    from magicbyte.cli.times import time_text
+    from magicbyte.errors import Error
+
+    time = one.response_time if one.request_time is None else one.request_time
+    problem = None
+    client_id, errors, topics = None, [], []
+    try:
+        client_id, topics, errors = one.client_id, one.topics, one.error_codes
+    except Error as error:
+        problem = error
+    latency = "-" if one.latency is None else f"{one.latency / 1000:,.3f} ms"
+    api = one.api or ("(SASL token)" if one.is_sasl_token else "-")
+    version = "-" if one.api_version is None else str(one.api_version)
+    print_line(
+        f"{time_text(None if time is None else time // 1000) or '-':24}  {one.client or '-':21}"
+        f"  {client_id or '-':20}  {api:18} {version:>3}  {_size(one.request_frame):>9}"
+        f"  {_size(one.response_frame):>10}  {latency:>10}  {','.join(map(str, errors)) or '-':5}"
+        f"  {f'cannot be decoded: {problem}' if problem else ', '.join(topics) or '-'}"
+    )
+    return problem is not None
+
+
+def _size(frame: bytes | None) -> str:
+    return "-" if frame is None else f"{len(frame):,}"
+
+
+def _document(one: Exchange) -> tuple[dict[str, Any], list[str]]:
+    """An exchange as JSON, and why messages in it cannot be decoded."""
+    from magicbyte.errors import Error
+
+    problems = []
+    messages: dict[str, Message | None] = {"request": None, "response": None}
+    for name in messages:
+        try:
+            messages[name] = getattr(one, name)
+        except Error as error:
+            problems.append(f"{name}: {error}")
+    if one.response_frame is not None and one.api is None and not one.is_sasl_token:
+        problems.append("response: its request is not in the capture")
+    request, response = messages["request"], messages["response"]
+    document = {
+        "connection": one.connection,
+        "client": one.client,
+        "server": one.server,
+        "client_id": request and request.header.get("clientId"),
+        "api": one.api,
+        "api_key": one.api_key,
+        "api_version": one.api_version,
+        "correlation_id": one.correlation_id,
+        "request_time": one.request_time,
+        "response_time": one.response_time,
+        "latency": one.latency,
+        "request_bytes": None if one.request_frame is None else len(one.request_frame),
+        "response_bytes": None if one.response_frame is None else len(one.response_frame),
+        "request": request and _plain(request.body),
+        "response": response and _plain(response.body),
+        "problems": problems,
+    }
+    return document, problems
+
+
+def _plain(value: Any) -> Any:
+    """A message's value as JSON has it: bytes in base64, without the secrets of SaslAuthenticate."""
+    if isinstance(value, dict):
+        return {str(name): None if name == "authBytes" else _plain(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value
+
+
+def _print_extracted(report: ExtractReport) -> None:
+    from magicbyte.cli.tables import print_table
+
+    print_table(
+        ["partition", "first offset", "end offset", "batches", "bytes", "produced", "gaps"],
+        [
+            [
+                f"{one['topic']}-{one['partition']}",
+                one["first_offset"],
+                one["end_offset"],
+                one["batches"],
+                one["size"],
+                one["produced"],
+                len(one["gaps"]) + one["gaps_left_out"],
+            ]
+            for one in report["written"]
+        ],
+    )
+    for one in report["written"]:
+        for first, last in one["gaps"]:
+            print_line(
+                f"{one['topic']}-{one['partition']}: offsets {first:,} to {last:,} are not in the capture"
+            )
+    if report["unacknowledged"]:
+        print_line(f"{report['unacknowledged']:,} produced record sets have no offset, and are left out")
+
+
+def _print_summary(exchanges: Exchanges, problems: list[str], problems_left_out: int) -> int:
+    """Reports what could not be read; returns the exit code."""
+    for problem in problems:
+        print_problem(f"magicbyte: {problem}")
+    if problems_left_out:
+        print_problem(f"magicbyte: {problems_left_out:,} more problems")
+    summary = exchanges.summary
+    found = [
+        (summary.tls_connections, "connections are encrypted (TLS), and not read"),
+        (summary.other_connections, "connections carry another protocol than Kafka's"),
+        (summary.other_packets, "packets are not TCP over IP, or of other ports"),
+        (summary.lost_bytes, "bytes were lost in packets that are not in the capture"),
+        (summary.skipped_bytes, "bytes were skipped, in which no frame could be recognized"),
+    ]
+    for count, what in found:
+        if count:
+            print_problem(f"magicbyte: {count:,} {what}")
+    incomplete = problems or summary.tls_connections or summary.lost_bytes or summary.skipped_bytes
+    return PROBLEMS if incomplete else CLEAN

@@ -1,0 +1,125 @@
+//! Access to the fields of requests, and the making of responses.
+
+use std::borrow::Cow;
+
+use crate::broker::append_error::ErrorCode;
+use crate::message::value::{Struct, Value};
+
+/// An integer; `default` if this version does not have the field.
+pub(super) fn int(request: &Struct<'_>, name: &str, default: i64) -> i64 {
+    match request.get(name) {
+        Some(Value::Int(n)) => *n,
+        _ => default,
+    }
+}
+
+/// As [`int`], for a field of 32 bits.
+pub(super) fn int32(request: &Struct<'_>, name: &str, default: i32) -> i32 {
+    int(request, name, default.into()) as i32
+}
+
+/// A text; None if it is null, or this version does not have it. What is not UTF-8 is replaced.
+pub(super) fn text(request: &Struct<'_>, name: &str) -> Option<String> {
+    match request.get(name) {
+        Some(Value::String(text)) => Some(String::from_utf8_lossy(text).into_owned()),
+        _ => None,
+    }
+}
+
+/// Bytes; none for null.
+pub(super) fn bytes(request: &Struct<'_>, name: &str) -> Vec<u8> {
+    match request.get(name) {
+        Some(Value::Bytes(bytes)) => bytes.to_vec(),
+        _ => Vec::new(),
+    }
+}
+
+/// A UUID; None if this version does not have it.
+pub(super) fn uuid(request: &Struct<'_>, name: &str) -> Option<[u8; 16]> {
+    match request.get(name) {
+        Some(Value::Uuid(uuid)) => Some(*uuid),
+        _ => None,
+    }
+}
+
+/// The structures of an array; none if it is null.
+pub(super) fn structs<'r, 'a>(request: &'r Struct<'a>, name: &str) -> impl Iterator<Item = &'r Struct<'a>> {
+    elements(request, name).iter().filter_map(|element| match element {
+        Value::Struct(one) => Some(one),
+        _ => None,
+    })
+}
+
+/// The texts of an array; none if it is null.
+pub(super) fn texts(request: &Struct<'_>, name: &str) -> Vec<String> {
+    let text = |element: &Value<'_>| match element {
+        Value::String(text) => Some(String::from_utf8_lossy(text).into_owned()),
+        _ => None,
+    };
+    elements(request, name).iter().filter_map(text).collect()
+}
+
+/// The integers of an array; none if it is null.
+pub(super) fn ints(request: &Struct<'_>, name: &str) -> Vec<i64> {
+    let int = |element: &Value<'_>| match element {
+        Value::Int(n) => Some(*n),
+        _ => None,
+    };
+    elements(request, name).iter().filter_map(int).collect()
+}
+
+/// Whether the field is null.
+pub(super) fn is_null(request: &Struct<'_>, name: &str) -> bool {
+    request.get(name) == Some(&Value::Null)
+}
+
+fn elements<'r, 'a>(request: &'r Struct<'a>, name: &str) -> &'r [Value<'a>] {
+    match request.get(name) {
+        Some(Value::Array(elements)) => elements,
+        _ => &[],
+    }
+}
+
+/// A value of a response.
+pub(super) type Answer = Value<'static>;
+
+/// The fields of a response, or of a structure in it.
+pub(super) fn fields<const N: usize>(fields: [(&'static str, Answer); N]) -> Struct<'static> {
+    let fields = fields.into_iter().map(|(name, value)| (Cow::Borrowed(name), value)).collect();
+    Struct { fields, ..Struct::default() }
+}
+
+/// A structure in a response.
+pub(super) fn structure<const N: usize>(of: [(&'static str, Answer); N]) -> Answer {
+    Value::Struct(fields(of))
+}
+
+/// A text in a response.
+pub(super) fn string(text: impl Into<String>) -> Answer {
+    Value::String(Cow::Owned(text.into().into_bytes()))
+}
+
+/// A text in a response, or null.
+pub(super) fn nullable(text: Option<impl Into<String>>) -> Answer {
+    text.map_or(Value::Null, string)
+}
+
+/// An integer in a response.
+pub(super) fn number(n: impl Into<i64>) -> Answer {
+    Value::Int(n.into())
+}
+
+/// Bytes in a response.
+pub(super) fn blob(bytes: Vec<u8>) -> Answer {
+    Value::Bytes(Cow::Owned(bytes))
+}
+
+/// An array in a response.
+pub(super) fn array(elements: impl IntoIterator<Item = Answer>) -> Answer {
+    Value::Array(elements.into_iter().collect())
+}
+
+/// An error code in a response.
+pub(super) fn code(error: ErrorCode) -> Answer {
+    Value::Int(error.code().into())
+}

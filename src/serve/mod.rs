@@ -1,0 +1,42 @@
+//! Partition directories as a read-only broker: every Kafka client can read them. Nothing is ever written.
+//!
+//! [`ReadOnlyBroker`] answers requests, [`Server`] listens for them. A thread for each connection; batches go from the
+//! files to the clients without a copy. What is damaged is left out, as if it had been compacted away, and listed in
+//! the topic [`PROBLEMS_TOPIC`].
+//!
+//! ```no_run
+//! use magicbyte::log::PartitionLog;
+//! use magicbyte::serve::{ReadOnlyBroker, ServeOptions, Server};
+//!
+//! let log = PartitionLog::open("backup/orders-0".as_ref())?;
+//! let broker = ReadOnlyBroker::new(vec![log.listing().clone()], ServeOptions::default());
+//! let server = Server::start(broker, "127.0.0.1:9092")?;
+//! println!("{}", server.address());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub(crate) mod archive;
+mod batch_map;
+pub(crate) mod broker;
+mod cluster;
+mod connection;
+mod coordinator;
+mod fetch;
+mod fields;
+pub(crate) mod groups;
+mod lock;
+mod offsets;
+pub(crate) mod options;
+mod partition;
+pub(crate) mod problem_log;
+pub(crate) mod server;
+mod span;
+mod stopping;
+mod view;
+
+pub use archive::ServedTopic;
+pub use broker::ReadOnlyBroker;
+pub use groups::CommittedOffset;
+pub use options::{ServeLimits, ServeOptions};
+pub use problem_log::PROBLEMS_TOPIC;
+pub use server::Server;

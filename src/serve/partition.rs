@@ -1,0 +1,373 @@
+//! A partition as clients read it: its bounds, its batches from an offset on, and lookups by time. The directory is
+//! surveyed when a client asks for the first of them.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use ::bytes::Bytes;
+
+use crate::batches::Batches;
+use crate::broker::partition_fetch::{ListedOffset, OffsetSpec};
+use crate::convert::Converter;
+use crate::log::chunk::Chunk;
+use crate::log::listing::{Listing, list_partition};
+use crate::log::problem::Problem;
+use crate::log::read::seek::{FoundRecord, record_for_timestamp};
+use crate::log::read::survey::Survey;
+use crate::serve::batch_map::Run;
+use crate::serve::lock::lock;
+use crate::serve::problem_log::ProblemLog;
+use crate::serve::span::{Part, Span};
+use crate::serve::view::{KeptMaps, View, ViewOptions, io_error, survey};
+use crate::state::isolation::{AbortedTransaction, IsolationLevel};
+
+/// Below this size, copying bytes is cheaper than sending them from the file.
+const COPIED: u64 = 32 << 10;
+/// How often a growing directory is listed at most.
+const REFRESH: Duration = Duration::from_millis(200);
+
+/// What all partitions share.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    pub(super) view: ViewOptions,
+    /// Whether batches of magic 0 and 1 are converted.
+    pub(super) to_magic_2: bool,
+    /// Whether the directories grow.
+    pub(super) follow: bool,
+    pub(super) problems: ProblemLog,
+    pub(super) maps: KeptMaps,
+}
+
+/// A partition, of a directory or the list of problems.
+#[derive(Debug)]
+pub(super) enum Partition {
+    Directory(Box<Directory>),
+    Problems,
+}
+
+/// A partition's directory.
+#[derive(Debug)]
+pub(super) struct Directory {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    listing: Listing,
+    view: Option<Arc<View>>,
+    /// The surveys of a growing directory: those of segments that did not change are used again.
+    surveys: Vec<Survey>,
+    listed: Instant,
+}
+
+/// Where a log begins and ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    pub(super) start: i64,
+    /// The high watermark.
+    pub(super) end: i64,
+    pub(super) last_stable_offset: i64,
+    /// The last leader epoch, -1 if there is none.
+    pub(super) leader_epoch: i32,
+}
+
+impl Bounds {
+    /// Where a reader of this isolation level ends.
+    pub(super) fn limit(&self, isolation: IsolationLevel) -> i64 {
+        match isolation {
+            IsolationLevel::ReadUncommitted => self.end,
+            IsolationLevel::ReadCommitted => self.last_stable_offset,
+        }
+    }
+}
+
+impl Partition {
+    pub(super) fn of(listing: Listing) -> Self {
+        let state = State { listing, view: None, surveys: Vec::new(), listed: Instant::now() };
+        Self::Directory(Box::new(Directory { state: Mutex::new(state) }))
+    }
+
+    /// Where the log begins and ends.
+    ///
+    /// # Errors
+    /// If a file cannot be read now.
+    pub(super) fn bounds(&self, shared: &Shared) -> io::Result<Bounds> {
+        match self {
+            Self::Directory(directory) => Ok(bounds_of(&*directory.view(shared)?)),
+            Self::Problems => {
+                let end = shared.problems.end();
+                Ok(Bounds { start: 0, end, last_stable_offset: end, leader_epoch: -1 })
+            }
+        }
+    }
+
+    /// Batches from the one with this offset on and before `limit`, at most `max_bytes`. With `at_least_one`, the first
+    /// batch is whole, however large.
+    ///
+    /// # Errors
+    /// If a file cannot be read now.
+    pub(super) fn read(&self, shared: &Shared, request: Wanted) -> io::Result<Read> {
+        match self {
+            Self::Directory(directory) => read_view(&*directory.view(shared)?, shared, request),
+            Self::Problems => {
+                let batches = shared.problems.read(request.offset, request.max_bytes as usize);
+                Ok(Read { parts: batches.into_iter().map(Part::Memory).collect(), aborted: Vec::new() })
+            }
+        }
+    }
+
+    /// Looks up an offset; None if no record has such a timestamp, or this isolation level ends before it.
+    ///
+    /// # Errors
+    /// If a file cannot be read now.
+    pub(super) fn list_offset(
+        &self,
+        shared: &Shared,
+        spec: OffsetSpec,
+        isolation: IsolationLevel,
+    ) -> io::Result<Option<ListedOffset>> {
+        let view = match self {
+            Self::Directory(directory) => Some(directory.view(shared)?),
+            Self::Problems => None,
+        };
+        let bounds = match &view {
+            Some(view) => bounds_of(view),
+            None => self.bounds(shared)?,
+        };
+        let listed = |offset, timestamp, leader_epoch| ListedOffset { timestamp, offset, leader_epoch };
+        let found = match (spec, &view) {
+            (OffsetSpec::Earliest, _) => {
+                let first = view.as_ref().and_then(|view| view.plan.leader_epochs.earliest());
+                let epoch = first.filter(|first| first.start_offset <= bounds.start);
+                return Ok(Some(listed(bounds.start, -1, epoch.map_or(-1, |first| first.epoch))));
+            }
+            (OffsetSpec::Latest, _) => {
+                return Ok(Some(listed(bounds.limit(isolation), -1, bounds.leader_epoch)));
+            }
+            (OffsetSpec::MaxTimestamp, Some(view)) => {
+                let max = view.plan.segments.iter().map(|segment| segment.max_timestamp).max();
+                max.filter(|&max| max >= 0).map_or(Ok(None), |max| record_for_timestamp(&view.plan, max))
+            }
+            (OffsetSpec::Timestamp(timestamp), Some(view)) => record_for_timestamp(&view.plan, timestamp),
+            (OffsetSpec::MaxTimestamp, None) => Ok(shared.problems.find_max_timestamp().map(of_problem)),
+            (OffsetSpec::Timestamp(timestamp), None) => {
+                Ok(shared.problems.find_by_time(timestamp).map(of_problem))
+            }
+        };
+        let found = found.map_err(io_error)?.filter(|found| found.offset < bounds.limit(isolation));
+        Ok(found.map(|found| listed(found.offset, found.timestamp, found.leader_epoch)))
+    }
+
+    /// The answer to OffsetForLeaderEpoch: the epoch and where it ends.
+    ///
+    /// # Errors
+    /// If a file cannot be read now.
+    pub(super) fn end_of_epoch(&self, shared: &Shared, epoch: i32) -> io::Result<Option<(i32, i64)>> {
+        match self {
+            Self::Directory(directory) => {
+                let view = directory.view(shared)?;
+                Ok(view.plan.leader_epochs.end_offset_for_epoch(epoch, view.end))
+            }
+            Self::Problems => Ok(None),
+        }
+    }
+}
+
+fn of_problem((offset, timestamp): (i64, i64)) -> FoundRecord {
+    FoundRecord { offset, timestamp, leader_epoch: -1 }
+}
+
+fn bounds_of(view: &View) -> Bounds {
+    let leader_epoch = view.plan.leader_epochs.latest().map_or(-1, |last| last.epoch);
+    let last_stable_offset = view.last_stable_offset.min(view.end);
+    Bounds { start: view.start, end: view.end, last_stable_offset, leader_epoch }
+}
+
+/// What a client wants of a partition.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) offset: i64,
+    pub(super) limit: i64,
+    pub(super) max_bytes: u64,
+    pub(super) at_least_one: bool,
+    /// Whether the aborted transactions are wanted.
+    pub(super) isolation: IsolationLevel,
+}
+
+/// A part of a partition's log.
+#[derive(Debug, Default)]
+pub(super) struct Read {
+    pub(super) parts: Vec<Part>,
+    /// For `read_committed`: the aborted transactions that may have records in the parts, in the order of their markers.
+    pub(super) aborted: Vec<AbortedTransaction>,
+}
+
+impl Directory {
+    /// The log as it is now.
+    fn view(&self, shared: &Shared) -> io::Result<Arc<View>> {
+        let mut state = lock(&self.state);
+        if let Some(view) = &state.view
+            && !(shared.follow && state.listed.elapsed() >= REFRESH)
+        {
+            return Ok(Arc::clone(view));
+        }
+        if shared.follow {
+            let mut listing = list_partition(Path::new(&state.listing.path), false).map_err(io_error)?;
+            state.listed = Instant::now();
+            if let Some(view) = state.view.as_ref().filter(|_| listing.segments == state.listing.segments) {
+                return Ok(Arc::clone(view));
+            }
+            listing.checkpoints = state.listing.checkpoints;
+            state.listing = listing;
+        }
+        let mut known = std::mem::take(&mut state.surveys);
+        let mut surveys = Vec::new();
+        for segment in &state.listing.segments {
+            surveys.push(match known.iter().position(|one| one.segment == *segment) {
+                Some(index) => known.swap_remove(index),
+                None => survey(segment).map_err(io_error)?,
+            });
+        }
+        if shared.follow {
+            state.surveys.clone_from(&surveys);
+        }
+        let view = View::of(&state.listing, surveys, shared.view, state.view.as_deref()).map_err(io_error)?;
+        view.plan.problems.iter().for_each(|problem| shared.report(problem));
+        let view = Arc::new(view);
+        state.view = Some(Arc::clone(&view));
+        Ok(view)
+    }
+}
+
+impl Shared {
+    fn report(&self, problem: &Problem) {
+        // The last batch of a growing log may not be whole yet.
+        if !(self.follow && problem.kind == "partial_batch") {
+            self.problems.add(problem);
+        }
+    }
+}
+
+fn read_view(view: &View, shared: &Shared, wanted: Wanted) -> io::Result<Read> {
+    let mut reading = Reading { shared, wanted, taken: 0, parts: Vec::new(), last_offset: None };
+    'chunks: for slot in view.slots_from(wanted.offset) {
+        if slot.chunk().expected_offset >= wanted.limit || reading.is_full() {
+            break;
+        }
+        let (map, is_new) = slot.map(&shared.maps)?;
+        if is_new {
+            map.problems.iter().for_each(|problem| shared.report(problem));
+        }
+        let first = map.runs.partition_point(|run| run.last_offset < wanted.offset);
+        for run in &map.runs[first..] {
+            if !reading.take(slot.chunk(), run)? {
+                break 'chunks;
+            }
+        }
+    }
+    let mut aborted = Vec::new();
+    if let (IsolationLevel::ReadCommitted, Some(last_offset)) = (wanted.isolation, reading.last_offset) {
+        let overlaps =
+            |one: &&AbortedTransaction| one.last_offset >= wanted.offset && one.first_offset <= last_offset;
+        aborted = view.aborted.iter().filter(overlaps).copied().collect();
+    }
+    Ok(Read { parts: reading.parts, aborted })
+}
+
+struct Reading<'a> {
+    shared: &'a Shared,
+    wanted: Wanted,
+    taken: u64,
+    parts: Vec<Part>,
+    last_offset: Option<i64>,
+}
+
+impl Reading<'_> {
+    fn is_full(&self) -> bool {
+        self.taken >= self.wanted.max_bytes && !(self.taken == 0 && self.wanted.at_least_one)
+    }
+
+    fn fits(&self, size: u64) -> bool {
+        self.taken + size <= self.wanted.max_bytes || (self.taken == 0 && self.wanted.at_least_one)
+    }
+
+    /// Takes what is wanted of a run; false if nothing after it is.
+    fn take(&mut self, chunk: &Chunk, run: &Run) -> io::Result<bool> {
+        let Wanted { offset, limit, .. } = self.wanted;
+        if run.first_offset >= limit || self.is_full() {
+            return Ok(false);
+        }
+        let size = run.end - run.start;
+        let is_inside = run.first_offset >= offset && run.last_offset < limit;
+        let is_converted = run.is_legacy && self.shared.to_magic_2;
+        if !is_converted && (run.batches == 1 || is_inside) && self.fits(size) {
+            self.taken += size;
+            self.last_offset = Some(run.last_offset);
+            if let Some(Part::File(span)) = self.parts.last_mut()
+                && span.extend(&chunk.path, run.start, size)
+            {
+                return Ok(true);
+            }
+            self.parts.push(Part::File(Span::new(&chunk.path, run.start, size)));
+            return Ok(true);
+        }
+        if run.batches == 1 && !self.fits(size) {
+            return Ok(false);
+        }
+        self.take_batches(chunk, run, is_converted)
+    }
+
+    /// The wanted batches of a run, one by one.
+    fn take_batches(&mut self, chunk: &Chunk, run: &Run, is_converted: bool) -> io::Result<bool> {
+        let data = Span::new(&chunk.path, run.start, run.end - run.start).load()?;
+        let mut converter = is_converted.then(Converter::new);
+        let mut out = Vec::new();
+        let mut goes_on = true;
+        for batch in Batches::at_position(&data, run.start) {
+            // Its CRC held when the chunk was mapped: the file has changed.
+            let batch = batch.map_err(|error| io::Error::other(error.to_string()))?;
+            if batch.last_offset() < self.wanted.offset {
+                continue;
+            }
+            let size = batch.size_in_bytes() as u64;
+            if batch.stored_offset() >= self.wanted.limit || !self.fits(size) {
+                goes_on = false;
+                break;
+            }
+            match &mut converter {
+                None => out.extend_from_slice(batch.as_bytes()),
+                // What cannot be converted is left out, as it would be by a reader.
+                Some(converter) => {
+                    if let Err(error) = converter.up_convert(&batch, &mut out) {
+                        let range = batch.position()..batch.position() + size;
+                        self.shared.report(&chunk.problem(range, &error));
+                    }
+                }
+            }
+            self.taken += size;
+            self.last_offset = Some(batch.last_offset());
+        }
+        if !out.is_empty() {
+            self.parts.push(Part::Memory(Bytes::from(out)));
+        }
+        Ok(goes_on)
+    }
+}
+
+/// Small parts in memory, and open files for the others, so that a file that is gone is an error of the partition
+/// and not of the connection.
+///
+/// # Errors
+/// If a file cannot be read now, or has become shorter.
+pub(super) fn prepare(parts: &mut [Part]) -> io::Result<()> {
+    for part in parts {
+        match part {
+            Part::File(span) if span.size() < COPIED => *part = Part::Memory(span.load()?.into()),
+            Part::File(span) => span.open()?,
+            Part::Memory(_) => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,128 @@
+//! Parts of a response: bytes in memory, and byte ranges of files.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::net::TcpStream;
+use std::path::Path;
+
+use ::bytes::Bytes;
+
+use crate::log::storage::local::{open_regular, read_at};
+
+/// A part of a response.
+#[derive(Debug)]
+pub(super) enum Part {
+    Memory(Bytes),
+    File(Span),
+}
+
+/// A byte range of a file.
+#[derive(Debug)]
+pub(super) struct Span {
+    path: String,
+    start: u64,
+    size: u64,
+    file: Option<File>,
+}
+
+impl Span {
+    pub(super) fn new(path: &str, start: u64, size: u64) -> Self {
+        Self { path: path.to_owned(), start, size, file: None }
+    }
+
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Adds bytes that follow in the same file; false if these do not.
+    pub(super) fn extend(&mut self, path: &str, start: u64, size: u64) -> bool {
+        let follows = self.path == path && self.start + self.size == start;
+        if follows {
+            self.size += size;
+        }
+        follows
+    }
+
+    /// The bytes, in memory.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or has become shorter.
+    pub(super) fn load(&self) -> io::Result<Vec<u8>> {
+        let file = open_regular(Path::new(&self.path))?;
+        let mut data = vec![0; self.size as usize];
+        let read = read_at(&file, &mut data, self.start)?;
+        if read < data.len() {
+            return Err(self.is_short());
+        }
+        Ok(data)
+    }
+
+    /// Opens the file at the range's start.
+    ///
+    /// # Errors
+    /// If the file cannot be opened, or has become shorter.
+    pub(super) fn open(&mut self) -> io::Result<()> {
+        let mut file = open_regular(Path::new(&self.path))?;
+        if file.metadata()?.len() < self.start + self.size {
+            return Err(self.is_short());
+        }
+        file.seek(SeekFrom::Start(self.start))?;
+        self.file = Some(file);
+        Ok(())
+    }
+
+    fn is_short(&self) -> io::Error {
+        io::Error::new(io::ErrorKind::UnexpectedEof, format!("{} has become shorter", self.path))
+    }
+}
+
+impl Part {
+    pub(super) fn size(&self) -> u64 {
+        match self {
+            Self::Memory(bytes) => bytes.len() as u64,
+            Self::File(span) => span.size,
+        }
+    }
+
+    /// Appends bytes in memory; false for a file.
+    pub(super) fn append_small(&self, out: &mut Vec<u8>) -> bool {
+        match self {
+            Self::Memory(bytes) => {
+                out.extend_from_slice(bytes);
+                true
+            }
+            Self::File(_) => false,
+        }
+    }
+
+    /// Appends the part's bytes.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or has become shorter.
+    pub(super) fn append_to(&self, out: &mut Vec<u8>) -> io::Result<()> {
+        match self {
+            Self::Memory(bytes) => out.extend_from_slice(bytes),
+            Self::File(span) => out.extend_from_slice(&span.load()?),
+        }
+        Ok(())
+    }
+
+    /// Sends the part; from an open file without copying it into the process, where the operating system can
+    /// (`std::io::copy` uses sendfile).
+    ///
+    /// # Errors
+    /// If the client does not take it, or the file has become shorter: the response cannot be completed then.
+    pub(super) fn send(&self, mut stream: &TcpStream) -> io::Result<()> {
+        match self {
+            Self::Memory(bytes) => stream.write_all(bytes),
+            Self::File(Span { file: Some(file), size, .. }) => {
+                let sent = io::copy(&mut file.take(*size), &mut stream)?;
+                if sent < *size {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                Ok(())
+            }
+            Self::File(span) => stream.write_all(&span.load()?),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.TreeMap;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+
+/**
+ * One consumer reads partition 0 of many topics, by any version of Kafka's clients. Arguments: bootstrap servers, isolation
+ * level, "assign" or the group to subscribe with, topics. Prints "topic offset timestamp type key value headers" in the
+ * order of each topic, and then what the admin client tells of the topics.
+ */
+public class Reader {
+    public static void main(String[] arguments) throws Exception {
+        List<String> topics = List.of(arguments).subList(3, arguments.length);
+        var partitions = topics.stream().map(topic -> new TopicPartition(topic, 0)).toList();
+        var settings = new Properties();
+        settings.put("bootstrap.servers", arguments[0]);
+        settings.put("isolation.level", arguments[1]);
+        settings.put("auto.offset.reset", "earliest");
+        settings.put("fetch.max.wait.ms", "50");
+        boolean assigns = arguments[2].equals("assign");
+        if (!assigns) settings.put("group.id", arguments[2]);
+        var out = new StringBuilder();
+        try (var consumer = new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
+            Map<TopicPartition, Long> left = new TreeMap<>((a, b) -> a.topic().compareTo(b.topic()));
+            left.putAll(consumer.endOffsets(partitions));
+            if (assigns) {
+                consumer.assign(partitions);
+                consumer.seekToBeginning(partitions);
+            } else {
+                consumer.subscribe(topics);
+            }
+            long deadline = System.nanoTime() + Duration.ofSeconds(30).toNanos();
+            while (!left.isEmpty()) {
+                if (System.nanoTime() > deadline) throw new IllegalStateException("stuck before " + left);
+                for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(200)))
+                    out.append(record.topic()).append('\t').append(Client.line(record));
+                left.entrySet().removeIf(entry -> consumer.assignment().contains(entry.getKey())
+                    && consumer.position(entry.getKey()) >= entry.getValue());
+            }
+            if (!assigns) consumer.commitSync();
+        }
+        System.out.print(out);
+        try (Admin admin = Admin.create(Map.of("bootstrap.servers", (Object) arguments[0]))) {
+            int described = admin.describeTopics(topics).allTopicNames().get().size();
+            System.out.println("described\t" + described + "\t" + admin.describeCluster().nodes().get().size());
+        }
+    }
+}
