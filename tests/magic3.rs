@@ -6,7 +6,8 @@ mod common;
 
 use common::{files, partitions};
 use magicbyte::lab::cost::{Cost, Format, Tally};
-use magicbyte::lab::magic3::{Encoder, Header3, Idea, Ideas, to_magic_2, validate};
+use magicbyte::lab::magic3::{Encoder, Header3, Idea, Ideas, Layout3, frames, to_magic_2, validate};
+use magicbyte::layout::Section;
 use magicbyte::{Batch, Batches, Compression, Decompressor, ErrorKind, Header, Record, RecordsBuilder};
 
 const NONE: Ideas = Ideas::KIP_931;
@@ -164,6 +165,54 @@ fn offsets_must_be_consecutive() {
     }
 }
 
+/// Every byte is in one field, in order, and the content is that of the records.
+#[test]
+fn the_layout_explains_every_byte() {
+    let data = batch(20, 30, Compression::None);
+    let expected = Batches::new(&data).next().unwrap().unwrap();
+    let mut decompressor = Decompressor::new();
+    let expected: Vec<_> = expected.records(&mut decompressor).unwrap().map(Result::unwrap).collect();
+    for ideas in all_ideas() {
+        for codec in [Compression::None, Compression::Zstd] {
+            let draft = encoded(&data, ideas, codec);
+            let mut layout = Layout3::new(draft.into(), Decompressor::new());
+            let mut ends = [0, 0];
+            let (mut values, mut header_values) = (0, 0);
+            while let Some(field) = layout.next() {
+                let field = field.unwrap();
+                let end = &mut ends[usize::from(field.section == Section::Decompressed)];
+                assert_eq!(field.range.start, *end, "{ideas:?} {codec:?}: {field:?}");
+                *end = field.range.end;
+                let bytes = &layout.bytes(field.section)[field.range.clone()];
+                if let (Some(record), "value") = (field.record, field.name) {
+                    assert_eq!(Some(bytes), expected[record as usize].value());
+                    values += 1;
+                }
+                header_values += usize::from(field.name == "headerValue");
+            }
+            assert_eq!(
+                ends,
+                [Section::Stored, Section::Decompressed].map(|section| layout.bytes(section).len())
+            );
+            assert_eq!(values, expected.len());
+            let shared = usize::from(ideas.has(Idea::BatchHeaders));
+            assert_eq!(header_values, expected.len() * (2 - shared) + shared);
+        }
+    }
+}
+
+#[test]
+fn batches_are_framed_by_their_lengths() {
+    let one = encoded(&batch(3, 1, Compression::None), NONE, Compression::None);
+    let two = [&one[..], &one].concat();
+    assert_eq!(frames(&two).map(Result::unwrap).collect::<Vec<_>>(), [&one[..], &one]);
+    for length in one.len() + 1..two.len() {
+        let found: Vec<_> = frames(&two[..length]).collect();
+        assert!(found.len() == 2 && found[0].is_ok() && found[1].is_err());
+        assert_eq!(found[1].as_ref().unwrap_err().position(), Some(one.len() as u64));
+    }
+}
+
 /// No other reader takes magic 3 for anything else.
 #[test]
 fn other_readers_refuse_it() {
@@ -193,8 +242,24 @@ fn damage_is_an_error_or_nothing() {
                     let mut out = Vec::new();
                     let _ = to_magic_2(&damaged, &mut decompressor, &mut out);
                     assert!(out.len() <= 2 << 20);
+                    let layout = Layout3::new(damaged.into(), Decompressor::with_limit(1 << 20));
+                    assert!(layout.filter(Result::is_err).count() <= 1, "it ends after an error");
                 }
             }
+        }
+    }
+}
+
+/// A count in the input reserves nothing, whatever it is.
+#[test]
+fn counts_are_not_believed() {
+    for idea in [Idea::FieldsFirst, Idea::TwoSections] {
+        for codec in [Compression::None, Compression::Gzip, Compression::Zstd] {
+            let mut data = encoded(&batch(5, 10, Compression::None), NONE.with(idea), codec);
+            data[37..41].copy_from_slice(&i32::MAX.to_be_bytes());
+            let crc = magicbyte::crc32c(&data[21..], 0);
+            data[17..21].copy_from_slice(&crc.to_be_bytes());
+            assert_eq!(validate(&data).unwrap_err().record_index(), Some(5), "{idea:?} {codec:?}");
         }
     }
 }

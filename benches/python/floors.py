@@ -64,10 +64,13 @@ FLOORS = [
     # Either DuckDB or polars.
     *each(6, "Query", "DuckDB", "aiokafka into pyarrow", {"s1-none": 6}),
     *each(20, "Lines", "JSON lines", "polars write_ndjson", {"s1-none": 1.2}),
+    *each(24, "Laboratory", "cost", "verify", {"s1-none": 0.7, "s1-zstd": 0.7, "s2-none": 0.7}),
+    *each(24, "Laboratory", "advise, wall", "two minutes", {"10 GB": 1}),
     # What a broker does.
     *each(7, "Validate appends", "to producer", "LogValidator",
           {"s1-none": 2, "s2-none": 2, "s1-gzip": 1.2, "s1-snappy": 1.2, "s1-lz4": 1.2, "s1-zstd": 1.2,
            "s2-zstd": 1.2}),
+    *each(23, "Tables", "ingest, wall", "plain Parquet", {"delta": 0.85, "iceberg": 0.85}),
     *each(7, "Compacting", "", "Kafka's cleaner",
           {"updates-none": 2, "updates-lz4": 2, "updates-zstd": 2, "distinct": 2}),
 ]

@@ -6,7 +6,6 @@ With little data, starting Spark's tasks (most of a second) dominates.
 """
 
 import argparse
-import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -21,8 +20,6 @@ from magicbyte.jobs.engines import Engine, LocalEngine, SparkEngine
 from magicbyte.jobs.ingest import IngestOptions, ingest
 from ratios import Comparison
 
-PARTITIONS = 4
-
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
@@ -35,7 +32,7 @@ def main() -> None:
         tempfile.TemporaryDirectory() as scratch,
         spark_session("magicbyte bench", "local[*]", ()) as session,
     ):
-        source = make_log(Path(scratch) / "log", arguments.megabytes << 20)
+        source = sets.make_log(Path(scratch) / "log", arguments.megabytes << 20)
         size = sum(file.stat().st_size for file in source.rglob("*.log"))
         local: Engine = LocalEngine()
         spark: Engine = SparkEngine(session)
@@ -53,20 +50,6 @@ def main() -> None:
     ingested = only_ratio(spark_report.PART, "ingest", megabytes, "the same job in threads", compared)
     facts = [machine.cpu(), f"`ingest.py`, warm, {megabytes} of the S1 sets in four kinds of partitions"]
     report.publish(arguments.output, report.now(), [ingested], facts)
-
-
-def make_log(source: Path, size: int) -> Path:
-    """Partitions of the uncompressed and compressed S1 sets in turn; each starts at offset 0."""
-    for partition in range(PARTITIONS):
-        name = ("s1-none", "s1-zstd", "s1-none", "s1-lz4")[partition]
-        directory = source / f"bench-{partition}"
-        directory.mkdir(parents=True)
-        shutil.copyfile(sets.DATA / f"{name}.log", directory / f"{0:020d}.log")
-    copies = max(1, size // sum(file.stat().st_size for file in source.rglob("*.log")))
-    for copy in range(1, copies):
-        for partition in range(PARTITIONS):
-            shutil.copytree(source / f"bench-{partition}", source / f"bench-{copy * PARTITIONS + partition}")
-    return source
 
 
 def timed(source: Path, out: Path, engine: Engine) -> float:

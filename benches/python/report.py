@@ -8,6 +8,8 @@ from pathlib import Path
 import arrow_threads
 import converting
 import document
+import laboratory
+import lake
 import lines
 import loops
 import picture
@@ -79,6 +81,8 @@ def publish(
         "Writing in Python": rows(figures.of(python_write.PART)),
         "Converting": CONVERT + rows(figures.of(converting.PART)),
         "Validating appends": VALIDATE + rows(figures.of(validate.PART)),
+        "Laboratory": LABORATORY + rows(figures.of(laboratory.PART)),
+        "Tables": rows(figures.of(lake.PART)),
         "Runs": runs(figures),
     }
     document.update(path, own | dict(sections or {}), head(path))
@@ -93,6 +97,11 @@ with only the values on both sides, as one would write it for this query alone.
 LINES = """\
 Offset, timestamp, timestamp type, key and value of every record as JSON lines, from batches in memory, in CPU
 time of one core: `records` without its start. Both sides read magicbyte's Arrow stream.
+
+"""
+LABORATORY = """\
+`cost` counts the bytes of every field of every record, in CPU time; `verify` reads the same log. `advise` is
+given 10 GB in many partitions, from the page cache, on all cores; it may take two minutes and 1 GiB.
 
 """
 VALIDATE = """\

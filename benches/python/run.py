@@ -30,6 +30,8 @@ PARTS = [
     "segments",
     "validate",
     "compact",
+    "laboratory",
+    "lake",
     "dropins",
 ]
 QUICK_SETS = ("s1-none", "s1-lz4", "s2-none", "s4-zstd", "s1v1-gzip")

@@ -1,6 +1,7 @@
 """The bench's data: written once by kafka-clients into target/bench-data, described by a manifest."""
 
 import json
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,3 +89,14 @@ def damaged(data: bytes) -> dict[str, bytes]:
     flipped[in_the_last_record] ^= 1
     # No reader takes a cut last batch for an error; only the count shows it.
     return {"a flipped byte": bytes(flipped), "a missing batch": data[:-1]}
+
+
+def make_log(source: Path, size: int) -> Path:
+    """Partitions of the uncompressed and compressed S1 sets in turn; each starts at offset 0."""
+    names = ("s1-none", "s1-zstd", "s1-none", "s1-lz4")
+    once = sum((DATA / f"{name}.log").stat().st_size for name in names)
+    for partition in range(len(names) * max(1, size // once)):
+        directory = source / f"bench-{partition}"
+        directory.mkdir(parents=True)
+        shutil.copyfile(DATA / f"{names[partition % len(names)]}.log", directory / f"{0:020d}.log")
+    return source

@@ -11,8 +11,10 @@ from magicbyte.model import ChunkResult, Problem
 
 __all__ = [
     "ChunkCost",
+    "Comparison",
     "Cost",
     "CostReport",
+    "DictionaryTrial",
     "FieldBytes",
     "Format",
     "Tally",
@@ -135,6 +137,37 @@ class Trial(TypedDict):
     """The time for checking their CRCs, decompressing them and reading their records."""
 
 
+class DictionaryTrial(TypedDict):
+    """Batches as they are, compressed by zstd at Kafka's default level with and without a dictionary that was
+    trained on other batches of the same window. Kafka has no place for a dictionary: nothing can read such
+    batches.
+    """
+
+    batches: int
+    """Those that were compressed."""
+    dictionary: int
+    """Bytes of the dictionary, which is not in `with_it`."""
+    without_it: int
+    """Bytes of these batches without the dictionary."""
+    with_it: int
+
+
+class Comparison(TypedDict):
+    """What batches cost in a format."""
+
+    records: int
+    size: int
+    """Bytes of all batches."""
+    inspected: int
+    """Bytes that validation decompressed; of batches that are not compressed, those of their records."""
+    encode_ns: int
+    """The time for encoding and compressing records that are in memory as uncompressed magic 2 batches."""
+    decode_ns: int
+    """The time for checking CRCs, decompressing, and reading keys, values and headers of all records."""
+    validate_ns: int
+    """The time for checking CRCs, offsets, timestamps and the presence of keys, as a broker does."""
+
+
 class Window(TypedDict):
     """Batches that follow each other in a log, and what they cost in several layouts. Sizes are bytes."""
 
@@ -162,5 +195,9 @@ class Window(TypedDict):
     """How often each header key was seen, and the bytes of these headers' values. An empty name counts
     those after the first
     thousand keys, if there are more."""
+    batch_sizes: tuple[int, int]
+    """The smallest and the largest batch as stored."""
+    dictionary: DictionaryTrial | None
+    """What a zstd dictionary would save; None if it was not tried, or the window is too small for one."""
     trials: list[Trial]
     """In the order of the layouts."""

@@ -12,6 +12,7 @@ use crate::compression::decompressor::Decompressor;
 use crate::convert::Converter;
 use crate::error::{Error, Result};
 use crate::lab::cost::{Cost, Format, Tally};
+use crate::lab::dictionary::{DictionaryTrial, try_dictionary};
 use crate::log::chunk::Chunk;
 use crate::log::error::{LogError, LogResult};
 use crate::log::read::accounting::ByteRange;
@@ -90,6 +91,10 @@ pub struct Window {
     /// The number of times that each header key was seen, and the bytes of these headers' values. Keys that are not UTF-8 are
     /// shown as well as possible; an empty name counts those beyond the first thousand, if there are more.
     pub header_keys: HashMap<String, (u64, u64)>,
+    /// The smallest and the largest batch as stored, in bytes.
+    pub batch_sizes: (u64, u64),
+    /// What a zstd dictionary would save, which Kafka cannot read. `None` if none was asked for, or the window is too small.
+    pub dictionary: Option<DictionaryTrial>,
     /// The layouts' costs, in the order of the layouts.
     pub trials: Vec<Trial>,
 }
@@ -106,6 +111,7 @@ pub fn try_layouts(
     layouts: &[Layout],
     window_bytes: usize,
     max_decompressed_bytes: usize,
+    tries_dictionary: bool,
 ) -> LogResult<Window> {
     let usage = |error: Error| LogError::Usage(error.to_string());
     let converter = Converter::to_codec(Compression::None, None).map_err(usage)?;
@@ -125,6 +131,9 @@ pub fn try_layouts(
     }
     let WindowReader { mut window, data, is_full, packed, .. } = reader;
     window.legacy_as_batches = packed.size();
+    if tries_dictionary {
+        window.dictionary = try_dictionary(&data);
+    }
     for layout in layouts {
         window.trials.push(write(&data, *layout, is_full).map_err(usage)?);
     }
@@ -177,6 +186,8 @@ impl WindowReader {
         window.produced += u64::from(batch.has_producer_id());
         let size = batch.size_in_bytes() as u64;
         window.stored += size;
+        let (smallest, largest) = window.batch_sizes;
+        window.batch_sizes = (if window.batches == 1 { size } else { smallest.min(size) }, largest.max(size));
         let is_legacy = batch.magic() < 2;
         if is_legacy {
             let format = if batch.magic() == 0 { Format::Magic0 } else { Format::Magic1 };

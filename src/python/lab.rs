@@ -33,7 +33,8 @@ pub(super) fn cost_report(#[pyo3(from_py_with = items)] chunks: Vec<PyBackedStr>
 #[doc = docs::lab!(try_layouts)]
 #[pyfunction]
 #[pyo3(signature = (
-    chunks, position, layouts, *, window_bytes, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES
+    chunks, position, layouts, *, window_bytes, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    dictionary = false
 ))]
 pub(super) fn try_layouts(
     py: Python<'_>,
@@ -42,6 +43,7 @@ pub(super) fn try_layouts(
     #[pyo3(from_py_with = items)] layouts: Vec<(u8, Option<i32>, Option<usize>)>,
     window_bytes: usize,
     max_decompressed_bytes: usize,
+    dictionary: bool,
 ) -> PyResult<String> {
     let chunks: PyResult<Vec<_>> = chunks.iter().map(|chunk| parse(chunk)).collect();
     let chunks = chunks?;
@@ -53,7 +55,8 @@ pub(super) fn try_layouts(
         })
         .collect();
     let layouts = layouts?;
-    let window =
-        py.detach(|| trial::try_layouts(&chunks, position, &layouts, window_bytes, max_decompressed_bytes));
+    let window = py.detach(|| {
+        trial::try_layouts(&chunks, position, &layouts, window_bytes, max_decompressed_bytes, dictionary)
+    });
     to_json(&window.map_err(|e| log_to_py(py, &e))?)
 }

@@ -5,7 +5,7 @@ use crate::bytes::varint::encode_varint;
 use crate::compression::codec::Compression;
 use crate::compression::compressor::Compressor;
 use crate::compression::decompressor::Decompressor;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 use crate::lab::magic3::fields::{Header3, Idea, RawRecord, write_nullable};
 use crate::record::batch_header::LOG_APPEND_TIME;
 use crate::record::builder::append_batch;
@@ -17,48 +17,78 @@ use crate::record::header::{Header, Headers};
 /// # Errors
 /// Those of [`Header3::read`] and of the decompression; [`ErrorKind::InvalidRecord`] and the like for records that cannot be read.
 pub fn to_magic_2(batch: &[u8], decompressor: &mut Decompressor, out: &mut Vec<u8>) -> Result<()> {
-    let (mut header, rest) = Header3::read(batch)?;
+    let mut writer = RecordWriter { records: Vec::new(), body: Vec::new(), limit: decompressor.limit() };
+    let mut header = each_record(batch, decompressor, |shared, record| writer.write(shared, record))?;
+    if let Some(time) = header.append_time
+        && header.common.attributes as u8 & LOG_APPEND_TIME != 0
+    {
+        header.common.max_timestamp = time;
+    }
+    let mut compressor = Compressor::new(Compression::from_id(header.codec())?)?;
+    append_batch(&header.common, compressor.compress(2, &writer.records)?, out)
+}
+
+/// Reads the batch and calls `visit` with the headers that all records begin with, and each record.
+///
+/// # Errors
+/// Those of [`to_magic_2`], and of `visit`.
+pub(crate) fn each_record(
+    batch: &[u8],
+    decompressor: &mut Decompressor,
+    mut visit: impl FnMut(Headers<'_>, &RawRecord<'_>) -> Result<()>,
+) -> Result<Header3> {
+    let (header, rest) = Header3::read(batch)?;
     let codec = Compression::from_id(header.codec()).map_err(|e| e.in_field("attributes"))?;
     let mut cursor = Cursor::new(rest);
     let shared = match header.ideas.has(Idea::BatchHeaders) {
         true => Headers::check(&mut cursor)?,
         false => Headers::default(),
     };
-    let limit = decompressor.limit();
-    let mut writer = RecordWriter { shared, records: Vec::new(), body: Vec::new(), limit };
-    let count = u32::try_from(header.common.record_count)
-        .map_err(|_| ErrorKind::InvalidCount(header.common.record_count.into()))?;
-    let place = |index| move |error: Error| error.at_record(index);
+    let (count, has_attributes) = (header.count()?, header.has_record_attributes());
+    let mut apart = |fields: &mut Cursor<'_>, content: &mut Cursor<'_>| {
+        for index in 0..count {
+            let record = RecordFields::read(fields, has_attributes).and_then(|one| one.with(content));
+            record.and_then(|record| visit(shared, &record)).map_err(|e| e.at_record(index))?;
+        }
+        check_end(content)
+    };
     if header.ideas.has(Idea::TwoSections) {
         let size = cursor.length()?.unwrap_or(0);
         let sections = (cursor.take(size)?, cursor.take(cursor.remaining())?);
         let fields = decompressor.decompress_shared(codec, 2, sections.0)?;
         let content = decompressor.decompress(codec, 2, sections.1)?;
-        writer.apart(&header, count, &mut Cursor::new(&fields), &mut Cursor::new(content))?;
-    } else {
-        let payload = decompressor.decompress(codec, 2, cursor.take(cursor.remaining())?)?;
-        let mut cursor = Cursor::new(payload);
-        if header.ideas.are_fields_first() {
-            let mut content = Cursor::new(payload);
-            let has_attributes = !header.ideas.has(Idea::NoRecordAttributes);
-            for index in 0..count {
-                RecordFields::read(&mut content, has_attributes).map_err(place(index))?;
-            }
-            writer.apart(&header, count, &mut cursor, &mut content)?;
-        } else {
-            for index in 0..count {
-                writer.next(&header, &mut cursor).map_err(place(index))?;
-            }
-            check_end(&cursor)?;
+        let mut fields = Cursor::new(&fields);
+        apart(&mut fields, &mut Cursor::new(content))?;
+        check_end(&fields)?;
+        return Ok(header);
+    }
+    let payload = decompressor.decompress(codec, 2, cursor.take(cursor.remaining())?)?;
+    let mut cursor = Cursor::new(payload);
+    if header.ideas.has(Idea::FieldsFirst) {
+        let mut content = Cursor::new(payload);
+        for index in 0..count {
+            RecordFields::read(&mut content, has_attributes).map_err(|e| e.at_record(index))?;
         }
+        apart(&mut cursor, &mut content)?;
+        return Ok(header);
     }
-    if let Some(time) = header.append_time
-        && header.common.attributes as u8 & LOG_APPEND_TIME != 0
-    {
-        header.common.max_timestamp = time;
+    for index in 0..count {
+        next(&mut cursor, has_attributes)
+            .and_then(|record| visit(shared, &record))
+            .map_err(|e| e.at_record(index))?;
     }
-    let mut compressor = Compressor::new(codec)?;
-    append_batch(&header.common, compressor.compress(2, &writer.records)?, out)
+    check_end(&cursor)?;
+    Ok(header)
+}
+
+/// A record whose content follows its fields.
+#[inline(always)]
+fn next<'r>(cursor: &mut Cursor<'r>, has_attributes: bool) -> Result<RawRecord<'r>> {
+    let length = cursor.length().map_err(|e| e.in_field("length"))?.unwrap_or(0);
+    let mut body = Cursor::new(cursor.take(length)?);
+    let record = RawRecord::read_body(&mut body, has_attributes)?;
+    check_end(&body)?;
+    Ok(record)
 }
 
 /// The fields of a record whose content is elsewhere.
@@ -71,6 +101,7 @@ pub(super) struct RecordFields {
 }
 
 impl RecordFields {
+    #[inline(always)]
     pub(super) fn read(cursor: &mut Cursor<'_>, has_attributes: bool) -> Result<Self> {
         Ok(Self {
             attributes: if has_attributes { cursor.i8()? } else { 0 },
@@ -79,6 +110,17 @@ impl RecordFields {
             key: cursor.length().map_err(|e| e.in_field("key"))?,
             value: cursor.length().map_err(|e| e.in_field("value"))?,
         })
+    }
+
+    /// The record with its content, which comes next there.
+    #[inline(always)]
+    fn with<'r>(self, content: &mut Cursor<'r>) -> Result<RawRecord<'r>> {
+        let Self { attributes, timestamp_delta, offset_delta, key, value } = self;
+        let mut take = |length: Option<usize>| length.map(|length| content.take(length)).transpose();
+        let key = take(key).map_err(|e| e.in_field("key"))?;
+        let value = take(value).map_err(|e| e.in_field("value"))?;
+        let headers = Headers::check(content)?;
+        Ok(RawRecord { attributes, timestamp_delta, offset_delta, key, value, headers })
     }
 }
 
@@ -90,55 +132,15 @@ fn check_end(cursor: &Cursor<'_>) -> Result<()> {
 }
 
 /// Writes magic 2 records.
-struct RecordWriter<'r> {
-    /// The headers that all records begin with.
-    shared: Headers<'r>,
+struct RecordWriter {
     records: Vec<u8>,
     body: Vec<u8>,
     /// Headers that are stored once may be large in each record.
     limit: usize,
 }
 
-impl RecordWriter<'_> {
-    /// A record whose content follows its fields.
-    fn next(&mut self, header: &Header3, cursor: &mut Cursor<'_>) -> Result<()> {
-        let length = cursor.length().map_err(|e| e.in_field("length"))?.unwrap_or(0);
-        let mut body = Cursor::new(cursor.take(length)?);
-        let record = RawRecord::read_body(&mut body, !header.ideas.has(Idea::NoRecordAttributes))?;
-        check_end(&body)?;
-        self.write(&record)
-    }
-
-    /// All records, whose content is apart.
-    fn apart(
-        &mut self,
-        header: &Header3,
-        count: u32,
-        fields: &mut Cursor<'_>,
-        content: &mut Cursor<'_>,
-    ) -> Result<()> {
-        let has_attributes = !header.ideas.has(Idea::NoRecordAttributes);
-        for index in 0..count {
-            self.write_apart(has_attributes, fields, content).map_err(|e| e.at_record(index))?;
-        }
-        check_end(content)
-    }
-
-    fn write_apart(
-        &mut self,
-        has_attributes: bool,
-        fields: &mut Cursor<'_>,
-        content: &mut Cursor<'_>,
-    ) -> Result<()> {
-        let RecordFields { attributes, timestamp_delta, offset_delta, key, value } =
-            RecordFields::read(fields, has_attributes)?;
-        let key = key.map(|length| content.take(length)).transpose().map_err(|e| e.in_field("key"))?;
-        let value = value.map(|length| content.take(length)).transpose().map_err(|e| e.in_field("value"))?;
-        let headers = Headers::check(content)?;
-        self.write(&RawRecord { attributes, timestamp_delta, offset_delta, key, value, headers })
-    }
-
-    fn write(&mut self, record: &RawRecord<'_>) -> Result<()> {
+impl RecordWriter {
+    fn write(&mut self, shared: Headers<'_>, record: &RawRecord<'_>) -> Result<()> {
         let body = &mut self.body;
         body.clear();
         body.push(record.attributes as u8);
@@ -146,8 +148,8 @@ impl RecordWriter<'_> {
         encode_varint(record.offset_delta.into(), body);
         write_nullable(record.key, body);
         write_nullable(record.value, body);
-        encode_varint((self.shared.len() + record.headers.len()) as i64, body);
-        for Header { key, value } in self.shared.chain(record.headers) {
+        encode_varint((shared.len() + record.headers.len()) as i64, body);
+        for Header { key, value } in shared.chain(record.headers) {
             write_nullable(Some(key), body);
             write_nullable(value, body);
         }

@@ -44,6 +44,21 @@ impl Ideas {
     /// KIP-931 as written.
     pub const KIP_931: Self = Self(Idea::NoRecordAttributes as i16);
 
+    /// The ideas whose bits are set.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidOptions`] for another bit.
+    pub fn from_bits(bits: i16) -> Result<Self> {
+        match bits & !Self::ALL {
+            0 => Ok(Self(bits)),
+            _ => Err(ErrorKind::InvalidOptions("the ideas of magic 3 are bits 7 to 12").into()),
+        }
+    }
+
+    pub(super) const fn of_attributes(attributes: i16) -> Self {
+        Self(attributes & Self::ALL)
+    }
+
     /// These ideas and one more.
     #[must_use]
     pub const fn with(self, idea: Idea) -> Self {
@@ -141,7 +156,7 @@ impl Header3 {
             return Err(Error::new(ErrorKind::CrcMismatch { stored, computed }).in_field("crc"));
         }
         let attributes = cursor.i16()?;
-        let ideas = Ideas(attributes & Ideas::ALL);
+        let ideas = Ideas::of_attributes(attributes);
         let (producer_id, producer_epoch, base_sequence) = (cursor.i64()?, cursor.i16()?, cursor.i32()?);
         let record_count = cursor.i32()?;
         let last_offset_delta = cursor.varint()?;
@@ -152,11 +167,7 @@ impl Header3 {
             false => None,
         };
         if ideas.has(Idea::TaggedFields) {
-            for _ in 0..cursor.unsigned_varint()? {
-                cursor.unsigned_varint()?;
-                let size = cursor.unsigned_varint()?;
-                cursor.take(size as usize)?;
-            }
+            tagged_fields(&mut cursor)?;
         }
         let common = BatchHeader {
             base_offset,
@@ -173,33 +184,92 @@ impl Header3 {
         Ok((Self { common, ideas, append_time }, &batch[cursor.position()..]))
     }
 
+    /// Whether each record has its attributes.
+    pub(super) fn has_record_attributes(&self) -> bool {
+        !self.ideas.has(Idea::NoRecordAttributes)
+    }
+
+    /// The number of records.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidCount`].
+    pub(super) fn count(&self) -> Result<u32> {
+        let count = self.common.record_count;
+        u32::try_from(count)
+            .map_err(|_| Error::new(ErrorKind::InvalidCount(count.into())).in_field("recordsCount"))
+    }
+
     /// The codec's ID.
     pub(super) fn codec(&self) -> u8 {
         self.common.attributes as u8 & COMPRESSION
     }
 }
 
+/// Skips tagged fields, and returns their number.
+pub(super) fn tagged_fields(cursor: &mut Cursor<'_>) -> Result<u32> {
+    let count = cursor.unsigned_varint()?;
+    for _ in 0..count {
+        cursor.unsigned_varint()?;
+        let size = cursor.unsigned_varint()?;
+        cursor.take(size as usize)?;
+    }
+    Ok(count)
+}
+
+/// Splits bytes into experimental batches by their lengths alone. Views; ends after the first error.
+///
+/// # Errors
+/// [`ErrorKind::InvalidSize`] if a length is negative or exceeds the bytes; a batch that is cut within its length is an error, too.
+pub fn frames(data: &[u8]) -> impl Iterator<Item = Result<&[u8]>> {
+    let mut rest = data;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let position = (data.len() - rest.len()) as u64;
+        let frame = take_frame(rest);
+        rest = frame.as_ref().map_or(&[], |frame| &rest[frame.len()..]);
+        Some(frame.map_err(|e| e.at_position(position)))
+    })
+}
+
+fn take_frame(data: &[u8]) -> Result<&[u8]> {
+    let mut cursor = Cursor::new(data);
+    cursor.i64()?;
+    let length = cursor.i32().map_err(|e| e.in_field("batchLength"))?;
+    let size = usize::try_from(length).ok().filter(|&size| size <= cursor.remaining());
+    match size {
+        Some(size) => Ok(&data[..LOG_OVERHEAD + size]),
+        None => {
+            let kind =
+                ErrorKind::InvalidSize { found: length.into(), min: 0, max: cursor.remaining() as i64 };
+            Err(Error::new(kind).in_field("batchLength"))
+        }
+    }
+}
+
 /// The fields of a record as they are stored, with deltas.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RawRecord<'r> {
-    pub(super) attributes: i8,
-    pub(super) timestamp_delta: i64,
-    pub(super) offset_delta: i32,
-    pub(super) key: Option<&'r [u8]>,
-    pub(super) value: Option<&'r [u8]>,
-    pub(super) headers: Headers<'r>,
+pub(crate) struct RawRecord<'r> {
+    pub(crate) attributes: i8,
+    pub(crate) timestamp_delta: i64,
+    pub(crate) offset_delta: i32,
+    pub(crate) key: Option<&'r [u8]>,
+    pub(crate) value: Option<&'r [u8]>,
+    pub(crate) headers: Headers<'r>,
 }
 
 impl<'r> RawRecord<'r> {
     /// Reads a magic 2 record.
-    pub(super) fn read(cursor: &mut Cursor<'r>) -> Result<Self> {
+    pub(crate) fn read(cursor: &mut Cursor<'r>) -> Result<Self> {
         let length = cursor.length().map_err(|e| e.in_field("length"))?.unwrap_or(0);
         let mut body = Cursor::new(cursor.take(length)?);
         Self::read_body(&mut body, true)
     }
 
     /// Reads what follows a record's length.
-    pub(super) fn read_body(body: &mut Cursor<'r>, has_attributes: bool) -> Result<Self> {
+    #[inline(always)]
+    pub(crate) fn read_body(body: &mut Cursor<'r>, has_attributes: bool) -> Result<Self> {
         Ok(Self {
             attributes: if has_attributes { body.i8()? } else { 0 },
             timestamp_delta: body.varlong().map_err(|e| e.in_field("timestampDelta"))?,
@@ -211,17 +281,17 @@ impl<'r> RawRecord<'r> {
     }
 }
 
-pub(super) fn nullable<'r>(cursor: &mut Cursor<'r>) -> Result<Option<&'r [u8]>> {
+pub(crate) fn nullable<'r>(cursor: &mut Cursor<'r>) -> Result<Option<&'r [u8]>> {
     cursor.length()?.map(|length| cursor.take(length)).transpose()
 }
 
 /// Appends a length, -1 for null.
-pub(super) fn write_length(data: Option<&[u8]>, out: &mut Vec<u8>) {
+pub(crate) fn write_length(data: Option<&[u8]>, out: &mut Vec<u8>) {
     encode_varint(data.map_or(-1, |data| data.len() as i64), out);
 }
 
 /// Appends a length and its bytes.
-pub(super) fn write_nullable(data: Option<&[u8]>, out: &mut Vec<u8>) {
+pub(crate) fn write_nullable(data: Option<&[u8]>, out: &mut Vec<u8>) {
     write_length(data, out);
     out.extend_from_slice(data.unwrap_or_default());
 }

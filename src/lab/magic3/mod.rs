@@ -1,5 +1,5 @@
 //! An experimental magic 3, to measure what ideas for the next format are worth. No broker or client reads it, and nothing
-//! else in this crate does.
+//! else in this crate does, but for [`comparison`](super::comparison). docs/study.md has the results.
 //!
 //! The base is KIP-931 as written, a proposal that was discarded. Its batch, with what it leaves open:
 //!
@@ -26,12 +26,14 @@
 //! | 11 | the fields of all records first, then their keys, values and headers | the KIP's additional proposal |
 //! | 12 | the same as two sections, compressed one by one | a variant of it |
 
-mod decode;
-mod encode;
-mod fields;
-mod validate;
+pub(crate) mod decode;
+pub(crate) mod encode;
+pub(crate) mod fields;
+pub(crate) mod layout;
+pub(crate) mod validate;
 
 pub use decode::to_magic_2;
 pub use encode::Encoder;
-pub use fields::{Header3, Idea, Ideas};
-pub use validate::{Validated, validate};
+pub use fields::{Header3, Idea, Ideas, frames};
+pub use layout::Layout3;
+pub use validate::{Validated, Validator, validate};
