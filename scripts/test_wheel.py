@@ -32,6 +32,8 @@ PACKAGES = {
     "": (),
     "arrow": ("commands", "expressions", "jobs"),
     "cli": ("commands", "expressions", "jobs", "cli"),
+    "delta": ("commands", "expressions", "jobs"),
+    "iceberg": ("commands", "expressions", "jobs"),
     "spark": ("commands", "expressions", "jobs", "spark"),
     "sql": ("commands", "expressions", "jobs"),
 }
@@ -53,14 +55,25 @@ COMMANDS: dict[str, Sequence[str]] = {
     "recover": ("{samples}", "{out}"),
     "redact": ("--where", "key = 'bob'", "{samples}", "{out}"),
     "rescue": ("{samples}", "{out}"),
-    "schemas": ("{samples}",),
+    "schemas": ("list", "{samples}"),
+    "serve": ("--as-of", "yesterday", "{samples}"),
     "sidecars": ("{samples}/payments-0/leader-epoch-checkpoint",),
     "stats": ("{samples}",),
     "topics": ("{samples}",),
     "verify": ("{samples}",),
+    "wire": ("{samples}/../tests/data/wire/clients.pcap",),
 }
-# A transaction of the samples hangs, no group has committed, and there is no registry.
-EXIT_CODES = {"explain": 1, "offsets": 2, "schemas": 2}
+# How the extras' tables are named.
+_CATALOG = ("--catalog", "c", "--catalog-property", "type=sql")
+_CATALOG += (
+    "--catalog-property",
+    "uri=sqlite:///catalog.db",
+    "--catalog-property",
+    "warehouse=file://{home}",
+)
+TABLES: dict[str, Sequence[str]] = {"delta": ("table",), "iceberg": ("kafka.records", *_CATALOG)}
+# A transaction of the samples hangs, no group has committed, and there is no registry; `serve` would not end.
+EXIT_CODES = {"explain": 1, "offsets": 2, "schemas": 2, "serve": 2}
 _SHOWN = 4000
 IMPORTS = """
 import importlib, pkgutil, sys, magicbyte
@@ -127,6 +140,12 @@ class Environment:
             self._install("cli")
             self._check_commands()
             self._run("ingest", "--engine", "spark", str(SAMPLES), str(self._home / "tables"))
+        if self._extra in TABLES:
+            self._install("cli")
+            name, *catalog = (one.format(home=self._home) for one in TABLES[self._extra])
+            for _ in range(2):
+                self._run("ingest", "--format", self._extra, *catalog, str(SAMPLES), name)
+            self._run("verify", "--table", name, *catalog, str(SAMPLES), says="equals the log")
         if not self._extra:
             self._check_dropins()
         print(f"{self.name}: {self._versions()}; {time.monotonic() - start:.0f} s", flush=True)
@@ -237,7 +256,7 @@ def main() -> int:
     check_terms(wheel)
     # The slowest ones first.
     kinds = [("spark", True), ("cli", True), ("cli", False), ("arrow", True), ("arrow", False)]
-    kinds += [("sql", True), ("sql", False), ("", False)]
+    kinds += [("sql", True), ("sql", False), ("delta", True), ("iceberg", True), ("", False)]
     environments = [Environment(wheel, directory, extra, oldest=oldest) for extra, oldest in kinds]
     with ThreadPoolExecutor(2) as pool:
         checks = [pool.submit(one.check) for one in environments]

@@ -96,9 +96,9 @@ enum Step {
 
 /// The bytes of a record after its length, which the length counts.
 #[derive(Clone, Copy, Debug)]
-struct Body {
-    start: usize,
-    length: usize,
+pub(crate) struct Body {
+    pub(crate) start: usize,
+    pub(crate) length: usize,
 }
 
 impl BatchLayout {
@@ -152,7 +152,7 @@ impl BatchLayout {
                 walk.record = Some(index);
                 message(&mut walk).map(|_| Step::Message { index: index + 1 })
             }
-            Step::Rest => rest(&mut walk),
+            Step::Rest => rest(&mut walk).map(|()| Step::End),
             Step::End => Ok(Step::End),
         };
         self.fields = walk.fields;
@@ -252,7 +252,8 @@ fn record(walk: &mut Walk, index: u32, records: u32) -> Result<Step> {
     Ok(after_record(index, records))
 }
 
-fn header(walk: &mut Walk, index: u32, record: u32) -> Result<()> {
+/// A header of a record.
+pub(crate) fn header(walk: &mut Walk, index: u32, record: u32) -> Result<()> {
     (walk.record, walk.header) = (Some(record), Some(index));
     let place = |e: Error| e.at_record(record);
     let length = walk.varint("headerKeyLength").map_err(place)?;
@@ -264,7 +265,7 @@ fn header(walk: &mut Walk, index: u32, record: u32) -> Result<()> {
     walk.sized("headerValueLength", "headerValue").map_err(place)
 }
 
-fn check_end(walk: &Walk, body: Body, record: u32) -> Result<()> {
+pub(crate) fn check_end(walk: &Walk, body: Body, record: u32) -> Result<()> {
     let consumed = walk.position - body.start;
     if consumed == body.length {
         return Ok(());
@@ -323,10 +324,11 @@ fn message(walk: &mut Walk) -> Result<Message> {
     })
 }
 
-fn rest(walk: &mut Walk) -> Result<Step> {
+/// Nothing should be left.
+pub(crate) fn rest(walk: &mut Walk) -> Result<()> {
     let bytes = walk.remaining();
     if bytes == 0 {
-        return Ok(Step::End);
+        return Ok(());
     }
     (walk.record, walk.header) = (None, None);
     walk.take("rest", bytes)?;
@@ -334,21 +336,21 @@ fn rest(walk: &mut Walk) -> Result<Step> {
 }
 
 /// Takes fields from a section, one after the other.
-struct Walk {
-    data: Bytes,
-    section: Section,
-    position: usize,
-    record: Option<u32>,
-    header: Option<u32>,
-    fields: VecDeque<Field>,
+pub(crate) struct Walk {
+    pub(crate) data: Bytes,
+    pub(crate) section: Section,
+    pub(crate) position: usize,
+    pub(crate) record: Option<u32>,
+    pub(crate) header: Option<u32>,
+    pub(crate) fields: VecDeque<Field>,
 }
 
 impl Walk {
-    fn remaining(&self) -> usize {
+    pub(crate) fn remaining(&self) -> usize {
         self.data.len() - self.position
     }
 
-    fn read<T>(
+    pub(crate) fn read<T>(
         &mut self,
         name: &'static str,
         read: impl FnOnce(&mut Cursor<'_>) -> Result<T>,
@@ -371,31 +373,31 @@ impl Walk {
         Ok(value)
     }
 
-    fn i8(&mut self, name: &'static str) -> Result<i8> {
+    pub(crate) fn i8(&mut self, name: &'static str) -> Result<i8> {
         self.read(name, |c| c.i8(), |&n| Some(n.into()))
     }
 
-    fn i16(&mut self, name: &'static str) -> Result<i16> {
+    pub(crate) fn i16(&mut self, name: &'static str) -> Result<i16> {
         self.read(name, |c| c.i16(), |&n| Some(n.into()))
     }
 
-    fn i32(&mut self, name: &'static str) -> Result<i32> {
+    pub(crate) fn i32(&mut self, name: &'static str) -> Result<i32> {
         self.read(name, |c| c.i32(), |&n| Some(n.into()))
     }
 
-    fn i64(&mut self, name: &'static str) -> Result<i64> {
+    pub(crate) fn i64(&mut self, name: &'static str) -> Result<i64> {
         self.read(name, |c| c.i64(), |&n| Some(n))
     }
 
-    fn varint(&mut self, name: &'static str) -> Result<i32> {
+    pub(crate) fn varint(&mut self, name: &'static str) -> Result<i32> {
         self.read(name, |c| c.varint(), |&n| Some(n.into()))
     }
 
-    fn varlong(&mut self, name: &'static str) -> Result<i64> {
+    pub(crate) fn varlong(&mut self, name: &'static str) -> Result<i64> {
         self.read(name, |c| c.varlong(), |&n| Some(n))
     }
 
-    fn crc(&mut self, computed: u32) -> Result<()> {
+    pub(crate) fn crc(&mut self, computed: u32) -> Result<()> {
         self.read("crc", |c| c.u32(), |&n| Some(n.into()))?;
         if let Some(field) = self.fields.back_mut() {
             field.computed_crc = Some(computed);
@@ -403,14 +405,14 @@ impl Walk {
         Ok(())
     }
 
-    fn take(&mut self, name: &'static str, size: usize) -> Result<Bytes> {
+    pub(crate) fn take(&mut self, name: &'static str, size: usize) -> Result<Bytes> {
         let start = self.position;
         self.read(name, |cursor| cursor.take(size).map(|_| ()), |()| None)?;
         Ok(self.data.slice(start..self.position))
     }
 
     /// A varint length, and that many bytes; any negative length is null.
-    fn sized(&mut self, length: &'static str, name: &'static str) -> Result<()> {
+    pub(crate) fn sized(&mut self, length: &'static str, name: &'static str) -> Result<()> {
         match usize::try_from(self.varint(length)?) {
             Ok(size) => self.take(name, size).map(|_| ()),
             Err(_) => Ok(()),

@@ -42,9 +42,11 @@
 //! - [`broker`]: the checks and changes of an append, and a partition in memory
 #![cfg_attr(feature = "arrow", doc = "- [`columns`]: Arrow arrays")]
 #![cfg_attr(feature = "message", doc = "- [`message`]: the protocol's requests and responses")]
+#![cfg_attr(feature = "message", doc = "- [`wire`]: the protocol as bytes on a connection")]
+#![cfg_attr(feature = "serve", doc = "- [`serve`]: partition directories as a read-only broker")]
 //!
-//! Features: `gzip`, `snappy`, `lz4`, `zstd` (default), `arrow` (columns), `message` (the protocol's messages), `serde`
-//! (the plain data of [`log::steps`]).
+//! Features: `gzip`, `snappy`, `lz4`, `zstd` (default), `arrow` (columns), `message` (the protocol's messages), `wire`
+//! (captures of the protocol), `serde` (the plain data of [`log::steps`]), `serve` (the read-only broker).
 #![cfg_attr(not(feature = "python"), forbid(unsafe_code))]
 #![deny(unsafe_code)]
 
@@ -70,8 +72,12 @@ mod parallel;
 mod python;
 mod record;
 pub mod schema_framing;
+#[cfg(feature = "serve")]
+pub mod serve;
 pub mod sidecar;
 pub mod state;
+#[cfg(feature = "message")]
+pub mod wire;
 
 pub use batch::{Batch, Records};
 pub use batches::Batches;

@@ -83,6 +83,12 @@ impl<'a> Framed<'a> {
         }))
     }
 
+    /// Where the payload begins in the value.
+    #[must_use]
+    pub fn value_offset(&self) -> usize {
+        if self.header.is_some() { 0 } else { self.id_bytes }
+    }
+
     /// How many bytes of the value, or of the header if there is one, the id takes.
     #[must_use]
     pub fn id_bytes(&self) -> usize {

@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use targets::{TARGETS, Target};
+use targets::{EXPERIMENTAL, TARGETS, Target};
 
 #[global_allocator]
 static ALLOCATOR: memory::Counting = memory::Counting;
@@ -50,7 +50,7 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
 
 fn all(work: impl Fn(&'static str, Target) + Sync) {
     std::thread::scope(|scope| {
-        for (name, target) in TARGETS {
+        for &(name, target) in TARGETS.iter().chain(EXPERIMENTAL) {
             let work = &work;
             scope.spawn(move || work(name, target));
         }

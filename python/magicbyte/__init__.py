@@ -53,12 +53,14 @@ if TYPE_CHECKING:
         offsets,
         recover,
         redact,
+        serve,
         stats,
         topics,
         verify,
     )
     from magicbyte.jobs.choice import PartitionChoice
     from magicbyte.logs import Log
+    from magicbyte.storage.mounts import mount_storage
 
 __all__ = [
     "DEFAULT_MAX_DECOMPRESSED_BYTES",
@@ -97,10 +99,12 @@ __all__ = [
     "encode_varint",
     "explain",
     "ingest",
+    "mount_storage",
     "offsets",
     "read_batches",
     "recover",
     "redact",
+    "serve",
     "stats",
     "topics",
     "verify",
@@ -116,6 +120,7 @@ _COMMANDS = (
     "offsets",
     "recover",
     "redact",
+    "serve",
     "stats",
     "topics",
     "verify",
@@ -124,6 +129,7 @@ _COMMANDS = (
 _LAZY = {
     "Log": "magicbyte.logs",
     "PartitionChoice": "magicbyte.jobs.choice",
+    "mount_storage": "magicbyte.storage.mounts",
     **dict.fromkeys(_COMMANDS, "magicbyte.commands"),
 }
 

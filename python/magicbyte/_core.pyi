@@ -8,6 +8,7 @@ from magicbyte._stubs.arrow import (
     ArrowSchema,
     ArrowStream,
     arrow_schema,
+    digest_records,
 )
 from magicbyte._stubs.basics import (
     DEFAULT_MAX_DECOMPRESSED_BYTES,
@@ -72,6 +73,12 @@ from magicbyte._stubs.log import (
     PartitionLogCore,
     RescuerCore,
 )
+from magicbyte._stubs.magic3 import (
+    compare_format,
+    magic3_encode,
+    magic3_to_magic_2,
+    magic3_validate,
+)
 from magicbyte._stubs.message import (
     apis,
     decode_request,
@@ -84,10 +91,14 @@ from magicbyte._stubs.records import (
     RecordIterator,
     unpickle_record,
 )
+from magicbyte._stubs.schema_decoder import SchemaDecoder
 from magicbyte._stubs.schema_framing import (
     parse_message_indexes,
     parse_schema_framing,
     write_schema_framing,
+)
+from magicbyte._stubs.serve import (
+    ServerCore,
 )
 from magicbyte._stubs.sidecars import (
     collect_aborted_transactions,
@@ -107,8 +118,13 @@ from magicbyte._stubs.state import (
 )
 from magicbyte._stubs.steps import (
     ChunkDecoder,
+    StoredFile,
+    is_directory,
     is_partition,
+    is_stored,
+    list_directory,
     list_partition,
+    mount_store,
     offset_for_timestamp,
     partition_history,
     plan_partition,
@@ -117,6 +133,11 @@ from magicbyte._stubs.steps import (
     survey_segment,
     trim_chunk,
     unreadable_directory,
+)
+from magicbyte._stubs.wire import (
+    WireReader,
+    request_record_sets,
+    response_record_sets,
 )
 from magicbyte._stubs.writer import (
     PartitionWriter,
@@ -158,7 +179,11 @@ __all__ = [
     "RescuerCore",
     "RowFilter",
     "RowsWriter",
+    "SchemaDecoder",
+    "ServerCore",
+    "StoredFile",
     "VerificationGuard",
+    "WireReader",
     "_Batch",
     "__version__",
     "apis",
@@ -169,20 +194,29 @@ __all__ = [
     "chunk_cost",
     "collect_aborted_transactions",
     "compact_group",
+    "compare_format",
     "cost_report",
     "crc32c",
     "decode_request",
     "decode_response",
     "decode_varint",
     "decompress",
+    "digest_records",
     "encode_request",
     "encode_response",
     "encode_varint",
     "finish_partition",
     "index_keys",
+    "is_directory",
     "is_partition",
+    "is_stored",
     "leader_epoch_checkpoint",
+    "list_directory",
     "list_partition",
+    "magic3_encode",
+    "magic3_to_magic_2",
+    "magic3_validate",
+    "mount_store",
     "offset_for_timestamp",
     "offset_index",
     "parse_message_indexes",
@@ -200,6 +234,8 @@ __all__ = [
     "reconcile",
     "redact_group",
     "reduce_keys",
+    "request_record_sets",
+    "response_record_sets",
     "rewrite_chunks",
     "segment_history",
     "set_aside",

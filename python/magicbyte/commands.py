@@ -1,4 +1,4 @@
-"""The commands as functions: `magicbyte verify` is `magicbyte.verify`, and so on.
+"""The commands that run a job as functions: `magicbyte verify` is `magicbyte.verify`, and so on.
 
 Only `convert`, `rescue` and `schemas` have to be imported from here: those names are modules of the package.
 
@@ -7,7 +7,7 @@ Only `convert`, `rescue` and `schemas` have to be imported from here: those name
 >>> report["balanced"], report["total"]["rows"] > 0
 (True, True)
 
-The first argument are directories with partitions anywhere below them, or segment files: one path, or a
+The first argument names directories with partitions anywhere below them, or segment files: one path, or a
 sequence of them. They are only read. The functions share these arguments:
 
 - `choice`: which of the partitions to read.
@@ -30,7 +30,7 @@ from collections.abc import Iterable, Mapping
 from os import PathLike
 
 from magicbyte import _core
-from magicbyte.enums import Compression, DamageMode, IsolationLevel, PayloadType
+from magicbyte.enums import Compression, DamageMode, IsolationLevel, PartitionBy, PayloadType, TableFormat
 from magicbyte.jobs.advise import AdviseReport
 from magicbyte.jobs.advise import advise as advise_topics
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
@@ -44,6 +44,9 @@ from magicbyte.jobs.explain import DEFAULT_TRANSACTION_MAX_TIMEOUT_MS
 from magicbyte.jobs.explain import explain as partition_histories
 from magicbyte.jobs.ingest import IngestOptions, IngestReport
 from magicbyte.jobs.ingest import ingest as ingest_partitions
+from magicbyte.jobs.lake.ingest import ingest_table
+from magicbyte.jobs.lake.read import open_stored
+from magicbyte.jobs.lake.table import TableTarget
 from magicbyte.jobs.offsets import OffsetsReport
 from magicbyte.jobs.offsets import offsets as committed_offsets
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
@@ -58,11 +61,14 @@ from magicbyte.jobs.schemas import schemas as registered_schemas
 from magicbyte.jobs.stats import StatsReport, statistics
 from magicbyte.jobs.topics import TopicsReport
 from magicbyte.jobs.topics import topics as topics_of_partitions
+from magicbyte.jobs.typed import UNTYPED, TypedColumns
 from magicbyte.jobs.verify import VerifyReport
 from magicbyte.jobs.verify import verify as verify_partitions
 from magicbyte.logs import Sources, paths_of
 from magicbyte.model import PartitionHistory
+from magicbyte.schemas.http_client import DEFAULT_SETTINGS, HttpSettings
 from magicbyte.schemas.schemas_topic import SCHEMAS_TOPIC
+from magicbyte.serving import serve
 
 __all__ = [
     "advise",
@@ -76,6 +82,7 @@ __all__ = [
     "redact",
     "rescue",
     "schemas",
+    "serve",
     "stats",
     "topics",
     "verify",
@@ -87,17 +94,25 @@ def verify(
     *,
     isolation_level: IsolationLevel = "read_uncommitted",
     choice: PartitionChoice = EVERYTHING,
+    table: str | PathLike[str] | None = None,
+    catalog: str | None = None,
+    catalog_properties: Mapping[str, str] | None = None,
     engine: Engine | None = None,
     progress: Progress = NO_PROGRESS,
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> VerifyReport:
-    """Decodes every record and accounts for every byte; writes nothing."""
+    """Decodes every record and accounts for every byte; writes nothing.
+
+    With `table`, an output of `ingest` in any format, also compares its rows with the records; `catalog` and
+    `catalog_properties` are as there. Isolation level, ranges and expression are then those of the table.
+    """
     return verify_partitions(
         paths_of(sources),
         engine or LocalEngine(),
         isolation_level=isolation_level,
         max_decompressed_bytes=max_decompressed_bytes,
         choice=choice,
+        table=None if table is None else open_stored(os.fspath(table), catalog, catalog_properties),
         progress=progress,
     )
 
@@ -115,15 +130,23 @@ def ingest(
     where: str | None = None,
     key_as: PayloadType = "binary",
     value_as: PayloadType = "binary",
+    typed: TypedColumns = UNTYPED,
     codec: str = "zstd",
     bloom_filter: bool = False,
     overwrite: bool = False,
+    format: TableFormat = "parquet",
+    partition_by: PartitionBy = "topic",
+    catalog: str | None = None,
+    catalog_properties: Mapping[str, str] | None = None,
     choice: PartitionChoice = EVERYTHING,
     engine: Engine | None = None,
     progress: Progress = NO_PROGRESS,
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> IngestReport:
     """Decodes every partition into Parquet tables in `out`: `records`, `batches` and `problems`.
+
+    With another format, adds the records that the table `out` does not have yet, in one commit; docs/lake.md
+    describes it.
 
     Args:
         sources: what to read.
@@ -137,9 +160,14 @@ def ingest(
         where: write only records for which this SQL expression is true; the guide describes it. Needs duckdb.
         key_as: what keys are read as; with text, `records` has the column `invalidKey`.
         value_as: the same for values and `invalidValue`.
+        typed: which of them are decoded by the schemas that they name.
         codec: the compression of the files: zstd, snappy, gzip, lz4 or none.
         bloom_filter: whether to write bloom filters of the keys, for readers that look for single keys.
         overwrite: whether to replace an earlier output, once the job is done.
+        format: `delta` (needs deltalake) and `iceberg` (needs pyiceberg) are transactional tables.
+        partition_by: how their files are partitioned.
+        catalog: of an Iceberg table, whose identifier is `out`: the name in pyiceberg's configuration.
+        catalog_properties: properties of the catalog, besides those in the configuration.
         choice: see the module, as the arguments after it.
         engine: where the tasks run.
         progress: where to report progress.
@@ -153,14 +181,17 @@ def ingest(
         where=where,
         key_as=key_as,
         value_as=value_as,
+        typed=typed,
         codec=codec,
         bloom_filter=bloom_filter,
         max_decompressed_bytes=max_decompressed_bytes,
         overwrite=overwrite,
     )
-    return ingest_partitions(
-        paths_of(sources), os.fspath(out), engine or LocalEngine(), options, progress, choice=choice
-    )
+    paths, name, engine = paths_of(sources), os.fspath(out), engine or LocalEngine()
+    if format == "parquet":
+        return ingest_partitions(paths, name, engine, options, progress, choice=choice)
+    target = TableTarget(format, name, catalog, catalog_properties or {})
+    return ingest_table(paths, target, engine, options, progress, partition_by=partition_by, choice=choice)
 
 
 def convert(
@@ -470,17 +501,21 @@ def schemas(
     schemas_topic: str = SCHEMAS_TOPIC,
     choice: PartitionChoice = EVERYTHING,
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
+    http: HttpSettings = DEFAULT_SETTINGS,
 ) -> SchemasReport:
-    """The schemas of a registry, from its topic's segments or from files.
+    """The schemas of a registry, from its topic's segments, from files or from itself.
 
-    To look schemas up, use `magicbyte.jobs.schemas.open_registry`.
+    To look schemas up, use `magicbyte.jobs.schemas.open_registry`; what it opens is checked by
+    `magicbyte.jobs.schema_check`.
 
     Args:
-        sources: directories with the topic, or one directory or JSON map of schemas in files.
+        sources: directories with the topic, one directory or JSON map of schemas in files, or the address of
+            a live registry.
         out: gets the schemas as files, and `schemas.json`, which says what they are.
         schemas_topic: the registry's topic.
         choice: which copy of the topic to read, if there are several.
         max_decompressed_bytes: the limit for one batch.
+        http: credentials and limits for an address.
 
     """
     return registered_schemas(
@@ -489,6 +524,7 @@ def schemas(
         schemas_topic=schemas_topic,
         choice=choice,
         max_decompressed_bytes=max_decompressed_bytes,
+        http=http,
     )
 
 

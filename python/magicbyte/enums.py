@@ -3,7 +3,16 @@
 from enum import IntEnum
 from typing import Literal, TypeAlias
 
-__all__ = ["Compression", "DamageMode", "IsolationLevel", "PayloadType", "TimestampType", "fails_fast"]
+__all__ = [
+    "Compression",
+    "DamageMode",
+    "IsolationLevel",
+    "PartitionBy",
+    "PayloadType",
+    "TableFormat",
+    "TimestampType",
+    "fails_fast",
+]
 
 IsolationLevel: TypeAlias = Literal["read_uncommitted", "read_committed"]
 """Which records of transactions a reader gets (Kafka's `isolation.level`)."""
@@ -14,6 +23,12 @@ FAILFAST raises the first one's error."""
 
 PayloadType: TypeAlias = Literal["binary", "string", "json"]
 """What keys or values are read as: bytes, UTF-8, or JSON documents in UTF-8."""
+
+TableFormat: TypeAlias = Literal["parquet", "delta", "iceberg"]
+"""What an ingest writes: a directory of Parquet tables, or a commit of a transactional table."""
+
+PartitionBy: TypeAlias = Literal["topic", "day"]
+"""How the files of a transactional table are partitioned: by topic, or by topic and day of the timestamp."""
 
 
 def fails_fast(mode: DamageMode) -> bool:

@@ -11,9 +11,9 @@ __all__ = ["is_segment_file", "unread_segments"]
 
 
 def is_segment_file(name: str) -> bool:
-    """Whether a file name is that of a segment: twenty digits (the base offset) and `.log`."""
-    stem, dot, extension = name.partition(".")
-    return (dot, extension) == (".", "log") and len(stem) == 20 and stem.isascii() and stem.isdigit()
+    """Whether a file name is that of a segment: twenty digits and `.log`, `.log.zst` or `.log.gz`."""
+    stem, _, extension = name.partition(".")
+    return extension in ("log", "log.zst", "log.gz") and len(stem) == 20 and stem.isascii() and stem.isdigit()
 
 
 def unread_segments(listing: PartitionListing) -> list[Problem]:

@@ -21,6 +21,8 @@ from magicbyte._core import (
 from magicbyte.enums import DamageMode, IsolationLevel, fails_fast
 from magicbyte.errors import Error
 from magicbyte.listing import is_segment_file
+from magicbyte.storage.mounts import mount
+from magicbyte.storage.paths import absolute, is_stored, local_path
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -34,8 +36,6 @@ __all__ = ["LogArrowStream", "LogBatches", "LogRecords", "PartitionLog", "Reconc
 T = TypeVar("T")
 
 _LOG_END = 2**63 - 1
-_COLUMNS = ("offset", "timestamp", "timestampType", "key", "value", "headers")
-"""The columns of `to_arrow` by default."""
 _COUNTS = (
     "size",
     "good_bytes",
@@ -71,17 +71,20 @@ class Reconciliation:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        counts = " ".join(f"{name}={self.sums[name]}" for name in _COUNTS)  # type: ignore[literal-required]
-        name = f"{self.sums['topic']}-{self.sums['partition']}"
-        return f"<Reconciliation of {name}: balanced={self.balanced} {counts}>"
+        counts = " ".join(f"{name}={count}" for name, count in self._shown())
+        return f"<{self._title()}: {counts}>"
 
     def _repr_html_(self) -> str:
         """A table for notebooks."""
         from magicbyte.html import table
 
-        name = f"{self.sums['topic']}-{self.sums['partition']}"
-        rows = [("balanced", self.balanced), *((name, self.sums[name]) for name in _COUNTS)]  # type: ignore[literal-required]
-        return table(f"Reconciliation of {name}", ("", ""), rows)
+        return table(self._title(), ("", ""), self._shown())
+
+    def _title(self) -> str:
+        return f"Reconciliation of {self.sums['topic']}-{self.sums['partition']}"
+
+    def _shown(self) -> list[tuple[str, object]]:
+        return [(name, self.sums[name]) for name in ("balanced", *_COUNTS)]  # type: ignore[literal-required]
 
     @property
     def balanced(self) -> bool:
@@ -290,10 +293,14 @@ class LogArrowStream:
 
 def _refuse_other_directories(path: str) -> None:
     """Raises ValueError for a directory that is not a partition's: nothing would be read."""
-    name = os.path.basename(os.path.abspath(path))
-    if not os.path.isdir(path) or _core.is_partition(name, os.listdir(path)):
+    name = os.path.basename(absolute(path))
+    if not _core.is_directory(path):
         return
-    below = [entry.path for entry in os.scandir(path) if entry.is_dir() and _has_segments(entry.path)]
+    entries = _core.list_directory(path)
+    if _core.is_partition(name, [entry for entry, _ in entries]):
+        return
+    directories = [os.path.join(path, entry) for entry, is_directory in entries if is_directory]
+    below = [directory for directory in directories if _has_segments(directory)]
     if not below:
         raise ValueError(
             f"{path} has no segments (files such as {0:020d}.log): expected a partition's directory"
@@ -306,7 +313,7 @@ def _refuse_other_directories(path: str) -> None:
 
 def _has_segments(path: str) -> bool:
     try:
-        return any(is_segment_file(name) for name in os.listdir(path))
+        return any(is_segment_file(name) for name, _ in _core.list_directory(path))
     except OSError:
         return False
 
@@ -326,7 +333,8 @@ class PartitionLog:
     Times are milliseconds since 1970, or `datetime` with a time zone.
 
     Args:
-        path: the directory, or a single `.log` or `.checkpoint` file.
+        path: the directory, or a single `.log` or `.checkpoint` file; also a URL (`mount_storage` takes its
+            options) or a path into an archive, such as `backup.tar/orders-0`.
         check_crcs: whether checksums are checked.
         max_decompressed_bytes: the limit for one batch, stored or decompressed.
         mode: FAILFAST raises an error at damage; PERMISSIVE leaves damaged batches out and reports them
@@ -350,7 +358,8 @@ class PartitionLog:
         # Raises for an unknown mode.
         fails_fast(mode)
         self._mode = mode
-        self._core = PartitionLogCore(os.fspath(path))
+        mount([path])
+        self._core = PartitionLogCore(absolute(path) if is_stored(path) else local_path(path))
         self._listing: PartitionListing = json.loads(self._core.listing())
         if not self._listing["segments"] and not self._listing["problems"]:
             _refuse_other_directories(self.path)
@@ -528,9 +537,10 @@ class PartitionLog:
             if views:
                 raise ValueError("where: rows of views are not selected; leave out views")
             from magicbyte.expressions.record_filter import RecordFilter
+            from magicbyte.expressions.stream import columns_of
 
             row_filter = RecordFilter(where)
-            columns = _COLUMNS if columns is None else columns
+            columns = columns_of(self) if columns is None else columns
             decoded = list(dict.fromkeys((*columns, *row_filter.columns)))
         stream = self._core.to_arrow(
             decoded,
@@ -567,6 +577,7 @@ class PartitionLog:
         """
         from magicbyte.rescue import rescue
 
+        self._check_open()
         return rescue(self.path, max_decompressed_bytes=self._max_decompressed_bytes)
 
     def _read(

@@ -12,6 +12,7 @@ from magicbyte.enums import DamageMode
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
 from magicbyte.log import PartitionLog
+from magicbyte.storage.paths import is_stored
 
 if TYPE_CHECKING:
     from magicbyte.jobs.log_dirs import LogDir
@@ -29,7 +30,7 @@ class Log:
     commands are functions that work on such a directory as a whole.
 
     Args:
-        sources: directories or segment files: one path, or a sequence of them.
+        sources: directories, archives or segment files, or URLs of them: one path, or a sequence of them.
         choice: which partitions to open, for example `PartitionChoice(topics=("orders*",))`.
         check_crcs: whether checksums are checked.
         max_decompressed_bytes: the limit for one batch, stored or decompressed.
@@ -59,7 +60,7 @@ class Log:
                 mode=mode,
             )
             for listing in self._inputs.listings
-            if os.path.exists(listing["path"])
+            if is_stored(listing["path"]) or os.path.exists(listing["path"])
         ]
 
     @property
@@ -69,7 +70,10 @@ class Log:
 
     @property
     def partitions(self) -> list[PartitionLog]:
-        """The partitions, ordered by topic, partition and path."""
+        """The partitions that have a directory, ordered by topic, partition and path.
+
+        Those that only a broker's checkpoints name are in `absent` of its entry in `log_dirs`.
+        """
         return list(self._partitions)
 
     @property

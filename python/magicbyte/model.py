@@ -60,6 +60,8 @@ class Segment(TypedDict):
     size: int
     modified_ms: int
     is_checkpoint: bool
+    version: str | None
+    """In a store or an archive: an ETag, or the like. None for a local file."""
 
 
 class IgnoredFile(TypedDict):
@@ -232,6 +234,8 @@ class Chunk(TypedDict):
     partition: int
     size: int
     """Of the segment when it was listed."""
+    version: str | None
+    """Of the segment; None for a local file."""
     start: int
     end: int
     expected_offset: int

@@ -14,12 +14,13 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
+use crate::columns::digest;
 use crate::columns::schema::{
     Flavour, RecordColumn, Table, batches_schema, columns_of, problems_schema, records_schema,
 };
 use crate::columns::text_columns::Payloads;
 use crate::log::error::LogError;
-use crate::python::errors::log_to_py;
+use crate::python::errors::{log_to_py, to_py};
 use crate::python::view::{optional_items, parse_name};
 use crate::python::{docs, panics};
 
@@ -53,7 +54,7 @@ pub(super) fn requested(schema: Option<&Bound<'_, PyAny>>) -> PyResult<Option<(V
     // SAFETY: the capsule's name determines what it points to; the capsule owns that and outlives this
     // borrow.
     let schema = unsafe { schema.as_ref() };
-    if schema.release.is_none() {
+    if schema.release().is_none() {
         return Err(already_consumed("schema"));
     }
     Ok(Schema::try_from(schema).ok().and_then(|schema| columns_of(&schema)))
@@ -87,12 +88,16 @@ const EINVAL: c_int = 22;
 impl Exported {
     fn stream(reader: Box<dyn RecordBatchReader + Send>) -> FFI_ArrowArrayStream {
         let exported = Self { schema: reader.schema(), reader: Mutex::new(reader), error: OnceLock::new() };
-        FFI_ArrowArrayStream {
-            get_schema: Some(get_schema),
-            get_next: Some(get_next),
-            get_last_error: Some(get_last_error),
-            release: Some(release),
-            private_data: Box::into_raw(Box::new(exported)).cast(),
+        let exported = Box::into_raw(Box::new(exported)).cast();
+        // SAFETY: the callbacks below keep the interface's contract with this data; `release` frees it once.
+        unsafe {
+            FFI_ArrowArrayStream::new_unchecked(
+                Some(get_schema),
+                Some(get_next),
+                Some(get_last_error),
+                Some(release),
+                exported,
+            )
         }
     }
 
@@ -138,7 +143,7 @@ impl Exported {
 unsafe extern "C" fn get_schema(stream: *mut FFI_ArrowArrayStream, out: *mut FFI_ArrowSchema) -> c_int {
     // SAFETY: the stream is one of ours, and only `release` drops its data; `out` is the consumer's.
     unsafe {
-        let exported = &*(*stream).private_data.cast::<Exported>();
+        let exported = &*(*stream).private_data().cast::<Exported>();
         exported.write_to(out, Exported::schema)
     }
 }
@@ -148,7 +153,7 @@ unsafe extern "C" fn get_schema(stream: *mut FFI_ArrowArrayStream, out: *mut FFI
 unsafe extern "C" fn get_next(stream: *mut FFI_ArrowArrayStream, out: *mut FFI_ArrowArray) -> c_int {
     // SAFETY: as in `get_schema`. The data is shared, and its mutable part is locked.
     unsafe {
-        let exported = &*(*stream).private_data.cast::<Exported>();
+        let exported = &*(*stream).private_data().cast::<Exported>();
         exported.write_to(out, Exported::next)
     }
 }
@@ -157,7 +162,7 @@ unsafe extern "C" fn get_next(stream: *mut FFI_ArrowArrayStream, out: *mut FFI_A
 /// Like [`get_schema`].
 unsafe extern "C" fn get_last_error(stream: *mut FFI_ArrowArrayStream) -> *const c_char {
     // SAFETY: as in `get_schema`. The text lives as long as the stream.
-    let exported = unsafe { &*(*stream).private_data.cast::<Exported>() };
+    let exported = unsafe { &*(*stream).private_data().cast::<Exported>() };
     exported.error.get().map_or(ptr::null(), |error| error.as_ptr())
 }
 
@@ -166,8 +171,8 @@ unsafe extern "C" fn get_last_error(stream: *mut FFI_ArrowArrayStream) -> *const
 unsafe extern "C" fn release(stream: *mut FFI_ArrowArrayStream) {
     // SAFETY: the stream is one of ours, not yet released; its data came from a box.
     let exported = unsafe {
-        let data = std::mem::replace(&mut (*stream).private_data, ptr::null_mut::<c_void>());
-        (*stream).release = None;
+        let data = (*stream).set_private_data(ptr::null_mut::<c_void>());
+        (*stream).set_release(None);
         Box::from_raw(data.cast::<Exported>())
     };
     // A panic cannot be reported here; at worst memory leaks.
@@ -185,7 +190,7 @@ pub(super) fn batches_of(object: &Bound<'_, PyAny>) -> PyResult<Imported> {
         // `from_raw` moves the structs out and marks those in the capsules as released.
         let (schema, array) =
             unsafe { (FFI_ArrowSchema::from_raw(schema.as_ptr()), FFI_ArrowArray::from_raw(array.as_ptr())) };
-        if schema.release.is_none() {
+        if schema.release().is_none() {
             return Err(already_consumed("schema"));
         }
         if array.is_released() {
@@ -199,7 +204,7 @@ pub(super) fn batches_of(object: &Bound<'_, PyAny>) -> PyResult<Imported> {
         let stream = capsule.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
         // SAFETY: as above, for a stream.
         let mut stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr()) };
-        let (Some(_), Some(get_schema)) = (stream.release, stream.get_schema) else {
+        let (Some(_), Some(get_schema)) = (stream.release(), stream.get_schema()) else {
             return Err(already_consumed("stream"));
         };
         let mut schema = FFI_ArrowSchema::empty();
@@ -262,7 +267,7 @@ impl Imported {
 
 /// The next array of a stream; None at its end.
 fn next_array(stream: &mut FFI_ArrowArrayStream) -> PyResult<Option<FFI_ArrowArray>> {
-    let Some(get_next) = stream.get_next else { return Err(already_consumed("stream")) };
+    let Some(get_next) = stream.get_next() else { return Err(already_consumed("stream")) };
     let mut array = FFI_ArrowArray::empty();
     // SAFETY: the stream's own callback; `batches_of` moved the stream out, so it has not been released.
     match unsafe { get_next(stream, &raw mut array) } {
@@ -274,7 +279,7 @@ fn next_array(stream: &mut FFI_ArrowArrayStream) -> PyResult<Option<FFI_ArrowArr
 /// The producer's error text.
 fn last_error(stream: &mut FFI_ArrowArrayStream, failure: c_int) -> ArrowError {
     // SAFETY: the stream's own callback, and it has not been released.
-    let text = stream.get_last_error.map(|get_last_error| unsafe { get_last_error(stream) });
+    let text = stream.get_last_error().map(|get_last_error| unsafe { get_last_error(stream) });
     let text = text.filter(|text| !text.is_null()).map(|text| {
         // SAFETY: by the interface, a string that lives until the stream is called again.
         unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
@@ -324,6 +329,12 @@ impl PyArrowBatch {
 #[pyclass(frozen, name = "ArrowSchema", module = "magicbyte._core")]
 pub(super) struct PyArrowSchema(SchemaRef);
 
+impl PyArrowSchema {
+    pub(super) fn new(schema: SchemaRef) -> Self {
+        Self(schema)
+    }
+}
+
 #[pymethods]
 impl PyArrowSchema {
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
@@ -355,4 +366,24 @@ pub(super) fn arrow_schema(
         Table::Batches => batches_schema(),
         Table::Problems => problems_schema(),
     }))
+}
+
+/// Topic, partition, number of rows, first offset, last offset, digest.
+type Digest = (String, i32, u64, i64, i64, u128);
+
+#[doc = docs::arrow!(digest_records)]
+#[pyfunction]
+pub(super) fn digest_records(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Vec<Digest>> {
+    panics::here();
+    let mut found = Vec::new();
+    let mut batches = batches_of(data)?;
+    while let Some(batch) = batches.next_batch()? {
+        let digests = py.detach(|| digest::digest_records(&batch)).map_err(|e| to_py(py, &e))?;
+        found.extend(
+            digests.into_iter().map(|one| {
+                (one.topic, one.partition, one.rows, one.first_offset, one.last_offset, one.digest)
+            }),
+        );
+    }
+    Ok(found)
 }

@@ -1,11 +1,14 @@
 //! Converts errors of the core to the exceptions of `magicbyte.errors`.
 
-use pyo3::exceptions::{PyFileExistsError, PyOSError, PyValueError};
+use std::io::ErrorKind as IoKind;
+
+use pyo3::exceptions::{PyFileExistsError, PyFileNotFoundError, PyOSError, PyPermissionError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::broker::append_error::AppendError;
 use crate::error::{Error, ErrorKind};
 use crate::log::error::LogError;
+use crate::log::storage::store::cause;
 use crate::python::classes;
 
 fn class_of(error: &Error) -> &'static str {
@@ -92,11 +95,18 @@ pub(super) fn log_to_py(py: Python<'_>, error: &LogError) -> PyErr {
 
 /// An OSError with errno and file name, so that Python picks FileNotFoundError and the like.
 pub(super) fn io_to_py(path: &std::path::Path, source: &std::io::Error) -> PyErr {
-    match source.raw_os_error() {
-        Some(errno) => PyOSError::new_err((errno, source.to_string(), path.display().to_string())),
-        None if source.kind() == std::io::ErrorKind::AlreadyExists => {
-            PyFileExistsError::new_err(format!("{}: {source}", path.display()))
-        }
-        None => PyOSError::new_err(format!("{}: {source}", path.display())),
+    if let Some(errno) = source.raw_os_error() {
+        return PyOSError::new_err((errno, source.to_string(), path.display().to_string()));
+    }
+    // An interrupt, while a store was awaited.
+    if let Some(raised) = cause(source).and_then(|error| error.downcast_ref::<PyErr>()) {
+        return Python::attach(|py| raised.clone_ref(py));
+    }
+    let message = format!("{}: {source}", path.display());
+    match source.kind() {
+        IoKind::AlreadyExists => PyFileExistsError::new_err(message),
+        IoKind::NotFound => PyFileNotFoundError::new_err(message),
+        IoKind::PermissionDenied => PyPermissionError::new_err(message),
+        _ => PyOSError::new_err(message),
     }
 }

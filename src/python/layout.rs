@@ -1,10 +1,13 @@
 //! The fields of a batch, below the command `annotate`.
 
+use ::bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::compression::decompressor::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
-use crate::layout::{BatchLayout, Section};
+use crate::error::Result;
+use crate::lab::magic3::layout::Layout3;
+use crate::layout::{BatchLayout, Field, Section};
 use crate::python::docs;
 use crate::python::errors::to_py;
 use crate::python::locked::Locked;
@@ -15,15 +18,41 @@ type Fields = (bool, usize, Py<PyBytes>, &'static str, Option<u32>, Option<u32>,
 
 #[doc = docs::layout!(BatchLayoutCore)]
 #[pyclass(frozen, name = "BatchLayoutCore", module = "magicbyte._core")]
-pub(super) struct PyBatchLayout(Locked<BatchLayout>);
+pub(super) struct PyBatchLayout(Locked<Layout>);
+
+/// The experimental format has its own reader, so that no other path takes it.
+enum Layout {
+    Kafka(BatchLayout),
+    Experimental(Layout3),
+}
+
+impl Layout {
+    fn next(&mut self) -> Option<Result<Field>> {
+        match self {
+            Self::Kafka(layout) => layout.next(),
+            Self::Experimental(layout) => layout.next(),
+        }
+    }
+
+    fn bytes(&self, section: Section) -> &Bytes {
+        match self {
+            Self::Kafka(layout) => layout.bytes(section),
+            Self::Experimental(layout) => layout.bytes(section),
+        }
+    }
+}
 
 #[pymethods]
 impl PyBatchLayout {
     #[new]
-    #[pyo3(signature = (batch, *, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES))]
-    fn new(batch: &Bound<'_, PyAny>, max_decompressed_bytes: usize) -> PyResult<Self> {
+    #[pyo3(signature = (batch, *, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES, experimental_v3 = false))]
+    fn new(batch: &Bound<'_, PyAny>, max_decompressed_bytes: usize, experimental_v3: bool) -> PyResult<Self> {
         let decompressor = Decompressor::with_limit(max_decompressed_bytes);
-        Ok(Self(Locked::new(BatchLayout::new(to_bytes(batch)?, decompressor))))
+        let batch = to_bytes(batch)?;
+        Ok(Self(Locked::new(match experimental_v3 {
+            true => Layout::Experimental(Layout3::new(batch, decompressor)),
+            false => Layout::Kafka(BatchLayout::new(batch, decompressor)),
+        })))
     }
 
     fn __iter__(slf: Py<Self>) -> Py<Self> {

@@ -22,17 +22,22 @@ mod layout;
 mod lines;
 mod locked;
 mod log;
+mod magic3;
 mod message;
 mod objects;
 mod panics;
 mod pickle;
 mod record;
 mod rescue;
+mod schema_decoder;
 mod schema_framing;
+mod serve;
 mod sidecars;
 mod simulator;
 mod state;
+mod store;
 mod view;
+mod wire;
 mod writer;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,7 +52,7 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::python::arrow::{PyArrowBatch, PyArrowSchema, arrow_schema};
+    use crate::python::arrow::{PyArrowBatch, PyArrowSchema, arrow_schema, digest_records};
     #[pymodule_export]
     use crate::python::arrow_stream::PyArrowStream;
     #[pymodule_export]
@@ -79,13 +84,19 @@ mod _core {
     #[pymodule_export]
     use crate::python::log::{PyLogBatches, PyPartitionLog};
     #[pymodule_export]
+    use crate::python::magic3::{compare_format, magic3_encode, magic3_to_magic_2, magic3_validate};
+    #[pymodule_export]
     use crate::python::message::{apis, decode_request, decode_response, encode_request, encode_response};
     #[pymodule_export]
     use crate::python::pickle::unpickle_record;
     #[pymodule_export]
     use crate::python::rescue::PyRescuer;
     #[pymodule_export]
+    use crate::python::schema_decoder::PySchemaDecoder;
+    #[pymodule_export]
     use crate::python::schema_framing::{parse_message_indexes, parse_schema_framing, write_schema_framing};
+    #[pymodule_export]
+    use crate::python::serve::PyServer;
     #[pymodule_export]
     use crate::python::sidecars::{
         collect_aborted_transactions, decompress, leader_epoch_checkpoint, offset_index, partition_metadata,
@@ -97,6 +108,10 @@ mod _core {
     use crate::python::state::{
         AbortedFilter, Guard, PyLeaderEpochs, PyProducerStateManager, partition_history, segment_history,
     };
+    #[pymodule_export]
+    use crate::python::store::{PyStoredFile, is_directory, is_stored, list_directory, mount_store};
+    #[pymodule_export]
+    use crate::python::wire::{PyWireReader, request_record_sets, response_record_sets};
     #[pymodule_export]
     use crate::python::writer::{
         PyPartitionWriter, PyRowsWriter, begin_partition, finish_partition, rebuild_sidecars, rewrite_chunks,

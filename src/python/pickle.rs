@@ -36,12 +36,7 @@ pub(super) fn unpickle_record(
     let record = Record {
         offset,
         timestamp,
-        timestamp_type: match timestamp_type {
-            -1 => TimestampType::NoTimestampType,
-            0 => TimestampType::CreateTime,
-            1 => TimestampType::LogAppendTime,
-            _ => return Err(malformed()),
-        },
+        timestamp_type: TimestampType::from_id(timestamp_type.into()).ok_or_else(malformed)?,
         sequence,
         attributes: attributes as i8,
         key: key.as_ref().map(|key| key.as_bytes()),

@@ -9,12 +9,22 @@ use crate::python::errors::to_py;
 use crate::python::{docs, panics, view};
 use crate::schema_framing::{self, Framed, IdSize, SchemaId};
 
-fn id_size(id_bytes: usize) -> PyResult<IdSize> {
+pub(super) fn id_size(id_bytes: usize) -> PyResult<IdSize> {
     match id_bytes {
         4 => Ok(IdSize::Four),
         8 => Ok(IdSize::Eight),
         other => Err(PyValueError::new_err(format!("id_bytes {other}: expected 4 or 8"))),
     }
+}
+
+/// An id as a number, or a GUID as 16 bytes.
+pub(super) fn schema_id(object: &Bound<'_, PyAny>) -> PyResult<SchemaId> {
+    Ok(match object.cast::<PyBytes>() {
+        Ok(guid) => SchemaId::Guid(guid.as_bytes().try_into().map_err(|_| {
+            PyValueError::new_err(format!("a GUID of {} bytes: expected 16", guid.as_bytes().len()))
+        })?),
+        Err(_) => SchemaId::Id(object.extract()?),
+    })
 }
 
 fn or_raise<T>(py: Python<'_>, result: Result<T>) -> PyResult<T> {
@@ -68,12 +78,7 @@ pub(super) fn write_schema_framing<'py>(
     id_bytes: usize,
 ) -> PyResult<Bound<'py, PyBytes>> {
     panics::here();
-    let schema = match schema.cast::<PyBytes>() {
-        Ok(guid) => SchemaId::Guid(guid.as_bytes().try_into().map_err(|_| {
-            PyValueError::new_err(format!("a GUID of {} bytes: expected 16", guid.as_bytes().len()))
-        })?),
-        Err(_) => SchemaId::Id(schema.extract()?),
-    };
-    let written = schema_framing::write_schema_framing(schema, &message_indexes, id_size(id_bytes)?);
+    let written =
+        schema_framing::write_schema_framing(schema_id(schema)?, &message_indexes, id_size(id_bytes)?);
     Ok(PyBytes::new(py, &or_raise(py, written)?))
 }

@@ -8,7 +8,7 @@ use pyo3::types::PyBytes;
 
 use crate::compression::decompressor::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 use crate::error::Result;
-use crate::log::storage;
+use crate::log::storage::sidecars;
 use crate::python::arguments::Codec;
 use crate::python::errors::{io_to_py, to_py};
 use crate::python::{docs, panics, view};
@@ -25,7 +25,7 @@ use crate::state::producer_entry::ProducerStateEntry;
 #[pyfunction]
 pub(super) fn read_sidecar(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBytes>> {
     panics::here();
-    let data = py.detach(|| storage::read_sidecar(&path)).map_err(|error| io_to_py(&path, &error))?;
+    let data = py.detach(|| sidecars::read_sidecar(&path)).map_err(|error| io_to_py(&path, &error))?;
     let data =
         data.ok_or_else(|| PyFileNotFoundError::new_err(format!("{}: no such file", path.display())))?;
     Ok(PyBytes::new(py, &data))

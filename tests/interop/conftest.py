@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from kafka_broker import Broker
 from oracle import Builder, Oracle
+from registry_server import Apicurio, newer_java
 
 
 @pytest.fixture(scope="session")
@@ -38,3 +39,13 @@ def builder() -> Iterator[Builder]:
     process = Builder()
     yield process
     process.close()
+
+
+@pytest.fixture(scope="session")
+def apicurio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Apicurio]:
+    """One registry for all tests, which use subjects of their own."""
+    if (java := newer_java()) is None:
+        pytest.skip("Apicurio needs Java 21 or newer")
+    server = Apicurio(tmp_path_factory.mktemp("apicurio"), java)
+    yield server
+    server.kill()

@@ -117,7 +117,7 @@ def converted(source: Path, out: Path, layout: Layout, cli: Cli) -> int:
 
 
 def sampled(source: Path, **options: Any) -> AdviseReport:
-    options = {"windows": 20, "window_bytes": 128 << 10, "layouts": TRIED, **options}
+    options = {"windows": 20, "window_bytes": 128 << 10, "layouts": TRIED, "dictionaries": 0, **options}
     return advise([str(source)], LocalEngine(), **options)
 
 
@@ -154,6 +154,45 @@ def test_a_small_log_is_read_in_full(logs: Path, tmp_path: Path, cli: Cli) -> No
     as_is = topic["layouts"][0]
     assert as_is["error"] == 0
     assert as_is["size"] == pytest.approx(converted(source, tmp_path / "out", TRIED[0], cli), rel=1e-9)
+
+
+def test_what_the_compression_analyzer_of_kip_640_prints(logs: Path, cli: Cli) -> None:
+    """Size, savings, ratio, ratio per batch, time, MB/s, and statistics of batches, for each codec."""
+    (topic,) = cli.json("advise", logs / "events-0", "--windows", 8, "--window-bytes", "64k")["topics"]
+    batches = list(magicbyte.read_batches((logs / f"events-0/{0:020}.log").read_bytes()))
+    sizes = [batch.size_in_bytes for batch in batches]
+    assert (
+        min(sizes) <= topic["smallest_batch"] <= topic["batch_size"] <= topic["largest_batch"] <= max(sizes)
+    )
+    assert topic["batch_size"] == pytest.approx(sum(sizes) / len(sizes), rel=0.02)
+    as_is = {one["compression"]: one for one in topic["layouts"] if one["batch_bytes"] is None}
+    assert set(as_is) == {"none", "gzip", "snappy", "lz4", "zstd"}
+    for one in as_is.values():
+        assert one["savings"] == pytest.approx(1 - one["size"] / topic["stored"])
+        # The log is not compressed; savings are what is gone, not what remains.
+        assert one["ratio"] == pytest.approx(1 / (1 - one["savings"]), rel=0.01)
+        assert one["batch_ratio"] == pytest.approx(one["ratio"], rel=0.05)
+        rate = topic["stored"] / one["encode_seconds"]
+        assert rate == pytest.approx(one["encode_bytes_per_second"], rel=0.05)
+    printed = cli("advise", logs / "events-0", "--windows", 8, "--window-bytes", "64k")
+    for column in ("bytes", "savings", "ratio", "ratio per batch", "batch on disk", "write MB/s", "write s"):
+        assert column in printed
+    assert f"batches of {topic['smallest_batch']:,} to" in printed
+
+
+def test_a_dictionary_is_for_information(logs: Path) -> None:
+    topics = {one["topic"]: one for one in sampled(logs, layouts=TRIED[:1], dictionaries=2)["topics"]}
+    for name, saves in (("events", True), ("noise", False)):
+        found = topics[name]["dictionary"]
+        assert found is not None
+        assert 0 < found["dictionary"] < found["without_it"]
+        assert (found["with_it"] < 0.9 * found["without_it"]) == saves
+        (remark,) = (one for one in remarks_of(topics[name]) if "dictionary" in one)
+        assert "not Kafka-compatible" in remark
+    # No layout that is recommended has one.
+    options = {"windows": 6, "window_bytes": 1 << 10, "layouts": TRIED[:1], "dictionaries": 1}
+    (tiny,) = sampled(logs / "events-0", **options)["topics"]
+    assert tiny["dictionary"] is None
 
 
 def test_the_same_seed_takes_the_same_sample(logs: Path) -> None:

@@ -242,7 +242,19 @@ def options_of(command: str) -> dict[str, click.Option]:
 
 ENGINE_OPTIONS = {"--engine", "--threads", "--master", "--conf"}
 # Options whose help and type depend on the command.
-SPECIFIC = {"--html", "--json", "--key", "--key-format", "--now", "--segment-bytes", "--where"}
+SPECIFIC = {
+    "--format",
+    "--html",
+    "--json",
+    "--key",
+    "--key-format",
+    "--magic",
+    "--now",
+    "--segment-bytes",
+    "--topic-id",
+    "--value-format",
+    "--where",
+}
 
 
 @pytest.mark.parametrize("command", sorted(app.commands))

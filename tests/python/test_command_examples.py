@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -14,13 +15,20 @@ ROOT = Path(__file__).parents[2]
 
 
 def readme() -> list[str]:
-    text = "".join((ROOT / page).read_text() for page in ("README.md", "docs/guide.md"))
+    text = "".join((ROOT / page).read_text() for page in ("README.md", "docs/guide.md", "docs/lake.md"))
     blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
     return [line for block in blocks for line in block.splitlines() if line.startswith("magicbyte ")]
 
 
+def commands(group: click.Group) -> Iterator[click.Command]:
+    """A group and all commands in it and in its groups."""
+    yield group
+    for one in group.commands.values():
+        yield from commands(one) if isinstance(one, click.Group) else [one]
+
+
 def examples_in_help() -> list[str]:
-    texts = [one.help or "" for one in (app, *app.commands.values())]
+    texts = [one.help or "" for one in commands(app)]
     lines = [line.strip() for text in texts for line in text.splitlines()]
     return [line for line in lines if line.startswith("magicbyte ")]
 
@@ -46,4 +54,8 @@ def test_an_example_can_be_parsed(line: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(click.Path, "convert", lambda _self, value, *_: value)
     monkeypatch.setattr(click.File, "convert", lambda _self, value, *_: value)
     name, *arguments = words_of(line)
-    app.commands[name].make_context(name, arguments)
+    command = app.commands[name]
+    while isinstance(command, click.Group):
+        name, *arguments = arguments
+        command = command.commands[name]
+    command.make_context(name, arguments)

@@ -220,7 +220,14 @@ def test_a_closed_log_raises() -> None:
         next(under_way)
         stream = log.to_arrow()
     assert log.closed
-    for work in (log.records, log.batches, log.verify, log.to_arrow, lambda: log.offset_for_timestamp(0)):
+    for work in (
+        log.records,
+        log.batches,
+        log.verify,
+        log.rescue,
+        log.to_arrow,
+        lambda: log.offset_for_timestamp(0),
+    ):
         with pytest.raises(ValueError, match=r"the log .* is closed"):
             work()
     with pytest.raises(ValueError, match="is closed"), log:

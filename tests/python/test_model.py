@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tarfile
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -89,7 +90,9 @@ def documents(listing: str) -> Iterator[tuple[str, Any]]:
         yield from ((cost, lab.ChunkCost) for cost in costs)
         yield _core.cost_report(costs), lab.CostReport
         for chunk in json.loads(plan)["chunks"]:
-            tried = _core.try_layouts([json.dumps(chunk)], 0, [(0, None, None)], window_bytes=1 << 20)
+            tried = _core.try_layouts(
+                [json.dumps(chunk)], 0, [(0, None, None)], window_bytes=1 << 20, dictionary=True
+            )
             yield tried, lab.Window
         results = []
         for chunk in json.loads(plan)["chunks"]:
@@ -100,6 +103,9 @@ def documents(listing: str) -> Iterator[tuple[str, Any]]:
                     yield json.dumps(decoded_problems(item.batch)), list[model.Problem]
         yield from ((result, model.ChunkResult) for result in results)
         yield _core.reconcile(plan, results), model.PartitionReconciliation
+    builder = RecordsBuilder()
+    builder.append(0, 0, value=b"v")
+    yield _core.compare_format(builder.build(), 3, 0, 4), lab.Comparison
     history = _core.partition_history(
         listing,
         [_core.segment_history(segment) for segment in segments],
@@ -189,6 +195,9 @@ def test_every_field_and_type_has_been_seen(tmp_path: Path) -> None:
     check(_core.unreadable_directory("t-0", "Permission denied"), seen)
     large_partition(tmp_path / "t-1")
     check(listed(tmp_path / "t-1"), seen)
+    with tarfile.open(tmp_path / "t-1.tar", "w") as archive:
+        archive.add(tmp_path / "t-1", "t-1")
+    check(listed(tmp_path / "t-1.tar" / "t-1"), seen)
     for expected in TYPES:
         never = []
         for name, hint in get_type_hints(expected).items():

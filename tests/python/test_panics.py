@@ -81,11 +81,16 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "aiokafka_encode_varint": lambda: d.aiokafka_encode_varint(1, lambda byte: None),
         "aiokafka_size_of_varint": lambda: d.aiokafka_size_of_varint(1),
         "arrow_schema": lambda: c.arrow_schema("records", ["offset"]),
+        "digest_records": lambda: c.digest_records(ROWS),
         "check_segment": lambda: c.check_segment(
             one.path / "00000000000000000000.log", c.KeySet([b"x"]), tombstones=False
         ),
         "read_sidecar": lambda: c.read_sidecar(one.path / "00000000000000000000.log"),
         "is_partition": lambda: c.is_partition("topic-0", []),
+        "is_directory": lambda: c.is_directory(one.path),
+        "is_stored": lambda: c.is_stored("s3://bucket"),
+        "list_directory": lambda: c.list_directory(one.path),
+        "mount_store": lambda: c.mount_store("panics://bucket", object()),
         "unreadable_directory": lambda: c.unreadable_directory("topic-0", "no such directory"),
         "begin_partition": lambda: c.begin_partition(one.new / "topic-1"),
         "check_produce_request": lambda: c.check_produce_request(V2, 12),
@@ -112,6 +117,8 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "producer_summary": lambda: c.producer_summary([], []),
         "offset_for_timestamp": lambda: c.offset_for_timestamp(one.plan, 1),
         "offset_index": lambda: c.offset_index(b"", 0),
+        "request_record_sets": lambda: c.request_record_sets(b"\0"),
+        "response_record_sets": lambda: c.response_record_sets(b"\0", 1, 4),
         "parse_message_indexes": lambda: c.parse_message_indexes(b"\0"),
         "parse_schema_framing": lambda: c.parse_schema_framing(b"\0\0\0\0\1"),
         "partition_metadata": lambda: c.partition_metadata("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA"),
@@ -145,6 +152,10 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "decode_response": lambda: c.decode_response(b"", 0, 0),
         "encode_request": lambda: c.encode_request(3, 0, {}, {}),
         "encode_response": lambda: c.encode_response(3, 0, {}, {}),
+        "compare_format": lambda: c.compare_format(b"", 2, 0, 0),
+        "magic3_encode": lambda: c.magic3_encode(b"", 0, 0),
+        "magic3_to_magic_2": lambda: c.magic3_to_magic_2(b""),
+        "magic3_validate": lambda: c.magic3_validate(b""),
         "trim_chunk": lambda: c.trim_chunk(one.chunk),
         "try_layouts": lambda: c.try_layouts([one.chunk], 0, [], window_bytes=1),
     }
@@ -226,6 +237,7 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
         "BatchLayoutCore": (lambda: c.BatchLayoutCore(V2), {}),
         "Batches": (lambda: magicbyte.read_batches(V2), {"to_arrow": (["offset"],)}),
         "KeySet": (lambda: c.KeySet([b"x"]), {"find": (b"x",)}),
+        "StoredFile": (lambda: c.StoredFile(one.path / f"{0:020}.log"), {"read": (0, 1)}),
         "ChunkDecoder": (lambda: c.ChunkDecoder(one.chunk, columns=["value"]), {}),
         "Converter": (
             converter,
@@ -342,9 +354,15 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
             },
         ),
         "RescuerCore": (lambda: c.RescuerCore(one.survey), {}),
+        "SchemaDecoder": (
+            lambda: c.SchemaDecoder("avro", '"int"'),
+            {"new_ids": (ROWS,), "add_writer": (7, '"int"'), "refuse": (7, "no"), "decode": (ROWS,)},
+        ),
+        "ServerCore": (lambda: c.ServerCore([], ("127.0.0.1", 0)), {}),
         "RowFilter": (lambda: c.RowFilter(), {"mask": (ROWS,)}),
         "RowsWriter": (lambda: c.RowsWriter(empty()), {"append": (ROWS,)}),
         "VerificationGuard": (c.VerificationGuard, {}),
+        "WireReader": (lambda: c.WireReader([], []), {"of_streams": (one.path / f"{0:020}.log",) * 2}),
     }
 
 

@@ -182,4 +182,4 @@ def test_only_storage_opens_files_for_reading() -> None:
     )
     files = [module.name for module in modules().values() if opening.search(module.text)]
     # Writing durably opens the directory, to sync it.
-    assert sorted(files) == ["log/storage.rs", "log/write/durable.rs"]
+    assert sorted(files) == ["log/storage/local.rs", "log/storage/mod.rs", "log/write/durable.rs"]

@@ -98,7 +98,7 @@ def test_a_real_topic(real: Path) -> None:
 
 
 def test_the_command(real: Path, cli: Cli) -> None:
-    lines = cli("schemas", real).splitlines()
+    lines = cli("schemas", "list", real).splitlines()
     assert lines[0].split() == [
         "subject",
         "version",
@@ -112,31 +112,33 @@ def test_the_command(real: Path, cli: Cli) -> None:
     assert lines[1].split() == ["clicks-value", "1", "3", "JSON", "0", "BACKWARD", "READWRITE", "-"]
     assert len(lines) == 6
     # The partition itself may have any name.
-    report = cli.json("schemas", KAFKA / "schemas_topic")
+    report = cli.json("schemas", "list", KAFKA / "schemas_topic")
     assert next(one["subject"] for one in report["subjects"]) == "clicks-value"
     assert report["without_subject"] == report["problems"] == []
-    text = cli("schemas", "--id", "2", real)
+    text = cli("schemas", "show", "--id", "2", real)
     assert text.startswith('syntax = "proto3";\npackage demo;\n')
-    assert json.loads(cli("schemas", "--subject", "orders-value", real))["fields"][3]["name"] == "tags"
-    cli("schemas", "--id", "9", real, code=3)
+    assert (
+        json.loads(cli("schemas", "show", "--subject", "orders-value", real))["fields"][3]["name"] == "tags"
+    )
+    cli("schemas", "show", "--id", "9", real, code=3)
     assert "no schema has the id 9" in cli.error
-    cli("schemas", "--id", "1", "--context", ".a", real, code=3)
+    cli("schemas", "show", "--id", "1", "--context", ".a", real, code=3)
     assert "in the context .a" in cli.error
-    cli("schemas", "--subject", "nobody", real, code=3)
+    cli("schemas", "show", "--subject", "nobody", real, code=3)
     assert "nobody" in cli.error
-    cli("schemas", "--id", "1", "--json", real, code=2)
+    cli("schemas", "show", "--id", "1", "--json", real, code=2)
     # Another topic's partition is read if it is the source itself, and says what is wrong.
-    cli("schemas", real / "orders-0", code=1)
+    cli("schemas", "list", real / "orders-0", code=1)
     assert "the key is not JSON" in cli.error
-    cli("schemas", real / "orders-0", KAFKA / "v2_none", code=2)
+    cli("schemas", "list", real / "orders-0", KAFKA / "v2_none", code=2)
     assert "no partition of _schemas below" in cli.error
 
 
 def test_copies_of_the_topic(real: Path, tmp_path: Path, cli: Cli) -> None:
     shutil.copytree(real, tmp_path / "other")
-    cli("schemas", tmp_path, code=2)
+    cli("schemas", "list", tmp_path, code=2)
     assert "--prefer" in cli.error
-    report = cli.json("schemas", "--prefer", tmp_path / "other", tmp_path)
+    report = cli.json("schemas", "list", "--prefer", tmp_path / "other", tmp_path)
     assert report["source"] == str(tmp_path / "other" / "_schemas-0")
     chosen = commands.schemas(tmp_path, choice=PartitionChoice(prefer=(str(real),)))
     assert chosen["source"] == str(real / "_schemas-0")
@@ -220,7 +222,11 @@ def test_contexts() -> None:
 def test_a_text_is_printed_as_it_is(tmp_path: Path, cli: Cli) -> None:
     text = '{\n\n  "doc": "a\u2028b \u00fc"\n}'
     source = topic(tmp_path, as_bytes(schema("a", 1, 1, text), schema("b", 1, 2, text + "\n")))
-    assert cli("schemas", "--id", "1", source) == cli("schemas", "--subject", "b", source) == text + "\n"
+    assert (
+        cli("schemas", "show", "--id", "1", source)
+        == cli("schemas", "show", "--subject", "b", source)
+        == text + "\n"
+    )
 
 
 def test_one_id_is_one_schema() -> None:
@@ -309,7 +315,7 @@ BROKEN: list[tuple[bytes | None, bytes | None, str]] = [
 def test_broken_records_are_reported(tmp_path: Path, cli: Cli) -> None:
     rows = [(key, value) for key, value, _ in BROKEN]
     directory = topic(tmp_path, [*rows, *as_bytes(schema("a", 1, 1))])
-    report = cli.json("schemas", directory, code=1)
+    report = cli.json("schemas", "list", directory, code=1)
     for number, (problem, (*_, message)) in enumerate(zip(report["problems"], BROKEN, strict=True)):
         assert problem.startswith(f"{directory / '_schemas-0'}: offset {number}: "), problem
         assert message in problem
@@ -322,7 +328,7 @@ def test_a_damaged_topic(real: Path, cli: Cli) -> None:
     data = bytearray(segment.read_bytes())
     data[1200] ^= 1
     segment.write_bytes(data)
-    report = cli.json("schemas", real, code=1)
+    report = cli.json("schemas", "list", real, code=1)
     assert len(report["problems"]) == 1
     assert 0 < len(report["subjects"]) <= 4
 
@@ -397,17 +403,17 @@ def answers(registry: StoredRegistry) -> Any:
 
 
 def test_written_files_give_the_same_answers(real: Path, tmp_path: Path, cli: Cli) -> None:
-    cli("schemas", "--out", tmp_path / "out", real)
+    cli("schemas", "copy", real, tmp_path / "out")
     assert sorted(one.name for one in (tmp_path / "out").iterdir()) == [
         "1.avsc", "2.proto", "3.json", "4.avsc", "5.avsc", "schemas.json",
     ]  # fmt: skip
-    before = cli.json("schemas", real)
+    before = cli.json("schemas", "list", real)
     for place in (tmp_path / "out", tmp_path / "out" / "schemas.json"):
-        after = cli.json("schemas", place)
+        after = cli.json("schemas", "list", place)
         assert after == {**before, "source": str(place)}
-    cli("schemas", "--out", tmp_path / "out", real, code=2)
+    cli("schemas", "copy", real, tmp_path / "out", code=2)
     assert "is not empty" in cli.error
-    cli("schemas", "--out", real / "new", real, code=2)
+    cli("schemas", "copy", real, real / "new", code=2)
 
 
 def test_everything_survives_being_written(tmp_path: Path) -> None:
@@ -440,7 +446,7 @@ def test_files_without_an_index(tmp_path: Path, cli: Cli) -> None:
     assert registry.by_id(7).schema_type == "AVRO"
     assert registry.latest("orders-value").schema.schema_type == "PROTOBUF"
     assert registry.latest("orders-value").id is None
-    assert cli("schemas", tmp_path).splitlines()[-1] == "no subject: id 7, AVRO"
+    assert cli("schemas", "list", tmp_path).splitlines()[-1] == "no subject: id 7, AVRO"
 
 
 def test_a_map(tmp_path: Path, cli: Cli) -> None:
@@ -455,7 +461,7 @@ def test_a_map(tmp_path: Path, cli: Cli) -> None:
     assert registry.latest("orders-value").id == 7
     assert registry.by_id(8).references == (Reference("N", "orders-value", 1),)
     assert [one.text for _, one in registry.resolve(registry.by_id(8))] == ['"string"']
-    assert cli("schemas", "--id", "7", tmp_path / "map.json") == '"string"\n'
+    assert cli("schemas", "show", "--id", "7", tmp_path / "map.json") == '"string"\n'
 
 
 @pytest.mark.parametrize(
@@ -484,7 +490,7 @@ def test_wrong_files(tmp_path: Path, cli: Cli, text: str, message: str) -> None:
     with pytest.raises(SchemaFileError, match=message) as raised:
         read_directory(tmp_path / "map.json")
     assert str(tmp_path) in str(raised.value)
-    cli("schemas", tmp_path / "map.json", code=3)
+    cli("schemas", "list", tmp_path / "map.json", code=3)
 
 
 def test_files_that_are_missing(tmp_path: Path) -> None:

@@ -142,5 +142,5 @@ def test_paths(tmp_path: Path) -> None:
     assert expand_paths([f"file://{a0}", f"file:{a1}"]) == [a0, a1]
     with pytest.raises(FileNotFoundError, match="no such directory"):
         expand_paths([f"{tmp_path}/z-*"])
-    with pytest.raises(ValueError, match="s3a is not supported"):
-        expand_paths(["s3a://bucket/logs"])
+    assert expand_paths(["s3a://bucket/logs,s3://b/x"]) == ["s3a://bucket/logs", "s3://b/x"]
+    assert expand_paths(["s3://bucket/a,b"]) == ["s3://bucket/a,b"]

@@ -15,7 +15,8 @@ def try_layouts(
     *,
     window_bytes: int,
     max_decompressed_bytes: int = ...,
+    dictionary: bool = False,
 ) -> str:
     """Writes the batches from `position` in the first of adjacent Chunks on, `window_bytes` after
     decompression, with each
-    layout (codec, level, largest batch before compression): a Window."""
+    layout (codec, level, largest batch before compression), and with a zstd dictionary if asked: a Window."""

@@ -11,10 +11,12 @@ class BatchLayoutCore:
     A field is (in the decompressed payload, position, bytes, name, record, header, number, computed CRC).
     `record` and `header` are indexes, None outside of records and headers; `number` is None for fields that
     are not numbers; `name` is Kafka's, or `rest` for the bytes after the last field. Raises Error after the
-    last field before damage.
+    last field before damage. With `experimental_v3` it takes batches of `magicbyte.magic3`, and no others.
     """
 
-    def __new__(cls, batch: Buffer, *, max_decompressed_bytes: int = ...) -> Self: ...
+    def __new__(
+        cls, batch: Buffer, *, max_decompressed_bytes: int = ..., experimental_v3: bool = False
+    ) -> Self: ...
     def __iter__(self) -> Self: ...
     def __next__(self) -> tuple[bool, int, bytes, str, int | None, int | None, int | None, int | None]: ...
     @property

@@ -99,3 +99,34 @@ class ChunkDecoder:
         """A checksum of the batches so far, the same for every reader of the file."""
     def result(self) -> str:
         """The chunk's ChunkResult, complete once the iterator is exhausted."""
+
+def mount_store(prefix: str, store: object) -> None:
+    """Serves all paths that begin with a URL, such as `s3://bucket`, from an object with the methods of
+    `magicbyte.storage.remote.RemoteStore`, in this process. It replaces one that was mounted there before."""
+
+def list_directory(path: str | PathLike[str]) -> list[tuple[str, bool]]:
+    """The names in a directory, an archive or a mounted store, and whether each is a directory.
+
+    Raises OSError if it cannot be listed.
+    """
+
+def is_stored(path: str | PathLike[str]) -> bool:
+    """Whether a path is a URL or leads into an archive, rather than being one of the local file system."""
+
+def is_directory(path: str | PathLike[str]) -> bool:
+    """Whether a path is a directory, or an archive, which is read as one.
+
+    Raises OSError if there is nothing at the path.
+    """
+
+@final
+class StoredFile:
+    """A file of a store or an archive, or the content of a compressed segment. Raises OSError."""
+
+    def __new__(cls, path: str | PathLike[str]) -> Self: ...
+    @property
+    def size(self) -> int:
+        """In bytes."""
+
+    def read(self, position: int, length: int) -> bytes:
+        """Bytes at a position; fewer at the end."""

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from magicbyte.cli.inputs import print_ignored, print_log_dirs, print_skipped
+from magicbyte.cli.inputs import print_unread
 from magicbyte.cli.overview import View, print_next, print_overview
 from magicbyte.cli.reports import exit_code, print_json, print_problems
 from magicbyte.cli.terminal import print_line
+from magicbyte.jobs.plan import count_of
 
 if TYPE_CHECKING:
     from magicbyte.jobs.clean import CleanReport
+    from magicbyte.jobs.lake.compare import ComparedPartition, TableComparison
     from magicbyte.jobs.rewrite import RewriteReport
     from magicbyte.jobs.verify import VerifyReport
 
 __all__ = ["print_verified", "print_written", "verify_code"]
 
+_PARTITIONS_SHOWN = 20
 WriteReport = TypeVar("WriteReport", "RewriteReport", "CleanReport")
 
 
@@ -35,8 +38,7 @@ def print_written(
         print_overview(report["partitions"], report["total"], view)
         print_line()
         print_text(report, out)
-        print_ignored(report["partitions"])
-        print_skipped(report["skipped"])
+        print_unread(report["partitions"], report["skipped"])
         print_next("magicbyte", "verify", out)
     return exit_code(balanced=report["balanced"], problems=report["total"]["problems"])
 
@@ -46,10 +48,10 @@ def print_verified(report: VerifyReport, sources: Sequence[str], view: View) -> 
     total = report["total"]
     print_overview(report["partitions"], total, view)
     print_problems(report["problems"], report["problems_left_out"])
-    print_ignored(report["partitions"])
-    print_skipped(report["skipped"])
-    print_log_dirs(report["log_dirs"])
-    if total["quarantined_bytes"]:
+    print_unread(report["partitions"], report["skipped"], report["log_dirs"])
+    if report["table"] is not None:
+        _print_table(report["table"])
+    elif total["quarantined_bytes"]:
         print_next("magicbyte", "rescue", *sources)
     elif total["problems"]:
         print_next("magicbyte", "explain", *sources)
@@ -59,5 +61,39 @@ def print_verified(report: VerifyReport, sources: Sequence[str], view: View) -> 
 
 def verify_code(report: VerifyReport) -> int:
     """The exit code of a verification."""
-    problems = report["total"]["problems"] + sum(len(one["problems"]) for one in report["log_dirs"])
-    return exit_code(balanced=report["balanced"], problems=problems)
+    compared = [] if report["table"] is None else report["table"]["partitions"]
+    is_equal = all(one["result"] != "differs" for one in compared)
+    problems = sum(one["result"] != "equal" for one in compared)
+    problems += report["total"]["problems"] + sum(len(one["problems"]) for one in report["log_dirs"])
+    return exit_code(balanced=report["balanced"] and is_equal, problems=problems)
+
+
+def _print_table(comparison: TableComparison) -> None:
+    """Prints how a table compares with the log, and a line for each partition that is not equal."""
+    partitions = comparison["partitions"]
+    rows = count_of(sum(one["table_rows"] for one in partitions), "row")
+    equal = sum(one["result"] == "equal" for one in partitions)
+    verdict = "equals the log" if comparison["equal"] else "does not equal the log"
+    print_line(
+        f"{comparison['table']} {verdict}: {rows} compared,"
+        f" {equal:,} of {count_of(len(partitions), 'partition')} equal"
+    )
+    different = [one for one in partitions if one["result"] != "equal"]
+    for one in different[:_PARTITIONS_SHOWN]:
+        print_line(f"{one['topic']}-{one['partition']}: {_difference(one)}")
+    if len(different) > _PARTITIONS_SHOWN:
+        print_line(f"... and {len(different) - _PARTITIONS_SHOWN:,} more (--json has all)")
+    if older := sum(one["older_rows"] for one in partitions):
+        print_line(f"{count_of(older, 'row')} of the table from before the log's beginning not compared")
+
+
+def _difference(one: ComparedPartition) -> str:
+    if one["result"] == "behind":
+        return f"equal up to offset {one['next_offset']:,}, and the log goes on to {one['log_end']:,}"
+    if one["result"] == "not_in_log":
+        return f"the table has {count_of(one['table_rows'], 'row')}, and there is no such log"
+    if one["result"] == "not_in_table":
+        return f"the log ends at offset {one['log_end']:,}, and the table has nothing of it"
+    if one["log_rows"] != one["table_rows"]:
+        return f"the log has {count_of(one['log_rows'], 'row')}, the table {one['table_rows']:,}"
+    return f"{count_of(one['log_rows'], 'row')} in both, but not the same ones"

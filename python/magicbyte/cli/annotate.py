@@ -9,8 +9,9 @@ from typing import BinaryIO
 
 import click
 
+from magicbyte import _core
 from magicbyte.cli import options, partition_choice
-from magicbyte.cli.batch_layout import Field, Section, batch_layout
+from magicbyte.cli.batch_layout import Field, Layout, Section, batch_layout
 from magicbyte.cli.exits import PROBLEMS
 from magicbyte.cli.segment_file import open_segment
 from magicbyte.cli.terminal import print_data, print_problem
@@ -23,12 +24,13 @@ _HEADER = struct.Struct(">qiibIhi")
 _OVERHEAD = 12
 """Bytes of a batch before those that its length counts: the offset and the length."""
 _MAGIC_AT = 16
+_EXPERIMENTAL, _DELTA_AT, _VARINT = 3, 41, 10
 _BYTES_PER_LINE = 8
 _BYTES_SHOWN = 64
 
 
 @click.command(short_help="Print the bytes of batches, each field with its meaning.")
-@partition_choice.sources
+@partition_choice.local_sources
 @partition_choice.options()
 @click.option(
     "--offset", type=options.OFFSET, metavar="OFFSET", help="Begin with the batch that holds this offset."
@@ -40,12 +42,18 @@ _BYTES_SHOWN = 64
     metavar="N",
     help="Stop after N batches.",
 )
+@click.option(
+    "--experimental-v3",
+    is_flag=True,
+    help="The batches are of the experimental magic 3, which magicbyte.magic3 writes.",
+)
 @options.max_decompressed_bytes
 def annotate(
     sources: tuple[str, ...],
     choice: PartitionChoice,
     offset: int | None,
     max_batches: int | None,
+    experimental_v3: bool,
     max_decompressed_bytes: int,
 ) -> int:
     """Print the bytes of batches field by field: position, bytes, the name of the field, and its meaning.
@@ -58,6 +66,7 @@ def annotate(
     magicbyte annotate orders-0/ | head -60
     magicbyte annotate orders-0/ --offset 1234                the batch that holds offset 1234
     magicbyte annotate orders-0/00000000000000000000.log --max-batches 3
+    magicbyte annotate --experimental-v3 draft.log            what magicbyte.magic3 wrote
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli.sources import files_of, segments_only
 
@@ -69,7 +78,8 @@ def annotate(
                 if left == 0:
                     return code
                 left = None if left is None else left - 1
-                if not _print_batch(path, position, data, max_decompressed_bytes):
+                layout = batch_layout(data, max_decompressed_bytes, experimental_v3=experimental_v3)
+                if not _print_batch(path, position, len(data), layout):
                     code = PROBLEMS
         except Error as error:
             code = PROBLEMS
@@ -103,16 +113,20 @@ def _bounds(file: BinaryIO, position: int) -> tuple[int | None, int | None]:
         return None, None
     # The smallest message of magic 0 is shorter than this header.
     base, length, _, magic, _, _, delta = _HEADER.unpack(header.ljust(_HEADER.size, b"\0"))
-    last_offset = base + delta if magic == 2 else base
+    if magic == _EXPERIMENTAL:
+        # There the delta is a varint, elsewhere.
+        file.seek(position + _DELTA_AT)
+        delta, _ = _core.decode_varint(file.read(_VARINT).ljust(_VARINT, b"\0"))
+    last_offset = base + delta if magic >= 2 else base
     return (position + _OVERHEAD + length if length > 0 else None), last_offset
 
 
-def _print_batch(path: str, position: int, data: bytes, max_decompressed_bytes: int) -> bool:
+def _print_batch(path: str, position: int, size: int, layout: Layout) -> bool:
     """Prints a batch, up to its first error; returns whether there is none."""
-    print_data(f"{path}: batch at byte {position}, {len(data)} bytes")
+    print_data(f"{path}: batch at byte {position}, {size} bytes")
     print_data(f"{'position':>8}  {'bytes':<{3 * _BYTES_PER_LINE - 1}}  {'field':<26}  meaning")
     try:
-        for part in batch_layout(data, max_decompressed_bytes):
+        for part in layout:
             _print_part(part)
     except Error as error:
         print_data(f"error: {error}", "")

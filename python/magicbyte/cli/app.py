@@ -30,11 +30,13 @@ from magicbyte.cli.recover import recover
 from magicbyte.cli.redact import redact
 from magicbyte.cli.rescue import rescue
 from magicbyte.cli.schemas import schemas
+from magicbyte.cli.serve import serve
 from magicbyte.cli.sidecars import sidecars
 from magicbyte.cli.stats import stats
 from magicbyte.cli.terminal import ReaderGoneError, drop_output, prepare, print_problem
 from magicbyte.cli.topics import topics
 from magicbyte.cli.verify import verify
+from magicbyte.cli.wire import wire
 from magicbyte.errors import Error
 from magicbyte.jobs.failure import JobError, RefusedError
 
@@ -58,14 +60,16 @@ def app() -> None:
     magicbyte advise  /backup/kafka-logs                  which codec and batch size would be better?
     magicbyte records /backup/kafka-logs/orders-0 | jq    the records as JSON lines
     magicbyte topics  /backup/kafka-logs                  which topics, partitions, configs?
-    magicbyte schemas /backup/kafka-logs                  which schemas had the registry?
+    magicbyte schemas list /backup/kafka-logs             which schemas had the registry?
     magicbyte offsets /backup/kafka-logs                  who committed what, and how far behind?
+    magicbyte serve   /backup/kafka-logs                  let every Kafka client read it
     magicbyte dump    orders-0 | less                     the segments, as kafka-dump-log prints them
     magicbyte rescue  /backup/kafka-logs saved/           save what can be saved of the damage
     magicbyte recover /backup/kafka-logs repaired/        repair damaged partitions for a broker
     magicbyte convert /backup/kafka-0.10 new-logs/        move old segments to Kafka 4
     magicbyte compact /backup/kafka-logs compacted/       keep the last record of each key
     magicbyte redact  --key bob /backup/kafka-logs out/   forget somebody
+    magicbyte wire    kafka.pcap                          who asked the brokers for what?
     magicbyte ingest  /backup/kafka-logs tables/          Parquet tables, with proof that nothing is lost
 
     Commands that run a job do so in threads of this process; --engine spark, or --master, runs it on Spark
@@ -93,10 +97,12 @@ for command in (
     redact,
     rescue,
     schemas,
+    serve,
     sidecars,
     stats,
     topics,
     verify,
+    wire,
 ):
     app.add_command(command)
 

@@ -11,11 +11,13 @@ from magicbyte import _core
 from magicbyte.cli.terminal import plain
 from magicbyte.cli.times import time_text
 from magicbyte.enums import Compression
+from magicbyte.magic3 import Idea
 
-__all__ = ["Field", "Section", "batch_layout", "wrapped_checksums"]
+__all__ = ["Field", "Layout", "Section", "batch_layout", "wrapped_checksums"]
 
 _QUOTED = 40
 """How many bytes of a key or value are shown as text."""
+_IDEAS = {one.value: str(one.name).lower().replace("_", " ") for one in Idea}
 _CODEC, _LOG_APPEND_TIME, _TRANSACTIONAL, _CONTROL, _HORIZON = 0x07, 0x08, 0x10, 0x20, 0x40
 
 
@@ -39,25 +41,27 @@ class Section:
 Layout: TypeAlias = Iterator[Field | Section]
 
 
-def batch_layout(data: bytes, max_decompressed_bytes: int) -> Layout:
-    """Yields the fields of one batch of any magic.
+def batch_layout(data: bytes, max_decompressed_bytes: int, *, experimental_v3: bool = False) -> Layout:
+    """Yields the fields of one batch of any magic; with `experimental_v3`, of one of `magicbyte.magic3`.
 
     Raises:
         Error: the bytes make no sense; all fields before have been yielded.
 
     """
-    layout = _core.BatchLayoutCore(data, max_decompressed_bytes=max_decompressed_bytes)
+    layout = _core.BatchLayoutCore(
+        data, max_decompressed_bytes=max_decompressed_bytes, experimental_v3=experimental_v3
+    )
     words = _Words()
     compressed = False
     for in_payload, start, field, name, record, header, number, computed in layout:
         if in_payload and not compressed:
             compressed = True
-            what = "the records" if words.magic == 2 else "the wrapper's value"
+            what = "the records" if words.has_records else "the wrapper's value"
             yield Section(
                 f"{what}, decompressed from {words.codec}: {layout.decompressed_size} bytes;"
                 " positions count from their start"
             )
-        shown = _shown_name(name, record, header, is_record=words.magic == 2)
+        shown = _shown_name(name, record, header, is_record=words.has_records)
         meaning = words.meaning(name, start, field, number, computed, is_inside=record is not None)
         yield Field(start, field, shown, meaning)
 
@@ -71,9 +75,7 @@ def wrapped_checksums(wrapper: bytes, max_decompressed_bytes: int) -> Iterator[t
 
 
 def _shown_name(name: str, record: int | None, header: int | None, *, is_record: bool) -> str:
-    if record is None:
-        return name
-    prefix = f"{'record' if is_record else 'message'} {record}: "
+    prefix = "" if record is None else f"{'record' if is_record else 'message'} {record}: "
     if header is None:
         return prefix + name
     own = name.removeprefix("header")
@@ -94,6 +96,11 @@ class _Words:
         return self._numbers.get("magic")
 
     @property
+    def has_records(self) -> bool:
+        """Whether it is a batch of records and not a message."""
+        return self.magic in (2, 3)
+
+    @property
     def codec(self) -> str:
         """The name of the batch's codec."""
         return _codec(self._bits)
@@ -112,17 +119,18 @@ class _Words:
         if number is None:
             return self._bytes_meaning(name, data, is_inside=is_inside)
         if name == "attributes":
-            if is_inside and self.magic == 2:
+            if is_inside and self.has_records:
                 return f"{number}, unused"
             if not is_inside:
                 self._bits = number
-            return _attributes(number)
+            ideas = [_IDEAS[bit] for bit in _IDEAS if self.magic == 3 and number & bit]
+            return ", ".join([_attributes(number), *ideas])
         if not is_inside:
             self._numbers[name] = number
         if name == "crc":
             kind = (
                 f"CRC-32C of byte {start + 4} to the end"
-                if self.magic == 2
+                if self.has_records
                 else f"CRC-32 of byte {start + 4} on"
             )
             return f"{kind}: {_verdict(number, computed)}"
@@ -139,6 +147,9 @@ class _Words:
                 _time(number) + ("; the delete horizon" if self._bits & _HORIZON else "")
             ),
             "maxTimestamp": lambda: _time(number),
+            "maxTimestampDelta": lambda: f"{number}: {_time(base_time + number)}",
+            "appendTimeDelta": lambda: f"{number}: {_time(base_time + number)}",
+            "fieldsSize": lambda: f"{number} bytes: the fields of all records",
             "timestamp": lambda: _time(number),
             "producerId": lambda: _or_none(number),
             "producerEpoch": lambda: _or_none(number),
@@ -154,9 +165,10 @@ class _Words:
     def _bytes_meaning(self, name: str, data: bytes, *, is_inside: bool) -> str:
         if name == "rest":
             return f"{len(data)} bytes after the last field"
-        if name == "records" or (name == "value" and not is_inside and self._bits & _CODEC):
+        is_payload = name == "value" and not is_inside and self._bits & _CODEC
+        if is_payload or name in ("records", "fields", "content"):
             return f"{len(data)} bytes of {self.codec}"
-        if name == "key" and self.magic == 2 and self._bits & _CONTROL and len(data) >= 4:
+        if name == "key" and self.has_records and self._bits & _CONTROL and len(data) >= 4:
             return _control_key(data)
         return _quoted(data)
 

@@ -13,7 +13,7 @@ __all__ = ["check_indexes"]
 
 
 @click.command("check-indexes", short_help="Compare indexes with their segments.")
-@partition_choice.sources
+@partition_choice.local_sources
 @partition_choice.options()
 @options.max_decompressed_bytes
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines, one object per difference.")

@@ -16,7 +16,7 @@ __all__ = ["compact"]
 
 
 @click.command(short_help="Keep the last record of each key, as Kafka's cleaner does.")
-@partition_choice.sources
+@partition_choice.local_sources
 @click.argument("out", metavar="OUT", type=click.Path())
 @partition_choice.options(prefer=True)
 @click.option(
@@ -82,7 +82,7 @@ __all__ = ["compact"]
     help="Memory for the maps of keys; larger maps go to files beside OUT.",
 )
 @options.mode
-@options.topic_ids
+@options.topic_ids()
 @overview.options
 @engines.options
 @options.max_decompressed_bytes

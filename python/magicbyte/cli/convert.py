@@ -17,7 +17,7 @@ _CODECS = {codec.name.lower(): codec.value for codec in Compression}
 
 
 @click.command(short_help="Rewrite old segments for a current broker.")
-@partition_choice.sources
+@partition_choice.local_sources
 @click.argument("out", metavar="OUT", type=click.Path())
 @partition_choice.options(prefer=True)
 @click.option(
@@ -52,7 +52,7 @@ _CODECS = {codec.name.lower(): codec.value for codec in Compression}
 )
 @options.leader_epoch
 @options.segment_bytes
-@options.topic_ids
+@options.topic_ids()
 @overview.options
 @engines.options
 @options.max_decompressed_bytes

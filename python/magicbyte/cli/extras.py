@@ -9,7 +9,11 @@ _EXTRAS = {
     "click": _INSTALL.format("cli"),
     "rich": _INSTALL.format("cli"),
     "duckdb": _INSTALL.format("sql"),
+    "httpx": _INSTALL.format("registry"),
     "pyarrow": _INSTALL.format("cli"),
+    "deltalake": _INSTALL.format("delta"),
+    "pyiceberg": _INSTALL.format("iceberg"),
+    "sqlalchemy": _INSTALL.format("iceberg"),
     "pandas": _INSTALL.format("spark"),
     "pyspark": f"{_INSTALL.format('spark')}, or leave out --engine spark",
 }

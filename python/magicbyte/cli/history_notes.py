@@ -42,7 +42,7 @@ def by_notability(histories: Sequence[PartitionHistory]) -> list[PartitionHistor
 
 
 class TimeSteps(NamedTuple):
-    """Bytes and records of data by time, in steps of equal length; at least one."""
+    """Bytes of data, and records, by time, in steps of equal length; at least one."""
 
     start: int
     """Milliseconds since 1970 (inclusive)."""

@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from magicbyte.cli import engines, expressions, options, overview, partition_choice
+from magicbyte.cli import catalogs, engines, expressions, options, overview, partition_choice
+from magicbyte.cli.catalogs import CatalogChoice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.overview import View
 from magicbyte.cli.selection import ranges as range_options
 from magicbyte.cli.terminal import print_line
-from magicbyte.enums import IsolationLevel, PayloadType
+from magicbyte.cli.typed import typed_columns
+from magicbyte.enums import IsolationLevel, PartitionBy, PayloadType, TableFormat
 from magicbyte.jobs.choice import PartitionChoice
 from magicbyte.jobs.ranges import Ranges
 
 if TYPE_CHECKING:
-    from magicbyte.jobs.ingest import IngestReport
+    from magicbyte.jobs.ingest import CommitReport, IngestReport, TableSum
+    from magicbyte.jobs.typed import TypedColumns
 
 __all__ = ["ingest"]
 
@@ -47,6 +50,7 @@ def _payload(name: str) -> Callable[[F], F]:
 @options.isolation_level
 @_payload("key")
 @_payload("value")
+@typed_columns
 @click.option(
     "--include-batch-metadata",
     is_flag=True,
@@ -70,6 +74,22 @@ def _payload(name: str) -> Callable[[F], F]:
     is_flag=True,
     help="Write bloom filters of the keys: readers that look for a key skip most other row groups.",
 )
+@click.option(
+    "--format",
+    "table_format",
+    type=click.Choice(["parquet", "delta", "iceberg"]),
+    default="parquet",
+    show_default=True,
+    help="What to write: a directory of Parquet tables, or what is new as one commit of a table.",
+)
+@click.option(
+    "--partition-by",
+    type=click.Choice(["topic", "day"]),
+    default="topic",
+    show_default=True,
+    help="With delta and iceberg: how files are partitioned; day is by topic and day of the timestamp.",
+)
+@catalogs.options
 @options.max_decompressed_bytes
 @options.as_json
 def ingest(
@@ -83,10 +103,14 @@ def ingest(
     isolation_level: IsolationLevel,
     key_as: PayloadType,
     value_as: PayloadType,
+    typed: TypedColumns,
     include_batch_metadata: bool,
     overwrite: bool,
     parquet_compression: str,
     bloom_filter: bool,
+    table_format: TableFormat,
+    partition_by: PartitionBy,
+    catalog: CatalogChoice,
     max_decompressed_bytes: int,
     as_json: bool,
 ) -> int:
@@ -102,16 +126,27 @@ def ingest(
     Records outside a range of offsets or timestamps, or for which EXPR is not true, are read and counted as
     outside, but not written. A record is in a range of timestamps if its own is, wherever in the log it is.
 
+    With --format delta, OUT is the directory of a Delta table; with --format iceberg it is an Iceberg table,
+    NAMESPACE.TABLE in a catalog. The table is created, or gets the records that it does not have yet, in one
+    commit that also holds the offsets to continue at. verify --table proves that it equals the log.
+
     With --key-as and --value-as, what is not such text is NULL in key or value, and its bytes are in the
     column invalidKey or invalidValue. It is counted, and makes the exit code 1.
+
+    With --key-format and --value-format, key or value gets the types of its topic's latest schema (subject
+    TOPIC-key, TOPIC-value), whatever schema each record was written with. What cannot be decoded is NULL in
+    it too; the column _key_error or _error says why. _key_schema_id and _schema_id are the ids.
 
     \b
     magicbyte ingest /backup/kafka-logs tables/
     magicbyte ingest --topic orders --key-as string --value-as json /backup/kafka-logs tables/
+    magicbyte ingest --topic orders --value-format avro --schema-registry schemas/ /backup/kafka-logs tables/
     magicbyte ingest --start-timestamp 2024-05-01 --end-timestamp 2024-05-02 /backup/kafka-logs tables/
     magicbyte ingest --where "header(headers, 'tenant') = 'x'" /backup/kafka-logs tables/
     magicbyte ingest --include-batch-metadata orders-0/ orders/
     magicbyte ingest --isolation-level read_committed --overwrite /backup/kafka-logs tables/
+    magicbyte ingest --format delta --partition-by day /backup/kafka-logs records/
+    magicbyte ingest --format iceberg --catalog prod /backup/kafka-logs kafka.records
     magicbyte ingest --engine spark --master spark://host:7077 /backup/kafka-logs tables/
     magicbyte ingest --engine spark --conf spark.driver.memory=4g /backup/kafka-logs tables/
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
@@ -120,6 +155,10 @@ def ingest(
     from magicbyte.jobs.ingest import ingest as ingest_job
     from magicbyte.jobs.progress import terminal_progress
 
+    if table_format == "parquet" and partition_by != "topic":
+        raise click.UsageError("--partition-by needs --format delta or iceberg")
+    catalog.check(needed=table_format == "iceberg")
+
     settings = IngestOptions(
         isolation_level=isolation_level,
         batch_metadata=include_batch_metadata,
@@ -127,13 +166,24 @@ def ingest(
         where=where,
         key_as=key_as,
         value_as=value_as,
+        typed=typed,
         codec=parquet_compression,
         bloom_filter=bloom_filter,
         max_decompressed_bytes=max_decompressed_bytes,
         overwrite=overwrite,
     )
     with engine.open(f"magicbyte ingest {sources[0]}") as runner:
-        report = ingest_job(sources, out, runner, settings, terminal_progress(), choice=choice)
+        progress = terminal_progress()
+        if table_format == "parquet":
+            report = ingest_job(sources, out, runner, settings, progress, choice=choice)
+        else:
+            from magicbyte.jobs.lake.ingest import ingest_table
+            from magicbyte.jobs.lake.table import TableTarget
+
+            target = TableTarget(table_format, out, catalog.name, catalog.properties)
+            report = ingest_table(
+                sources, target, runner, settings, progress, partition_by=partition_by, choice=choice
+            )
     if as_json:
         reports.print_json(report)
     else:
@@ -151,11 +201,11 @@ def _print(report: IngestReport, out: str, view: View) -> None:
     from magicbyte.jobs.progress import format_bytes
 
     overview.print_overview(report["partitions"], report["total"], view)
-    inputs.print_ignored(report["partitions"])
-    inputs.print_skipped(report["skipped"])
-    inputs.print_log_dirs(report["log_dirs"])
+    inputs.print_unread(report["partitions"], report["skipped"], report["log_dirs"])
     print_line()
-    for table, sums in report["tables"].items():
+    if report["commit"] is not None:
+        _print_commit(report["commit"], report["tables"]["records"])
+    for table, sums in report["tables"].items() if report["commit"] is None else ():
         rows, files = count_of(sums["rows"], "row"), count_of(sums["files"], "file")
         print_line(f"{out}/{table}: {rows} in {files}, {format_bytes(sums['size'])}")
     if pending := report["internal_topics"]["pending_offsets"]:
@@ -171,10 +221,30 @@ def _print(report: IngestReport, out: str, view: View) -> None:
             " --include-batch-metadata keeps them as timestampMillis"
         )
     for count, payload, names, column in (
-        (total["invalid_keys"], report["key_as"], "keys", "invalidKey"),
-        (total["invalid_values"], report["value_as"], "values", "invalidValue"),
+        (total["invalid_keys"], report["key_format"] or report["key_as"], "keys", "invalidKey"),
+        (total["invalid_values"], report["value_format"] or report["value_as"], "values", "invalidValue"),
     ):
         if count:
-            expected = "JSON" if payload == "json" else "UTF-8"
+            expected = {"json": "JSON", "string": "UTF-8"}.get(payload, f"{payload} of a known schema")
             print_line(f"{count:,} {names} are null: not {expected}; the column {column} has their bytes")
-    overview.print_next("duckdb", "-c", f"SELECT * FROM '{out}/records/*.parquet' LIMIT 10")
+    if report["commit"] is None:
+        overview.print_next("duckdb", "-c", f"SELECT * FROM '{out}/records/*.parquet' LIMIT 10")
+
+
+def _print_commit(commit: CommitReport, sums: TableSum) -> None:
+    """Prints what a table got."""
+    from magicbyte.cli.reports import print_problems
+    from magicbyte.jobs.plan import count_of
+    from magicbyte.jobs.progress import format_bytes
+
+    print_problems(commit["problems"], commit["problems_left_out"])
+    for directory in commit["orphans"]:
+        print_line(f"removed {directory}: a killed job had left it there")
+    version = "" if commit["version"] is None else f", version {commit['version']}"
+    if commit["job"] is None:
+        print_line(f"{commit['table']}{version}: nothing is new")
+    else:
+        rows, files = count_of(sums["rows"], "row"), count_of(sums["files"], "file")
+        partitions = count_of(len(commit["partitions"]), "partition")
+        size = format_bytes(sums["size"])
+        print_line(f"{commit['table']}{version}: {rows} of {partitions} added in {files}, {size}")

@@ -10,7 +10,7 @@ from magicbyte.jobs.partitions import SkippedDirectory
 from magicbyte.jobs.plan import count_of
 from magicbyte.model import PartitionReconciliation
 
-__all__ = ["print_ignored", "print_log_dirs", "print_skipped"]
+__all__ = ["print_log_dirs", "print_skipped", "print_unread"]
 
 _SHOWN = 20
 
@@ -36,7 +36,18 @@ def print_log_dirs(log_dirs: Sequence[LogDirReport]) -> None:
             print_line(f"  {problem}")
 
 
-def print_ignored(partitions: Sequence[PartitionReconciliation]) -> None:
+def print_unread(
+    partitions: Sequence[PartitionReconciliation],
+    skipped: Sequence[SkippedDirectory],
+    log_dirs: Sequence[LogDirReport] = (),
+) -> None:
+    """Prints which files and directories were not read, and what each broker had."""
+    _print_ignored(partitions)
+    print_skipped(skipped)
+    print_log_dirs(log_dirs)
+
+
+def _print_ignored(partitions: Sequence[PartitionReconciliation]) -> None:
     """Prints a line for each reason why files of the partitions' directories were not read."""
     by_reason: dict[str, list[str]] = {}
     for one in partitions:

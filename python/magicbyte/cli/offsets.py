@@ -20,7 +20,7 @@ __all__ = ["offsets"]
 
 
 @click.command(short_help="Show what consumer groups have committed, and how far behind they are.")
-@partition_choice.sources
+@partition_choice.local_sources
 @partition_choice.options(prefer=True)
 @click.option(
     "--group",

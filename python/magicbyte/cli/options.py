@@ -248,7 +248,12 @@ def leader_epoch(command: F) -> F:
     )(command)
 
 
-def topic_ids(command: F) -> F:
+_WRITES_METADATA = (
+    "Write partition.metadata with this id; may be repeated. Without it the broker writes its own."
+)
+
+
+def topic_ids(help_text: str = _WRITES_METADATA) -> Callable[[F], F]:
     """`--topic-id`"""
 
     def parse(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -271,8 +276,8 @@ def topic_ids(command: F) -> F:
         multiple=True,
         metavar="TOPIC=ID",
         callback=parse,
-        help="Write partition.metadata with this id; may be repeated. Without it the broker writes its own.",
-    )(command)
+        help=help_text,
+    )
 
 
 def topic_config(command: F) -> F:

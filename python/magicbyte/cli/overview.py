@@ -207,6 +207,7 @@ _PIPE_ORDER = (
     "lost_offsets",
     "problems",
 )
+"""Without a terminal all columns are printed: what adds up is together."""
 
 
 def _print_colours(by: str, rows: Sequence[_Sums], columns: Sequence[str]) -> None:
@@ -226,7 +227,7 @@ def _print_colours(by: str, rows: Sequence[_Sums], columns: Sequence[str]) -> No
             break
         room -= width
         fitting.append(name)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_footer=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column(by, overflow="fold")
     for name in fitting:
         table.add_column(_COLUMNS[name], justify="right", no_wrap=True)

@@ -12,16 +12,97 @@ import click
 from magicbyte.cli.options import PARTITIONS
 from magicbyte.jobs.choice import PartitionChoice
 
-__all__ = ["options", "preferred_copy", "sources", "sources_and_out"]
+__all__ = ["local_sources", "options", "preferred_copy", "sources", "sources_and_out"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def sources(command: F) -> F:
-    """The arguments `SRC...`: directories and segment files."""
-    return click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(exists=True))(
+def local_sources(command: F) -> F:
+    """The arguments `SRC...`: directories and segment files of the local file system."""
+    return click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=_LocalPath(exists=True))(
         command
     )
+
+
+def sources(command: F) -> F:
+    """The arguments `SRC...`, which may be URLs, and `--storage-option`."""
+
+    @wraps(command)
+    def with_stores(
+        sources: tuple[str, ...], storage_options: tuple[tuple[str, str], ...], **others: Any
+    ) -> Any:
+        from magicbyte.storage.mounts import mount
+        from magicbyte.storage.paths import is_url
+
+        if storage_options and not any(map(is_url, sources)):
+            raise click.UsageError(
+                "--storage-option needs a SRC that is a URL, such as s3://bucket/kafka-logs"
+            )
+        try:
+            mount(sources, dict(storage_options))
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+        return command(sources=sources, **others)
+
+    decorated: Callable[..., Any] = with_stores
+    for option in (
+        click.option(
+            "--storage-option",
+            "storage_options",
+            type=_KeyValue(),
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="For a SRC that is a URL: an option of the store, such as region=eu-west-1; may be repeated."
+            " Without any, credentials come from the environment.",
+        ),
+        click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=_Source()),
+    ):
+        decorated = option(decorated)
+    return cast(F, decorated)
+
+
+class _LocalPath(click.Path):
+    """A path that is not a URL."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """See `click.ParamType.convert`."""
+        from magicbyte.storage.paths import is_url
+
+        if is_url(value):
+            command = f"`{ctx.command.name}`" if ctx is not None else "this command"
+            self.fail(f"{command} reads local paths only; copy the log first, or part of it", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class _Source(click.Path):
+    """A path, or a URL. Of a path inside an archive, the archive has to exist."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """See `click.ParamType.convert`."""
+        from magicbyte.storage.paths import is_stored, local_path
+
+        value = local_path(value)
+        if is_stored(value) and not os.path.lexists(value):
+            return value
+        return click.Path(exists=True).convert(value, param, ctx)
+
+
+class _KeyValue(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.4
+    """`KEY=VALUE`."""
+
+    name = "option"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """See `click.ParamType.convert`."""
+        if isinstance(value, tuple):
+            return value
+        key, equals, rest = str(value).partition("=")
+        if not key or not equals:
+            # The value may be a secret.
+            self.fail("expected KEY=VALUE", param, ctx)
+        return key, rest
 
 
 def sources_and_out(command: F) -> F:
@@ -32,6 +113,7 @@ def sources_and_out(command: F) -> F:
         writes = len(paths) > 1 and not dry_run
         sources, out = (paths[:-1], paths[-1]) if writes else (paths, None)
         for source in sources:
+            _LocalPath().convert(source, None, click.get_current_context(silent=True))
             if not os.path.lexists(source):
                 raise click.BadParameter(f"{source!r} does not exist", param_hint="SRC")
         return command(sources=sources, out=out, **others)

@@ -28,7 +28,7 @@ __all__ = ["recover"]
 )
 @options.leader_epoch
 @options.segment_bytes
-@options.topic_ids
+@options.topic_ids()
 @overview.options
 @engines.options
 @options.max_decompressed_bytes
@@ -86,9 +86,7 @@ def recover(
                 reports.print_problems(diagnosis["problems"], diagnosis["problems_left_out"])
                 for (topic, partition), (segment, position) in cuts.items():
                     print_line(f"a broker would truncate {topic}-{partition} at {segment} byte {position:,}")
-                inputs.print_ignored(diagnosis["partitions"])
-                inputs.print_skipped(diagnosis["skipped"])
-                inputs.print_log_dirs(diagnosis["log_dirs"])
+                inputs.print_unread(diagnosis["partitions"], diagnosis["skipped"], diagnosis["log_dirs"])
                 print_line("nothing was written: give OUT to repair")
             return PROBLEMS if diagnosis["total"]["problems"] or cuts else CLEAN
         settings = RewriteOptions(

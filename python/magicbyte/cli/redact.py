@@ -47,7 +47,7 @@ _KEYS_SHOWN = 5
     help="Read the output again before it is published: none of the keys may be left.",
 )
 @options.mode
-@options.topic_ids
+@options.topic_ids()
 @overview.options
 @engines.options
 @options.max_decompressed_bytes

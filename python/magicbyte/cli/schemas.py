@@ -1,4 +1,4 @@
-"""`magicbyte schemas`"""
+"""`magicbyte schemas`: the group, and the commands that show what a registry has."""
 
 from __future__ import annotations
 
@@ -6,95 +6,60 @@ from typing import TYPE_CHECKING
 
 import click
 
-from magicbyte.cli import options, partition_choice
+from magicbyte.cli import options
 from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.schema_check import check, lint
+from magicbyte.cli.schema_source import SchemaSource, schema_source
 from magicbyte.cli.terminal import print_data, print_line, print_problem
-from magicbyte.jobs.choice import PartitionChoice
 
 if TYPE_CHECKING:
     from magicbyte.jobs.schemas import SchemasReport
-    from magicbyte.schemas.registry import StoredRegistry
+    from magicbyte.schemas.registry import Registry
 
 __all__ = ["schemas"]
 
 
-@click.command(short_help="List the schemas of a registry from its topic _schemas, or print one.")
-@partition_choice.sources
-@partition_choice.preferred_copy
-@click.option(
-    "--schemas-topic",
-    default="_schemas",
-    show_default=True,
-    metavar="TOPIC",
-    help="The registry's topic (kafkastore.topic).",
-)
-@click.option("--id", "schema_id", type=int, metavar="N", help="Print the text of the schema with this id.")
-@click.option("--subject", metavar="NAME", help="Print the text of the subject's latest version.")
-@click.option(
-    "--context", default=".", metavar="NAME", help="The context that --id counts in, such as .test."
-)
-@click.option(
-    "--out",
-    metavar="DIR",
-    type=click.Path(),
-    help="Write the schemas as files, with schemas.json, which says what they are.",
-)
-@options.max_decompressed_bytes
+@click.group(short_help="Schemas of a registry, from its topic _schemas, files or itself.")
+def schemas() -> None:
+    """List, print, save and check the schemas of a registry, with or without the registry.
+
+    SRC is one of these:
+
+    \b
+    - a directory with the partition _schemas-0 at or below it, or that partition, as a registry reads it
+    - a directory with schemas in files, such as `copy` writes, or a JSON map of ids and subjects to files:
+      {"7": "orders.avsc", "orders-value": "orders.avsc"}
+    - the address of a live registry with the Confluent API (pip install 'magicbyte[registry]')
+
+    \b
+    magicbyte schemas list /backup/kafka-logs
+    magicbyte schemas show --id 7 /backup/kafka-logs
+    magicbyte schemas copy https://registry:8081 schemas/
+    magicbyte schemas check orders-value orders.avsc /backup/kafka-logs
+    magicbyte schemas lint /backup/kafka-logs
+    """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
+
+
+@click.command("list", short_help="List the versions of all subjects.")
+@schema_source
 @options.as_json
-def schemas(
-    sources: tuple[str, ...],
-    preferred: tuple[str, ...],
-    schemas_topic: str,
-    schema_id: int | None,
-    subject: str | None,
-    context: str,
-    out: str | None,
-    max_decompressed_bytes: int,
-    as_json: bool,
-) -> int:
-    """List the schemas that the registry of a cluster had, without the registry.
+def list_(source: SchemaSource, as_json: bool) -> int:
+    """List the schemas of a registry: each version of a subject is a row.
 
-    The source is the partition _schemas-0 at or below SRC, read as a registry reads it when it starts; or SRC
-    is that partition itself. SRC may also be a directory with schemas in files, such as --out writes, or a
-    JSON map of ids and subjects to files: {"7": "orders.avsc", "orders-value": "orders.avsc"}.
-
-    Each version of a subject is a row. Deleted ones are among them: data written with them is still in the
-    log. Schemas that were deleted for good are found by their id as long as the topic has their records.
-    What is not a registry's record is reported, and the rest is read.
+    Deleted ones are among them: data written with them is still in the log. Schemas that were deleted for
+    good are found by their id as long as the topic has their records. What is not a registry's record is
+    reported, and the rest is read.
 
     --json also has the texts, references, GUIDs, metadata and rules.
 
     \b
-    magicbyte schemas /backup/kafka-logs
-    magicbyte schemas --id 7 /backup/kafka-logs
-    magicbyte schemas --subject orders-value /backup/kafka-logs > orders.avsc
-    magicbyte schemas --out schemas/ /backup/kafka-logs
-    magicbyte schemas --json schemas/ | jq '.subjects[].versions[-1].schema | fromjson'
+    magicbyte schemas list /backup/kafka-logs
+    magicbyte schemas list --registry-config registry.properties https://registry:8081
+    magicbyte schemas list --json schemas/ | jq '.subjects[].versions[-1].schema | fromjson'
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import reports
-    from magicbyte.jobs.schemas import open_registry
-    from magicbyte.jobs.schemas import schemas as schemas_job
 
-    choice = PartitionChoice(prefer=preferred)
-    if schema_id is not None or subject is not None:
-        if as_json or out is not None or (schema_id is not None and subject is not None):
-            raise click.UsageError("--id, --subject, --json and --out exclude each other")
-        _, registry = open_registry(
-            sources,
-            schemas_topic=schemas_topic,
-            choice=choice,
-            max_decompressed_bytes=max_decompressed_bytes,
-        )
-        # Not `splitlines`, which also ends lines at characters that a text of JSON may have.
-        print_data(*_text(registry, schema_id, context, subject).removesuffix("\n").split("\n"))
-        return _report_problems(registry.problems)
-    report = schemas_job(
-        sources,
-        out,
-        schemas_topic=schemas_topic,
-        choice=choice,
-        max_decompressed_bytes=max_decompressed_bytes,
-    )
+    report = source.report()
     if as_json:
         reports.print_json(report)
     else:
@@ -102,10 +67,71 @@ def schemas(
     return _report_problems(report["problems"])
 
 
-def _text(registry: StoredRegistry, schema_id: int | None, context: str, subject: str | None) -> str:
+@click.command(short_help="Print the text of a schema.")
+@schema_source
+@click.option("--id", "schema_id", type=int, metavar="N", help="The schema with this id.")
+@click.option("--guid", metavar="GUID", help="The schema with this GUID.")
+@click.option("--subject", metavar="NAME", help="The latest version of this subject, or --version.")
+@click.option("--version", type=click.IntRange(1), metavar="N", help="This version of --subject.")
+@click.option(
+    "--context", default=".", metavar="NAME", help="The context that --id counts in, such as .test."
+)
+def show(
+    source: SchemaSource,
+    schema_id: int | None,
+    guid: str | None,
+    subject: str | None,
+    version: int | None,
+    context: str,
+) -> int:
+    """Print the text of one schema, as it was registered.
+
+    \b
+    magicbyte schemas show --id 7 /backup/kafka-logs
+    magicbyte schemas show --subject orders-value /backup/kafka-logs > orders.avsc
+    """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
+    if sum(one is not None for one in (schema_id, guid, subject)) != 1 or (version and subject is None):
+        raise click.UsageError("expected one of --id, --guid and --subject; --version belongs to --subject")
+    registry = source.open()
+    text = _text(registry, schema_id, guid, subject, version, context)
+    # Not `splitlines`, which also ends lines at characters that a text of JSON may have.
+    print_data(*text.removesuffix("\n").split("\n"))
+    return _report_problems(registry.problems)
+
+
+@click.command(short_help="Save all schemas as files.")
+@schema_source
+@click.argument("out", metavar="OUT", type=click.Path())
+def copy(source: SchemaSource, out: str) -> int:
+    """Write all schemas as files into the directory OUT, with schemas.json, which says what they are.
+
+    OUT is read like the registry itself: a backup of it, or its schemas for a job without a network.
+
+    \b
+    magicbyte schemas copy https://registry:8081 schemas/
+    magicbyte schemas copy /backup/kafka-logs schemas/
+    """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
+    report = source.report(out)
+    versions = sum(len(one["versions"]) for one in report["subjects"])
+    print_line(f"{out}: {len(report['subjects'])} subjects, {versions} versions")
+    return _report_problems(report["problems"])
+
+
+def _text(
+    registry: Registry,
+    schema_id: int | None,
+    guid: str | None,
+    subject: str | None,
+    version: int | None,
+    context: str,
+) -> str:
+    from magicbyte.schemas.registry import LATEST
+
     if schema_id is not None:
         return registry.by_id(schema_id, context).text
-    return registry.latest(subject or "").schema.text
+    if guid is not None:
+        return registry.by_guid(guid).text
+    return registry.version(subject or "", version or LATEST).schema.text
 
 
 def _report_problems(problems: list[str]) -> int:
@@ -137,3 +163,7 @@ def _print(report: SchemasReport) -> None:
     for schema in report["without_subject"]:
         place = "" if schema["context"] == "." else f" in the context {schema['context']}"
         print_line(f"no subject: id {schema['id']}{place}, {schema['schema_type']}")
+
+
+for command in (check, copy, lint, list_, show):
+    schemas.add_command(command)

@@ -86,7 +86,7 @@ def spark_session(name: str, master: str | None, conf: Sequence[str]) -> Iterato
 
 @contextmanager
 def _interrupts() -> Iterator[list[int]]:
-    """Collects interrupts instead of raising them: one while the JVM starts would leave it behind."""
+    """Collects interrupts instead of raising them: one while the JVM starts would leave it running."""
     found: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         yield found

@@ -56,7 +56,7 @@ def read_sidecar(path: str) -> tuple[list[Entry], Error | OSError | None]:
 
 def sidecar_lines(path: str, entries: list[Entry]) -> Iterator[str]:
     """Yields the lines that Kafka prints for these entries."""
-    if _kind(path) == ".index" and os.path.getsize(path) < _INDEX_ENTRY_BYTES:
+    if _kind(path) == ".index" and _core.StoredFile(path).size < _INDEX_ENTRY_BYTES:
         yield f"{path} is empty."
     for entry in entries:
         yield " ".join(f"{name}: {_text(name, value)}" for name, value in entry.items())

@@ -14,6 +14,7 @@ from magicbyte.cli.terminal import print_problem
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.partitions import list_partitions, list_segment_file, refuse_other_encodings
 from magicbyte.listing import unread_segments
+from magicbyte.storage.paths import is_directory, is_url
 
 if TYPE_CHECKING:
     from magicbyte.model import PartitionListing
@@ -42,7 +43,7 @@ def segments_only(command: str, sources: Sequence[str]) -> tuple[str, ...]:
 
     """
     for source in readable(sources):
-        if is_sidecar(source) and not os.path.isdir(source):
+        if is_sidecar(source) and not is_directory(source):
             raise click.UsageError(
                 f"{source} is not a segment: {command} reads segments,"
                 " and `magicbyte sidecars` prints the files beside them"
@@ -61,10 +62,8 @@ def partitions_of(
     code = CLEAN
     for source in sources:
         try:
-            if os.path.isdir(source):
-                found = list_partitions([source], choice)
-            else:
-                found = [list_segment_file(source)]
+            is_file = not is_directory(source)
+            found = [list_segment_file(source)] if is_file else list_partitions([source], choice)
         except OSError as error:
             code = PROBLEMS
             print_problem(f"magicbyte: {error}")
@@ -86,11 +85,15 @@ def files_of(sources: Sequence[str], choice: PartitionChoice = EVERYTHING) -> tu
     files = []
     code = CLEAN
     for source in sources:
-        if os.path.isdir(source):
+        if is_directory(source):
             listings, unread = partitions_of([source], choice)
             code = max(code, unread)
             paths = [segment["path"] for listing in listings for segment in listing["segments"]]
-            files += [os.path.join(source, os.path.relpath(path, source)) for path in paths]
+            files += [_below(source, path) for path in paths]
         else:
             files.append(source)
     return files, code
+
+
+def _below(source: str, path: str) -> str:
+    return path if is_url(source) else os.path.join(source, os.path.relpath(path, source))

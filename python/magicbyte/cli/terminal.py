@@ -18,6 +18,7 @@ from typing import Any
 __all__ = [
     "ReaderGoneError",
     "drop_output",
+    "flush",
     "is_terminal",
     "json_line",
     "plain",
@@ -91,6 +92,17 @@ def print_bytes(data: bytes) -> None:
             sys.stdout.buffer.write(data)
     else:
         _write(data.decode("utf-8", "surrogateescape"))
+
+
+def flush() -> None:
+    """Lets the reader have what was printed: before a command waits.
+
+    Raises:
+        ReaderGoneError: as for `print_data`.
+
+    """
+    with _standard_output():
+        sys.stdout.flush()
 
 
 def _write(text: str) -> None:

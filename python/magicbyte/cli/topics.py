@@ -18,7 +18,7 @@ __all__ = ["topics"]
 
 
 @click.command(short_help="List topics with their partitions, configs and cleanup policy.")
-@partition_choice.sources
+@partition_choice.local_sources
 @partition_choice.options(prefer=True)
 @options.topic_config
 @options.as_json

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from magicbyte.cli import engines, options, overview, partition_choice
+from magicbyte.cli import catalogs, engines, options, overview, partition_choice
+from magicbyte.cli.catalogs import CatalogChoice
 from magicbyte.cli.engines import EngineChoice
 from magicbyte.cli.overview import View
 from magicbyte.enums import IsolationLevel
@@ -17,6 +18,13 @@ __all__ = ["verify"]
 @partition_choice.sources
 @partition_choice.options()
 @options.isolation_level
+@click.option(
+    "--table",
+    metavar="TABLE",
+    help="Compare the records with those of a table of ingest: a Delta or Parquet directory, or an Iceberg"
+    " table with --catalog.",
+)
+@catalogs.options
 @overview.options
 @engines.options
 @options.max_decompressed_bytes
@@ -25,6 +33,8 @@ def verify(
     sources: tuple[str, ...],
     choice: PartitionChoice,
     isolation_level: IsolationLevel,
+    table: str | None,
+    catalog: CatalogChoice,
     view: View,
     engine: EngineChoice,
     max_decompressed_bytes: int,
@@ -36,10 +46,17 @@ def verify(
     quarantined range with its reason, or in the tail of a segment. Each record that a batch announces has to
     be found.
 
+    With --table, the table has to hold the same records: their number, their offsets, and a digest of all
+    their fields are compared for each partition, as far as the table goes. Isolation level, ranges and
+    expression are those that the table was made with. The exit code is 1 if the log goes on after the table,
+    and 3 if they differ.
+
     \b
     magicbyte verify /backup/kafka-logs
     magicbyte verify /backup/kafka-logs/orders-0 /backup/kafka-logs/orders-1
     magicbyte verify --json /backup/kafka-logs | jq '.problems[] | .message'
+    magicbyte verify --table records/ /backup/kafka-logs
+    magicbyte verify --table kafka.records --catalog prod /backup/kafka-logs
     magicbyte verify --engine spark --master spark://host:7077 /backup/kafka-logs
 
     --json lists the first 1000 problems and counts all; the table problems of ingest holds each.
@@ -48,12 +65,20 @@ def verify(
     from magicbyte.jobs.progress import terminal_progress
     from magicbyte.jobs.verify import verify as verify_job
 
+    if table is None:
+        catalog.check(needed=False)
+    stored = None
+    if table is not None:
+        from magicbyte.jobs.lake.read import open_stored
+
+        stored = open_stored(table, catalog.name, catalog.properties)
     with engine.open("magicbyte verify") as runner:
         report = verify_job(
             sources,
             runner,
             isolation_level=isolation_level,
             choice=choice,
+            table=stored,
             max_decompressed_bytes=max_decompressed_bytes,
             progress=terminal_progress(),
         )

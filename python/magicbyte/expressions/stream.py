@@ -9,7 +9,13 @@ import pyarrow as pa
 from magicbyte._core import ArrowStream
 from magicbyte.expressions.record_filter import RecordFilter
 
-__all__ = ["SelectedRecords"]
+__all__ = ["SelectedRecords", "columns_of"]
+
+
+def columns_of(stream: object) -> list[str]:
+    """The columns of anything that exports an Arrow stream."""
+    names: list[str] = pa.schema(stream).names
+    return names
 
 
 class SelectedRecords:

@@ -21,7 +21,7 @@ from magicbyte.jobs.partitions import Inputs, SkippedDirectory, find_inputs
 from magicbyte.jobs.plan import MIB, Planned, plan_partitions
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.sampling import Estimate, WindowPlace, estimate, windows_of
-from magicbyte.lab import Window
+from magicbyte.lab import DictionaryTrial, Window
 from magicbyte.model import Problem
 
 __all__ = [
@@ -102,6 +102,8 @@ class LayoutCost(TypedDict):
     encode_bytes_per_second: float
     """Bytes before compression, on one core."""
     decode_bytes_per_second: float
+    encode_seconds: float
+    """What writing all of the topic takes on one core, estimated."""
     price_per_month: float | None
     is_pareto: bool
     """Whether no other layout is smaller, and quicker to write and to read."""
@@ -139,6 +141,11 @@ class TopicAdvice(TypedDict):
     windows: int
     damaged: int
     """Bytes in the windows that are not good."""
+    batch_size: float
+    """Mean bytes of a batch as stored."""
+    smallest_batch: int
+    """Of those sampled."""
+    largest_batch: int
     records_per_batch: float
     record_size: float
     """Mean bytes of a record, before compression."""
@@ -162,6 +169,10 @@ class TopicAdvice(TypedDict):
     advice: list[Advice]
     header_keys: list[HeaderKeyCost]
     """The most expensive ones."""
+    dictionary: DictionaryTrial | None
+    """What a zstd dictionary would save, for information: Kafka cannot read such batches. The sums over the
+    windows that tried one; None if they are too small.
+    """
 
 
 class AdviseReport(TypedDict):
@@ -186,6 +197,7 @@ class _Try:
     chunks: tuple[str, ...]
     start: int
     """The first byte of its first chunk."""
+    tries_dictionary: bool
 
 
 def advise(
@@ -196,6 +208,7 @@ def advise(
     windows: int = 32,
     window_bytes: int = 4 * MIB,
     price_per_tb_month: float | None = None,
+    dictionaries: int = 4,
     seed: int = 0,
     max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES,
     choice: PartitionChoice = EVERYTHING,
@@ -205,6 +218,7 @@ def advise(
 
     Each topic's log is cut into equal shares, and a window of `window_bytes` (after decompression) is read at
     a random place of each; `windows` in all, more for larger topics. The same `seed` takes the same sample.
+    Training is slow, so a dictionary is tried in `dictionaries` windows of each topic only.
 
     Raises:
         RefusedError: if there is nothing to read.
@@ -224,7 +238,7 @@ def advise(
     tries: list[_Try] = []
     for topic in largest:
         count = max(_FEWEST_WINDOWS, round(windows * sizes[topic] / whole))
-        tries += _tries(topic, by_topic[topic], count, window_bytes, seed)
+        tries += _tries(topic, by_topic[topic], count, window_bytes, dictionaries, seed)
     done = engine.map(
         partial(_try_window, layouts=tuple(layouts), limit=max_decompressed_bytes),
         tries,
@@ -267,7 +281,12 @@ def _try_window(one: _Try, layouts: tuple[Layout, ...], limit: int) -> Window:
     # After the last batch of a log there is none: the window then begins with the chunk.
     for position in (one.place.position, one.start):
         text = _core.try_layouts(
-            one.chunks, position, tried, window_bytes=one.place.window_bytes, max_decompressed_bytes=limit
+            one.chunks,
+            position,
+            tried,
+            window_bytes=one.place.window_bytes,
+            max_decompressed_bytes=limit,
+            dictionary=one.tries_dictionary,
         )
         window = cast(Window, json.loads(text))
         if window["batches"]:
@@ -279,12 +298,23 @@ def _size(planned: Planned) -> int:
     return sum(chunk["end"] - chunk["start"] for chunk in planned.plan["chunks"])
 
 
-def _tries(topic: str, plans: Iterable[Planned], count: int, window_bytes: int, seed: int) -> list[_Try]:
+def _tries(
+    topic: str, plans: Iterable[Planned], count: int, window_bytes: int, dictionaries: int, seed: int
+) -> list[_Try]:
     chunks = [chunk for planned in plans for chunk in planned.plan["chunks"]]
     texts = [json.dumps(chunk) for chunk in chunks]
+    places = windows_of(chunks, count, window_bytes, seed)
+    # Spread over the log.
+    trained = {number * len(places) // dictionaries for number in range(dictionaries)}
     return [
-        _Try(topic, place, tuple(texts[number] for number in place.chunks), chunks[place.chunks[0]]["start"])
-        for place in windows_of(chunks, count, window_bytes, seed)
+        _Try(
+            topic,
+            place,
+            tuple(texts[number] for number in place.chunks),
+            chunks[place.chunks[0]]["start"],
+            at in trained,
+        )
+        for at, place in enumerate(places)
     ]
 
 
@@ -310,6 +340,9 @@ def _advice(
         sampled=sampled,
         windows=len(windows),
         damaged=sum(one["damaged"] for one in windows),
+        batch_size=sampled / batches,
+        smallest_batch=min(one["batch_sizes"][0] for one in windows),
+        largest_batch=max(one["batch_sizes"][1] for one in windows),
         records_per_batch=records / batches,
         record_size=decompressed / records,
         key_size=sum(one["keys"] for one in windows) / records,
@@ -323,6 +356,7 @@ def _advice(
         layouts=costs,
         advice=[_recommended(goal, costs, stored) for goal in GOALS],
         header_keys=_header_keys(windows, stored / sampled),
+        dictionary=_dictionary([one["dictionary"] for one in windows if one["dictionary"] is not None]),
     )
 
 
@@ -347,6 +381,7 @@ def _cost(
     batches = sum(trial["batches"] for _, trial in tried)
     written = sum(trial["size"] for _, trial in tried)
     decompressed = sum(trial["decompressed"] for _, trial in tried)
+    encode_rate = 1e9 * decompressed / (sum(trial["encode_ns"] for _, trial in tried) or 1)
     error = size.error
     if layout.batch_bytes is not None:
         # Where a window begins and ends, batches are cut differently than in the log.
@@ -362,8 +397,9 @@ def _cost(
         batch_ratio=sum(trial["batch_ratios"] for _, trial in tried) / batches,
         batches=of_log(trial["batches"] for _, trial in tried).value,
         batch_size=written / batches,
-        encode_bytes_per_second=1e9 * decompressed / (sum(trial["encode_ns"] for _, trial in tried) or 1),
+        encode_bytes_per_second=encode_rate,
         decode_bytes_per_second=1e9 * decompressed / (sum(trial["decode_ns"] for _, trial in tried) or 1),
+        encode_seconds=of_log(trial["decompressed"] for _, trial in tried).value / encode_rate,
         price_per_month=None if price is None else size.value / 1e12 * price,
         is_pareto=False,
     )
@@ -412,6 +448,17 @@ def _recommended(goal: Goal, costs: Sequence[LayoutCost], stored: int) -> Advice
         best = min(small, key=lambda number: fetch(costs[number]))
         reason = "the least time to fetch (at 1 Gbit/s) and read a byte, in batches of at most 64 KiB"
     return Advice(goal=goal, layout=best, reason=reason)
+
+
+def _dictionary(trials: Sequence[DictionaryTrial]) -> DictionaryTrial | None:
+    if not trials:
+        return None
+    return DictionaryTrial(
+        batches=sum(one["batches"] for one in trials),
+        dictionary=sum(one["dictionary"] for one in trials),
+        without_it=sum(one["without_it"] for one in trials),
+        with_it=sum(one["with_it"] for one in trials),
+    )
 
 
 def _header_keys(windows: Sequence[Window], scale: float) -> list[HeaderKeyCost]:

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from magicbyte.internal_topics.names import INTERNAL_TOPICS
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.model import DirectoryState, PartitionListing
+from magicbyte.storage.paths import absolute
 
 __all__ = ["EVERYTHING", "PartitionChoice"]
 
@@ -47,10 +48,10 @@ class PartitionChoice:
             RefusedError: if `prefer` does not name exactly one of them.
 
         """
-        places = [os.path.abspath(place) for place in self.prefer]
+        places = [absolute(place) for place in self.prefer]
 
         def is_inside(path: str) -> bool:
-            return any(os.path.commonpath([place, path]) == place for place in places)
+            return any(path == place or path.startswith(os.path.join(place, "")) for place in places)
 
         chosen = [one for one in copies if is_inside(one["path"])]
         if len(chosen) == 1:

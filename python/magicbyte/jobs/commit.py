@@ -29,13 +29,19 @@ from magicbyte.jobs.parquet import DataFile, ParquetFile
 from magicbyte.jobs.partitions import refuse_other_encodings
 from magicbyte.jobs.workspace import OF_VOLUMES, Workspace, beside, check_apart, clear, sync_tree, write_text
 
-__all__ = ["TablesOutput"]
+__all__ = ["RECONCILIATION", "TablesOutput", "is_complete"]
 
-_RECONCILIATION = "reconciliation.json"
+RECONCILIATION = "reconciliation.json"
+"""The name of the file with the report of an ingest."""
 _SUCCESS = "_SUCCESS"
 _TEMPORARY = "_temporary"
 _EMPTY = "part-empty.parquet"
-_PUBLISHED = (*TABLES, *INTERNAL_TABLES, _RECONCILIATION, _SUCCESS)
+_PUBLISHED = (*TABLES, *INTERNAL_TABLES, RECONCILIATION, _SUCCESS)
+
+
+def is_complete(path: str) -> bool:
+    """Whether the directory holds a complete output."""
+    return os.path.exists(os.path.join(path, _SUCCESS)) and os.path.exists(os.path.join(path, RECONCILIATION))
 
 
 class TablesOutput:
@@ -98,7 +104,7 @@ class TablesOutput:
         for file in self._files:
             _check_size(self._path_of(file), file.size)
         whole = self._workspace.whole
-        write_text(os.path.join(whole, _RECONCILIATION), json.dumps(reconciliation, indent=1))
+        write_text(os.path.join(whole, RECONCILIATION), json.dumps(reconciliation, indent=1))
         write_text(os.path.join(whole, _SUCCESS), "")
         sync_tree(whole)
         # The old mark is removed first: until the new one is there, the output must not look complete.
@@ -150,13 +156,13 @@ def _check_free(path: str, overwrite: bool) -> list[str]:
 def _foreign_file(path: str) -> str | None:
     """A file that is not in the manifest of an output, or why there is no manifest."""
     try:
-        with open(os.path.join(path, _RECONCILIATION), encoding="utf-8") as file:
+        with open(os.path.join(path, RECONCILIATION), encoding="utf-8") as file:
             report = json.load(file)
         ours = {one["path"] for one in report["files"]}
     except FileNotFoundError:
-        return f"no {_RECONCILIATION}"
+        return f"no {RECONCILIATION}"
     except (OSError, ValueError, TypeError, KeyError):
-        return f"{_RECONCILIATION} is not ours"
+        return f"{RECONCILIATION} is not ours"
     for table in (*TABLES, *INTERNAL_TABLES):
         for directory, _, files in os.walk(os.path.join(path, table)):
             for name in files:

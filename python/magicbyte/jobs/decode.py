@@ -20,7 +20,7 @@ from magicbyte.jobs.parquet import CODECS, DataFile, ParquetFile, file_name, jso
 from magicbyte.jobs.plan import Task
 from magicbyte.jobs.reading import ReadOptions, Rows, read_chunk, table_schema
 
-__all__ = ["Decoded", "WriteOptions", "decode_task", "file_schema"]
+__all__ = ["Decoded", "WriteOptions", "chunks_by_topic", "decode_task", "file_schema"]
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,9 @@ def decode_task(task: Task, options: WriteOptions) -> Decoded:
     """
     results: list[str] = []
     files: list[DataFile] = []
-    for topic, chunks in groupby(map(_with_partition, task.chunks), lambda one: one[0]):
+    for topic, chunks in chunks_by_topic(task):
         with _TopicFiles(topic, task.number, options) as tables:
-            for _, partition, chunk in chunks:
+            for partition, chunk in chunks:
                 for item in read_chunk(chunk, options.read):
                     if isinstance(item, Rows):
                         tables.write(item, partition)
@@ -75,9 +75,12 @@ def decode_task(task: Task, options: WriteOptions) -> Decoded:
     return Decoded(tuple(results), tuple(files))
 
 
-def _with_partition(chunk: str) -> tuple[str, int, str]:
-    fields = json.loads(chunk)
-    return fields["topic"], fields["partition"], chunk
+def chunks_by_topic(task: Task) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+    """The topics of a task's chunks, each with its chunks and their partitions."""
+    places = [json.loads(chunk) for chunk in task.chunks]
+    with_chunks = zip(places, task.chunks, strict=True)
+    for topic, chunks in groupby(with_chunks, lambda one: one[0]["topic"]):
+        yield topic, [(place["partition"], chunk) for place, chunk in chunks]
 
 
 class _TopicFiles:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 from magicbyte.errors import Error
 from magicbyte.jobs.failure import JobError
 from magicbyte.jobs.progress import NO_PROGRESS, Progress, Step
+from magicbyte.storage.mounts import Mount, mounted, remount
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -134,7 +135,9 @@ class SparkEngine:
                 progress.step(name, sum(sizes)) as step,
                 _polling(self._context, group, sum(sizes), step, progress.visible),
             ):
-                rdd = self._context.parallelize(items, numSlices=len(items)).map(_Catching(function))
+                rdd = self._context.parallelize(items, numSlices=len(items)).map(
+                    _Catching(function, mounted())
+                )
                 # `collect` would name the stage after this line.
                 results = self._context.runJob(rdd, list)
         finally:
@@ -160,9 +163,12 @@ class _Catching(Generic[T, R]):
     """
 
     function: Callable[[T], R]
+    mounts: tuple[Mount, ...]
+    """The stores that the driver reads from."""
 
     def __call__(self, item: T) -> R | _Failed:
         try:
+            remount(self.mounts)
             return self.function(item)
         except (Error, JobError) as error:
             return _Failed(error)

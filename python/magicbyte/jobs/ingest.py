@@ -13,7 +13,7 @@ from functools import partial
 from typing import TypedDict
 
 from magicbyte import _core
-from magicbyte.enums import IsolationLevel, PayloadType
+from magicbyte.enums import IsolationLevel, PayloadType, TableFormat
 from magicbyte.jobs.accounting import Totals, reconcile_partitions, total_of
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.columns import KAFKA_COLUMNS, RECORDS_WITH_METADATA, TABLES
@@ -30,9 +30,21 @@ from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.ranges import EVERY_RECORD, Ranges
 from magicbyte.jobs.reading import ReadOptions, check_column_limit, plan_problems
 from magicbyte.jobs.selecting import record_filter
-from magicbyte.model import PartitionPlan, PartitionReconciliation
+from magicbyte.jobs.typed import UNTYPED, TypedColumns, column_decoders, refuse_unwritable
+from magicbyte.model import PartitionPlan, PartitionReconciliation, Problem
+from magicbyte.schemas.decoding import ColumnDecoder, SchemaFormat
 
-__all__ = ["IngestOptions", "IngestReport", "ManifestRow", "TableSum", "ingest"]
+__all__ = [
+    "CommitReport",
+    "CommittedPartition",
+    "IngestOptions",
+    "IngestReport",
+    "ManifestRow",
+    "TableSum",
+    "check_options",
+    "ingest",
+    "read_options",
+]
 
 
 @dataclass(frozen=True)
@@ -53,6 +65,9 @@ class IngestOptions:
     not such text, whose `key` is null."""
     value_as: PayloadType = "binary"
     """The same for values and `invalidValue`."""
+    typed: TypedColumns = UNTYPED
+    """Which of them are decoded by the schemas that they name. `records` then has their ids, why a row could
+    not be decoded, and its bytes in `invalidKey` or `invalidValue`."""
     codec: str = CODECS[0]
     """Parquet compression, one of `parquet.CODECS`."""
     bloom_filter: bool = False
@@ -87,11 +102,45 @@ class TableSum(TypedDict):
     size: int
 
 
+class CommittedPartition(TypedDict):
+    """What one job added to a table of one partition."""
+
+    topic: str
+    partition: int
+    start_offset: int
+    """The offset that the job started at."""
+    next_offset: int
+    """The offset that the next job starts at."""
+    rows: int
+    digest: str
+    """The sum of `magicbyte._core.digest_records` over the rows, as 32 hexadecimal digits."""
+
+
+class CommitReport(TypedDict):
+    """What a job added to a Delta or Iceberg table."""
+
+    table: str
+    """The directory or identifier of the table."""
+    version: int | None
+    """The table's version, or for Iceberg its snapshot; None if it has none yet."""
+    job: str | None
+    """The ID in the commit; None if there was nothing to add."""
+    partitions: list[CommittedPartition]
+    """Those that the job added to."""
+    orphans: list[str]
+    """Directories of killed jobs that were removed, with the data files that they had not committed."""
+    problems: list[Problem]
+    """The first `LISTED`."""
+    problems_left_out: int
+    """How many more there are."""
+
+
 class IngestReport(TypedDict):
     """The content of `reconciliation.json`."""
 
     magicbyte: str
     """The version that wrote it."""
+    format: TableFormat
     sources: list[str]
     isolation_level: IsolationLevel
     ranges: dict[str, int | None]
@@ -99,6 +148,10 @@ class IngestReport(TypedDict):
     where: str | None
     key_as: PayloadType
     value_as: PayloadType
+    key_format: SchemaFormat | None
+    value_format: SchemaFormat | None
+    schema_registry: str | None
+    """What `typed` said."""
     balanced: bool
     """Whether the bytes and records of every partition add up, and the files hold exactly the rows that were
     counted."""
@@ -110,6 +163,32 @@ class IngestReport(TypedDict):
     internal_topics: InternalTopicsReport
     """About the tables `offsets` and `topics`, which are there if their topics are read."""
     files: list[ManifestRow]
+    commit: CommitReport | None
+    """For a Delta or Iceberg table."""
+
+
+def check_options(options: IngestOptions) -> None:
+    """Raises `RefusedError` for options that this environment does not have or that tables cannot hold."""
+    check_column_limit("max_decompressed_bytes", options.max_decompressed_bytes)
+    if options.bloom_filter and not can_write_bloom_filters():
+        raise RefusedError("bloom filters need pyarrow 24 or newer")
+
+
+def read_options(
+    options: IngestOptions, typed: tuple[ColumnDecoder, ...] = (), *, batches: bool = False
+) -> ReadOptions:
+    """How the chunks are decoded; with `batches`, for that table too."""
+    return ReadOptions(
+        options.columns,
+        batches=batches,
+        max_decompressed_bytes=options.max_decompressed_bytes,
+        key_as=options.key_as,
+        value_as=options.value_as,
+        start_timestamp=options.ranges.start_timestamp,
+        end_timestamp=options.ranges.end_timestamp,
+        where=None if options.where is None else record_filter(options.where),
+        typed=typed,
+    )
 
 
 def ingest(
@@ -126,16 +205,18 @@ def ingest(
     Raises:
         RefusedError: if there is nothing to read, a partition is found twice, content of `out` would be
             lost, `max_decompressed_bytes` is more than tables can hold, bloom filters need a newer pyarrow,
-            or the expression is not valid.
+            the expression is not valid, or typed columns have no schema.
+        InvalidSchemaError: if the reader's schema cannot be used.
         JobError: if the expression fails for a record.
 
     """
-    check_column_limit("max_decompressed_bytes", options.max_decompressed_bytes)
-    if options.bloom_filter and not can_write_bloom_filters():
-        raise RefusedError("bloom filters need pyarrow 24 or newer")
-    where = None if options.where is None else record_filter(options.where)
+    check_options(options)
     inputs = find_inputs(sources, choice, distinct=True, assigned=True)
     listings = inputs.listings
+    decoders = column_decoders(options.typed, {listing["topic"] for listing in listings})
+    for decoder in decoders:
+        refuse_unwritable(decoder.schema)
+    read = read_options(options, decoders, batches=True)
     with TablesOutput(out, inputs.paths, overwrite=options.overwrite) as output:
         plans = plan_partitions(
             listings,
@@ -143,16 +224,6 @@ def ingest(
             isolation_level=options.isolation_level,
             bounds=options.ranges.bounds,
             progress=progress,
-        )
-        read = ReadOptions(
-            options.columns,
-            batches=True,
-            max_decompressed_bytes=options.max_decompressed_bytes,
-            key_as=options.key_as,
-            value_as=options.value_as,
-            start_timestamp=options.ranges.start_timestamp,
-            end_timestamp=options.ranges.end_timestamp,
-            where=where,
         )
         bloom_filters = ("key",) if options.bloom_filter else ()
         write = WriteOptions(read, output.staging, options.codec, bloom_filters)
@@ -172,12 +243,16 @@ def ingest(
         partitions = reconcile_partitions(plans, (text for one in decoded for text in one.results))
         report = IngestReport(
             magicbyte=_core.__version__,
+            format="parquet",
             sources=list(sources),
             isolation_level=options.isolation_level,
             ranges=asdict(options.ranges),
             where=options.where,
             key_as=options.key_as,
             value_as=options.value_as,
+            key_format=options.typed.key_format,
+            value_format=options.typed.value_format,
+            schema_registry=options.typed.schema_registry,
             balanced=all(one["balanced"] for one in partitions) and _rows_agree(partitions, files),
             total=total_of(partitions),
             tables={table: _sum_of(files, table) for table in schemas},
@@ -186,6 +261,7 @@ def ingest(
             log_dirs=log_dir_reports(inputs.log_dirs, [one.plan for one in plans], partitions),
             internal_topics=internal.report,
             files=[_manifest_row(file) for file in files],
+            commit=None,
         )
         output.add(files)
         output.add_empty_tables(schemas)

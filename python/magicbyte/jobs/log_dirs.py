@@ -11,6 +11,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict, TypeVar
 
+from magicbyte import _core
 from magicbyte.errors import Error
 from magicbyte.log_dir import (
     CLEAN_SHUTDOWN,
@@ -28,6 +29,7 @@ from magicbyte.model import (
     PartitionReconciliation,
     Problem,
 )
+from magicbyte.storage.paths import is_stored
 
 __all__ = [
     "CheckpointedPartition",
@@ -143,7 +145,7 @@ def read_log_dir(path: str, listings: Iterable[PartitionListing]) -> LogDir:
         broker_id=int(broker_id) if broker_id.isdecimal() else None,
         cluster_id=meta.get("cluster.id"),
         directory_id=meta.get("directory.id"),
-        clean_shutdown=os.path.lexists(os.path.join(path, CLEAN_SHUTDOWN)),
+        clean_shutdown=_is_there(os.path.join(path, CLEAN_SHUTDOWN)),
         checkpoints=checkpoints,
         absent=[
             absent_partition(path, name, own, "the broker's checkpoints name the partition")
@@ -152,6 +154,13 @@ def read_log_dir(path: str, listings: Iterable[PartitionListing]) -> LogDir:
         ],
         problems=problems,
     )
+
+
+def _is_there(path: str) -> bool:
+    if not is_stored(path):
+        return os.path.lexists(path)
+    directory, name = os.path.split(path)
+    return any(name == other for other, _ in _core.list_directory(directory))
 
 
 def absent_partition(

@@ -18,11 +18,17 @@ from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.partitions import refuse_other_encodings
 from magicbyte.jobs.workspace import OF_VOLUMES, UNFINISHED, Workspace, beside, check_apart, clear, write_text
 from magicbyte.listing import is_segment_file
-from magicbyte.model import PartitionListing
 
-__all__ = ["Counted", "PartitionsOutput"]
+__all__ = ["Counted", "Named", "PartitionsOutput"]
 
 _REPORT = "reconciliation.json"
+
+
+class Named(TypedDict):
+    """What a partition's directory is named by."""
+
+    topic: str
+    partition: int
 
 
 class Counted(TypedDict):
@@ -67,7 +73,7 @@ class PartitionsOutput:
         self._targets: dict[str, str] = {}
         """By partition: the name of its directory before it is published."""
 
-    def target(self, listing: PartitionListing) -> str:
+    def target(self, listing: Named) -> str:
         """Where to write a partition."""
         name = f"{listing['topic']}-{listing['partition']}"
         # The whole name could become too long with the suffixes that are added while it is written.

@@ -107,13 +107,22 @@ def json_column() -> pa.DataType | None:
 class ParquetFile:
     """A Parquet file that is written as rows arrive, in row groups of bounded size."""
 
-    def __init__(self, path: str, schema: pa.Schema, codec: str, bloom_filters: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        path: str,
+        schema: pa.Schema,
+        codec: str,
+        bloom_filters: Sequence[str] = (),
+        *,
+        without_statistics: Sequence[str] = (),
+    ) -> None:
         """`bloom_filters` are columns that readers search for single values."""
         os.makedirs(os.path.dirname(path), exist_ok=True)
         self._path = path
         self._schema = schema
         self._codec = codec
         self._bloom_filters = bloom_filters
+        self._without_statistics = without_statistics
         self._writer: pq.ParquetWriter | None = None
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = 0
@@ -158,7 +167,11 @@ class ParquetFile:
             compression=self._codec,
             use_dictionary=[name for name in _DICTIONARY if name in names],
             column_encoding=delta,
-            write_statistics=[*delta, *(name for name in _STATISTICS if name in names)],
+            write_statistics=[
+                name
+                for name in (*delta, *_STATISTICS)
+                if name in names and name not in self._without_statistics
+            ],
             **options,
         )
 

@@ -21,6 +21,8 @@ from magicbyte.jobs.log_dirs import LogDir, is_log_dir, read_log_dir
 from magicbyte.jobs.workspace import is_unfinished
 from magicbyte.listing import unread_segments
 from magicbyte.model import DirectoryState, PartitionListing
+from magicbyte.storage.mounts import listed_once, mount
+from magicbyte.storage.paths import absolute, is_stored, is_url, local_path
 
 __all__ = [
     "Inputs",
@@ -102,9 +104,11 @@ def find_partitions(sources: Sequence[str]) -> list[str]:
 def _find(sources: Sequence[str]) -> _Found:
     found = _Found()
     visited: set[str] = set()
-    for source in sources:
+    for source in map(local_path, sources):
         refuse_other_encodings(source)
-        if os.path.isdir(source):
+        if is_stored(source):
+            _find_stored(absolute(source), found)
+        elif os.path.isdir(source):
             _walk(os.path.abspath(source), visited, found)
         elif os.path.lexists(source):
             found.files.append(source)
@@ -115,7 +119,7 @@ def _find(sources: Sequence[str]) -> _Found:
 
 def refuse_other_encodings(path: str) -> None:
     """Refuses a path that is not UTF-8, since plans and summaries are passed on as JSON."""
-    path = os.path.abspath(path)
+    path = absolute(path)
     if _shown(path) != path:
         raise RefusedError(f"{_shown(path)}: {_NOT_UTF8}")
 
@@ -151,6 +155,28 @@ def _walk(top: str, visited: set[str], found: _Found) -> None:
                 waiting.append(entry.path)
             elif why is not None and not holds_log:  # the listing of a partition has these itself
                 found.directories[entry.path] = why
+
+
+def _find_stored(source: str, found: _Found) -> None:
+    """Finds partitions in a store or an archive."""
+    if not _core.is_directory(source):
+        found.files.append(source)
+        return
+    waiting = [source]
+    while waiting:
+        directory = waiting.pop()
+        entries = _core.list_directory(directory)
+        names = [name for name, _ in entries]
+        if _core.is_partition(os.path.basename(directory), names):
+            found.directories[directory] = None
+        elif is_log_dir(names):
+            found.log_dirs.append(directory)
+        for name, is_directory in entries:
+            path = os.path.join(directory, name)
+            if is_directory and is_unfinished(name):
+                _warn_unfinished(path)
+            elif is_directory:
+                waiting.append(path)
 
 
 def _examine(entry: os.DirEntry[str]) -> tuple[bool, str | None]:
@@ -219,10 +245,12 @@ def find_inputs(
         OSError: if a source cannot be listed.
 
     """
-    found = _find(sources)
-    all_listings = _list_all(found.directories)
-    all_listings += map(list_segment_file, found.files)
-    log_dirs = [read_log_dir(path, all_listings) for path in found.log_dirs]
+    mount(sources)
+    with listed_once(sources):
+        found = _find(sources)
+        all_listings = _list_all(found.directories)
+        all_listings += map(list_segment_file, found.files)
+        log_dirs = [read_log_dir(path, all_listings) for path in found.log_dirs]
     if assigned:
         add_assigned(log_dirs, all_listings)
     directories = list(all_listings)
@@ -230,7 +258,7 @@ def find_inputs(
     chosen = [one for one in all_listings if choice.includes(one["topic"], one["partition"])]
     if not chosen and not may_be_none:
         raise nothing_found(sources, [one["topic"] for one in all_listings], "partition")
-    themselves = {os.path.abspath(source) for source in sources}
+    themselves = {absolute(source) for source in sources}
 
     def is_read(one: PartitionListing) -> bool:
         return one["state"] in ("current", *choice.states) or one["path"] in themselves
@@ -303,6 +331,8 @@ def _list(path: str, why: str | None) -> PartitionListing:
     except FileNotFoundError:  # deleted in the meantime
         raise
     except OSError as error:
+        if is_url(path):  # that a store fails is no damage of the log
+            raise
         why = error.strerror or str(error)
     return cast(PartitionListing, json.loads(_core.unreadable_directory(_shown(path), str(why))))
 
@@ -353,7 +383,7 @@ def list_directory(path: str) -> PartitionListing:
 
 def list_segment_file(path: str) -> PartitionListing:
     """Lists a single `.log` or `.checkpoint` file as if it were its whole partition."""
-    listing = list_directory(os.path.abspath(path))
+    listing = list_directory(absolute(path))
     if not listing["segments"]:
         raise RefusedError(f"{path} does not have the name of a segment, such as {0:020d}.log")
     return listing

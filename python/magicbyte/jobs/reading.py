@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from magicbyte.model import Chunk, PartitionPlan, Problem
 
 if TYPE_CHECKING:
     from magicbyte.expressions.record_filter import RecordFilter
+    from magicbyte.schemas.decoding import ColumnDecoder
 
 __all__ = [
     "ReadOptions",
@@ -56,10 +57,16 @@ class ReadOptions:
     where: RecordFilter | None = None
     """With columns: rows for which this is not true are left out, and counted as outside."""
 
+    typed: tuple[ColumnDecoder, ...] = ()
+    """What makes keys or values typed columns. They are binary before, and `headers` is among the columns."""
+
     @property
     def records_schema(self) -> pa.Schema:
         """The schema of the rows of `records`."""
-        return table_schema("records", self.columns, key_as=self.key_as, value_as=self.value_as)
+        schema = table_schema("records", self.columns, key_as=self.key_as, value_as=self.value_as)
+        for decoder in self.typed:
+            schema = decoder.replaced(schema)
+        return schema
 
 
 def check_column_limit(name: str, limit: int) -> None:
@@ -98,7 +105,9 @@ def read_chunk(chunk: str, options: ReadOptions) -> Iterator[Rows | str]:
     rows of `records` are yielded.
     """
     where = options.where if options.columns else None
-    selection = where and ChunkSelection(where, chunk, options.records_schema.names)
+    untyped = replace(options, typed=())
+    selection = where and ChunkSelection(where, chunk, untyped.records_schema.names)
+    invalid = dict.fromkeys(_INVALID_SUMS, 0)
     decoder = _core.ChunkDecoder(
         chunk,
         columns=decoded_columns(where, options.columns) if where else options.columns,
@@ -122,13 +131,29 @@ def read_chunk(chunk: str, options: ReadOptions) -> Iterator[Rows | str]:
         if options.columns and (batch := pa.record_batch(records)).num_rows:
             if selection:
                 batch = selection.select(batch)
+            for typed in options.typed:
+                batch = typed.replace(batch)
+                name = INVALID_COLUMNS[typed.column]
+                invalid[typed.column] += batch.num_rows - batch.column(name).null_count
             if fails_fast(options.mode):
                 _refuse_invalid(chunk, batch, options)
             if batch.num_rows:
                 yield Rows("records", batch)
         yield from other_tables()
     yield from other_tables()
-    yield selection.account(decoder.result()) if selection else decoder.result()
+    result = selection.account(decoder.result()) if selection else decoder.result()
+    yield _with_invalid(result, invalid) if options.typed else result
+
+
+_INVALID_SUMS = {"key": "invalid_keys", "value": "invalid_values"}
+
+
+def _with_invalid(result: str, invalid: Mapping[str, int]) -> str:
+    """The chunk's ChunkResult with the rows that could not become typed."""
+    sums = json.loads(result)
+    for column, name in _INVALID_SUMS.items():
+        sums[name] += invalid[column]
+    return json.dumps(sums)
 
 
 def _refuse_invalid(chunk: str, batch: pa.RecordBatch, options: ReadOptions) -> None:

@@ -1,4 +1,4 @@
-"""The job behind `magicbyte schemas`: what a registry knows, from its topic's segments or from files."""
+"""The job behind `magicbyte schemas`: what a registry knows, from its topic's segments, files, or itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from magicbyte.jobs.partitions import find_inputs
 from magicbyte.jobs.replay import Batch, replay
 from magicbyte.listing import is_segment_file
 from magicbyte.schemas.directory import INDEX, files_of, holds_schemas, read_directory
-from magicbyte.schemas.registry import StoredRegistry
+from magicbyte.schemas.http_client import DEFAULT_SETTINGS, HttpSettings
+from magicbyte.schemas.http_registry import HttpRegistry, is_registry_url
+from magicbyte.schemas.registry import Registry, StoredRegistry
 from magicbyte.schemas.schemas_topic import SCHEMAS_TOPIC, apply
 
 __all__ = ["SchemasReport", "Subject", "Version", "open_registry", "schemas", "schemas_of"]
@@ -54,7 +56,7 @@ class SchemasReport(TypedDict):
     """What `magicbyte schemas --json` prints."""
 
     source: str
-    """The directory of the topic, or of the files."""
+    """The directory of the topic or of the files, or the address of the registry."""
     subjects: list[Subject]
     aliases: dict[str, str]
     """The subject that is meant, by the name that is another one for it."""
@@ -70,18 +72,31 @@ def open_registry(
     schemas_topic: str = SCHEMAS_TOPIC,
     choice: PartitionChoice = EVERYTHING,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
-) -> tuple[str, StoredRegistry]:
-    """Reads a registry: the directory it is from, and what it knows.
+    http: HttpSettings = DEFAULT_SETTINGS,
+) -> tuple[str, Registry]:
+    """Opens a registry, whatever it is: the path or the address that was found, and what knows the schemas.
 
-    `sources` are directories with the topic's partition at or below them; or the one partition, whatever its
-    name; or one JSON file or directory of schemas, as `schemas/directory.py` describes them.
+    `sources` are one of these:
+
+    - the address of a live registry, `http://` or `https://`; `http` has its credentials and limits;
+    - directories with the partition of `schemas_topic` at or below them, or that one partition;
+    - one JSON file or directory of schemas, as `schemas/directory.py` describes them.
+
+    All but a live registry are read into memory here. A live one is asked when it is used; where no network
+    is wanted later, as in the tasks of a job, take its `snapshot()`, or look up what is needed first.
 
     Raises:
-        RefusedError: if there is neither, or the topic is found twice and `choice` prefers no copy.
+        RefusedError: if there is none of them, or the topic is found twice and `choice` prefers no copy.
         SchemaFileError: if the files are not as they should be.
+        RegistryError: if an address is not one; a live registry may raise it later at any call.
 
     """
     (source, *others) = sources
+    if any(map(is_registry_url, sources)):
+        if others:
+            raise RefusedError("the address of a registry is the only source")
+        live = HttpRegistry(source, http)
+        return live.url, live
     if not others and os.path.isfile(source) and not is_segment_file(os.path.basename(source)):
         return source, read_directory(source)
     inputs = find_inputs(sources, choice, distinct=False, may_be_none=True, consult={schemas_topic})
@@ -113,16 +128,23 @@ def schemas(
     schemas_topic: str = SCHEMAS_TOPIC,
     choice: PartitionChoice = EVERYTHING,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+    http: HttpSettings = DEFAULT_SETTINGS,
 ) -> SchemasReport:
     """Lists what a registry knows, and with `out` also writes it as a directory that can be read again.
 
     Raises as `open_registry`, and RefusedError if `out` is not empty or overlaps with a source.
     """
-    source, registry = open_registry(
-        sources, schemas_topic=schemas_topic, choice=choice, max_decompressed_bytes=max_decompressed_bytes
+    source, opened = open_registry(
+        sources,
+        schemas_topic=schemas_topic,
+        choice=choice,
+        max_decompressed_bytes=max_decompressed_bytes,
+        http=http,
     )
+    registry = opened.snapshot()
     if out is not None:
-        with PartitionsOutput(out, [*sources, source]) as output:
+        inputs = [] if is_registry_url(source) else [*sources, source]
+        with PartitionsOutput(out, inputs) as output:
             index, files = files_of(registry)
             output.commit(index, files, INDEX)
     return schemas_of(source, registry)
@@ -153,15 +175,15 @@ def schemas_of(source: str, registry: StoredRegistry) -> SchemasReport:
                 schema_type=schema.schema_type,
                 deleted=one.deleted,
                 references=[
-                    {"name": used.name, "subject": used.subject, "version": used.version}
-                    for used in schema.references
+                    {"name": other.name, "subject": other.subject, "version": other.version}
+                    for other in schema.references
                 ],
                 metadata=schema.metadata,
                 rule_set=schema.rule_set,
                 schema=schema.text,
             )
         )
-    left = sorted((key for key in registry.schemas if key not in used), key=lambda key: key)
+    left = sorted(key for key in registry.schemas if key not in used)
     return SchemasReport(
         source=source,
         subjects=list(subjects.values()),

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from magicbyte import _core
 from magicbyte.enums import IsolationLevel
 from magicbyte.jobs.accounting import Totals, reconcile_partitions, total_of
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.engines import Engine
+from magicbyte.jobs.lake.sums import RecordSums
 from magicbyte.jobs.log_dirs import LogDirReport, log_dir_reports
 from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
-from magicbyte.jobs.plan import Task, plan_partitions, task_name, tasks_of
+from magicbyte.jobs.plan import Task, all_offsets, plan_partitions, task_name, tasks_of
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
-from magicbyte.jobs.reading import ReadOptions, Rows, decoded_problems, read_chunk
-from magicbyte.model import PartitionReconciliation, Problem
+from magicbyte.jobs.reading import ReadOptions, Rows, check_column_limit, decoded_problems, read_chunk
+from magicbyte.model import PartitionListing, PartitionReconciliation, Problem
+
+if TYPE_CHECKING:
+    from magicbyte.jobs.lake.compare import LogOfTable, TableComparison
+    from magicbyte.jobs.lake.read import StoredTable
 
 __all__ = ["VerifyReport", "verify"]
 
@@ -35,6 +40,8 @@ class VerifyReport(TypedDict):
     """The first `LISTED`."""
     problems_left_out: int
     """How many more there are."""
+    table: TableComparison | None
+    """If a table was to be compared."""
 
 
 @dataclass(frozen=True)
@@ -42,21 +49,26 @@ class _Checked:
     results: list[str]
     problems: list[Problem]
     left_out: int
+    sums: RecordSums
+    """Of the records, if there are columns."""
 
 
 def _check_task(task: Task, options: ReadOptions) -> _Checked:
     results: list[str] = []
     problems: list[Problem] = []
     left_out = 0
+    sums = RecordSums()
     for chunk in task.chunks:
         for item in read_chunk(chunk, options):
-            if isinstance(item, Rows):
+            if isinstance(item, Rows) and item.table == "records":
+                sums.add_rows(item.batch)
+            elif isinstance(item, Rows):
                 room = _core.LISTED - len(problems)
                 problems += decoded_problems(item.batch.slice(0, room))
                 left_out += max(0, item.batch.num_rows - room)
             else:
                 results.append(item)
-    return _Checked(results, problems, left_out)
+    return _Checked(results, problems, left_out, sums)
 
 
 def verify(
@@ -66,19 +78,35 @@ def verify(
     isolation_level: IsolationLevel = "read_uncommitted",
     max_decompressed_bytes: int,
     choice: PartitionChoice = EVERYTHING,
+    table: StoredTable | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> VerifyReport:
     """Checks sizes, CRCs and every record of the partitions at and below `sources`.
 
+    With a `table`, also compares its rows with the records, which are then chosen as those of the table were:
+    by its isolation level, ranges and expression.
+
     Raises:
-        RefusedError: if there is nothing to read.
+        RefusedError: if there is nothing to read, or a partition to compare is found twice.
 
     """
-    inputs = find_inputs(sources, choice, assigned=True)
-    plans = plan_partitions(inputs.listings, engine, isolation_level=isolation_level, progress=progress)
+    if table is not None:
+        check_column_limit("max_decompressed_bytes", max_decompressed_bytes)
+    inputs = find_inputs(sources, choice, distinct=table is not None, assigned=True)
+    log = None if table is None else _log_of(table, inputs.listings, max_decompressed_bytes)
+    plans = plan_partitions(
+        inputs.listings,
+        engine,
+        isolation_level=log.options.isolation_level if log else isolation_level,
+        bounds=log.bounds if log else all_offsets,
+        progress=progress,
+    )
     tasks = tasks_of(plans, engine.parallelism)
     checked = engine.map(
-        partial(_check_task, options=ReadOptions(max_decompressed_bytes=max_decompressed_bytes)),
+        partial(
+            _check_task,
+            options=log.read if log else ReadOptions(max_decompressed_bytes=max_decompressed_bytes),
+        ),
         tasks,
         name=task_name("verify", tasks),
         sizes=[task.size for task in tasks],
@@ -86,6 +114,8 @@ def verify(
     )
     partitions = reconcile_partitions(plans, (text for one in checked for text in one.results))
     total = total_of(partitions)
+    sums = RecordSums()
+    sums.add_all(one.sums for one in checked)
     problems = [problem for one in plans for problem in one.plan["problems"]]
     problems += [problem for one in checked for problem in one.problems]
     return VerifyReport(
@@ -97,4 +127,14 @@ def verify(
         log_dirs=log_dir_reports(inputs.log_dirs, [one.plan for one in plans], partitions),
         problems=problems[: _core.LISTED],
         problems_left_out=sum(one.left_out for one in checked) + len(problems[_core.LISTED :]),
+        table=log.compare(plans, sums, choice) if log else None,
     )
+
+
+def _log_of(
+    table: StoredTable, listings: Sequence[PartitionListing], max_decompressed_bytes: int
+) -> LogOfTable:
+    # Its libraries take longer to load than a small log to verify.
+    from magicbyte.jobs.lake.compare import LogOfTable
+
+    return LogOfTable(table, listings, max_decompressed_bytes)

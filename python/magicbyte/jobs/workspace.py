@@ -43,6 +43,7 @@ __all__ = [
     "is_unfinished",
     "sync",
     "sync_tree",
+    "try_lock",
     "write_text",
 ]
 
@@ -184,7 +185,7 @@ def _claim(work: str, out: str) -> int | None:
         except FileNotFoundError:
             continue  # a job has just ended
         try:
-            is_locked = _is_locked(lock)
+            is_locked = try_lock(lock)
             if is_locked is None and not made:
                 raise RefusedError(
                     f"another job is writing {out}, or was killed: without locks in the file system there is "
@@ -206,7 +207,7 @@ def _claim(work: str, out: str) -> int | None:
         return lock
 
 
-def _is_locked(lock: int) -> bool | None:
+def try_lock(lock: int) -> bool | None:
     """Tries to lock the file; None if the file system has no locks."""
     if fcntl is None:
         return None

@@ -1,1 +1,5 @@
-"""Schemas of keys and values: how bytes name them (`framing`), and where they are (`registry`)."""
+"""Schemas of keys and values: how bytes name them (`framing`), where they are (`registry`), and `decode`."""
+
+from magicbyte.schemas.decoding import decode
+
+__all__ = ["decode"]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from magicbyte import _core
@@ -28,7 +28,7 @@ from magicbyte.schemas.registry import (
 )
 from magicbyte.schemas.schemas_topic import parsed_references
 
-__all__ = ["INDEX", "SchemaFileError", "files_of", "holds_schemas", "read_directory"]
+__all__ = ["INDEX", "SchemaFileError", "files_of", "holds_schemas", "read_directory", "read_schema"]
 
 INDEX = "schemas.json"
 """The file of a directory that says what the others are."""
@@ -139,6 +139,20 @@ def _read_index(folder: str, document: Mapping[str, Any]) -> StoredRegistry:
             raise InvalidRecordError(f"{name}: expected an object of texts")
         setting.update(given)
     return registry
+
+
+def read_schema(path: str | os.PathLike[str], references: Iterable[tuple[str, str, int]] = ()) -> Schema:
+    """Reads one schema; its type follows from the name of the file.
+
+    `references` are the name, subject and version of each schema that it uses.
+
+    Raises:
+        SchemaFileError: if the name says no type, or the file is not UTF-8.
+        OSError: if the file cannot be read, or is larger than 64 MiB.
+
+    """
+    used = [{"name": name, "subject": subject, "version": one} for name, subject, one in references]
+    return _schema("", {"file": os.fspath(path), "references": used})
 
 
 def _schema(folder: str, entry: Mapping[str, Any]) -> Schema:

@@ -1,7 +1,8 @@
 """Schemas and what names them: ids, GUIDs, and the versions of subjects, as a schema registry keeps them.
 
 `Registry` is the interface. Its sources are a `_schemas` topic (`schemas_topic.py`) and a directory of files
-(`directory.py`); both fill a `StoredRegistry`.
+(`directory.py`), which both fill a `StoredRegistry`, and a live registry (`http_registry.py`).
+`magicbyte.jobs.schemas.open_registry` opens any of them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -104,6 +106,10 @@ class SubjectVersion:
 class Registry(ABC):
     """What names schemas."""
 
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+        """What could not be read of the source."""
+
     @abstractmethod
     def by_id(self, schema_id: int, context: str = DEFAULT_CONTEXT) -> Schema:
         """The schema with this id. Raises SchemaNotFoundError."""
@@ -123,6 +129,18 @@ class Registry(ABC):
     @abstractmethod
     def subjects(self, *, deleted: bool = False) -> list[str]:
         """The subjects that have versions, sorted; with `deleted` also those with deleted versions only."""
+
+    @abstractmethod
+    def compatibility(self, subject: str) -> str:
+        """The compatibility level of a subject: its own, its context's, or the registry's."""
+
+    @abstractmethod
+    def mode(self, subject: str) -> str:
+        """The mode of a subject: its own, its context's, or the registry's."""
+
+    @abstractmethod
+    def snapshot(self) -> StoredRegistry:
+        """Everything that the source says, in memory."""
 
     def latest(self, subject: str) -> SubjectVersion:
         """The latest version of a subject that is not deleted. Raises SchemaNotFoundError."""
@@ -173,14 +191,13 @@ class StoredRegistry(Registry):
     """A registry in memory."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.compatibility_levels: dict[str, str] = {}
         """What was set, by subject; by `:.context:` for a context, by an empty name for all."""
         self.modes: dict[str, str] = {}
         """The same for `READWRITE`, `READONLY`, `READONLY_OVERRIDE`, `IMPORT` and `FORWARD`."""
         self.aliases: dict[str, str] = {}
         """The subject that is meant, by the name that is another one for it."""
-        self.problems: list[str] = []
-        """What could not be read of the source."""
         self._versions: dict[str, dict[int, SubjectVersion]] = {}
         self._schemas: dict[tuple[str, int], Schema] = {}
         self._guids: dict[str, Schema] = {}
@@ -188,7 +205,7 @@ class StoredRegistry(Registry):
         # Whatever a topic holds, a record that deletes takes time only for what it deletes.
         self._live: dict[str, list[int]] = defaultdict(list)
         """By subject: a heap of its versions, with all that are not deleted and maybe others."""
-        self._deleted: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+        self._deleted: dict[str, dict[str, set[int]]] = defaultdict(partial(defaultdict, set))
         """By context and subject: its deleted versions."""
 
     @property
@@ -247,6 +264,10 @@ class StoredRegistry(Registry):
     def mode(self, subject: str) -> str:
         """The mode of a subject: its own, its context's, or `READWRITE`."""
         return _in_scope(self.modes, subject) or _DEFAULT_MODE
+
+    def snapshot(self) -> StoredRegistry:
+        """The registry itself."""
+        return self
 
     def put(self, version: SubjectVersion) -> None:
         """Adds a version, or replaces it.

@@ -22,13 +22,14 @@ from magicbyte.schemas.registry import (
     shown,
 )
 
-__all__ = ["SCHEMAS_TOPIC", "apply", "parsed_references"]
+__all__ = ["SCHEMAS_TOPIC", "Document", "apply", "parsed_references", "parsed_schema"]
 
 SCHEMAS_TOPIC = "_schemas"
 """The name of the topic, unless `kafkastore.topic` says otherwise."""
 _MAX_VERSION = 2**31 - 1
 
 Document = Mapping[str, Any]
+"""A JSON object."""
 
 
 def apply(registry: StoredRegistry, key: bytes | None, value: bytes | None) -> None:
@@ -56,16 +57,7 @@ def _schema(registry: StoredRegistry, key: Document, value: Document | None) -> 
     if value is None:
         registry.remove(subject, number)
         return
-    metadata, rules = _optional_object(value, "metadata"), _optional_object(value, "ruleSet")
-    schema = Schema(
-        schema_type=_optional_text(value, "schemaType", "value") or "AVRO",
-        text=_text(value, "schema", "value"),
-        references=parsed_references(value.get("references")),
-        metadata=metadata,
-        rule_set=rules,
-        # The hash over rules depends on a registry's classes: it says itself what it is.
-        guid=_stored_guid(value) if rules is not None else None,
-    )
+    schema = parsed_schema(value, _stored_guid(value))
     deleted = value.get("deleted") is True
     version = SubjectVersion(subject, number, _number(value, "id", "value"), schema, deleted)
     try:
@@ -114,6 +106,23 @@ _HANDLERS: dict[str, Callable[[StoredRegistry, Document, Document | None], None]
 }
 _IGNORED = ("NOOP", "CONTEXT", "SUBJECT", "ASSOCIATION")
 """A context is one because subjects have it; the others say nothing about schemas."""
+
+
+def parsed_schema(value: Document, guid: str | None) -> Schema:
+    """A schema in a registry's JSON. Raises InvalidRecordError.
+
+    `guid` is what the registry says about it. It is used if it cannot be computed: the hash over rules
+    depends on a registry's classes.
+    """
+    rules = _optional_object(value, "ruleSet")
+    return Schema(
+        schema_type=_optional_text(value, "schemaType", "value") or "AVRO",
+        text=_text(value, "schema", "value"),
+        references=parsed_references(value.get("references")),
+        metadata=_optional_object(value, "metadata"),
+        rule_set=rules,
+        guid=guid if rules is not None else None,
+    ).with_guid()
 
 
 def parsed_references(value: object) -> tuple[Reference, ...]:

@@ -13,6 +13,7 @@ from magicbyte import _core
 from magicbyte.enums import DamageMode, IsolationLevel, PayloadType
 from magicbyte.jobs.columns import BATCH_METADATA, INVALID_COLUMNS, KAFKA_COLUMNS, RECORDS_WITH_METADATA
 from magicbyte.spark.offsets import Edge, ending_edge, starting_edge
+from magicbyte.storage.options import StorageOptions
 
 __all__ = [
     "OptionError",
@@ -68,6 +69,8 @@ _IGNORED = (
     "fetchOffset.retryIntervalMs",
 )
 _IGNORED_PREFIXES = ("kafka.", "option.")
+_STORAGE_PREFIX = "storage."
+"""Of options that are passed on to the store of a URL."""
 # Spark's catalog passes the properties of a table as options, and the options again with a prefix.
 _OF_CATALOG = (
     "collation",
@@ -136,6 +139,7 @@ class Options:
     filter_pushdown: bool
     min_partitions: int | None
     max_decompressed_bytes: int
+    storage: StorageOptions
 
     @property
     def table(self) -> str:
@@ -226,6 +230,13 @@ def parse_options(given: Mapping[str, str], *, streaming: bool = False) -> Optio
         filter_pushdown=_flag("filterPushdown", get("filterPushdown")),
         min_partitions=_positive("minPartitions", get("minPartitions")),
         max_decompressed_bytes=_column_limit(get("maxDecompressedBytes")),
+        storage=StorageOptions(
+            {
+                name.removeprefix(_STORAGE_PREFIX): value
+                for name, value in options.items()
+                if name.startswith(_STORAGE_PREFIX)
+            }
+        ),
     )
 
 
@@ -239,7 +250,7 @@ def _check_names(options: Mapping[str, str]) -> None:
     known = {name.lower() for name in _KNOWN}
     ignored = {name.lower() for name in (*_IGNORED, *_OF_CATALOG)}
     for name in options:
-        if name in known or name in ignored or name.startswith(_IGNORED_PREFIXES):
+        if name in known or name in ignored or name.startswith((*_IGNORED_PREFIXES, _STORAGE_PREFIX)):
             continue
         raise _unknown(name, _KNOWN)
 

@@ -7,15 +7,19 @@ import os
 import re
 from collections.abc import Iterable
 
+from magicbyte.storage.paths import is_url, local_path
+
 __all__ = ["expand_paths"]
 
 
 def expand_paths(paths: Iterable[str]) -> list[str]:
-    """Returns the directories that the option names; each pattern must match at least one."""
+    """Returns the directories and URLs that the option names; each pattern must match at least one."""
     return [match for path in paths for match in _expand(_local(path))]
 
 
 def _expand(path: str) -> list[str]:
+    if is_url(path) and not any(map(is_url, path.split(",")[1:])):
+        return [path]
     if os.path.exists(path):
         # The name of an existing file is taken literally, whatever characters it contains.
         return [path]
@@ -28,11 +32,8 @@ def _expand(path: str) -> list[str]:
 
 
 def _local(path: str) -> str:
+    path = local_path(path)
     scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):", path)
-    if scheme is None:
-        return path
-    if scheme[1] != "file":
-        raise ValueError(
-            f"path {path}: {scheme[1]} is not supported, only directories of a mounted file system"
-        )
-    return re.sub(r"^file:(//)?(?=/)", "", path)
+    if scheme is not None and not is_url(path):
+        raise ValueError(f"path {path}: expected {scheme[1]}://...")
+    return path

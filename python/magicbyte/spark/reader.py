@@ -20,6 +20,7 @@ from magicbyte.spark.offsets import check_named, resolve_end, resolve_start
 from magicbyte.spark.options import Options
 from magicbyte.spark.paths import expand_paths
 from magicbyte.spark.segments import segment_rows
+from magicbyte.storage.mounts import mount
 
 __all__ = ["MagicbyteReader", "read_options"]
 
@@ -36,7 +37,9 @@ class MagicbyteReader(DataSourceReader):
 
         The value of an input partition is a task, or rows that the driver knows already.
         """
-        listings = self._choose(list_partitions(expand_paths(self._options.paths), distinct=True))
+        paths = expand_paths(self._options.paths)
+        mount(paths, self._options.storage or None)
+        listings = self._choose(list_partitions(paths, distinct=True))
         if fails_fast(self._options.mode):
             refuse_unread(listings)
         # The number of executor cores is unknown here, so this machine's is used instead. If that matters,
@@ -79,6 +82,7 @@ class MagicbyteReader(DataSourceReader):
         """Yields Arrow batches of exactly the requested columns."""
         value: Any = partition.value
         if isinstance(value, Task):
+            mount(expand_paths(self._options.paths), self._options.storage or None)
             yield from self._decode(value)
         elif value is not None:  # None: Spark's stand-in for an empty list of partitions
             yield value.select(list(self._columns))

@@ -37,8 +37,10 @@ from magicbyte.spark.offsets import (
     resolve_start,
 )
 from magicbyte.spark.options import StreamOptions
+from magicbyte.spark.paths import expand_paths
 from magicbyte.spark.reader import read_options
 from magicbyte.spark.watch import Log, Watch
+from magicbyte.storage.mounts import mount
 
 __all__ = ["MagicbyteStreamReader"]
 
@@ -187,6 +189,7 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         """Yields Arrow batches of exactly the requested columns."""
         value: Any = partition.value
         if isinstance(value, Task):
+            mount(expand_paths(self._options.read.paths), self._options.read.storage or None)
             for chunk in value.chunks:
                 yield from self._decode(chunk)
         elif value is not None:

@@ -15,6 +15,7 @@ from magicbyte.model import PartitionListing, Problem, Segment, Survey
 from magicbyte.spark.offsets import TopicPartition, log_end
 from magicbyte.spark.options import Options
 from magicbyte.spark.paths import expand_paths
+from magicbyte.storage.mounts import mount
 
 __all__ = ["Log", "Watch"]
 
@@ -77,7 +78,9 @@ class Watch:
 
     def _look(self) -> dict[TopicPartition, Log]:
         now = time.time_ns() // 1_000_000
-        listings = list_partitions(expand_paths(self._options.paths), distinct=True, may_be_none=True)
+        paths = expand_paths(self._options.paths)
+        mount(paths, self._options.storage or None)
+        listings = list_partitions(paths, distinct=True, may_be_none=True)
         take = self._options.topics.take
         listings = [one for one in listings if take(one["topic"], one["partition"])]
         # The offsets of missing segments are known: they are losses only of ranges that include them.

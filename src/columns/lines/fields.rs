@@ -10,6 +10,7 @@ use crate::columns::cells::{Blobs, HeaderLists, Times};
 use crate::columns::schema::RecordColumn;
 use crate::columns::text_columns::{Payload, invalid_name, text_of};
 use crate::log::error::{LogError, LogResult};
+use crate::record::timestamp_type::TimestampType;
 
 use RecordColumn as C;
 
@@ -169,10 +170,5 @@ fn mark_each<T: PartialEq>(value: impl Fn(usize) -> T, changed: &mut [bool]) {
 
 /// The name of a number in the column `timestampType`, in Kafka's words.
 pub(super) fn timestamp_type(number: i32) -> Option<&'static str> {
-    match number {
-        -1 => Some("NoTimestampType"),
-        0 => Some("CreateTime"),
-        1 => Some("LogAppendTime"),
-        _ => None,
-    }
+    TimestampType::from_id(number).map(TimestampType::name)
 }

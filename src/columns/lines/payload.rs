@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+
 use crate::columns::lines::escape::push_json_string;
 use crate::log::error::LogError;
 
@@ -70,25 +72,9 @@ fn push_hex(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 fn push_base64(bytes: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
-    let (groups, rest) = bytes.as_chunks::<3>();
-    out.resize(start + 4 * groups.len(), 0);
-    for (quad, group) in out[start..].as_chunks_mut::<4>().0.iter_mut().zip(groups) {
-        *quad = sextets(*group);
-    }
-    if !rest.is_empty() {
-        let mut group = [0; 3];
-        group[..rest.len()].copy_from_slice(rest);
-        let mut quad = sextets(group);
-        quad[rest.len() + 1..].fill(b'=');
-        out.extend_from_slice(&quad);
-    }
-}
-
-fn sextets([a, b, c]: [u8; 3]) -> [u8; 4] {
-    let bits = u32::from_be_bytes([0, a, b, c]);
-    [18, 12, 6, 0].map(|shift| BASE64[(bits >> shift & 63) as usize])
+    out.resize(start + bytes.len().div_ceil(3) * 4, 0);
+    let written = BASE64_STANDARD.encode_slice(bytes, &mut out[start..]);
+    debug_assert_eq!(written, Ok(out.len() - start));
 }

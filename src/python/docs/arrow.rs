@@ -35,5 +35,19 @@ interface leaves the cast to the consumer."
 
 `key_as` and `value_as` are as in ChunkDecoder."
     };
+    (digest_records) => {
+        r"Counts and digests of rows of the table `records`, to compare a table with its log.
+
+Returns topic, partition, number of rows, first offset, last offset and digest of each partition in each
+record batch of `data`, any object with Arrow's PyCapsule interface. The digest is the sum of the rows'
+128-bit XXH3 hashes modulo 2**128: the order of the rows does not matter, and the digest of several
+batches is the sum of theirs. Hashed are offset, timestamp in milliseconds, timestamp type, key, value and
+headers; a null key or value counts as its bytes in `invalidKey` or `invalidValue`. The digest finds rows
+that were changed, lost or doubled, but does not withstand somebody who looks for rows with the same sum.
+
+Raises:
+    InvalidRecordError: a topic, partition or offset is null.
+    ValueError: a column is missing or has another type."
+    };
 }
 pub(in crate::python) use arrow;

@@ -10,7 +10,7 @@ macro_rules! lab {
     (try_layouts) => {
         r"Writes the batches from `position` in the first of adjacent Chunks on, `window_bytes` after
 decompression, with each
-layout (codec, level, largest batch before compression): a Window."
+layout (codec, level, largest batch before compression), and with a zstd dictionary if asked: a Window."
     };
 }
 pub(in crate::python) use lab;

@@ -59,5 +59,31 @@ timestamps (ms) outside the range are counted as outside, like those outside the
     (ChunkDecoder.result) => {
         r"The chunk's ChunkResult, complete once the iterator is exhausted."
     };
+    (mount_store) => {
+        r"Serves all paths that begin with a URL, such as `s3://bucket`, from an object with the methods of
+`magicbyte.storage.remote.RemoteStore`, in this process. It replaces one that was mounted there before."
+    };
+    (list_directory) => {
+        r"The names in a directory, an archive or a mounted store, and whether each is a directory.
+
+Raises OSError if it cannot be listed."
+    };
+    (is_stored) => {
+        r"Whether a path is a URL or leads into an archive, rather than being one of the local file system."
+    };
+    (is_directory) => {
+        r"Whether a path is a directory, or an archive, which is read as one.
+
+Raises OSError if there is nothing at the path."
+    };
+    (StoredFile) => {
+        r"A file of a store or an archive, or the content of a compressed segment. Raises OSError."
+    };
+    (StoredFile.size) => {
+        r"In bytes."
+    };
+    (StoredFile.read) => {
+        r"Bytes at a position; fewer at the end."
+    };
 }
 pub(in crate::python) use steps;

@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "types in CPython's C API")]
 
 use std::cell::UnsafeCell;
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 use std::sync::atomic::Ordering;
 
@@ -58,56 +58,49 @@ pub(in crate::python) static RECORD_GETTERS: Table<ffi::PyGetSetDef, 13> = Table
     ffi::PyGetSetDef { name: ptr::null(), get: None, set: None, doc: ptr::null(), closure: ptr::null_mut() },
 ]));
 
-pub(in crate::python) const fn method_of_one(
+/// A method with `METH_NOARGS` or `METH_O`.
+const fn method(
     name: &'static CStr,
     function: ffi::PyCFunction,
+    flags: c_int,
     doc: &'static CStr,
 ) -> ffi::PyMethodDef {
     ffi::PyMethodDef {
         ml_name: name.as_ptr(),
         ml_meth: ffi::PyMethodDefPointer { PyCFunction: function },
-        ml_flags: ffi::METH_O,
-        ml_doc: doc.as_ptr(),
-    }
-}
-
-pub(in crate::python) const fn method_of_none(
-    name: &'static CStr,
-    function: ffi::PyCFunction,
-    doc: &'static CStr,
-) -> ffi::PyMethodDef {
-    ffi::PyMethodDef {
-        ml_name: name.as_ptr(),
-        ml_meth: ffi::PyMethodDefPointer { PyCFunction: function },
-        ml_flags: ffi::METH_NOARGS,
+        ml_flags: flags,
         ml_doc: doc.as_ptr(),
     }
 }
 
 pub(in crate::python) static RECORD_METHODS: Table<ffi::PyMethodDef, 5> = Table(UnsafeCell::new([
-    method_of_one(
+    method(
         c"last_header",
         last_header,
+        ffi::METH_O,
         c_str!(concat!("last_header($self, key, /)\n--\n\n", docs::records!(Record.last_header))),
     ),
-    method_of_one(
+    method(
         c"headers_for",
         headers_for,
+        ffi::METH_O,
         c_str!(concat!("headers_for($self, key, /)\n--\n\n", docs::records!(Record.headers_for))),
     ),
-    method_of_none(
+    method(
         c"to_dict",
         to_dict,
+        ffi::METH_NOARGS,
         c_str!(concat!("to_dict($self)\n--\n\n", docs::records!(Record.to_dict))),
     ),
-    method_of_none(c"__reduce__", reduce, c"__reduce__($self)\n--\n\nFor pickle."),
+    method(c"__reduce__", reduce, ffi::METH_NOARGS, c"__reduce__($self)\n--\n\nFor pickle."),
     ffi::PyMethodDef::zeroed(),
 ]));
 
 pub(in crate::python) static ITERATOR_METHODS: Table<ffi::PyMethodDef, 2> = Table(UnsafeCell::new([
-    method_of_none(
+    method(
         c"__length_hint__",
         iterator_length_hint,
+        ffi::METH_NOARGS,
         c"__length_hint__($self)\n--\n\nThe number of records left.",
     ),
     ffi::PyMethodDef::zeroed(),

@@ -1,0 +1,63 @@
+"""Keys and values that name their schemas, as typed columns: used by `magicbyte.schemas.decoding`."""
+
+from collections.abc import Sequence
+from typing import final
+
+from magicbyte._stubs.arrow import ArrowBatch, ArrowSchema
+
+@final
+class SchemaDecoder:
+    """Decodes the column `value` (or `key`) of Arrow batches, whatever schema each row was written with.
+
+    The caller asks for the ids that are new to it, says what their schemas are, and decodes. Threads may
+    share it.
+
+    Args:
+        format: `avro`.
+        reader_schema: the text of a schema, whose types the column gets; None for JSON text by each row's
+            own schema.
+        references: the texts of the schemas it uses, each after those that it uses itself.
+        is_key: whether it decodes the column `key`.
+        id_bytes: 8 for what Apicurio's `DefaultIdHandler` wrote.
+
+    Raises ValueError if the schema cannot be used.
+    """
+
+    def __new__(
+        cls,
+        format: str,
+        reader_schema: str | None,
+        references: Sequence[str] | None = None,
+        *,
+        is_key: bool = False,
+        id_bytes: int = 4,
+    ) -> SchemaDecoder: ...
+    @property
+    def schema(self) -> ArrowSchema:
+        """What `decode` returns: `value`, `_schema_id`, `_error`, `invalidValue`.
+
+        With `is_key`: `key`, `_key_schema_id`, `_key_error`, `invalidKey`.
+        """
+    def new_ids(self, batch: object) -> list[int | bytes]:
+        """The ids and GUIDs (16 bytes) in a batch that have no schema yet, in order of their first rows.
+
+        Raises Error if the batch does not have the column, or it is neither binary nor text.
+        """
+    def add_writer(
+        self, schema_id: int | bytes, schema: str, references: Sequence[str] | None = None
+    ) -> None:
+        """Adds the schema with this id or GUID.
+
+        If it cannot be used, or not be read as the reader's, the reason becomes the error of its rows.
+        """
+    def refuse(self, schema_id: int | bytes, reason: str) -> None:
+        """Makes this the error of all rows with the id or GUID."""
+    def decode(self, batch: object) -> ArrowBatch:
+        """Decodes a batch: its columns are those of `schema`. Works without the GIL.
+
+        A row that cannot be decoded is null, says why in `_error`, and has its bytes in `invalidValue`;
+        other rows are not affected. `_schema_id` is null for a row without id or with a GUID. If the batch
+        has a column `headers` (a list of key and value), a schema header counts.
+
+        Raises Error as `new_ids`, ValueError if the column would be larger than Arrow's 2 GiB.
+        """

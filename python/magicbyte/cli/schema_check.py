@@ -1,0 +1,129 @@
+"""`magicbyte schemas check` and `magicbyte schemas lint`"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from magicbyte.cli import options
+from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.schema_source import SchemaSource, schema_source
+from magicbyte.cli.terminal import print_line, print_problem
+from magicbyte.schemas.compatibility.check import LEVELS
+
+if TYPE_CHECKING:
+    from magicbyte.jobs.schema_check import CheckedVersion
+
+__all__ = ["check", "lint"]
+
+
+@click.command(short_help="Say whether a schema may become the next version of a subject.")
+@click.argument("subject", metavar="SUBJECT")
+@click.argument("file", metavar="FILE", type=click.Path(exists=True, dir_okay=False))
+@schema_source
+@click.option(
+    "--compatibility",
+    "level",
+    type=click.Choice(list(LEVELS), case_sensitive=False),
+    help="Check at this level, instead of the subject's own.",
+)
+@click.option(
+    "--reference",
+    "references",
+    multiple=True,
+    metavar="NAME=SUBJECT:VERSION",
+    help="What FILE calls a version of another subject. Can be repeated.",
+)
+@click.option(
+    "--lenient",
+    is_flag=True,
+    help="Compare JSON Schemas by the rules of the policy LENIENT: open objects may get properties.",
+)
+@options.as_json
+def check(
+    subject: str,
+    file: str,
+    source: SchemaSource,
+    level: str | None,
+    references: tuple[str, ...],
+    lenient: bool,
+    as_json: bool,
+) -> int:
+    """Say whether the schema in FILE may become the next version of SUBJECT, as the registry would decide it.
+
+    FILE ends with .avsc (Avro), .json (JSON Schema) or .proto (Protobuf). Each version that the level demands
+    is compared, and each incompatibility has its field, its rule and a remedy. The exit code is 1 if there is
+    any.
+
+    \b
+    magicbyte schemas check orders-value orders.avsc /backup/kafka-logs
+    magicbyte schemas check --compatibility FULL_TRANSITIVE orders-value orders.avsc https://registry:8081
+    """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
+    from magicbyte.cli import reports
+    from magicbyte.jobs.schema_check import check_schema
+    from magicbyte.schemas.directory import read_schema
+
+    schema = read_schema(file, [_reference(one) for one in references])
+    report = check_schema(source.open(), subject, schema, level=level, lenient=lenient)
+    if as_json:
+        reports.print_json(report)
+    else:
+        if not report["versions"]:
+            print_line(f"{subject}: nothing to compare with at the level {report['level']}")
+        for one in report["versions"]:
+            _print_version(one)
+    return _ended(report["problems"], found=not report["compatible"])
+
+
+@click.command(short_help="Look for what is likely to go wrong with the subjects.")
+@schema_source
+@options.as_json
+def lint(source: SchemaSource, as_json: bool) -> int:
+    """Look for what is likely to go wrong with the subjects of a registry.
+
+    Subjects without a compatibility level, versions that break their level, unrelated types in one subject,
+    and references to deleted versions. The exit code is 1 if there is any.
+
+    \b
+    magicbyte schemas lint /backup/kafka-logs
+    magicbyte schemas lint --json https://registry:8081 | jq '.findings[] | select(.rule == "BREAKS_LEVEL")'
+    """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
+    from magicbyte.cli import reports
+    from magicbyte.jobs.schema_check import lint_schemas
+
+    report = lint_schemas(source.open())
+    if as_json:
+        reports.print_json(report)
+    else:
+        for one in report["findings"]:
+            version = "" if one["version"] is None else f" version {one['version']}"
+            print_line(f"{one['subject']}{version}: {one['rule']}: {one['message']}")
+            print_line(f"  remedy: {one['remedy']}")
+        print_line(f"{report['subjects']} subjects, {len(report['findings'])} findings")
+    return _ended(report["problems"], found=bool(report["findings"]))
+
+
+def _reference(text: str) -> tuple[str, str, int]:
+    name, equals, place = text.rpartition("=")
+    subject, colon, version = place.rpartition(":")
+    if not (name and equals and subject and colon and version.isascii() and version.isdigit()):
+        raise click.BadParameter(f"{text!r}: expected NAME=SUBJECT:VERSION", param_hint="--reference")
+    return name, subject, int(version[:10])
+
+
+def _print_version(one: CheckedVersion) -> None:
+    verdict = "compatible" if one["compatible"] else "incompatible"
+    place = "" if one["id"] is None else f" (id {one['id']})"
+    print_line(f"version {one['version']}{place}, {one['direction']}: {verdict}")
+    if one["error"] is not None:
+        print_line(f"  cannot be compared: {one['error']}")
+    for why in one["incompatibilities"]:
+        print_line(f"  {why['rule']} at {why['path'] or '/'}: {why['message']}")
+        print_line(f"    remedy: {why['remedy']}")
+
+
+def _ended(problems: list[str], *, found: bool) -> int:
+    for problem in problems:
+        print_problem(f"magicbyte: {problem}")
+    return PROBLEMS if problems or found else CLEAN

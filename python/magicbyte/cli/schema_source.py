@@ -1,0 +1,93 @@
+"""The arguments `SRC...` of `magicbyte schemas`, and the options that say how to read them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import click
+
+from magicbyte.cli import options, partition_choice
+from magicbyte.jobs.choice import PartitionChoice
+
+if TYPE_CHECKING:
+    from magicbyte.jobs.schemas import SchemasReport
+    from magicbyte.schemas.registry import Registry
+
+__all__ = ["SchemaSource", "schema_source"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class SchemaSource:
+    """Where the schemas of a command are."""
+
+    sources: tuple[str, ...]
+    how: dict[str, Any]
+    """The keywords of `open_registry`."""
+
+    def open(self) -> Registry:
+        """The registry, whatever it is."""
+        from magicbyte.jobs.schemas import open_registry
+
+        return open_registry(self.sources, **self.how)[1]
+
+    def report(self, out: str | None = None) -> SchemasReport:
+        """What it knows; with `out`, also written there as files."""
+        from magicbyte.jobs.schemas import schemas
+
+        return schemas(self.sources, out, **self.how)
+
+
+def schema_source(command: F) -> F:
+    """The arguments `SRC...` and their options; the command gets them as `source`."""
+
+    @wraps(command)
+    def with_source(
+        sources: tuple[str, ...],
+        preferred: tuple[str, ...],
+        schemas_topic: str,
+        registry_config: str | None,
+        max_decompressed_bytes: int,
+        **others: Any,
+    ) -> Any:
+        from magicbyte.schemas.http_client import DEFAULT_SETTINGS, read_settings
+        from magicbyte.schemas.http_registry import is_registry_url
+
+        for source in sources:
+            if not is_registry_url(source) and not os.path.exists(source):
+                raise click.BadParameter(f"Path {source!r} does not exist.", param_hint="'SRC...'")
+        how = {
+            "schemas_topic": schemas_topic,
+            "choice": PartitionChoice(prefer=preferred),
+            "max_decompressed_bytes": max_decompressed_bytes,
+            "http": DEFAULT_SETTINGS if registry_config is None else read_settings(registry_config),
+        }
+        return command(source=SchemaSource(sources, how), **others)
+
+    decorated: Callable[..., Any] = with_source
+    for option in (
+        options.max_decompressed_bytes,
+        click.option(
+            "--registry-config",
+            metavar="FILE",
+            type=click.Path(exists=True, dir_okay=False),
+            help="For an address: a properties file with basic.auth.user.info, bearer.auth.token or"
+            " ssl.ca.location, as Confluent's clients have it.",
+        ),
+        click.option(
+            "--schemas-topic",
+            default="_schemas",
+            show_default=True,
+            metavar="TOPIC",
+            help="The registry's topic (kafkastore.topic).",
+        ),
+        partition_choice.preferred_copy,
+        click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=click.Path()),
+    ):
+        decorated = option(decorated)
+    return cast(F, decorated)

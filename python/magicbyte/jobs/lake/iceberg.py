@@ -1,0 +1,245 @@
+"""Iceberg tables in any catalog, by `pyiceberg`.
+
+The summary of each of our snapshots says which offsets it added: a partition continues where the newest one
+that names it ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.jobs.lake.sums import TopicPartition
+from magicbyte.jobs.lake.table import (
+    BATCH_ROWS,
+    COMMIT,
+    DIGESTED,
+    OPTIONS,
+    Commit,
+    ConflictError,
+    TableOptions,
+    TableTarget,
+    described,
+    library_errors,
+    local_directory,
+    offsets_after,
+)
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table
+
+__all__ = ["IcebergTable"]
+
+_RETRIES = "commit.retry.num-retries"
+_METRICS = {
+    "write.metadata.metrics.default": "none",
+    **{
+        f"write.metadata.metrics.column.{name}": "full"
+        for name in ("topic", "partition", "offset", "timestamp", "timestampMillis")
+    },
+}
+"""Statistics of the columns that readers skip files by; those of keys and values would only be large."""
+_FIELD_ID = b"PARQUET:field_id"
+
+
+class IcebergTable:
+    """See `TransactionalTable`."""
+
+    def __init__(self, target: TableTarget) -> None:
+        """Opens a table.
+
+        Raises:
+            RefusedError: if there is no such table, or the catalog cannot be read.
+
+        """
+        from pyiceberg.exceptions import NoSuchTableError
+
+        self.name = target.name
+        self._catalog = _catalog(target)
+        with library_errors(self.name):
+            try:
+                self._table: Table = self._catalog.load_table(target.name)
+            except NoSuchTableError as error:
+                raise RefusedError(f"{target.name} is not in the catalog {target.catalog}") from error
+        location = self._table.location()
+        self.data = os.path.join(local_directory(self.name, location), "data")
+        self._data_uri = f"{location.rstrip('/')}/data"
+
+    @classmethod
+    def open_or_create(cls, target: TableTarget, schema: pa.Schema, options: TableOptions) -> IcebergTable:
+        """Opens a table, or creates it and its namespace."""
+        namespace = target.name.rpartition(".")[0]
+        if not namespace:
+            raise RefusedError(f"{target.name} is not the identifier of a table: expected namespace.table")
+        catalog = _catalog(target)
+        with library_errors(target.name):
+            if not catalog.table_exists(target.name):
+                catalog.create_namespace_if_not_exists(namespace)
+                _create(catalog, target.name, schema, options)
+        return cls(target)
+
+    @property
+    def version(self) -> int | None:
+        """See `TransactionalTable`."""
+        snapshot = self._table.current_snapshot()
+        return None if snapshot is None else snapshot.snapshot_id
+
+    @property
+    def options(self) -> TableOptions:
+        """See `TransactionalTable`."""
+        return TableOptions.parse(self.name, self._table.properties.get(OPTIONS))
+
+    @property
+    def column_names(self) -> list[str]:
+        """See `TransactionalTable`."""
+        return [field.name for field in self._table.schema().fields]
+
+    def file_schema(self, schema: pa.Schema) -> pa.Schema:
+        """See `TransactionalTable`. The fields have the IDs that they have in the table."""
+        fields = self._table.schema().as_arrow()
+        found = []
+        for field in _nullable(schema):
+            there = fields.field(field.name)
+            if _plain(there.type) != field.type:
+                raise RefusedError(
+                    f"{self.name} has the column {field.name} with another type: {there.type}, "
+                    f"not {field.type}"
+                )
+            found.append(_with_ids(field, there))
+        return pa.schema(found)
+
+    def add_columns(self, fields: Sequence[pa.Field]) -> None:
+        """See `TransactionalTable`."""
+        with library_errors(self.name), self._table.update_schema() as update:
+            update.union_by_name(_nullable(pa.schema(fields)))
+        self.refresh()
+
+    def next_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """See `TransactionalTable`."""
+        from pyiceberg.expressions import In
+
+        found: dict[TopicPartition, int] = {}
+        snapshot = self._table.current_snapshot()
+        while snapshot is not None:
+            if (commit := self._description(snapshot)) is not None:
+                for one in commit["partitions"]:
+                    found.setdefault((one["topic"], one["partition"]), one["next_offset"])
+            parent = snapshot.parent_snapshot_id
+            snapshot = None if parent is None else self._table.snapshot_by_id(parent)
+        if unknown := {topic for topic, partition in partitions if (topic, partition) not in found}:
+            # New ones; or their snapshots have expired.
+            with library_errors(self.name):
+                scan = self._table.scan(
+                    In("topic", unknown), selected_fields=("topic", "partition", "offset")
+                )
+                found = {**offsets_after(scan.to_arrow_batch_reader()), **found}
+        return {one: found[one] for one in partitions if one in found}
+
+    def holds(self, job: str, directory: str) -> bool:
+        """See `TransactionalTable`."""
+        descriptions = map(self._description, self._table.snapshots())
+        if any(one is not None and one["job"] == job for one in descriptions):
+            return True
+        with library_errors(self.name):
+            return any(f"/{directory}/" in task.file.file_path for task in self._table.scan().plan_files())
+
+    def _description(self, snapshot: Any) -> dict[str, Any] | None:
+        summary = snapshot.summary
+        return None if summary is None else described(summary.additional_properties.get(COMMIT))
+
+    def commit(self, commit: Commit) -> None:
+        """See `TransactionalTable`."""
+        from pyiceberg.exceptions import CommitFailedException
+
+        # pyiceberg would repeat the commit on top of another one, which may have added the same records.
+        self._table.metadata.properties[_RETRIES] = "0"
+        with library_errors(self.name):
+            try:
+                with self._table.transaction() as transaction:
+                    transaction.add_files(
+                        [f"{self._data_uri}/{file.path}" for file in commit.files],
+                        snapshot_properties={COMMIT: json.dumps(commit.description)},
+                        check_duplicate_files=False,  # their names are new
+                    )
+            except CommitFailedException as error:
+                raise ConflictError(str(error)) from error
+        self.refresh()
+
+    def refresh(self) -> None:
+        """See `TransactionalTable`."""
+        with library_errors(self.name):
+            self._table = self._catalog.load_table(self.name)
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """See `TransactionalTable`."""
+        names = [name for name in self.column_names if name in DIGESTED]
+        with library_errors(self.name):
+            for batch in self._table.scan(selected_fields=tuple(names)).to_arrow_batch_reader():
+                for start in range(0, batch.num_rows, BATCH_ROWS):
+                    yield batch.slice(start, BATCH_ROWS)
+
+
+def _catalog(target: TableTarget) -> Catalog:
+    from pyiceberg.catalog import load_catalog
+
+    try:
+        with library_errors(f"the catalog {target.catalog}"):
+            return load_catalog(target.catalog, **target.catalog_properties)
+    except JobError as error:
+        raise RefusedError(
+            f"{error}: it cannot be opened; its properties are in pyiceberg's "
+            "configuration (~/.pyiceberg.yaml, PYICEBERG_CATALOG__NAME__URI), or given by --catalog-property"
+        ) from error
+
+
+def _create(catalog: Catalog, name: str, schema: pa.Schema, options: TableOptions) -> None:
+    from pyiceberg.exceptions import TableAlreadyExistsError
+    from pyiceberg.transforms import DayTransform
+
+    properties = {OPTIONS: options.text, **_METRICS}
+    creation = catalog.create_table_transaction(name, _nullable(schema), properties=properties)
+    try:
+        with creation as transaction, transaction.update_spec() as spec:
+            spec.add_identity("topic")
+            if options.partition_by == "day":
+                spec.add_field("timestamp", DayTransform(), "timestamp_day")
+    except TableAlreadyExistsError:
+        pass  # another job has just created it
+
+
+def _nullable(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([field.with_nullable(True) for field in schema])
+
+
+def _plain(data_type: pa.DataType) -> pa.DataType:
+    """A type of pyiceberg, which has large offsets, as that of our columns."""
+    if pa.types.is_large_string(data_type):
+        return pa.string()
+    if pa.types.is_large_binary(data_type):
+        return pa.binary()
+    if pa.types.is_large_list(data_type) or pa.types.is_list(data_type):
+        return pa.list_(_plain_field(data_type.value_field))
+    if pa.types.is_struct(data_type):
+        return pa.struct([_plain_field(data_type.field(at)) for at in range(data_type.num_fields)])
+    return data_type
+
+
+def _plain_field(field: pa.Field) -> pa.Field:
+    return pa.field(field.name, _plain(field.type), field.nullable)
+
+
+def _with_ids(field: pa.Field, there: pa.Field) -> pa.Field:
+    """The field with the IDs that it and the fields inside it have in the table."""
+    data_type = field.type
+    if pa.types.is_list(data_type):
+        data_type = pa.list_(_with_ids(data_type.value_field, there.type.value_field))
+    elif pa.types.is_struct(data_type):
+        inside = range(data_type.num_fields)
+        data_type = pa.struct([_with_ids(data_type.field(at), there.type.field(at)) for at in inside])
+    return pa.field(field.name, data_type, field.nullable, {_FIELD_ID: there.metadata[_FIELD_ID]})

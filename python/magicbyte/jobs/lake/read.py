@@ -1,0 +1,104 @@
+"""Tables of any kind, to be compared with a log."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from magicbyte.jobs.commit import RECONCILIATION, is_complete
+from magicbyte.jobs.failure import RefusedError
+from magicbyte.jobs.lake.delta import DeltaTable, is_delta
+from magicbyte.jobs.lake.iceberg import IcebergTable
+from magicbyte.jobs.lake.sums import TopicPartition
+from magicbyte.jobs.lake.table import TableOptions, TableTarget, dataset_rows, library_errors
+
+__all__ = ["StoredTable", "open_stored"]
+
+
+class StoredTable(Protocol):
+    """The part of `TransactionalTable` that Parquet tables have too."""
+
+    name: str
+
+    @property
+    def options(self) -> TableOptions:
+        """Which records it holds."""
+
+    def next_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """Where the log of each partition went on when the table was written."""
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """All rows, with the columns of digests, in batches of bounded size."""
+
+
+def open_stored(
+    name: str, catalog: str | None = None, properties: Mapping[str, str] | None = None
+) -> StoredTable:
+    """Opens an Iceberg table if there is a catalog, else the Delta or Parquet table in the directory `name`.
+
+    Raises:
+        RefusedError: if there is none, or magicbyte did not write it.
+
+    """
+    if catalog is not None:
+        return IcebergTable(TableTarget("iceberg", name, catalog, properties or {}))
+    if is_delta(name):
+        return DeltaTable(name)
+    if is_complete(name):
+        return _ParquetTables(name)
+    raise RefusedError(
+        f"{name} is neither a Delta table nor a complete output of ingest, and there is no catalog"
+    )
+
+
+class _ParquetTables:
+    """An output of `ingest --format parquet`."""
+
+    def __init__(self, path: str) -> None:
+        self.name = path
+        try:
+            with open(os.path.join(path, RECONCILIATION), encoding="utf-8") as file:
+                self._report: dict[str, Any] = json.load(file)
+            if self._report["key_format"] or self._report["value_format"]:
+                raise RefusedError(
+                    f"{path} has typed keys or values, without the bytes that a comparison needs: "
+                    "ingest without --key-format and --value-format to compare"
+                )
+            self._options = TableOptions(
+                isolation_level=self._report["isolation_level"],
+                **self._report["ranges"],
+                where=self._report["where"],
+                key_as=self._report["key_as"],
+                value_as=self._report["value_as"],
+                partition_by="topic",
+            )
+            self._ends = {
+                (one["topic"], one["partition"]): _end(one, self._options)
+                for one in self._report["partitions"]
+            }
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise RefusedError(f"{path}: {RECONCILIATION} is not that of an ingest: {error}") from error
+
+    @property
+    def options(self) -> TableOptions:
+        return self._options
+
+    def next_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        return {place: end for place, end in self._ends.items() if place in set(partitions)}
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        with library_errors(self.name):
+            yield from dataset_rows(ds.dataset(os.path.join(self.name, "records"), format="parquet"))
+
+
+def _end(partition: dict[str, Any], options: TableOptions) -> int:
+    """The offset after what an ingest has read of a partition."""
+    end = 0 if partition["last_offset"] is None else partition["last_offset"] + 1
+    if options.isolation_level == "read_committed" and partition["last_stable_offset"] is not None:
+        end = partition["last_stable_offset"]
+    return int(end if options.end_offset is None else min(end, options.end_offset))

@@ -1,0 +1,258 @@
+"""What a job needs of a transactional table, whatever its format."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from magicbyte.enums import IsolationLevel, PartitionBy, PayloadType, TableFormat
+from magicbyte.jobs.columns import INVALID_COLUMNS, KAFKA_COLUMNS
+from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.jobs.ingest import CommittedPartition
+from magicbyte.jobs.lake.sums import TopicPartition
+
+__all__ = [
+    "BATCH_ROWS",
+    "COMMIT",
+    "DIGESTED",
+    "OPTIONS",
+    "Commit",
+    "ConflictError",
+    "LakeFile",
+    "TableOptions",
+    "TableTarget",
+    "TransactionalTable",
+    "dataset_rows",
+    "described",
+    "library_errors",
+    "local_directory",
+    "offsets_after",
+]
+
+OPTIONS = "magicbyte.options"
+"""The property of a table that holds its `TableOptions`."""
+COMMIT = "magicbyte"
+"""What describes a job in its commit: JSON of a `Commit` without its files."""
+DIGESTED = (*KAFKA_COLUMNS, "headers", *INVALID_COLUMNS.values())
+"""The columns that a digest of records reads, if they are there."""
+BATCH_ROWS = 4096
+"""How many rows of a table are read at a time."""
+
+
+class ConflictError(Exception):
+    """Something else has committed to the table since it was loaded, and nothing of ours is in it."""
+
+
+@dataclass(frozen=True)
+class TableTarget:
+    """Which table."""
+
+    format: TableFormat
+    name: str
+    """Of a Delta table the directory; of an Iceberg table the identifier, `namespace.table`."""
+    catalog: str | None = None
+    """The name of pyiceberg's catalog; its properties are in pyiceberg's configuration or those below."""
+    catalog_properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """Which records a table holds and how: the same for every job that adds to it."""
+
+    isolation_level: IsolationLevel
+    start_offset: int | None
+    end_offset: int | None
+    start_timestamp: int | None
+    end_timestamp: int | None
+    where: str | None
+    key_as: PayloadType
+    value_as: PayloadType
+    partition_by: PartitionBy
+
+    @property
+    def text(self) -> str:
+        """As JSON, for the table's properties."""
+        return json.dumps(vars(self))
+
+    @classmethod
+    def parse(cls, name: str, text: str | None) -> TableOptions:
+        """The options of the table `name`.
+
+        Raises:
+            RefusedError: if they are absent or of another version.
+
+        """
+        try:
+            return cls(**json.loads(text or ""))
+        except (ValueError, TypeError):
+            raise RefusedError(
+                f"{name} was not made by magicbyte (its property {OPTIONS} is "
+                f"{'absent' if text is None else 'not understood'}): choose another table"
+            ) from None
+
+    def check(self, name: str, other: TableOptions) -> None:
+        """Raises `RefusedError` if the table `name`, made with these options, cannot get other records."""
+        for option, value in vars(self).items():
+            if (wanted := getattr(other, option)) != value:
+                raise RefusedError(
+                    f"{name} was made with {option} {_shown(value)}, not {_shown(wanted)}: "
+                    "use the same option, or another table"
+                )
+
+
+def _shown(value: object) -> str:
+    return "unset" if value is None else str(value)
+
+
+@dataclass(frozen=True)
+class LakeFile:
+    """A data file of a task."""
+
+    path: str
+    """Relative to the directory of the table's data files."""
+    topic: str
+    day: str | None
+    """The day of all its rows, `2024-05-01`; None if there is none, or the table is not partitioned by it."""
+    rows: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What one job adds to a table, in one transaction."""
+
+    job: str
+    """A new ID for each job."""
+    magicbyte: str
+    """The version that wrote it."""
+    sources: Sequence[str]
+    partitions: Sequence[CommittedPartition]
+    files: Sequence[LakeFile]
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What is stored in the commit, as JSON."""
+        return {
+            "job": self.job,
+            "magicbyte": self.magicbyte,
+            "sources": list(self.sources),
+            "partitions": list(self.partitions),
+        }
+
+    @property
+    def next_offsets(self) -> dict[TopicPartition, int]:
+        """Where the next job starts."""
+        return {(one["topic"], one["partition"]): one["next_offset"] for one in self.partitions}
+
+
+class TransactionalTable(Protocol):
+    """A table at one version, until `refresh`."""
+
+    name: str
+    data: str
+    """The local directory of its data files."""
+
+    @property
+    def version(self) -> int | None:
+        """Delta's version or Iceberg's snapshot; None before the first."""
+
+    @property
+    def options(self) -> TableOptions:
+        """How it was made."""
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of its columns."""
+
+    def file_schema(self, schema: pa.Schema) -> pa.Schema:
+        """The schema of new files with these columns: the table's columns have to be among them.
+
+        Raises:
+            RefusedError: if a column has another type in the table.
+
+        """
+
+    def add_columns(self, fields: Sequence[pa.Field]) -> None:
+        """Adds columns, which are null in rows that are there."""
+
+    def next_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """Where to continue each partition that has been read: according to the commits, or, where others
+        have removed what they said, after the largest offset in the table.
+        """
+
+    def holds(self, job: str, directory: str) -> bool:
+        """Whether a job has committed: a commit names it, or a file in its `directory` is in the table."""
+
+    def commit(self, commit: Commit) -> None:
+        """Adds the files; afterwards this is the new version.
+
+        Raises:
+            ConflictError: if there was another commit meanwhile that may have added the same records.
+
+        """
+
+    def refresh(self) -> None:
+        """Loads the newest version."""
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """All rows, with the columns of digests, in batches of bounded size."""
+
+
+@contextmanager
+def library_errors(name: str) -> Iterator[None]:
+    """Turns errors of a table's library, its catalog or its files into one that names the table."""
+    try:
+        yield
+    except (ConflictError, JobError, ModuleNotFoundError):
+        raise
+    except Exception as error:
+        raise JobError(f"{name}: {str(error) or type(error).__name__}") from error
+
+
+def local_directory(name: str, location: str) -> str:
+    """The path of a table's location.
+
+    Raises:
+        RefusedError: if it is not in this machine's file system.
+
+    """
+    path = location.removeprefix("file://") if location.startswith("file://") else location
+    if "://" in path or not path.startswith("/"):
+        raise RefusedError(
+            f"{name} is in {location}: only tables in a local or mounted directory are written"
+        )
+    return path.rstrip("/")
+
+
+def dataset_rows(dataset: ds.Dataset) -> Iterator[pa.RecordBatch]:
+    """The rows of a dataset for `TransactionalTable.rows`."""
+    names = [name for name in dataset.schema.names if name in DIGESTED]
+    yield from dataset.to_batches(names, batch_size=BATCH_ROWS, batch_readahead=4, fragment_readahead=2)
+
+
+def offsets_after(batches: Iterable[pa.RecordBatch]) -> dict[TopicPartition, int]:
+    """The offsets after the largest ones of rows with the columns `topic`, `partition` and `offset`."""
+    found: dict[TopicPartition, int] = {}
+    for batch in batches:
+        groups = pa.table(batch).group_by(["topic", "partition"]).aggregate([("offset", "max")])
+        for row in groups.to_pylist():
+            place = row["topic"], row["partition"]
+            found[place] = max(found.get(place, 0), row["offset_max"] + 1)
+    return found
+
+
+def described(text: object) -> dict[str, Any] | None:
+    """The description in a commit; None if it is not one of ours."""
+    try:
+        found = json.loads(text) if isinstance(text, str) else text
+    except ValueError:
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("job"), str):
+        return None
+    return cast(dict[str, Any], found)

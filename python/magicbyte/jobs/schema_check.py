@@ -1,0 +1,97 @@
+"""The jobs behind `magicbyte schemas check` and `schemas lint`."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+from magicbyte.jobs.failure import RefusedError
+from magicbyte.schemas.compatibility.check import LEVELS, check, remedy
+from magicbyte.schemas.lint import LintFinding, lint
+from magicbyte.schemas.registry import Registry, Schema
+
+__all__ = ["CheckReport", "CheckedVersion", "LintReport", "check_schema", "lint_schemas"]
+
+
+class CheckedVersion(TypedDict):
+    """What one version of the subject says to the new schema, in one direction."""
+
+    version: int
+    id: int | None
+    direction: str
+    """`BACKWARD`: the new schema reads what the version wrote. `FORWARD`: the other way."""
+    compatible: bool
+    incompatibilities: list[dict[str, Any]]
+    """`rule`, `path`, `message` and `remedy` of each."""
+    error: str | None
+    """Why the two cannot be compared, or None."""
+
+
+class CheckReport(TypedDict):
+    """What `magicbyte schemas check --json` prints."""
+
+    subject: str
+    level: str
+    compatible: bool
+    versions: list[CheckedVersion]
+    problems: list[str]
+    """What could not be read of the registry."""
+
+
+class LintReport(TypedDict):
+    """What `magicbyte schemas lint --json` prints."""
+
+    subjects: int
+    findings: list[LintFinding]
+    problems: list[str]
+    """What could not be read of the registry."""
+
+
+def check_schema(
+    registry: Registry, subject: str, schema: Schema, *, level: str | None = None, lenient: bool = False
+) -> CheckReport:
+    """Says whether a schema may become the next version of a subject; arguments as of `check`.
+
+    Raises:
+        RefusedError: if the level is unknown.
+        InvalidSchemaError: if the schema is not one of its type, or its type cannot be checked.
+        SchemaReferenceError: if its references lead to itself, or nowhere.
+
+    """
+    level = registry.compatibility(subject) if level is None else level
+    if level not in LEVELS:
+        raise RefusedError(
+            f"the compatibility level {level!r} is unknown: expected one of {', '.join(LEVELS)}"
+        )
+    verdicts = check(registry, subject, schema, level, lenient=lenient)
+    versions = [
+        CheckedVersion(
+            version=one.version.version,
+            id=one.version.id,
+            direction=one.direction,
+            compatible=one.compatible,
+            incompatibilities=[
+                {
+                    "rule": why.rule,
+                    "path": why.path,
+                    "message": why.message,
+                    "remedy": remedy(schema.schema_type, why.rule, one.direction),
+                }
+                for why in one.incompatibilities
+            ],
+            error=one.error,
+        )
+        for one in verdicts
+    ]
+    return CheckReport(
+        subject=subject,
+        level=level,
+        compatible=all(one.compatible for one in verdicts),
+        versions=versions,
+        problems=registry.problems,
+    )
+
+
+def lint_schemas(registry: Registry) -> LintReport:
+    """Looks for what is likely to go wrong with the subjects of a registry."""
+    stored = registry.snapshot()
+    return LintReport(subjects=len(stored.subjects()), findings=lint(stored), problems=stored.problems)

@@ -1,0 +1,86 @@
+"""Typed keys and values in a job: the driver makes their decoders, which go to the tasks."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Set
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from magicbyte.jobs.failure import RefusedError
+from magicbyte.jobs.schemas import open_registry
+from magicbyte.schemas.decoding import ColumnDecoder, SchemaFormat, latest_of_topic
+from magicbyte.schemas.http_registry import HttpRegistry
+from magicbyte.schemas.registry import Registry, Schema, SchemaNotFoundError
+
+__all__ = ["UNTYPED", "TypedColumns", "column_decoders", "refuse_unwritable"]
+
+
+@dataclass(frozen=True)
+class TypedColumns:
+    """Which of key and value become typed columns, and by which schemas."""
+
+    schema_registry: str | None = None
+    """Where the schemas are, as `open_registry` takes it."""
+    key_format: SchemaFormat | None = None
+    value_format: SchemaFormat | None = None
+    reader_schema: str | None = None
+    """The text of the schema whose types values get; by default the latest one of the topic."""
+
+    def __bool__(self) -> bool:
+        return self.key_format is not None or self.value_format is not None
+
+
+UNTYPED = TypedColumns()
+
+
+def column_decoders(typed: TypedColumns, topics: Set[str]) -> tuple[ColumnDecoder, ...]:
+    """The decoders for a table with these topics.
+
+    A live registry is read into memory, since tasks may have no network.
+
+    Raises:
+        RefusedError: if there is no registry or no schema, or the topics have different ones.
+        InvalidSchemaError: if the reader's schema cannot be used.
+
+    """
+    if not typed:
+        return ()
+    if typed.schema_registry is None:
+        raise RefusedError("typed keys and values need a schema registry: its topic, its address, or files")
+    _, registry = open_registry([typed.schema_registry])
+    if isinstance(registry, HttpRegistry):
+        registry = registry.snapshot()
+    decoders = []
+    for is_key, payload in ((True, typed.key_format), (False, typed.value_format)):
+        if payload is not None:
+            given = None if is_key else typed.reader_schema
+            reader = _reader(registry, sorted(topics), given, is_key)
+            decoders.append(ColumnDecoder(registry, reader, payload, is_key=is_key))
+    return tuple(decoders)
+
+
+def _reader(registry: Registry, topics: list[str], given: str | None, is_key: bool) -> Schema:
+    if given is not None:
+        return Schema("AVRO", given)
+    found: dict[str, Schema] = {}
+    for topic in topics:
+        try:
+            found[topic] = latest_of_topic(registry, topic, is_key=is_key)
+        except SchemaNotFoundError as error:
+            raise RefusedError(f"{error}: choose a topic that has a schema, or give one") from None
+    first = topics[0]
+    for topic, schema in found.items():
+        if schema != found[first]:
+            raise RefusedError(f"{first} and {topic} have different schemas, a table has one: choose a topic")
+    return found[first]
+
+
+def refuse_unwritable(schema: pa.Schema) -> None:
+    """Raises RefusedError if Parquet has no such type, as for a record without fields."""
+    try:
+        pq.ParquetWriter(io.BytesIO(), schema).close()
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
+        raise RefusedError(f"the reader's schema has a type that Parquet cannot have: {error}") from None

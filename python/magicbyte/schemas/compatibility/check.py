@@ -1,0 +1,245 @@
+"""The verdict on a schema that is to follow others in a subject.
+
+Confluent's `CompatibilityChecker`: which versions are compared, and in which direction.
+
+>>> from magicbyte.schemas.compatibility.check import compare
+>>> from magicbyte.schemas.registry import Schema
+>>> old, new = Schema("AVRO", '"int"'), Schema("AVRO", '"long"')
+>>> compare(new, old, "BACKWARD")
+[]
+>>> [one.rule for one in compare(new, old, "FORWARD")]
+['TYPE_MISMATCH']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+from magicbyte.errors import Error
+from magicbyte.schemas.compatibility import avro, json_schema, json_schema_rules
+from magicbyte.schemas.compatibility.avro_schema import parse_avro
+from magicbyte.schemas.compatibility.incompatibility import (
+    BACKWARD,
+    FORWARD,
+    Incompatibility,
+    InvalidSchemaError,
+    Remedies,
+)
+from magicbyte.schemas.compatibility.json_schema_model import parse_json_schema
+from magicbyte.schemas.registry import (
+    Registry,
+    Schema,
+    SchemaReferenceError,
+    StoredRegistry,
+    SubjectVersion,
+    context_of,
+    shown,
+)
+
+__all__ = [
+    "CHECKED_TYPES",
+    "LEVELS",
+    "IncompatibleSchemaError",
+    "Verdict",
+    "check",
+    "check_history",
+    "compare",
+    "refuse_incompatible",
+    "remedy",
+]
+
+LEVELS = {
+    "NONE": (),
+    "BACKWARD": (BACKWARD,),
+    "FORWARD": (FORWARD,),
+    "FULL": (BACKWARD, FORWARD),
+    "BACKWARD_TRANSITIVE": (BACKWARD,),
+    "FORWARD_TRANSITIVE": (FORWARD,),
+    "FULL_TRANSITIVE": (BACKWARD, FORWARD),
+}
+"""The compatibility levels, with the directions that each demands."""
+
+_CHANGED_TYPE = "SCHEMA_TYPE_CHANGED"
+_CHANGED_TYPE_REMEDY = "use another subject for another type of schema"
+
+
+class _Format(NamedTuple):
+    parse: Callable[[str, Sequence[tuple[str, str]]], Any]
+    """From the text, and the names and texts of all that it refers to, each after what it uses itself."""
+    incompatibilities: Callable[[Any, Any], list[Incompatibility]]
+    """Why a reader does not read all that a writer wrote."""
+    remedies: Remedies
+
+
+_FORMATS = {
+    "AVRO": _Format(parse_avro, avro.incompatibilities, avro.REMEDIES),
+    "JSON": _Format(parse_json_schema, json_schema.incompatibilities, json_schema_rules.REMEDIES),
+}
+_LENIENT_FORMATS = _FORMATS | {
+    "JSON": _FORMATS["JSON"]._replace(incompatibilities=partial(json_schema.incompatibilities, lenient=True))
+}
+
+CHECKED_TYPES = frozenset(_FORMATS)
+"""The types of schemas that can be checked here."""
+
+
+class IncompatibleSchemaError(Error):
+    """A schema may not follow the others in its subject; the message says why."""
+
+    def __init__(self, message: str, kind: str = "incompatible_schema", *place: Any) -> None:
+        super().__init__(message, kind, *place)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a new schema and a version of its subject go together in one direction."""
+
+    version: SubjectVersion
+    direction: str
+    """`BACKWARD`: the new schema reads what the version wrote. `FORWARD`: the other way."""
+    incompatibilities: list[Incompatibility]
+    """Why not; empty if they are compatible."""
+    error: str | None = None
+    """Why they cannot be compared: one of them is not a schema of its type."""
+
+    @property
+    def compatible(self) -> bool:
+        """Whether there is neither an incompatibility nor an error."""
+        return not self.incompatibilities and self.error is None
+
+    def reasons(self) -> list[str]:
+        """A sentence for each incompatibility, with rule and remedy; or the error."""
+        if self.error is not None:
+            return [self.error]
+        return [
+            f"{one.rule} at {one.path or '/'}: {one.message}."
+            f" Remedy: {remedy(self.version.schema.schema_type, one.rule, self.direction)}"
+            for one in self.incompatibilities
+        ]
+
+
+def check(
+    registry: Registry, subject: str, schema: Schema, level: str | None = None, *, lenient: bool = False
+) -> list[Verdict]:
+    """The verdicts on a schema that is to become the next version of a subject, newest version first.
+
+    Compared are the versions that are not deleted: the latest one, or all of them if the level is transitive.
+
+    Args:
+        registry: where the subject and the references are.
+        subject: the subject; one that does not exist yet has no verdicts.
+        schema: the new schema.
+        level: a level of `LEVELS`; by default the one that the registry has for the subject.
+        lenient: compares JSON Schemas by the rules that a subject with the policy `LENIENT` has.
+
+    Raises:
+        ValueError: if the level is unknown.
+        InvalidSchemaError: if the new schema is not one of its type, or its type cannot be checked.
+        SchemaReferenceError: if its references lead to itself, or nowhere.
+
+    """
+    level = _known(registry.compatibility(subject) if level is None else level)
+    schemas = _Parsed(registry, lenient)
+    schemas.parse(schema, context_of(subject))
+    new = SubjectVersion(subject, 0, None, schema)
+    return _verdicts(new, registry.versions(subject), level, schemas)
+
+
+def check_history(
+    registry: Registry, subject: str, level: str | None = None
+) -> Iterator[tuple[SubjectVersion, list[Verdict]]]:
+    """The versions of a subject that are not deleted, in order, each with the verdicts when it came last.
+
+    Raises ValueError if the level is unknown. A version that is not a schema of its type has an error in each
+    of its verdicts.
+    """
+    level = _known(registry.compatibility(subject) if level is None else level)
+    schemas = _Parsed(registry)
+    versions = registry.versions(subject)
+    for number, version in enumerate(versions):
+        yield version, _verdicts(version, versions[:number], level, schemas)
+
+
+def refuse_incompatible(subject: str, verdicts: Sequence[Verdict]) -> None:
+    """Raises IncompatibleSchemaError if a verdict is not that a schema is compatible."""
+    refused = [one for one in verdicts if not one.compatible]
+    if refused:
+        first = refused[0]
+        more = f" (and {len(refused) - 1} more verdicts)" if len(refused) > 1 else ""
+        raise IncompatibleSchemaError(
+            f"the schema is not {first.direction} compatible with version {first.version.version} of"
+            f" {shown(subject)}: {' '.join(first.reasons())}{more}"
+        )
+
+
+def compare(new: Schema, old: Schema, direction: str) -> list[Incompatibility]:
+    """Why two schemas without references are incompatible in one direction; empty if they are not.
+
+    Raises InvalidSchemaError.
+    """
+    one, other = SubjectVersion("", 2, None, new), SubjectVersion("", 1, None, old)
+    (verdict,) = _verdicts(one, [other], direction, _Parsed(StoredRegistry()))
+    if verdict.error is not None:
+        raise InvalidSchemaError(verdict.error)
+    return verdict.incompatibilities
+
+
+def remedy(schema_type: str, rule: str, direction: str) -> str:
+    """What to do about an incompatibility with the new schema."""
+    if rule == _CHANGED_TYPE:
+        return _CHANGED_TYPE_REMEDY
+    return _FORMATS[schema_type].remedies[rule][direction == FORWARD]
+
+
+class _Parsed:
+    """The parsed schemas of a subject, each parsed once, and the rules that they are compared by."""
+
+    def __init__(self, registry: Registry, lenient: bool = False) -> None:
+        self._registry = registry
+        self._formats = _LENIENT_FORMATS if lenient else _FORMATS
+        self._parsed: dict[tuple[Schema, str], Any] = {}
+
+    def incompatibilities(
+        self, reader: SubjectVersion, writer: SubjectVersion, schema_type: str
+    ) -> list[Incompatibility]:
+        parsed = [self.parse(one.schema, one.context) for one in (reader, writer)]
+        return self._formats[schema_type].incompatibilities(*parsed)
+
+    def parse(self, schema: Schema, context: str) -> Any:
+        key = (schema, context)
+        if key not in self._parsed:
+            if (of := _FORMATS.get(schema.schema_type)) is None:
+                text = f"{shown(schema.schema_type)} cannot be checked, only {', '.join(_FORMATS)}"
+                raise InvalidSchemaError(text, "unknown_schema_type")
+            used = [(name, one.text) for name, one in self._registry.resolve(schema, context)]
+            self._parsed[key] = of.parse(schema.text, used)
+        return self._parsed[key]
+
+
+def _known(level: str) -> str:
+    if level not in LEVELS:
+        known = ", ".join(LEVELS)
+        raise ValueError(f"the compatibility level {shown(level)!r} is unknown: expected one of {known}")
+    return level
+
+
+def _verdicts(
+    new: SubjectVersion, older: Sequence[SubjectVersion], level: str, schemas: _Parsed
+) -> list[Verdict]:
+    compared = older[::-1] if level.endswith("_TRANSITIVE") else older[::-1][:1]
+    return [_verdict(new, old, direction, schemas) for old in compared for direction in LEVELS[level]]
+
+
+def _verdict(new: SubjectVersion, old: SubjectVersion, direction: str, schemas: _Parsed) -> Verdict:
+    schema_type = new.schema.schema_type
+    if old.schema.schema_type != schema_type:
+        text = f"the type is {schema_type}, and was {old.schema.schema_type}"
+        return Verdict(old, direction, [Incompatibility(_CHANGED_TYPE, "", text)])
+    try:
+        reader, writer = (old, new) if direction == FORWARD else (new, old)
+        return Verdict(old, direction, schemas.incompatibilities(reader, writer, schema_type))
+    except (InvalidSchemaError, SchemaReferenceError) as error:
+        return Verdict(old, direction, [], str(error))

@@ -1,0 +1,236 @@
+r"""Keys and values that name their schemas, as typed Arrow columns.
+
+>>> import magicbyte.schemas.decoding as decoding
+>>> rows = decoding.decode([b"\0\0\0\0\x07\x06abc", None, b"?"], registry={7: '"string"'})
+>>> rows.field("value").to_pylist()
+['abc', None, None]
+>>> rows.field("_error")[2].as_py()
+'not framed: begins with 0x3f, expected 0x00 and an id of 4 bytes'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+from uuid import UUID
+
+from magicbyte import _core
+from magicbyte.errors import Error
+from magicbyte.schemas.registry import (
+    DEFAULT_CONTEXT,
+    Registry,
+    Schema,
+    SchemaNotFoundError,
+    SchemaReferenceError,
+    StoredRegistry,
+)
+from magicbyte.schemas.subject_names import subject_name
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["ColumnDecoder", "InvalidSchemaError", "SchemaFormat", "decode", "latest_of_topic"]
+
+SchemaFormat = Literal["avro"]
+"""What the payloads are."""
+_SCHEMA_TYPES = {"avro": "AVRO"}
+
+
+class InvalidSchemaError(Error):
+    """A schema that cannot be used as the reader's."""
+
+    def __init__(self, message: str, kind: str = "invalid_schema", *place: Any) -> None:
+        super().__init__(message, kind, *place)
+
+
+class ColumnDecoder:
+    """Decodes the column `value` (or `key`) of Arrow batches, whatever schema each row was written with.
+
+    The registry is asked once for each new id. A row that cannot be decoded costs only itself: it is null,
+    says why in `_error`, and has its bytes in `invalidValue`. Pickles with its registry.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        reader: Schema | None,
+        format: SchemaFormat = "avro",
+        *,
+        is_key: bool = False,
+        id_bytes: Literal[4, 8] = 4,
+        context: str = DEFAULT_CONTEXT,
+    ) -> None:
+        """Prepares for the types of one schema.
+
+        Args:
+            registry: where the rows' schemas are.
+            reader: the schema whose types the column gets; None for JSON text by each row's own schema.
+            format: what the payloads are.
+            is_key: whether to decode the column `key`.
+            id_bytes: 8 for what Apicurio's `DefaultIdHandler` wrote.
+            context: the context of the registry that ids and the reader's references are looked up in.
+
+        Raises:
+            InvalidSchemaError: if the reader's schema cannot be used.
+            SchemaReferenceError: if a reference of it leads nowhere.
+
+        """
+        self._arguments = (registry, reader, format, is_key, id_bytes, context)
+        self._registry, self._context, self._type = registry, context, _SCHEMA_TYPES[format]
+        references: list[str] = []
+        if reader is not None:
+            if reader.schema_type != self._type:
+                raise InvalidSchemaError(
+                    f"the reader's schema is {reader.schema_type}, expected {self._type}"
+                )
+            references = self._references(reader)
+        text = None if reader is None else reader.text
+        try:
+            self._core = _core.SchemaDecoder(format, text, references, is_key=is_key, id_bytes=id_bytes)
+        except ValueError as error:
+            raise InvalidSchemaError(f"the reader's schema: {error}") from None
+
+    @property
+    def column(self) -> str:
+        """The column that it decodes, `key` or `value`."""
+        return "key" if self._arguments[3] else "value"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, self._arguments
+
+    @property
+    def schema(self) -> pa.Schema:
+        """What `decode` returns: `value`, `_schema_id`, `_error`, `invalidValue`, all nullable.
+
+        For keys: `key`, `_key_schema_id`, `_key_error`, `invalidKey`.
+        """
+        import pyarrow as pa
+
+        return pa.schema(self._core.schema)
+
+    def decode(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Decodes a batch, which has the column and maybe `headers`; its other columns are ignored.
+
+        Raises RegistryError if a live registry does not answer, Error if the column is not binary.
+        """
+        import pyarrow as pa
+
+        for name in self._core.new_ids(batch):
+            self._add(name)
+        return pa.record_batch(self._core.decode(batch))
+
+    def _add(self, name: int | bytes) -> None:
+        try:
+            schema = _named(self._registry, name, self._context)
+            if schema.schema_type != self._type:
+                self._core.refuse(name, f"its schema is {schema.schema_type}, expected {self._type}")
+                return
+            self._core.add_writer(name, schema.text, self._references(schema))
+        except (SchemaNotFoundError, SchemaReferenceError) as error:
+            self._core.refuse(name, str(error))
+
+    def _references(self, schema: Schema) -> list[str]:
+        return [used.text for _, used in self._registry.resolve(schema, self._context)]
+
+    def replace(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch with the typed column in place of the binary one, and the other columns at its end."""
+        decoded = self.decode(batch)
+        name, *others = decoded.schema.names
+        at = batch.schema.get_field_index(name)
+        batch = batch.set_column(at, decoded.schema.field(name), decoded.column(name))
+        for other in others:
+            batch = batch.append_column(decoded.schema.field(other), decoded.column(other))
+        return batch
+
+    def replaced(self, schema: pa.Schema) -> pa.Schema:
+        """The schema of what `replace` returns for a batch of this schema."""
+        name, *others = self.schema.names
+        schema = schema.set(schema.get_field_index(name), self.schema.field(name))
+        for other in others:
+            schema = schema.append(self.schema.field(other))
+        return schema
+
+
+def _again(
+    registry: Registry, reader: Schema | None, format: SchemaFormat, is_key: bool, id_bytes: Any, context: str
+) -> ColumnDecoder:
+    return ColumnDecoder(registry, reader, format, is_key=is_key, id_bytes=id_bytes, context=context)
+
+
+def latest_of_topic(registry: Registry, topic: str, *, is_key: bool = False) -> Schema:
+    """The latest schema of a topic's values or keys, by the topic's subject. Raises SchemaNotFoundError."""
+    return registry.latest(subject_name("TopicNameStrategy", topic, is_key=is_key)).schema
+
+
+def decode(
+    values: pa.Array | pa.ChunkedArray | Sequence[bytes | None],
+    registry: Registry | Mapping[int, str],
+    format: SchemaFormat = "avro",
+    reader_schema: Schema | str | None = None,
+    *,
+    as_text: bool = False,
+    id_bytes: Literal[4, 8] = 4,
+) -> pa.StructArray:
+    """Decodes keys or values to typed columns.
+
+    Args:
+        values: framed payloads: binary or text in any layout of Arrow, or a list of bytes.
+        registry: where their schemas are: `magicbyte.jobs.schemas.open_registry` opens one; or texts by id.
+        format: what the payloads are.
+        reader_schema: the schema whose types the values get. By default that of the highest id among them,
+            which is the newest.
+        as_text: make each value JSON text, by its own schema.
+        id_bytes: 8 for what Apicurio's `DefaultIdHandler` wrote.
+
+    Returns:
+        One struct a value, with the fields `value` (null if it cannot be decoded), `_schema_id` (null without
+        an id), `_error` and `invalidValue` (the bytes of what has an error).
+
+    Raises:
+        InvalidSchemaError: if the reader's schema cannot be used.
+        RegistryError: if a live registry does not answer.
+        Error: if the values are not binary, ValueError if a column would be larger than 2 GiB.
+
+    """
+    import pyarrow as pa
+
+    if not isinstance(values, pa.Array | pa.ChunkedArray):
+        values = pa.array(values, pa.binary())
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
+    batch = pa.record_batch({"value": values})
+    known = registry if isinstance(registry, Registry) else _registry_of(registry, format)
+    if isinstance(reader_schema, str):
+        reader_schema = Schema(_SCHEMA_TYPES[format], reader_schema)
+    if reader_schema is None and not as_text:
+        reader_schema = _newest(batch, known, format, id_bytes)
+    decoder = ColumnDecoder(known, None if as_text else reader_schema, format, id_bytes=id_bytes)
+    return decoder.decode(batch).to_struct_array()
+
+
+def _named(registry: Registry, name: int | bytes, context: str = DEFAULT_CONTEXT) -> Schema:
+    """The schema with this id, or GUID of 16 bytes. Raises SchemaNotFoundError."""
+    if isinstance(name, bytes):
+        return registry.by_guid(str(UUID(bytes=name)))
+    return registry.by_id(name, context)
+
+
+def _registry_of(texts: Mapping[int, str], format: SchemaFormat) -> Registry:
+    registry = StoredRegistry()
+    for schema_id, text in texts.items():
+        registry.put_schema(schema_id, Schema(_SCHEMA_TYPES[format], text))
+    return registry
+
+
+def _newest(batch: pa.RecordBatch, registry: Registry, format: SchemaFormat, id_bytes: int) -> Schema | None:
+    """The schema of the highest id in a batch that the registry knows; of GUIDs, of the first one."""
+    names = _core.SchemaDecoder(format, None, id_bytes=id_bytes).new_ids(batch)
+    ids: list[int | bytes] = sorted((name for name in names if isinstance(name, int)), reverse=True)
+    for name in ids + [name for name in names if isinstance(name, bytes)]:
+        try:
+            schema = _named(registry, name)
+        except SchemaNotFoundError:
+            continue
+        if schema.schema_type == _SCHEMA_TYPES[format]:
+            return schema
+    return None

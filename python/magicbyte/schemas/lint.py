@@ -1,0 +1,143 @@
+"""What is likely to go wrong with the subjects of a registry."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TypedDict
+
+from magicbyte.schemas.compatibility.check import CHECKED_TYPES, LEVELS, check_history
+from magicbyte.schemas.registry import (
+    Schema,
+    SchemaNotFoundError,
+    StoredRegistry,
+    SubjectVersion,
+    context_of,
+    qualified,
+    shown,
+)
+
+__all__ = ["LintFinding", "lint"]
+
+_LISTED = 20
+
+
+class LintFinding(TypedDict):
+    """Something to look at."""
+
+    rule: str
+    """`LEVEL_NOT_SET`, `UNKNOWN_LEVEL`, `BREAKS_LEVEL`, `UNRELATED_TYPES`, `DELETED_BUT_REFERENCED` or
+    `MISSING_REFERENCE`."""
+    subject: str
+    version: int | None
+    """The version concerned; None if it is the whole subject."""
+    message: str
+    remedy: str
+
+
+def lint(registry: StoredRegistry) -> list[LintFinding]:
+    """What to look at, by subject.
+
+    - No level was set for a subject, its context or the registry before the first write: the default,
+      `BACKWARD`, decides, which nobody chose. A live registry always names a level for itself, so that this
+      is found only in its topic or in files.
+    - A version is incompatible with those before it at the level of its subject.
+    - The versions of a subject are unrelated types, as when several events share a topic.
+    - A version that is in use refers to one that is deleted, or to none.
+    """
+    found: list[LintFinding] = []
+    for subject in registry.subjects():
+        found += _level(registry, subject)
+        versions = registry.versions(subject)
+        found += _unrelated(subject, versions)
+        for version in versions:
+            found += _references(registry, version)
+    return found
+
+
+def _level(registry: StoredRegistry, subject: str) -> Iterator[LintFinding]:
+    levels = registry.compatibility_levels
+    if not any(scope in levels for scope in (subject, qualified("", context_of(subject)), "")):
+        yield LintFinding(
+            rule="LEVEL_NOT_SET",
+            subject=subject,
+            version=None,
+            message="no compatibility level is set, so that the default, BACKWARD, decides",
+            remedy="set the level that the consumers need, before the next version",
+        )
+    level = registry.compatibility(subject)
+    if level not in LEVELS:
+        yield LintFinding(
+            rule="UNKNOWN_LEVEL",
+            subject=subject,
+            version=None,
+            message=f"the compatibility level {shown(level)!r} is unknown",
+            remedy=f"set one of {', '.join(LEVELS)}",
+        )
+        return
+    for version, verdicts in check_history(registry, subject):
+        if version.schema.schema_type not in CHECKED_TYPES:
+            continue
+        for verdict in verdicts:
+            if not verdict.compatible:
+                yield LintFinding(
+                    rule="BREAKS_LEVEL",
+                    subject=subject,
+                    version=version.version,
+                    message=f"not {verdict.direction} compatible with version {verdict.version.version},"
+                    f" though the level is {level}: {' '.join(verdict.reasons())}",
+                    remedy="read older records with their own schemas, or move the rest to a new topic",
+                )
+
+
+def _unrelated(subject: str, versions: list[SubjectVersion]) -> Iterator[LintFinding]:
+    names: dict[str, int] = {}
+    for one in versions:
+        if (name := _type_name(one.schema)) is not None:
+            names.setdefault(name, one.version)
+    if len(names) > 1:
+        listed = ", ".join(f"{shown(name)} (version {number})" for name, number in [*names.items()][:_LISTED])
+        yield LintFinding(
+            rule="UNRELATED_TYPES",
+            subject=subject,
+            version=None,
+            message=f"its versions are {len(names)} types: {listed}",
+            remedy="give each type a subject (RecordNameStrategy, TopicRecordNameStrategy), or register one"
+            " union of references to them",
+        )
+
+
+def _type_name(schema: Schema) -> str | None:
+    """The name of what a schema describes, unless that is no single type."""
+    if schema.schema_type not in ("AVRO", "JSON"):
+        return None
+    try:
+        document = json.loads(schema.text)
+    except (ValueError, RecursionError):
+        return None
+    key = "name" if schema.schema_type == "AVRO" else "title"
+    name = document.get(key) if isinstance(document, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def _references(registry: StoredRegistry, version: SubjectVersion) -> Iterator[LintFinding]:
+    for one in version.schema.references:
+        subject = qualified(one.subject, version.context)
+        what = f"refers to version {one.version} of {shown(subject)}"
+        try:
+            if registry.version(subject, one.version).deleted:
+                yield LintFinding(
+                    rule="DELETED_BUT_REFERENCED",
+                    subject=version.subject,
+                    version=version.version,
+                    message=f"{what}, which is deleted",
+                    remedy="refer to a version that is in use, and do not delete that one for good",
+                )
+        except SchemaNotFoundError as error:
+            yield LintFinding(
+                rule="MISSING_REFERENCE",
+                subject=version.subject,
+                version=version.version,
+                message=f"{what}: {error}",
+                remedy="register what is missing, or a version that does not refer to it",
+            )

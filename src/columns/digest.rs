@@ -1,0 +1,173 @@
+//! Counts and digests of the rows of the table `records`, to compare a table with its log.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ArrowPrimitiveType, Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, PrimitiveArray, RecordBatch};
+use twox_hash::XxHash3_128;
+
+use crate::columns::cells::{Blobs, HeaderLists, Times, wrong};
+use crate::error::{Error, ErrorKind, Result};
+
+/// The rows of one partition in a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionDigest {
+    /// The topic.
+    pub topic: String,
+    /// The partition of the topic.
+    pub partition: i32,
+    /// How many rows there are.
+    pub rows: u64,
+    /// The smallest offset.
+    pub first_offset: i64,
+    /// The largest offset.
+    pub last_offset: i64,
+    /// The sum of the rows' hashes, modulo 2^128: whatever the order of the rows, and the digest of several
+    /// batches is the sum of theirs.
+    pub digest: u128,
+}
+
+/// Counts the rows of each partition and adds up a hash of each row: the 128-bit XXH3 of offset, timestamp
+/// (ms), timestamp type, key, value and headers. A changed, missing or doubled row changes the sum. It is no
+/// protection from somebody who looks for rows with the same sum.
+///
+/// The columns are those of the table `records`, in any of Arrow's layouts; others are ignored. A key that
+/// is null counts as its bytes in `invalidKey`, if there is that column, and a value likewise: so digests do
+/// not depend on whether keys and values are read as text.
+///
+/// # Errors
+/// [`ErrorKind::InvalidOptions`] if a column is missing or has another type, [`ErrorKind::InvalidRecord`] for
+/// a null topic, partition or offset.
+pub fn digest_records(batch: &RecordBatch) -> Result<Vec<PartitionDigest>> {
+    let columns = Columns::of(batch)?;
+    let mut found: Vec<PartitionDigest> = Vec::new();
+    let mut last = 0;
+    let mut bytes = Vec::new();
+    for row in 0..batch.num_rows() {
+        let place =
+            columns.place(row).map_err(|error| error.at_record(u32::try_from(row).unwrap_or(u32::MAX)))?;
+        columns.write(row, place.offset, &mut bytes);
+        let digest = XxHash3_128::oneshot(&bytes);
+        // Neighbours are mostly of the same partition.
+        if !found.get(last).is_some_and(|one| place.is_of(one)) {
+            last = found.iter().position(|one| place.is_of(one)).unwrap_or_else(|| {
+                found.push(place.empty());
+                found.len() - 1
+            });
+        }
+        if let Some(one) = found.get_mut(last) {
+            one.rows += 1;
+            one.first_offset = one.first_offset.min(place.offset);
+            one.last_offset = one.last_offset.max(place.offset);
+            one.digest = one.digest.wrapping_add(digest);
+        }
+    }
+    Ok(found)
+}
+
+/// Where a row is in the log.
+struct Place<'a> {
+    topic: &'a [u8],
+    partition: i32,
+    offset: i64,
+}
+
+impl Place<'_> {
+    fn is_of(&self, one: &PartitionDigest) -> bool {
+        self.partition == one.partition && self.topic == one.topic.as_bytes()
+    }
+
+    fn empty(&self) -> PartitionDigest {
+        PartitionDigest {
+            topic: String::from_utf8_lossy(self.topic).into_owned(),
+            partition: self.partition,
+            rows: 0,
+            first_offset: i64::MAX,
+            last_offset: i64::MIN,
+            digest: 0,
+        }
+    }
+}
+
+struct Columns<'a> {
+    topic: Blobs<'a>,
+    partition: &'a Int32Array,
+    offset: &'a Int64Array,
+    timestamp: Times<'a>,
+    timestamp_type: &'a Int32Array,
+    key: Payloads<'a>,
+    value: Payloads<'a>,
+    headers: HeaderLists<'a>,
+}
+
+impl<'a> Columns<'a> {
+    fn of(batch: &'a RecordBatch) -> Result<Self> {
+        let column = |name| batch.column_by_name(name).ok_or_else(|| wrong("there is no such column", name));
+        let payloads = |name, invalid| -> Result<Payloads<'a>> {
+            let invalid =
+                batch.column_by_name(invalid).map(|column| Blobs::of(column, invalid)).transpose()?;
+            Ok(Payloads { texts: Blobs::of(column(name)?, name)?, invalid })
+        };
+        Ok(Self {
+            topic: Blobs::of(column("topic")?, "topic")?,
+            partition: numbers::<Int32Type>(column("partition")?, "partition")?,
+            offset: numbers::<Int64Type>(column("offset")?, "offset")?,
+            timestamp: Times::of(column("timestamp")?)?,
+            timestamp_type: numbers::<Int32Type>(column("timestampType")?, "timestampType")?,
+            key: payloads("key", "invalidKey")?,
+            value: payloads("value", "invalidValue")?,
+            headers: HeaderLists::of(column("headers")?)?,
+        })
+    }
+
+    fn place(&self, row: usize) -> Result<Place<'a>> {
+        let null = |field| Error::new(ErrorKind::InvalidRecord("the cell is null")).in_field(field);
+        Ok(Place {
+            topic: self.topic.get(row).ok_or_else(|| null("topic"))?,
+            partition: cell(self.partition, row).ok_or_else(|| null("partition"))?,
+            offset: cell(self.offset, row).ok_or_else(|| null("offset"))?,
+        })
+    }
+
+    /// Writes what is hashed of a row. Lengths come before bytes, so that no two rows are written alike.
+    fn write(&self, row: usize, offset: i64, bytes: &mut Vec<u8>) {
+        bytes.clear();
+        bytes.extend_from_slice(&offset.to_le_bytes());
+        bytes.extend_from_slice(&self.timestamp.get(row).to_le_bytes());
+        bytes.extend_from_slice(&cell(self.timestamp_type, row).unwrap_or(i32::MIN).to_le_bytes());
+        write_blob(self.key.get(row), bytes);
+        write_blob(self.value.get(row), bytes);
+        let headers = self.headers.range(row);
+        bytes.extend_from_slice(&(headers.len() as u64).to_le_bytes());
+        for item in headers {
+            write_blob(self.headers.keys.get(item), bytes);
+            write_blob(self.headers.values.get(item), bytes);
+        }
+    }
+}
+
+fn numbers<'a, T: ArrowPrimitiveType>(
+    column: &'a ArrayRef,
+    name: &'static str,
+) -> Result<&'a PrimitiveArray<T>> {
+    column.as_primitive_opt().ok_or_else(|| wrong("the column has another type of number", name))
+}
+
+fn cell<T: ArrowPrimitiveType>(column: &PrimitiveArray<T>, row: usize) -> Option<T::Native> {
+    column.is_valid(row).then(|| column.value(row))
+}
+
+struct Payloads<'a> {
+    texts: Blobs<'a>,
+    invalid: Option<Blobs<'a>>,
+}
+
+impl<'a> Payloads<'a> {
+    fn get(&self, row: usize) -> Option<&'a [u8]> {
+        self.texts.get(row).or_else(|| self.invalid.as_ref().and_then(|invalid| invalid.get(row)))
+    }
+}
+
+fn write_blob(blob: Option<&[u8]>, bytes: &mut Vec<u8>) {
+    bytes.extend_from_slice(&blob.map_or(u64::MAX, |blob| blob.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(blob.unwrap_or_default());
+}

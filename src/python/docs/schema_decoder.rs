@@ -1,0 +1,48 @@
+//! The docstrings of `_stubs/schema_decoder.pyi`. Written by `make docstrings`.
+
+macro_rules! schema_decoder {
+    (SchemaDecoder) => {
+        r"Decodes the column `value` (or `key`) of Arrow batches, whatever schema each row was written with.
+
+The caller asks for the ids that are new to it, says what their schemas are, and decodes. Threads may
+share it.
+
+Args:
+    format: `avro`.
+    reader_schema: the text of a schema, whose types the column gets; None for JSON text by each row's
+        own schema.
+    references: the texts of the schemas it uses, each after those that it uses itself.
+    is_key: whether it decodes the column `key`.
+    id_bytes: 8 for what Apicurio's `DefaultIdHandler` wrote.
+
+Raises ValueError if the schema cannot be used."
+    };
+    (SchemaDecoder.schema) => {
+        r"What `decode` returns: `value`, `_schema_id`, `_error`, `invalidValue`.
+
+With `is_key`: `key`, `_key_schema_id`, `_key_error`, `invalidKey`."
+    };
+    (SchemaDecoder.new_ids) => {
+        r"The ids and GUIDs (16 bytes) in a batch that have no schema yet, in order of their first rows.
+
+Raises Error if the batch does not have the column, or it is neither binary nor text."
+    };
+    (SchemaDecoder.add_writer) => {
+        r"Adds the schema with this id or GUID.
+
+If it cannot be used, or not be read as the reader's, the reason becomes the error of its rows."
+    };
+    (SchemaDecoder.refuse) => {
+        r"Makes this the error of all rows with the id or GUID."
+    };
+    (SchemaDecoder.decode) => {
+        r"Decodes a batch: its columns are those of `schema`. Works without the GIL.
+
+A row that cannot be decoded is null, says why in `_error`, and has its bytes in `invalidValue`;
+other rows are not affected. `_schema_id` is null for a row without id or with a GUID. If the batch
+has a column `headers` (a list of key and value), a schema header counts.
+
+Raises Error as `new_ids`, ValueError if the column would be larger than Arrow's 2 GiB."
+    };
+}
+pub(in crate::python) use schema_decoder;

@@ -1,0 +1,113 @@
+//! Keys and values that name their schemas, as typed columns.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use magicbyte_schema::avro::AvroDecoder;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use pyo3::types::PyBytes;
+
+use crate::columns::schema_decoder::{DecodeError, PayloadDecoder, SchemaDecoder};
+use crate::python::arrow::{PyArrowBatch, PyArrowSchema, batches_of};
+use crate::python::errors::to_py;
+use crate::python::locked::Locked;
+use crate::python::schema_framing::{id_size, schema_id};
+use crate::python::view::items;
+use crate::python::{docs, panics};
+use crate::schema_framing::SchemaId;
+
+#[doc = docs::schema_decoder!(SchemaDecoder)]
+#[pyclass(frozen, name = "SchemaDecoder", module = "magicbyte._core")]
+pub(super) struct PySchemaDecoder(Locked<SchemaDecoder>);
+
+#[pymethods]
+impl PySchemaDecoder {
+    #[new]
+    #[pyo3(signature = (format, reader_schema, references = None, *, is_key = false, id_bytes = 4))]
+    fn new(
+        py: Python<'_>,
+        format: &str,
+        reader_schema: Option<&str>,
+        references: Option<&Bound<'_, PyAny>>,
+        is_key: bool,
+        id_bytes: usize,
+    ) -> PyResult<Self> {
+        panics::here();
+        let references = texts(references)?;
+        let references: Vec<&str> = references.iter().map(|text| &**text).collect();
+        let decoder = py.detach(|| match (format, reader_schema) {
+            ("avro", Some(schema)) => AvroDecoder::new(schema, &references).map(PayloadDecoder::Avro),
+            ("avro", None) => Ok(PayloadDecoder::Avro(AvroDecoder::text())),
+            (other, _) => {
+                Err(magicbyte_schema::SchemaError::new(format!("format {other:?}: expected \"avro\"")))
+            }
+        });
+        let decoder = decoder.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(Self(Locked::new(SchemaDecoder::new(decoder, is_key, id_size(id_bytes)?))))
+    }
+
+    #[doc = docs::schema_decoder!(SchemaDecoder.schema)]
+    #[getter]
+    fn schema(&self, py: Python<'_>) -> PyArrowSchema {
+        PyArrowSchema::new(self.0.with(py, |decoder| Arc::clone(decoder.schema())))
+    }
+
+    #[doc = docs::schema_decoder!(SchemaDecoder.new_ids)]
+    fn new_ids<'py>(&self, py: Python<'py>, batch: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let batch = only_batch(batch)?;
+        let ids = self.0.with(py, |decoder| decoder.new_ids(&batch)).map_err(|error| to_py(py, &error))?;
+        ids.into_iter()
+            .map(|id| match id {
+                SchemaId::Id(id) => Ok(id.into_pyobject(py)?.into_any()),
+                SchemaId::Guid(guid) => Ok(PyBytes::new(py, &guid).into_any()),
+            })
+            .collect()
+    }
+
+    #[doc = docs::schema_decoder!(SchemaDecoder.add_writer)]
+    #[pyo3(signature = (schema_id, schema, references = None))]
+    fn add_writer(
+        &self,
+        py: Python<'_>,
+        schema_id: &Bound<'_, PyAny>,
+        schema: &str,
+        references: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let id = self::schema_id(schema_id)?;
+        let references = texts(references)?;
+        let references: Vec<&str> = references.iter().map(|text| &**text).collect();
+        self.0.with(py, |decoder| decoder.add_writer(id, schema, &references));
+        Ok(())
+    }
+
+    #[doc = docs::schema_decoder!(SchemaDecoder.refuse)]
+    fn refuse(&self, py: Python<'_>, schema_id: &Bound<'_, PyAny>, reason: String) -> PyResult<()> {
+        let id = self::schema_id(schema_id)?;
+        self.0.with(py, |decoder| decoder.refuse(id, reason));
+        Ok(())
+    }
+
+    #[doc = docs::schema_decoder!(SchemaDecoder.decode)]
+    fn decode(&self, py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<PyArrowBatch> {
+        let batch = only_batch(batch)?;
+        match self.0.with(py, |decoder| decoder.decode(&batch)) {
+            Ok(decoded) => Ok(PyArrowBatch::new(decoded)),
+            Err(DecodeError::Batch(error)) => Err(to_py(py, &error)),
+            Err(DecodeError::Column(error)) => Err(PyValueError::new_err(error.to_string())),
+        }
+    }
+}
+
+fn texts(references: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<PyBackedStr>> {
+    references.map_or_else(|| Ok(Vec::new()), items)
+}
+
+fn only_batch(object: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
+    let mut batches = batches_of(object)?;
+    match (batches.next_batch()?, batches.next_batch()?) {
+        (Some(batch), None) => Ok(batch),
+        _ => Err(PyValueError::new_err("expected one Arrow record batch")),
+    }
+}

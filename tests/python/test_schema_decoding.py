@@ -1,0 +1,440 @@
+"""Avro payloads to typed columns: bytes of confluent-kafka's serializers, read by ours and by fastavro."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import shutil
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
+from fastavro.utils import generate_many
+from magicbyte import commands
+from magicbyte.jobs.failure import RefusedError
+from magicbyte.jobs.typed import TypedColumns
+from magicbyte.schemas import decode
+from magicbyte.schemas.decoding import ColumnDecoder, InvalidSchemaError
+from magicbyte.schemas.registry import Reference, Schema, StoredRegistry, SubjectVersion
+
+DATA = Path(__file__).parents[1] / "data" / "kafka"
+
+
+def record(*fields: dict[str, Any], name: str = "shop.Order") -> dict[str, Any]:
+    return {"type": "record", "name": name, "fields": list(fields)}
+
+
+def field(name: str, type: Any, **more: Any) -> dict[str, Any]:
+    return {"name": name, "type": type, **more}
+
+
+def avro(schema: Any, value: Any) -> bytes:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(schema), value)
+    return out.getvalue()
+
+
+def framed(schema_id: int, payload: bytes) -> bytes:
+    return b"\0" + struct.pack(">I", schema_id) + payload
+
+
+def decoded(schema: Any, *payloads: bytes | None) -> pa.StructArray:
+    values = [None if payload is None else framed(7, payload) for payload in payloads]
+    return decode(values, {7: json.dumps(schema)})
+
+
+VERSIONS = [
+    record(field("id", "int"), field("name", "string"), field("gone", ["null", "string"])),
+    record(field("id", "int"), field("name", "string")),
+    record(field("id", "long"), field("name", "string"), field("price", "float", default=1.5)),
+    record(
+        field("name", ["null", "string"], default=None),
+        field("id", "long"),
+        field("cost", "double", aliases=["price"], default=2.5),
+    ),
+    record(
+        field("id", "long"),
+        field("name", ["null", "string"], default=None),
+        field("cost", "double", aliases=["price"], default=2.5),
+        field("tags", {"type": "array", "items": "string"}, default=[]),
+    ),
+]
+
+
+def test_confluent_payloads_of_five_versions_are_one_column() -> None:
+    client = SchemaRegistryClient.new_client({"url": "mock://"})
+    context = SerializationContext("orders", MessageField.VALUE)
+    rows = [
+        {"id": 1, "name": "a", "gone": "x"},
+        {"id": -2, "name": "b"},
+        {"id": 2**40, "name": "ü", "price": 0.5},
+        {"id": 4, "name": None, "cost": 4.25},
+        {"id": 5, "name": "e", "cost": 5.0, "tags": ["p", "q"]},
+    ]
+    values: list[bytes | None] = []
+    for _ in range(50):
+        for schema, row in zip(VERSIONS, rows, strict=True):
+            values.append(AvroSerializer(client, json.dumps(schema))(row, context))
+    values[7] = None
+    values[11] = values[11][:-1] if values[11] else None
+    registry = StoredRegistry()
+    texts = {}
+    for version in range(1, len(VERSIONS) + 1):
+        one = client.get_version("orders-value", version)
+        texts[one.schema_id] = one.schema.schema_str
+        schema = Schema("AVRO", one.schema.schema_str)
+        registry.put(SubjectVersion("orders-value", version, one.schema_id, schema))
+
+    result = decode(values, registry)
+
+    assert [one.name for one in result.type.field("value").type] == ["id", "name", "cost", "tags"]
+    for index, (value, ours) in enumerate(zip(values, result.to_pylist(), strict=True)):
+        if value is None:
+            assert ours == {"value": None, "_schema_id": None, "_error": None, "invalidValue": None}
+            continue
+        (schema_id,) = struct.unpack(">I", value[1:5])
+        assert ours["_schema_id"] == schema_id
+        if index == 11:
+            assert ours["value"] is None
+            assert ours["invalidValue"] == value
+            assert ours["_error"] == "name: a string of 1 bytes: the payload has 0 more (byte 6)"
+            continue
+        theirs = fastavro.schemaless_reader(
+            io.BytesIO(value[5:]), json.loads(texts[schema_id]), json.loads(texts[max(texts)])
+        )
+        assert (ours["value"], ours["_error"], ours["invalidValue"]) == (theirs, None, None)
+
+
+def plain(value: Any) -> Any:
+    """A value of fastavro's as pyarrow has it."""
+    if isinstance(value, dict):
+        return {name: plain(one) for name, one in value.items()}
+    return [plain(one) for one in value] if isinstance(value, list) else value
+
+
+SCHEMAS: dict[str, Any] = {
+    "int": "int",
+    "nullable": ["null", "long"],
+    "null last": ["double", "null"],
+    "of one": ["string"],
+    "bytes": "bytes",
+    "boolean": "boolean",
+    "float": "float",
+    "array": {"type": "array", "items": ["null", "string"]},
+    "nested": {"type": "array", "items": {"type": "array", "items": "int"}},
+    "enum": {"type": "enum", "name": "E", "symbols": ["A", "B", "C"]},
+    "fixed": {"type": "fixed", "name": "F", "size": 5},
+    "no fields": record(),
+    "null": "null",
+    "nulls": {"type": "array", "items": "null"},
+    "a null": record(field("n", "null"), field("r", record(field("m", "null"), name="R"))),
+    "no bytes": {"type": "fixed", "name": "F", "size": 0},
+    "of no bytes": {"type": "array", "items": {"type": "fixed", "name": "F", "size": 0}},
+    "record": record(
+        field("a", "long"),
+        field(
+            "b",
+            ["null", record(field("c", "string"), field("d", {"type": "array", "items": "int"}), name="I")],
+        ),
+        field("again", "I"),
+        field("e", {"type": "enum", "name": "shop.E", "symbols": ["A", "B"]}),
+    ),
+}
+
+
+@pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS.keys())
+def test_values_are_those_of_fastavro(schema: Any) -> None:
+    parsed = fastavro.parse_schema(schema)
+    payloads = [avro(schema, value) for value in generate_many(parsed, 50)]
+    result = decoded(schema, *payloads)
+    assert result.field("_error").null_count == len(payloads)
+    expected = [plain(fastavro.schemaless_reader(io.BytesIO(one), parsed)) for one in payloads]
+    assert result.field("value").to_pylist() == expected
+
+
+def logical(type: str, meaning: str, **more: Any) -> dict[str, Any]:
+    return {"type": type, "logicalType": meaning, **more}
+
+
+MICROS = pa.timestamp("us")
+UTC = pa.timestamp("us", tz="UTC")
+TYPES: list[tuple[Any, pa.DataType]] = [
+    ("int", pa.int32()),
+    ("long", pa.int64()),
+    ("float", pa.float32()),
+    ("double", pa.float64()),
+    ("bytes", pa.binary()),
+    ("string", pa.string()),
+    ("null", pa.null()),
+    ({"type": "fixed", "name": "F", "size": 2}, pa.binary()),
+    ({"type": "enum", "name": "E", "symbols": ["A"]}, pa.string()),
+    ({"type": "map", "values": "int"}, pa.map_(pa.string(), pa.int32())),
+    ({"type": "array", "items": "int"}, pa.list_(pa.int32())),
+    (logical("int", "date"), pa.date32()),
+    (logical("int", "time-millis"), pa.int32()),
+    (logical("long", "time-micros"), pa.int64()),
+    (logical("long", "timestamp-millis"), UTC),
+    (logical("long", "timestamp-micros"), UTC),
+    (logical("long", "timestamp-nanos"), pa.int64()),
+    (logical("long", "local-timestamp-millis"), MICROS),
+    (logical("long", "local-timestamp-micros"), MICROS),
+    (logical("string", "uuid"), pa.string()),
+    (logical("bytes", "decimal", precision=10, scale=2), pa.decimal128(10, 2)),
+    (logical("bytes", "decimal", precision=50, scale=2), pa.decimal256(50, 2)),
+    (logical("fixed", "decimal", name="D", size=4, precision=9), pa.decimal128(9, 0)),
+    (logical("bytes", "decimal", precision=77), pa.string()),
+    (logical("long", "of the future"), pa.int64()),
+    (["int", "long"], pa.int64()),
+    (["null", "float", "double"], pa.float64()),
+    (["null", "int", "string"], pa.struct([("member0", pa.int32()), ("member1", pa.string())])),
+    (["null", "string"], pa.string()),
+    (["null"], pa.null()),
+]
+
+
+@pytest.mark.parametrize(("schema", "expected"), TYPES)
+def test_types_are_those_of_sparks_from_avro(schema: Any, expected: pa.DataType) -> None:
+    reader = Schema("AVRO", json.dumps(record(field("it", schema))))
+    column = ColumnDecoder(StoredRegistry(), reader).schema.field("value").type
+    if expected == pa.string() and isinstance(schema, dict) and schema.get("precision", 0) > 76:
+        assert column == pa.string()
+    else:
+        assert column == pa.struct([("it", expected)])
+
+
+def test_unions_are_structs() -> None:
+    events = [record(field("a", "int"), name="A"), record(field("b", "string"), name="B")]
+    payloads = [b"\0\x02", b"\x02\x02x", b"\0\x04"]
+    assert decoded(events, *payloads).field("value").to_pylist() == [
+        {"member0": {"a": 1}, "member1": None},
+        {"member0": None, "member1": {"b": "x"}},
+        {"member0": {"a": 2}, "member1": None},
+    ]
+    numbers = decoded(["null", "int", "long"], b"\x02\x01", b"\0", b"\x04\x80\x80\x80\x80\x40")
+    assert numbers.field("value").to_pylist() == [-1, None, 2**33]
+    of_null = decoded(["null", "int", "string"], b"\0", b"\x02\x02")
+    assert of_null.field("value").to_pylist() == [None, {"member0": 1, "member1": None}]
+
+
+def test_decimals_and_times() -> None:
+    decimal = logical("bytes", "decimal", precision=6, scale=2)
+    result = decoded(decimal, b"\x04\xff\x9c", b"\x00", b"\x08\x7f\xff\xff\xff")
+    assert [str(one) for one in result.field("value").to_pylist()] == ["-1.00", "0.00", "None"]
+    assert "cannot be read as the reader's schema" in result.field("_error")[2].as_py()
+    late = decoded(logical("long", "timestamp-millis"), avro("long", 2**62), avro("long", 1))
+    assert late.field("_error")[0].as_py().endswith("has no number of microseconds (byte 5)")
+    assert late.field("value").cast(pa.int64()).to_pylist() == [None, 1000]
+
+
+NODE = record(field("value", "int"), field("next", ["null", "Node"]), name="Node")
+
+
+def test_a_recursive_type_is_text() -> None:
+    result = decoded(NODE, b"\x02\x02\x04\0", b"\x02" * 10_000)
+    assert result.field("value").to_pylist() == ['{"value":1,"next":{"value":2,"next":null}}', None]
+    assert "nested deeper than 100" in result.field("_error")[1].as_py()
+    long = logical("bytes", "decimal", precision=100, scale=1)
+    assert decoded(long, b"\x02\x85").field("value").to_pylist() == ['"-12.3"']
+
+
+def test_as_text() -> None:
+    schema = record(
+        field("t", logical("long", "timestamp-millis")), field("b", "bytes"), field("d", "double")
+    )
+    value = framed(7, b"\x02\x04\xff\x22" + struct.pack("<d", float("nan")))
+    result = decode([value], {7: json.dumps(schema)}, as_text=True)
+    text = result.field("value")[0].as_py()
+    assert json.loads(text) == {"t": "1970-01-01T00:00:00.001000Z", "b": '\xff"', "d": "NaN"}
+
+
+HOSTILE: list[tuple[Any, bytes, str]] = [
+    ({"type": "array", "items": "null"}, b"\x80\x80\x80\x80\x20", "more than 1024 without bytes (byte 5)"),
+    ({"type": "array", "items": record()}, b"\xff" * 9 + b"\x01", "the payload ends"),
+    ({"type": "map", "values": "null"}, b"\x80\x80\x80\x80\x20", "payload ends"),
+    ({"type": "array", "items": "int"}, b"\x01", "payload ends"),
+    ({"type": "array", "items": "int"}, b"\x03\x80\x80\x01\x02\x02\0", "a block of"),
+    ("string", b"\x04\xc3\x28", "a string is not UTF-8 (byte 6)"),
+    ("string", b"\xfe\xff\xff\xff\x0f\x61", "the payload has 1 more"),
+    ("bytes", b"\x01", "bytes of -1 bytes"),
+    ("long", b"\xff" * 11, "more than 64 bits"),
+    ("int", b"\xff\xff\xff\xff\x7f", "expected an int of 32 bits"),
+    ("boolean", b"\x02", "a boolean of 2"),
+    (["null", "int"], b"\x04", "branch 2 of a union, which has 2"),
+    ({"type": "enum", "name": "E", "symbols": ["A"]}, b"\x02", "symbol 1 of the enum E, which has 1"),
+    ("double", b"\0" * 7, "expected 8 bytes of a double, found 7"),
+    ("int", b"\x02\x02", "1 bytes after the end of the value (byte 6)"),
+    ("int", b"", "payload ends"),
+]
+
+
+@pytest.mark.parametrize(("schema", "payload", "reason"), HOSTILE)
+def test_a_bad_row_costs_only_itself(schema: Any, payload: bytes, reason: str) -> None:
+    good = avro(schema, next(generate_many(fastavro.parse_schema(schema), 1)))
+    result = decoded(schema, good, payload, good)
+    errors = result.field("_error").to_pylist()
+    assert (errors[0], errors[2]) == (None, None)
+    assert reason in errors[1]
+    assert result.field("invalidValue").to_pylist() == [None, framed(7, payload), None]
+    assert result.field("value")[0] == result.field("value")[2]
+
+
+def test_what_the_reader_does_not_know_is_an_error_of_its_row() -> None:
+    old = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
+    new = {"type": "enum", "name": "E", "symbols": ["A"]}
+    values = [framed(1, b"\0"), framed(1, b"\x02")] * 100
+    result = decode(values, {1: json.dumps(old)}, reader_schema=json.dumps(new))
+    assert result.field("value").to_pylist() == ["A", None] * 100
+    assert result.field("_error").null_count == 100
+
+
+def test_ids_that_have_no_schema() -> None:
+    registry = StoredRegistry()
+    registry.put_schema(1, Schema("AVRO", '"int"'))
+    registry.put_schema(2, Schema("PROTOBUF", 'syntax = "proto3";'))
+    registry.put_schema(3, Schema("AVRO", "{"))
+    registry.put_schema(4, Schema("AVRO", '"string"'))
+    lost = Schema("AVRO", '"x.Lost"', (Reference("x.Lost", "lost", 1),))
+    registry.put_schema(5, lost)
+    values = [framed(number, b"\x02") for number in range(1, 7)]
+    result = decode(values, registry, reader_schema='"int"')
+    assert result.field("value").to_pylist() == [1, None, None, None, None, None]
+    errors = result.field("_error").to_pylist()
+    for error, expected in zip(
+        errors[1:],
+        (
+            "PROTOBUF, expected AVRO",
+            "not JSON",
+            "cannot be read as the reader's",
+            "lost",
+            "no schema has the id 6",
+        ),
+        strict=True,
+    ):
+        assert expected in error
+    assert result.field("_schema_id").to_pylist() == [1, 2, 3, 4, 5, 6]
+
+
+NOT_SCHEMAS = [
+    '{"type": "record"}',
+    "[",
+    '["int", "int"]',
+    '"Unknown"',
+    '{"type": "array"}',
+    "[[]]",
+    "{}",
+    "7",
+]
+
+
+@pytest.mark.parametrize(
+    "schema", [*NOT_SCHEMAS, "[" * 200, json.dumps(record(field("a", "int"), field("a", "int")))]
+)
+def test_a_readers_schema_that_is_none(schema: str) -> None:
+    with pytest.raises(InvalidSchemaError, match="the reader's schema: "):
+        decode([], {}, reader_schema=schema)
+
+
+def test_a_schema_that_doubles_with_each_type_is_refused() -> None:
+    levels = [record(field("a", "int"), name="T0")]
+    for number in range(1, 40):
+        levels.append(record(field("a", f"T{number - 1}"), field("b", f"T{number - 1}"), name=f"T{number}"))
+    registry = StoredRegistry()
+    references = []
+    for number, level in enumerate(levels):
+        schema = Schema("AVRO", json.dumps(level), tuple(references[-1:]))
+        registry.put(SubjectVersion(f"t{number}", 1, number + 1, schema))
+        references.append(Reference(f"T{number}", f"t{number}", 1))
+    with pytest.raises(InvalidSchemaError, match="more than 10000 types"):
+        ColumnDecoder(registry, registry.by_id(40))
+
+
+def test_references_are_inlined() -> None:
+    registry = StoredRegistry()
+    address = record(field("city", "string"), name="other.Addr")
+    registry.put(SubjectVersion("addr", 1, 1, Schema("AVRO", json.dumps(address))))
+    person = record(field("home", "other.Addr"), field("work", ["null", "other.Addr"]), name="x.Person")
+    using = Schema("AVRO", json.dumps(person), (Reference("other.Addr", "addr", 1),))
+    registry.put(SubjectVersion("person-value", 1, 2, using))
+    result = decode([framed(2, b"\x02A\x02\x02B"), framed(2, b"\x02A\0")], registry)
+    assert result.field("value").to_pylist() == [
+        {"home": {"city": "A"}, "work": {"city": "B"}},
+        {"home": {"city": "A"}, "work": None},
+    ]
+
+
+def test_headers_and_guids() -> None:
+    registry = StoredRegistry()
+    schema = Schema("AVRO", '"int"').with_guid()
+    registry.put_schema(9, schema)
+    guid = b"\x01" + bytes.fromhex((schema.guid or "").replace("-", ""))
+    headers = [
+        [("__value_schema_id", framed(9, b""))],
+        [("__value_schema_id", guid)],
+        [("__value_schema_id", b"?")],
+        [],
+    ]
+    batch = pa.record_batch(
+        {
+            "value": pa.array([b"\x02", b"\x04", b"\x06", guid + b"\x08"]),
+            "headers": pa.array(headers, pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+        }
+    )
+    decoder = pickle.loads(pickle.dumps(ColumnDecoder(registry, schema)))
+    result = decoder.decode(batch).to_pydict()
+    assert result["value"] == [1, 2, None, 4]
+    assert result["_schema_id"] == [9, None, None, None]
+    assert result["_error"] == [None, None, "the header __value_schema_id is neither an id nor a GUID", None]
+    eight = decode([b"\0" + struct.pack(">q", 9) + b"\x02"], registry, id_bytes=8)
+    assert eight.field("value").to_pylist() == [1]
+
+
+@pytest.mark.parametrize("make", [pa.large_binary, pa.binary_view, pa.binary])
+def test_layouts(make: Callable[[], pa.DataType]) -> None:
+    values = pa.array([framed(7, b"\x06abc"), None], make())
+    assert decode(values, {7: '"string"'}).field("value").to_pylist() == ["abc", None]
+    chunked = pa.chunked_array([values, values])
+    assert decode(chunked, {7: '"string"'}).field("value").to_pylist() == ["abc", None] * 2
+    assert len(decode([], {7: '"string"'})) == 0
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    shutil.copytree(DATA / "sr_avro", tmp_path / "logs" / "orders-0")
+    shutil.copytree(DATA / "schemas_topic", tmp_path / "logs" / "_schemas-0")
+    return tmp_path / "logs"
+
+
+def test_ingest_writes_typed_tables(logs: Path, tmp_path: Path) -> None:
+    typed = TypedColumns(str(logs), key_format="avro", value_format="avro")
+    report = commands.ingest(logs / "orders-0", tmp_path / "out", typed=typed)
+    table = pq.read_table(tmp_path / "out" / "records").sort_by("offset")
+    assert report["balanced"]
+    total = report["total"]
+    # The keys of this topic are text without framing.
+    assert (total["rows"], total["invalid_keys"], total["invalid_values"]) == (120, 120, 0)
+    assert table.column("_error").null_count == 120
+    assert table.column("invalidKey").null_count == 0
+    expected = [json.loads(line) for line in (DATA / "sr_avro" / "expected.jsonl").read_text().splitlines()]
+    rows = table.select(["value", "_schema_id", "invalidKey"]).to_pylist()
+    assert len(rows) == len(expected)
+    assert {row["_schema_id"] for row in rows} == {None, 1, 4}
+    assert sum(row["value"] is None for row in rows) == sum(row["_schema_id"] is None for row in rows) == 2
+    assert rows[2]["value"] == {"id": 1999506, "name": "näme-2", "price": 2.5, "tags": ["a2", "b"]}
+
+
+def test_ingest_without_a_schema_is_refused(logs: Path, tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="no subject has the name _schemas-value"):
+        commands.ingest(logs, tmp_path / "out", typed=TypedColumns(str(logs), value_format="avro"))
+    assert not (tmp_path / "out").exists()
+    given = TypedColumns(str(logs), value_format="avro", reader_schema=json.dumps(record()))
+    with pytest.raises(RefusedError, match="Parquet"):
+        commands.ingest(logs / "orders-0", tmp_path / "out", typed=given)
