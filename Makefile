@@ -10,7 +10,7 @@ CARGO_TEST := cargo test --quiet --profile $(PROFILE)
 export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help run browser test test-rust test-python test-spark test-wheel test-interop corpus licenses messages docstrings lint format fuzz bench bench-spark wheel docs clean
+.PHONY: help run browser test test-rust test-python test-spark test-wheel test-interop corpus licenses messages docstrings lint format fuzz bench bench-spark study wheel docs clean
 
 help:
 	@echo "make run      build, install into $(VENV), ingest samples/ on embedded Spark, print the result"
@@ -25,6 +25,7 @@ help:
 	@echo "make format   rustfmt and ruff, in place"
 	@echo "make fuzz     each fuzz target for SECONDS=60, or one: make fuzz TARGET=salvage SECONDS=600"
 	@echo "make bench    speed against the peers on the same bytes; writes docs/benchmarks.md (QUICK=1: 5 minutes)"
+	@echo "make study    what each format and idea for the next one costs; writes docs/study.md"
 	@echo "make bench-spark  the same against Spark's own Kafka source and a real broker"
 	@echo "make wheel    a release wheel in target/wheels"
 	@echo "make docs     the Rust API's pages in target/doc"
@@ -42,7 +43,7 @@ $(VENV)/requirements: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/dev.txt
 	touch $@
 
-RUST := Cargo.toml Cargo.lock $(shell find src -name '*.rs' -o -name '*.json')
+RUST := Cargo.toml Cargo.lock $(shell find src schema -name '*.rs' -o -name '*.json' -o -name '*.proto')
 $(VENV)/built: $(VENV)/requirements $(RUST) pyproject.toml
 	. $(BIN)/activate && maturin develop --quiet --profile $(PROFILE)
 	touch $@
@@ -63,12 +64,13 @@ test: lint test-rust test-python test-spark test-wheel test-interop
 
 test-rust:
 	@scripts/prerequisites "$(PYTHON)"
-	$(CARGO_TEST)
-	$(CARGO_TEST) --features arrow,message,serde --doc
-	$(CARGO_TEST) --features message --lib message
+	# Also what is off by default: other readers refuse it all the same.
+	$(CARGO_TEST) --features experimental-v3,wire
+	$(CARGO_TEST) --features schemas,serde,serve,wire --doc
+	$(CARGO_TEST) --package magicbyte-schema
+	$(CARGO_TEST) --features serve,wire --lib -- message serve wire
 	$(CARGO_TEST) --features arrow,serde --lib columns
 	$(CARGO_TEST) --features arrow,serde --test columns --test lines --test rows
-	$(CARGO_TEST) --features experimental-v3 --test magic3
 	for codec in gzip snappy lz4 zstd; do cargo check --quiet --profile $(PROFILE) --no-default-features --features $$codec || exit 1; done
 	cargo check --quiet --profile $(PROFILE) --no-default-features
 
@@ -121,7 +123,18 @@ $(INTEROP)/built: $(INTEROP)/fetched $(wildcard tests/interop/oracle/*.java)
 	javac -d $(INTEROP)/messages -cp '$(INTEROP)/lib-$(BUILDS)/*' tests/interop/oracle/Messages.java
 	touch $@
 
-test-interop: $(VENV)/built $(INTEROP)/built $(BROKER)/stamp
+# A schema registry, and the authority on Avro.
+REGISTRY := target/registry
+$(REGISTRY)/fetched: tests/interop/registry/pom.xml
+	@scripts/prerequisites "$(PYTHON)" java maven
+	mvn -q -B -f $< dependency:copy-dependencies dependency:unpack
+	touch $@
+
+$(REGISTRY)/built: $(REGISTRY)/fetched $(wildcard tests/interop/registry/*.java)
+	javac -d $(REGISTRY)/classes -cp '$(REGISTRY)/lib/*' $(wildcard tests/interop/registry/*.java)
+	touch $@
+
+test-interop: $(VENV)/built $(INTEROP)/built $(BROKER)/stamp $(REGISTRY)/built
 	$(BIN)/python scripts/messages.py --check $(MESSAGE_JARS)
 	$(BIN)/python -m pytest -q tests/interop
 
@@ -143,9 +156,9 @@ lint: $(VENV)/built
 	$(BIN)/python scripts/docstrings.py --check
 	cargo fmt --check
 	cargo fmt --check --manifest-path benches/peers/rust/Cargo.toml
-	cargo clippy --quiet --profile $(PROFILE) --all-targets --features arrow,message,serde,experimental-v3 -- -D warnings
+	cargo clippy --quiet --profile $(PROFILE) --workspace --all-targets --features schemas,serde,serve,wire,experimental-v3 -- -D warnings
 	cargo clippy --quiet --profile $(PROFILE) --features python -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --features arrow,message,serde,experimental-v3
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --features schemas,serde,serve,wire,experimental-v3
 	$(BIN)/ruff check python tests/python tests/interop benches examples scripts
 	$(BIN)/ruff format --check python tests/python tests/interop benches examples scripts
 	$(BIN)/mypy --strict python
@@ -188,11 +201,15 @@ bench-spark: $(VENV)/requirements
 	$(BIN)/python benches/python/spark_kafka.py
 	$(BIN)/python benches/python/ingest.py
 
+study: $(VENV)/requirements
+	. $(BIN)/activate && maturin develop --quiet --release && rm -f $(VENV)/built
+	$(BIN)/python benches/python/study.py
+
 wheel: $(VENV)/requirements
 	$(BIN)/maturin build --release
 
 docs:
-	cargo doc --no-deps --features arrow,message,serde
+	cargo doc --workspace --no-deps --features schemas,serde,serve,wire
 
 clean:
 	rm -rf $(VENV) target $(OUT)
