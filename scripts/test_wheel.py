@@ -31,9 +31,11 @@ DROPINS = ROOT / "scripts" / "dropins_alone.py"
 PACKAGES = {
     "": (),
     "arrow": ("commands", "expressions", "jobs"),
+    "cloud": ("storage.file_systems", "storage.objects", "storage.web"),
     "cli": ("commands", "expressions", "jobs", "cli"),
     "delta": ("commands", "expressions", "jobs"),
     "iceberg": ("commands", "expressions", "jobs"),
+    "registry": (),
     "spark": ("commands", "expressions", "jobs", "spark"),
     "sql": ("commands", "expressions", "jobs"),
 }
@@ -100,6 +102,16 @@ import sys, magicbyte, pyarrow as pa
 tables = [pa.table(magicbyte.PartitionLog(one).to_arrow(where="value IS NOT NULL")) for one in sys.argv[1:]]
 print(sum(table.num_rows for table in tables))
 """
+REGISTRY = """
+from magicbyte.schemas.http_client import HttpSettings, RegistryError
+from magicbyte.schemas.http_registry import HttpRegistry
+try:
+    HttpRegistry("http://127.0.0.1:9", HttpSettings(retries=0, timeout=5)).subjects()
+except RegistryError as error:
+    print(error)
+else:
+    raise SystemExit("something answers at port 9")
+"""
 TERMINAL = """
 import os, pty, sys
 sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))
@@ -161,6 +173,12 @@ class Environment:
         for extra, code in (("arrow", ARROW), ("spark", SPARK)):
             if extra == self._extra and (found := self._python(code, *partitions)) != records:
                 raise Failure(f"{self.name}: {found} rows, expected {records}")
+        if self._extra == "cloud":
+            urls = (f"local://{partition}" for partition in partitions)
+            if (found := self._python(RECORDS, *urls)) != records:
+                raise Failure(f"{self.name}: {found} records at URLs, expected {records}")
+        if self._extra == "registry":
+            self._python(REGISTRY)
         if self._extra == "sql" and int(self._python(SQL, *partitions)) == 0:
             raise Failure(f"{self.name}: the expression selects nothing")
 
@@ -256,7 +274,8 @@ def main() -> int:
     check_terms(wheel)
     # The slowest ones first.
     kinds = [("spark", True), ("cli", True), ("cli", False), ("arrow", True), ("arrow", False)]
-    kinds += [("sql", True), ("sql", False), ("delta", True), ("iceberg", True), ("", False)]
+    kinds += [("sql", True), ("sql", False), ("delta", True), ("iceberg", True), ("cloud", True)]
+    kinds += [("registry", True), ("", False)]
     environments = [Environment(wheel, directory, extra, oldest=oldest) for extra, oldest in kinds]
     with ThreadPoolExecutor(2) as pool:
         checks = [pool.submit(one.check) for one in environments]

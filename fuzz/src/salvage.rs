@@ -51,7 +51,7 @@ impl Piece {
         Some(i32::from_be_bytes(*self.bytes.get(8..)?.first_chunk()?).into())
     }
 
-    /// Bytes that are no part of any batch.
+    /// Bytes outside of every batch.
     fn garbage(bytes: Vec<u8>) -> Self {
         Self { written: Vec::new(), bytes, guarded: 0..0, records: 0 }
     }

@@ -53,7 +53,7 @@ class Idea(IntFlag):
 
 
 KIP_931 = Idea.NO_RECORD_ATTRIBUTES
-"""The proposal as written; what else it changes in batch headers is no switch."""
+"""The proposal as written; its other changes to batch headers are not switches."""
 
 
 class Validated(NamedTuple):

@@ -84,7 +84,7 @@ class Exchange:
     correlation_id: int | None
     """What request and response have in common."""
     is_sasl_token: bool
-    """Whether the frames are tokens after SaslHandshake version 0, which are no messages."""
+    """Whether the frames are tokens after SaslHandshake version 0, which are not messages."""
     request_time: int | None
     """When the request was captured to its end, in microseconds since 1970."""
     response_time: int | None

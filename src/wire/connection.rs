@@ -41,7 +41,7 @@ pub(crate) struct Connection {
     /// Responses whose requests are still to come.
     early: VecDeque<Exchange>,
     waiting_bytes: usize,
-    /// Whether the client may send tokens of SASL that are no requests.
+    /// Whether the client may send tokens of SASL that are not requests.
     sasl_tokens: bool,
     pub(crate) closed: bool,
     /// The number of the last packet.

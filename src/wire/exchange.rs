@@ -16,7 +16,7 @@ pub struct Exchange {
     pub server: Option<SocketAddr>,
     /// The start of the request; None if the request is not in the capture, or is a token of SASL.
     pub head: Option<RequestHead>,
-    /// Whether the frames are tokens of SASL after SaslHandshake version 0, which are no messages.
+    /// Whether the frames are tokens of SASL after SaslHandshake version 0, which are not messages.
     pub is_sasl_token: bool,
     /// When the request was captured to its end, in microseconds since 1970.
     pub request_time: Option<i64>,

@@ -55,7 +55,7 @@ struct Interface {
 }
 
 impl Packets {
-    /// The error is why the bytes are no capture.
+    /// The error says why the bytes are not a capture.
     pub(crate) fn new(file: Box<dyn Read + Send>) -> Result<Self, String> {
         // The crate decides by one read, which may be as short as it likes.
         let reader = create_reader(BUFFER, file).map_err(|error| match error {

@@ -1,4 +1,4 @@
-"""Compatibility of schemas: levels, messages, JSON Schema's rules, and what is no schema.
+"""Compatibility of schemas: levels, messages, JSON Schema's rules, and what is not a schema.
 
 Avro's verdicts are compared with Java's in tests/interop/test_avro_compatibility.py.
 """
@@ -169,7 +169,7 @@ def test_each_json_rule_has_a_pair_and_a_remedy() -> None:
     assert set().union(*(pair.rules for pair in PAIRS)) == REMEDIES.keys()
 
 
-# --- what is no schema, and what is too much ------------------------------------------------------
+# --- what is not a schema, and what is too much ---------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The job behind `magicbyte advise`: which codec, level and batch size a topic should have, judged by a
+"""The job of `magicbyte advise`: which codec, level and batch size a topic should have, judged by a
 sample of its log.
 """
 

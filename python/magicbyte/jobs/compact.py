@@ -1,4 +1,4 @@
-"""The job behind `magicbyte compact`: keeps the last record of every key, as Kafka's cleaner does.
+"""The job of `magicbyte compact`: keeps the last record of every key, as Kafka's cleaner does.
 
 >>> import magicbyte, pathlib, tempfile
 >>> builder = magicbyte.RecordsBuilder()

@@ -1,4 +1,4 @@
-"""The job behind `magicbyte cost`: what the bytes of partitions are for, and what they would be in other
+"""The job of `magicbyte cost`: what the bytes of partitions are for, and what they would be in other
 formats.
 """
 

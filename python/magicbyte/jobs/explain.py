@@ -1,4 +1,4 @@
-"""The job behind `magicbyte explain`: the history of producers, transactions and leaders.
+"""The job of `magicbyte explain`: the history of producers, transactions and leaders.
 
 A cheap task for each segment scans its batch headers, without decompressing anything; then the driver joins
 the segments of each partition.

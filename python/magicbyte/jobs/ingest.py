@@ -1,4 +1,4 @@
-"""The job behind `magicbyte ingest`: Kafka segments in, Parquet tables and a reconciliation out.
+"""The job of `magicbyte ingest`: Kafka segments in, Parquet tables and a reconciliation out.
 
 list -> survey (tasks) -> plan (driver) -> decode and write (tasks) -> reconcile -> commit (driver)
 """

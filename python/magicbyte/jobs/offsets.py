@@ -1,4 +1,4 @@
-"""The job behind `magicbyte offsets`: what each consumer group has committed, and how far behind it is."""
+"""The job of `magicbyte offsets`: what each consumer group has committed, and how far behind it is."""
 
 from __future__ import annotations
 

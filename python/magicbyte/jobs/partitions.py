@@ -95,7 +95,7 @@ def find_partitions(sources: Sequence[str]) -> list[str]:
     """Returns the partition directories at and below `sources`: absolute, sorted, each once.
 
     Symbolic links are followed, but no directory is entered twice. Directories that may hold a partition
-    but cannot be read are included. Output that a job has not finished, or left behind when it was killed,
+    but cannot be read are included. Output that a job has not finished, or left over when it was killed,
     is skipped with a warning to the logger `magicbyte.jobs`, unless it is a source itself.
     """
     return sorted(_find(sources).directories)
@@ -331,7 +331,7 @@ def _list(path: str, why: str | None) -> PartitionListing:
     except FileNotFoundError:  # deleted in the meantime
         raise
     except OSError as error:
-        if is_url(path):  # that a store fails is no damage of the log
+        if is_url(path):  # a failing store does not make the log damaged
             raise
         why = error.strerror or str(error)
     return cast(PartitionListing, json.loads(_core.unreadable_directory(_shown(path), str(why))))

@@ -1,4 +1,4 @@
-"""The job behind `magicbyte recover`: turns damaged partitions into ones that a broker opens."""
+"""The job of `magicbyte recover`: turns damaged partitions into ones that a broker opens."""
 
 from __future__ import annotations
 

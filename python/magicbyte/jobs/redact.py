@@ -1,4 +1,4 @@
-"""The job behind `magicbyte redact`: removes records that must be forgotten.
+"""The job of `magicbyte redact`: removes records that must be forgotten.
 
 >>> import magicbyte, pathlib, tempfile
 >>> builder = magicbyte.RecordsBuilder()

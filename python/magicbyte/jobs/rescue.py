@@ -1,4 +1,4 @@
-"""The job behind `magicbyte rescue`: saves what can be saved from damaged partitions."""
+"""The job of `magicbyte rescue`: saves what can be saved from damaged partitions."""
 
 from __future__ import annotations
 

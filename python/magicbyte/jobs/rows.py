@@ -1,4 +1,4 @@
-"""The job behind `df.write.format("magicbyte")`: writes rows of Arrow batches as partitions.
+"""The job of `df.write.format("magicbyte")`: writes rows of Arrow batches as partitions.
 
 A task writes its rows, with a directory for each partition. Then the driver joins the segments of all tasks
 in offset order, adds the sidecars and publishes the partitions.
@@ -68,7 +68,7 @@ class Part:
 def staging_in(path: str) -> str:
     """Creates a hidden directory for the files of one job; other jobs may write to `path`, too.
 
-    It is left behind if the job is killed, and readers skip it. As no process runs from the beginning to
+    It is left over if the job is killed, and readers skip it. As no process runs from the beginning to
     the end of a job, nothing distinguishes it from that of a running job: the operator has to remove it.
     """
     staging = os.path.join(os.path.abspath(path), f".{uuid.uuid4().hex[:12]}{UNFINISHED}")

@@ -1,4 +1,4 @@
-"""The jobs behind `magicbyte schemas check` and `schemas lint`."""
+"""The jobs of `magicbyte schemas check` and `schemas lint`."""
 
 from __future__ import annotations
 

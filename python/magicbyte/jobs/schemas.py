@@ -1,4 +1,4 @@
-"""The job behind `magicbyte schemas`: what a registry knows, from its topic's segments, files, or itself."""
+"""The job of `magicbyte schemas`: what a registry knows, from its topic's segments, files, or itself."""
 
 from __future__ import annotations
 

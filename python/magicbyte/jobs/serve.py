@@ -1,4 +1,4 @@
-"""The job behind `magicbyte serve`: finds the partitions, and what groups had committed, and serves them."""
+"""The job of `magicbyte serve`: finds the partitions, and what groups had committed, and serves them."""
 
 from __future__ import annotations
 

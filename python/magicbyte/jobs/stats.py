@@ -1,4 +1,4 @@
-"""The job behind `magicbyte stats`: counts over the batches of each partition, and its time range."""
+"""The job of `magicbyte stats`: counts over the batches of each partition, and its time range."""
 
 from __future__ import annotations
 

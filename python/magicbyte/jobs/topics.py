@@ -1,4 +1,4 @@
-"""The job behind `magicbyte topics`: which topics a cluster has, and how their logs are cleaned up.
+"""The job of `magicbyte topics`: which topics a cluster has, and how their logs are cleaned up.
 
 The source is the cluster's own log, `__cluster_metadata-0`. Without it, as in clusters with ZooKeeper, the
 topics are those that have directories.

@@ -1,4 +1,4 @@
-"""The job behind `magicbyte verify`: decodes every record of every partition and writes nothing."""
+"""The job of `magicbyte verify`: decodes every record of every partition and writes nothing."""
 
 from __future__ import annotations
 

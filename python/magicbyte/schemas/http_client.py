@@ -257,7 +257,7 @@ class HttpClient:
         try:
             target = self._httpx.URL(url).join(location)
         except self._httpx.InvalidURL:
-            raise RegistryError(f"{method} {url}: redirected to what is no address") from None
+            raise RegistryError(f"{method} {url}: redirected to something that is not an address") from None
         here = self._httpx.URL(self.url)
         if method != "GET" or (target.scheme, target.netloc) != (here.scheme, here.netloc):
             place = f"{target.scheme}://{target.netloc.decode('ascii', 'replace')}"

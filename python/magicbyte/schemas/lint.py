@@ -108,7 +108,7 @@ def _unrelated(subject: str, versions: list[SubjectVersion]) -> Iterator[LintFin
 
 
 def _type_name(schema: Schema) -> str | None:
-    """The name of what a schema describes, unless that is no single type."""
+    """The name of what a schema describes, unless that is not a single type."""
     if schema.schema_type not in ("AVRO", "JSON"):
         return None
     try:

@@ -1,4 +1,4 @@
-"""A store behind a URL, as the core calls it."""
+"""The store that a URL names, as the core calls it."""
 
 from __future__ import annotations
 

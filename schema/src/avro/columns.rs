@@ -128,7 +128,7 @@ pub(super) fn converted(types: &Types, id: TypeId, array: &ArrayRef) -> Converte
     let Type { kind, logical } = types.get(id);
     match (kind, array.data_type()) {
         (Kind::Union(branches), DataType::Union(..)) => union(types, branches, array.as_union()),
-        // With one branch and null, or with a writer's schema that is no union.
+        // With one branch and null, or with a writer's schema that is not a union.
         (Kind::Union(branches), _) => match Members::of(types, branches) {
             Members::One(id) => converted(types, id, array),
             _ => Ok(Arc::clone(array)),

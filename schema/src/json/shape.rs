@@ -63,7 +63,7 @@ impl<'a> Plan<'a> {
         if self.columns > MAX_COLUMNS {
             return Err(SchemaError::new(format!("the schema has more than {MAX_COLUMNS} columns")));
         }
-        // `true`, `false`, and what is no schema, describe no types.
+        // `true`, `false`, and what is not a schema, describe no types.
         let Some(schema) = schema.as_object() else { return Ok(Shape::Any) };
         if self.nesting == MAX_NESTING {
             return Ok(Shape::Any);

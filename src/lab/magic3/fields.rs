@@ -120,7 +120,7 @@ impl Header3 {
     /// Fills in length and CRC of the batch that begins at `start`.
     ///
     /// # Errors
-    /// [`ErrorKind::RecordTooLarge`] if the length is no int32.
+    /// [`ErrorKind::RecordTooLarge`] if the length is not an int32.
     pub(super) fn finish(out: &mut [u8], start: usize) -> Result<()> {
         let batch = &mut out[start..];
         let size = batch.len();

@@ -53,7 +53,7 @@ impl State {
     fn header(&self) -> BatchHeader {
         let records = self.batch.header();
         let (last_offset_delta, base_timestamp, max_timestamp) = match records.record_count {
-            // It ends at its base offset, as in aiokafka; a refused first record leaves no timestamp behind.
+            // It ends at its base offset, as in aiokafka; a refused first record does not leave its timestamp.
             0 => (0, -1, -1),
             _ => (records.last_offset_delta, records.base_timestamp, self.max_timestamp),
         };

@@ -1,4 +1,4 @@
-"""The job behind `magicbyte ingest --format delta|iceberg`: what is new in a log becomes one commit.
+"""The job of `magicbyte ingest --format delta|iceberg`: what is new in a log becomes one commit.
 
 list -> survey (tasks) -> plan from the table's offsets -> decode and write (tasks) -> commit (driver)
 """

@@ -5,7 +5,7 @@
 
 Files are written where they stay, since a commit names them. Readers see only what the table's commits name,
 so files of a killed job are never taken for output. The next job removes them: a lock that is there and
-free was left behind by a killed job, and if no commit holds that job, its files are in no version. Jobs that
+free belongs to a killed job, and if no commit holds that job, its files are in no version. Jobs that
 run at the same time do not disturb each other.
 
 On a file system without locks, a killed job cannot be distinguished from a running one: its files stay.

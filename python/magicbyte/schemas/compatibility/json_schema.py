@@ -37,7 +37,7 @@ def incompatibilities(
         reader: Confluent's `update`.
         writer: Confluent's `original`.
         lenient: by the rules that a subject has with the policy `LENIENT`: properties that the reader adds to
-            an open object, or that its additional properties do not cover, are no incompatibility.
+            an open object, or that its additional properties do not cover, do not count as an incompatibility.
 
     Raises:
         InvalidSchemaError: if a reference leads nowhere, or the schemas are too deep or too large.

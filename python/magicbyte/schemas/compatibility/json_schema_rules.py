@@ -18,7 +18,7 @@ LENIENT = frozenset(
         "PROPERTY_REMOVED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL",
     }
 )
-"""The rules that are no incompatibilities for a subject with the policy `LENIENT`."""
+"""The rules that do not count as incompatibilities for a subject with the policy `LENIENT`."""
 
 _LIMITS = {
     "_ADDED": ("leave the limit out", "keep the limit, which older readers enforce"),
