@@ -146,7 +146,7 @@ class Environment:
             self._check_commands()
             arguments = ("convert", "--engine", "spark", str(SAMPLES), "unused")
             self._run(*arguments, code=2, says="pip install 'magicbyte[spark]'")
-        else:
+        elif self._extra != "iceberg":  # pyiceberg brings click and rich
             self._run("verify", str(SAMPLES), code=2, says="pip install 'magicbyte[cli]'")
         if self._extra == "spark":
             self._install("cli")
