@@ -61,15 +61,9 @@ pub struct Field {
 /// ```
 #[derive(Debug)]
 pub struct BatchLayout {
-    stored: Bytes,
-    decompressed: Bytes,
+    walk: Walk,
     decompressor: Decompressor,
-    section: Section,
-    position: usize,
     next: Step,
-    /// Fields read and not handed out yet: those of a header or of a record up to its headers.
-    fields: VecDeque<Field>,
-    error: Option<Error>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -105,70 +99,22 @@ impl BatchLayout {
     /// Of `batch`, which need not be whole; nothing is read yet.
     #[must_use]
     pub fn new(batch: Bytes, decompressor: Decompressor) -> Self {
-        Self {
-            stored: batch,
-            decompressed: Bytes::new(),
-            decompressor,
-            section: Section::Stored,
-            position: 0,
-            next: Step::Batch,
-            fields: VecDeque::new(),
-            error: None,
-        }
+        Self { walk: Walk::new(batch), decompressor, next: Step::Batch }
     }
 
     /// The bytes that the ranges of a section count in; of [`Section::Decompressed`], once a field of it was given.
     #[must_use]
     pub fn bytes(&self, section: Section) -> &Bytes {
-        match section {
-            Section::Stored => &self.stored,
-            Section::Decompressed => &self.decompressed,
-        }
+        self.walk.bytes(section)
     }
 
-    fn step(&mut self) -> Result<()> {
-        let mut walk = Walk {
-            data: self.bytes(self.section).clone(),
-            section: self.section,
-            position: self.position,
-            record: None,
-            header: None,
-            fields: std::mem::take(&mut self.fields),
-        };
-        let next = match self.next {
-            Step::Batch if walk.data.get(MAGIC) == Some(&2) => self.batch(&mut walk),
-            Step::Batch => self.message(&mut walk),
-            Step::Record { index, count } => record(&mut walk, index, count),
-            Step::Header { index, count, record, records, body } => header(&mut walk, index, record)
-                .and_then(|()| {
-                    if index + 1 < count {
-                        return Ok(Step::Header { index: index + 1, count, record, records, body });
-                    }
-                    check_end(&walk, body, record)?;
-                    Ok(after_record(record, records))
-                }),
-            Step::Message { .. } if walk.position == walk.data.len() => Ok(Step::End),
-            Step::Message { index } => {
-                walk.record = Some(index);
-                message(&mut walk).map(|_| Step::Message { index: index + 1 })
-            }
-            Step::Rest => rest(&mut walk).map(|()| Step::End),
-            Step::End => Ok(Step::End),
-        };
-        self.fields = walk.fields;
-        if self.section == walk.section {
-            self.position = walk.position;
-        }
-        self.next = next?;
-        Ok(())
-    }
-
-    fn batch(&mut self, walk: &mut Walk) -> Result<Step> {
+    fn batch(&mut self) -> Result<Step> {
+        let walk = &mut self.walk;
         let base_offset = walk.i64("baseOffset")?;
         walk.i32("batchLength")?;
         walk.i32("partitionLeaderEpoch")?;
         walk.i8("magic")?;
-        walk.crc(crc32c(walk.data.get(batch_header::at::ATTRIBUTES..).unwrap_or_default(), 0))?;
+        walk.crc(crc32c(walk.data().get(batch_header::at::ATTRIBUTES..).unwrap_or_default(), 0))?;
         let attributes = walk.i16("attributes")?;
         walk.i32("lastOffsetDelta")?;
         walk.i64("baseTimestamp")?;
@@ -188,9 +134,9 @@ impl BatchLayout {
         Ok(if count == 0 { Step::Rest } else { Step::Record { index: 0, count } })
     }
 
-    fn message(&mut self, walk: &mut Walk) -> Result<Step> {
-        let message = message(walk)?;
-        rest(walk)?;
+    fn message(&mut self) -> Result<Step> {
+        let message = message(&mut self.walk)?;
+        rest(&mut self.walk)?;
         let compression = message.attributes & legacy::message::COMPRESSION;
         if compression == 0 {
             return Ok(Step::End);
@@ -201,9 +147,44 @@ impl BatchLayout {
 
     fn decompress(&mut self, compression: u8, magic: i8, payload: &Bytes) -> Result<()> {
         let codec = Compression::from_id(compression)?;
-        self.decompressed = self.decompressor.decompress_shared(codec, magic, payload)?;
-        (self.section, self.position) = (Section::Decompressed, 0);
+        self.walk.enter(self.decompressor.decompress_shared(codec, magic, payload)?);
         Ok(())
+    }
+}
+
+impl Steps for BatchLayout {
+    fn walk(&mut self) -> &mut Walk {
+        &mut self.walk
+    }
+
+    fn step(&mut self) -> Result<bool> {
+        let walk = &mut self.walk;
+        self.next = match self.next {
+            Step::Batch if walk.data().get(MAGIC) == Some(&2) => self.batch()?,
+            Step::Batch => self.message()?,
+            Step::Record { index, count } => record(walk, index, count)?,
+            Step::Header { index, count, record, records, body } => {
+                header(walk, index, record)?;
+                if index + 1 < count {
+                    Step::Header { index: index + 1, count, record, records, body }
+                } else {
+                    check_end(walk, body, record)?;
+                    after_record(record, records)
+                }
+            }
+            Step::Message { .. } if walk.remaining() == 0 => Step::End,
+            Step::Message { index } => {
+                walk.record = Some(index);
+                message(walk)?;
+                Step::Message { index: index + 1 }
+            }
+            Step::Rest => {
+                rest(walk)?;
+                Step::End
+            }
+            Step::End => return Ok(false),
+        };
+        Ok(true)
     }
 }
 
@@ -211,21 +192,7 @@ impl Iterator for BatchLayout {
     type Item = Result<Field>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(field) = self.fields.pop_front() {
-                return Some(Ok(field));
-            }
-            if let Some(error) = self.error.take() {
-                self.next = Step::End;
-                return Some(Err(error));
-            }
-            if matches!(self.next, Step::End) {
-                return None;
-            }
-            if let Err(error) = self.step() {
-                self.error = Some(error);
-            }
-        }
+        next_field(self)
     }
 }
 
@@ -240,11 +207,9 @@ fn record(walk: &mut Walk, index: u32, records: u32) -> Result<Step> {
         walk.varint("offsetDelta")?;
         walk.sized("keyLength", "key")?;
         walk.sized("valueLength", "value")?;
-        walk.varint("headersCount")
+        walk.count("headersCount")
     };
     let count = read().map_err(place)?;
-    let count = u32::try_from(count)
-        .map_err(|_| place(Error::new(ErrorKind::InvalidCount(count.into())).in_field("headersCount")))?;
     if count > 0 {
         return Ok(Step::Header { index: 0, count, record: index, records, body });
     }
@@ -298,7 +263,7 @@ fn message(walk: &mut Walk) -> Result<Message> {
         };
         let end = walk.position + size;
         let covered = (start + MAGIC).min(end)..end;
-        walk.crc(crc32(&walk.data.slice(covered)))?;
+        walk.crc(crc32(&walk.data().slice(covered)))?;
         let magic = walk.i8("magic")?;
         if !(0..=1).contains(&magic) {
             return Err(Error::new(ErrorKind::UnsupportedMagic(magic)).in_field("magic"));
@@ -335,19 +300,83 @@ pub(crate) fn rest(walk: &mut Walk) -> Result<()> {
     Err(ErrorKind::RecordsRemaining { bytes }.into())
 }
 
+/// What reads the fields of one kind of batch, a few at a time.
+pub(crate) trait Steps {
+    fn walk(&mut self) -> &mut Walk;
+
+    /// Takes the next fields; false after the last ones.
+    fn step(&mut self) -> Result<bool>;
+}
+
+/// The next field; after the damage, the error, and then the end.
+pub(crate) fn next_field(layout: &mut impl Steps) -> Option<Result<Field>> {
+    loop {
+        let walk = layout.walk();
+        if let Some(field) = walk.fields.pop_front() {
+            return Some(Ok(field));
+        }
+        if walk.is_over {
+            return walk.error.take().map(Err);
+        }
+        (walk.record, walk.header) = (None, None);
+        let (is_over, error) = match layout.step() {
+            Ok(more) => (!more, None),
+            Err(error) => (true, Some(error)),
+        };
+        let walk = layout.walk();
+        (walk.is_over, walk.error) = (is_over, error);
+    }
+}
+
 /// Takes fields from a section, one after the other.
+#[derive(Debug)]
 pub(crate) struct Walk {
-    pub(crate) data: Bytes,
-    pub(crate) section: Section,
+    stored: Bytes,
+    decompressed: Bytes,
+    section: Section,
     pub(crate) position: usize,
     pub(crate) record: Option<u32>,
     pub(crate) header: Option<u32>,
-    pub(crate) fields: VecDeque<Field>,
+    /// Those taken and not handed out yet.
+    fields: VecDeque<Field>,
+    is_over: bool,
+    error: Option<Error>,
 }
 
 impl Walk {
+    pub(crate) fn new(stored: Bytes) -> Self {
+        Self {
+            stored,
+            decompressed: Bytes::new(),
+            section: Section::Stored,
+            position: 0,
+            record: None,
+            header: None,
+            fields: VecDeque::new(),
+            is_over: false,
+            error: None,
+        }
+    }
+
+    pub(crate) fn bytes(&self, section: Section) -> &Bytes {
+        match section {
+            Section::Stored => &self.stored,
+            Section::Decompressed => &self.decompressed,
+        }
+    }
+
+    /// The bytes of the section that fields are taken from.
+    pub(crate) fn data(&self) -> &Bytes {
+        self.bytes(self.section)
+    }
+
+    /// Goes on at the beginning of what was compressed.
+    pub(crate) fn enter(&mut self, decompressed: Bytes) {
+        (self.decompressed, self.section, self.position) = (decompressed, Section::Decompressed, 0);
+    }
+
     pub(crate) fn remaining(&self) -> usize {
-        self.data.len() - self.position
+        self.data().len() - self.position
     }
 
     pub(crate) fn read<T>(
@@ -356,11 +385,10 @@ impl Walk {
         read: impl FnOnce(&mut Cursor<'_>) -> Result<T>,
         number: impl FnOnce(&T) -> Option<i64>,
     ) -> Result<T> {
-        let data = self.data.clone();
-        let mut cursor = Cursor::new(&data[self.position..]);
-        let value = read(&mut cursor).map_err(|e| e.in_field(name))?;
         let start = self.position;
-        self.position += cursor.position();
+        let mut cursor = Cursor::new(&self.data()[start..]);
+        let value = read(&mut cursor).map_err(|e| e.in_field(name))?;
+        self.position = start + cursor.position();
         self.fields.push_back(Field {
             section: self.section,
             range: start..self.position,
@@ -397,6 +425,12 @@ impl Walk {
         self.read(name, |c| c.varlong(), |&n| Some(n))
     }
 
+    /// A varint that counts what follows.
+    pub(crate) fn count(&mut self, name: &'static str) -> Result<u32> {
+        let count = self.varint(name)?;
+        u32::try_from(count).map_err(|_| Error::new(ErrorKind::InvalidCount(count.into())).in_field(name))
+    }
+
     pub(crate) fn crc(&mut self, computed: u32) -> Result<()> {
         self.read("crc", |c| c.u32(), |&n| Some(n.into()))?;
         if let Some(field) = self.fields.back_mut() {
@@ -408,7 +442,7 @@ impl Walk {
     pub(crate) fn take(&mut self, name: &'static str, size: usize) -> Result<Bytes> {
         let start = self.position;
         self.read(name, |cursor| cursor.take(size).map(|_| ()), |()| None)?;
-        Ok(self.data.slice(start..self.position))
+        Ok(self.data().slice(start..self.position))
     }
 
     /// A varint length, and that many bytes; any negative length is null.

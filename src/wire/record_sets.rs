@@ -29,6 +29,17 @@ struct Place {
     records: &'static str,
 }
 
+/// Of Fetch, and of ShareFetch.
+const FETCHED: Place = Place {
+    kind: MessageKind::Response,
+    api_key: 1,
+    topics: "responses",
+    name: "topic",
+    partitions: "partitions",
+    index: "partitionIndex",
+    records: "records",
+};
+
 const PLACES: [Place; 4] = [
     Place {
         kind: MessageKind::Request,
@@ -39,24 +50,8 @@ const PLACES: [Place; 4] = [
         index: "index",
         records: "records",
     },
-    Place {
-        kind: MessageKind::Response,
-        api_key: 1,
-        topics: "responses",
-        name: "topic",
-        partitions: "partitions",
-        index: "partitionIndex",
-        records: "records",
-    },
-    Place {
-        kind: MessageKind::Response,
-        api_key: 78,
-        topics: "responses",
-        name: "topic",
-        partitions: "partitions",
-        index: "partitionIndex",
-        records: "records",
-    },
+    FETCHED,
+    Place { api_key: 78, ..FETCHED },
     Place {
         kind: MessageKind::Response,
         api_key: 59,

@@ -13,6 +13,7 @@ from typing import TypedDict, TypeVar
 
 from magicbyte import _core
 from magicbyte.errors import Error
+from magicbyte.jobs.problems import partition_problem
 from magicbyte.log_dir import (
     CLEAN_SHUTDOWN,
     LOG_START_OFFSET_CHECKPOINT,
@@ -27,7 +28,6 @@ from magicbyte.model import (
     PartitionListing,
     PartitionPlan,
     PartitionReconciliation,
-    Problem,
 )
 from magicbyte.storage.paths import is_stored
 
@@ -169,20 +169,8 @@ def absent_partition(
     """The listing of a partition that has no directory in `log_dir` although `claim` says that it should."""
     topic, partition = name
     path = os.path.join(log_dir, f"{topic}-{partition}")
-    problem = Problem(
-        topic=topic,
-        partition=partition,
-        segment=None,
-        kind=_MISSING,
-        start=None,
-        end=None,
-        base_offset=None,
-        record_index=None,
-        field=None,
-        first_lost_offset=None,
-        last_lost_offset=None,
-        message=f"{claim}, but there is no directory {path}",
-    )
+    message = f"{claim}, but there is no directory {path}"
+    problem = partition_problem(topic, partition, _MISSING, message)
     return PartitionListing(
         path=path,
         topic=topic,

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from magicbyte.jobs.failure import JobError
+from magicbyte.jobs.problems import partition_problem
 from magicbyte.jobs.reading import record_batch_of, table_schema
 from magicbyte.model import Problem
 from magicbyte.spark.offsets import TopicPartition
@@ -35,19 +36,8 @@ class Losses:
         self._refuse(message)
         self._warn(message)
         self._rows.append(
-            Problem(
-                topic=topic,
-                partition=number,
-                segment=None,
-                kind="data_loss",
-                start=None,
-                end=None,
-                base_offset=None,
-                record_index=None,
-                field=None,
-                first_lost_offset=first,
-                last_lost_offset=last,
-                message=message,
+            partition_problem(
+                topic, number, "data_loss", message, first_lost_offset=first, last_lost_offset=last
             )
         )
 

@@ -20,7 +20,15 @@ from magicbyte.storage.options import StorageOptions
 if TYPE_CHECKING:
     from obstore import ObjectMeta
 
-__all__ = ["ObjectStore", "as_os_errors", "client_options", "entry_of", "retry_config", "version_of"]
+__all__ = [
+    "ObjectStore",
+    "as_os_errors",
+    "client_options",
+    "entry_of",
+    "read_object",
+    "read_object_range",
+    "retry_config",
+]
 
 _CLIENT = {
     "allow_http",
@@ -88,20 +96,30 @@ class ObjectStore:
 
     def read(self, path: str, limit: int) -> bytes:
         """See `Backend.read`."""
-        with as_os_errors(path):
-            result = obstore.get(self._store, path)
-            size = result.meta["size"]
-            if size > limit:
-                raise OSError(errno.EFBIG, f"{size} bytes exceed the limit of {limit}", path)
-            return bytes(result.bytes())
+        return read_object(self._store, path, limit)
 
     def read_range(self, path: str, version: str | None, start: int, end: int) -> bytes:
-        """See `Backend.read_range`: the version is that of the very response that brought the bytes."""
-        with as_os_errors(path):
-            result = obstore.get(self._store, path, options={"range": (start, end)})
-            if version is not None and version_of(result.meta) != version:
-                raise changed_error(path)
-            return result.bytes()  # type: ignore[return-value]  # a buffer, which is all that is needed
+        """See `Backend.read_range`."""
+        return read_object_range(self._store, path, version, start, end)
+
+
+def read_object(store: Any, path: str, limit: int) -> bytes:
+    """A whole object; see `Backend.read`."""
+    with as_os_errors(path):
+        result = obstore.get(store, path)
+        size = result.meta["size"]
+        if size > limit:
+            raise OSError(errno.EFBIG, f"{size} bytes exceed the limit of {limit}", path)
+        return bytes(result.bytes())
+
+
+def read_object_range(store: Any, path: str, version: str | None, start: int, end: int) -> bytes:
+    """See `Backend.read_range`: the version is that of the very response that brought the bytes."""
+    with as_os_errors(path):
+        result = obstore.get(store, path, options={"range": (start, end)})
+        if version is not None and _version_of(result.meta) != version:
+            raise changed_error(path)
+        return result.bytes()  # type: ignore[return-value]  # a buffer, which is all that is needed
 
 
 def _add(found: dict[str, dict[str, Entry]], top: str, one: ObjectMeta) -> None:
@@ -122,10 +140,10 @@ def entry_of(meta: ObjectMeta) -> Entry:
     """An object as an entry of its directory."""
     modified: datetime = meta["last_modified"]
     name = meta["path"].rpartition("/")[2]
-    return Entry(name, False, meta["size"], int(modified.timestamp() * 1000), version_of(meta))
+    return Entry(name, False, meta["size"], int(modified.timestamp() * 1000), _version_of(meta))
 
 
-def version_of(meta: ObjectMeta) -> str:
+def _version_of(meta: ObjectMeta) -> str:
     """The ETag, or the time of the last change. Listings and responses may write either differently."""
     tag = meta.get("e_tag")
     return tag.removeprefix("W/").strip('"') if tag else str(int(meta["last_modified"].timestamp()))

@@ -10,8 +10,15 @@ from urllib.parse import unquote, urljoin, urlsplit
 import obstore
 from obstore.store import HTTPStore
 
-from magicbyte.storage.backend import Entry, changed_error
-from magicbyte.storage.objects import as_os_errors, client_options, entry_of, retry_config, version_of
+from magicbyte.storage.backend import Entry
+from magicbyte.storage.objects import (
+    as_os_errors,
+    client_options,
+    entry_of,
+    read_object,
+    read_object_range,
+    retry_config,
+)
 from magicbyte.storage.options import StorageOptions
 
 __all__ = ["WebServer"]
@@ -41,8 +48,8 @@ class WebServer:
     def list(self, directory: str) -> list[Entry]:
         """See `Backend.list`: one request, and one for each file."""
         page = _Links(f"{self._url}/{directory}".rstrip("/") + "/")
-        page.feed(self._get(f"{directory}/" if directory else "", _MAX_PAGE).decode("utf-8", "replace"))
         below = f"{directory}/" if directory else ""
+        page.feed(read_object(self._store, below, _MAX_PAGE).decode("utf-8", "replace"))
         directories = [Entry(name.rstrip("/"), True) for name in page.names if name.endswith("/")]
         files = [self._head(below + name) for name in page.names if not name.endswith("/")]
         return directories + files
@@ -59,26 +66,14 @@ class WebServer:
         with as_os_errors(path):
             return entry_of(obstore.head(self._store, path))
 
-    def _get(self, path: str, limit: int) -> bytes:
-        with as_os_errors(path):
-            result = obstore.get(self._store, path)
-            size = result.meta["size"]
-            if size > limit:
-                raise OSError(errno.EFBIG, f"{size} bytes exceed the limit of {limit}", path)
-            return bytes(result.bytes())
-
     def read(self, path: str, limit: int) -> bytes:
         """See `Backend.read`."""
-        return self._get(path, limit)
+        return read_object(self._store, path, limit)
 
     def read_range(self, path: str, version: str | None, start: int, end: int) -> bytes:
         """See `Backend.read_range`."""
         try:
-            with as_os_errors(path):
-                result = obstore.get(self._store, path, options={"range": (start, end)})
-                if version is not None and version_of(result.meta) != version:
-                    raise changed_error(path)
-                return result.bytes()  # type: ignore[return-value]
+            return read_object_range(self._store, path, version, start, end)
         except OSError as error:
             if error.errno == errno.ENOTSUP:
                 raise OSError(errno.ENOTSUP, _NO_RANGES, path) from None

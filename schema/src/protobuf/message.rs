@@ -48,6 +48,33 @@ pub(crate) enum Value {
     Map(Box<Maps>),
 }
 
+/// The column of a value, borrowed as the value is.
+macro_rules! column {
+    ($value:expr, $unbox:ident) => {
+        match $value {
+            Value::Int32(column) | Value::SInt32(column) | Value::SFixed32(column) => column,
+            Value::UInt32(column)
+            | Value::Fixed32(column)
+            | Value::Int64(column)
+            | Value::SInt64(column)
+            | Value::SFixed64(column) => column,
+            Value::UInt64(column) | Value::Fixed64(column) => column,
+            Value::Float(column) => column,
+            Value::Double(column) => column,
+            Value::Bool(column) => column,
+            Value::String(column) => column,
+            Value::Bytes(column) => column,
+            Value::Enum(column) => column,
+            Value::Timestamp(column) => column,
+            Value::Duration(column) => column,
+            Value::Message(column) => column.$unbox(),
+            Value::Json(column) => column.$unbox(),
+            Value::List(column) => column.$unbox(),
+            Value::Map(column) => column.$unbox(),
+        }
+    };
+}
+
 impl Value {
     /// Reads the value of a field, or a piece of it, into the open row. Returns whether that sets the field: otherwise
     /// it is an unknown one, which is skipped. `depth` is how deep the message is that has the field.
@@ -104,51 +131,11 @@ impl Value {
     }
 
     fn column(&self) -> &dyn Column {
-        match self {
-            Self::Int32(column) | Self::SInt32(column) | Self::SFixed32(column) => column,
-            Self::UInt32(column)
-            | Self::Fixed32(column)
-            | Self::Int64(column)
-            | Self::SInt64(column)
-            | Self::SFixed64(column) => column,
-            Self::UInt64(column) | Self::Fixed64(column) => column,
-            Self::Float(column) => column,
-            Self::Double(column) => column,
-            Self::Bool(column) => column,
-            Self::String(column) => column,
-            Self::Bytes(column) => column,
-            Self::Enum(column) => column,
-            Self::Timestamp(column) => column,
-            Self::Duration(column) => column,
-            Self::Message(column) => column.as_ref(),
-            Self::Json(column) => column.as_ref(),
-            Self::List(column) => column.as_ref(),
-            Self::Map(column) => column.as_ref(),
-        }
+        column!(self, as_ref)
     }
 
     fn column_mut(&mut self) -> &mut dyn Column {
-        match self {
-            Self::Int32(column) | Self::SInt32(column) | Self::SFixed32(column) => column,
-            Self::UInt32(column)
-            | Self::Fixed32(column)
-            | Self::Int64(column)
-            | Self::SInt64(column)
-            | Self::SFixed64(column) => column,
-            Self::UInt64(column) | Self::Fixed64(column) => column,
-            Self::Float(column) => column,
-            Self::Double(column) => column,
-            Self::Bool(column) => column,
-            Self::String(column) => column,
-            Self::Bytes(column) => column,
-            Self::Enum(column) => column,
-            Self::Timestamp(column) => column,
-            Self::Duration(column) => column,
-            Self::Message(column) => column.as_mut(),
-            Self::Json(column) => column.as_mut(),
-            Self::List(column) => column.as_mut(),
-            Self::Map(column) => column.as_mut(),
-        }
+        column!(self, as_mut)
     }
 
     /// How a repeated field of this type is stored packed: its elements one after the other, without tags.

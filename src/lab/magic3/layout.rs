@@ -1,7 +1,5 @@
 //! The fields of an experimental batch with their places and values, for people who look at the bytes.
 
-use std::collections::VecDeque;
-
 use ::bytes::Bytes;
 
 use crate::bytes::checksum::crc32c;
@@ -11,7 +9,7 @@ use crate::compression::decompressor::Decompressor;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lab::magic3::decode::RecordFields;
 use crate::lab::magic3::fields::{Idea, Ideas, PREFIX, tagged_fields};
-use crate::layout::{self, Body, Field, Section, Walk};
+use crate::layout::{self, Body, Field, Section, Steps, Walk};
 use crate::record::batch_header::COMPRESSION;
 
 /// Iterates the fields of one experimental batch, as [`BatchLayout`](crate::layout::BatchLayout) does of others. What is compressed
@@ -35,15 +33,9 @@ use crate::record::batch_header::COMPRESSION;
 /// ```
 #[derive(Debug)]
 pub struct Layout3 {
-    stored: Bytes,
-    decompressed: Bytes,
+    walk: Walk,
     decompressor: Decompressor,
-    section: Section,
-    position: usize,
     next: Step,
-    /// Fields read and not handed out yet.
-    fields: VecDeque<Field>,
-    error: Option<Error>,
     ideas: Ideas,
     count: u32,
     codec: Compression,
@@ -88,14 +80,9 @@ impl Layout3 {
     #[must_use]
     pub fn new(batch: Bytes, decompressor: Decompressor) -> Self {
         Self {
-            stored: batch,
-            decompressed: Bytes::new(),
+            walk: Walk::new(batch),
             decompressor,
-            section: Section::Stored,
-            position: 0,
             next: Step::Batch,
-            fields: VecDeque::new(),
-            error: None,
             ideas: Ideas::default(),
             count: 0,
             codec: Compression::None,
@@ -107,53 +94,11 @@ impl Layout3 {
     /// The bytes that the ranges of a section count in; of [`Section::Decompressed`], once a field of it was given.
     #[must_use]
     pub fn bytes(&self, section: Section) -> &Bytes {
-        match section {
-            Section::Stored => &self.stored,
-            Section::Decompressed => &self.decompressed,
-        }
+        self.walk.bytes(section)
     }
 
-    fn step(&mut self) -> Result<()> {
-        let mut walk = Walk {
-            data: self.bytes(self.section).clone(),
-            section: self.section,
-            position: self.position,
-            record: None,
-            header: None,
-            fields: std::mem::take(&mut self.fields),
-        };
-        let next = match self.next {
-            Step::Batch => self.batch(&mut walk),
-            Step::Shared { index, count } if index < count => {
-                shared_header(&mut walk, index).map(|()| Step::Shared { index: index + 1, count })
-            }
-            Step::Shared { .. } => Ok(Step::Payload),
-            Step::Payload => self.payload(&mut walk),
-            Step::Record { index } => self.record(&mut walk, index),
-            Step::Header { index, count, record, body } => {
-                layout::header(&mut walk, index, record).and_then(|()| match (index + 1 < count, body) {
-                    (true, _) => Ok(Step::Header { index: index + 1, count, record, body }),
-                    (false, Some(body)) => {
-                        layout::check_end(&walk, body, record)?;
-                        Ok(self.after_record(record))
-                    }
-                    (false, None) => Ok(self.after_content(record)),
-                })
-            }
-            Step::Fields { index } => self.record_fields(&mut walk, index),
-            Step::Content { index } => self.content(&mut walk, index),
-            Step::Rest => layout::rest(&mut walk).map(|()| Step::End),
-            Step::End => Ok(Step::End),
-        };
-        self.fields = walk.fields;
-        if self.section == walk.section {
-            self.position = walk.position;
-        }
-        self.next = next?;
-        Ok(())
-    }
-
-    fn batch(&mut self, walk: &mut Walk) -> Result<Step> {
+    fn batch(&mut self) -> Result<Step> {
+        let walk = &mut self.walk;
         walk.i64("baseOffset")?;
         walk.i32("batchLength")?;
         walk.i32("partitionLeaderEpoch")?;
@@ -161,7 +106,7 @@ impl Layout3 {
         if magic != 3 {
             return Err(Error::new(ErrorKind::UnsupportedMagic(magic)).in_field("magic"));
         }
-        walk.crc(crc32c(walk.data.get(PREFIX..).unwrap_or_default(), 0))?;
+        walk.crc(crc32c(walk.data().get(PREFIX..).unwrap_or_default(), 0))?;
         let attributes = walk.i16("attributes")?;
         self.ideas = Ideas::of_attributes(attributes);
         walk.i64("producerId")?;
@@ -184,14 +129,13 @@ impl Layout3 {
         if !self.ideas.has(Idea::BatchHeaders) {
             return Ok(Step::Payload);
         }
-        let count = walk.varint("headersCount")?;
-        let count = u32::try_from(count)
-            .map_err(|_| Error::new(ErrorKind::InvalidCount(count.into())).in_field("headersCount"))?;
+        let count = walk.count("headersCount")?;
         Ok(Step::Shared { index: 0, count })
     }
 
     /// Sections, and the decompression.
-    fn payload(&mut self, walk: &mut Walk) -> Result<Step> {
+    fn payload(&mut self) -> Result<Step> {
+        let walk = &mut self.walk;
         let size = match self.ideas.has(Idea::TwoSections) {
             true => Some(usize::try_from(walk.varint("fieldsSize")?).unwrap_or(0)),
             false => None,
@@ -205,11 +149,10 @@ impl Layout3 {
             let mut both = self.decompressor.decompress(self.codec, 2, &fields)?.to_vec();
             self.fields_end = Some(both.len());
             both.extend_from_slice(self.decompressor.decompress(self.codec, 2, &content)?);
-            (self.decompressed, self.section, self.position) = (both.into(), Section::Decompressed, 0);
+            walk.enter(both.into());
         } else {
             let payload = walk.take("records", walk.remaining())?;
-            self.decompressed = self.decompressor.decompress_shared(self.codec, 2, &payload)?;
-            (self.section, self.position) = (Section::Decompressed, 0);
+            walk.enter(self.decompressor.decompress_shared(self.codec, 2, &payload)?);
         }
         Ok(match (self.count, self.ideas.are_fields_first()) {
             (0, _) => Step::Rest,
@@ -222,19 +165,21 @@ impl Layout3 {
         !self.ideas.has(Idea::NoRecordAttributes)
     }
 
-    fn record(&self, walk: &mut Walk, index: u32) -> Result<Step> {
+    fn record(&mut self, index: u32) -> Result<Step> {
+        let has_attributes = self.has_attributes();
+        let walk = &mut self.walk;
         walk.record = Some(index);
         let mut read = || {
             let length = walk.varint("length")?;
             let body = Body { start: walk.position, length: usize::try_from(length).unwrap_or(0) };
-            if self.has_attributes() {
+            if has_attributes {
                 walk.i8("attributes")?;
             }
             walk.varlong("timestampDelta")?;
             walk.varint("offsetDelta")?;
             walk.sized("keyLength", "key")?;
             walk.sized("valueLength", "value")?;
-            Ok((headers_count(walk)?, body))
+            Ok((walk.count("headersCount")?, body))
         };
         let (count, body) = read().map_err(|e: Error| e.at_record(index))?;
         if count > 0 {
@@ -248,10 +193,12 @@ impl Layout3 {
         if index + 1 < self.count { Step::Record { index: index + 1 } } else { Step::Rest }
     }
 
-    fn record_fields(&self, walk: &mut Walk, index: u32) -> Result<Step> {
+    fn record_fields(&mut self, index: u32) -> Result<Step> {
+        let has_attributes = self.has_attributes();
+        let walk = &mut self.walk;
         walk.record = Some(index);
         let mut read = || {
-            if self.has_attributes() {
+            if has_attributes {
                 walk.i8("attributes")?;
             }
             walk.varlong("timestampDelta")?;
@@ -271,11 +218,12 @@ impl Layout3 {
         Ok(Step::Content { index: 0 })
     }
 
-    fn content(&mut self, walk: &mut Walk, index: u32) -> Result<Step> {
+    fn content(&mut self, index: u32) -> Result<Step> {
+        let has_attributes = self.has_attributes();
+        let walk = &mut self.walk;
         walk.record = Some(index);
-        let data = walk.data.clone();
-        let mut cursor = Cursor::new(&data[self.again..]);
-        let fields = RecordFields::read(&mut cursor, self.has_attributes())?;
+        let mut cursor = Cursor::new(&walk.data()[self.again..]);
+        let fields = RecordFields::read(&mut cursor, has_attributes)?;
         self.again += cursor.position();
         let mut read = || {
             if let Some(key) = fields.key {
@@ -284,7 +232,7 @@ impl Layout3 {
             if let Some(value) = fields.value {
                 walk.take("value", value)?;
             }
-            headers_count(walk)
+            walk.count("headersCount")
         };
         let count = read().map_err(|e: Error| e.at_record(index))?;
         if count > 0 {
@@ -306,30 +254,49 @@ fn shared_header(walk: &mut Walk, index: u32) -> Result<()> {
     walk.sized("headerValueLength", "headerValue")
 }
 
-fn headers_count(walk: &mut Walk) -> Result<u32> {
-    let count = walk.varint("headersCount")?;
-    u32::try_from(count)
-        .map_err(|_| Error::new(ErrorKind::InvalidCount(count.into())).in_field("headersCount"))
+impl Steps for Layout3 {
+    fn walk(&mut self) -> &mut Walk {
+        &mut self.walk
+    }
+
+    fn step(&mut self) -> Result<bool> {
+        let walk = &mut self.walk;
+        self.next = match self.next {
+            Step::Batch => self.batch()?,
+            Step::Shared { index, count } if index < count => {
+                shared_header(walk, index)?;
+                Step::Shared { index: index + 1, count }
+            }
+            Step::Shared { .. } => Step::Payload,
+            Step::Payload => self.payload()?,
+            Step::Record { index } => self.record(index)?,
+            Step::Header { index, count, record, body } => {
+                layout::header(walk, index, record)?;
+                match (index + 1 < count, body) {
+                    (true, _) => Step::Header { index: index + 1, count, record, body },
+                    (false, Some(body)) => {
+                        layout::check_end(walk, body, record)?;
+                        self.after_record(record)
+                    }
+                    (false, None) => self.after_content(record),
+                }
+            }
+            Step::Fields { index } => self.record_fields(index)?,
+            Step::Content { index } => self.content(index)?,
+            Step::Rest => {
+                layout::rest(walk)?;
+                Step::End
+            }
+            Step::End => return Ok(false),
+        };
+        Ok(true)
+    }
 }
 
 impl Iterator for Layout3 {
     type Item = Result<Field>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(field) = self.fields.pop_front() {
-                return Some(Ok(field));
-            }
-            if let Some(error) = self.error.take() {
-                self.next = Step::End;
-                return Some(Err(error));
-            }
-            if matches!(self.next, Step::End) {
-                return None;
-            }
-            if let Err(error) = self.step() {
-                self.error = Some(error);
-            }
-        }
+        layout::next_field(self)
     }
 }

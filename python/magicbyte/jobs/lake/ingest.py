@@ -46,6 +46,7 @@ from magicbyte.jobs.lake.write import LakeWriteOptions, Written, write_task
 from magicbyte.jobs.log_dirs import log_dir_reports
 from magicbyte.jobs.partitions import find_inputs
 from magicbyte.jobs.plan import Planned, Range, plan_partitions, task_name, tasks_of
+from magicbyte.jobs.problems import partition_problem
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.workspace import check_apart
 from magicbyte.model import PartitionListing, PartitionPlan, PartitionReconciliation, Problem
@@ -261,20 +262,14 @@ def _gap(listing: PartitionListing, starts: Offsets, options: IngestOptions) -> 
     begin = min(listing["segments"][0]["base_offset"], options.ranges.end_offset or _MOST)
     if begin > max(start, options.ranges.start_offset or 0):
         topic, partition = _place(listing)
-        yield Problem(
-            topic=topic,
-            partition=partition,
-            segment=None,
-            kind="data_loss",
-            start=None,
-            end=None,
-            base_offset=None,
-            record_index=None,
-            field=None,
+        yield partition_problem(
+            topic,
+            partition,
+            "data_loss",
+            f"the table ends before offset {start}, and the log begins at {begin}: "
+            "what was between them is in neither",
             first_lost_offset=start,
             last_lost_offset=begin - 1,
-            message=f"the table ends before offset {start}, and the log begins at {begin}: "
-            "what was between them is in neither",
         )
 
 

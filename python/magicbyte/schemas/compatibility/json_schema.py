@@ -36,8 +36,8 @@ def incompatibilities(
     Args:
         reader: Confluent's `update`.
         writer: Confluent's `original`.
-        lenient: by the rules that a subject has with the policy `LENIENT`: properties that the reader adds to
-            an open object, or that its additional properties do not cover, do not count as an incompatibility.
+        lenient: by the rules that a subject has with the policy `LENIENT`: it may add properties to an open
+            object, and properties that its additional properties do not cover.
 
     Raises:
         InvalidSchemaError: if a reference leads nowhere, or the schemas are too deep or too large.
