@@ -13,6 +13,9 @@ use crate::log::storage::unpacked::{MAX_ARCHIVE, Packing, unpack};
 
 /// The largest long name or extended header.
 const MAX_EXTENSION: u64 = 1 << 20;
+/// The most members, and the most bytes of long names and extended headers: names are kept in memory.
+const MAX_MEMBERS: usize = 1 << 20;
+const MAX_EXTENSIONS: u64 = 256 << 20;
 /// How many archives' lists of members are kept.
 const KEPT: usize = 16;
 
@@ -163,7 +166,7 @@ fn open_content(path: &str, info: &FileInfo) -> io::Result<OpenFile> {
 /// Lists the members; of two with one name the later one counts, as for tar itself.
 fn list_members(file: OpenFile, size: u64) -> io::Result<BTreeMap<String, Member>> {
     let mut reader = Seeking { size, file: Sequential { file, position: 0 } };
-    refuse_large_extensions(&mut reader)?;
+    refuse_what_takes_memory(&mut reader, MAX_MEMBERS)?;
     reader.rewind()?;
     let mut members = BTreeMap::new();
     let mut archive = tar::Archive::new(reader);
@@ -194,17 +197,30 @@ fn list_members(file: OpenFile, size: u64) -> io::Result<BTreeMap<String, Member
     Ok(members)
 }
 
-/// The library reads long names and extended headers as a whole.
-fn refuse_large_extensions(reader: &mut Seeking) -> io::Result<()> {
+/// The library reads long names and extended headers as a whole, and all names are kept.
+fn refuse_what_takes_memory(reader: &mut Seeking, max_members: usize) -> io::Result<()> {
     let mut archive = tar::Archive::new(reader);
-    for entry in archive.entries_with_seek()?.raw(true) {
+    let mut extensions = 0;
+    for (index, entry) in archive.entries_with_seek()?.raw(true).enumerate() {
         let entry = entry?;
+        if index == max_members {
+            let why = format!("tar: the archive has more than {max_members} members");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
         let kind = entry.header().entry_type();
         let is_extension = kind.is_gnu_longname()
             || kind.is_gnu_longlink()
             || kind.is_pax_global_extensions()
             || kind.is_pax_local_extensions();
-        if is_extension && entry.size() > MAX_EXTENSION {
+        if !is_extension {
+            continue;
+        }
+        extensions += entry.size().min(MAX_EXTENSION);
+        if extensions > MAX_EXTENSIONS {
+            let why = format!("tar: the extended headers have more than {MAX_EXTENSIONS} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
+        if entry.size() > MAX_EXTENSION {
             let why = format!(
                 "tar: the extended header at byte {} has {} bytes, more than {MAX_EXTENSION}",
                 entry.raw_header_position(),
@@ -241,5 +257,34 @@ impl Seek for Seeking {
             io::Error::new(io::ErrorKind::UnexpectedEof, "tar: the archive ends within a member")
         })?;
         Ok(self.file.position)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn archive(names: &[&str]) -> Seeking {
+        let mut archive = tar::Builder::new(tempfile::tempfile().expect("created"));
+        for name in names {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(0);
+            archive.append_data(&mut header, name, io::empty()).expect("written");
+        }
+        let file = archive.into_inner().expect("written");
+        let size = file.metadata().expect("examined").len();
+        Seeking { size, file: Sequential { file: OpenFile::Local(file), position: 0 } }
+    }
+
+    #[test]
+    fn what_would_take_memory_is_refused() {
+        let refused =
+            |names: &[&str]| refuse_what_takes_memory(&mut archive(names), 3).map_err(|e| e.to_string());
+        assert_eq!(refused(&["a", "b", "c"]), Ok(()));
+        assert_eq!(refused(&["a", "b", "c", "d"]), Err("tar: the archive has more than 3 members".into()));
+        let long = |length: usize| format!("{}.log", "x/".repeat(length / 2));
+        assert_eq!(refused(&[&long(1000)]), Ok(()));
+        let why = refused(&[&long(MAX_EXTENSION as usize)]).expect_err("too long");
+        assert!(why.starts_with("tar: the extended header at byte 0 has 10485"), "{why}");
     }
 }
