@@ -42,6 +42,42 @@ def java(*arguments: str, log_level: str = "error") -> list[str]:
     return [*JAVA, level, "-cp", f"{CLASSES}:{JARS}/*", *arguments]
 
 
+class Client:
+    """Kafka's own clients of one broker, in a process that is asked line by line."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._process = subprocess.Popen(
+            java("Client", bootstrap), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def ask(self, *words: str) -> list[str]:
+        """The lines of the answer."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write("\t".join(words) + "\n")
+        self._process.stdin.flush()
+        answer: list[str] = []
+        for line in self._process.stdout:
+            line = line.rstrip("\n")
+            if line == ".":
+                return answer
+            if line.startswith("! "):
+                raise RuntimeError(f"{words[0]} {words[1]}: {line[2:]}")
+            answer.append(line)
+        raise RuntimeError(f"{words[0]}: the client ended")
+
+    def offsets_for_times(self, topic: str, timestamps: Iterable[int]) -> list[tuple[int, int] | None]:
+        """For each timestamp, offset and timestamp of the first record that is not older."""
+        answers = self.ask("times", topic, *map(str, timestamps))
+        pairs = (None if line == "null" else line.split() for line in answers)
+        return [pair and (int(pair[0]), int(pair[1])) for pair in pairs]
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(20)
+
+
 class Broker:
     """One KRaft node. The topics are created once; each `open` puts other files into their directories."""
 
@@ -53,7 +89,7 @@ class Broker:
         self.port, self.controller = _free_ports()
         self.topics = [f"given{number}" for number in range(topics)]
         self._process: subprocess.Popen[bytes] | None = None
-        self._client: subprocess.Popen[str] | None = None
+        self._client: Client | None = None
         self._template = root / "template"
         self._log_start = 0
         self._make_template()
@@ -62,6 +98,13 @@ class Broker:
     def bootstrap(self) -> str:
         """The address for clients."""
         return f"127.0.0.1:{self.port}"
+
+    @property
+    def client(self) -> Client:
+        """A client of the node, which ends with it."""
+        if self._client is None:
+            self._client = Client(self.bootstrap)
+        return self._client
 
     def open(self, partitions: Mapping[str, Path], *, clean: bool) -> dict[str, str]:
         """Starts with these directories as partition 0 of topics; returns the topic for each name.
@@ -147,51 +190,28 @@ class Broker:
 
     def create_topics(self, topics: Mapping[str, str]) -> None:
         """Creates topics with one partition, given names and settings."""
-        self._ask("create", *(f"{name} {settings}" for name, settings in topics.items()))
+        self.client.ask("create", *(f"{name} {settings}" for name, settings in topics.items()))
 
     def read(self, topic: str, isolation_level: str = "read_uncommitted") -> list[str]:
         """What a consumer gets: one line per record, in the form that the fixtures' digests use."""
-        return self._ask("read", topic, isolation_level)
+        return self.client.ask("read", topic, isolation_level)
 
     def transact(self, topic: str) -> None:
         """Two transactional producers and an idempotent one write; one transaction is left open."""
-        self._ask("transact", topic)
+        self.client.ask("transact", topic)
 
     def producers(self, topic: str) -> list[tuple[int, ...]]:
         """The broker's producers: id, epoch, last sequence, last timestamp, coordinator epoch, and the first
         offset of the open transaction or -1."""
-        return [tuple(map(int, line.split())) for line in self._ask("producers", topic)]
+        return [tuple(map(int, line.split())) for line in self.client.ask("producers", topic)]
 
     def offsets_for_times(self, topic: str, timestamps: Iterable[int]) -> list[tuple[int, int] | None]:
         """For each timestamp, offset and timestamp of the first record that is not older."""
-        answers = self._ask("times", topic, *map(str, timestamps))
-        pairs = (None if line == "null" else line.split() for line in answers)
-        return [pair and (int(pair[0]), int(pair[1])) for pair in pairs]
-
-    def _ask(self, *words: str) -> list[str]:
-        if self._client is None:
-            self._client = subprocess.Popen(
-                java("Client", self.bootstrap), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-            )
-        assert self._client.stdin is not None
-        assert self._client.stdout is not None
-        self._client.stdin.write("\t".join(words) + "\n")
-        self._client.stdin.flush()
-        answer: list[str] = []
-        for line in self._client.stdout:
-            line = line.rstrip("\n")
-            if line == ".":
-                return answer
-            if line.startswith("! "):
-                raise RuntimeError(f"{words[0]} {words[1]}: {line[2:]}")
-            answer.append(line)
-        raise RuntimeError(f"{words[0]}: the client ended")
+        return self.client.offsets_for_times(topic, timestamps)
 
     def _close_client(self) -> None:
         if self._client is not None:
-            assert self._client.stdin is not None
-            self._client.stdin.close()
-            self._client.wait(20)
+            self._client.close()
             self._client = None
 
     def _make_template(self) -> None:
@@ -224,7 +244,7 @@ auto.create.topics.enable=false
         command = java("kafka.tools.StorageTool", "format", "-t", "bWFnaWNieXRlLXRlc3RzMQ", "-c")
         subprocess.run([*command, str(properties)], check=True, capture_output=True)
         self.start()
-        self._ask("create", *(f"{topic} {TOPIC}" for topic in self.topics))
+        self.client.ask("create", *(f"{topic} {TOPIC}" for topic in self.topics))
         deadline = time.monotonic() + 20
         while not all((self.logs / f"{topic}-0" / "partition.metadata").exists() for topic in self.topics):
             assert time.monotonic() < deadline, "the topics' directories did not appear"

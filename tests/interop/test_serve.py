@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import shutil
-import subprocess
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import aiokafka
 import confluent_kafka
-import kafka as kafka_python
 import magicbyte
 import pytest
-from kafka_broker import CLASSES, JAVA, Broker, digest, java
+from consumers import BY_NAME, JAVA_VERSIONS, Read, Record, by_java
+from kafka_broker import digest
 from magicbyte.jobs.serve import PROBLEMS_TOPIC, Server
-from oracle import BUILT
 
 pytestmark = pytest.mark.interop
 
 ISOLATION = ("read_uncommitted", "read_committed")
-Record = tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]
-Read = dict[str, list[Record]]
 
 
 @pytest.fixture(scope="module")
@@ -57,34 +51,7 @@ def logs(kafka: Path) -> dict[str, Read]:
     return {level: {name: expected(kafka / name, level) for name in names} for level in ISOLATION}
 
 
-def compare(found: Read, wanted: Read) -> None:
-    assert found.keys() == {name for name, records in wanted.items() if records}
-    for name, records in found.items():
-        assert records == wanted[name], name
-
-
-def is_complete(found: Read, wanted: Read) -> bool:
-    return sum(map(len, found.values())) >= sum(map(len, wanted.values()))
-
-
-def by_java(
-    version: str, server: Server, isolation: str, how: str, topics: Iterable[str]
-) -> dict[str, list[str]]:
-    jars = BUILT / f"lib-{version}"
-    quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
-    command = [*JAVA, quiet, "-cp", f"{CLASSES}:{jars}/*", "Reader", server.bootstrap_servers, isolation, how]
-    output = subprocess.run(
-        [*command, *topics], check=True, capture_output=True, text=True, timeout=60
-    ).stdout
-    lines: dict[str, list[str]] = {}
-    for line in output.splitlines():
-        topic, _, record = line.partition("\t")
-        lines.setdefault(topic, []).append(record)
-    assert lines.pop("described") == [f"{len(list(topics))}\t1"]
-    return lines
-
-
-@pytest.mark.parametrize("version", ["3.9.1", "4.4.0"])
+@pytest.mark.parametrize("version", JAVA_VERSIONS)
 @pytest.mark.parametrize("isolation", ISOLATION)
 @pytest.mark.parametrize("how", ["assign", "subscribe"])
 def test_java(
@@ -92,8 +59,8 @@ def test_java(
 ) -> None:
     """The digests are those of Kafka's own reader of the files."""
     topics = list(logs[isolation])
-    group = how if how == "assign" else f"java-{version}-{isolation}"
-    found = by_java(version, server, isolation, group, topics)
+    group = None if how == "assign" else f"java-{version}-{isolation}"
+    found = by_java(version, server.bootstrap_servers, isolation, group, topics)
     for name, records in logs[isolation].items():
         lines = found.get(name, [])
         assert [int(line.split("\t")[0]) for line in lines] == [offset for offset, *_ in records], name
@@ -102,123 +69,20 @@ def test_java(
             assert (len(lines), digest(lines)) == (summary["dataRecords"], summary["sha256"]), name
 
 
+@pytest.mark.parametrize("client", BY_NAME)
 @pytest.mark.parametrize("isolation", ISOLATION)
 @pytest.mark.parametrize("how", ["assign", "subscribe"])
-def test_librdkafka(server: Server, logs: dict[str, Read], isolation: str, how: str) -> None:
-    wanted, found = logs[isolation], Read()
-    consumer = confluent_kafka.Consumer(
-        {
-            "bootstrap.servers": server.bootstrap_servers,
-            "group.id": f"librdkafka-{how}-{isolation}",
-            "isolation.level": isolation,
-            "auto.offset.reset": "earliest",
-            "fetch.wait.max.ms": 50,
-        }
-    )
-    if how == "assign":
-        consumer.assign([confluent_kafka.TopicPartition(name, 0, 0) for name in wanted])
-    else:
-        consumer.subscribe(list(wanted))
-    deadline = time.monotonic() + 30
-    while not is_complete(found, wanted) and time.monotonic() < deadline:
-        for message in consumer.consume(1000, 0.2):
-            assert message.error() is None, message.error()
-            record = message.offset(), message.key(), message.value(), message.headers() or []
-            found.setdefault(message.topic(), []).append(record)
-    consumer.close()
-    compare(found, wanted)
-
-
-@pytest.mark.parametrize("isolation", ISOLATION)
-@pytest.mark.parametrize("how", ["assign", "subscribe"])
-def test_kafka_python(converting: Server, logs: dict[str, Read], isolation: str, how: str) -> None:
-    wanted, found = logs[isolation], Read()
-    consumer = kafka_python.KafkaConsumer(
-        bootstrap_servers=converting.bootstrap_servers,
-        group_id=f"kafka-python-{isolation}" if how == "subscribe" else None,
-        isolation_level=isolation,
-        auto_offset_reset="earliest",
-        fetch_max_wait_ms=50,
-    )
-    if how == "assign":
-        partitions = [kafka_python.TopicPartition(name, 0) for name in wanted]
-        consumer.assign(partitions)
-        consumer.seek_to_beginning(*partitions)
-    else:
-        consumer.subscribe(list(wanted))
-    deadline = time.monotonic() + 30
-    while not is_complete(found, wanted) and time.monotonic() < deadline:
-        for partition, records in consumer.poll(200, max_records=5000).items():
-            found.setdefault(partition.topic, []).extend(
-                (one.offset, one.key, one.value, list(one.headers)) for one in records
-            )
-    consumer.close()
-    compare(found, wanted)
-
-
-@pytest.mark.parametrize("isolation", ISOLATION)
-@pytest.mark.parametrize("how", ["assign", "subscribe"])
-def test_aiokafka(converting: Server, logs: dict[str, Read], isolation: str, how: str) -> None:
+def test_other_clients(
+    server: Server, converting: Server, logs: dict[str, Read], client: str, isolation: str, how: str
+) -> None:
     wanted = logs[isolation]
-
-    async def read() -> Read:
-        found: Read = {}
-        consumer = aiokafka.AIOKafkaConsumer(
-            bootstrap_servers=converting.bootstrap_servers,
-            group_id=f"aiokafka-{isolation}" if how == "subscribe" else None,
-            isolation_level=isolation,
-            auto_offset_reset="earliest",
-            fetch_max_wait_ms=50,
-        )
-        if how == "assign":
-            consumer.assign([aiokafka.TopicPartition(name, 0) for name in wanted])
-        else:
-            consumer.subscribe(list(wanted))
-        await consumer.start()
-        deadline = time.monotonic() + 30
-        while not is_complete(found, wanted) and time.monotonic() < deadline:
-            for partition, records in (await consumer.getmany(timeout_ms=200)).items():
-                found.setdefault(partition.topic, []).extend(
-                    (one.offset, one.key, one.value, list(one.headers)) for one in records
-                )
-        await consumer.stop()
-        return found
-
-    compare(asyncio.run(read()), wanted)
-
-
-def test_offsets_for_times_are_those_of_a_broker(broker: Broker, kafka: Path, server: Server) -> None:
-    names = [
-        "v1_none",
-        "v2_none",
-        "v2_compacted",
-        "v2_txn",
-        "v2_timestamps",
-        "v2_mixed_codecs",
-        "v2_logappend",
-    ]
-    topics = broker.open({name: kafka / name for name in names}, clean=True)
-    lines = {
-        name: [json.loads(line) for line in (kafka / name / "expected.jsonl").read_text().splitlines()]
-        for name in names
-    }
-    process = subprocess.Popen(
-        java("Client", server.bootstrap_servers), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    for name in names:
-        times = sorted({line["timestamp"] for line in lines[name] if 0 <= line["timestamp"] < 2**63 - 1})
-        asked = sorted({at + more for at in times[:: max(1, len(times) // 8)] for more in (0, 1)})
-        process.stdin.write("\t".join(["times", name, *map(str, asked)]) + "\n")
-        process.stdin.flush()
-        answers = [process.stdout.readline().strip() for _ in asked]
-        assert process.stdout.readline() == ".\n"
-        pairs = [None if one == "null" else tuple(map(int, one.split())) for one in answers]
-        assert pairs == broker.offsets_for_times(topics[name], asked), name
-    process.stdin.close()
-    process.wait(20)
-    broker.kill()
+    group = None if how == "assign" else f"{client}-{isolation}"
+    bootstrap = (server if client == "librdkafka" else converting).bootstrap_servers
+    count = sum(map(len, wanted.values()))
+    found = BY_NAME[client](bootstrap, isolation, group, list(wanted), count)
+    assert found.keys() == {name for name, records in wanted.items() if records}
+    for name, records in found.items():
+        assert records == wanted[name], name
 
 
 def consumer_of(server: Server, group: str, **settings: Any) -> confluent_kafka.Consumer:
@@ -247,7 +111,9 @@ def test_a_group_of_several_members(kafka: Path, tmp_path: Path) -> None:
     for number in range(6):
         shutil.copytree(kafka / "v2_none", tmp_path / f"orders-{number}")
     with magicbyte.serve(tmp_path) as server:
-        members = [consumer_of(server, "billing") for _ in range(3)]
+        # Otherwise closing commits the positions.
+        settings: dict[str, Any] = {"enable.auto.commit": False}
+        members = [consumer_of(server, "billing", **settings) for _ in range(3)]
         for one in members:
             one.subscribe(["orders"])
         poll(members, lambda: [len(one.assignment()) for one in members] == [2, 2, 2])
@@ -284,11 +150,12 @@ def test_damage_is_a_gap_and_is_listed(kafka: Path, tmp_path: Path) -> None:
     log.write_bytes(data)
     with magicbyte.serve(tmp_path) as server:
         wanted = {"orders": expected(tmp_path / "orders-0", "read_uncommitted")}
-        found = by_java("4.4.0", server, "read_uncommitted", "assign", ["orders"])
+        found = by_java("4.4.0", server.bootstrap_servers, "read_uncommitted", None, ["orders"])
         offsets = [int(line.split("\t")[0]) for line in found["orders"]]
         assert offsets == [offset for offset, *_ in wanted["orders"]]
         assert len(offsets) < json.loads((kafka / "v2_none" / "summary.json").read_text())["dataRecords"]
-        (line,) = by_java("4.4.0", server, "read_uncommitted", "assign", [PROBLEMS_TOPIC])[PROBLEMS_TOPIC]
+        problems = by_java("4.4.0", server.bootstrap_servers, "read_uncommitted", None, [PROBLEMS_TOPIC])
+        (line,) = problems[PROBLEMS_TOPIC]
         problem = json.loads(bytes.fromhex(line.split("\t")[4]))
         assert (problem["topic"], problem["segment"], problem["kind"]) == ("orders", log.name, "crc_mismatch")
 

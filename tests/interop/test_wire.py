@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import aiokafka
-import kafka
 import magicbyte
 import pytest
+from consumers import BY_NAME, JAVA_VERSIONS, by_java
+from kafka import KafkaConsumer
 from kafka_broker import Broker
 from magicbyte.jobs.record_sets import extract
 from magicbyte.wire import Exchange, Exchanges
@@ -46,7 +47,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, P
         for isolation_level in ("read_uncommitted", "read_committed"):
             node.read("orders", isolation_level)
         node.read("plain")
-        consumer = kafka.KafkaConsumer(
+        consumer = KafkaConsumer(
             "plain",
             bootstrap_servers=f"127.0.0.1:{recorder.port}",
             auto_offset_reset="earliest",
@@ -114,6 +115,44 @@ def test_extracted_batches_are_those_of_the_segments(
     )
     assert written == broker
     assert magicbyte.verify(tmp_path / "out")["balanced"]
+
+
+@pytest.mark.parametrize("client", [*JAVA_VERSIONS, *BY_NAME])
+def test_a_capture_of_a_client_of_serve(client: str, kafka: Path, tmp_path: Path) -> None:
+    """Each client reads all partitions of real brokers; what passed is decoded, and is in the files."""
+    recorder = Recorder(tmp_path / "clients.pcap")
+    address = f"127.0.0.1:{recorder.port}"
+    with magicbyte.serve(kafka, advertised_listener=address) as server:
+        recorder.upstream = int(server.bootstrap_servers.rpartition(":")[2])
+        topics = [topic for topic, _ in server.partitions]
+        if client in JAVA_VERSIONS:
+            by_java(client, address, "read_uncommitted", "recorded", topics)
+        else:
+            # aiokafka and kafka-python refuse LZ4 in old message sets.
+            topics = [topic for topic in topics if client == "librdkafka" or "v2" in topic]
+            logs = [magicbyte.PartitionLog(kafka / topic, mode="PERMISSIVE") for topic in topics]
+            count = sum(one.control is None for log in logs for one in log.records())
+            BY_NAME[client](address, "read_uncommitted", "recorded", topics, count)
+    recorder.close()
+    exchanges = Exchanges([recorder.path])
+    found = list(exchanges)
+    assert (exchanges.summary.problems, exchanges.summary.lost_bytes) == ([], 0)
+    assert {"ApiVersions", "Metadata", "Fetch", "JoinGroup", "SyncGroup"} <= {one.api for one in found}
+    for one in found:
+        assert one.request is not None
+        assert one.response is not None or one.api in ("Fetch", "LeaveGroup", "Heartbeat")
+    report = extract(Exchanges([recorder.path]), tmp_path / "out")
+    assert report["problems"] == []
+    written = {f"{one['topic']}-{one['partition']}" for one in report["written"]}
+    assert written == {f"{topic}-0" for topic in topics if batches_of(kafka / topic)}
+    for name in written:
+        assert batches_of(tmp_path / "out" / name) == batches_of(kafka / name.removesuffix("-0")), name
+
+
+def batches_of(directory: Path) -> bytes:
+    """The batches of a partition, without what follows the last of them."""
+    data = b"".join(path.read_bytes() for path in sorted(directory.glob("*.log")))
+    return b"".join(batch.to_bytes() for batch in magicbyte.read_batches(data, allow_partial=True))
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
