@@ -75,7 +75,7 @@ test-rust:
 	cargo check --quiet --profile $(PROFILE) --no-default-features
 
 test-python: $(VENV)/built browser
-	$(BIN)/python -m pytest -q -m "not spark"
+	$(BIN)/python -m pytest -q -m "not spark" --numprocesses 2
 
 test-spark: $(VENV)/built
 	$(BIN)/python -m pytest -q -m spark

@@ -57,6 +57,7 @@ from magicbyte._stubs.convert import (
     set_partition_leader_epoch,
 )
 from magicbyte._stubs.lab import (
+    batches_cost,
     chunk_cost,
     cost_report,
     try_layouts,
@@ -188,6 +189,7 @@ __all__ = [
     "__version__",
     "apis",
     "arrow_schema",
+    "batches_cost",
     "begin_partition",
     "check_produce_request",
     "check_segment",

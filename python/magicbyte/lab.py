@@ -1,13 +1,28 @@
-"""The shapes of the JSON that `magicbyte._core` returns about costs: what batches take, and might take.
+"""What batches take, and might take: `cost`, and the shapes that reports on costs are made of.
 
-The reports of `magicbyte cost` and `magicbyte advise` are made of them.
+>>> import magicbyte
+>>> from magicbyte import lab
+>>> builder = magicbyte.RecordsBuilder(compression="zstd")
+>>> for offset in range(1000):
+...     builder.append(offset, 1_700_000_000_000, value=b"on" if offset % 3 else b"off")
+>>> found = lab.cost(builder.build())
+>>> found["decompressed"]["records"]["values"], found["decompressed"]["records"]["offsets"]
+(2334, 1936)
+
+One for each batch of a log, as an Arrow table with a column of structs for each part:
+`pyarrow.Table.from_pylist([lab.cost(batch.to_bytes()) for batch in log.batches()])`.
 """
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+import json
+from typing import TYPE_CHECKING, Literal, TypedDict, cast
 
+from magicbyte import _core
 from magicbyte.model import ChunkResult, Problem
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 __all__ = [
     "ChunkCost",
@@ -20,6 +35,7 @@ __all__ = [
     "Tally",
     "Trial",
     "Window",
+    "cost",
 ]
 
 Format = Literal["magic_0", "magic_1", "magic_2", "kip_931"]
@@ -201,3 +217,23 @@ class Window(TypedDict):
     """What a zstd dictionary would save; None if it was not tried, or the window is too small for one."""
     trials: list[Trial]
     """In the order of the layouts."""
+
+
+def cost(
+    batches: Buffer, *, max_decompressed_bytes: int = _core.DEFAULT_MAX_DECOMPRESSED_BYTES
+) -> CostReport:
+    """Adds up the bytes of batches, field by field, as they are and as they would be in each format.
+
+    Every record is decoded; CRCs are not checked. `magicbyte cost` does the same for directories.
+
+    Args:
+        batches: the bytes of batches, one after the other.
+        max_decompressed_bytes: the limit for one batch.
+
+    Raises:
+        Error: if a batch is damaged or incomplete.
+
+    """
+    return cast(
+        CostReport, json.loads(_core.batches_cost(batches, max_decompressed_bytes=max_decompressed_bytes))
+    )

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::batch::Batch;
+use crate::batches::Batches;
 use crate::compression::decompressor::Decompressor;
 use crate::error::Result;
 use crate::lab::cost::{Cost, Format, Tally};
@@ -95,9 +96,38 @@ impl CostReport {
         for (&magic, &tally) in chunks.into_iter().flat_map(|chunk| &chunk.magics) {
             *magics.entry(magic).or_default() += tally;
         }
+        Self::of_magics(&magics)
+    }
+
+    /// Adds up the costs of batches one after the other in memory. Every record is decoded.
+    ///
+    /// ```
+    /// use magicbyte::lab::chunk_cost::CostReport;
+    /// use magicbyte::{Compression, Decompressor, RecordsBuilder};
+    ///
+    /// let mut builder = RecordsBuilder::v2(Compression::None);
+    /// builder.append(0, 1_700_000_000_000, None, Some(b"hello"), &[])?;
+    /// let cost = CostReport::of_batches(&builder.build()?, &mut Decompressor::new())?;
+    /// assert_eq!((cost.stored, cost.decompressed.records.values), (73, 5));
+    /// # Ok::<(), magicbyte::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Batches`], of [`Tally::add`], and of an incomplete last batch; CRCs are not checked.
+    pub fn of_batches(data: &[u8], decompressor: &mut Decompressor) -> Result<Self> {
+        let mut magics = BTreeMap::<i8, Tally>::new();
+        let mut batches = Batches::new(data);
+        for batch in &mut batches {
+            let batch = batch?;
+            magics.entry(batch.magic()).or_default().add(&batch, decompressor)?;
+        }
+        batches.truncated().map_or_else(|| Ok(Self::of_magics(&magics)), Err)
+    }
+
+    fn of_magics(magics: &BTreeMap<i8, Tally>) -> Self {
         let mut all = Tally::default();
         let mut decompressed = Cost::default();
-        for (&magic, &tally) in &magics {
+        for (&magic, &tally) in magics {
             all += tally;
             let format =
                 [Format::Magic0, Format::Magic1, Format::Magic2][usize::from(magic.clamp(0, 2) as u8)];

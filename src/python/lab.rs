@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 
 use crate::compression::codec::Compression;
-use crate::compression::decompressor::DEFAULT_MAX_DECOMPRESSED_BYTES;
+use crate::compression::decompressor::{DEFAULT_MAX_DECOMPRESSED_BYTES, Decompressor};
 use crate::lab;
 use crate::lab::chunk_cost::{ChunkCost, CostReport};
 use crate::lab::trial;
@@ -12,7 +12,7 @@ use crate::lab::trial::Layout;
 use crate::python::docs;
 use crate::python::errors::{log_to_py, to_py};
 use crate::python::jobs::{parse, to_json};
-use crate::python::view::items;
+use crate::python::view::{items, to_bytes};
 
 #[doc = docs::lab!(chunk_cost)]
 #[pyfunction]
@@ -28,6 +28,20 @@ pub(super) fn chunk_cost(py: Python<'_>, chunk: &str, max_decompressed_bytes: us
 pub(super) fn cost_report(#[pyo3(from_py_with = items)] chunks: Vec<PyBackedStr>) -> PyResult<String> {
     let chunks: PyResult<Vec<ChunkCost>> = chunks.iter().map(|chunk| parse(chunk)).collect();
     to_json(&CostReport::of(&chunks?))
+}
+
+#[doc = docs::lab!(batches_cost)]
+#[pyfunction]
+#[pyo3(signature = (batches, *, max_decompressed_bytes = DEFAULT_MAX_DECOMPRESSED_BYTES))]
+pub(super) fn batches_cost(
+    py: Python<'_>,
+    batches: &Bound<'_, PyAny>,
+    max_decompressed_bytes: usize,
+) -> PyResult<String> {
+    let data = to_bytes(batches)?;
+    let mut decompressor = Decompressor::with_limit(max_decompressed_bytes);
+    let report = py.detach(|| CostReport::of_batches(&data, &mut decompressor));
+    to_json(&report.map_err(|e| to_py(py, &e))?)
 }
 
 #[doc = docs::lab!(try_layouts)]

@@ -76,7 +76,7 @@ mod _core {
         survey_segment, trim_chunk, unreadable_directory,
     };
     #[pymodule_export]
-    use crate::python::lab::{chunk_cost, cost_report, try_layouts};
+    use crate::python::lab::{batches_cost, chunk_cost, cost_report, try_layouts};
     #[pymodule_export]
     use crate::python::layout::PyBatchLayout;
     #[pymodule_export]

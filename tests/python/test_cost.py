@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import magicbyte
+import pyarrow as pa
 import pytest
 from conftest import KAFKA, PARTITIONS, Cli
-from magicbyte import _core
+from magicbyte import _core, lab
 
+SAMPLES = Path(__file__).parents[2] / "samples"
 FORMATS = ["magic_0", "magic_1", "magic_2", "kip_931"]
 
 
@@ -114,6 +116,28 @@ def test_chunks_add_up(tmp_path: Path) -> None:
         plan = json.loads(_core.plan_partition(listing, surveys, chunk_bytes=chunk_bytes))
         reports.append(_core.cost_report([_core.chunk_cost(json.dumps(one)) for one in plan["chunks"]]))
     assert reports[0] == reports[1]
+
+
+def test_of_bytes(cli: Cli) -> None:
+    for partition in sorted(SAMPLES.iterdir()):
+        batches = [batch.to_bytes() for batch in magicbyte.PartitionLog(partition).batches()]
+        whole = lab.cost(b"".join(batches))
+        assert whole == cli.json("cost", partition)["total"]
+        table = pa.Table.from_pylist([lab.cost(batch) for batch in batches])
+        assert sum(table["stored"].to_pylist()) == whole["stored"]
+        values = table.flatten()["decompressed.records"].to_pylist()
+        assert sum(one["values"] for one in values) == whole["decompressed"]["records"]["values"]
+
+
+def test_of_damaged_bytes() -> None:
+    data = batch(0, b"12345")
+    assert lab.cost(b"")["batches"] == 0
+    with pytest.raises(magicbyte.Error, match="46 more bytes"):
+        lab.cost(data + data[:30])
+    with pytest.raises(magicbyte.Error) as caught:
+        lab.cost(data + data[:-2] + b"\x7f\x7f")
+    assert caught.value.position is not None
+    assert caught.value.record_index == 0
 
 
 def test_nothing_to_read(tmp_path: Path, cli: Cli) -> None:

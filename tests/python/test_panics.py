@@ -104,6 +104,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "decode_varint": lambda: c.decode_varint(b"\2"),
         "decompress": lambda: c.decompress(0, 2, b"x"),
         "encode_varint": lambda: c.encode_varint(1),
+        "batches_cost": lambda: c.batches_cost(V2),
         "chunk_cost": lambda: c.chunk_cost(one.chunk),
         "cost_report": lambda: c.cost_report([]),
         "finish_partition": lambda: c.finish_partition(one.new / "topic-2", []),

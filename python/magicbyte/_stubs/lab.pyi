@@ -2,11 +2,16 @@
 
 from collections.abc import Sequence
 
+from typing_extensions import Buffer
+
 def chunk_cost(chunk: str, *, max_decompressed_bytes: int = ...) -> str:
     """Decodes every record of a Chunk: a ChunkCost."""
 
 def cost_report(chunks: Sequence[str]) -> str:
     """Adds up the ChunkCosts: a CostReport."""
+
+def batches_cost(batches: Buffer, *, max_decompressed_bytes: int = ...) -> str:
+    """Decodes every record of batches one after the other: a CostReport."""
 
 def try_layouts(
     chunks: Sequence[str],

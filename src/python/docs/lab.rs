@@ -7,6 +7,9 @@ macro_rules! lab {
     (cost_report) => {
         r"Adds up the ChunkCosts: a CostReport."
     };
+    (batches_cost) => {
+        r"Decodes every record of batches one after the other: a CostReport."
+    };
     (try_layouts) => {
         r"Writes the batches from `position` in the first of adjacent Chunks on, `window_bytes` after
 decompression, with each
