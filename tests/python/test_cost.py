@@ -5,13 +5,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import magicbyte
 import pyarrow as pa
 import pytest
 from conftest import KAFKA, PARTITIONS, Cli
 from magicbyte import _core, lab
+from magicbyte.jobs.cost import cost
+from magicbyte.jobs.engines import LocalEngine, SparkEngine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 FORMATS = ["magic_0", "magic_1", "magic_2", "kip_931"]
@@ -116,6 +121,11 @@ def test_chunks_add_up(tmp_path: Path) -> None:
         plan = json.loads(_core.plan_partition(listing, surveys, chunk_bytes=chunk_bytes))
         reports.append(_core.cost_report([_core.chunk_cost(json.dumps(one)) for one in plan["chunks"]]))
     assert reports[0] == reports[1]
+
+
+@pytest.mark.spark
+def test_spark_finds_the_same(spark: SparkSession) -> None:
+    assert cost([str(KAFKA)], SparkEngine(spark)) == cost([str(KAFKA)], LocalEngine(2))
 
 
 def test_of_bytes(cli: Cli) -> None:
