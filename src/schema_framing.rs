@@ -21,6 +21,8 @@
 //! # Ok::<(), magicbyte::Error>(())
 //! ```
 
+use std::borrow::Cow;
+
 use crate::bytes::cursor::Cursor;
 use crate::bytes::varint::encode_varint;
 use crate::error::{ErrorKind, Result};
@@ -41,6 +43,9 @@ pub enum SchemaId {
     /// A hash of the schema, the same in every registry; the bytes in the order of a UUID's text.
     Guid([u8; 16]),
 }
+
+/// The path of a Protobuf message in its file: an index for each level of nesting. It borrows the usual one, `[0]`.
+pub type MessageIndexes = Cow<'static, [i32]>;
 
 /// How many bytes an id takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,12 +100,11 @@ impl<'a> Framed<'a> {
         self.id_bytes
     }
 
-    /// For a Protobuf schema: the path of the message in its file, an index for each level of nesting, and
-    /// the payload without it.
+    /// For a Protobuf schema: the path of the message in its file, and the payload without it.
     ///
     /// # Errors
     /// As [`parse_message_indexes`]; positions count from the start of the value, or of the header if there is one.
-    pub fn message_indexes(&self) -> Result<(Vec<i32>, &'a [u8])> {
+    pub fn message_indexes(&self) -> Result<(MessageIndexes, &'a [u8])> {
         let parsed = parse_message_indexes(self.header.unwrap_or(self.payload));
         let (indexes, rest) = parsed.map_err(|e| e.shifted_by(self.id_bytes as u64))?;
         Ok((indexes, if self.header.is_some() { self.payload } else { rest }))
@@ -144,7 +148,7 @@ fn split_header(header: &[u8]) -> Result<(SchemaId, &[u8])> {
 /// With the position of the first byte of the number that is at fault: [`ErrorKind::UnexpectedEnd`],
 /// [`ErrorKind::InvalidVarint`], [`ErrorKind::InvalidCount`] for more indexes than `data` has bytes,
 /// [`ErrorKind::InvalidRecord`] for a negative index.
-pub fn parse_message_indexes(data: &[u8]) -> Result<(Vec<i32>, &[u8])> {
+pub fn parse_message_indexes(data: &[u8]) -> Result<(MessageIndexes, &[u8])> {
     let mut cursor = Cursor::new(data);
     let mut start = 0;
     let indexes = read_indexes(&mut cursor, &mut start)
@@ -153,10 +157,10 @@ pub fn parse_message_indexes(data: &[u8]) -> Result<(Vec<i32>, &[u8])> {
 }
 
 /// `start` is left at the number that was read last.
-fn read_indexes(cursor: &mut Cursor<'_>, start: &mut usize) -> Result<Vec<i32>> {
+fn read_indexes(cursor: &mut Cursor<'_>, start: &mut usize) -> Result<MessageIndexes> {
     let count = cursor.varint()?;
     if count == 0 {
-        return Ok(vec![0]);
+        return Ok(Cow::Borrowed(&[0]));
     }
     // Each index takes a byte at least.
     if usize::try_from(count).is_ok_and(|count| count <= cursor.remaining()) {

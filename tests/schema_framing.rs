@@ -50,7 +50,7 @@ fn a_header_is_decisive() {
     let framed = Framed::parse(b"\0\0\0\0\x07x", Some(&header), IdSize::Four).unwrap().unwrap();
     assert_eq!(framed.schema, SchemaId::Guid(GUID));
     assert_eq!(framed.payload, b"\0\0\0\0\x07x");
-    assert_eq!(framed.message_indexes().unwrap(), (vec![2], &b"\0\0\0\0\x07x"[..]));
+    assert_eq!(framed.message_indexes().unwrap(), (vec![2].into(), &b"\0\0\0\0\x07x"[..]));
     // The header's id has 4 bytes, whatever ids in values have.
     let framed = Framed::parse(b"x", Some(b"\0\0\0\0\x07"), IdSize::Eight).unwrap().unwrap();
     assert_eq!(framed.schema, SchemaId::Id(7));
@@ -69,10 +69,10 @@ fn a_header_is_decisive() {
 #[test]
 fn message_indexes() {
     for (bytes, indexes) in [(&b"\0x"[..], vec![0]), (b"\x02\0x", vec![0]), (b"\x04\x02\x06x", vec![1, 3])] {
-        assert_eq!(parse_message_indexes(bytes).unwrap(), (indexes, &b"x"[..]));
+        assert_eq!(parse_message_indexes(bytes).unwrap(), (indexes.into(), &b"x"[..]));
     }
     let framed = Framed::parse(b"\0\0\0\0\x07\x04\x02\x06x", None, IdSize::Four).unwrap().unwrap();
-    assert_eq!(framed.message_indexes().unwrap(), (vec![1, 3], &b"x"[..]));
+    assert_eq!(framed.message_indexes().unwrap(), (vec![1, 3].into(), &b"x"[..]));
     for (bytes, kind, position) in [
         (&b""[..], "unexpected_end", 0),
         (b"\x01", "invalid_count", 0),                 // -1
@@ -132,10 +132,10 @@ proptest! {
         let value = [framing.clone(), payload.clone()].concat();
         let framed = Framed::parse(&value, None, IdSize::Four).unwrap().unwrap();
         prop_assert_eq!(framed.schema, schema);
-        prop_assert_eq!(framed.message_indexes().unwrap(), (indexes.clone(), payload.as_slice()));
+        prop_assert_eq!(framed.message_indexes().unwrap(), (indexes.clone().into(), payload.as_slice()));
         let framed = Framed::parse(&payload, Some(&framing), IdSize::Four).unwrap().unwrap();
         prop_assert_eq!(framed.schema, schema);
-        prop_assert_eq!(framed.message_indexes().unwrap(), (indexes, payload.as_slice()));
+        prop_assert_eq!(framed.message_indexes().unwrap(), (indexes.into(), payload.as_slice()));
     }
 
     #[test]

@@ -330,6 +330,9 @@ class ChunkResult(TypedDict):
     invalid_keys: int
     """Rows whose key is not the text that keys are read as: `key` is null, `invalidKey` has the bytes."""
     invalid_values: int
+    unframed_keys: int
+    """Rows whose key should name a schema and names none. But for JSON, they are invalid, too."""
+    unframed_values: int
 
 
 class SegmentReconciliation(ChunkResult):
@@ -369,6 +372,8 @@ class PartitionReconciliation(TypedDict):
     null_timestamps: int
     invalid_keys: int
     invalid_values: int
+    unframed_keys: int
+    unframed_values: int
     last_stable_offset: int | None
     problems: int
     balanced: bool

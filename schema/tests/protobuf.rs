@@ -196,8 +196,13 @@ fn what_is_wrong_and_where() {
     assert_eq!(case(b"\x0f"), (Some(0), "wire type 7 does not exist".to_owned()));
     assert_eq!(case(b"\x0c"), (Some(0), "the end of group 1, which has not begun".to_owned()));
     assert_eq!(
-        case(b"\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"),
-        (Some(1), "a varint has more than 64 bits".to_owned())
+        case(b"\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\x82\x01"),
+        (Some(1), "a varint has more than 10 bytes".to_owned())
+    );
+    assert_eq!(case(b"\xa8\x80\x80\x80\x80\x00\x05"), (Some(0), "a varint has more than 5 bytes".to_owned()));
+    assert_eq!(
+        case(b"\x0a\x81\x80\x80\x80\x10a"),
+        (Some(1), "a: a tag or length has more than 32 bits".to_owned())
     );
     let groups = [0x33].repeat(100_000);
     assert_eq!(case(&groups), (Some(101), "messages are nested deeper than 100".to_owned()));

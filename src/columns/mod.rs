@@ -11,6 +11,8 @@ pub(crate) mod digest;
 pub(crate) mod headers_column;
 pub(crate) mod lines;
 pub(crate) mod log_stream;
+#[cfg(feature = "schemas")]
+pub(crate) mod payload_decoder;
 pub(crate) mod pipeline;
 pub(crate) mod problem_table;
 pub(crate) mod record_columns;
@@ -34,13 +36,15 @@ pub use chunk_decoder::{ChunkDecoder, DecodeOptions};
 pub use digest::{PartitionDigest, digest_records};
 pub use lines::{LineFormat, LineOptions, LineWriter, PayloadFormat, Template};
 pub use log_stream::{Findings, LogStream};
+#[cfg(feature = "schemas")]
+pub use payload_decoder::PayloadDecoder;
 pub use record_columns::RecordColumns;
 pub use row_filter::RowFilter;
 pub use rows::{Defaults, Rows};
 pub use rows_writer::{RowsOptions, RowsWriter};
 pub use schema::{Flavour, RecordColumn, Table, batches_schema, columns_of, problems_schema, records_schema};
 #[cfg(feature = "schemas")]
-pub use schema_decoder::{DecodeError, PayloadDecoder, SchemaDecoder};
+pub use schema_decoder::{DecodeError, SchemaDecoder, TypedRows};
 pub use selection::Selection;
 pub use stream::StreamOptions;
 pub use text_columns::{Payload, Payloads};

@@ -6,40 +6,14 @@ use std::sync::Arc;
 use arrow_array::builder::{BinaryBuilder, Int64Builder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use magicbyte_schema::avro::AvroDecoder;
-use magicbyte_schema::{Decoded, Payload, SchemaError};
+use magicbyte_schema::{Payload, RowError, SchemaError};
 
 use crate::columns::cells::{Blobs, HeaderLists, wrong};
+use crate::columns::payload_decoder::PayloadDecoder;
 use crate::error::{Error, Result};
-use crate::schema_framing::{Framed, IdSize, KEY_SCHEMA_ID_HEADER, SchemaId, VALUE_SCHEMA_ID_HEADER};
-
-/// The decoder of one format.
-pub enum PayloadDecoder {
-    /// Avro.
-    Avro(AvroDecoder),
-}
-
-impl PayloadDecoder {
-    fn data_type(&self) -> &DataType {
-        match self {
-            Self::Avro(decoder) => decoder.data_type(),
-        }
-    }
-
-    fn add_writer(&mut self, key: u32, schema: &str, references: &[&str]) -> SchemaResult<()> {
-        match self {
-            Self::Avro(decoder) => decoder.add_writer(key, schema, references),
-        }
-    }
-
-    fn decode(&mut self, payloads: &[Payload<'_>]) -> SchemaResult<Decoded> {
-        match self {
-            Self::Avro(decoder) => decoder.decode(payloads),
-        }
-    }
-}
-
-type SchemaResult<T> = std::result::Result<T, SchemaError>;
+use crate::schema_framing::{
+    Framed, IdSize, KEY_SCHEMA_ID_HEADER, MessageIndexes, SchemaId, VALUE_SCHEMA_ID_HEADER,
+};
 
 /// Decodes the column `key` or `value` of batches to typed columns.
 ///
@@ -59,14 +33,39 @@ enum Writer {
     Refused(String),
 }
 
-/// A row before it is decoded.
-#[derive(Clone, Copy)]
+/// A row before its schema is looked up.
 enum Row<'a> {
     Null,
     Framed(Framed<'a>),
-    Unframed,
+    Unframed(&'a [u8]),
     /// With a schema header that is neither of the two forms.
     BadHeader,
+}
+
+/// A row that is ready to be decoded.
+enum Ready<'a> {
+    Null,
+    Payload {
+        id: Option<i64>,
+        writer: u32,
+        payload: &'a [u8],
+        /// Where the payload begins in the value.
+        start: usize,
+        message_indexes: MessageIndexes,
+    },
+    Bad {
+        id: Option<i64>,
+        reason: String,
+    },
+}
+
+/// What [`SchemaDecoder::decode`] returns.
+#[derive(Debug)]
+pub struct TypedRows {
+    /// The columns of [`SchemaDecoder::schema`].
+    pub batch: RecordBatch,
+    /// How many of the rows name no schema. JSON is decoded all the same; in other formats each is an error.
+    pub unframed: usize,
 }
 
 impl SchemaDecoder {
@@ -111,9 +110,9 @@ impl SchemaDecoder {
         Ok(found)
     }
 
-    /// Adds the schema with this id; `references` are the texts of those it uses, each after those it uses itself. If it
-    /// cannot be used, the reason becomes the error of its rows.
-    pub fn add_writer(&mut self, id: SchemaId, schema: &str, references: &[&str]) {
+    /// Adds the schema with this id; `references` are those it uses, as name and text, each after those it uses itself.
+    /// If it cannot be used, the reason becomes the error of its rows.
+    pub fn add_writer(&mut self, id: SchemaId, schema: &str, references: &[(&str, &str)]) {
         let key = self.writers.len() as u32;
         match self.decoder.add_writer(key, schema, references) {
             Ok(()) => _ = self.writers.insert(id, Writer::Known(key)),
@@ -126,67 +125,120 @@ impl SchemaDecoder {
         self.writers.insert(id, Writer::Refused(reason));
     }
 
+    /// The full names of the Protobuf messages that the rows are whose schemas were added, in order of their first rows.
+    ///
+    /// # Errors
+    /// As [`new_ids`](Self::new_ids).
+    pub fn messages(&self, batch: &RecordBatch) -> Result<Vec<String>> {
+        let PayloadDecoder::Protobuf(decoder) = &self.decoder else { return Ok(Vec::new()) };
+        let mut seen = HashSet::new();
+        let mut names = Vec::new();
+        for row in self.rows(batch)? {
+            if let Ready::Payload { writer, message_indexes, .. } = self.ready(row)
+                && seen.insert((writer, message_indexes.clone()))
+                && let Some(name) = decoder.message_name(writer, &message_indexes)
+                && !names.contains(&name)
+            {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
     /// Decodes a batch. It has the column, and maybe `headers`, whose schema header is decisive.
     ///
     /// # Errors
     /// As [`new_ids`](Self::new_ids), and if the column would be larger than Arrow allows. What is wrong with a row is in
     /// its `_error`.
-    pub fn decode(&mut self, batch: &RecordBatch) -> std::result::Result<RecordBatch, DecodeError> {
-        let rows: Vec<Row<'_>> = self.rows(batch)?.collect();
-        let payloads: Vec<Payload<'_>> = rows.iter().map(|row| self.payload(*row)).collect();
-        let Decoded { values, errors } = self.decoder.decode(&payloads)?;
-        let mut errors = errors.into_iter().peekable();
+    pub fn decode(&mut self, batch: &RecordBatch) -> std::result::Result<TypedRows, DecodeError> {
+        let mut unframed = 0;
+        let mut ready = Vec::with_capacity(batch.num_rows());
+        for row in self.rows(batch)? {
+            unframed += usize::from(matches!(row, Row::Unframed(_)));
+            ready.push(self.ready(row));
+        }
+        let payloads: Vec<Payload<'_>> = ready.iter().map(Ready::payload).collect();
+        let decoded = self.decoder.decode(&payloads)?;
+        let mut errors = decoded.errors.into_iter().peekable();
         let column = self.column(batch)?;
-        let mut ids = Int64Builder::with_capacity(rows.len());
+        let mut ids = Int64Builder::with_capacity(ready.len());
         let mut texts = StringBuilder::new();
         let mut raw = BinaryBuilder::new();
-        for (index, row) in rows.iter().enumerate() {
-            let id = match row {
-                Row::Framed(Framed { schema: SchemaId::Id(id), .. }) => Some(*id),
-                _ => None,
+        // Rows without an error are counted, and completed together.
+        let mut good = 0;
+        for (index, row) in ready.into_iter().enumerate() {
+            let (id, reason) = match row {
+                Ready::Null => (None, None),
+                Ready::Bad { id, reason } => (id, Some(reason)),
+                Ready::Payload { id, start, .. } => {
+                    let error = errors.next_if(|error| error.row == index);
+                    (id, error.map(|error| shown(error, start)))
+                }
             };
             ids.append_option(id);
-            let error = match row {
-                Row::Framed(framed) => match self.writers.get(&framed.schema) {
-                    Some(Writer::Known(_)) => errors.next_if(|error| error.row == index).map(|error| {
-                        match error.position.map(|position| position + framed.value_offset()) {
-                            Some(position) => format!("{} (byte {position})", error.reason),
-                            None => error.reason,
-                        }
-                    }),
-                    Some(Writer::Refused(reason)) => Some(reason.clone()),
-                    None => Some("its schema was not added".to_owned()),
-                },
-                Row::Unframed => Some(self.unframed(column.get(index).unwrap_or_default())),
-                Row::BadHeader => {
-                    Some(format!("the header {} is neither an id nor a GUID", self.header_name()))
-                }
-                Row::Null => None,
+            let Some(reason) = reason else {
+                good += 1;
+                continue;
             };
-            raw.append_option(error.as_ref().and_then(|_| column.get(index)));
-            texts.append_option(error);
+            texts.append_nulls(good);
+            raw.append_nulls(good);
+            good = 0;
+            texts.append_value(reason);
+            raw.append_option(column.get(index));
         }
+        texts.append_nulls(good);
+        raw.append_nulls(good);
         let columns: Vec<ArrayRef> =
-            vec![values, Arc::new(ids.finish()), Arc::new(texts.finish()), Arc::new(raw.finish())];
-        RecordBatch::try_new(Arc::clone(&self.schema), columns)
-            .map_err(|error| SchemaError::new(error.to_string()).into())
+            vec![decoded.values, Arc::new(ids.finish()), Arc::new(texts.finish()), Arc::new(raw.finish())];
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)
+            .map_err(|error| SchemaError::new(error.to_string()))?;
+        Ok(TypedRows { batch, unframed })
     }
 
-    fn payload<'a>(&self, row: Row<'a>) -> Payload<'a> {
-        if let Row::Framed(framed) = row
-            && let Some(&Writer::Known(writer)) = self.writers.get(&framed.schema)
+    fn ready<'a>(&self, row: Row<'a>) -> Ready<'a> {
+        let framed = match row {
+            Row::Null => return Ready::Null,
+            Row::Unframed(value) => return self.unframed(value),
+            Row::BadHeader => {
+                let reason = format!("the header {} is neither an id nor a GUID", self.header_name());
+                return Ready::Bad { id: None, reason };
+            }
+            Row::Framed(framed) => framed,
+        };
+        let id = match framed.schema {
+            SchemaId::Id(id) => Some(id),
+            SchemaId::Guid(_) => None,
+        };
+        let writer = match self.writers.get(&framed.schema) {
+            Some(Writer::Known(writer)) => *writer,
+            Some(Writer::Refused(reason)) => return Ready::Bad { id, reason: reason.clone() },
+            None => return Ready::Bad { id, reason: "its schema was not added".to_owned() },
+        };
+        let (message_indexes, payload, start) = match self.decoder {
+            PayloadDecoder::Protobuf(_) => match framed.message_indexes() {
+                Ok((indexes, payload)) => {
+                    let indexes_size = framed.payload.len() - payload.len();
+                    (indexes, payload, framed.value_offset() + indexes_size)
+                }
+                Err(error) => return Ready::Bad { id, reason: error.to_string() },
+            },
+            _ => (MessageIndexes::default(), framed.payload, framed.value_offset()),
+        };
+        Ready::Payload { id, writer, payload, start, message_indexes }
+    }
+
+    fn unframed<'a>(&self, value: &'a [u8]) -> Ready<'a> {
+        if let PayloadDecoder::Json(_) = self.decoder
+            && !matches!(value.first(), None | Some(0 | 1))
         {
-            return Payload { bytes: Some(framed.payload), writer, message_indexes: &[] };
+            let message_indexes = MessageIndexes::default();
+            return Ready::Payload { id: None, writer: 0, payload: value, start: 0, message_indexes };
         }
-        Payload::default()
-    }
-
-    fn unframed(&self, value: &[u8]) -> String {
         let size = match self.id_size {
             IdSize::Four => 4,
             IdSize::Eight => 8,
         };
-        match value.first() {
+        let reason = match value.first() {
             None => format!("not framed: no bytes, expected 0x00 and an id of {size} bytes"),
             Some(first @ (0 | 1)) => {
                 format!("not framed: {} bytes that begin with {first:#04x}, too few for an id", value.len())
@@ -194,7 +246,8 @@ impl SchemaDecoder {
             Some(first) => {
                 format!("not framed: begins with {first:#04x}, expected 0x00 and an id of {size} bytes")
             }
-        }
+        };
+        Ready::Bad { id: None, reason }
     }
 
     fn column<'a>(&self, batch: &'a RecordBatch) -> Result<Blobs<'a>> {
@@ -226,10 +279,29 @@ impl SchemaDecoder {
             });
             match Framed::parse(value, header, id_size) {
                 Ok(Some(framed)) => Row::Framed(framed),
-                Ok(None) => Row::Unframed,
+                Ok(None) => Row::Unframed(value),
                 Err(_) => Row::BadHeader,
             }
         }))
+    }
+}
+
+impl Ready<'_> {
+    fn payload(&self) -> Payload<'_> {
+        match self {
+            Self::Payload { writer, payload, message_indexes, .. } => {
+                Payload { bytes: Some(payload), writer: *writer, message_indexes }
+            }
+            Self::Null | Self::Bad { .. } => Payload::default(),
+        }
+    }
+}
+
+/// What is wrong with a payload that begins at this byte of its value.
+fn shown(error: RowError, start: usize) -> String {
+    match error.position {
+        Some(position) => format!("{} (byte {})", error.reason, position + start),
+        None => error.reason,
     }
 }
 

@@ -3,13 +3,17 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use magicbyte_schema::SchemaError;
 use magicbyte_schema::avro::AvroDecoder;
+use magicbyte_schema::json::JsonDecoder;
+use magicbyte_schema::protobuf::ProtobufDecoder;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyBytes;
 
-use crate::columns::schema_decoder::{DecodeError, PayloadDecoder, SchemaDecoder};
+use crate::columns::payload_decoder::{PayloadDecoder, texts};
+use crate::columns::schema_decoder::{DecodeError, SchemaDecoder};
 use crate::python::arrow::{PyArrowBatch, PyArrowSchema, batches_of};
 use crate::python::errors::to_py;
 use crate::python::locked::Locked;
@@ -25,25 +29,21 @@ pub(super) struct PySchemaDecoder(Locked<SchemaDecoder>);
 #[pymethods]
 impl PySchemaDecoder {
     #[new]
-    #[pyo3(signature = (format, reader_schema, references = None, *, is_key = false, id_bytes = 4))]
+    #[pyo3(signature = (format, reader_schema, references = None, *, messages = None, is_key = false, id_bytes = 4))]
     fn new(
         py: Python<'_>,
         format: &str,
         reader_schema: Option<&str>,
         references: Option<&Bound<'_, PyAny>>,
+        messages: Option<&Bound<'_, PyAny>>,
         is_key: bool,
         id_bytes: usize,
     ) -> PyResult<Self> {
         panics::here();
-        let references = texts(references)?;
-        let references: Vec<&str> = references.iter().map(|text| &**text).collect();
-        let decoder = py.detach(|| match (format, reader_schema) {
-            ("avro", Some(schema)) => AvroDecoder::new(schema, &references).map(PayloadDecoder::Avro),
-            ("avro", None) => Ok(PayloadDecoder::Avro(AvroDecoder::text())),
-            (other, _) => {
-                Err(magicbyte_schema::SchemaError::new(format!("format {other:?}: expected \"avro\"")))
-            }
-        });
+        let references = References::of(references)?;
+        let messages: Vec<PyBackedStr> = messages.map_or_else(|| Ok(Vec::new()), items)?;
+        let messages: Vec<&str> = messages.iter().map(|name| &**name).collect();
+        let decoder = py.detach(|| payload_decoder(format, reader_schema, &references.as_pairs(), &messages));
         let decoder = decoder.map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok(Self(Locked::new(SchemaDecoder::new(decoder, is_key, id_size(id_bytes)?))))
     }
@@ -76,9 +76,8 @@ impl PySchemaDecoder {
         references: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let id = self::schema_id(schema_id)?;
-        let references = texts(references)?;
-        let references: Vec<&str> = references.iter().map(|text| &**text).collect();
-        self.0.with(py, |decoder| decoder.add_writer(id, schema, &references));
+        let references = References::of(references)?;
+        self.0.with(py, |decoder| decoder.add_writer(id, schema, &references.as_pairs()));
         Ok(())
     }
 
@@ -89,19 +88,55 @@ impl PySchemaDecoder {
         Ok(())
     }
 
+    #[doc = docs::schema_decoder!(SchemaDecoder.messages)]
+    fn messages(&self, py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+        let batch = only_batch(batch)?;
+        self.0.with(py, |decoder| decoder.messages(&batch)).map_err(|error| to_py(py, &error))
+    }
+
     #[doc = docs::schema_decoder!(SchemaDecoder.decode)]
-    fn decode(&self, py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<PyArrowBatch> {
+    fn decode(&self, py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<(PyArrowBatch, usize)> {
         let batch = only_batch(batch)?;
         match self.0.with(py, |decoder| decoder.decode(&batch)) {
-            Ok(decoded) => Ok(PyArrowBatch::new(decoded)),
+            Ok(decoded) => Ok((PyArrowBatch::new(decoded.batch), decoded.unframed)),
             Err(DecodeError::Batch(error)) => Err(to_py(py, &error)),
             Err(DecodeError::Column(error)) => Err(PyValueError::new_err(error.to_string())),
         }
     }
 }
 
-fn texts(references: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<PyBackedStr>> {
-    references.map_or_else(|| Ok(Vec::new()), items)
+fn payload_decoder(
+    format: &str,
+    schema: Option<&str>,
+    references: &[(&str, &str)],
+    messages: &[&str],
+) -> magicbyte_schema::Result<PayloadDecoder> {
+    match (format, schema) {
+        ("avro", Some(schema)) => AvroDecoder::new(schema, &texts(references)).map(PayloadDecoder::Avro),
+        ("avro", None) => Ok(PayloadDecoder::Avro(AvroDecoder::text())),
+        ("protobuf", Some(schema)) => {
+            ProtobufDecoder::new(schema, references, messages).map(PayloadDecoder::Protobuf)
+        }
+        ("protobuf", None) => Ok(PayloadDecoder::Protobuf(ProtobufDecoder::text())),
+        ("json", Some(schema)) => JsonDecoder::new(schema, references).map(PayloadDecoder::Json),
+        ("json", None) => Ok(PayloadDecoder::Json(JsonDecoder::text())),
+        (other, _) => {
+            Err(SchemaError::new(format!("format {other:?}: expected \"avro\", \"protobuf\" or \"json\"")))
+        }
+    }
+}
+
+/// The schemas that another one uses, as name and text.
+struct References(Vec<(PyBackedStr, PyBackedStr)>);
+
+impl References {
+    fn of(object: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        object.map_or_else(|| Ok(Vec::new()), items).map(Self)
+    }
+
+    fn as_pairs(&self) -> Vec<(&str, &str)> {
+        self.0.iter().map(|(name, text)| (&**name, &**text)).collect()
+    }
 }
 
 fn only_batch(object: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {

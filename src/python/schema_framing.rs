@@ -65,7 +65,7 @@ pub(super) fn parse_message_indexes(
     let data = view::content(data)?;
     let parsed = schema_framing::parse_message_indexes(data.get(position..).unwrap_or_default());
     let (indexes, rest) = or_raise(py, parsed.map_err(|error| error.shifted_by(position as u64)))?;
-    Ok((indexes, data.len() - rest.len()))
+    Ok((indexes.into_owned(), data.len() - rest.len()))
 }
 
 #[doc = docs::schema_framing!(write_schema_framing)]

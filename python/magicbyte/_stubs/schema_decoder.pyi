@@ -13,10 +13,12 @@ class SchemaDecoder:
     share it.
 
     Args:
-        format: `avro`.
+        format: `avro`, `protobuf` or `json`.
         reader_schema: the text of a schema, whose types the column gets; None for JSON text by each row's
             own schema.
-        references: the texts of the schemas it uses, each after those that it uses itself.
+        references: the schemas it uses, as name and text, each after those that it uses itself.
+        messages: of Protobuf, the full names of the messages that the column has: by default the first one
+            of the schema; of several, each is a field of the struct.
         is_key: whether it decodes the column `key`.
         id_bytes: 8 for what Apicurio's `DefaultIdHandler` wrote.
 
@@ -27,8 +29,9 @@ class SchemaDecoder:
         cls,
         format: str,
         reader_schema: str | None,
-        references: Sequence[str] | None = None,
+        references: Sequence[tuple[str, str]] | None = None,
         *,
+        messages: Sequence[str] | None = None,
         is_key: bool = False,
         id_bytes: int = 4,
     ) -> SchemaDecoder: ...
@@ -44,16 +47,24 @@ class SchemaDecoder:
         Raises Error if the batch does not have the column, or it is neither binary nor text.
         """
     def add_writer(
-        self, schema_id: int | bytes, schema: str, references: Sequence[str] | None = None
+        self, schema_id: int | bytes, schema: str, references: Sequence[tuple[str, str]] | None = None
     ) -> None:
-        """Adds the schema with this id or GUID.
+        """Adds the schema with this id or GUID; `references` are as above.
 
         If it cannot be used, or not be read as the reader's, the reason becomes the error of its rows.
         """
     def refuse(self, schema_id: int | bytes, reason: str) -> None:
         """Makes this the error of all rows with the id or GUID."""
-    def decode(self, batch: object) -> ArrowBatch:
+    def messages(self, batch: object) -> list[str]:
+        """The Protobuf messages that rows of a batch are, in order of their first rows; full names.
+
+        Rows whose schema was not added are left out. Raises Error as `new_ids`.
+        """
+    def decode(self, batch: object) -> tuple[ArrowBatch, int]:
         """Decodes a batch: its columns are those of `schema`. Works without the GIL.
+
+        Also returns how many rows name no schema. JSON is decoded all the same, with the reader's schema; in
+        other formats each of them is an error.
 
         A row that cannot be decoded is null, says why in `_error`, and has its bytes in `invalidValue`;
         other rows are not affected. `_schema_id` is null for a row without id or with a GUID. If the batch

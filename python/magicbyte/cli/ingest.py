@@ -227,6 +227,9 @@ def _print(report: IngestReport, out: str, view: View) -> None:
         if count:
             expected = {"json": "JSON", "string": "UTF-8"}.get(payload, f"{payload} of a known schema")
             print_line(f"{count:,} {names} are null: not {expected}; the column {column} has their bytes")
+    for count, names in ((total["unframed_keys"], "keys"), (total["unframed_values"], "values")):
+        if count:
+            print_line(f"{count:,} {names} name no schema")
     if report["commit"] is None:
         overview.print_next("duckdb", "-c", f"SELECT * FROM '{out}/records/*.parquet' LIMIT 10")
 

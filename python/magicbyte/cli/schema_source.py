@@ -15,9 +15,10 @@ from magicbyte.jobs.choice import PartitionChoice
 
 if TYPE_CHECKING:
     from magicbyte.jobs.schemas import SchemasReport
+    from magicbyte.schemas.http_client import HttpSettings
     from magicbyte.schemas.registry import Registry
 
-__all__ = ["SchemaSource", "schema_source"]
+__all__ = ["SchemaSource", "registry_config", "schema_source"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,6 +44,25 @@ class SchemaSource:
         return schemas(self.sources, out, **self.how)
 
 
+def registry_config(command: F) -> F:
+    """`--registry-config`; the command gets `http`, the settings for a live registry."""
+
+    def settings(_ctx: click.Context, _param: click.Parameter, path: str | None) -> HttpSettings:
+        from magicbyte.schemas.http_client import DEFAULT_SETTINGS, read_settings
+
+        return DEFAULT_SETTINGS if path is None else read_settings(path)
+
+    return click.option(
+        "--registry-config",
+        "http",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False),
+        callback=settings,
+        help="For an address: a properties file with basic.auth.user.info, bearer.auth.token or"
+        " ssl.ca.location, as Confluent's clients have it.",
+    )(command)
+
+
 def schema_source(command: F) -> F:
     """The arguments `SRC...` and their options; the command gets them as `source`."""
 
@@ -51,11 +71,10 @@ def schema_source(command: F) -> F:
         sources: tuple[str, ...],
         preferred: tuple[str, ...],
         schemas_topic: str,
-        registry_config: str | None,
+        http: HttpSettings,
         max_decompressed_bytes: int,
         **others: Any,
     ) -> Any:
-        from magicbyte.schemas.http_client import DEFAULT_SETTINGS, read_settings
         from magicbyte.schemas.http_registry import is_registry_url
 
         for source in sources:
@@ -65,20 +84,14 @@ def schema_source(command: F) -> F:
             "schemas_topic": schemas_topic,
             "choice": PartitionChoice(prefer=preferred),
             "max_decompressed_bytes": max_decompressed_bytes,
-            "http": DEFAULT_SETTINGS if registry_config is None else read_settings(registry_config),
+            "http": http,
         }
         return command(source=SchemaSource(sources, how), **others)
 
     decorated: Callable[..., Any] = with_source
     for option in (
         options.max_decompressed_bytes,
-        click.option(
-            "--registry-config",
-            metavar="FILE",
-            type=click.Path(exists=True, dir_okay=False),
-            help="For an address: a properties file with basic.auth.user.info, bearer.auth.token or"
-            " ssl.ca.location, as Confluent's clients have it.",
-        ),
+        registry_config,
         click.option(
             "--schemas-topic",
             default="_schemas",

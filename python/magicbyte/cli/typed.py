@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+
+from magicbyte.cli.schema_source import registry_config
+
+if TYPE_CHECKING:
+    from magicbyte.schemas.http_client import HttpSettings
 
 __all__ = ["typed_columns"]
 
@@ -14,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def typed_columns(command: F) -> F:
-    """`--key-format`, `--value-format`, `--schema-registry`, `--reader-schema`; the command gets `typed`."""
+    """`--key-format`, `--value-format` and what belongs to them; the command gets `typed`."""
 
     @wraps(command)
     def with_typed(
@@ -22,6 +27,8 @@ def typed_columns(command: F) -> F:
         value_format: Any,
         schema_registry: str | None,
         reader_schema: Any,
+        messages: tuple[str, ...],
+        http: HttpSettings,
         **others: Any,
     ) -> Any:
         from magicbyte.jobs.typed import TypedColumns
@@ -33,22 +40,34 @@ def typed_columns(command: F) -> F:
             raise click.UsageError("--key-format and --value-format need --schema-registry")
         if reader_schema is not None and value_format is None:
             raise click.UsageError("--reader-schema is for --value-format")
+        if messages and value_format != "protobuf":
+            raise click.UsageError("--message is for --value-format protobuf")
         text = None
         if reader_schema is not None:
             try:
                 text = reader_schema.read().decode()
             except UnicodeDecodeError as error:
                 raise click.BadParameter(f"not UTF-8: {error}", param_hint="'--reader-schema'") from None
-        return command(typed=TypedColumns(schema_registry, key_format, value_format, text), **others)
+        typed = TypedColumns(schema_registry, key_format, value_format, text, messages, http)
+        return command(typed=typed, **others)
 
     decorated: Callable[..., Any] = with_typed
     for option in (
+        click.option(
+            "--message",
+            "messages",
+            multiple=True,
+            metavar="NAME",
+            help="The Protobuf message that values are, with its package; by default the first one of the"
+            " schema. May be repeated: each is a field then.",
+        ),
         click.option(
             "--reader-schema",
             metavar="FILE",
             type=click.File("rb"),
             help="The schema whose types values get, instead of the latest one of the topic.",
         ),
+        registry_config,
         click.option(
             "--schema-registry",
             metavar="SRC",
@@ -58,7 +77,7 @@ def typed_columns(command: F) -> F:
         *(
             click.option(
                 f"--{name}-format",
-                type=click.Choice(["avro"]),
+                type=click.Choice(["avro", "protobuf", "json"]),
                 help=f"Decode the column {name} by the schemas that its bytes or headers name.",
             )
             for name in ("value", "key")

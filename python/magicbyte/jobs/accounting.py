@@ -67,6 +67,8 @@ class Totals(TypedDict):
     null_timestamps: int
     invalid_keys: int
     invalid_values: int
+    unframed_keys: int
+    unframed_values: int
     problems: int
     balanced: bool
 
@@ -125,6 +127,8 @@ def total_of(partitions: Sequence[PartitionReconciliation]) -> Totals:
         null_timestamps=sum(one["null_timestamps"] for one in partitions),
         invalid_keys=sum(one["invalid_keys"] for one in partitions),
         invalid_values=sum(one["invalid_values"] for one in partitions),
+        unframed_keys=sum(one["unframed_keys"] for one in partitions),
+        unframed_values=sum(one["unframed_values"] for one in partitions),
         problems=sum(one["problems"] for one in partitions),
         balanced=all(one["balanced"] for one in partitions),
     )

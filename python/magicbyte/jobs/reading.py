@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -107,7 +108,7 @@ def read_chunk(chunk: str, options: ReadOptions) -> Iterator[Rows | str]:
     where = options.where if options.columns else None
     untyped = replace(options, typed=())
     selection = where and ChunkSelection(where, chunk, untyped.records_schema.names)
-    invalid = dict.fromkeys(_INVALID_SUMS, 0)
+    sums: Counter[str] = Counter()
     decoder = _core.ChunkDecoder(
         chunk,
         columns=decoded_columns(where, options.columns) if where else options.columns,
@@ -132,9 +133,9 @@ def read_chunk(chunk: str, options: ReadOptions) -> Iterator[Rows | str]:
             if selection:
                 batch = selection.select(batch)
             for typed in options.typed:
-                batch = typed.replace(batch)
-                name = INVALID_COLUMNS[typed.column]
-                invalid[typed.column] += batch.num_rows - batch.column(name).null_count
+                batch, unframed = typed.replace(batch)
+                invalid = batch.num_rows - batch.column(INVALID_COLUMNS[typed.column]).null_count
+                sums.update({f"invalid_{typed.column}s": invalid, f"unframed_{typed.column}s": unframed})
             if fails_fast(options.mode):
                 _refuse_invalid(chunk, batch, options)
             if batch.num_rows:
@@ -142,22 +143,20 @@ def read_chunk(chunk: str, options: ReadOptions) -> Iterator[Rows | str]:
         yield from other_tables()
     yield from other_tables()
     result = selection.account(decoder.result()) if selection else decoder.result()
-    yield _with_invalid(result, invalid) if options.typed else result
+    yield _with_sums(result, sums) if options.typed else result
 
 
-_INVALID_SUMS = {"key": "invalid_keys", "value": "invalid_values"}
-
-
-def _with_invalid(result: str, invalid: Mapping[str, int]) -> str:
+def _with_sums(result: str, sums: Mapping[str, int]) -> str:
     """The chunk's ChunkResult with the rows that could not become typed."""
-    sums = json.loads(result)
-    for column, name in _INVALID_SUMS.items():
-        sums[name] += invalid[column]
-    return json.dumps(sums)
+    account = json.loads(result)
+    for name, rows in sums.items():
+        account[name] += rows
+    return json.dumps(account)
 
 
 def _refuse_invalid(chunk: str, batch: pa.RecordBatch, options: ReadOptions) -> None:
-    """Raises an error for the first key or value that is not text."""
+    """Raises an error for the first key or value that is not what it is read as."""
+    typed = {decoder.column: decoder for decoder in options.typed}
     for field, payload in (("key", options.key_as), ("value", options.value_as)):
         name = INVALID_COLUMNS[field]
         if name in batch.schema.names and batch.column(name).null_count < batch.num_rows:
@@ -165,6 +164,9 @@ def _refuse_invalid(chunk: str, batch: pa.RecordBatch, options: ReadOptions) -> 
             place = cast(Chunk, json.loads(chunk))
             at = f", offset {batch.column('offset')[row]}" if "offset" in batch.schema.names else ""
             name = f"{place['topic']}-{place['partition']}/{place['segment']}"
+            if field in typed:
+                reason = batch.column(typed[field].error_column)[row]
+                raise JobError(f"{name}{at}: the {field} cannot be decoded: {reason}")
             raise JobError(f"{name}{at}: the {field} is not {_EXPECTED[payload]}")
 
 

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.schemas import open_registry
-from magicbyte.schemas.decoding import ColumnDecoder, SchemaFormat, latest_of_topic
+from magicbyte.schemas.decoding import SCHEMA_TYPES, ColumnDecoder, SchemaFormat, latest_of_topic
+from magicbyte.schemas.http_client import DEFAULT_SETTINGS, HttpSettings
 from magicbyte.schemas.http_registry import HttpRegistry
 from magicbyte.schemas.registry import Registry, Schema, SchemaNotFoundError
 
@@ -28,6 +29,10 @@ class TypedColumns:
     value_format: SchemaFormat | None = None
     reader_schema: str | None = None
     """The text of the schema whose types values get; by default the latest one of the topic."""
+    messages: tuple[str, ...] = ()
+    """Of Protobuf, the full names of the messages that values are; by default the schema's first one."""
+    http: HttpSettings = DEFAULT_SETTINGS
+    """How a live registry is asked."""
 
     def __bool__(self) -> bool:
         return self.key_format is not None or self.value_format is not None
@@ -50,21 +55,22 @@ def column_decoders(typed: TypedColumns, topics: Set[str]) -> tuple[ColumnDecode
         return ()
     if typed.schema_registry is None:
         raise RefusedError("typed keys and values need a schema registry: its topic, its address, or files")
-    _, registry = open_registry([typed.schema_registry])
+    _, registry = open_registry([typed.schema_registry], http=typed.http)
     if isinstance(registry, HttpRegistry):
         registry = registry.snapshot()
     decoders = []
     for is_key, payload in ((True, typed.key_format), (False, typed.value_format)):
         if payload is not None:
-            given = None if is_key else typed.reader_schema
-            reader = _reader(registry, sorted(topics), given, is_key)
-            decoders.append(ColumnDecoder(registry, reader, payload, is_key=is_key))
+            if is_key or typed.reader_schema is None:
+                reader = _latest(registry, sorted(topics), is_key)
+            else:
+                reader = Schema(SCHEMA_TYPES[payload], typed.reader_schema)
+            messages = () if is_key else typed.messages
+            decoders.append(ColumnDecoder(registry, reader, payload, messages=messages, is_key=is_key))
     return tuple(decoders)
 
 
-def _reader(registry: Registry, topics: list[str], given: str | None, is_key: bool) -> Schema:
-    if given is not None:
-        return Schema("AVRO", given)
+def _latest(registry: Registry, topics: list[str], is_key: bool) -> Schema:
     found: dict[str, Schema] = {}
     for topic in topics:
         try:

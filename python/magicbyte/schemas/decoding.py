@@ -29,11 +29,19 @@ from magicbyte.schemas.subject_names import subject_name
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ColumnDecoder", "InvalidSchemaError", "SchemaFormat", "decode", "latest_of_topic"]
+__all__ = [
+    "SCHEMA_TYPES",
+    "ColumnDecoder",
+    "InvalidSchemaError",
+    "SchemaFormat",
+    "decode",
+    "latest_of_topic",
+]
 
-SchemaFormat = Literal["avro"]
+SchemaFormat = Literal["avro", "protobuf", "json"]
 """What the payloads are."""
-_SCHEMA_TYPES = {"avro": "AVRO"}
+SCHEMA_TYPES: dict[SchemaFormat, str] = {"avro": "AVRO", "protobuf": "PROTOBUF", "json": "JSON"}
+"""The registry's name of each format."""
 
 
 class InvalidSchemaError(Error):
@@ -56,6 +64,7 @@ class ColumnDecoder:
         reader: Schema | None,
         format: SchemaFormat = "avro",
         *,
+        messages: Sequence[str] = (),
         is_key: bool = False,
         id_bytes: Literal[4, 8] = 4,
         context: str = DEFAULT_CONTEXT,
@@ -66,6 +75,8 @@ class ColumnDecoder:
             registry: where the rows' schemas are.
             reader: the schema whose types the column gets; None for JSON text by each row's own schema.
             format: what the payloads are.
+            messages: of Protobuf, the full names of the messages that the column has: by default the first
+                one of the reader's schema; of several, each is a field of the struct.
             is_key: whether to decode the column `key`.
             id_bytes: 8 for what Apicurio's `DefaultIdHandler` wrote.
             context: the context of the registry that ids and the reader's references are looked up in.
@@ -75,25 +86,33 @@ class ColumnDecoder:
             SchemaReferenceError: if a reference of it leads nowhere.
 
         """
-        self._arguments = (registry, reader, format, is_key, id_bytes, context)
-        self._registry, self._context, self._type = registry, context, _SCHEMA_TYPES[format]
-        references: list[str] = []
+        self._arguments = (registry, reader, format, tuple(messages), is_key, id_bytes, context)
+        self._registry, self._context, self._type = registry, context, SCHEMA_TYPES[format]
+        self._is_key = is_key
+        references: list[tuple[str, str]] = []
         if reader is not None:
             if reader.schema_type != self._type:
                 raise InvalidSchemaError(
                     f"the reader's schema is {reader.schema_type}, expected {self._type}"
                 )
-            references = self._references(reader)
+            references = _references(registry, reader, context)
         text = None if reader is None else reader.text
         try:
-            self._core = _core.SchemaDecoder(format, text, references, is_key=is_key, id_bytes=id_bytes)
+            self._core = _core.SchemaDecoder(
+                format, text, references, messages=messages, is_key=is_key, id_bytes=id_bytes
+            )
         except ValueError as error:
             raise InvalidSchemaError(f"the reader's schema: {error}") from None
 
     @property
     def column(self) -> str:
         """The column that it decodes, `key` or `value`."""
-        return "key" if self._arguments[3] else "value"
+        return "key" if self._is_key else "value"
+
+    @property
+    def error_column(self) -> str:
+        """The column that says why a row could not be decoded."""
+        return "_key_error" if self._is_key else "_error"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, self._arguments
@@ -113,11 +132,15 @@ class ColumnDecoder:
 
         Raises RegistryError if a live registry does not answer, Error if the column is not binary.
         """
+        return self._decode(batch)[0]
+
+    def _decode(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, int]:
         import pyarrow as pa
 
         for name in self._core.new_ids(batch):
             self._add(name)
-        return pa.record_batch(self._core.decode(batch))
+        decoded, unframed = self._core.decode(batch)
+        return pa.record_batch(decoded), unframed
 
     def _add(self, name: int | bytes) -> None:
         try:
@@ -125,22 +148,23 @@ class ColumnDecoder:
             if schema.schema_type != self._type:
                 self._core.refuse(name, f"its schema is {schema.schema_type}, expected {self._type}")
                 return
-            self._core.add_writer(name, schema.text, self._references(schema))
+            used = _references(self._registry, schema, self._context)
+            self._core.add_writer(name, schema.text, used)
         except (SchemaNotFoundError, SchemaReferenceError) as error:
             self._core.refuse(name, str(error))
 
-    def _references(self, schema: Schema) -> list[str]:
-        return [used.text for _, used in self._registry.resolve(schema, self._context)]
+    def replace(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, int]:
+        """The batch with the typed column in place of the binary one, and the other columns at its end.
 
-    def replace(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The batch with the typed column in place of the binary one, and the other columns at its end."""
-        decoded = self.decode(batch)
+        Also returns how many of its rows name no schema. Raises as `decode`.
+        """
+        decoded, unframed = self._decode(batch)
         name, *others = decoded.schema.names
         at = batch.schema.get_field_index(name)
         batch = batch.set_column(at, decoded.schema.field(name), decoded.column(name))
         for other in others:
             batch = batch.append_column(decoded.schema.field(other), decoded.column(other))
-        return batch
+        return batch, unframed
 
     def replaced(self, schema: pa.Schema) -> pa.Schema:
         """The schema of what `replace` returns for a batch of this schema."""
@@ -152,9 +176,17 @@ class ColumnDecoder:
 
 
 def _again(
-    registry: Registry, reader: Schema | None, format: SchemaFormat, is_key: bool, id_bytes: Any, context: str
+    registry: Registry,
+    reader: Schema | None,
+    format: SchemaFormat,
+    messages: tuple[str, ...],
+    is_key: bool,
+    id_bytes: Any,
+    context: str,
 ) -> ColumnDecoder:
-    return ColumnDecoder(registry, reader, format, is_key=is_key, id_bytes=id_bytes, context=context)
+    return ColumnDecoder(
+        registry, reader, format, messages=messages, is_key=is_key, id_bytes=id_bytes, context=context
+    )
 
 
 def latest_of_topic(registry: Registry, topic: str, *, is_key: bool = False) -> Schema:
@@ -168,6 +200,7 @@ def decode(
     format: SchemaFormat = "avro",
     reader_schema: Schema | str | None = None,
     *,
+    messages: Sequence[str] = (),
     as_text: bool = False,
     id_bytes: Literal[4, 8] = 4,
 ) -> pa.StructArray:
@@ -179,12 +212,16 @@ def decode(
         format: what the payloads are.
         reader_schema: the schema whose types the values get. By default that of the highest id among them,
             which is the newest.
+        messages: of Protobuf, the full names of the messages that the values get; of several, each is a field
+            of the struct. By default the first message of `reader_schema`; without one, the messages that
+            values with the highest id are.
         as_text: make each value JSON text, by its own schema.
         id_bytes: 8 for what Apicurio's `DefaultIdHandler` wrote.
 
     Returns:
         One struct a value, with the fields `value` (null if it cannot be decoded), `_schema_id` (null without
-        an id), `_error` and `invalidValue` (the bytes of what has an error).
+        an id), `_error` and `invalidValue` (the bytes of what has an error). A JSON value need not name a
+        schema.
 
     Raises:
         InvalidSchemaError: if the reader's schema cannot be used.
@@ -201,10 +238,15 @@ def decode(
     batch = pa.record_batch({"value": values})
     known = registry if isinstance(registry, Registry) else _registry_of(registry, format)
     if isinstance(reader_schema, str):
-        reader_schema = Schema(_SCHEMA_TYPES[format], reader_schema)
+        reader_schema = Schema(SCHEMA_TYPES[format], reader_schema)
     if reader_schema is None and not as_text:
-        reader_schema = _newest(batch, known, format, id_bytes)
-    decoder = ColumnDecoder(known, None if as_text else reader_schema, format, id_bytes=id_bytes)
+        newest = _newest(batch, known, format, id_bytes)
+        if newest is not None:
+            name, reader_schema = newest
+            if format == "protobuf" and not messages:
+                messages = _messages(batch, known, name, reader_schema, id_bytes)
+    reader = None if as_text else reader_schema
+    decoder = ColumnDecoder(known, reader, format, messages=messages, id_bytes=id_bytes)
     return decoder.decode(batch).to_struct_array()
 
 
@@ -218,11 +260,21 @@ def _named(registry: Registry, name: int | bytes, context: str = DEFAULT_CONTEXT
 def _registry_of(texts: Mapping[int, str], format: SchemaFormat) -> Registry:
     registry = StoredRegistry()
     for schema_id, text in texts.items():
-        registry.put_schema(schema_id, Schema(_SCHEMA_TYPES[format], text))
+        registry.put_schema(schema_id, Schema(SCHEMA_TYPES[format], text))
     return registry
 
 
-def _newest(batch: pa.RecordBatch, registry: Registry, format: SchemaFormat, id_bytes: int) -> Schema | None:
+def _references(registry: Registry, schema: Schema, context: str) -> list[tuple[str, str]]:
+    """The schemas that it uses, as name and text. Of several with one name, a registry takes the first."""
+    found: dict[str, str] = {}
+    for name, used in registry.resolve(schema, context):
+        found.setdefault(name, used.text)
+    return list(found.items())
+
+
+def _newest(
+    batch: pa.RecordBatch, registry: Registry, format: SchemaFormat, id_bytes: int
+) -> tuple[int | bytes, Schema] | None:
     """The schema of the highest id in a batch that the registry knows; of GUIDs, of the first one."""
     names = _core.SchemaDecoder(format, None, id_bytes=id_bytes).new_ids(batch)
     ids: list[int | bytes] = sorted((name for name in names if isinstance(name, int)), reverse=True)
@@ -231,6 +283,15 @@ def _newest(batch: pa.RecordBatch, registry: Registry, format: SchemaFormat, id_
             schema = _named(registry, name)
         except SchemaNotFoundError:
             continue
-        if schema.schema_type == _SCHEMA_TYPES[format]:
-            return schema
+        if schema.schema_type == SCHEMA_TYPES[format]:
+            return name, schema
     return None
+
+
+def _messages(
+    batch: pa.RecordBatch, registry: Registry, name: int | bytes, schema: Schema, id_bytes: int
+) -> list[str]:
+    """The messages that values with this id or GUID are."""
+    decoder = _core.SchemaDecoder("protobuf", None, id_bytes=id_bytes)
+    decoder.add_writer(name, schema.text, _references(registry, schema, DEFAULT_CONTEXT))
+    return decoder.messages(batch)

@@ -115,6 +115,13 @@ impl ProtobufDecoder {
         Ok(())
     }
 
+    /// The full name of a message in a writer's schema; `None` if there is no such writer or message.
+    #[must_use]
+    pub fn message_name(&self, writer: u32, message_indexes: &[i32]) -> Option<String> {
+        let message = named(&self.writers.get(&writer)?.file, message_indexes).ok()?;
+        Some(message.full_name().to_owned())
+    }
+
     /// Decodes payloads; the values are in their order. Memory is bounded by 512 times the bytes of a payload and 1 MiB.
     ///
     /// # Errors

@@ -50,6 +50,7 @@ impl<'a> Reader<'a> {
         Err(Failure::at(self.position, reason))
     }
 
+    /// A value. As in Google's parsers, its bits beyond the 64th count for nothing.
     #[inline]
     pub(crate) fn varint(&mut self) -> Attempt<u64> {
         match self.data[self.position..self.end].first() {
@@ -57,35 +58,49 @@ impl<'a> Reader<'a> {
                 self.position += 1;
                 Ok(byte.into())
             }
-            _ => self.long_varint(),
+            _ => self.long_varint::<10>(),
         }
     }
 
-    fn long_varint(&mut self) -> Attempt<u64> {
+    /// A tag or a length, which has at most 5 bytes and 32 bits.
+    #[inline]
+    fn short_varint(&mut self) -> Attempt<u32> {
+        match self.data[self.position..self.end].first() {
+            Some(&byte) if byte < 0x80 => {
+                self.position += 1;
+                Ok(byte.into())
+            }
+            _ => {
+                let start = self.position;
+                let value = self.long_varint::<5>()?;
+                u32::try_from(value).map_err(|_| Failure::at(start, "a tag or length has more than 32 bits"))
+            }
+        }
+    }
+
+    fn long_varint<const MOST: usize>(&mut self) -> Attempt<u64> {
         let mut value = 0_u64;
         let rest = &self.data[self.position..self.end];
-        for (index, &byte) in rest.iter().take(10).enumerate() {
+        for (index, &byte) in rest.iter().take(MOST).enumerate() {
             value |= u64::from(byte & 0x7f) << (7 * index);
             if byte < 0x80 {
-                if index == 9 && byte > 1 {
-                    break;
-                }
                 self.position += index + 1;
                 return Ok(value);
             }
         }
-        match rest.len() {
-            0..10 => self.fail("a varint is cut off"),
-            _ => self.fail("a varint has more than 64 bits"),
+        if rest.len() < MOST {
+            self.fail("a varint is cut off")
+        } else {
+            self.fail(format!("a varint has more than {MOST} bytes"))
         }
     }
 
     /// # Errors
-    /// A field number of 0 or above 2^29 - 1, an unknown wire type, and what [`Reader::varint`] refuses.
+    /// The field number 0, an unknown wire type, and a tag that is cut off or has more than 32 bits.
     #[inline]
     pub(crate) fn tag(&mut self) -> Attempt<Tag> {
         let start = self.position;
-        let tag = self.varint()?;
+        let tag = self.short_varint()?;
         let wire = match tag & 7 {
             0 => WireType::Varint,
             1 => WireType::Fixed64,
@@ -95,12 +110,9 @@ impl<'a> Reader<'a> {
             5 => WireType::Fixed32,
             wire => return Err(Failure::at(start, format!("wire type {wire} does not exist"))),
         };
-        match u32::try_from(tag) {
-            Ok(tag @ 8..) => Ok(Tag { number: tag >> 3, wire }),
-            _ => Err(Failure::at(
-                start,
-                format!("field number {}: expected one from 1 to 536870911", tag >> 3),
-            )),
+        match tag >> 3 {
+            0 => Err(Failure::at(start, "field number 0: expected one from 1 to 536870911")),
+            number => Ok(Tag { number, wire }),
         }
     }
 
@@ -139,7 +151,7 @@ impl<'a> Reader<'a> {
     /// A length; returns where what it counts ends.
     fn length(&mut self) -> Attempt<usize> {
         let start = self.position;
-        let length = self.varint()?;
+        let length = self.short_varint()?;
         let left = self.end - self.position;
         match usize::try_from(length) {
             Ok(length) if length <= left => Ok(self.position + length),

@@ -80,6 +80,10 @@ pub struct ChunkResult {
     pub invalid_keys: u64,
     /// Rows whose value is not the text that values are read as.
     pub invalid_values: u64,
+    /// Rows whose key should name a schema and names none.
+    pub unframed_keys: u64,
+    /// Rows whose value should name a schema and names none.
+    pub unframed_values: u64,
 }
 
 impl ChunkResult {
@@ -141,6 +145,8 @@ impl ChunkResult {
         self.null_timestamps += next.null_timestamps;
         self.invalid_keys += next.invalid_keys;
         self.invalid_values += next.invalid_values;
+        self.unframed_keys += next.unframed_keys;
+        self.unframed_values += next.unframed_values;
     }
 
     pub(crate) fn quarantine(&mut self, range: ByteRange) {
@@ -236,6 +242,10 @@ pub struct PartitionReconciliation {
     pub invalid_keys: u64,
     /// Rows whose value is not the text that values are read as.
     pub invalid_values: u64,
+    /// Rows whose key should name a schema and names none.
+    pub unframed_keys: u64,
+    /// Rows whose value should name a schema and names none.
+    pub unframed_values: u64,
     /// Where the earliest open transaction begins, else the log end offset.
     pub last_stable_offset: Option<i64>,
     /// The number of the directory's problems, quarantined ranges and torn tails.
@@ -322,6 +332,8 @@ pub fn reconcile(plan: &Plan, results: &[ChunkResult]) -> LogResult<PartitionRec
         null_timestamps: sum(|s| s.result.null_timestamps),
         invalid_keys: sum(|s| s.result.invalid_keys),
         invalid_values: sum(|s| s.result.invalid_values),
+        unframed_keys: sum(|s| s.result.unframed_keys),
+        unframed_values: sum(|s| s.result.unframed_values),
         last_stable_offset: plan.last_stable_offset,
         problems: plan.problems.len() as u64 + ranges + partial as u64,
         balanced: segments.iter().all(|s| s.balanced),

@@ -8,10 +8,12 @@ The caller asks for the ids that are new to it, says what their schemas are, and
 share it.
 
 Args:
-    format: `avro`.
+    format: `avro`, `protobuf` or `json`.
     reader_schema: the text of a schema, whose types the column gets; None for JSON text by each row's
         own schema.
-    references: the texts of the schemas it uses, each after those that it uses itself.
+    references: the schemas it uses, as name and text, each after those that it uses itself.
+    messages: of Protobuf, the full names of the messages that the column has: by default the first one
+        of the schema; of several, each is a field of the struct.
     is_key: whether it decodes the column `key`.
     id_bytes: 8 for what Apicurio's `DefaultIdHandler` wrote.
 
@@ -28,15 +30,23 @@ With `is_key`: `key`, `_key_schema_id`, `_key_error`, `invalidKey`."
 Raises Error if the batch does not have the column, or it is neither binary nor text."
     };
     (SchemaDecoder.add_writer) => {
-        r"Adds the schema with this id or GUID.
+        r"Adds the schema with this id or GUID; `references` are as above.
 
 If it cannot be used, or not be read as the reader's, the reason becomes the error of its rows."
     };
     (SchemaDecoder.refuse) => {
         r"Makes this the error of all rows with the id or GUID."
     };
+    (SchemaDecoder.messages) => {
+        r"The Protobuf messages that rows of a batch are, in order of their first rows; full names.
+
+Rows whose schema was not added are left out. Raises Error as `new_ids`."
+    };
     (SchemaDecoder.decode) => {
         r"Decodes a batch: its columns are those of `schema`. Works without the GIL.
+
+Also returns how many rows name no schema. JSON is decoded all the same, with the reader's schema; in
+other formats each of them is an error.
 
 A row that cannot be decoded is null, says why in `_error`, and has its bytes in `invalidValue`;
 other rows are not affected. `_schema_id` is null for a row without id or with a GUID. If the batch

@@ -1,0 +1,120 @@
+"""Protobuf files made of descriptors, without a compiler, and their messages as our columns have them."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import json
+from decimal import Decimal
+from typing import Any
+
+from google.protobuf import (
+    descriptor_pb2,
+    descriptor_pool,
+    duration_pb2,
+    empty_pb2,
+    json_format,
+    message_factory,
+    struct_pb2,
+    text_format,
+    timestamp_pb2,
+    wrappers_pb2,
+)
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+WELL_KNOWN = (duration_pb2, empty_pb2, struct_pb2, timestamp_pb2, wrappers_pb2)
+AS_TEXT = {"google.protobuf.Struct", "google.protobuf.Value", "google.protobuf.ListValue"}
+UNSIGNED_LONG = {FieldDescriptor.TYPE_UINT64, FieldDescriptor.TYPE_FIXED64}
+
+
+def file_of(text: str) -> descriptor_pb2.FileDescriptorProto:
+    """A file from the text form of its descriptor."""
+    return text_format.Parse(text, descriptor_pb2.FileDescriptorProto())
+
+
+def schema_of(file: descriptor_pb2.FileDescriptorProto) -> str:
+    """A file as clients register it."""
+    return base64.b64encode(file.SerializeToString()).decode()
+
+
+def classes(*files: descriptor_pb2.FileDescriptorProto) -> dict[str, type[Message]]:
+    """Google's classes for the messages of files, by full name."""
+    pool = descriptor_pool.DescriptorPool()
+    for known in WELL_KNOWN:
+        pool.AddSerializedFile(known.DESCRIPTOR.serialized_pb)
+    for file in files:
+        pool.AddSerializedFile(file.SerializeToString())
+    return {
+        name: one
+        for file in files
+        for name, one in message_factory.GetMessageClassesForFiles([file.name], pool).items()
+    }
+
+
+def row_of(message: Message, outer: tuple[str, ...] = ()) -> dict[str, Any]:
+    """A message as a row of our struct column, which pyarrow made Python's."""
+    name = message.DESCRIPTOR.full_name
+    inside = (*outer, name)
+    fields = message.DESCRIPTOR.fields
+    if not fields:
+        return {"__dummy_field_in_empty_struct": None}
+    return {field.name: _field(message, field, inside) for field in fields}
+
+
+def _field(message: Message, field: FieldDescriptor, outer: tuple[str, ...]) -> Any:
+    value = getattr(message, field.name)
+    if field.message_type is not None and field.message_type.GetOptions().map_entry:
+        of_value = field.message_type.fields_by_name["value"]
+        of_key = field.message_type.fields_by_name["key"]
+        return {_value(key, of_key, outer): _value(value[key], of_value, outer) for key in value}
+    if field.is_repeated:
+        return [_value(one, field, outer) for one in value]
+    if field.has_presence and not message.HasField(field.name):
+        if field.has_default_value and field.containing_oneof is None:
+            return _value(field.default_value, field, outer)
+        return None
+    return _value(value, field, outer)
+
+
+def _value(value: Any, field: FieldDescriptor, outer: tuple[str, ...]) -> Any:
+    if field.enum_type is not None:
+        known = field.enum_type.values_by_number.get(value)
+        return str(value) if known is None else known.name
+    if field.type in UNSIGNED_LONG:
+        return Decimal(value)
+    if field.message_type is None:
+        return value
+    name = field.message_type.full_name
+    if name == "google.protobuf.Timestamp":
+        return EPOCH + datetime.timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
+    if name == "google.protobuf.Duration":
+        return datetime.timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
+    if name in AS_TEXT or name in outer:
+        return json_format.MessageToDict(value)
+    return row_of(value, outer)
+
+
+def ordered(value: Any) -> Any:
+    """With the keys of each dict in order: a map has none."""
+    if isinstance(value, dict):
+        return {key: ordered(value[key]) for key in sorted(value, key=repr)}
+    return [ordered(one) for one in value] if isinstance(value, list) else value
+
+
+def normal(value: Any, like: Any) -> Any:
+    """A value of our column, with maps as dicts, and JSON text parsed where the other side has an object."""
+    if isinstance(like, dict) and isinstance(value, str):
+        return json.loads(value)
+    if isinstance(like, list) and isinstance(value, str):
+        return json.loads(value)
+    if isinstance(like, dict) and isinstance(value, list):
+        found = dict(value)
+        assert len(found) == len(value), "a key comes twice"
+        return {key: normal(one, like.get(key)) for key, one in found.items()}
+    if isinstance(like, dict) and isinstance(value, dict):
+        return {key: normal(one, like.get(key)) for key, one in value.items()}
+    if isinstance(like, list) and isinstance(value, list) and len(like) == len(value):
+        return [normal(one, other) for one, other in zip(value, like, strict=True)]
+    return value

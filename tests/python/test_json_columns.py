@@ -1,0 +1,265 @@
+"""JSON payloads to typed columns: what confluent-kafka's serializer wrote, and what any JSON may be."""
+
+from __future__ import annotations
+
+import json
+import random
+import struct
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka.schema_registry import Schema as ConfluentSchema
+from confluent_kafka.schema_registry import SchemaReference, SchemaRegistryClient
+from confluent_kafka.schema_registry.json_schema import JSONSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
+from magicbyte import RecordsBuilder, commands
+from magicbyte.jobs.engines import LocalEngine
+from magicbyte.jobs.failure import JobError
+from magicbyte.jobs.partitions import list_partitions
+from magicbyte.jobs.plan import plan_partitions
+from magicbyte.jobs.reading import ReadOptions, read_chunk
+from magicbyte.jobs.typed import TypedColumns
+from magicbyte.schemas import decode
+from magicbyte.schemas.decoding import ColumnDecoder, InvalidSchemaError
+from magicbyte.schemas.registry import (
+    Reference,
+    Schema,
+    SchemaReferenceError,
+    StoredRegistry,
+    SubjectVersion,
+)
+
+CUSTOMER = {
+    "$schema": "http://json-schema.org/draft-07/schema#",
+    "title": "Customer",
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "vip": {"type": ["boolean", "null"]}},
+}
+ORDER = {
+    "$schema": "http://json-schema.org/draft-07/schema#",
+    "title": "Order",
+    "type": "object",
+    "properties": {
+        "id": {"type": "integer"},
+        "price": {"oneOf": [{"type": "null"}, {"type": "number"}]},
+        "buyer": {"$ref": "customer.json"},
+        "lines": {"type": "array", "items": {"$ref": "#/definitions/line"}},
+        "tags": {"type": "object", "additionalProperties": {"type": "string"}},
+        "either": {"type": ["string", "integer"]},
+        "state": {"enum": ["new", "paid"]},
+    },
+    "required": ["id"],
+    "definitions": {
+        "line": {
+            "type": "object",
+            "properties": {
+                "sku": {"type": "string"},
+                "matrix": {"type": "array", "items": {"type": "array"}},
+            },
+        }
+    },
+}
+ORDERS = [
+    {"id": 1},
+    {
+        "id": -(2**63),
+        "price": 1.5,
+        "buyer": {"name": 'ü\u0000"\\', "vip": None},
+        "lines": [{"sku": "a", "matrix": [[1, "x"], []]}, {}],
+        "tags": {"a": "b"},
+        "either": 7,
+        "state": "paid",
+    },
+    {"id": 3, "price": None, "lines": [], "either": "text", "unknown": {"is": "left out"}},
+]
+
+
+def framed(schema_id: int, payload: bytes) -> bytes:
+    return b"\0" + struct.pack(">I", schema_id) + payload
+
+
+def expected(value: Any, like: pa.DataType) -> Any:
+    """A parsed value as our column has it: text where JSON has no Arrow type."""
+    if value is None:
+        return None
+    if pa.types.is_struct(like):
+        return {field.name: expected(value.get(field.name), field.type) for field in like}
+    if pa.types.is_list(like):
+        return [expected(one, like.value_type) for one in value]
+    return value
+
+
+def ours(value: Any, like: Any) -> Any:
+    """A value of our column, with the text of what has no Arrow type parsed."""
+    if isinstance(like, dict) and isinstance(value, dict):
+        return {name: ours(one, like[name]) for name, one in value.items()}
+    if isinstance(like, list) and isinstance(value, list):
+        return [ours(one, other) for one, other in zip(value, like, strict=True)]
+    return json.loads(value) if isinstance(value, str) and value != like else value
+
+
+def test_confluent_payloads() -> None:
+    client = SchemaRegistryClient.new_client({"url": "mock://"})
+    context = SerializationContext("orders", MessageField.VALUE)
+    client.register_schema("customer", ConfluentSchema(json.dumps(CUSTOMER), "JSON"))
+    reference = SchemaReference("customer.json", "customer", 1)
+    schema = ConfluentSchema(json.dumps(ORDER), "JSON", [reference])
+    serialize = JSONSerializer(schema, client, lambda value, _: value)
+    values = [serialize(order, context) for order in ORDERS]
+    one = client.get_latest_version("orders-value")
+    registry = StoredRegistry()
+    registry.put(SubjectVersion("customer", 1, 100, Schema("JSON", json.dumps(CUSTOMER))))
+    used = (Reference("customer.json", "customer", 1),)
+    registry.put(
+        SubjectVersion("orders-value", 1, one.schema_id, Schema("JSON", one.schema.schema_str, used))
+    )
+
+    result = decode([*values, None], registry, "json")
+
+    column = result.field("value")
+    assert column.type.names == list(ORDER["properties"])
+    like = [expected(order, column.type) for order in ORDERS]
+    assert [ours(row, other) for row, other in zip(column.to_pylist(), like, strict=False)] == like
+    assert column[1]["either"].as_py() == "7"
+    assert column[2]["either"].as_py() == '"text"'
+    assert result.field("_error").null_count == 4
+    assert result.field("_schema_id").to_pylist() == [one.schema_id] * 3 + [None]
+    registry.put(SubjectVersion("customer", 1, 100, Schema("JSON", json.dumps(CUSTOMER), used)))
+    with pytest.raises(SchemaReferenceError, match="lead to itself"):
+        decode(values, registry, "json")
+
+
+def test_random_documents_are_read_as_pythons_parser_reads_them() -> None:
+    random_ = random.Random(1)
+
+    def value(depth: int) -> Any:
+        kinds = ["number", "text", "bool", "null"] + ["list", "object"] * (depth < 4)
+        match random_.choice(kinds):
+            case "number":
+                return random_.choice([0, -1, 2**63 - 1, 0.5, 1e300])
+            case "text":
+                return random_.choice(["", "\u0000\ud7ff", "😀", '"\\/', "a" * 100])
+            case "bool":
+                return random_.random() < 0.5
+            case "list":
+                return [value(depth + 1) for _ in range(random_.randrange(4))]
+            case "object":
+                return {name: value(depth + 1) for name in random_.sample("abcde", random_.randrange(4))}
+
+    schema = {"properties": {"a": True, "b": {"type": "array"}, "c": {"properties": {"a": {}, "b": {}}}}}
+    rows: list[dict[str, Any]] = []
+    for _ in range(500):
+        c = random_.choice([None, {"a": value(0)}, {"b": value(0), "z": value(0)}])
+        rows.append({"a": value(0), "b": random_.choice([None, [value(0)]]), "c": c, "d": value(0)})
+    values = [framed(7, json.dumps(row, ensure_ascii=random_.random() < 0.5).encode()) for row in rows]
+    result = decode(values, {7: json.dumps(schema)}, "json")
+    assert result.field("_error").null_count == 500
+
+    def parsed(text: str | None) -> Any:
+        return None if text is None else json.loads(text)
+
+    for row, found in zip(rows, result.field("value").to_pylist(), strict=True):
+        assert parsed(found["a"]) == row["a"]
+        assert row["b"] == (None if found["b"] is None else [parsed(one) for one in found["b"]])
+        c = None if found["c"] is None else {name: parsed(one) for name, one in found["c"].items()}
+        assert c == (None if row["c"] is None else {name: row["c"].get(name) for name in "ab"})
+
+
+def test_text_may_be_nested_as_deep_as_it_likes() -> None:
+    deep = "[" * 100_000 + "]" * 100_000
+    row = decode([framed(7, f'{{"a": {deep}}}'.encode())], {7: '{"properties": {"a": {}}}'}, "json")
+    assert row.field("value")[0].as_py() == {"a": deep}
+
+
+HOSTILE = [
+    (b"", "EOF"),
+    (b"{", "EOF"),
+    (b'{"id": 1} x', "trailing characters (byte 15)"),
+    (b'{"id": "1"}', "id: invalid type: string"),
+    (b'{"id": 1.5}', "id: invalid type: floating point"),
+    (b'{"id": 18446744073709551616}', "id: "),
+    (b'{"price": NaN}', "price: expected value"),
+    (b'{"lines": [{"sku": 5}]}', "lines.sku: invalid type: integer"),
+    (b'{"either": "\xff"}', "text that is not UTF-8 (byte 17)"),
+    (b'{"lines": ' + b"[" * 100_000, "lines: "),
+    (b"[]", "expected an object"),
+]
+
+
+@pytest.mark.parametrize(("payload", "reason"), HOSTILE)
+def test_a_bad_row_costs_only_itself(payload: bytes, reason: str) -> None:
+    schema = {**ORDER, "properties": {**ORDER["properties"], "buyer": CUSTOMER}}  # type: ignore[dict-item]
+    good = framed(7, b'{"id": 5, "lines": [{"sku": "a"}]}')
+    result = decode([good, framed(7, payload), good], {7: json.dumps(schema)}, "json")
+    errors = result.field("_error").to_pylist()
+    assert errors[0] is errors[2] is None
+    assert reason in errors[1]
+    assert result.field("invalidValue").to_pylist() == [None, framed(7, payload), None]
+    assert result.field("value")[0] == result.field("value")[2]
+    assert result.field("value")[1].as_py() is None
+
+
+def test_ids_and_values_without_one() -> None:
+    registry = StoredRegistry()
+    registry.put_schema(1, Schema("JSON", '{"properties": {"a": {"type": "integer"}}}'))
+    registry.put_schema(2, Schema("AVRO", '"int"'))
+    document = b'{"a": 1}'
+    values = [framed(1, document), document, framed(2, document), framed(9, document), b"", b"\0\0"]
+    result = decode(values, registry, "json")
+    assert result.field("value").to_pylist() == [{"a": 1}, {"a": 1}, None, None, None, None]
+    assert result.field("_schema_id").to_pylist() == [1, None, 2, 9, None, None]
+    errors = result.field("_error").to_pylist()
+    assert errors[:4] == [None, None, "its schema is AVRO, expected JSON", "no schema has the id 9"]
+    assert all("not framed" in error for error in errors[4:])
+    text = decode(values[:2], registry, "json", as_text=True).field("value").to_pylist()
+    assert text == [document.decode()] * 2
+
+
+@pytest.mark.parametrize(
+    "schema", ["[", "", '{"$ref": "#/lost"}', '{"properties": {"a": {"$ref": "x.json"}}}']
+)
+def test_schemas_that_cannot_be_used(schema: str) -> None:
+    with pytest.raises(InvalidSchemaError, match="the reader's schema: "):
+        decode([], {}, "json", schema)
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    builder = RecordsBuilder()
+    values = [framed(7, b'{"id": 5}'), b'{"id": 6}', framed(7, b'{"id": "x"}'), b"\1", None]
+    for offset, value in enumerate(values):
+        builder.append(offset, 0, None, value)
+    (tmp_path / "logs" / "orders-0").mkdir(parents=True)
+    (tmp_path / "logs" / "orders-0" / "00000000000000000000.log").write_bytes(builder.build())
+    (tmp_path / "schemas").mkdir()
+    for name in ("7.json", "orders-value.json"):
+        (tmp_path / "schemas" / name).write_text('{"properties": {"id": {"type": "integer"}}}')
+    return tmp_path / "logs"
+
+
+def test_ingest_counts_what_is_not_framed(logs: Path, tmp_path: Path) -> None:
+    typed = TypedColumns(str(tmp_path / "schemas"), value_format="json")
+    report = commands.ingest(logs, tmp_path / "out", typed=typed)
+    total = report["total"]
+    assert report["balanced"]
+    assert (total["rows"], total["invalid_values"], total["unframed_values"]) == (5, 2, 2)
+    assert (total["invalid_keys"], total["unframed_keys"]) == (0, 0)
+    rows = pq.read_table(tmp_path / "out" / "records").to_pylist()
+    assert [row["value"] for row in rows] == [{"id": 5}, {"id": 6}, None, None, None]
+    assert [row["_error"] is None for row in rows] == [True, True, False, False, True]
+
+
+def test_failfast_says_what_cannot_be_decoded(logs: Path) -> None:
+    registry = StoredRegistry()
+    schema = Schema("JSON", '{"properties": {"id": {"type": "integer"}}}')
+    registry.put_schema(7, schema)
+    (planned,) = plan_partitions([list_partitions([str(logs)])[0]], LocalEngine(1))
+    (chunk,) = planned.plan["chunks"]
+    decoder = ColumnDecoder(registry, schema, "json")
+    columns = ("offset", "value", "headers")
+    options = ReadOptions(columns, mode="FAILFAST", typed=(decoder,))
+    with pytest.raises(JobError, match=r"offset 2: the value cannot be decoded: id: invalid type: string"):
+        list(read_chunk(json.dumps(chunk), options))
