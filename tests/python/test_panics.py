@@ -357,7 +357,13 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
         "RescuerCore": (lambda: c.RescuerCore(one.survey), {}),
         "SchemaDecoder": (
             lambda: c.SchemaDecoder("avro", '"int"'),
-            {"new_ids": (ROWS,), "add_writer": (7, '"int"'), "refuse": (7, "no"), "decode": (ROWS,)},
+            {
+                "new_ids": (ROWS,),
+                "add_writer": (7, '"int"'),
+                "refuse": (7, "no"),
+                "messages": (ROWS,),
+                "decode": (ROWS,),
+            },
         ),
         "ServerCore": (lambda: c.ServerCore([], ("127.0.0.1", 0)), {}),
         "RowFilter": (lambda: c.RowFilter(), {"mask": (ROWS,)}),

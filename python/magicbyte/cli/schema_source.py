@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from magicbyte.schemas.http_client import HttpSettings
     from magicbyte.schemas.registry import Registry
 
-__all__ = ["SchemaSource", "registry_config", "schema_source"]
+__all__ = ["SchemaSource", "http_settings", "registry_config", "schema_source"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,22 +45,21 @@ class SchemaSource:
 
 
 def registry_config(command: F) -> F:
-    """`--registry-config`; the command gets `http`, the settings for a live registry."""
-
-    def settings(_ctx: click.Context, _param: click.Parameter, path: str | None) -> HttpSettings:
-        from magicbyte.schemas.http_client import DEFAULT_SETTINGS, read_settings
-
-        return DEFAULT_SETTINGS if path is None else read_settings(path)
-
+    """`--registry-config`; `http_settings` reads the file."""
     return click.option(
         "--registry-config",
-        "http",
         metavar="FILE",
         type=click.Path(exists=True, dir_okay=False),
-        callback=settings,
         help="For an address: a properties file with basic.auth.user.info, bearer.auth.token or"
         " ssl.ca.location, as Confluent's clients have it.",
     )(command)
+
+
+def http_settings(registry_config: str | None) -> HttpSettings:
+    """What `--registry-config` says about a live registry."""
+    from magicbyte.schemas.http_client import DEFAULT_SETTINGS, read_settings
+
+    return DEFAULT_SETTINGS if registry_config is None else read_settings(registry_config)
 
 
 def schema_source(command: F) -> F:
@@ -71,7 +70,7 @@ def schema_source(command: F) -> F:
         sources: tuple[str, ...],
         preferred: tuple[str, ...],
         schemas_topic: str,
-        http: HttpSettings,
+        registry_config: str | None,
         max_decompressed_bytes: int,
         **others: Any,
     ) -> Any:
@@ -84,7 +83,7 @@ def schema_source(command: F) -> F:
             "schemas_topic": schemas_topic,
             "choice": PartitionChoice(prefer=preferred),
             "max_decompressed_bytes": max_decompressed_bytes,
-            "http": http,
+            "http": http_settings(registry_config),
         }
         return command(source=SchemaSource(sources, how), **others)
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import click
 
-from magicbyte.cli.schema_source import registry_config
-
-if TYPE_CHECKING:
-    from magicbyte.schemas.http_client import HttpSettings
+from magicbyte.cli.schema_source import http_settings, registry_config
 
 __all__ = ["typed_columns"]
 
@@ -28,7 +25,7 @@ def typed_columns(command: F) -> F:
         schema_registry: str | None,
         reader_schema: Any,
         messages: tuple[str, ...],
-        http: HttpSettings,
+        registry_config: str | None,
         **others: Any,
     ) -> Any:
         from magicbyte.jobs.typed import TypedColumns
@@ -48,7 +45,9 @@ def typed_columns(command: F) -> F:
                 text = reader_schema.read().decode()
             except UnicodeDecodeError as error:
                 raise click.BadParameter(f"not UTF-8: {error}", param_hint="'--reader-schema'") from None
-        typed = TypedColumns(schema_registry, key_format, value_format, text, messages, http)
+        typed = TypedColumns(
+            schema_registry, key_format, value_format, text, messages, http_settings(registry_config)
+        )
         return command(typed=typed, **others)
 
     decorated: Callable[..., Any] = with_typed
