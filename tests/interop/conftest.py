@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import obstore
 import pytest
 from kafka_broker import Broker
 from oracle import Builder, Oracle
 from registry_server import Apicurio, newer_java
+from s3_server import BUCKET, client, put_directory, s3_server
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="session")
@@ -49,3 +58,47 @@ def apicurio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Apicurio]:
     server = Apicurio(tmp_path_factory.mktemp("apicurio"), java)
     yield server
     server.kill()
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The endpoint of an S3 server."""
+    with s3_server(tmp_path_factory.mktemp("seaweed")) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(scope="session")
+def logs(s3: str, kafka: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The URL of all partitions of real brokers; `all.tar` in the same bucket is an archive of them."""
+    put_directory(s3, kafka, "logs")
+    archive = shutil.make_archive(str(tmp_path_factory.mktemp("tar") / "all"), "tar", kafka)
+    obstore.put(client(s3), "all.tar", Path(archive).read_bytes())
+    return f"s3://{BUCKET}/logs"
+
+
+@pytest.fixture(scope="session")
+def spark_events(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory where the session logs its events: plans, tasks and errors."""
+    return tmp_path_factory.mktemp("events")
+
+
+@pytest.fixture(scope="session")
+def spark(spark_events: Path) -> Iterator[SparkSession]:
+    """One embedded session for all tests."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("magicbyte interop")
+        .config("spark.ui.enabled", "false")
+        .config("spark.log.level", "ERROR")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.eventLog.enabled", "true")
+        .config("spark.eventLog.dir", spark_events.as_uri())
+        .config("spark.eventLog.compress", "false")
+        .getOrCreate()
+    )
+    yield session
+    session.stop()

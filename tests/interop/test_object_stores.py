@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import http.client
 import http.server
-import json
 import random
-import shutil
 import socket
-import subprocess
-import sys
 import threading
-import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -24,96 +18,9 @@ import pyarrow as pa
 import pytest
 from magicbyte import PartitionLog, mount_storage
 from magicbyte.cli import main
-from obstore.store import S3Store
+from s3_server import BUCKET, OPTIONS, SECRET, client, put_directory
 
 pytestmark = pytest.mark.interop
-
-KEY, SECRET = "magickey", "magicsecret"
-OPTIONS = {"access_key_id": KEY, "secret_access_key": SECRET, "region": "us-east-1", "allow_http": "true"}
-BUCKET = "backup"
-
-
-def free_ports(count: int) -> list[int]:
-    """Free ports whose number plus 10,000, which SeaweedFS takes for gRPC, is a port, too."""
-    ports: list[int] = []
-    while len(ports) < count:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1] % 20_000 + 20_000
-        with socket.socket() as first, socket.socket() as second:
-            try:
-                first.bind(("127.0.0.1", port))
-                second.bind(("127.0.0.1", port + 10_000))
-                ports.append(port)
-            except OSError:
-                continue
-    return ports
-
-
-@pytest.fixture(scope="session")
-def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The endpoint of an S3 server."""
-    directory = tmp_path_factory.mktemp("seaweed")
-    actions = ["Admin", "Read", "Write", "List"]
-    identity = {"name": "tests", "credentials": [{"accessKey": KEY, "secretKey": SECRET}], "actions": actions}
-    (directory / "s3.json").write_text(json.dumps({"identities": [identity]}))
-    master, volume, filer, port = free_ports(4)
-    weed = Path(sys.executable).with_name("weed")
-    command = [
-        weed if weed.exists() else shutil.which("weed"),
-        "server",
-        f"-dir={directory}",
-        "-s3",
-        "-filer",
-    ]
-    command += ["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-master.telemetry=false", "-volume.max=50"]
-    # No catalogs: they would take fixed ports.
-    command += ["-s3.port.iceberg=0", "-s3.port.lance=0"]
-    command += [
-        f"-master.port={master}",
-        f"-volume.port={volume}",
-        f"-filer.port={filer}",
-        f"-s3.port={port}",
-    ]
-    command += [f"-s3.config={directory / 's3.json'}"]
-    with (directory / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as server:  # type: ignore[arg-type]
-        try:
-            endpoint = f"http://127.0.0.1:{port}"
-            deadline = time.monotonic() + 120
-            while True:
-                try:
-                    obstore.put(client(endpoint), "ready", b"yes")
-                    break
-                except Exception:
-                    assert server.poll() is None, (directory / "log").read_text()[-2000:]
-                    assert time.monotonic() < deadline, (directory / "log").read_text()[-2000:]
-                    time.sleep(1)
-            yield endpoint
-        finally:
-            server.kill()
-
-
-def client(endpoint: str) -> Any:
-    config = {name: value for name, value in OPTIONS.items() if name != "allow_http"}
-    retries: Any = {"max_retries": 1}
-    return S3Store(
-        BUCKET,
-        config={**config, "endpoint": endpoint},
-        client_options={"allow_http": True},
-        retry_config=retries,
-    )
-
-
-@pytest.fixture(scope="session")
-def logs(s3: str, kafka: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The URL of all partitions of real brokers, and an archive of them."""
-    store = client(s3)
-    for path in kafka.rglob("*"):
-        if path.is_file():
-            obstore.put(store, f"logs/{path.relative_to(kafka)}", path.read_bytes())
-    archive = shutil.make_archive(str(tmp_path_factory.mktemp("tar") / "all"), "tar", kafka)
-    obstore.put(store, "all.tar", Path(archive).read_bytes())
-    return f"s3://{BUCKET}/logs"
 
 
 def sums(source: object) -> tuple[Any, list[Any]]:
@@ -247,9 +154,7 @@ def test_a_flaky_network(s3: str, logs: str, kafka: Path) -> None:
         for name in names:
             # Another name, so that nothing is kept of it from before.
             copy = f"flaky/{name}"
-            for path in (kafka / name).iterdir():
-                if path.is_file():
-                    obstore.put(client(s3), f"{copy}/{path.name}", path.read_bytes())
+            put_directory(s3, kafka / name, copy)
             assert sums(f"s3://{BUCKET}/{copy}") == sums(kafka / name), flaky.seen
         assert all(flaky.seen[trouble] for trouble in flaky.troubles), flaky.seen
         proxy.shutdown()

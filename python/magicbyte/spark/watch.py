@@ -26,7 +26,7 @@ _PAUSE_SECONDS = 0.1
 _SETTLED_MILLIS = 1000
 """Timestamps of files are coarser than writes."""
 
-_Key = tuple[str, int, int]
+_Key = tuple[str, int, int, str | None]
 
 
 @dataclass(frozen=True)
@@ -139,4 +139,4 @@ def _description(problem: Problem) -> str:
 
 
 def _key(segment: Segment) -> _Key:
-    return segment["path"], segment["size"], segment["modified_ms"]
+    return segment["path"], segment["size"], segment["modified_ms"], segment["version"]
