@@ -1,19 +1,19 @@
-"""What the names in a partition's directory mean for reading it."""
+"""What a listing says about reading its partition."""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
+
+from magicbyte import _core
+from magicbyte.errors import Error
 
 if TYPE_CHECKING:
     from magicbyte.model import PartitionListing, Problem
 
-__all__ = ["is_segment_file", "unread_segments"]
+__all__ = ["topic_id_of", "unread_segments"]
 
-
-def is_segment_file(name: str) -> bool:
-    """Whether a file name is that of a segment: twenty digits and `.log`, `.log.zst` or `.log.gz`."""
-    stem, _, extension = name.partition(".")
-    return extension in ("log", "log.zst", "log.gz") and len(stem) == 20 and stem.isascii() and stem.isdigit()
+_ID_LENGTH = 22
 
 
 def unread_segments(listing: PartitionListing) -> list[Problem]:
@@ -21,5 +21,16 @@ def unread_segments(listing: PartitionListing) -> list[Problem]:
     return [
         problem
         for problem in listing["problems"]
-        if problem["segment"] is None or is_segment_file(problem["segment"])
+        if problem["segment"] is None or _core.is_segment_file(problem["segment"])
     ]
+
+
+def topic_id_of(listing: PartitionListing) -> str | None:
+    """The topic's ID, from `partition.metadata`, or in tiered storage from the directory's name."""
+    if listing["state"] == "remote":
+        return listing["path"][-_ID_LENGTH:]
+    try:
+        data = _core.read_sidecar(os.path.join(listing["path"], "partition.metadata"))
+        return _core.partition_metadata(data.decode(errors="replace"))[1]
+    except (Error, OSError):
+        return None

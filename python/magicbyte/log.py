@@ -20,7 +20,6 @@ from magicbyte._core import (
 )
 from magicbyte.enums import DamageMode, IsolationLevel, fails_fast
 from magicbyte.errors import Error
-from magicbyte.listing import is_segment_file
 from magicbyte.storage.mounts import mount
 from magicbyte.storage.paths import absolute, is_stored, local_path
 
@@ -313,7 +312,7 @@ def _refuse_other_directories(path: str) -> None:
 
 def _has_segments(path: str) -> bool:
     try:
-        return any(is_segment_file(name) for name, _ in _core.list_directory(path))
+        return any(_core.is_segment_file(name) for name, _ in _core.list_directory(path))
     except OSError:
         return False
 
@@ -355,17 +354,40 @@ class PartitionLog:
         max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
         mode: DamageMode = "FAILFAST",
     ) -> None:
-        # Raises for an unknown mode.
-        fails_fast(mode)
-        self._mode = mode
+        fails_fast(mode)  # raises for an unknown mode
         mount([path])
-        self._core = PartitionLogCore(absolute(path) if is_stored(path) else local_path(path))
-        self._listing: PartitionListing = json.loads(self._core.listing())
+        core = PartitionLogCore(absolute(path) if is_stored(path) else local_path(path))
+        self._open(core, check_crcs, max_decompressed_bytes, mode)
         if not self._listing["segments"] and not self._listing["problems"]:
             _refuse_other_directories(self.path)
+
+    @classmethod
+    def of_listing(
+        cls,
+        listing: PartitionListing,
+        *,
+        check_crcs: bool = True,
+        max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+        mode: DamageMode = "FAILFAST",
+    ) -> Self:
+        """Opens files that have been listed; they may be in several directories, such as local segments and
+        those in tiered storage. The arguments are those of the class.
+        """
+        fails_fast(mode)
+        log = cls.__new__(cls)
+        core = PartitionLogCore.of_listing(json.dumps(listing))
+        log._open(core, check_crcs, max_decompressed_bytes, mode)
+        return log
+
+    def _open(
+        self, core: PartitionLogCore, check_crcs: bool, max_decompressed_bytes: int, mode: DamageMode
+    ) -> None:
+        self._core = core
+        self._listing: PartitionListing = json.loads(core.listing())
         self._closed = False
         self._check_crcs = check_crcs
         self._max_decompressed_bytes = max_decompressed_bytes
+        self._mode = mode
 
     @property
     def path(self) -> str:

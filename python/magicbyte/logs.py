@@ -53,8 +53,8 @@ class Log:
     ) -> None:
         self._inputs = find_inputs(paths_of(sources), choice)
         self._partitions = [
-            PartitionLog(
-                listing["path"],
+            PartitionLog.of_listing(
+                listing,
                 check_crcs=check_crcs,
                 max_decompressed_bytes=max_decompressed_bytes,
                 mode=mode,

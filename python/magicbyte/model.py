@@ -104,10 +104,10 @@ class Problem(TypedDict):
     message: str
 
 
-DirectoryState: TypeAlias = Literal["current", "future", "stray", "deleted"]
+DirectoryState: TypeAlias = Literal["current", "future", "stray", "deleted", "remote"]
 """What a directory is to a broker: the log itself (`topic-N`), a copy that will replace the log on another
-disk (`-future`), a log that the cluster did not assign to the broker (`-stray`), or one that it is about to
-delete (`-delete`)."""
+disk (`-future`), a log that the cluster did not assign to the broker (`-stray`), one that it is about to
+delete (`-delete`), or segments in tiered storage (`topic-N-TOPICID`)."""
 
 
 class PartitionCheckpoints(TypedDict):

@@ -9,7 +9,7 @@ use crate::error::{ErrorKind, Result};
 use crate::log::error::{LogError, LogResult};
 use crate::log::names::{
     DirectoryState, FileKind, IgnoreReason, SidecarKind, base_offset_of, classify, display_name,
-    partition_of, segment_file,
+    partition_of, segment_of,
 };
 use crate::log::problem::{DIRECTORY_UNREADABLE, MISSING_SEGMENT, Problem};
 use crate::log::storage;
@@ -347,7 +347,7 @@ impl Listing {
             }
         }
         for (offset, file) in missing {
-            let name = segment_file(offset);
+            let name = segment_of(&file);
             let message = if file.starts_with(&name) {
                 format!(
                     "only {file} is there: decompress it to have it read (.zst and .gz are read as they are)"

@@ -22,7 +22,7 @@ pub enum SidecarKind {
     /// A `.snapshot`: the state of producers.
     #[cfg_attr(feature = "serde", serde(rename = "snapshot"))]
     ProducerSnapshot,
-    /// The `leader-epoch-checkpoint`.
+    /// The `leader-epoch-checkpoint`; in tiered storage one of each segment, `.leader_epoch_checkpoint`.
     #[cfg_attr(feature = "serde", serde(rename = "leader-epoch-checkpoint"))]
     LeaderEpochCheckpoint,
     /// The `partition.metadata`: the topic's ID.
@@ -126,6 +126,9 @@ pub enum DirectoryState {
     Stray,
     /// A log that a broker is about to delete: `topic-N.ID-delete`.
     Deleted,
+    /// The segments of a log that a broker copied to tiered storage: `topic-N-TOPICID`, with files such as
+    /// `00000000000000000042-SEGMENTID.log` (`LocalTieredStorage`).
+    Remote,
 }
 
 impl DirectoryState {
@@ -137,12 +140,13 @@ impl DirectoryState {
             Self::Future => "future",
             Self::Stray => "stray",
             Self::Deleted => "deleted",
+            Self::Remote => "remote",
         }
     }
 }
 
-/// The topic, the partition and the state in the name of a directory: `topic-N`, or `topic-N.ID-delete` and the
-/// like (`UnifiedLog`). A directory with another name is partition 0 of a topic of that name.
+/// The topic, the partition and the state in the name of a directory: `topic-N`, `topic-N.ID-delete` and the like
+/// (`UnifiedLog`), or `topic-N-TOPICID`. A directory with another name is partition 0 of a topic of that name.
 pub(crate) fn partition_of(directory: &Path) -> (String, i32, DirectoryState) {
     let absolute = storage::absolute(directory);
     let name = display_name(absolute.file_name().unwrap_or_default());
@@ -165,7 +169,18 @@ pub fn is_partition<'a>(directory: &str, names: impl Iterator<Item = &'a str>) -
     })
 }
 
+/// Whether a name is that of a segment: twenty digits and `.log`, `.log.zst` or `.log.gz`; in tiered storage, with
+/// an ID after the digits.
+#[must_use]
+pub fn is_segment_file(name: &str) -> bool {
+    matches!(classify(name), FileKind::Segment(_) | FileKind::Packed(_))
+}
+
 fn parse_directory(name: &str) -> Option<(&str, i32, DirectoryState)> {
+    if let Some(stem) = without_id(name) {
+        let (topic, number) = stem.rsplit_once('-')?;
+        return (!topic.is_empty()).then_some((topic, parse_partition(number)?, DirectoryState::Remote));
+    }
     let (stem, state) = match name.rsplit_once('.') {
         Some((stem, rest)) => match rest.rsplit_once('-') {
             Some((_, "future")) => (stem, DirectoryState::Future),
@@ -179,6 +194,14 @@ fn parse_directory(name: &str) -> Option<(&str, i32, DirectoryState)> {
     (!topic.is_empty()).then_some((topic, parse_partition(number)?, state))
 }
 
+/// What precedes the ID in a name of tiered storage, and the hyphen before it. An ID never looks like the end of
+/// `topic-N`: its last character has two bits, and so is not a digit.
+fn without_id(name: &str) -> Option<&str> {
+    let (rest, id) = name.split_at_checked(name.len().checked_sub(ID_LENGTH)?)?;
+    let is_id = id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
+    rest.strip_suffix('-').filter(|_| is_id && id.ends_with(['A', 'Q', 'g', 'w']))
+}
+
 /// A file name as text; if it is not UTF-8, its bytes are escaped, so that no two names look the same.
 pub(crate) fn display_name(name: &OsStr) -> String {
     name.to_str().map_or_else(|| name.as_encoded_bytes().escape_ascii().to_string(), str::to_owned)
@@ -187,6 +210,11 @@ pub(crate) fn display_name(name: &OsStr) -> String {
 fn parse_partition(digits: &str) -> Option<i32> {
     digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
+
+/// The length of an ID in a name (`Uuid.toString`): 16 bytes as base64 for URLs.
+const ID_LENGTH: usize = 22;
+/// The ending of the leader epochs of one segment in tiered storage.
+const REMOTE_LEADER_EPOCHS: &str = "leader_epoch_checkpoint";
 
 /// What a name in a partition's directory says about the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -222,7 +250,11 @@ pub(crate) fn classify(file: &str) -> FileKind {
         let parts = stem.split_once('-').filter(|(_, epoch)| epoch.parse::<u32>().is_ok());
         return parts.and_then(|(offset, _)| base_offset(offset)).map_or(foreign, FileKind::Checkpoint);
     }
-    let Some(offset) = base_offset(stem) else { return foreign };
+    let remote = without_id(stem);
+    let Some(offset) = base_offset(remote.unwrap_or(stem)) else { return foreign };
+    if remote.is_some() && extension == REMOTE_LEADER_EPOCHS {
+        return FileKind::Sidecar(SidecarKind::LeaderEpochCheckpoint);
+    }
     if extension == "log" {
         return FileKind::Segment(offset);
     }
@@ -234,9 +266,11 @@ pub(crate) fn classify(file: &str) -> FileKind {
     kinds.find(|kind| !kind.has_fixed_name() && kind.name() == extension).map_or(foreign, FileKind::Sidecar)
 }
 
-/// The base offset in the name of a segment, or of a file beside it: `00000000000000000042.index`.
+/// The base offset in the name of a segment, or of a file beside it (`LogFileUtils`): `00000000000000000042.index`,
+/// or in tiered storage `00000000000000000042-ID.index`.
 pub(crate) fn base_offset_of(file: &str) -> Option<i64> {
-    base_offset(file.split_once('.')?.0)
+    let (stem, _) = file.split_once('.')?;
+    base_offset(without_id(stem).unwrap_or(stem))
 }
 
 /// Kafka writes offsets in names with 20 digits.
@@ -244,9 +278,9 @@ fn base_offset(stem: &str) -> Option<i64> {
     (stem.len() == 20 && stem.bytes().all(|b| b.is_ascii_digit())).then(|| stem.parse().ok()).flatten()
 }
 
-/// The name of the segment with this base offset (`LogFileUtils.logFile`).
-pub(crate) fn segment_file(base_offset: i64) -> String {
-    format!("{base_offset:020}.log")
+/// The name of the segment that a file is beside.
+pub(crate) fn segment_of(file: &str) -> String {
+    format!("{}.log", file.split_once('.').map_or(file, |(stem, _)| stem))
 }
 
 #[cfg(test)]
@@ -293,5 +327,37 @@ mod tests {
         }
         let fixed = "00000000000000000042.leader-epoch-checkpoint";
         assert!(matches!(classify(fixed), FileKind::Ignored(IgnoreReason::Foreign)));
+    }
+
+    #[test]
+    fn names_in_tiered_storage() {
+        let name = |path| partition_of(Path::new(path));
+        assert_eq!(
+            name("/x/my-topic-3-R5ONT1_KRNm0plmgy-N-1A"),
+            ("my-topic".into(), 3, DirectoryState::Remote)
+        );
+        let local = ("my-topic-3-R5ONT1_KRNm0plmgy-N".into(), 12, DirectoryState::Current);
+        assert_eq!(name("/x/my-topic-3-R5ONT1_KRNm0plmgy-N-12"), local);
+        let other = ("topic-R5ONT1_KRNm0plmgy-N-1A".into(), 0, DirectoryState::Current);
+        assert_eq!(name("/x/topic-R5ONT1_KRNm0plmgy-N-1A"), other);
+        let id = "9ReE-tebSsmSlbyz2x-Ljg";
+        for (ending, kind) in [
+            ("log", FileKind::Segment(42)),
+            ("log.zst", FileKind::Packed(42)),
+            ("index", FileKind::Sidecar(SidecarKind::OffsetIndex)),
+            ("snapshot", FileKind::Sidecar(SidecarKind::ProducerSnapshot)),
+            ("leader_epoch_checkpoint", FileKind::Sidecar(SidecarKind::LeaderEpochCheckpoint)),
+            ("leader-epoch-checkpoint", FileKind::Ignored(IgnoreReason::Foreign)),
+        ] {
+            let file = format!("00000000000000000042-{id}.{ending}");
+            assert_eq!(classify(&file), kind, "{file}");
+            assert_eq!(base_offset_of(&file), Some(42));
+            assert_eq!(is_segment_file(&file), ending.starts_with("log"));
+        }
+        for file in
+            ["00000000000000000042-short.log", &format!("42-{id}.log"), &format!("-{id}.log"), "é-.log"]
+        {
+            assert_eq!(classify(file), FileKind::Ignored(IgnoreReason::Foreign), "{file}");
+        }
     }
 }

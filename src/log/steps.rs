@@ -26,7 +26,7 @@ pub use crate::log::history::partition_history::partition_history;
 pub use crate::log::history::segment_history::{
     OffsetGap, SegmentHistory, SkippedRange, StepBack, segment_history,
 };
-pub use crate::log::names::is_partition;
+pub use crate::log::names::{is_partition, is_segment_file};
 pub use crate::log::read::accounting::reconcile;
 pub use crate::log::read::chunk_reader::{BatchCounts, ChunkReader};
 pub use crate::log::read::plan::{Plan, PlanSegment, plan_partition};

@@ -60,6 +60,13 @@ pub(super) fn is_partition(directory: OsString, names: Vec<OsString>) -> bool {
     names::is_partition(&directory.to_string_lossy(), names.iter().filter_map(|name| name.to_str()))
 }
 
+#[doc = docs::steps!(is_segment_file)]
+#[pyfunction]
+pub(super) fn is_segment_file(name: OsString) -> bool {
+    panics::here();
+    name.to_str().is_some_and(names::is_segment_file)
+}
+
 #[doc = docs::steps!(survey_segment)]
 #[pyfunction]
 pub(super) fn survey_segment(py: Python<'_>, segment: &str) -> PyResult<String> {

@@ -14,7 +14,7 @@ use crate::python::arguments::{Millis, millis};
 use crate::python::arrow_stream::{Origin, PyArrowStream, ToArrowArguments};
 use crate::python::batch::{Reading, new_batch};
 use crate::python::errors::log_to_py;
-use crate::python::jobs::to_json;
+use crate::python::jobs::{parse, to_json};
 use crate::python::locked::Locked;
 use crate::python::view::{optional_items, parse_name};
 use crate::python::{docs, panics};
@@ -29,6 +29,13 @@ impl PyPartitionLog {
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         panics::here();
         PartitionLog::open(&path).map(Self).map_err(|e| log_to_py(py, &e))
+    }
+
+    #[doc = docs::log!(PartitionLogCore.of_listing)]
+    #[staticmethod]
+    fn of_listing(listing: &str) -> PyResult<Self> {
+        panics::here();
+        Ok(Self(PartitionLog::of_listing(parse(listing)?)))
     }
 
     #[doc = docs::log!(PartitionLogCore.listing)]

@@ -14,6 +14,8 @@ FACTS = (
     "isTransactional", "isControl", "count",
 )  # fmt: skip
 
+TYPES = ["CreateTime", "LogAppendTime"]
+
 
 @dataclass
 class Difference:
@@ -135,3 +137,18 @@ def difference(kafka: dict[str, Any], ours: dict[str, Any]) -> Difference | None
 
 def _differ(what: str, theirs: Any, mine: Any, kafka: dict[str, Any], ours: dict[str, Any]) -> Difference:
     return Difference(f"{what}: Kafka {theirs or 'accepts'}, magicbyte {mine or 'accepts'}", kafka, ours)
+
+
+def printed(log: magicbyte.PartitionLog, isolation_level: str) -> list[str]:
+    """A partition's records as the broker's client prints them; it shows magic 0 as CreateTime."""
+
+    def text(data: bytes | None) -> str:
+        return "null" if data is None else data.hex()
+
+    def line(record: magicbyte.Record) -> str:
+        kind = TYPES[max(record.timestamp_type, 0)]
+        headers = "".join(f"{key.hex()}={text(value)};" for key, value in record.headers_raw)
+        fields = [record.offset, record.timestamp, kind, text(record.key_bytes), text(record.value_bytes)]
+        return "\t".join(map(str, [*fields, headers]))
+
+    return list(map(line, log.records(isolation_level=isolation_level)))  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from magicbyte.jobs.engines import LocalEngine
 from magicbyte.jobs.recover import RecoveryMethod, recover
 from magicbyte.jobs.rewrite import RewriteOptions, rewrite
 from magicbyte.jobs.rows import RowsOptions, commit_rows, staging_in, write_rows
+from reading import printed
 
 pytestmark = pytest.mark.interop
 
@@ -42,23 +43,9 @@ REBATCHED = RewriteOptions(
 OTHER_CODEC = RewriteOptions(compression=3, leader_epoch=-1, segment_bytes=8000, index_interval_bytes=256)
 DOWN = RewriteOptions(magic=1, index_interval_bytes=256)
 
-TYPES = ["CreateTime", "LogAppendTime"]
-
 
 def lines_of(path: Path, isolation_level: str) -> list[str]:
-    """A partition's records as the broker's client prints them; it shows magic 0 as CreateTime."""
-
-    def text(data: bytes | None) -> str:
-        return "null" if data is None else data.hex()
-
-    def line(record: magicbyte.Record) -> str:
-        kind = TYPES[max(record.timestamp_type, 0)]
-        headers = "".join(f"{key.hex()}={text(value)};" for key, value in record.headers_raw)
-        fields = [record.offset, record.timestamp, kind, text(record.key_bytes), text(record.value_bytes)]
-        return "\t".join(map(str, [*fields, headers]))
-
-    log = magicbyte.PartitionLog(path)
-    return list(map(line, log.records(isolation_level=isolation_level)))  # type: ignore[arg-type]
+    return printed(magicbyte.PartitionLog(path), isolation_level)
 
 
 def without_headers(lines: list[str]) -> list[str]:

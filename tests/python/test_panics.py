@@ -87,6 +87,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         ),
         "read_sidecar": lambda: c.read_sidecar(one.path / "00000000000000000000.log"),
         "is_partition": lambda: c.is_partition("topic-0", []),
+        "is_segment_file": lambda: c.is_segment_file("0.log"),
         "is_directory": lambda: c.is_directory(one.path),
         "is_stored": lambda: c.is_stored("s3://bucket"),
         "list_directory": lambda: c.list_directory(one.path),
@@ -303,6 +304,7 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
         "LogBatchesCore": (lambda: log.batches(**asked), {}),
         "PartitionLogCore": (
             lambda: c.PartitionLogCore(one.path),
+            lambda: c.PartitionLogCore.of_listing(one.listing),
             {
                 "verify": ("read_uncommitted", 1 << 20),
                 "to_arrow": (["offset"], stream),

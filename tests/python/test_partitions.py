@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from magicbyte import _core
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.partitions import find_partitions, list_partitions, list_segment_file
-from magicbyte.listing import is_segment_file
 
 
 @pytest.mark.parametrize(
@@ -17,10 +17,11 @@ from magicbyte.listing import is_segment_file
         ("00000000000000000000.log.deleted", False),
         ("0000000000000000000.log", False),
         ("00000000000000000000.index", False),
+        ("00000000000000000000-R5ONT1_KRNm0plmgyhNF5A.log", True),
     ],
 )
 def test_segment_file(name: str, is_one: bool) -> None:
-    assert is_segment_file(name) is is_one
+    assert _core.is_segment_file(name) is is_one
 
 
 @pytest.mark.partitions("v2_txn", "v0_gzip")

@@ -12,6 +12,9 @@ class PartitionLogCore:
     """A partition's directory."""
 
     def __new__(cls, path: str) -> Self: ...
+    @staticmethod
+    def of_listing(listing: str) -> PartitionLogCore:
+        """Of a PartitionListing as JSON, whose files may be in several directories."""
     def listing(self) -> str:
         """The contents of the directory: a PartitionListing as JSON."""
     def verify(self, isolation_level: str, max_decompressed_bytes: int) -> str:

@@ -19,6 +19,10 @@ def is_partition(directory: str, names: Sequence[str]) -> bool:
     """Whether a directory of this name, with these entries, is a partition: it has a segment; or its name is
     `topic-N`, and it has a compressed segment or a file that a broker keeps beside segments."""
 
+def is_segment_file(name: str) -> bool:
+    """Whether a name is that of a segment: twenty digits and `.log`, `.log.zst` or `.log.gz`; in tiered
+    storage, with an ID after the digits."""
+
 def survey_segment(segment: str) -> str:
     """Scans the batch headers of a Segment: a Survey."""
 

@@ -28,7 +28,7 @@ class PartitionChoice:
     partitions: frozenset[int] = frozenset()
     """Numbers of partitions; none for all."""
     states: frozenset[DirectoryState] = frozenset()
-    """States of directories to read in addition to `current`."""
+    """States of directories to read in addition to `current` and `remote`."""
     prefer: tuple[str, ...] = ()
     """Directories whose copy of a partition is read if there are several."""
 

@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypedDict
 
+from magicbyte import _core
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.partitions import refuse_other_encodings
 from magicbyte.jobs.workspace import OF_VOLUMES, UNFINISHED, Workspace, beside, check_apart, clear, write_text
-from magicbyte.listing import is_segment_file
 
 __all__ = ["Counted", "Named", "PartitionsOutput"]
 
@@ -131,7 +131,7 @@ def _check_counted(path: str, counted: Counted) -> None:
     found = 0
     if counted["segments"]:
         with os.scandir(path) as entries:
-            found = sum(entry.stat().st_size for entry in entries if is_segment_file(entry.name))
+            found = sum(entry.stat().st_size for entry in entries if _core.is_segment_file(entry.name))
     if found != counted["size"]:
         raise JobError(
             f"{counted['topic']}-{counted['partition']}: {counted['size']:,} bytes of segments were written, "

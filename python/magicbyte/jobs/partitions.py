@@ -18,6 +18,7 @@ from magicbyte.jobs.assignments import add_assigned
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.log_dirs import LogDir, is_log_dir, read_log_dir
+from magicbyte.jobs.remote_segments import join_remote
 from magicbyte.jobs.workspace import is_unfinished
 from magicbyte.listing import unread_segments
 from magicbyte.model import DirectoryState, PartitionListing
@@ -75,7 +76,9 @@ class Inputs:
     @property
     def paths(self) -> list[str]:
         """Everything that is read: an output must be apart from it."""
-        return [*self.sources, *(listing["path"] for listing in self.listings)]
+        segments = {segment["path"] for listing in self.listings for segment in listing["segments"][:1]}
+        directories = {listing["path"] for listing in self.listings} | set(map(os.path.dirname, segments))
+        return [*self.sources, *sorted(directories)]
 
     def consulted_partition(self, topic: str) -> PartitionListing | None:
         """The partition of a topic of one partition that was to be consulted, if it is there."""
@@ -225,10 +228,11 @@ def find_inputs(
 ) -> Inputs:
     """Finds and lists every partition at and below `sources`.
 
-    A directory whose name is not `topic-N` is taken as partition 0 of a topic of that name. The listing of
-    one that cannot be read contains only that problem. In a broker's directory, each listing gets what the
-    broker's checkpoints say, and a partition that they name and that has no directory gets a listing with
-    that problem.
+    A directory whose name is not `topic-N` is taken as partition 0 of a topic of that name. Segments in
+    tiered storage and those that the broker still has are one partition, if both are there (`join_remote`).
+    The listing of one that cannot be read contains only that problem. In a broker's directory, each listing
+    gets what the broker's checkpoints say, and a partition that they name and that has no directory gets a
+    listing with that problem.
 
     Args:
         sources: directories, and segment files, each of which is read as a partition of its own.
@@ -248,7 +252,7 @@ def find_inputs(
     mount(sources)
     with listed_once(sources):
         found = _find(sources)
-        all_listings = _list_all(found.directories)
+        all_listings = join_remote(_list_all(found.directories))
         all_listings += map(list_segment_file, found.files)
         log_dirs = [read_log_dir(path, all_listings) for path in found.log_dirs]
     if assigned:
@@ -261,7 +265,7 @@ def find_inputs(
     themselves = {absolute(source) for source in sources}
 
     def is_read(one: PartitionListing) -> bool:
-        return one["state"] in ("current", *choice.states) or one["path"] in themselves
+        return one["state"] in ("current", "remote", *choice.states) or one["path"] in themselves
 
     listings = [one for one in chosen if is_read(one)]
     skipped = [one for one in chosen if not is_read(one)]

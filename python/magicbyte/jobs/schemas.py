@@ -6,13 +6,13 @@ import os
 from collections.abc import Sequence
 from typing import Any, TypedDict
 
+from magicbyte import _core
 from magicbyte._core import DEFAULT_MAX_DECOMPRESSED_BYTES, Record
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.output import PartitionsOutput
 from magicbyte.jobs.partitions import find_inputs
 from magicbyte.jobs.replay import Batch, replay
-from magicbyte.listing import is_segment_file
 from magicbyte.schemas.directory import INDEX, files_of, holds_schemas, read_directory
 from magicbyte.schemas.http_client import DEFAULT_SETTINGS, HttpSettings
 from magicbyte.schemas.http_registry import HttpRegistry, is_registry_url
@@ -97,7 +97,7 @@ def open_registry(
             raise RefusedError("the address of a registry is the only source")
         live = HttpRegistry(source, http)
         return live.url, live
-    if not others and os.path.isfile(source) and not is_segment_file(os.path.basename(source)):
+    if not others and os.path.isfile(source) and not _core.is_segment_file(os.path.basename(source)):
         return source, read_directory(source)
     inputs = find_inputs(sources, choice, distinct=False, may_be_none=True, consult={schemas_topic})
     listing = inputs.consulted_partition(schemas_topic)

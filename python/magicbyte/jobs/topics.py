@@ -6,17 +6,15 @@ topics are those that have directories.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from typing import TypedDict
 
-from magicbyte import _core
-from magicbyte.errors import Error
 from magicbyte.internal_topics.cluster import TopicState
 from magicbyte.internal_topics.names import CLUSTER_METADATA
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.cluster import Cluster, TopicConfigs, read_cluster
 from magicbyte.jobs.partitions import find_inputs, nothing_found
+from magicbyte.listing import topic_id_of
 from magicbyte.model import PartitionListing
 
 __all__ = ["Topic", "TopicPartition", "TopicsReport", "topics", "topics_of"]
@@ -121,7 +119,7 @@ def _of_cluster(cluster: Cluster, topic: TopicState, listings: Sequence[Partitio
 
 
 def _of_directories(cluster: Cluster, topic: str, listings: Sequence[PartitionListing]) -> Topic:
-    ids = [topic_id for one in listings if (topic_id := _topic_id(one)) is not None]
+    ids = [topic_id for one in listings if (topic_id := topic_id_of(one)) is not None]
     partitions = [
         TopicPartition(partition=number, leader=None, leader_epoch=None, replicas=None, isr=None, here=True)
         for number in sorted({one["partition"] for one in listings})
@@ -139,11 +137,3 @@ def _topic(cluster: Cluster, name: str, topic_id: str | None, partitions: list[T
         configs=cluster.configs(name),
         partitions=partitions,
     )
-
-
-def _topic_id(listing: PartitionListing) -> str | None:
-    try:
-        data = _core.read_sidecar(os.path.join(listing["path"], "partition.metadata"))
-        return _core.partition_metadata(data.decode(errors="replace"))[1]
-    except (Error, OSError):
-        return None

@@ -46,6 +46,12 @@ impl PartitionLog {
         Ok(Self { listing: list_partition(path, false)? })
     }
 
+    /// Of files that have been listed; they may be in several directories, such as local and remote segments.
+    #[must_use]
+    pub fn of_listing(listing: Listing) -> Self {
+        Self { listing }
+    }
+
     /// The directory's files.
     #[must_use]
     pub fn listing(&self) -> &Listing {

@@ -4,6 +4,9 @@ macro_rules! log {
     (PartitionLogCore) => {
         r"A partition's directory."
     };
+    (PartitionLogCore.of_listing) => {
+        r"Of a PartitionListing as JSON, whose files may be in several directories."
+    };
     (PartitionLogCore.listing) => {
         r"The contents of the directory: a PartitionListing as JSON."
     };

@@ -13,6 +13,10 @@ Raises OSError if it cannot be listed, or its path is not UTF-8."
         r"Whether a directory of this name, with these entries, is a partition: it has a segment; or its name is
 `topic-N`, and it has a compressed segment or a file that a broker keeps beside segments."
     };
+    (is_segment_file) => {
+        r"Whether a name is that of a segment: twenty digits and `.log`, `.log.zst` or `.log.gz`; in tiered
+storage, with an ID after the digits."
+    };
     (survey_segment) => {
         r"Scans the batch headers of a Segment: a Survey."
     };

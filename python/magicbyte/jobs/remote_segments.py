@@ -1,0 +1,81 @@
+"""Local and remote segments of a partition as one log, as a broker with tiered storage reads them
+(`RemoteLogManager`).
+
+A broker deletes a local segment once it is in tiered storage and old enough (`local.retention.ms`), so the
+remote segments come first, and the local ones follow; in between, many are in both places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from magicbyte.jobs.problems import partition_problem
+from magicbyte.listing import topic_id_of
+from magicbyte.model import IgnoredFile, PartitionListing, Problem
+
+__all__ = ["join_remote"]
+
+_MISSING = "missing_segment"
+
+
+def join_remote(listings: Sequence[PartitionListing]) -> list[PartitionListing]:
+    """Joins each partition of a broker with its remote segments, if both are there.
+
+    Remote segments that the broker still has are not read: they are `ignored`, as `overlapping`. Those of a
+    topic with another ID, which was deleted and created again, remain a partition of their own, and so do
+    those whose partition is not there.
+    """
+    remote = {_name(one): one for one in listings if one["state"] == "remote"}
+    if not remote:
+        return list(listings)
+    joined: list[PartitionListing] = []
+    used: set[tuple[str, int, str | None]] = set()
+    for one in listings:
+        if one["state"] == "current" and (other := remote.get(_name(one))) is not None:
+            used.add(_name(one))
+            joined.append(_joined(one, other))
+        else:
+            joined.append(one)
+    return [one for one in joined if one["state"] != "remote" or _name(one) not in used]
+
+
+def _name(listing: PartitionListing) -> tuple[str, int, str | None]:
+    return listing["topic"], listing["partition"], topic_id_of(listing)
+
+
+def _joined(local: PartitionListing, remote: PartitionListing) -> PartitionListing:
+    begin = min((one["base_offset"] for one in local["segments"]), default=None)
+    earlier = [one for one in remote["segments"] if begin is None or one["base_offset"] < begin]
+    in_both = [
+        IgnoredFile(file=one["file"], size=one["size"], reason="overlapping")
+        for one in remote["segments"][len(earlier) :]
+    ]
+    problems = local["problems"]
+    if earlier:
+        problems = list(_still_missing(local, earlier[0]["base_offset"]))
+    return {
+        **local,
+        "segments": [*earlier, *local["segments"]],
+        "ignored": [*local["ignored"], *remote["ignored"], *in_both],
+        "problems": [*remote["problems"], *problems],
+    }
+
+
+def _still_missing(local: PartitionListing, begin: int) -> Iterable[Problem]:
+    """The problems of the local part, but for offsets that are in remote segments, which begin at `begin`."""
+    first_local = min((one["base_offset"] for one in local["segments"]), default=None)
+    for problem in local["problems"]:
+        first, last = problem["first_lost_offset"], problem["last_lost_offset"]
+        is_before = problem["kind"] == _MISSING and last is not None and last + 1 == first_local
+        if not is_before and not (problem["kind"] == _MISSING and problem["segment"] is None):
+            yield problem
+        elif is_before and first is not None and first < begin:
+            yield partition_problem(
+                local["topic"],
+                local["partition"],
+                _MISSING,
+                f"offsets {first}..={begin - 1} are in no file: the first leader epoch starts at {first}, "
+                f"the first segment in tiered storage at {begin}",
+                first_lost_offset=first,
+                last_lost_offset=begin - 1,
+            )

@@ -1,0 +1,107 @@
+"""A real broker with tiered storage: its remote and local segments together are what its consumers read."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import confluent_kafka
+import magicbyte
+import pytest
+from kafka_broker import Broker
+from magicbyte import commands
+from magicbyte.enums import IsolationLevel
+from reading import printed
+
+pytestmark = pytest.mark.interop
+
+RECORDS = 1500
+SETTINGS = """remote.log.storage.system.enable=true
+remote.log.storage.manager.class.name=org.apache.kafka.server.log.remote.storage.LocalTieredStorage
+rsm.config.dir={store}
+remote.log.metadata.manager.listener.name=PLAINTEXT
+rlmm.config.remote.log.metadata.topic.replication.factor=1
+rlmm.config.remote.log.metadata.topic.num.partitions=1
+remote.log.manager.task.interval.ms=200
+log.retention.check.interval.ms=200
+log.initial.task.delay.ms=100
+"""
+TOPIC = (
+    "remote.storage.enable=true local.retention.bytes=1 retention.ms=-1 retention.bytes=-1 "
+    "internal.segment.bytes=16384 index.interval.bytes=256 file.delete.delay.ms=100"
+)
+
+
+def produce(bootstrap: str, records: range) -> None:
+    """Transactions of 50 records, every third of which is aborted."""
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": bootstrap, "transactional.id": "tiered", "compression.type": "lz4"}
+    )
+    producer.init_transactions()
+    for start in records[::50]:
+        producer.begin_transaction()
+        for number in range(start, start + 50):
+            producer.produce("tiered", key=b"%d" % (number % 7), value=b"%d " % number * 20, timestamp=number)
+        if start // 50 % 3 == 0:
+            producer.abort_transaction()
+        else:
+            producer.commit_transaction()
+
+
+class Tiered:
+    """A broker with tiered storage, killed, and what its consumers read before that."""
+
+    def __init__(self, root: Path) -> None:
+        self.store = root / "store"
+        node = Broker(root / "broker", topics=1, settings=SETTINGS.format(store=self.store))
+        node.start()
+        try:
+            node.create_topics({"tiered": TOPIC})
+            produce(node.bootstrap, range(RECORDS // 2))
+            node.stop()  # begins another leader epoch
+            node.start()
+            produce(node.bootstrap, range(RECORDS // 2, RECORDS))
+            self.local = node.logs / "tiered-0"
+            deadline = time.monotonic() + 60
+            while len(list(self.local.glob("*.log"))) > 1 and time.monotonic() < deadline:
+                time.sleep(0.1)
+            self.read = {
+                level: node.read("tiered", level) for level in ("read_uncommitted", "read_committed")
+            }
+        finally:
+            node.kill()
+        (self.remote,) = self.store.glob("*/tiered-0-*")
+
+
+@pytest.fixture(scope="module")
+def tiered(tmp_path_factory: pytest.TempPathFactory) -> Tiered:
+    return Tiered(tmp_path_factory.mktemp("tiered"))
+
+
+@pytest.mark.parametrize("level", ["read_uncommitted", "read_committed"])
+def test_both_parts_are_what_a_consumer_reads(tiered: Tiered, level: IsolationLevel) -> None:
+    (log,) = magicbyte.Log([tiered.store, tiered.local]).partitions
+    assert printed(log, level) == tiered.read[level]
+    # The broker has deleted what is in both places.
+    assert {Path(one["path"]).parent for one in log.segments} == {tiered.remote, tiered.local}
+    assert log.segments[0]["path"].startswith(str(tiered.remote))
+    report = magicbyte.verify([tiered.store, tiered.local], isolation_level=level)
+    assert report["total"]["rows"] == len(tiered.read[level])
+    assert report["balanced"]
+    assert report["problems"] == []
+
+
+@pytest.mark.parametrize("level", ["read_uncommitted", "read_committed"])
+def test_the_remote_part_alone(tiered: Tiered, level: IsolationLevel) -> None:
+    log = magicbyte.PartitionLog(tiered.remote)
+    assert (log.topic, log.partition) == ("tiered", 0)
+    found = printed(log, level)
+    assert found == tiered.read[level][: len(found)]
+    assert len(found) > 0.7 * len(tiered.read[level])
+
+
+def test_a_broker_serves_both_parts_as_one(tiered: Tiered, broker: Broker, tmp_path: Path) -> None:
+    commands.convert([str(tiered.store), str(tiered.local)], str(tmp_path / "joined"))
+    topic = broker.open({"joined": tmp_path / "joined" / "tiered-0"}, clean=False)["joined"]
+    for level, lines in tiered.read.items():
+        assert broker.read(topic, level) == lines

@@ -1,0 +1,144 @@
+"""Segments in tiered storage, alone and together with those that the broker still has."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import magicbyte
+import pytest
+from conftest import Cli
+from magicbyte import _core
+
+TOPIC_ID = "R5ONT1_KRNm0plmgyh-N-w"
+SEGMENT_IDS = ("9ReE-tebSsmSlbyz2x-Ljg", "ch3Yoc3RS-25Hxeplhn1AA", "-o6INKICTBmxlZSiTw7VtQ")
+RECORDS = 300
+"""In segments of 50."""
+
+
+def metadata(topic_id: str) -> str:
+    return f"version: 0\ntopic_id: {topic_id}"
+
+
+class Tiers:
+    """A partition: a broker has the offsets from `local_start` on, a store those before `remote_end`."""
+
+    def __init__(self, root: Path, local_start: int, remote_end: int, topic_id: str = TOPIC_ID) -> None:
+        self.logs, self.store = root / "kafka-logs", root / "store"
+        self.local = self.logs / "orders-1"
+        self.remote = self.store / f"orders-1-{topic_id}"
+        self.remote.mkdir(parents=True)
+        writer = _core.PartitionWriter(_core.begin_partition(self.local), 0, segment_bytes=1000)
+        for start in range(0, RECORDS, 50):
+            builder = magicbyte.RecordsBuilder(partition_leader_epoch=start // 100)
+            for offset in range(start, start + 50):
+                builder.append(offset, 1_700_000_000_000 + offset, b"key", b"%d" % offset)
+            writer.append(builder.build())
+        _core.finish_partition(self.local, writer.finish())
+        (self.local / "partition.metadata").write_text(metadata(TOPIC_ID))
+        for number, log in enumerate(sorted(self.local.glob("*.log"))):
+            stem = f"{log.stem}-{SEGMENT_IDS[number % 3]}"
+            for file in self.local.glob(f"{log.stem}.*"):
+                if int(log.stem) < remote_end:
+                    shutil.copy(file, self.remote / f"{stem}{file.suffix}")
+                if int(log.stem) < local_start:
+                    file.unlink()
+            if int(log.stem) < remote_end:
+                (self.remote / f"{stem}.leader_epoch_checkpoint").write_text("0\n1\n0 0\n")
+
+    def total(self, cli: Cli, *arguments: Any, code: int = 0) -> dict[str, Any]:
+        report = cli.json("verify", *arguments, self.logs, self.store, code=code)
+        assert report["balanced"]
+        total: dict[str, Any] = report["total"]
+        return total
+
+
+@pytest.mark.parametrize(("local_start", "remote_end"), [(200, 200), (200, 250), (50, 250), (250, 250)])
+def test_both_are_one_partition(local_start: int, remote_end: int, tmp_path: Path, cli: Cli) -> None:
+    tiers = Tiers(tmp_path, local_start, remote_end)
+    report = cli.json("verify", tiers.logs, tiers.store)
+    assert report["total"]["rows"] == RECORDS
+    assert report["problems"] == []
+    (log,) = magicbyte.Log([tiers.store, tiers.logs])
+    assert (log.topic, log.partition, log.path) == ("orders", 1, str(tiers.local))
+    assert [record.offset for record in log.records()] == list(range(RECORDS))
+    assert [record.value for record in log.records(start_offset=190, end_offset=210)] == [
+        b"%d" % offset for offset in range(190, 210)
+    ]
+    in_both = [one["file"] for one in log.ignored if one["reason"] == "overlapping"]
+    assert len(in_both) == (remote_end - local_start) // 50
+    assert log.offset_for_timestamp(1_700_000_000_010) == 10
+
+
+def test_each_alone(tmp_path: Path, cli: Cli) -> None:
+    tiers = Tiers(tmp_path, 200, 250)
+    log = magicbyte.PartitionLog(tiers.remote)
+    assert (log.topic, log.partition) == ("orders", 1)
+    assert [record.offset for record in log.records()] == list(range(250))
+    assert log.ignored == []
+    assert cli.json("verify", tiers.store)["total"]["rows"] == 250
+    assert cli.json("verify", tiers.local, code=1)["problems"][0]["kind"] == "missing_segment"
+    one = magicbyte.PartitionLog(sorted(tiers.remote.glob("*.log"))[1])
+    assert (one.topic, one.partition, next(record.offset for record in one.records())) == ("orders", 1, 50)
+
+
+def test_the_local_part_is_gone(tmp_path: Path, cli: Cli) -> None:
+    tiers = Tiers(tmp_path, 200, 250)
+    shutil.rmtree(tiers.local)
+    assert tiers.total(cli)["rows"] == 250
+
+
+def test_a_gap_between_both_is_reported(tmp_path: Path, cli: Cli) -> None:
+    tiers = Tiers(tmp_path, 250, 200)
+    assert tiers.total(cli, code=1)["rows"] == 250
+    (problem,) = cli.json("verify", tiers.logs, tiers.store, code=1)["problems"]
+    assert problem["kind"] == "missing_segment"
+    assert (problem["first_lost_offset"], problem["last_lost_offset"]) == (200, 249)
+
+
+def test_the_first_remote_segments_are_gone(tmp_path: Path, cli: Cli) -> None:
+    tiers = Tiers(tmp_path, 200, 200)
+    for file in tiers.remote.glob(f"{0:020}-*"):
+        file.unlink()
+    assert tiers.total(cli, code=1)["rows"] == 250
+    (problem,) = cli.json("verify", tiers.logs, tiers.store, code=1)["problems"]
+    assert (problem["first_lost_offset"], problem["last_lost_offset"]) == (0, 49)
+    assert "the first segment in tiered storage at 50" in problem["message"]
+
+
+def test_damage_in_the_store_costs_only_itself(tmp_path: Path, cli: Cli) -> None:
+    tiers = Tiers(tmp_path, 200, 200)
+    segment = sorted(tiers.remote.glob("*.log"))[1]
+    segment.write_bytes(segment.read_bytes()[:-1] + b"?")
+    report = cli.json("verify", tiers.logs, tiers.store, code=1)
+    assert report["total"]["rows"] == RECORDS - 50
+    assert report["balanced"]
+    assert {one["segment"] for one in report["problems"]} == {segment.name}
+
+
+def test_another_topic_of_the_same_name(tmp_path: Path, cli: Cli) -> None:
+    """It was deleted, and created again: their records have the same offsets."""
+    tiers = Tiers(tmp_path, 200, 200, topic_id="AAAAAAAAAAAAAAAAAAAAAA")
+    log = magicbyte.Log([tiers.logs, tiers.store])
+    assert [(one.name, sum(1 for _ in one.records())) for one in log] == [
+        ("orders-1", 100),
+        ("orders-1", 200),
+    ]
+    cli("ingest", tiers.logs, tiers.store, tmp_path / "tables", code=2)
+    assert "orders-1 is there twice" in cli.error
+    cli("ingest", "--prefer", tiers.store, tiers.logs, tiers.store, tmp_path / "tables")
+
+
+def test_jobs_write_one_partition(tmp_path: Path, cli: Cli) -> None:
+    tiers = Tiers(tmp_path, 200, 250)
+    sources = (tiers.logs, tiers.store)
+    cli("convert", *sources, tmp_path / "out")
+    assert [path.name for path in (tmp_path / "out").iterdir() if path.is_dir()] == ["orders-1"]
+    assert cli.json("verify", tmp_path / "out")["total"]["rows"] == RECORDS
+    cli("ingest", *sources, tmp_path / "tables")
+    sums = json.loads((tmp_path / "tables/reconciliation.json").read_text())
+    assert sums["total"]["rows"] == RECORDS
+    # An output inside the store would be read as a part of it.
+    cli("convert", *sources, tiers.remote / "out", code=2)
