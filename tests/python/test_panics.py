@@ -304,8 +304,8 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
         "LogBatchesCore": (lambda: log.batches(**asked), {}),
         "PartitionLogCore": (
             lambda: c.PartitionLogCore(one.path),
-            lambda: c.PartitionLogCore.of_listing(one.listing),
             {
+                "of_listing": (one.listing,),
                 "verify": ("read_uncommitted", 1 << 20),
                 "to_arrow": (["offset"], stream),
                 "batches": (asked,),
