@@ -11,7 +11,6 @@ from magicbyte import _core
 from magicbyte._core import (
     DEFAULT_MAX_DECOMPRESSED_BYTES,
     LISTED,
-    ArrowStream,
     LegacyBatch,
     LogBatchesCore,
     PartitionLogCore,
@@ -26,9 +25,9 @@ from magicbyte.storage.paths import absolute, is_stored, local_path
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from magicbyte.expressions.stream import SelectedRecords
     from magicbyte.model import IgnoredFile, PartitionListing, PartitionReconciliation, Problem, Segment
     from magicbyte.rescue import Rescued
+    from magicbyte.typed_stream import RecordStream, TypedColumn
 
 __all__ = ["LogArrowStream", "LogBatches", "LogRecords", "PartitionLog", "Reconciliation"]
 
@@ -258,7 +257,7 @@ class LogArrowStream:
     Each consumer gets a fresh stream; `problems` and `end_offset` are those of the latest one.
     """
 
-    def __init__(self, core: ArrowStream | SelectedRecords) -> None:
+    def __init__(self, core: RecordStream) -> None:
         self._core = core
 
     def __arrow_c_schema__(self) -> object:
@@ -515,6 +514,8 @@ class PartitionLog:
         start_timestamp: int | datetime | None = None,
         end_timestamp: int | datetime | None = None,
         where: str | None = None,
+        key: TypedColumn | None = None,
+        value: TypedColumn | None = None,
         isolation_level: IsolationLevel = "read_uncommitted",
         threads: int = 1,
     ) -> LogArrowStream:
@@ -543,6 +544,9 @@ class PartitionLog:
                 timestampMillis, key, value, keyBytes, valueBytes, headers, topic and partition, is not true;
                 the guide describes it. Where it fails for a record, the stream ends with an error that names
                 the record. Needs `pip install 'magicbyte[sql]'`, and does not go with views.
+            key: what decodes the keys by the schemas that they name, a `magicbyte.schemas.ColumnDecoder`.
+                docs/schemas.md has the columns; a key that cannot be decoded is null, whatever the mode.
+            value: the same for the values.
             isolation_level: as in `records`.
             threads: how many threads decode, the caller's included. The order is kept, and Arrow batches
                 are smaller. With more than one, each thread adds up to seven Arrow batches and half a MiB.
@@ -554,17 +558,28 @@ class PartitionLog:
 
         """
         self._check_open()
+        typed = [one for one in (key, value) if one is not None]
+        if (where is not None or typed) and columns is None:
+            from magicbyte.expressions.stream import columns_of
+
+            columns = columns_of(self)
         decoded, row_filter = columns, None
+        if typed:
+            for name, one in (("key", key), ("value", value)):
+                if one is not None and (one.column != name or name not in (columns or ())):
+                    raise ValueError(f"{name}: a decoder of {one.column}, for columns {columns}")
+            # They may name the schemas.
+            decoded = list(dict.fromkeys((*(columns or ()), "headers")))
         if where is not None:
             if views:
                 raise ValueError("where: rows of views are not selected; leave out views")
             from magicbyte.expressions.record_filter import RecordFilter
-            from magicbyte.expressions.stream import columns_of
 
             row_filter = RecordFilter(where)
-            columns = columns_of(self) if columns is None else columns
-            decoded = list(dict.fromkeys((*columns, *row_filter.columns)))
-        stream = self._core.to_arrow(
+        selected = decoded
+        if row_filter is not None:
+            decoded = list(dict.fromkeys((*(decoded or ()), *row_filter.columns)))
+        whole = self._core.to_arrow(
             decoded,
             views=views,
             start_offset=start_offset,
@@ -577,11 +592,16 @@ class PartitionLog:
             max_decompressed_bytes=self._max_decompressed_bytes,
             mode=self._mode,
         )
-        if row_filter is None:
-            return LogArrowStream(stream)
-        from magicbyte.expressions.stream import SelectedRecords
+        stream: RecordStream = whole
+        if row_filter is not None:
+            from magicbyte.expressions.stream import SelectedRecords
 
-        return LogArrowStream(SelectedRecords(stream, columns or (), row_filter, self.name))
+            stream = SelectedRecords(whole, selected or (), row_filter, self.name)
+        if typed:
+            from magicbyte.typed_stream import TypedRecords
+
+            stream = TypedRecords(stream, columns or (), typed)
+        return LogArrowStream(stream)
 
     def __arrow_c_schema__(self) -> object:
         return self.to_arrow().__arrow_c_schema__()

@@ -43,6 +43,7 @@ LAYERS = [
         "magicbyte.message",
         "magicbyte.rescue",
         "magicbyte.state",
+        "magicbyte.typed_stream",
         "magicbyte.wire",
     },
     {"magicbyte.schemas"},

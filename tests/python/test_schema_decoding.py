@@ -18,12 +18,13 @@ import pytest
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
+from conftest import Cli
 from fastavro.utils import generate_many
 from magicbyte import commands
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.typed import TypedColumns
 from magicbyte.schemas import decode
-from magicbyte.schemas.decoding import ColumnDecoder, InvalidSchemaError
+from magicbyte.schemas.decoding import ColumnDecoder, InvalidSchemaError, latest_of_topic
 from magicbyte.schemas.registry import Reference, Schema, StoredRegistry, SubjectVersion
 
 DATA = Path(__file__).parents[1] / "data" / "kafka"
@@ -438,3 +439,57 @@ def test_ingest_without_a_schema_is_refused(logs: Path, tmp_path: Path) -> None:
     given = TypedColumns(str(logs), value_format="avro", reader_schema=json.dumps(record()))
     with pytest.raises(RefusedError, match="Parquet"):
         commands.ingest(logs / "orders-0", tmp_path / "out", typed=given)
+
+
+def test_a_log_has_typed_columns(logs: Path) -> None:
+    from magicbyte import PartitionLog
+    from magicbyte.jobs.schemas import open_registry
+
+    _, registry = open_registry([str(logs)])
+    reader = latest_of_topic(registry, "orders")
+    decoder = ColumnDecoder(registry, reader)
+    log = PartitionLog(logs / "orders-0")
+    table = pa.table(log.to_arrow(["offset", "value"], value=decoder))
+    assert table.column_names == ["offset", "value", "_schema_id", "_error", "invalidValue"]
+    assert table.column("value")[2].as_py() == {
+        "id": 1999506,
+        "name": "n\u00e4me-2",
+        "price": 2.5,
+        "tags": ["a2", "b"],
+    }
+    assert table.num_rows - table.column("value").null_count == 118
+    keys = ColumnDecoder(registry, reader, is_key=True)
+    both = pa.table(log.to_arrow(key=keys, value=decoder, where='"offset" >= 100', threads=2))
+    assert both.column("key").null_count == both.num_rows == 20
+    assert both.column_names[-6:] == [
+        "_key_schema_id",
+        "_key_error",
+        "invalidKey",
+        "_schema_id",
+        "_error",
+        "invalidValue",
+    ]
+    with pytest.raises(ValueError, match="value: a decoder of key"):
+        log.to_arrow(value=keys)
+    with pytest.raises(ValueError, match="for columns"):
+        log.to_arrow(["offset"], value=decoder)
+
+
+def test_dump_and_records_print_json(logs: Path, cli: Cli) -> None:
+    given = ["--value-format", "avro", "--schema-registry", logs, "--max-records", "3"]
+    rows = [json.loads(line) for line in cli("records", logs / "orders-0", *given).splitlines()]
+    assert rows[0]["value"] == {"id": -500, "name": "n\u00e4me-0", "price": None}
+    dumped = cli("dump", logs / "orders-0", *given).splitlines()
+    assert dumped[3].endswith('payload: {"id":-500,"name":"n\u00e4me-0","price":null}')
+    # Keys without a schema are reported, and printed as they are.
+    keys = ["--key-format", "avro", "--schema-registry", logs, "--max-records", "1"]
+    for command in ("records", "dump"):
+        printed = cli(command, logs / "orders-0", *keys, code=1)
+        assert "order-0" in printed
+        assert "record at offset 0: the key: not framed" in cli.error
+    cli("records", logs / "orders-0", "--value-format", "avro", code=2)
+    assert "need --schema-registry" in cli.error
+    cli("dump", logs / "orders-0", "--value-format", "json", code=2)
+    assert "need --schema-registry" in cli.error
+    cli("records", logs / "orders-0", *keys, "--key", "a", code=2)
+    assert "--key is not for keys in the format avro" in cli.error

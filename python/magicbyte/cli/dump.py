@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from magicbyte.cli import options, partition_choice
 from magicbyte.cli.selection import Selection
 from magicbyte.cli.selection import options as selection_options
+from magicbyte.cli.typed import typed_text
 from magicbyte.jobs.choice import PartitionChoice
+
+if TYPE_CHECKING:
+    from magicbyte.cli.typed_text import TypedText
 
 __all__ = ["dump"]
 
@@ -18,6 +24,7 @@ __all__ = ["dump"]
 @selection_options
 @click.option("--no-records", is_flag=True, help="Print batches only.")
 @options.decode
+@typed_text
 @options.max_decompressed_bytes
 def dump(
     sources: tuple[str, ...],
@@ -25,6 +32,7 @@ def dump(
     selection: Selection,
     no_records: bool,
     decode: str,
+    text: TypedText | None,
     max_decompressed_bytes: int,
 ) -> int:
     """Print SRC in the text format of kafka-dump-log --print-data-log.
@@ -34,13 +42,15 @@ def dump(
     .kafka_cleanshutdown *-offset-checkpoint), or a directory, whose segments are printed.
 
     Everything in the file is shown, including control records and aborted records. The records of
-    __consumer_offsets, __transaction_state and __cluster_metadata are decoded.
+    __consumer_offsets, __transaction_state and __cluster_metadata are decoded. With --value-format, so is
+    each value, by the schema that it names; one that cannot be decoded is reported, and printed as it is.
 
     \b
     magicbyte dump orders-0/ | head
     magicbyte dump orders-0/00000000000000000000.log --no-records
     magicbyte dump orders-0/ --start-offset 100 --end-offset 200
     magicbyte dump orders-0/*.index orders-0/*.snapshot
+    magicbyte dump orders-0/ --value-format avro --schema-registry /backup/kafka-logs
     magicbyte dump __consumer_offsets-7/                who committed what?
     magicbyte dump backup/offsets --decode offsets      the same in a directory of another name
     magicbyte dump __cluster_metadata-0/*.checkpoint    KRaft: topics, brokers, configs, ACLs
@@ -55,6 +65,7 @@ def dump(
         files,
         selection,
         decode=decode,
+        typed=text,
         no_records=no_records,
         max_decompressed_bytes=max_decompressed_bytes,
     )

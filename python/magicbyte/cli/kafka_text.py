@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from magicbyte import _core
 from magicbyte.cli.batch_layout import wrapped_checksums
@@ -24,6 +24,9 @@ from magicbyte.enums import Compression, TimestampType
 from magicbyte.errors import Error
 from magicbyte.internal_topics.decode import Decode
 
+if TYPE_CHECKING:
+    from magicbyte.cli.typed_text import TypedText
+
 __all__ = ["print_as_kafka"]
 
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
@@ -35,10 +38,16 @@ _TIMESTAMP_TYPES = {
 
 
 def print_as_kafka(
-    files: Sequence[str], selection: Selection, *, decode: str, no_records: bool, max_decompressed_bytes: int
+    files: Sequence[str],
+    selection: Selection,
+    *,
+    decode: str,
+    typed: TypedText | None = None,
+    no_records: bool,
+    max_decompressed_bytes: int,
 ) -> int:
     """Prints the batches, records and entries of files; returns the exit code."""
-    printer = _Printer(selection, decode, no_records, max_decompressed_bytes)
+    printer = _Printer(selection, decode, typed, no_records, max_decompressed_bytes)
     for file in files:
         if printer.full:
             break
@@ -53,10 +62,16 @@ class _Printer:
     """Prints files until there are enough records; counts the problems it meets."""
 
     def __init__(
-        self, selection: Selection, decode: str, no_records: bool, max_decompressed_bytes: int
+        self,
+        selection: Selection,
+        decode: str,
+        typed: TypedText | None,
+        no_records: bool,
+        max_decompressed_bytes: int,
     ) -> None:
         self._selection = selection
         self._decode = decode
+        self._typed = typed
         self._decoder: Decode | None = None
         self._no_records = no_records
         self._max_decompressed_bytes = max_decompressed_bytes
@@ -133,7 +148,10 @@ class _Printer:
             if error is not None:
                 self._problem(f"record at offset {record.offset}: {error}")
             return text
-        key, value = record.key_bytes, record.value_bytes
+        if self._typed is not None:
+            key, value = self._typed.of_record(record, self._problem)
+        else:
+            key, value = record.key_bytes, record.value_bytes
         text = "" if key is None else f" key: {_text(key)}"
         return text if value is None else f"{text} payload: {_text(value)}"
 

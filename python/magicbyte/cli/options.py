@@ -211,17 +211,17 @@ def decode(command: F) -> F:
 
 
 def key_format(help_text: str, *, documents: bool = False) -> Callable[[F], F]:
-    """`--key-format`; with `documents`, also json."""
+    """`--key-format`; with `documents`, also those of documents and of schemas."""
     return _format("--key-format", help_text, documents)
 
 
 def value_format(help_text: str, *, documents: bool = False) -> Callable[[F], F]:
-    """`--value-format`; with `documents`, also json."""
+    """`--value-format`; with `documents`, also those of documents and of schemas."""
     return _format("--value-format", help_text, documents)
 
 
 def _format(name: str, help_text: str, documents: bool) -> Callable[[F], F]:
-    formats = [*_FROM_TEXT, "json"] if documents else [*_FROM_TEXT]
+    formats = [*_FROM_TEXT, "json", "avro", "protobuf"] if documents else [*_FROM_TEXT]
     return click.option(name, type=click.Choice(formats), default="utf-8", show_default=True, help=help_text)
 
 

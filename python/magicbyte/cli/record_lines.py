@@ -16,6 +16,7 @@ from magicbyte.cli.internal_records import decoder_for
 from magicbyte.cli.record_reading import Reader, Select
 from magicbyte.cli.selection import Selection
 from magicbyte.cli.terminal import is_terminal, json_line, print_bytes, print_data
+from magicbyte.cli.typed_text import TypedText
 from magicbyte.enums import IsolationLevel
 from magicbyte.errors import Error
 from magicbyte.expressions.record_filter import RecordFilter
@@ -74,6 +75,7 @@ def print_records(
     where: RecordFilter | None,
     filters: Sequence[Select],
     tail: int | None,
+    typed: TypedText | None,
     isolation_level: IsolationLevel,
     max_decompressed_bytes: int,
 ) -> int:
@@ -82,6 +84,9 @@ def print_records(
     reader = Reader(listings, selection, isolation_level, options, filters, tail)
     print_bytes(writer.header(no_rows(options.records_schema)))
     for topic, records in reader.records():
+        if typed is not None:
+            print_bytes(writer.lines(typed.replace(records, reader.problem)))
+            continue
         decoder = lines.decoder(topic)
         if decoder is None:
             print_bytes(writer.lines(records))

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Any
+
 import click
 
 from magicbyte.cli import expressions, options, partition_choice
+from magicbyte.cli.schema_source import http_settings
 from magicbyte.cli.selection import Selection
 from magicbyte.cli.selection import options as selection_options
+from magicbyte.cli.typed import schema_registry
 from magicbyte.enums import IsolationLevel
 from magicbyte.jobs.choice import PartitionChoice
 
@@ -46,6 +51,7 @@ __all__ = ["records"]
     "How values and header values are written; utf-8 shows invalid bytes as U+FFFD, json embeds documents.",
     documents=True,
 )
+@schema_registry
 @options.decode
 @options.isolation_level
 @options.max_decompressed_bytes
@@ -63,6 +69,8 @@ def records(
     nulls: bool,
     key_format: str,
     value_format: str,
+    schema_registry: str | None,
+    registry_config: str | None,
     decode: str,
     isolation_level: IsolationLevel,
     max_decompressed_bytes: int,
@@ -74,7 +82,8 @@ def records(
     keys and values are decoded into objects.
 
     With the format json, a key or value that is not JSON is null, and shown as text in the additional field
-    invalidKey or invalidValue.
+    invalidKey or invalidValue. With avro and protobuf, and with json if there is a --schema-registry, it
+    becomes JSON by the schema that it names; one that cannot be decoded is also reported.
 
     FORMAT has %t topic, %p partition, %o offset, %T timestamp (ms), %k key, %K its length, %s value, %S its
     length, %R that as four bytes, %h headers, %%, and the escapes \\n \\r \\t \\xNN. Keys and values are
@@ -83,6 +92,7 @@ def records(
     \b
     magicbyte records orders-0/ --max-records 10
     magicbyte records orders-0/ --tail 10 --value-format json | jq .value.customer
+    magicbyte records orders-0/ --value-format avro --schema-registry /backup/kafka-logs | jq .value.total
     magicbyte records orders-0/ --key user-4711 --grep 'cancel(l)?ed'
     magicbyte records orders-0/ --where "value LIKE '%bob%' AND header(headers, 'tenant') = 'x'"
     magicbyte records orders-0/ --format csv > orders.csv
@@ -105,7 +115,16 @@ def records(
         raise click.UsageError("-f and --format exclude each other")
     if decode not in ("auto", "none") and any(others[:2]):
         raise click.UsageError("--decode is for JSON lines")
-    lines = Lines(line_format, template, key_format, value_format, "NULL" if nulls else "", decode)
+    formats = {"key": key_format, "value": value_format}
+    by_schema: dict[str, Any] = {
+        name: one for name, one in formats.items() if one in _of_schemas(schema_registry)
+    }
+    if by_schema and schema_registry is None:
+        raise click.UsageError("the formats avro and protobuf need --schema-registry")
+    if keys and "key" in by_schema:
+        raise click.UsageError(f"--key is not for keys in the format {key_format}: see --where")
+    formats |= dict.fromkeys(by_schema, "json")
+    lines = Lines(line_format, template, formats["key"], formats["value"], "NULL" if nulls else "", decode)
     wanted = [options.key_bytes(key, key_format) for key in keys]
     try:
         writer = lines.writer()
@@ -113,6 +132,11 @@ def records(
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     row_filter = None if where is None else record_filter(where)
+    typed = None
+    if schema_registry is not None and by_schema:
+        from magicbyte.cli.typed_text import TypedText
+
+        typed = TypedText.open(schema_registry, by_schema, http_settings(registry_config))
     listings, unread = partitions_of(segments_only("records", sources), choice)
     if batches:
         code = print_batches(
@@ -130,7 +154,13 @@ def records(
             where=row_filter,
             filters=filters,
             tail=tail,
+            typed=typed,
             isolation_level=isolation_level,
             max_decompressed_bytes=max_decompressed_bytes,
         )
     return max(unread, code)
+
+
+def _of_schemas(registry: str | None) -> Collection[str]:
+    """The formats that are decoded by schemas."""
+    return ("avro", "protobuf") if registry is None else ("avro", "protobuf", "json")

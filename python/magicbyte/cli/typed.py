@@ -10,7 +10,7 @@ import click
 
 from magicbyte.cli.schema_source import http_settings, registry_config
 
-__all__ = ["typed_columns"]
+__all__ = ["schema_registry", "typed_columns", "typed_text"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -66,21 +66,56 @@ def typed_columns(command: F) -> F:
             type=click.File("rb"),
             help="The schema whose types values get, instead of the latest one of the topic.",
         ),
-        registry_config,
-        click.option(
-            "--schema-registry",
-            metavar="SRC",
-            help="Where the schemas are: the directory of the topic _schemas or one above it, a directory of"
-            " files, or the address of a live registry.",
-        ),
-        *(
-            click.option(
-                f"--{name}-format",
-                type=click.Choice(["avro", "protobuf", "json"]),
-                help=f"Decode the column {name} by the schemas that its bytes or headers name.",
-            )
-            for name in ("value", "key")
-        ),
+        schema_registry,
+        *_formats("Decode the column {} by the schemas that its bytes or headers name."),
     ):
         decorated = option(decorated)
     return cast(F, decorated)
+
+
+def typed_text(command: F) -> F:
+    """`--key-format`, `--value-format` and where the schemas are; the command gets `text`, or None."""
+
+    @wraps(command)
+    def with_text(
+        key_format: Any,
+        value_format: Any,
+        schema_registry: str | None,
+        registry_config: str | None,
+        **others: Any,
+    ) -> Any:
+        text = None
+        if key_format or value_format:
+            from magicbyte.cli.typed_text import TypedText
+
+            if schema_registry is None:
+                raise click.UsageError("--key-format and --value-format need --schema-registry")
+            formats = {"key": key_format, "value": value_format}
+            text = TypedText.open(schema_registry, formats, http_settings(registry_config))
+        return command(text=text, **others)
+
+    decorated: Callable[..., Any] = with_text
+    for option in (schema_registry, *_formats("Print each {} as JSON, by the schema that it names.")):
+        decorated = option(decorated)
+    return cast(F, decorated)
+
+
+def schema_registry(command: F) -> F:
+    """`--schema-registry` and `--registry-config`"""
+    return click.option(
+        "--schema-registry",
+        metavar="SRC",
+        help="Where the schemas are: the directory of the topic _schemas or one above it, a directory of"
+        " files, or the address of a live registry.",
+    )(registry_config(command))
+
+
+def _formats(help_text: str) -> list[Callable[[F], F]]:
+    return [
+        click.option(
+            f"--{name}-format",
+            type=click.Choice(["avro", "protobuf", "json"]),
+            help=help_text.format(name),
+        )
+        for name in ("value", "key")
+    ]

@@ -1,5 +1,5 @@
 """Schemas of keys and values: how bytes name them (`framing`), where they are (`registry`), and `decode`."""
 
-from magicbyte.schemas.decoding import decode
+from magicbyte.schemas.decoding import ColumnDecoder, decode, latest_of_topic
 
-__all__ = ["decode"]
+__all__ = ["ColumnDecoder", "decode", "latest_of_topic"]

@@ -1,0 +1,70 @@
+"""Keys and values as JSON text, by the schemas that they name: what `dump` and `records` print of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from magicbyte._core import Record
+from magicbyte.jobs.schemas import open_registry
+from magicbyte.schemas.decoding import ColumnDecoder, SchemaFormat
+
+if TYPE_CHECKING:
+    from magicbyte.schemas.http_client import HttpSettings
+
+__all__ = ["TypedText"]
+
+_HEADERS = pa.list_(pa.struct([pa.field("key", pa.binary()), pa.field("value", pa.binary())]))
+
+
+@dataclass(frozen=True)
+class TypedText:
+    """Decodes keys, values or both to JSON, each by its own schema."""
+
+    decoders: tuple[ColumnDecoder, ...]
+
+    @classmethod
+    def open(cls, registry: str, formats: Mapping[str, SchemaFormat | None], http: HttpSettings) -> TypedText:
+        """With the formats of the columns `key` and `value`; those without one stay as they are.
+
+        Raises as `open_registry`.
+        """
+        _, opened = open_registry([registry], http=http)
+        return cls(
+            tuple(
+                ColumnDecoder(opened, None, payload, is_key=name == "key")
+                for name, payload in formats.items()
+                if payload is not None
+            )
+        )
+
+    def replace(self, records: pa.RecordBatch, report: Callable[[str], None]) -> pa.RecordBatch:
+        """Rows with text in the place of the bytes; what cannot be decoded is reported, and stays."""
+        for decoder in self.decoders:
+            at = records.schema.get_field_index(decoder.column)
+            decoded = decoder.decode(records)
+            text, errors = decoded.column(decoder.column), decoded.column(decoder.error_column)
+            for row in pc.indices_nonzero(errors.is_valid()).to_pylist():
+                place = records.column("offset")[row]
+                report(f"record at offset {place}: the {decoder.column}: {errors[row]}")
+            shown = pc.coalesce(text.cast(pa.binary()), records.column(at))
+            records = records.set_column(at, pa.field(decoder.column, pa.binary()), shown)
+        return records
+
+    def of_record(self, record: Record, report: Callable[[str], None]) -> tuple[bytes | None, bytes | None]:
+        """The key and value of one record; what cannot be decoded is reported, and stays."""
+        headers = [{"key": key, "value": value} for key, value in record.headers_raw]
+        rows = pa.record_batch(
+            {
+                "offset": pa.array([record.offset]),
+                "key": pa.array([record.key_bytes], pa.binary()),
+                "value": pa.array([record.value_bytes], pa.binary()),
+                "headers": pa.array([headers], _HEADERS),
+            }
+        )
+        shown = self.replace(rows, report)
+        return shown.column("key")[0].as_py(), shown.column("value")[0].as_py()
