@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SCHEMA_TYPES",
+    "TYPED_COLUMNS",
     "ColumnDecoder",
     "InvalidSchemaError",
     "SchemaFormat",
@@ -42,6 +43,11 @@ SchemaFormat = Literal["avro", "protobuf", "json"]
 """What the payloads are."""
 SCHEMA_TYPES: dict[SchemaFormat, str] = {"avro": "AVRO", "protobuf": "PROTOBUF", "json": "JSON"}
 """The registry's name of each format."""
+TYPED_COLUMNS = {
+    "key": ("_key_schema_id", "_key_error", "invalidKey"),
+    "value": ("_schema_id", "_error", "invalidValue"),
+}
+"""The columns that come with a typed column: the id, why a row could not be decoded, and its bytes."""
 
 
 class InvalidSchemaError(Error):
@@ -112,7 +118,7 @@ class ColumnDecoder:
     @property
     def error_column(self) -> str:
         """The column that says why a row could not be decoded."""
-        return "_key_error" if self._is_key else "_error"
+        return TYPED_COLUMNS[self.column][1]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, self._arguments

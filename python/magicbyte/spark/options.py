@@ -6,12 +6,15 @@ import difflib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from magicbyte import _core
 from magicbyte.enums import DamageMode, IsolationLevel, PayloadType
 from magicbyte.jobs.columns import BATCH_METADATA, INVALID_COLUMNS, KAFKA_COLUMNS, RECORDS_WITH_METADATA
+from magicbyte.jobs.typed import UNTYPED, TypedColumns
+from magicbyte.schemas.decoding import TYPED_COLUMNS, SchemaFormat
+from magicbyte.schemas.http_client import DEFAULT_SETTINGS, read_settings
 from magicbyte.spark.offsets import Edge, ending_edge, starting_edge
 from magicbyte.storage.options import StorageOptions
 
@@ -49,6 +52,12 @@ _KNOWN = (
     "includeBatchMetadata",
     "keyAs",
     "valueAs",
+    "keyFormat",
+    "valueFormat",
+    "schemaRegistry",
+    "registryConfig",
+    "readerSchema",
+    "message",
     "columns",
     "filterPushdown",
     "maxDecompressedBytes",
@@ -82,6 +91,8 @@ _OF_CATALOG = (
     "provider",
     "table_type",
 )
+_FORMATS: tuple[SchemaFormat, ...] = ("avro", "protobuf", "json")
+_OF_SCHEMAS = ("schemaRegistry", "registryConfig", "readerSchema", "message")
 _KAFKA_ISOLATION = "kafka.isolation.level"
 
 C = TypeVar("C", bound=str)
@@ -118,11 +129,13 @@ class TableOptions:
     key_as: PayloadType = "binary"
     """What the keys of `records` are read as."""
     value_as: PayloadType = "binary"
+    typed: TypedColumns = UNTYPED
+    """Which of them become typed columns."""
 
     @property
     def is_binary(self) -> bool:
         """Whether keys and values are bytes."""
-        return self.key_as == self.value_as == "binary"
+        return self.key_as == self.value_as == "binary" and not self.typed
 
 
 @dataclass(frozen=True)
@@ -172,8 +185,15 @@ def parse_table(given: Mapping[str, str]) -> TableOptions:
     options = _lower(given)
     table = _choice("table", options.get("table") or "records", TABLES)
     key_as, value_as = _payload("keyAs", options), _payload("valueAs", options)
-    columns = _columns(options.get("columns"), table, options, key_as, value_as)
-    return TableOptions(table, columns, key_as, value_as)
+    typed = _typed(options, table)
+    for name, payload, schema_format in (
+        ("key", key_as, typed.key_format),
+        ("value", value_as, typed.value_format),
+    ):
+        if payload != "binary" and schema_format is not None:
+            raise OptionError(f"only one of {name}As and {name}Format can be given")
+    shape = TableOptions(table, None, key_as, value_as, typed)
+    return replace(shape, columns=_columns(options, shape))
 
 
 def parse_stream_options(given: Mapping[str, str]) -> StreamOptions:
@@ -358,20 +378,52 @@ def _payload(name: str, options: Mapping[str, str]) -> PayloadType:
     return payload
 
 
-def _columns(
-    listed: str | None,
-    table: str,
-    options: Mapping[str, str],
-    key_as: PayloadType,
-    value_as: PayloadType,
-) -> tuple[str, ...] | None:
+def _typed(options: Mapping[str, str], table: str) -> TypedColumns:
+    def schema_format(name: str) -> SchemaFormat | None:
+        value = options.get(name.lower())
+        return None if value is None else _choice(name, value.lower(), _FORMATS)
+
+    key_format, value_format = schema_format("keyFormat"), schema_format("valueFormat")
+    given = [name for name in _OF_SCHEMAS if name.lower() in options]
+    if key_format is None and value_format is None:
+        if given:
+            raise OptionError(f"{given[0]} is for keyFormat and valueFormat")
+        return UNTYPED
+    if table != "records":
+        raise OptionError(f"keyFormat and valueFormat are for the table records, not for {table}")
+    registry, config = options.get("schemaregistry"), options.get("registryconfig")
+    if registry is None:
+        raise OptionError("keyFormat and valueFormat need schemaRegistry: a directory or an address")
+    if value_format is None and "readerschema" in options:
+        raise OptionError("readerSchema is for valueFormat")
+    message = options.get("message")
+    if value_format != "protobuf" and message is not None:
+        raise OptionError("message is for valueFormat=protobuf")
+    return TypedColumns(
+        registry,
+        key_format,
+        value_format,
+        options.get("readerschema"),
+        tuple(name.strip() for name in message.split(",")) if message else (),
+        DEFAULT_SETTINGS if config is None else read_settings(config),
+    )
+
+
+def _columns(options: Mapping[str, str], shape: TableOptions) -> tuple[str, ...] | None:
     headers = _flag("includeHeaders", options.get("includeheaders"))
     metadata = _flag("includeBatchMetadata", options.get("includebatchmetadata"))
-    if listed is not None:
+    if (listed := options.get("columns")) is not None:
         return tuple(name.strip() for name in listed.split(","))
-    if table != "records":
+    if shape.table != "records":
         return None
     wanted = {*KAFKA_COLUMNS, *(("headers",) if headers else ()), *(BATCH_METADATA if metadata else ())}
-    texts = [name for name, payload in (("key", key_as), ("value", value_as)) if payload != "binary"]
-    invalid = [INVALID_COLUMNS[name] for name in texts]
-    return (*(name for name in RECORDS_WITH_METADATA if name in wanted), *invalid)
+    others: list[str] = []
+    for name, payload, schema_format in (
+        ("key", shape.key_as, shape.typed.key_format),
+        ("value", shape.value_as, shape.typed.value_format),
+    ):
+        if schema_format is not None:
+            others += TYPED_COLUMNS[name]
+        elif payload != "binary":
+            others.append(INVALID_COLUMNS[name])
+    return (*(name for name in RECORDS_WITH_METADATA if name in wanted), *others)

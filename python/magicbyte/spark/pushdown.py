@@ -20,6 +20,7 @@ from magicbyte.jobs.plan import Planned, Range
 from magicbyte.model import PartitionListing
 from magicbyte.spark.options import Options
 from magicbyte.spark.reader import MagicbyteReader
+from magicbyte.spark.typed import Decoders
 
 __all__ = ["PushdownReader"]
 
@@ -29,8 +30,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class PushdownReader(MagicbyteReader):
     """A reader that only plans what the pushed filters may match."""
 
-    def __init__(self, options: Options, columns: tuple[str, ...]) -> None:
-        super().__init__(options, columns)
+    def __init__(self, options: Options, columns: tuple[str, ...], decoders: Decoders = ()) -> None:
+        super().__init__(options, columns, decoders)
         self._filters: list[spark.Filter] = []
 
     def pushFilters(self, filters: list[spark.Filter]) -> Iterable[spark.Filter]:

@@ -15,11 +15,13 @@ from magicbyte.jobs.partitions import list_partitions, refuse_unread
 from magicbyte.jobs.plan import Planned, Range, Task, plan_partitions, tasks_of
 from magicbyte.jobs.reading import ReadOptions, Rows, plan_problems, read_chunk
 from magicbyte.model import PartitionListing
+from magicbyte.schemas.decoding import TYPED_COLUMNS
 from magicbyte.spark.histories import HISTORY_TABLES, history_rows
 from magicbyte.spark.offsets import check_named, resolve_end, resolve_start
 from magicbyte.spark.options import Options
 from magicbyte.spark.paths import expand_paths
 from magicbyte.spark.segments import segment_rows
+from magicbyte.spark.typed import Decoders, decoders_of
 from magicbyte.storage.mounts import mount
 
 __all__ = ["MagicbyteReader", "read_options"]
@@ -28,9 +30,10 @@ __all__ = ["MagicbyteReader", "read_options"]
 class MagicbyteReader(DataSourceReader):
     """Reads one table. It is pickled to the executors, so it holds plain data only."""
 
-    def __init__(self, options: Options, columns: tuple[str, ...]) -> None:
+    def __init__(self, options: Options, columns: tuple[str, ...], decoders: Decoders = ()) -> None:
         self._options = options
         self._columns = columns
+        self._decoders = decoders_of(columns, decoders)
 
     def partitions(self) -> Sequence[InputPartition]:
         """Surveys and plans in threads of the driver; returns one input partition per decode task.
@@ -88,20 +91,20 @@ class MagicbyteReader(DataSourceReader):
             yield value.select(list(self._columns))
 
     def _decode(self, task: Task) -> Iterator[pa.RecordBatch]:
-        options = read_options(self._options, self._columns)
+        options = read_options(self._options, self._columns, self._decoders)
         for chunk in task.chunks:
             for item in read_chunk(chunk, options):
                 if isinstance(item, Rows) and item.table == self._options.table:
                     yield item.batch.select(list(self._columns))
 
 
-def read_options(options: Options, columns: tuple[str, ...]) -> ReadOptions:
+def read_options(options: Options, columns: tuple[str, ...], decoders: Decoders) -> ReadOptions:
     """How chunks are decoded for the rows of one table."""
     table = options.table
     return ReadOptions(
         # Rows of `batches` are taken between batches of records. One narrow column of records is enough to
         # keep the rows that wait in memory below one Arrow batch.
-        columns=_decoded(options, columns)
+        columns=_decoded(options, columns, decoders)
         if table == "records"
         else ("offset",)
         if table == "batches"
@@ -111,12 +114,18 @@ def read_options(options: Options, columns: tuple[str, ...]) -> ReadOptions:
         mode=options.mode,
         key_as=options.shape.key_as,
         value_as=options.shape.value_as,
+        typed=decoders,
     )
 
 
-def _decoded(options: Options, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """The columns that the decoder takes: invalid keys come with the keys, and errors name the offset."""
+def _decoded(options: Options, columns: tuple[str, ...], decoders: Decoders) -> tuple[str, ...]:
+    """The columns that the decoder takes: invalid keys come with the keys, and errors name the offset.
+
+    Headers may name the schemas.
+    """
     if options.shape.is_binary:
         return columns
-    fields = {invalid: name for name, invalid in INVALID_COLUMNS.items()}
-    return tuple(dict.fromkeys([*(fields.get(name, name) for name in columns), "offset"]))
+    made = {invalid: name for name, invalid in INVALID_COLUMNS.items()}
+    made |= {other: name for name, others in TYPED_COLUMNS.items() for other in others}
+    more = ("offset", "headers") if decoders else ("offset",)
+    return tuple(dict.fromkeys([*(made.get(name, name) for name in columns), *more]))

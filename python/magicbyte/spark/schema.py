@@ -12,7 +12,9 @@ from pyspark.sql.types import StructType
 from magicbyte.enums import fails_fast
 from magicbyte.jobs.columns import INVALID_COLUMNS
 from magicbyte.jobs.reading import table_schema
+from magicbyte.schemas.decoding import TYPED_COLUMNS
 from magicbyte.spark.options import OptionError, Options, TableOptions
+from magicbyte.spark.typed import Decoders
 
 __all__ = ["PRODUCERS", "SEGMENTS", "TRANSACTIONS", "arrow_schema_of", "columns_of", "spark_schema_of"]
 
@@ -90,13 +92,18 @@ _DRIVER_TABLES = {"segments": SEGMENTS, "producers": PRODUCERS, "transactions": 
 """Tables whose rows the driver makes from a scan of batch headers."""
 
 
-def arrow_schema_of(shape: TableOptions) -> pa.Schema:
-    """The Arrow schema of a table, or of some of its columns in the given order."""
+def arrow_schema_of(shape: TableOptions, decoders: Decoders = ()) -> pa.Schema:
+    """The Arrow schema of a table, or of some of its columns in the given order.
+
+    `decoders` are those of its typed columns.
+    """
     table = shape.table
     if table in _DRIVER_TABLES:
         whole = _DRIVER_TABLES[table]
     elif table == "records":
         whole = table_schema(table, key_as=shape.key_as, value_as=shape.value_as)
+        for decoder in decoders:
+            whole = decoder.replaced(whole)
     else:
         whole = table_schema(table)
     if shape.columns is None:
@@ -109,15 +116,15 @@ def arrow_schema_of(shape: TableOptions) -> pa.Schema:
     return pa.schema([whole.field(name) for name in shape.columns])
 
 
-def spark_schema_of(shape: TableOptions) -> StructType:
+def spark_schema_of(shape: TableOptions, decoders: Decoders = ()) -> StructType:
     """The same schema for Spark, which the result of `load()` must match exactly."""
-    return from_arrow_schema(arrow_schema_of(shape), prefer_timestamp_ntz=False)
+    return from_arrow_schema(arrow_schema_of(shape, decoders), prefer_timestamp_ntz=True)
 
 
-def columns_of(options: Options, schema: StructType) -> tuple[str, ...]:
+def columns_of(options: Options, schema: StructType, decoders: Decoders = ()) -> tuple[str, ...]:
     """The columns that a schema selects, if the table has them with these types."""
     table, columns = options.table, tuple(schema.fieldNames())
-    ours = spark_schema_of(replace(options.shape, columns=columns))
+    ours = spark_schema_of(replace(options.shape, columns=columns), decoders)
     _check_invalid_columns(options, columns)
     for requested, field in zip(schema.fields, ours.fields, strict=True):
         if requested.dataType != field.dataType or not requested.nullable:
@@ -138,3 +145,13 @@ def _check_invalid_columns(options: Options, columns: tuple[str, ...]) -> None:
             f"{name}As={payload} makes each {name} that is not such text null: select the column {invalid}"
             " too, which has its bytes, or fail at the first one with mode=FAILFAST"
         )
+    typed = options.shape.typed
+    for name, schema_format in (("key", typed.key_format), ("value", typed.value_format)):
+        _, error, invalid = TYPED_COLUMNS[name]
+        if schema_format is None or name not in columns or {error, invalid} & {*columns}:
+            continue
+        if not fails_fast(options.mode):
+            raise OptionError(
+                f"{name}Format={schema_format} makes each {name} that cannot be decoded null: select the"
+                f" column {error} or {invalid} too, or fail at the first one with mode=FAILFAST"
+            )

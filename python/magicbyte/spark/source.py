@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from magicbyte.spark.reader import MagicbyteReader
     from magicbyte.spark.stream import MagicbyteStreamReader
+    from magicbyte.spark.typed import Decoders
     from magicbyte.spark.writer import MagicbyteWriter
 
 __all__ = ["MagicbyteDataSource"]
@@ -25,6 +26,8 @@ class MagicbyteDataSource(DataSource):
     Heavy imports are delayed until a read needs them, since Spark imports this class for every job.
     """
 
+    _found: Decoders | None = None
+
     @classmethod
     def name(cls) -> str:
         """The format's name."""
@@ -35,7 +38,18 @@ class MagicbyteDataSource(DataSource):
         from magicbyte.spark.options import parse_table
         from magicbyte.spark.schema import spark_schema_of
 
-        return spark_schema_of(parse_table(self.options))
+        return spark_schema_of(parse_table(self.options), self._decoders())
+
+    def _decoders(self) -> Decoders:
+        """What makes keys and values typed, looked up once: Spark keeps the data source for its readers."""
+        if self._found is None:
+            from magicbyte.spark.options import parse_options, parse_table
+            from magicbyte.spark.typed import decoders_for
+
+            # As options of a stream, since it may become one: they allow more.
+            typed = parse_table(self.options).typed
+            self._found = decoders_for(parse_options(self.options, streaming=True)) if typed else ()
+        return self._found
 
     def reader(self, schema: StructType) -> MagicbyteReader:
         """A reader of the columns of `schema`; a schema from the user selects columns."""
@@ -47,7 +61,8 @@ class MagicbyteDataSource(DataSource):
         options = parse_options(self.options)
         # Spark refuses every reader that has `pushFilters` unless pushdown is switched on.
         kind = PushdownReader if options.filter_pushdown else MagicbyteReader
-        return kind(options, columns_of(options, schema))
+        decoders = self._decoders()
+        return kind(options, columns_of(options, schema, decoders), decoders)
 
     def writer(self, schema: StructType, overwrite: bool) -> MagicbyteWriter:
         """A writer of segments; see `spark/writer.py` for columns and options."""
@@ -67,4 +82,5 @@ class MagicbyteDataSource(DataSource):
                 raise RuntimeError("readStream needs Spark 4.2 or newer") from None
             raise
         options = parse_stream_options(self.options)
-        return MagicbyteStreamReader(options, columns_of(options.read, schema))
+        decoders = self._decoders()
+        return MagicbyteStreamReader(options, columns_of(options.read, schema, decoders), decoders)

@@ -39,6 +39,7 @@ from magicbyte.spark.offsets import (
 from magicbyte.spark.options import StreamOptions
 from magicbyte.spark.paths import expand_paths
 from magicbyte.spark.reader import read_options
+from magicbyte.spark.typed import Decoders, decoders_of
 from magicbyte.spark.watch import Log, Watch
 from magicbyte.storage.mounts import mount
 
@@ -55,9 +56,10 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
     Spark keeps one in the driver, which plans; executors create their own for `read`.
     """
 
-    def __init__(self, options: StreamOptions, columns: tuple[str, ...]) -> None:
+    def __init__(self, options: StreamOptions, columns: tuple[str, ...], decoders: Decoders = ()) -> None:
         self._options = options
         self._columns = columns
+        self._decoders = decoders_of(columns, decoders)
         self._watch = Watch(options.read)
         self._logged: set[str] = set()
         self._initial: Offsets | None = None
@@ -201,7 +203,8 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
             return
         table = self._options.read.table
         problems: list[Problem] = []
-        for item in read_chunk(trimmed, read_options(self._options.read, self._columns)):
+        options = read_options(self._options.read, self._columns, self._decoders)
+        for item in read_chunk(trimmed, options):
             if not isinstance(item, Rows):
                 continue
             if item.table == "problems":
