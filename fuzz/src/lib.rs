@@ -10,8 +10,11 @@ mod codecs;
 mod compacted;
 mod lab;
 mod made;
+mod payloads;
 mod salvage;
 mod schema_avro;
+mod schema_json;
+mod schema_protobuf;
 mod scratch;
 mod sidecars;
 mod walk;
@@ -27,6 +30,8 @@ pub use lab::cost;
 pub use lab::magic3;
 pub use salvage::salvage;
 pub use schema_avro::schema_avro;
+pub use schema_json::schema_json;
+pub use schema_protobuf::schema_protobuf;
 pub use sidecars::sidecars;
 pub use wire::{message, wire_stream};
 
@@ -51,6 +56,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("wire_stream", wire_stream),
     ("message", message),
     ("schema_avro", schema_avro),
+    ("schema_protobuf", schema_protobuf),
+    ("schema_json", schema_json),
 ];
 
 /// Those of the feature `experimental-v3`.
