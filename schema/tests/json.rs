@@ -67,6 +67,15 @@ fn an_object_is_a_struct() {
 }
 
 #[test]
+fn numbers_are_the_nearest_to_their_text() {
+    for text in ["11.791870367106105", "23.308445025757262", "22.537401331860206", "1e-320", "0.1"] {
+        let decoded = decode(r#"{"type": "number"}"#, &[text]);
+        let number = decoded.values.as_primitive::<Float64Type>().value(0);
+        assert_eq!(number.to_bits(), text.parse::<f64>().unwrap().to_bits(), "{text}");
+    }
+}
+
+#[test]
 fn a_bad_row_costs_only_itself() {
     let good = r#"{"id": 1, "lines": [{"sku": "a", "n": 1}], "extra": {"k": 1}}"#;
     let alone = decode(ORDER, &[good, good]).values;
