@@ -87,6 +87,7 @@ from magicbyte._stubs.message import (
     encode_request,
     encode_response,
 )
+from magicbyte._stubs.protobuf_structure import protobuf_structure
 from magicbyte._stubs.records import (
     Record,
     RecordIterator,
@@ -232,6 +233,7 @@ __all__ = [
     "plan_redaction",
     "producer_snapshot",
     "producer_summary",
+    "protobuf_structure",
     "read_batches",
     "read_sidecar",
     "rebuild_sidecars",

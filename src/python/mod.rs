@@ -27,6 +27,7 @@ mod message;
 mod objects;
 mod panics;
 mod pickle;
+mod protobuf_structure;
 mod record;
 mod rescue;
 mod schema_decoder;
@@ -89,6 +90,8 @@ mod _core {
     use crate::python::message::{apis, decode_request, decode_response, encode_request, encode_response};
     #[pymodule_export]
     use crate::python::pickle::unpickle_record;
+    #[pymodule_export]
+    use crate::python::protobuf_structure::protobuf_structure;
     #[pymodule_export]
     use crate::python::rescue::PyRescuer;
     #[pymodule_export]

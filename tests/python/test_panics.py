@@ -127,6 +127,7 @@ def functions(one: Segment) -> dict[str, Callable[[], Any]]:
         "plan_compaction": lambda: c.plan_compaction(one.plan, one.listing, now=0),
         "plan_partition": lambda: c.plan_partition(one.listing, [one.survey]),
         "plan_redaction": lambda: c.plan_redaction(one.plan),
+        "protobuf_structure": lambda: c.protobuf_structure("message A {}"),
         "producer_snapshot": lambda: c.producer_snapshot(b""),
         "unpickle_record": lambda: c.unpickle_record((0, 0, 0, 0, 0), (None, None, b"", 0), (False, False)),
         "write_schema_framing": lambda: c.write_schema_framing(1, []),

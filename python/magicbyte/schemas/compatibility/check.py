@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from magicbyte.errors import Error
-from magicbyte.schemas.compatibility import avro, json_schema, json_schema_rules
+from magicbyte.schemas.compatibility import avro, json_schema, json_schema_rules, protobuf
 from magicbyte.schemas.compatibility.avro_schema import parse_avro
 from magicbyte.schemas.compatibility.incompatibility import (
     BACKWARD,
@@ -29,6 +29,7 @@ from magicbyte.schemas.compatibility.incompatibility import (
     Remedies,
 )
 from magicbyte.schemas.compatibility.json_schema_model import parse_json_schema
+from magicbyte.schemas.compatibility.protobuf_schema import parse_protobuf
 from magicbyte.schemas.registry import (
     Registry,
     Schema,
@@ -77,6 +78,7 @@ class _Format(NamedTuple):
 _FORMATS = {
     "AVRO": _Format(parse_avro, avro.incompatibilities, avro.REMEDIES),
     "JSON": _Format(parse_json_schema, json_schema.incompatibilities, json_schema_rules.REMEDIES),
+    "PROTOBUF": _Format(parse_protobuf, protobuf.incompatibilities, protobuf.REMEDIES),
 }
 _LENIENT_FORMATS = _FORMATS | {
     "JSON": _FORMATS["JSON"]._replace(incompatibilities=partial(json_schema.incompatibilities, lenient=True))

@@ -1,0 +1,16 @@
+"""What a Protobuf schema declares: used by `magicbyte.schemas.compatibility.protobuf_schema`."""
+
+from collections.abc import Sequence
+
+def protobuf_structure(schema: str, references: Sequence[tuple[str, str]] | None = None) -> str:
+    """The messages of a schema and of the files that it imports, as JSON text.
+
+    `package`, `messages` (the full names of the outermost ones) and `types`: of each message by full name its
+    `package`, whether it is `local` (not imported), the `messages` in it and its `fields`.
+
+    Args:
+        schema: a `.proto`, or an encoded file descriptor in base64.
+        references: the files that it imports, directly or not: their names and texts. Google's are known.
+
+    Raises ValueError if the schema does not compile.
+    """
