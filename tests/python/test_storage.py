@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import gzip
-import http.server
 import io
-import os
-import re
 import shutil
 import tarfile
-import threading
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +17,7 @@ from conftest import Cli
 from magicbyte import Log, PartitionLog, mount_storage
 from magicbyte.storage.mounts import mounted
 from magicbyte.storage.options import StorageOptions
+from web_server import web_server
 
 ORDERS = ("v2_txn", "v2_zstd", "v1_compacted_codecs", "v0_lz4_large", "v2_torn_tail", "consumer_offsets_0")
 
@@ -148,39 +144,13 @@ def test_damaged_compressed_segments(logs: Path, tmp_path: Path, ending: str, cl
         assert all(one["kind"] == "file_unreadable" for one in problems)
 
 
-class Ranges(http.server.SimpleHTTPRequestHandler):
-    """A web server that answers with ranges, as every common one does."""
-
-    def send_head(self) -> Any:
-        wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
-        if wanted is None or not self.server.ranges:  # type: ignore[attr-defined]
-            return super().send_head()
-        path = self.translate_path(self.path)
-        start, end = int(wanted[1]), int(wanted[2]) + 1
-        size = os.path.getsize(path)
-        data = Path(path).read_bytes()[start:end]
-        self.send_response(206)
-        self.send_header("Content-Range", f"bytes {start}-{start + len(data) - 1}/{size}")
-        self.send_header("Content-Length", str(len(data)))
-        self.send_header("Last-Modified", self.date_time_string(int(os.stat(path).st_mtime)))
-        self.end_headers()
-        return io.BytesIO(data)
-
-    def log_message(self, *_: object) -> None:
-        """Says nothing."""
-
-
 @pytest.fixture
-def web(logs: Path) -> Iterator[http.server.ThreadingHTTPServer]:
-    handler = partial(Ranges, directory=str(logs.parent))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.ranges = True  # type: ignore[attr-defined]
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+def web(logs: Path) -> Iterator[Any]:
+    with web_server(logs.parent) as server:
         yield server
-        server.shutdown()
 
 
-def test_a_web_server(web: http.server.ThreadingHTTPServer, logs: Path, cli: Cli) -> None:
+def test_a_web_server(web: Any, logs: Path, cli: Cli) -> None:
     url = f"http://127.0.0.1:{web.server_port}/logs"
     assert sums(url) == sums(logs)
     with PartitionLog(f"{url}/v2_txn-3") as log:
@@ -193,8 +163,8 @@ def test_a_web_server(web: http.server.ThreadingHTTPServer, logs: Path, cli: Cli
     assert "nothing" in cli.error
 
 
-def test_a_web_server_without_ranges(web: http.server.ThreadingHTTPServer, cli: Cli) -> None:
-    web.ranges = False  # type: ignore[attr-defined]
+def test_a_web_server_without_ranges(web: Any, cli: Cli) -> None:
+    web.ranges = False
     cli("verify", f"http://127.0.0.1:{web.server_port}/logs", code=3)
     assert "does not answer with ranges" in cli.error
 
