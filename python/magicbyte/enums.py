@@ -4,6 +4,7 @@ from enum import IntEnum
 from typing import Literal, TypeAlias
 
 __all__ = [
+    "CompatibilityLevel",
     "Compression",
     "DamageMode",
     "IsolationLevel",
@@ -26,6 +27,11 @@ PayloadType: TypeAlias = Literal["binary", "string", "json"]
 
 TableFormat: TypeAlias = Literal["parquet", "delta", "iceberg"]
 """What an ingest writes: a directory of Parquet tables, or a commit of a transactional table."""
+
+CompatibilityLevel: TypeAlias = Literal[
+    "NONE", "BACKWARD", "FORWARD", "FULL", "BACKWARD_TRANSITIVE", "FORWARD_TRANSITIVE", "FULL_TRANSITIVE"
+]
+"""Which versions of a schema must be able to read each other (a registry's words)."""
 
 PartitionBy: TypeAlias = Literal["topic", "day"]
 """How the files of a transactional table are partitioned: by topic, or by topic and day of the timestamp."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from conftest import Cli
 from json_pairs import PAIRS, Pair
+from magicbyte.enums import CompatibilityLevel
 from magicbyte.schemas.compatibility.avro import incompatibilities as avro_incompatibilities
 from magicbyte.schemas.compatibility.avro_schema import parse_avro
 from magicbyte.schemas.compatibility.check import LEVELS, check, check_history, compare
@@ -334,7 +335,4 @@ def test_commands(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_the_levels_are_named() -> None:
-    assert list(LEVELS) == [
-        *("NONE", "BACKWARD", "FORWARD", "FULL"),
-        *("BACKWARD_TRANSITIVE", "FORWARD_TRANSITIVE", "FULL_TRANSITIVE"),
-    ]
+    assert tuple(LEVELS) == get_args(CompatibilityLevel)

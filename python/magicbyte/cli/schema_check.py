@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
@@ -10,7 +10,7 @@ from magicbyte.cli import options
 from magicbyte.cli.exits import CLEAN, PROBLEMS
 from magicbyte.cli.schema_source import SchemaSource, schema_source
 from magicbyte.cli.terminal import print_line, print_problem
-from magicbyte.schemas.compatibility.check import LEVELS
+from magicbyte.enums import CompatibilityLevel
 
 if TYPE_CHECKING:
     from magicbyte.jobs.schema_check import CheckedVersion
@@ -25,7 +25,7 @@ __all__ = ["check", "lint"]
 @click.option(
     "--compatibility",
     "level",
-    type=click.Choice(list(LEVELS), case_sensitive=False),
+    type=click.Choice(get_args(CompatibilityLevel), case_sensitive=False),
     help="Check at this level, instead of the subject's own.",
 )
 @click.option(
