@@ -65,10 +65,9 @@ test: lint test-rust test-python test-spark test-wheel test-interop
 test-rust:
 	@scripts/prerequisites "$(PYTHON)"
 	# Also what is off by default: other readers refuse it all the same.
-	$(CARGO_TEST) --features experimental-v3,wire
+	$(CARGO_TEST) --features experimental-v3,serve,wire
 	$(CARGO_TEST) --features schemas,serde,serve,wire --doc
 	$(CARGO_TEST) --package magicbyte-schema
-	$(CARGO_TEST) --features serve,wire --lib -- message serve wire
 	$(CARGO_TEST) --features arrow,serde --lib columns
 	$(CARGO_TEST) --features arrow,serde --test columns --test lines --test rows
 	for codec in gzip snappy lz4 zstd; do cargo check --quiet --profile $(PROFILE) --no-default-features --features $$codec || exit 1; done

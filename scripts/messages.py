@@ -1,22 +1,28 @@
-"""Writes src/message/messages.json: Kafka's protocol messages, from the definitions inside kafka-clients.
+"""Writes src/message/messages.json and src/error_names.rs: Kafka's protocol messages, from the definitions
+inside kafka-clients, and the names of its error codes. Needs javap, which comes with every JDK.
 
     python scripts/messages.py [--check] kafka-clients-4.4.0.jar kafka-clients-3.9.1.jar
 
 The first jar has the newest definitions, the second those of APIs and versions that were removed since. A
 removed version is read by the newest definition if that still describes it as the old one did, and else by a
-definition of its own. With --check nothing is written, and a file that differs is an error.
+definition of its own. Error codes are never removed. With --check nothing is written, and a file that differs
+is an error.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
 from typing import Any
 
-FILE = Path(__file__).parents[1] / "src" / "message" / "messages.json"
+SOURCES = Path(__file__).parents[1] / "src"
+MESSAGES = SOURCES / "message" / "messages.json"
+ERROR_NAMES = SOURCES / "error_names.rs"
 FOLDER = "common/message/"
 KINDS = ("header", "request", "response")
 INTEGERS = ("int8", "int16", "uint16", "int32", "uint32", "int64")
@@ -31,13 +37,41 @@ def main() -> int:
     if len(arguments) != 2:
         print(__doc__, file=sys.stderr)
         return 2
-    text = written(merged(*(definitions(Path(jar)) for jar in arguments)))
-    if "--check" not in sys.argv[1:]:
-        FILE.write_text(text, encoding="utf-8")
-    elif FILE.read_text(encoding="utf-8") != text:
-        print(f"{FILE} does not match the jars: run scripts/messages.py", file=sys.stderr)
-        return 1
-    return 0
+    newest, removed = map(Path, arguments)
+    files = {
+        MESSAGES: written(merged(definitions(newest), definitions(removed))),
+        ERROR_NAMES: error_names(newest),
+    }
+    code = 0
+    for file, text in files.items():
+        if "--check" not in sys.argv[1:]:
+            file.write_text(text, encoding="utf-8")
+        elif file.read_text(encoding="utf-8") != text:
+            print(f"{file} does not match the jars: run scripts/messages.py", file=sys.stderr)
+            code = 1
+    return code
+
+
+def error_names(jar: Path) -> str:
+    """The constants of Kafka's enum `Errors` as a table in Rust."""
+    home = os.environ.get("JAVA_HOME")
+    javap = os.path.join(home, "bin", "javap") if home else "javap"
+    command = [javap, "-c", "-p", "-cp", str(jar), "org.apache.kafka.common.protocol.Errors"]
+    shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    # Each constant is made of its name, its place in the enum and its code.
+    push = r"\n *\d+: (?:iconst_(?:m1|\d)|[bs]ipush +-?\d+)"
+    made = re.findall(rf"ldc(?:_w)? +#\d+ +// String (\w+){push}({push})", shown)
+    codes = {int(re.split(r"[ _]", code.replace("_m1", " -1"))[-1]): name for name, code in made}
+    if len(codes) != len(made) or sorted(codes) != list(range(-1, len(codes) - 1)):
+        raise SystemExit(f"Errors: {len(made)} constants, whose codes are not a sequence")
+    rows = "".join(f'    ({code}, "{name}"),\n' for code, name in sorted(codes.items()))
+    return f"""\
+//! Kafka's names of error codes (`Errors`). Written by `scripts/messages.py`.
+
+/// Code and name, by code.
+pub(crate) const ERROR_NAMES: [(i16, &str); {len(codes)}] = [
+{rows}];
+"""
 
 
 def written(messages: list[Json]) -> str:

@@ -60,6 +60,7 @@ pub mod columns;
 mod compression;
 pub mod convert;
 mod error;
+mod error_names;
 mod frame;
 pub mod lab;
 pub mod layout;

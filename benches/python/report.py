@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import arrow_threads
+import capture
 import converting
 import document
 import laboratory
@@ -83,6 +84,7 @@ def publish(
         "Validating appends": VALIDATE + rows(figures.of(validate.PART)),
         "Laboratory": LABORATORY + rows(figures.of(laboratory.PART)),
         "Tables": rows(figures.of(lake.PART)),
+        "Captures": CAPTURES + rows(figures.of(capture.PART)),
         "Runs": runs(figures),
     }
     document.update(path, own | dict(sections or {}), head(path))
@@ -109,6 +111,12 @@ Batches as a producer sends them, one append each: CRC, the checks of every reco
 touched), then offsets and leader epoch set in place, or the batch rewritten with another codec. The peer is
 `isValid` of the batch and `LogValidator` of kafka-storage 4.3.1, as `UnifiedLog` calls them. Processes in
 turn, CPU time.
+
+"""
+CAPTURES = """\
+A client that fetches the set in version 11, the newest that tshark reads, as packets of an Ethernet, in CPU
+time: `frames` finds requests and responses in them and decodes none, `records` decodes all messages and all
+records in them, in Python, against `tshark -T fields -e kafka.message_value`.
 
 """
 THREADS = """\

@@ -32,6 +32,8 @@ PARTS = [
     "compact",
     "laboratory",
     "lake",
+    "serving",
+    "capture",
     "dropins",
 ]
 QUICK_SETS = ("s1-none", "s1-lz4", "s2-none", "s4-zstd", "s1v1-gzip")

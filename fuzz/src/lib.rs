@@ -16,6 +16,7 @@ mod schema_avro;
 mod schema_json;
 mod schema_protobuf;
 mod scratch;
+mod serve;
 mod sidecars;
 mod walk;
 mod wire;
@@ -32,6 +33,7 @@ pub use salvage::salvage;
 pub use schema_avro::schema_avro;
 pub use schema_json::schema_json;
 pub use schema_protobuf::schema_protobuf;
+pub use serve::serve_request;
 pub use sidecars::sidecars;
 pub use wire::{message, wire_stream};
 
@@ -58,6 +60,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("schema_avro", schema_avro),
     ("schema_protobuf", schema_protobuf),
     ("schema_json", schema_json),
+    ("serve_request", serve_request),
 ];
 
 /// Those of the feature `experimental-v3`.

@@ -86,6 +86,7 @@ from magicbyte._stubs.message import (
     decode_response,
     encode_request,
     encode_response,
+    error_name,
 )
 from magicbyte._stubs.protobuf_structure import protobuf_structure
 from magicbyte._stubs.records import (
@@ -209,6 +210,7 @@ __all__ = [
     "encode_request",
     "encode_response",
     "encode_varint",
+    "error_name",
     "finish_partition",
     "index_keys",
     "is_directory",

@@ -33,6 +33,7 @@ __all__ = [
     "decode_response",
     "encode_request",
     "encode_response",
+    "error_name",
 ]
 
 
@@ -100,6 +101,15 @@ def encode_response(
 ) -> bytes:
     """Writes a response; otherwise like `encode_request`. The header has the request's `correlationId`."""
     return _core.encode_response(_key(api), api_version, dict(header or {}), dict(body))
+
+
+def error_name(code: int) -> str | None:
+    """Kafka's name of an error code, such as ``"OFFSET_OUT_OF_RANGE"`` of 1; None if Kafka 4.4 has none.
+
+    >>> error_name(44)
+    'POLICY_VIOLATION'
+    """
+    return _core.error_name(code)
 
 
 @cache

@@ -23,7 +23,7 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 from magicbyte import _core
-from magicbyte.message import Message, apis, decode_request, decode_response
+from magicbyte.message import Message, apis, decode_request, decode_response, error_name
 
 __all__ = ["Exchange", "Exchanges", "RecordSet", "WireSummary"]
 
@@ -134,6 +134,11 @@ class Exchange:
         if self.response is not None:
             _collect(self.response.body, codes)
         return sorted(codes)
+
+    @property
+    def errors(self) -> list[str]:
+        """Kafka's names of these error codes, or the number as text where Kafka has none."""
+        return [error_name(code) or str(code) for code in self.error_codes]
 
     @property
     def topics(self) -> list[str]:

@@ -3,95 +3,97 @@
 use std::fmt;
 
 use crate::error::{Error, ErrorKind};
+use crate::error_names::ERROR_NAMES;
 
-macro_rules! error_codes {
-    ($($(#[$doc:meta])* $variant:ident = $code:literal $name:literal,)*) => {
-        /// An error code of Kafka's protocol.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
-        pub enum ErrorCode { $($(#[$doc])* $variant = $code,)* }
-
-        impl ErrorCode {
-            /// Kafka's name.
-            #[must_use]
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
-            }
-
-            /// The number in responses.
-            #[must_use]
-            pub fn code(self) -> i16 {
-                self as i16
-            }
-        }
-    };
+/// An error code of Kafka's protocol: those that are answered here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorCode {
+    /// An error without a code of its own.
+    UnknownServerError = -1,
+    /// No error.
+    None = 0,
+    /// An offset is outside the log.
+    OffsetOutOfRange = 1,
+    /// A size or checksum is wrong.
+    CorruptMessage = 2,
+    /// There is no such topic or partition.
+    UnknownTopicOrPartition = 3,
+    /// A batch is larger than `max.message.bytes`.
+    MessageTooLarge = 10,
+    /// The metadata of a committed offset is too large.
+    OffsetMetadataTooLarge = 12,
+    /// The coordinator cannot be asked now.
+    CoordinatorNotAvailable = 15,
+    /// The append is larger than a segment.
+    RecordListTooLarge = 18,
+    /// A member is of another generation than its group.
+    IllegalGeneration = 22,
+    /// A member has no assignor in common with its group.
+    InconsistentGroupProtocol = 23,
+    /// A group has no name.
+    InvalidGroupId = 24,
+    /// The group has no such member.
+    UnknownMemberId = 25,
+    /// A session timeout is out of range.
+    InvalidSessionTimeout = 26,
+    /// The members of the group are joining it again.
+    RebalanceInProgress = 27,
+    /// More offsets than the coordinator keeps.
+    InvalidCommitOffsetSize = 28,
+    /// A timestamp is outside the topic's bounds, or of the type that only a broker may set.
+    InvalidTimestamp = 32,
+    /// The broker does not support this version of the request.
+    UnsupportedVersion = 35,
+    /// The batch uses a feature that the topic's magic does not have.
+    UnsupportedForMessageFormat = 43,
+    /// The topic's policy forbids it.
+    PolicyViolation = 44,
+    /// A sequence number does not follow the producer's last.
+    OutOfOrderSequenceNumber = 45,
+    /// A producer epoch is older than the current one.
+    InvalidProducerEpoch = 47,
+    /// The state of the transaction does not allow this.
+    InvalidTxnState = 48,
+    /// A marker comes from a coordinator that was replaced.
+    TransactionCoordinatorFenced = 52,
+    /// A file of the log cannot be read.
+    KafkaStorageError = 56,
+    /// There is no such fetch session.
+    FetchSessionIdNotFound = 70,
+    /// The codec cannot be read or stored here.
+    UnsupportedCompressionType = 76,
+    /// A new member must join again with the id that it got.
+    MemberIdRequired = 79,
+    /// The group has as many members as it can have.
+    GroupMaxSizeReached = 81,
+    /// Another member has the same instance id.
+    FencedInstanceId = 82,
+    /// A batch or record breaks a rule.
+    InvalidRecord = 87,
+    /// There is no topic of this id.
+    UnknownTopicId = 100,
 }
 
-error_codes! {
-    /// An error without a code of its own.
-    UnknownServerError = -1 "UNKNOWN_SERVER_ERROR",
-    /// No error.
-    None = 0 "NONE",
-    /// An offset is outside the log.
-    OffsetOutOfRange = 1 "OFFSET_OUT_OF_RANGE",
-    /// A size or checksum is wrong.
-    CorruptMessage = 2 "CORRUPT_MESSAGE",
-    /// There is no such topic or partition.
-    UnknownTopicOrPartition = 3 "UNKNOWN_TOPIC_OR_PARTITION",
-    /// A batch is larger than `max.message.bytes`.
-    MessageTooLarge = 10 "MESSAGE_TOO_LARGE",
-    /// The metadata of a committed offset is too large.
-    OffsetMetadataTooLarge = 12 "OFFSET_METADATA_TOO_LARGE",
-    /// The coordinator cannot be asked now.
-    CoordinatorNotAvailable = 15 "COORDINATOR_NOT_AVAILABLE",
-    /// The append is larger than a segment.
-    RecordListTooLarge = 18 "RECORD_LIST_TOO_LARGE",
-    /// A member is of another generation than its group.
-    IllegalGeneration = 22 "ILLEGAL_GENERATION",
-    /// A member has no assignor in common with its group.
-    InconsistentGroupProtocol = 23 "INCONSISTENT_GROUP_PROTOCOL",
-    /// A group has no name.
-    InvalidGroupId = 24 "INVALID_GROUP_ID",
-    /// The group has no such member.
-    UnknownMemberId = 25 "UNKNOWN_MEMBER_ID",
-    /// A session timeout is out of range.
-    InvalidSessionTimeout = 26 "INVALID_SESSION_TIMEOUT",
-    /// The members of the group are joining it again.
-    RebalanceInProgress = 27 "REBALANCE_IN_PROGRESS",
-    /// More offsets than the coordinator keeps.
-    InvalidCommitOffsetSize = 28 "INVALID_COMMIT_OFFSET_SIZE",
-    /// A timestamp is outside the topic's bounds, or of the type that only a broker may set.
-    InvalidTimestamp = 32 "INVALID_TIMESTAMP",
-    /// The broker does not support this version of the request.
-    UnsupportedVersion = 35 "UNSUPPORTED_VERSION",
-    /// The batch uses a feature that the topic's magic does not have.
-    UnsupportedForMessageFormat = 43 "UNSUPPORTED_FOR_MESSAGE_FORMAT",
-    /// The topic's policy forbids it.
-    PolicyViolation = 44 "POLICY_VIOLATION",
-    /// A sequence number does not follow the producer's last.
-    OutOfOrderSequenceNumber = 45 "OUT_OF_ORDER_SEQUENCE_NUMBER",
-    /// A producer epoch is older than the current one.
-    InvalidProducerEpoch = 47 "INVALID_PRODUCER_EPOCH",
-    /// The state of the transaction does not allow this.
-    InvalidTxnState = 48 "INVALID_TXN_STATE",
-    /// A marker comes from a coordinator that was replaced.
-    TransactionCoordinatorFenced = 52 "TRANSACTION_COORDINATOR_FENCED",
-    /// A file of the log cannot be read.
-    KafkaStorageError = 56 "KAFKA_STORAGE_ERROR",
-    /// There is no such fetch session.
-    FetchSessionIdNotFound = 70 "FETCH_SESSION_ID_NOT_FOUND",
-    /// The codec cannot be read or stored here.
-    UnsupportedCompressionType = 76 "UNSUPPORTED_COMPRESSION_TYPE",
-    /// A new member must join again with the id that it got.
-    MemberIdRequired = 79 "MEMBER_ID_REQUIRED",
-    /// The group has as many members as it can have.
-    GroupMaxSizeReached = 81 "GROUP_MAX_SIZE_REACHED",
-    /// Another member has the same instance id.
-    FencedInstanceId = 82 "FENCED_INSTANCE_ID",
-    /// A batch or record breaks a rule.
-    InvalidRecord = 87 "INVALID_RECORD",
-    /// There is no topic of this id.
-    UnknownTopicId = 100 "UNKNOWN_TOPIC_ID",
+impl ErrorCode {
+    /// Kafka's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::name_of(self.code()).unwrap_or_default()
+    }
+
+    /// The number in responses.
+    #[must_use]
+    pub fn code(self) -> i16 {
+        self as i16
+    }
+
+    /// Kafka's name of any error code, such as `OFFSET_OUT_OF_RANGE` of 1; None if Kafka 4.4 does not have the code.
+    #[must_use]
+    pub fn name_of(code: i16) -> Option<&'static str> {
+        let index = ERROR_NAMES.binary_search_by_key(&code, |(known, _)| *known).ok()?;
+        Some(ERROR_NAMES[index].1)
+    }
 }
 
 /// The maximum number of [`RecordError`]s that an error keeps. All are counted, but a batch can have any

@@ -91,7 +91,7 @@ pub fn read_request(frame: &[u8]) -> Result<Message<'_>> {
 /// As [`read_request`].
 pub fn read_response(frame: &[u8], api_key: i16, api_version: i16) -> Result<Message<'_>> {
     let error = match read_message(MessageKind::Response, frame, api_key, api_version) {
-        Err(error) if api_key == API_VERSIONS && api_version > 0 => error,
+        Err(error) if api_key == API_VERSIONS && api_version != 0 => error,
         other => return other,
     };
     // As `ApiVersionsResponse.parse`.

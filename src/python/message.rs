@@ -6,6 +6,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
+use crate::broker::append_error::ErrorCode;
 use crate::message::frame::{self, Message, MessageKind};
 use crate::message::uuid;
 use crate::message::value::{Struct, Value};
@@ -26,6 +27,13 @@ type Decoded<'py> = (i16, i16, Bound<'py, PyDict>, Bound<'py, PyDict>);
 pub(super) fn apis() -> Vec<(i16, &'static str, i16, i16)> {
     panics::here();
     frame::apis().into_iter().map(|api| (api.key, api.name, api.min_version, api.max_version)).collect()
+}
+
+#[doc = docs::message!(error_name)]
+#[pyfunction]
+pub(super) fn error_name(code: i16) -> Option<&'static str> {
+    panics::here();
+    ErrorCode::name_of(code)
 }
 
 #[doc = docs::message!(decode_request)]

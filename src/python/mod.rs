@@ -87,7 +87,9 @@ mod _core {
     #[pymodule_export]
     use crate::python::magic3::{compare_format, magic3_encode, magic3_to_magic_2, magic3_validate};
     #[pymodule_export]
-    use crate::python::message::{apis, decode_request, decode_response, encode_request, encode_response};
+    use crate::python::message::{
+        apis, decode_request, decode_response, encode_request, encode_response, error_name,
+    };
     #[pymodule_export]
     use crate::python::pickle::unpickle_record;
     #[pymodule_export]

@@ -189,8 +189,8 @@ impl ReadOnlyBroker {
         response(api_key, version, correlation_id, &body, Vec::new()).map(Some)
     }
 
-    /// Ends all waiting.
-    pub(super) fn stop(&self) {
+    /// Ends all waiting, now and from now on: a request that would wait is answered at once.
+    pub fn stop(&self) {
         self.stopping.stop();
         self.coordinator.wake();
     }

@@ -13,7 +13,7 @@ use crate::serve::fields::{
     Answer, array, blob, bytes, code, fields, int, int32, ints, is_null, nullable, number, string, structs,
     structure, text, texts,
 };
-use crate::serve::groups::{Admission, CommittedOffset, Groups, Join, Step};
+use crate::serve::groups::{Admission, Caller, CommittedOffset, Groups, Join, Step};
 use crate::serve::lock::lock;
 
 /// Members that died are found this often by those that wait.
@@ -40,6 +40,7 @@ pub(super) struct Client<'a> {
 pub(super) struct Joining {
     group: String,
     member_id: String,
+    instance_id: Option<String>,
 }
 
 /// A member that waits for its assignment, or the leader with all of them.
@@ -47,6 +48,7 @@ pub(super) struct Joining {
 pub(super) struct Syncing {
     group: String,
     member_id: String,
+    instance_id: Option<String>,
     generation: i32,
     protocol_type: Option<String>,
     protocol: Option<String>,
@@ -140,9 +142,10 @@ impl Coordinator {
         let member_id = text(request, "memberId").unwrap_or_default();
         let protocols = structs(request, "protocols")
             .map(|protocol| (text(protocol, "name").unwrap_or_default(), bytes(protocol, "metadata")));
+        let instance_id = text(request, "groupInstanceId");
         let join = Join {
             member_id: member_id.clone(),
-            instance_id: text(request, "groupInstanceId"),
+            instance_id: instance_id.clone(),
             client_id: client.id.to_owned(),
             host: client.host.to_owned(),
             session_timeout_ms: int(request, "sessionTimeoutMs", 0),
@@ -152,7 +155,7 @@ impl Coordinator {
             id_required: version >= 4,
         };
         match self.change(|groups, now| groups.join(&group, join, now)) {
-            Ok(Admission::Member(member_id)) => Ok(Joining { group, member_id }),
+            Ok(Admission::Member(member_id)) => Ok(Joining { group, member_id, instance_id }),
             Ok(Admission::Pending(id)) => Err(not_joined(version, ErrorCode::MemberIdRequired, id)),
             Err(error) => Err(not_joined(version, error, member_id)),
         }
@@ -165,8 +168,9 @@ impl Coordinator {
         joining: Joining,
         is_stopping: &dyn Fn() -> bool,
     ) -> Struct<'static> {
-        let Joining { group, member_id } = joining;
-        let joined = match self.wait(is_stopping, |groups, now| groups.joined(&group, &member_id, now)) {
+        let Joining { group, member_id, instance_id } = joining;
+        let step = |groups: &mut Groups, now| groups.joined(&group, &member_id, instance_id.as_deref(), now);
+        let joined = match self.wait(is_stopping, step) {
             Ok(joined) => joined,
             Err(error) => return not_joined(version, error, member_id),
         };
@@ -195,6 +199,7 @@ impl Coordinator {
         Syncing {
             group: text(request, "groupId").unwrap_or_default(),
             member_id: text(request, "memberId").unwrap_or_default(),
+            instance_id: text(request, "groupInstanceId"),
             generation: int32(request, "generationId", -1),
             protocol_type: text(request, "protocolType"),
             protocol: text(request, "protocolName"),
@@ -204,10 +209,11 @@ impl Coordinator {
 
     /// Answers SyncGroup, once the leader has made the assignments.
     pub(super) fn sync(&self, syncing: Syncing, is_stopping: &dyn Fn() -> bool) -> Struct<'static> {
-        let Syncing { group, member_id, generation, protocol_type, protocol, mut assignments } = syncing;
-        let synced = self.wait(is_stopping, |groups, now| {
-            groups.sync(&group, (&member_id, generation), assignments.take(), now)
-        });
+        let Syncing { group, member_id, instance_id, generation, protocol_type, protocol, mut assignments } =
+            syncing;
+        let caller = Caller { member_id: &member_id, instance_id: instance_id.as_deref(), generation };
+        let synced =
+            self.wait(is_stopping, |groups, now| groups.sync(&group, caller, assignments.take(), now));
         match synced {
             Ok(assignment) => fields([
                 ("errorCode", code(ErrorCode::None)),
@@ -223,8 +229,10 @@ impl Coordinator {
     pub(super) fn heartbeat(&self, request: &Struct<'_>) -> Struct<'static> {
         let group = text(request, "groupId").unwrap_or_default();
         let member_id = text(request, "memberId").unwrap_or_default();
+        let instance_id = text(request, "groupInstanceId");
         let generation = int32(request, "generationId", -1);
-        let alive = self.change(|groups, now| groups.heartbeat(&group, &member_id, generation, now));
+        let caller = Caller { member_id: &member_id, instance_id: instance_id.as_deref(), generation };
+        let alive = self.change(|groups, now| groups.heartbeat(&group, caller, now));
         fields([("errorCode", code(alive.err().unwrap_or(ErrorCode::None)))])
     }
 
@@ -256,8 +264,10 @@ impl Coordinator {
     pub(super) fn commit(&self, archive: &Archive, request: &Struct<'_>) -> Struct<'static> {
         let group = text(request, "groupId").unwrap_or_default();
         let member_id = text(request, "memberId").unwrap_or_default();
+        let instance_id = text(request, "groupInstanceId");
         let generation = int32(request, "generationIdOrMemberEpoch", -1);
-        let allowed = self.change(|groups, now| groups.check_commit(&group, &member_id, generation, now));
+        let caller = Caller { member_id: &member_id, instance_id: instance_id.as_deref(), generation };
+        let allowed = self.change(|groups, now| groups.check_commit(&group, caller, now));
         let topics = structs(request, "topics").map(|topic| {
             let place = topic_ref(topic, "name");
             let partitions = structs(topic, "partitions").map(|one| {

@@ -99,6 +99,14 @@ pub(super) struct Join {
     pub(super) id_required: bool,
 }
 
+/// The member that a request comes from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Caller<'a> {
+    pub(super) member_id: &'a str,
+    pub(super) instance_id: Option<&'a str>,
+    pub(super) generation: i32,
+}
+
 /// The result of a round of joining.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Joined {
@@ -173,10 +181,15 @@ impl Groups {
     }
 
     /// The result of joining, once all members have joined.
-    pub(super) fn joined(&mut self, name: &str, member_id: &str, now: Instant) -> Result<Step<Joined>> {
+    pub(super) fn joined(
+        &mut self,
+        name: &str,
+        member_id: &str,
+        instance_id: Option<&str>,
+        now: Instant,
+    ) -> Result<Step<Joined>> {
         let group = self.group_mut(name, now)?;
-        let member = group.members.get_mut(member_id).ok_or(ErrorCode::UnknownMemberId)?;
-        member.seen = now;
+        group.member(member_id, instance_id)?.seen = now;
         let Some(left) = group.time_to_join(now) else {
             return Ok(Step::Done(group.joined(member_id)));
         };
@@ -196,13 +209,14 @@ impl Groups {
     pub(super) fn sync(
         &mut self,
         name: &str,
-        (member_id, generation): (&str, i32),
+        caller: Caller<'_>,
         assignments: Option<Vec<(String, Vec<u8>)>>,
         now: Instant,
     ) -> Result<Step<Vec<u8>>> {
         let stored = self.stored();
         let group = self.group_mut(name, now)?;
-        group.check(member_id, generation, now)?;
+        group.check(caller, now)?;
+        let member_id = caller.member_id;
         match group.phase {
             Phase::Empty => Err(ErrorCode::UnknownMemberId),
             Phase::Joining { .. } => Err(ErrorCode::RebalanceInProgress),
@@ -233,15 +247,9 @@ impl Groups {
     }
 
     /// A sign of life.
-    pub(super) fn heartbeat(
-        &mut self,
-        name: &str,
-        member_id: &str,
-        generation: i32,
-        now: Instant,
-    ) -> Result<()> {
+    pub(super) fn heartbeat(&mut self, name: &str, caller: Caller<'_>, now: Instant) -> Result<()> {
         let group = self.group_mut(name, now)?;
-        group.check(member_id, generation, now)?;
+        group.check(caller, now)?;
         match group.phase {
             Phase::Joining { .. } => Err(ErrorCode::RebalanceInProgress),
             _ => Ok(()),
@@ -268,13 +276,8 @@ impl Groups {
     }
 
     /// Whether a consumer may commit: a member of the current generation, or one that is in no group (-1).
-    pub(super) fn check_commit(
-        &mut self,
-        name: &str,
-        member_id: &str,
-        generation: i32,
-        now: Instant,
-    ) -> Result<()> {
+    pub(super) fn check_commit(&mut self, name: &str, caller: Caller<'_>, now: Instant) -> Result<()> {
+        let Caller { member_id, generation, .. } = caller;
         if name.is_empty() {
             return Err(ErrorCode::InvalidGroupId);
         }
@@ -288,7 +291,7 @@ impl Groups {
         if generation < 0 && member_id.is_empty() {
             return if group.members.is_empty() { Ok(()) } else { Err(ErrorCode::UnknownMemberId) };
         }
-        group.check(member_id, generation, now)
+        group.check(caller, now)
     }
 
     /// Stores an offset.
@@ -454,6 +457,8 @@ impl Group {
     /// Begins the next generation with the members that have joined.
     fn end_joining(&mut self, now: Instant) {
         self.members.retain(|_, member| member.has_joined);
+        // Their sessions begin when they can go on.
+        self.members.values_mut().for_each(|member| member.seen = now);
         self.generation = self.generation.wrapping_add(1).max(1);
         if !self.members.contains_key(&self.leader) {
             self.leader = self.members.keys().next().cloned().unwrap_or_default();
@@ -506,9 +511,21 @@ impl Group {
         self.members.get(member_id).map(|member| member.assignment.clone()).unwrap_or_default()
     }
 
-    fn check(&mut self, member_id: &str, generation: i32, now: Instant) -> Result<()> {
-        let member = self.members.get_mut(member_id).ok_or(ErrorCode::UnknownMemberId)?;
-        if generation != self.generation {
+    /// The member of this id, unless another one has taken over its instance id (`ClassicGroup.validateMember`).
+    fn member(&mut self, member_id: &str, instance_id: Option<&str>) -> Result<&mut Member> {
+        let is_taken = |(id, member): (&String, &Member)| {
+            instance_id.is_some() && member.instance_id.as_deref() == instance_id && id != member_id
+        };
+        if self.members.iter().any(is_taken) {
+            return Err(ErrorCode::FencedInstanceId);
+        }
+        self.members.get_mut(member_id).ok_or(ErrorCode::UnknownMemberId)
+    }
+
+    fn check(&mut self, caller: Caller<'_>, now: Instant) -> Result<()> {
+        let current = self.generation;
+        let member = self.member(caller.member_id, caller.instance_id)?;
+        if caller.generation != current {
             return Err(ErrorCode::IllegalGeneration);
         }
         member.seen = now;
@@ -542,3 +559,6 @@ impl Member {
         protocols + self.assignment.len()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -107,8 +107,7 @@ impl Part {
         Ok(())
     }
 
-    /// Sends the part; from an open file without copying it into the process, where the operating system can
-    /// (`std::io::copy` uses sendfile).
+    /// Sends the part; from an open file without copying it into the process, where the operating system can.
     ///
     /// # Errors
     /// If the client does not take it, or the file has become shorter: the response cannot be completed then.
@@ -116,8 +115,7 @@ impl Part {
         match self {
             Self::Memory(bytes) => stream.write_all(bytes),
             Self::File(Span { file: Some(file), size, .. }) => {
-                let sent = io::copy(&mut file.take(*size), &mut stream)?;
-                if sent < *size {
+                if send_file(file, *size, stream)? < *size {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }
                 Ok(())
@@ -125,4 +123,36 @@ impl Part {
             Self::File(span) => stream.write_all(&span.load()?),
         }
     }
+}
+
+/// Sends bytes from a file's position on; returns how many there were. With `sendfile`, as a broker does
+/// (`FileRecords.writeTo`): `std::io::copy` uses it only towards files, since a file that changes meanwhile may still
+/// change what was sent. Clients find that by the CRC, and logs do not change.
+///
+/// # Errors
+/// If the file cannot be read, or the client does not take the bytes.
+#[cfg(target_os = "linux")]
+fn send_file(file: &File, size: u64, stream: &TcpStream) -> io::Result<u64> {
+    use rustix::io::Errno;
+
+    let mut sent = 0;
+    while sent < size {
+        let left = usize::try_from(size - sent).unwrap_or(usize::MAX);
+        match rustix::fs::sendfile(stream, file, None, left) {
+            Ok(0) => break,
+            Ok(more) => sent += more as u64,
+            Err(Errno::INTR) => {}
+            // Not every file system has it.
+            Err(Errno::INVAL | Errno::NOSYS) => return Ok(sent + copy_file(file, size - sent, stream)?),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(sent)
+}
+
+#[cfg(not(target_os = "linux"))]
+use copy_file as send_file;
+
+fn copy_file(file: &File, size: u64, mut stream: &TcpStream) -> io::Result<u64> {
+    io::copy(&mut file.take(size), &mut stream)
 }

@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import magicbyte
+import pyarrow.parquet as parquet
 import pytest
 from magicbyte.cli.app import run
 from magicbyte.jobs.record_sets import extract
@@ -111,6 +112,42 @@ def test_conversations_as_text(capfd: pytest.CaptureFixture[str]) -> None:
     out = capfd.readouterr().out.splitlines()
     assert len(out) == 1 + len(read(CAPTURE)[0])
     assert any("aio-consumer" in line and "Fetch" in line and "given0" in line for line in out)
+    (line,) = {line.split()[-1] for line in out if "FindCoordinator" in line} - {"-"}
+    assert line == "COORDINATOR_NOT_AVAILABLE"
+
+
+def test_conversations_as_parquet(tmp_path: Path) -> None:
+    target = tmp_path / "wire.parquet"
+    assert run(["wire", "--parquet", str(target), str(CAPTURE)]) == 0
+    found, _ = read(CAPTURE)
+    rows = parquet.read_table(target).to_pylist()
+    for name, attribute in (
+        ("clientId", "client_id"),
+        ("api", "api"),
+        ("apiVersion", "api_version"),
+        ("topics", "topics"),
+        ("errors", "errors"),
+    ):
+        assert [row[name] for row in rows] == [getattr(one, attribute) for one in found], name
+    for row, one in zip(rows, found, strict=True):
+        if one.latency is not None:
+            assert row["requestTime"] + row["latency"] == row["responseTime"]
+        assert row["requestBytes"] == len(one.request_frame or b"")
+        assert row["problem"] is None
+    # It is not replaced, and nothing else is left.
+    assert run(["wire", "--parquet", str(target), str(CAPTURE)]) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["wire.parquet"]
+
+
+def test_conversations_that_cannot_be_decoded(tmp_path: Path) -> None:
+    name = struct.pack(">h", 1) + b"\xff"
+    for path, frame in (("requests", struct.pack(">hhi", 3, 1, 7) + name + b"\x7f"), ("responses", b"")):
+        (tmp_path / path).write_bytes(struct.pack(">i", len(frame)) + frame if frame else b"")
+    streams = ["--requests", str(tmp_path / "requests"), "--responses", str(tmp_path / "responses")]
+    assert run(["wire", "--parquet", str(tmp_path / "p"), *streams]) == 1
+    (row,) = parquet.read_table(tmp_path / "p").to_pylist()
+    assert (row["api"], row["topics"]) == ("Metadata", None)
+    assert "MetadataRequest" in row["problem"]
 
 
 def test_a_port_that_nobody_uses(capfd: pytest.CaptureFixture[str]) -> None:

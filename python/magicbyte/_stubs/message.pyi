@@ -18,3 +18,6 @@ def encode_request(api_key: int, api_version: int, header: dict[str, Any], body:
 
 def encode_response(api_key: int, api_version: int, header: dict[str, Any], body: dict[str, Any]) -> bytes:
     """The frame of a response, without its size."""
+
+def error_name(code: int) -> str | None:
+    """Kafka's name of an error code; None for a code that Kafka 4.4 does not have."""

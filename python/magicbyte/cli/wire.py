@@ -45,6 +45,12 @@ __all__ = ["wire"]
     "--json", "as_json", is_flag=True, help="Print every exchange in full, one JSON document a line."
 )
 @click.option(
+    "--parquet",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Write a row for each exchange to a new Parquet file.",
+)
+@click.option(
     "--extract",
     "out",
     metavar="DIR",
@@ -58,12 +64,13 @@ def wire(
     ports: tuple[int, ...],
     topic_ids: dict[str, str],
     as_json: bool,
+    parquet: str | None,
     out: str | None,
 ) -> int:
     """Decode Kafka's protocol in captured network traffic: pcap and pcapng files, one after the other.
 
     Each request with its response is a line: when the request came, who asked (address and client id), the
-    API and its version, the sizes of both, the time until the response was there, error codes, and topics. A
+    API and its version, the sizes of both, the time until the response was there, topics, and errors. A
     capture may begin in the middle of a connection, and packets may be missing in it: what is lost is
     counted. Requests without a response have - in its columns.
 
@@ -74,12 +81,17 @@ def wire(
     wire.json, which has the gaps. Produced batches that nobody fetched are there, too, with the offsets that
     the broker answered.
 
+    --parquet writes what is otherwise printed as columns: connection, client, server, clientId, api, apiKey,
+    apiVersion, correlationId, isSaslToken, requestTime, responseTime, latency, requestBytes, responseBytes,
+    topics, errors, and problem where a message cannot be decoded.
+
     --json has bytes and record sets in base64. Passwords and other tokens of SASL are left out.
 
     \b
     tcpdump -i any -w kafka.pcap port 9092
     magicbyte wire kafka.pcap
     magicbyte wire --json kafka.pcap | jq 'select(.api == "Produce") | .client'
+    magicbyte wire --parquet kafka.parquet kafka.pcap
     magicbyte wire --extract fetched/ kafka.pcap
     magicbyte records fetched/orders-0
     magicbyte wire --requests client.bin --responses broker.bin
@@ -90,8 +102,8 @@ def wire(
     streams = (requests, responses)
     if bool(captures) == any(streams) or any(streams) != all(streams):
         raise click.UsageError("expected capture files, or both --requests and --responses")
-    if as_json and out is not None:
-        raise click.UsageError("--json and --extract exclude each other")
+    if sum((as_json, parquet is not None, out is not None)) > 1:
+        raise click.UsageError("--json, --parquet and --extract exclude each other")
     if requests is not None and responses is not None:
         exchanges = Exchanges.of_streams(requests, responses, topic_ids=topic_ids)
     else:
@@ -101,7 +113,11 @@ def wire(
         _print_extracted(report)
         return _print_summary(exchanges, report["problems"], report["problems_left_out"])
     failed = 0
-    if as_json:
+    if parquet is not None:
+        from magicbyte.jobs.conversations import write_parquet
+
+        failed = write_parquet(exchanges, parquet)
+    elif as_json:
         for exchange in exchanges:
             document, problems = _document(exchange)
             print_data(json_line(document))
@@ -117,7 +133,7 @@ def wire(
 
 _HEAD = (
     f"{'time':24}  {'client':21}  {'client id':20}  {'API':18} {'ver':>3}  {'request':>9}  {'response':>10}"
-    f"  {'latency':>10}  error  topics"
+    f"  {'latency':>10}  {'topics':20}  errors"
 )
 
 
@@ -130,7 +146,7 @@ def _print_exchange(one: Exchange) -> bool:
     problem = None
     client_id, errors, topics = None, [], []
     try:
-        client_id, topics, errors = one.client_id, one.topics, one.error_codes
+        client_id, topics, errors = one.client_id, one.topics, one.errors
     except Error as error:
         problem = error
     latency = "-" if one.latency is None else f"{one.latency / 1000:,.3f} ms"
@@ -139,8 +155,8 @@ def _print_exchange(one: Exchange) -> bool:
     print_line(
         f"{time_text(None if time is None else time // 1000) or '-':24}  {one.client or '-':21}"
         f"  {client_id or '-':20}  {api:18} {version:>3}  {_size(one.request_frame):>9}"
-        f"  {_size(one.response_frame):>10}  {latency:>10}  {','.join(map(str, errors)) or '-':5}"
-        f"  {f'cannot be decoded: {problem}' if problem else ', '.join(topics) or '-'}"
+        f"  {_size(one.response_frame):>10}  {latency:>10}  {', '.join(topics) or '-':20}"
+        f"  {f'cannot be decoded: {problem}' if problem else ', '.join(errors) or '-'}"
     )
     return problem is not None
 
@@ -163,6 +179,7 @@ def _document(one: Exchange) -> tuple[dict[str, Any], list[str]]:
     if one.response_frame is not None and one.api is None and not one.is_sasl_token:
         problems.append("response: its request is not in the capture")
     request, response = messages["request"], messages["response"]
+    errors = [] if response is None else one.errors
     document = {
         "connection": one.connection,
         "client": one.client,
@@ -179,6 +196,7 @@ def _document(one: Exchange) -> tuple[dict[str, Any], list[str]]:
         "response_bytes": None if one.response_frame is None else len(one.response_frame),
         "request": request and _plain(request.body),
         "response": response and _plain(response.body),
+        "errors": errors,
         "problems": problems,
     }
     return document, problems

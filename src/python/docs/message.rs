@@ -16,5 +16,8 @@ macro_rules! message {
     (encode_response) => {
         r"The frame of a response, without its size."
     };
+    (error_name) => {
+        r"Kafka's name of an error code; None for a code that Kafka 4.4 does not have."
+    };
 }
 pub(in crate::python) use message;

@@ -1,0 +1,302 @@
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
+
+use std::time::{Duration, Instant};
+
+use super::{Admission, Caller, CommittedOffset, Groups, Join, Joined, SETTLING, Step};
+use crate::broker::append_error::ErrorCode;
+
+const SESSION: Duration = Duration::from_secs(30);
+const REBALANCE: Duration = Duration::from_mins(1);
+const GROUP: &str = "billing";
+
+/// Groups, and a clock that only the test moves.
+struct Play {
+    groups: Groups,
+    now: Instant,
+}
+
+fn caller(member_id: &str, generation: i32) -> Caller<'_> {
+    Caller { member_id, instance_id: None, generation }
+}
+
+fn request(member_id: &str) -> Join {
+    Join {
+        member_id: member_id.into(),
+        instance_id: None,
+        client_id: "client".into(),
+        host: "127.0.0.1".into(),
+        session_timeout_ms: SESSION.as_millis() as i64,
+        rebalance_timeout_ms: REBALANCE.as_millis() as i64,
+        protocol_type: "consumer".into(),
+        protocols: vec![("range".into(), b"topics".to_vec())],
+        id_required: false,
+    }
+}
+
+fn with_instance(member_id: &str, instance_id: &str) -> Join {
+    Join { instance_id: Some(instance_id.into()), ..request(member_id) }
+}
+
+impl Play {
+    fn new() -> Self {
+        Self { groups: Groups::default(), now: Instant::now() }
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.now += time;
+    }
+
+    fn join(&mut self, join: Join) -> Result<Admission, ErrorCode> {
+        self.groups.join(GROUP, join, self.now)
+    }
+
+    /// Joins; returns the member's id.
+    fn member(&mut self, join: Join) -> String {
+        match self.join(join).unwrap() {
+            Admission::Member(id) => id,
+            Admission::Pending(id) => panic!("{id} has to join again"),
+        }
+    }
+
+    fn joined(&mut self, id: &str) -> Result<Step<Joined>, ErrorCode> {
+        self.groups.joined(GROUP, id, None, self.now)
+    }
+
+    fn done(&mut self, id: &str) -> Joined {
+        match self.joined(id).unwrap() {
+            Step::Done(joined) => joined,
+            Step::Wait(time) => panic!("{id} waits for {time:?}"),
+        }
+    }
+
+    fn sync(&mut self, id: &str, generation: i32, assignments: &[&str]) -> Result<Step<Vec<u8>>, ErrorCode> {
+        let all = assignments.iter().map(|&one| (one.to_owned(), format!("for {one}").into_bytes()));
+        self.groups.sync(GROUP, caller(id, generation), Some(all.collect()), self.now)
+    }
+
+    fn heartbeat(&mut self, id: &str, generation: i32) -> Result<(), ErrorCode> {
+        self.groups.heartbeat(GROUP, caller(id, generation), self.now)
+    }
+
+    /// A group of this many members, each with its assignment; the leader comes first.
+    fn stable(&mut self, count: usize) -> (Vec<String>, i32) {
+        let ids: Vec<_> = (0..count).map(|_| self.member(request(""))).collect();
+        self.pass(SETTLING);
+        let joined: Vec<_> = ids.iter().map(|id| self.done(id)).collect();
+        let (leader, generation) = (joined[0].leader.clone(), joined[0].generation);
+        let names: Vec<_> = ids.iter().map(String::as_str).collect();
+        self.sync(&leader, generation, &names).unwrap();
+        let mut ids = ids.clone();
+        ids.sort_by_key(|id| *id != leader);
+        (ids, generation)
+    }
+
+    fn state(&self) -> &'static str {
+        self.groups.group(GROUP).unwrap().state()
+    }
+}
+
+#[test]
+fn members_join_and_get_what_the_leader_assigns() {
+    let mut play = Play::new();
+    let Admission::Pending(id) = play.join(Join { id_required: true, ..request("") }).unwrap() else {
+        panic!("a member without an id gets one first");
+    };
+    let one = play.member(Join { id_required: true, ..request(&id) });
+    assert_eq!(one, id);
+    let other = play.member(request(""));
+    assert_eq!(play.joined(&one), Ok(Step::Wait(SETTLING)));
+    assert_eq!(play.state(), "PreparingRebalance");
+    play.pass(SETTLING);
+    let (first, second) = (play.done(&one), play.done(&other));
+    assert_eq!((first.generation, second.generation), (1, 1));
+    assert_eq!((&first.leader, &first.protocol), (&second.leader, &second.protocol));
+    let (leader, follower) = if first.leader == one { (&first, &second) } else { (&second, &first) };
+    assert_eq!((leader.members.len(), follower.members.len()), (2, 0));
+    assert!(leader.members.iter().all(|(.., metadata)| metadata == b"topics"));
+
+    assert!(matches!(play.sync(&follower.member_id, 1, &[]), Ok(Step::Wait(_))));
+    let everyone = [leader.member_id.as_str(), follower.member_id.as_str(), "nobody"];
+    for member in [leader, follower] {
+        let own = format!("for {}", member.member_id).into_bytes();
+        assert_eq!(play.sync(&member.member_id, 1, &everyone), Ok(Step::Done(own)));
+        assert_eq!(play.heartbeat(&member.member_id, 1), Ok(()));
+    }
+    assert_eq!(play.state(), "Stable");
+    assert_eq!(play.heartbeat(&one, 2), Err(ErrorCode::IllegalGeneration));
+    assert_eq!(play.heartbeat("nobody", 1), Err(ErrorCode::UnknownMemberId));
+    assert_eq!(play.sync(&one, 0, &[]), Err(ErrorCode::IllegalGeneration));
+}
+
+#[test]
+fn a_new_member_lets_the_others_join_again() {
+    let mut play = Play::new();
+    let (ids, generation) = play.stable(1);
+    let new = play.member(request(""));
+    assert_eq!(play.heartbeat(&ids[0], generation), Err(ErrorCode::RebalanceInProgress));
+    assert_eq!(play.sync(&ids[0], generation, &[]), Err(ErrorCode::RebalanceInProgress));
+    assert_eq!(play.joined(&new), Ok(Step::Wait(REBALANCE)));
+    assert_eq!(play.member(request(&ids[0])), ids[0]);
+    assert_eq!(play.done(&new).generation, generation + 1);
+    // The leader stays the leader.
+    assert_eq!(play.done(&ids[0]).leader, ids[0]);
+}
+
+#[test]
+fn a_member_that_joins_too_late_is_left_out() {
+    let mut play = Play::new();
+    let (ids, generation) = play.stable(2);
+    let new = play.member(request(""));
+    play.member(request(&ids[1]));
+    // It is alive, but does not join.
+    for _ in 0..4 {
+        play.pass(REBALANCE / 4);
+        assert_eq!(play.heartbeat(&ids[0], generation), Err(ErrorCode::RebalanceInProgress));
+    }
+    let joined = play.done(&new);
+    assert_eq!(play.done(&ids[1]).generation, joined.generation);
+    assert!([&new, &ids[1]].contains(&&joined.leader));
+    assert_eq!(play.heartbeat(&ids[0], joined.generation), Err(ErrorCode::UnknownMemberId));
+}
+
+#[test]
+fn a_member_without_heartbeats_is_removed() {
+    let mut play = Play::new();
+    let (ids, generation) = play.stable(3);
+    play.pass(SESSION);
+    assert_eq!(play.heartbeat(&ids[0], generation), Ok(()));
+    assert_eq!(play.heartbeat(&ids[1], generation), Ok(()));
+    play.pass(Duration::from_millis(1));
+    assert_eq!(play.heartbeat(&ids[0], generation), Err(ErrorCode::RebalanceInProgress));
+    assert_eq!(play.heartbeat(&ids[2], generation), Err(ErrorCode::UnknownMemberId));
+    // Who waits for the others is alive.
+    play.member(request(&ids[0]));
+    play.pass(SESSION + SESSION / 2);
+    assert_eq!(play.done(&ids[0]).members.len(), 1);
+}
+
+#[test]
+fn a_leader_that_assigns_nothing_does_not_stop_the_others() {
+    let mut play = Play::new();
+    let (one, other) = (play.member(request("")), play.member(request("")));
+    play.pass(SETTLING);
+    let leader = play.done(&one).leader;
+    let follower = if leader == one { &other } else { &one };
+    for _ in 0..3 {
+        assert_eq!(play.heartbeat(&leader, 1), Ok(()));
+        assert!(matches!(play.sync(follower, 1, &[]), Ok(Step::Wait(_))));
+        play.pass(REBALANCE / 3);
+    }
+    assert_eq!(play.sync(follower, 1, &[]), Err(ErrorCode::RebalanceInProgress));
+    assert_eq!(play.member(request(follower)), *follower);
+    play.pass(SESSION + SETTLING);
+    assert_eq!(play.done(follower).leader, *follower);
+}
+
+#[test]
+fn members_leave() {
+    let mut play = Play::new();
+    let (ids, generation) = play.stable(2);
+    let place = || ("orders".to_owned(), 0);
+    let offset = CommittedOffset { offset: 17, leader_epoch: 0, metadata: None };
+    play.groups.commit(GROUP, place(), offset.clone()).unwrap();
+    assert_eq!(play.groups.leave(GROUP, &ids[0], None, play.now), Ok(()));
+    assert_eq!(play.groups.leave(GROUP, &ids[0], None, play.now), Err(ErrorCode::UnknownMemberId));
+    assert_eq!(play.heartbeat(&ids[1], generation), Err(ErrorCode::RebalanceInProgress));
+    play.member(request(&ids[1]));
+    let joined = play.done(&ids[1]);
+    assert_eq!((joined.leader.as_str(), joined.generation), (ids[1].as_str(), generation + 1));
+    assert_eq!(play.groups.leave(GROUP, &ids[1], None, play.now), Ok(()));
+    assert_eq!(play.state(), "Empty");
+    assert_eq!(play.groups.committed(GROUP, &place()), Some(&offset));
+}
+
+#[test]
+fn an_instance_has_one_member() {
+    let mut play = Play::new();
+    let old = play.member(with_instance("", "one"));
+    play.pass(SETTLING);
+    let generation = play.done(&old).generation;
+    // It was restarted, and does not know its id.
+    let new = play.member(with_instance("", "one"));
+    assert_ne!(new, old);
+    let stale = Caller { instance_id: Some("one"), ..caller(&old, generation) };
+    assert_eq!(play.groups.heartbeat(GROUP, stale, play.now), Err(ErrorCode::FencedInstanceId));
+    assert_eq!(play.groups.sync(GROUP, stale, None, play.now), Err(ErrorCode::FencedInstanceId));
+    assert_eq!(play.groups.check_commit(GROUP, stale, play.now), Err(ErrorCode::FencedInstanceId));
+    assert_eq!(play.groups.joined(GROUP, &old, Some("one"), play.now), Err(ErrorCode::FencedInstanceId));
+    assert_eq!(play.join(with_instance(&old, "one")), Err(ErrorCode::FencedInstanceId));
+    play.pass(SETTLING);
+    assert_eq!(play.done(&new).members, [(new.clone(), Some("one".into()), b"topics".to_vec())]);
+    assert_eq!(play.groups.leave(GROUP, "", Some("other"), play.now), Err(ErrorCode::UnknownMemberId));
+    assert_eq!(play.groups.leave(GROUP, "", Some("one"), play.now), Ok(()));
+    assert_eq!(play.state(), "Empty");
+}
+
+#[test]
+fn the_protocol_is_one_that_all_members_have() {
+    let mut play = Play::new();
+    let having = |names: &[&str]| Join {
+        protocols: names.iter().map(|&name| (name.to_owned(), name.as_bytes().to_vec())).collect(),
+        ..request("")
+    };
+    let one = play.member(having(&["sticky", "range"]));
+    assert_eq!(play.join(having(&["other"])), Err(ErrorCode::InconsistentGroupProtocol));
+    assert_eq!(play.join(having(&[])), Err(ErrorCode::InconsistentGroupProtocol));
+    let connect = Join { protocol_type: "connect".into(), ..having(&["range"]) };
+    assert_eq!(play.join(connect), Err(ErrorCode::InconsistentGroupProtocol));
+    let other = play.member(having(&["range"]));
+    play.pass(SETTLING);
+    assert_eq!(play.done(&one).protocol, "range");
+    let leader = play.done(&other).leader;
+    assert!(play.done(&leader).members.iter().all(|(.., metadata)| metadata == b"range"));
+}
+
+#[test]
+fn commits_are_those_of_members_or_of_nobody() {
+    let mut play = Play::new();
+    let now = play.now;
+    assert_eq!(play.groups.check_commit("free", caller("", -1), now), Ok(()));
+    assert_eq!(play.groups.check_commit("", caller("", -1), now), Err(ErrorCode::InvalidGroupId));
+    assert_eq!(play.groups.check_commit("new", caller("x", 3), now), Err(ErrorCode::IllegalGeneration));
+    let (ids, generation) = play.stable(1);
+    let now = play.now;
+    assert_eq!(play.groups.check_commit(GROUP, caller(&ids[0], generation), now), Ok(()));
+    let wrong = [
+        (caller(&ids[0], generation - 1), ErrorCode::IllegalGeneration),
+        (caller("nobody", generation), ErrorCode::UnknownMemberId),
+        (caller("", -1), ErrorCode::UnknownMemberId),
+    ];
+    for (caller, error) in wrong {
+        assert_eq!(play.groups.check_commit(GROUP, caller, now), Err(error), "{caller:?}");
+    }
+    let offset = CommittedOffset { offset: 1, leader_epoch: -1, metadata: Some("m".repeat(4097)) };
+    let stored = play.groups.commit(GROUP, ("orders".into(), 0), offset);
+    assert_eq!(stored, Err(ErrorCode::OffsetMetadataTooLarge));
+}
+
+#[test]
+fn what_clients_can_make_the_server_keep_is_limited() {
+    let mut play = Play::new();
+    for wrong in [-1, 0, 9, 1_800_001, i64::MAX] {
+        let join = Join { session_timeout_ms: wrong, ..request("") };
+        assert_eq!(play.join(join), Err(ErrorCode::InvalidSessionTimeout), "{wrong}");
+    }
+    assert_eq!(play.groups.join("", request(""), play.now), Err(ErrorCode::InvalidGroupId));
+    for _ in 0..super::MOST_MEMBERS {
+        play.member(request(""));
+    }
+    assert_eq!(play.join(request("")), Err(ErrorCode::GroupMaxSizeReached));
+    let large = || Join { protocols: vec![("range".into(), vec![0; 1 << 20])], ..request("") };
+    let refused = (0..40).find(|n| play.groups.join(&format!("large-{n}"), large(), play.now).is_err());
+    assert_eq!(refused, Some(super::MOST_STORED >> 20).map(|most| most - 1));
+    // Ids that nobody joins with are forgotten.
+    for _ in 0..2 * super::PENDING_IDS {
+        play.groups.join("pending", Join { id_required: true, ..request("") }, play.now).unwrap();
+    }
+    assert_eq!(play.groups.group("pending").unwrap().pending.len(), super::PENDING_IDS);
+    for number in 0..super::MOST_GROUPS {
+        let _ = play.groups.join(&format!("group-{number}"), request(""), play.now);
+    }
+    assert_eq!(play.groups.names().count(), super::MOST_GROUPS);
+}
