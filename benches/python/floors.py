@@ -79,6 +79,12 @@ FLOORS = [
     *each(22, "Serving", "ready", "a second", {"1000 partitions": 1}),
     *each(22, "Captures", "frames", "1 GB/s", {"s1-none": 1}),
     *each(22, "Captures", "records", "tshark", {"s1-none": 20}),
+    *each(21, "Schemas", "Avro", "fastavro into pyarrow", {"5 fields": 20}),
+    *each(21, "Schemas", "Avro", "one id", {"30 ids": 0.8}),
+    *each(21, "Schemas", "Avro", "no damage", {"every 100th damaged": 0.7}),
+    *each(21, "Schemas", "Protobuf", "ptars", {"5 fields": 1, "nested, repeated": 1}),
+    *each(21, "Schemas", "JSON", "pyarrow.json", {"5 fields": 1}),
+    *each(21, "Schemas", "JSON", "orjson into pyarrow", {"5 fields": 5}),
     *each(7, "Compacting", "", "Kafka's cleaner",
           {"updates-none": 2, "updates-lz4": 2, "updates-zstd": 2, "distinct": 2}),
 ]

@@ -34,6 +34,7 @@ PARTS = [
     "lake",
     "serving",
     "capture",
+    "schemas",
     "dropins",
 ]
 QUICK_SETS = ("s1-none", "s1-lz4", "s2-none", "s4-zstd", "s1v1-gzip")

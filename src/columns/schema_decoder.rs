@@ -22,7 +22,7 @@ pub struct SchemaDecoder {
     decoder: PayloadDecoder,
     is_key: bool,
     id_size: IdSize,
-    writers: HashMap<SchemaId, Writer>,
+    writers: Writers,
     schema: SchemaRef,
 }
 
@@ -31,6 +31,48 @@ enum Writer {
     Known(u32),
     /// Why rows with it cannot be decoded.
     Refused(String),
+}
+
+/// The writers by the names of their schemas. Most ids are small numbers, and each row looks its own up.
+#[derive(Default)]
+struct Writers {
+    all: Vec<Writer>,
+    /// Indexes into `all`, plus 1, by id.
+    small: Vec<u32>,
+    others: HashMap<SchemaId, usize>,
+}
+
+/// Ids below this are in a table.
+const SMALL: usize = 1 << 16;
+
+impl Writers {
+    #[inline]
+    fn get(&self, id: SchemaId) -> Option<&Writer> {
+        match small(id) {
+            Some(place) => self.all.get((*self.small.get(place)? as usize).checked_sub(1)?),
+            None => self.others.get(&id).map(|&index| &self.all[index]),
+        }
+    }
+
+    fn insert(&mut self, id: SchemaId, writer: Writer) {
+        self.all.push(writer);
+        let count = self.all.len();
+        match small(id) {
+            Some(place) => {
+                self.small.resize(self.small.len().max(place + 1), 0);
+                self.small[place] = count as u32;
+            }
+            None => _ = self.others.insert(id, count - 1),
+        }
+    }
+}
+
+#[inline]
+fn small(id: SchemaId) -> Option<usize> {
+    match id {
+        SchemaId::Id(id) => usize::try_from(id).ok().filter(|&id| id < SMALL),
+        SchemaId::Guid(_) => None,
+    }
 }
 
 /// A row before its schema is looked up.
@@ -80,7 +122,7 @@ impl SchemaDecoder {
             Field::new(format!("{mark}_error"), DataType::Utf8, true),
             Field::new(raw, DataType::Binary, true),
         ]));
-        Self { decoder, is_key, id_size, writers: HashMap::new(), schema }
+        Self { decoder, is_key, id_size, writers: Writers::default(), schema }
     }
 
     /// What [`decode`](Self::decode) returns: the typed column, `_schema_id` (null for a GUID), `_error`, and
@@ -101,7 +143,7 @@ impl SchemaDecoder {
         for row in self.rows(batch)? {
             if let Row::Framed(framed) = row
                 && last.replace(framed.schema) != Some(framed.schema)
-                && !self.writers.contains_key(&framed.schema)
+                && self.writers.get(framed.schema).is_none()
                 && seen.insert(framed.schema)
             {
                 found.push(framed.schema);
@@ -113,9 +155,9 @@ impl SchemaDecoder {
     /// Adds the schema with this id; `references` are those it uses, as name and text, each after those it uses itself.
     /// If it cannot be used, the reason becomes the error of its rows.
     pub fn add_writer(&mut self, id: SchemaId, schema: &str, references: &[(&str, &str)]) {
-        let key = self.writers.len() as u32;
+        let key = self.writers.all.len() as u32;
         match self.decoder.add_writer(key, schema, references) {
-            Ok(()) => _ = self.writers.insert(id, Writer::Known(key)),
+            Ok(()) => self.writers.insert(id, Writer::Known(key)),
             Err(error) => self.refuse(id, error.to_string()),
         }
     }
@@ -209,7 +251,7 @@ impl SchemaDecoder {
             SchemaId::Id(id) => Some(id),
             SchemaId::Guid(_) => None,
         };
-        let writer = match self.writers.get(&framed.schema) {
+        let writer = match self.writers.get(framed.schema) {
             Some(Writer::Known(writer)) => *writer,
             Some(Writer::Refused(reason)) => return Ready::Bad { id, reason: reason.clone() },
             None => return Ready::Bad { id, reason: "its schema was not added".to_owned() },

@@ -1,6 +1,7 @@
 //! [`AvroDecoder`].
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use arrow_array::builder::StringBuilder;
@@ -141,7 +142,7 @@ fn unknown_writer(row: usize, key: u32) -> RowError {
 /// The rows of each writer, without nulls, in order of its first row.
 fn groups(payloads: &[Payload<'_>]) -> Vec<(u32, Vec<u32>)> {
     let mut groups: Vec<(u32, Vec<u32>)> = Vec::new();
-    let mut places: HashMap<u32, usize> = HashMap::new();
+    let mut places: HashMap<u32, usize, BuildHasherDefault<Itself>> = HashMap::default();
     for (row, payload) in (0_u32..).zip(payloads) {
         if payload.bytes.is_none() {
             continue;
@@ -153,6 +154,25 @@ fn groups(payloads: &[Payload<'_>]) -> Vec<(u32, Vec<u32>)> {
         groups[place].1.push(row);
     }
     groups
+}
+
+/// A key of a writer as its own hash: the caller chooses them, not a payload.
+#[derive(Default)]
+struct Itself(u64);
+
+impl Hasher for Itself {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.0 = self.0 << 8 | u64::from(byte));
+    }
+
+    fn write_u32(&mut self, key: u32) {
+        // The table takes its tags from the highest bits.
+        self.0 = u64::from(key) | u64::from(key) << 57;
+    }
 }
 
 /// The values of all pieces by row, null where no piece has one.
