@@ -11,9 +11,10 @@ from magicbyte.errors import Error
 if TYPE_CHECKING:
     from magicbyte.model import PartitionListing, Problem
 
-__all__ = ["topic_id_of", "unread_segments"]
+__all__ = ["ID_LENGTH", "topic_id_of", "unread_segments"]
 
-_ID_LENGTH = 22
+ID_LENGTH = 22
+"""Characters of the IDs of topics and remote segments."""
 
 
 def unread_segments(listing: PartitionListing) -> list[Problem]:
@@ -28,7 +29,7 @@ def unread_segments(listing: PartitionListing) -> list[Problem]:
 def topic_id_of(listing: PartitionListing) -> str | None:
     """The topic's ID, from `partition.metadata`, or in tiered storage from the directory's name."""
     if listing["state"] == "remote":
-        return listing["path"][-_ID_LENGTH:]
+        return listing["path"][-ID_LENGTH:]
     try:
         data = _core.read_sidecar(os.path.join(listing["path"], "partition.metadata"))
         return _core.partition_metadata(data.decode(errors="replace"))[1]

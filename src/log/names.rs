@@ -76,6 +76,8 @@ pub enum IgnoreReason {
     Cleaned,
     /// A broker is putting it in the place of others (`.swap`).
     Swap,
+    /// A broker has not finished copying it to tiered storage, according to `__remote_log_metadata`.
+    Unfinished,
     /// A KRaft snapshot, and the caller did not ask for these.
     Checkpoint,
     /// A segment that somebody compressed, and that is not read: as `.log.lz4`, or beside the segment itself.
@@ -100,6 +102,7 @@ impl IgnoreReason {
             Self::Deleted => "deleted",
             Self::Cleaned => "cleaned",
             Self::Swap => "swap",
+            Self::Unfinished => "unfinished",
             Self::Checkpoint => "checkpoint",
             Self::Compressed => "compressed",
             Self::Foreign => "foreign",

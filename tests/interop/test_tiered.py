@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
 import confluent_kafka
 import magicbyte
 import pytest
-from kafka_broker import Broker
+from kafka_broker import Broker, dump_log
 from magicbyte import commands
 from magicbyte.enums import IsolationLevel
+from magicbyte.internal_topics.decode import DECODERS
+from magicbyte.internal_topics.remote_segments import RemoteSegmentsState, RemoteSegmentState
 from reading import printed
 
 pytestmark = pytest.mark.interop
@@ -105,3 +108,24 @@ def test_a_broker_serves_both_parts_as_one(tiered: Tiered, broker: Broker, tmp_p
     topic = broker.open({"joined": tmp_path / "joined" / "tiered-0"}, clean=False)["joined"]
     for level, lines in tiered.read.items():
         assert broker.read(topic, level) == lines
+
+
+def test_the_log_of_remote_segments(tiered: Tiered) -> None:
+    """Kafka's own decoder finds the same segments in the same states."""
+    (log,) = tiered.local.parent.glob("__remote_log_metadata-0/*.log")
+    kafka = re.findall(
+        r"RemoteLogSegmentMetadata\w*\{.*? id=([\w-]+)\}.*? state=(\w+)",
+        dump_log("--remote-log-metadata-decoder", files=[log]),
+    )
+    ours = []
+    state = RemoteSegmentsState()
+    for record in magicbyte.PartitionLog(log).records():
+        state.replay(record.value_bytes)
+        decoded = DECODERS["remote-log-metadata"](None, record.value_bytes).value["data"]
+        name = RemoteSegmentState(decoded["remoteLogSegmentState"]).name
+        ours.append((decoded["remoteLogSegmentId"]["id"], name))
+    assert ours == kafka
+    assert len(kafka) >= 6
+    for segment in tiered.remote.glob("*.log"):
+        found = state.state(tiered.remote.name[-22:], 0, segment.stem[-22:])
+        assert found is RemoteSegmentState.COPY_SEGMENT_FINISHED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ import magicbyte
 import pytest
 from conftest import Cli
 from magicbyte import _core
+from magicbyte.jobs.choice import PartitionChoice
 
 TOPIC_ID = "R5ONT1_KRNm0plmgyh-N-w"
 SEGMENT_IDS = ("9ReE-tebSsmSlbyz2x-Ljg", "ch3Yoc3RS-25Hxeplhn1AA", "-o6INKICTBmxlZSiTw7VtQ")
@@ -142,3 +144,62 @@ def test_jobs_write_one_partition(tmp_path: Path, cli: Cli) -> None:
     assert sums["total"]["rows"] == RECORDS
     # An output inside the store would be read as a part of it.
     cli("convert", *sources, tiers.remote / "out", code=2)
+
+
+def uvarint(number: int) -> bytes:
+    return bytes([number]) if number < 128 else bytes([number & 127 | 128]) + uvarint(number >> 7)
+
+
+def uuid(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "==")
+
+
+def partition(topic_id: str) -> bytes:
+    return uvarint(7) + b"orders" + uuid(topic_id) + (1).to_bytes(4) + b"\0"
+
+
+def update(segment: str, state: int) -> bytes:
+    """A RemoteLogSegmentMetadataUpdateRecord, as Kafka writes it."""
+    identity = partition(TOPIC_ID) + uuid(segment) + b"\0"
+    return b"\1\1\0" + identity + (1).to_bytes(4) + (5).to_bytes(8) + b"\0" + bytes([state]) + b"\0"
+
+
+def deletion(topic_id: str) -> bytes:
+    """A RemotePartitionDeleteMetadataRecord."""
+    return b"\1\2\0" + partition(topic_id) + (1).to_bytes(4) + (5).to_bytes(8) + b"\0\0"
+
+
+def metadata_log(logs: Path, *values: bytes) -> None:
+    directory = logs / "__remote_log_metadata-3"
+    directory.mkdir(parents=True)
+    builder = magicbyte.RecordsBuilder()
+    for offset, value in enumerate(values):
+        builder.append(offset, 1_700_000_000_000, None, value)
+    (directory / f"{0:020}.log").write_bytes(builder.build())
+
+
+@pytest.mark.parametrize(("state", "reason"), [(0, "unfinished"), (1, None), (2, "deleted"), (3, "deleted")])
+def test_the_brokers_log_says_which_segments_are_read(state: int, reason: str | None, tmp_path: Path) -> None:
+    tiers = Tiers(tmp_path, 100, 150)
+    finished = [update(one, 1) for one in SEGMENT_IDS]
+    metadata_log(tiers.logs, *finished, update(SEGMENT_IDS[1], state), b"\1\x7f\0", update(SEGMENT_IDS[0], 9))
+    (log,) = magicbyte.Log([tiers.logs, tiers.store], PartitionChoice(topics=("orders",)), mode="PERMISSIVE")
+    assert sum(1 for _ in log.records()) == (RECORDS if reason is None else RECORDS - 50)
+    ignored = {one["file"]: one["reason"] for one in log.ignored}
+    if reason is not None:
+        assert ignored[f"{50:020}-{SEGMENT_IDS[1]}.log"] == reason
+
+
+def test_a_deleted_topic(tmp_path: Path) -> None:
+    tiers = Tiers(tmp_path, 200, 200, topic_id="AAAAAAAAAAAAAAAAAAAAAA")
+    metadata_log(tiers.logs, deletion("AAAAAAAAAAAAAAAAAAAAAA"))
+    logs = magicbyte.Log([tiers.logs, tiers.store], PartitionChoice(topics=("orders",)))
+    assert [sum(1 for _ in one.records()) for one in logs] == [100, 0]
+
+
+def test_the_brokers_log_is_printed(tmp_path: Path, cli: Cli) -> None:
+    metadata_log(tmp_path, update(SEGMENT_IDS[1], 3), deletion(TOPIC_ID))
+    lines = cli("dump", tmp_path / "__remote_log_metadata-3").splitlines()
+    assert '"type":"REMOTE_LOG_SEGMENT_METADATA_UPDATE_RECORD"' in lines[-2]
+    assert f'"id":"{SEGMENT_IDS[1]}"' in lines[-2]
+    assert '"remotePartitionDeleteState":0' in lines[-1]

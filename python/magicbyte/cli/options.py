@@ -13,6 +13,7 @@ import click
 
 from magicbyte import _core
 from magicbyte.errors import Error
+from magicbyte.internal_topics.decode import DECODERS
 
 __all__ = [
     "BYTES",
@@ -203,7 +204,7 @@ def decode(command: F) -> F:
     """`--decode`"""
     return click.option(
         "--decode",
-        type=click.Choice(["auto", "offsets", "transactions", "metadata", "none"]),
+        type=click.Choice(["auto", *(name for name in DECODERS if name != "none"), "none"]),
         default="auto",
         show_default=True,
         help="Decode the records of one of Kafka's internal topics; auto goes by the directory's name.",

@@ -11,9 +11,15 @@ from typing import Any
 from magicbyte.errors import Error, InvalidRecordError
 from magicbyte.internal_topics.consumer_protocol import ASSIGNMENT, SUBSCRIPTION
 from magicbyte.internal_topics.metadata import METADATA
-from magicbyte.internal_topics.names import CLUSTER_METADATA, CONSUMER_OFFSETS, TRANSACTION_STATE
+from magicbyte.internal_topics.names import (
+    CLUSTER_METADATA,
+    CONSUMER_OFFSETS,
+    REMOTE_LOG_METADATA,
+    TRANSACTION_STATE,
+)
 from magicbyte.internal_topics.offsets import OFFSETS
 from magicbyte.internal_topics.reader import Reader, read_message
+from magicbyte.internal_topics.remote_log import REMOTE_LOG
 from magicbyte.internal_topics.schema import Message
 from magicbyte.internal_topics.transactions import TRANSACTIONS
 
@@ -88,7 +94,15 @@ def _consumer_protocol(text: str, message: Message) -> Any:
 
 
 def _metadata(_: bytes | None, value: bytes | None) -> Decoded:
-    """Decodes a frame: frame version, type and version as varints, then a message (`MetadataRecordSerde`)."""
+    return _framed(METADATA, value)
+
+
+def _remote_log(_: bytes | None, value: bytes | None) -> Decoded:
+    return _framed(REMOTE_LOG, value)
+
+
+def _framed(types: dict[int, Message], value: bytes | None) -> Decoded:
+    """Decodes a frame: its version, type and version of the record, a message (`AbstractApiMessageSerde`)."""
     if value is None:
         raise InvalidRecordError("a record without a value")
     reader = Reader(value)
@@ -96,9 +110,9 @@ def _metadata(_: bytes | None, value: bytes | None) -> Decoded:
     if frame != _FRAME_VERSION:
         raise InvalidRecordError(f"frame version {frame}, expected {_FRAME_VERSION}")
     kind, version = reader.uvarint("the type of the record"), reader.uvarint("its version")
-    if kind not in METADATA:
+    if kind not in types:
         raise LookupError(kind)
-    message = METADATA[kind]
+    message = types[kind]
     _check_version(message, version)
     data = read_message(reader, message, version)
     if reader.remaining:
@@ -117,9 +131,11 @@ DECODERS: dict[str, Decode | None] = {
     "offsets": _offsets,
     "transactions": _transactions,
     "metadata": _metadata,
+    "remote-log-metadata": _remote_log,
 }
 _TOPICS = {
     CONSUMER_OFFSETS: "offsets",
     TRANSACTION_STATE: "transactions",
     CLUSTER_METADATA: "metadata",
+    REMOTE_LOG_METADATA: "remote-log-metadata",
 }

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from magicbyte._core import Record
+from magicbyte.internal_topics.names import REMOTE_LOG_METADATA
+from magicbyte.internal_topics.remote_segments import RemoteSegmentsState, RemoteSegmentState
 from magicbyte.jobs.problems import partition_problem
-from magicbyte.listing import topic_id_of
+from magicbyte.jobs.replay import Batch, replay
+from magicbyte.listing import ID_LENGTH, topic_id_of
 from magicbyte.model import IgnoredFile, PartitionListing, Problem
 
 __all__ = ["join_remote"]
@@ -21,13 +25,16 @@ _MISSING = "missing_segment"
 def join_remote(listings: Sequence[PartitionListing]) -> list[PartitionListing]:
     """Joins each partition of a broker with its remote segments, if both are there.
 
-    Remote segments that the broker still has are not read: they are `ignored`, as `overlapping`. Those of a
-    topic with another ID, which was deleted and created again, remain a partition of their own, and so do
-    those whose partition is not there.
+    Remote segments that the broker still has are not read: they are `ignored`, as `overlapping`. If
+    `__remote_log_metadata` is there, those that it says are deleted, or not copied to their end, are not
+    read either. The segments of a topic with another ID, which was deleted and created again, remain a
+    partition of their own, and so do those whose partition is not there.
     """
-    remote = {_name(one): one for one in listings if one["state"] == "remote"}
-    if not remote:
+    if not any(one["state"] == "remote" for one in listings):
         return list(listings)
+    states = _states(listings)
+    listings = [_live(one, states) if one["state"] == "remote" else one for one in listings]
+    remote = {_name(one): one for one in listings if one["state"] == "remote"}
     joined: list[PartitionListing] = []
     used: set[tuple[str, int, str | None]] = set()
     for one in listings:
@@ -37,6 +44,34 @@ def join_remote(listings: Sequence[PartitionListing]) -> list[PartitionListing]:
         else:
             joined.append(one)
     return [one for one in joined if one["state"] != "remote" or _name(one) not in used]
+
+
+def _states(listings: Iterable[PartitionListing]) -> RemoteSegmentsState:
+    """What the brokers' log says of remote segments. Its own damage is a problem of its own partition."""
+    states = RemoteSegmentsState()
+
+    def apply(batch: Batch, record: Record) -> None:
+        if not batch.is_control:
+            states.replay(record.value_bytes)
+
+    for one in listings:
+        if one["topic"] == REMOTE_LOG_METADATA and one["state"] == "current":
+            replay(one["path"], apply)
+    return states
+
+
+def _live(remote: PartitionListing, states: RemoteSegmentsState) -> PartitionListing:
+    topic_id = topic_id_of(remote)
+    segments, ignored = [], list(remote["ignored"])
+    for one in remote["segments"]:
+        segment_id = one["file"].partition(".")[0][-ID_LENGTH:]
+        state = states.state(topic_id, remote["partition"], segment_id)
+        if state in (None, RemoteSegmentState.COPY_SEGMENT_FINISHED):
+            segments.append(one)
+        else:
+            reason = "unfinished" if state is RemoteSegmentState.COPY_SEGMENT_STARTED else "deleted"
+            ignored.append(IgnoredFile(file=one["file"], size=one["size"], reason=reason))
+    return {**remote, "segments": segments, "ignored": ignored}
 
 
 def _name(listing: PartitionListing) -> tuple[str, int, str | None]:

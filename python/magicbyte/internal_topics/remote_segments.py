@@ -1,0 +1,61 @@
+"""The states of remote segments that the records of `__remote_log_metadata` add up to
+(`RemoteLogMetadataCache`).
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from magicbyte.errors import InvalidRecordError
+from magicbyte.internal_topics.decode import DECODERS
+
+__all__ = ["RemoteSegmentState", "RemoteSegmentsState"]
+
+
+class RemoteSegmentState(IntEnum):
+    """Kafka's `RemoteLogSegmentState`: a broker reads segments that are `COPY_SEGMENT_FINISHED`."""
+
+    COPY_SEGMENT_STARTED = 0
+    COPY_SEGMENT_FINISHED = 1
+    DELETE_SEGMENT_STARTED = 2
+    DELETE_SEGMENT_FINISHED = 3
+
+
+_STATES = frozenset(RemoteSegmentState)
+
+
+class RemoteSegmentsState:
+    """What a broker knows of the segments in tiered storage."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, RemoteSegmentState] = {}
+        self._deleted: set[tuple[str, int]] = set()
+
+    def replay(self, value: bytes | None) -> None:
+        """Applies a record.
+
+        Raises:
+            LookupError: for a type of record that is not known.
+            Error: for invalid bytes.
+
+        """
+        decode = DECODERS["remote-log-metadata"]
+        assert decode is not None
+        decoded = decode(None, value).value
+        assert isinstance(decoded, dict)
+        data = decoded["data"]
+        if "topicIdPartition" in data:
+            self._deleted.add((data["topicIdPartition"]["id"], data["topicIdPartition"]["partition"]))
+        else:
+            # A record of a snapshot names its segment alone.
+            segment = data["segmentId"] if "segmentId" in data else data["remoteLogSegmentId"]["id"]
+            number = data["remoteLogSegmentState"]
+            if number not in _STATES:
+                raise InvalidRecordError(f"remoteLogSegmentState {number}, expected 0 to {len(_STATES) - 1}")
+            self._states[segment] = RemoteSegmentState(number)
+
+    def state(self, topic_id: str | None, partition: int, segment: str) -> RemoteSegmentState | None:
+        """The state of a segment, by its ID; None if no record names it."""
+        if (topic_id, partition) in self._deleted:
+            return RemoteSegmentState.DELETE_SEGMENT_STARTED
+        return self._states.get(segment)
