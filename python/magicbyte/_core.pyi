@@ -95,6 +95,7 @@ from magicbyte._stubs.records import (
     unpickle_record,
 )
 from magicbyte._stubs.schema_decoder import SchemaDecoder
+from magicbyte._stubs.schema_encoder import SchemaEncoder
 from magicbyte._stubs.schema_framing import (
     parse_message_indexes,
     parse_schema_framing,
@@ -184,6 +185,7 @@ __all__ = [
     "RowFilter",
     "RowsWriter",
     "SchemaDecoder",
+    "SchemaEncoder",
     "ServerCore",
     "StoredFile",
     "VerificationGuard",

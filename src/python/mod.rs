@@ -31,6 +31,7 @@ mod protobuf_structure;
 mod record;
 mod rescue;
 mod schema_decoder;
+mod schema_encoder;
 mod schema_framing;
 mod serve;
 mod sidecars;
@@ -98,6 +99,8 @@ mod _core {
     use crate::python::rescue::PyRescuer;
     #[pymodule_export]
     use crate::python::schema_decoder::PySchemaDecoder;
+    #[pymodule_export]
+    use crate::python::schema_encoder::PySchemaEncoder;
     #[pymodule_export]
     use crate::python::schema_framing::{parse_message_indexes, parse_schema_framing, write_schema_framing};
     #[pymodule_export]

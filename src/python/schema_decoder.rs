@@ -127,19 +127,19 @@ fn payload_decoder(
 }
 
 /// The schemas that another one uses, as name and text.
-struct References(Vec<(PyBackedStr, PyBackedStr)>);
+pub(super) struct References(Vec<(PyBackedStr, PyBackedStr)>);
 
 impl References {
-    fn of(object: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+    pub(super) fn of(object: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         object.map_or_else(|| Ok(Vec::new()), items).map(Self)
     }
 
-    fn as_pairs(&self) -> Vec<(&str, &str)> {
+    pub(super) fn as_pairs(&self) -> Vec<(&str, &str)> {
         self.0.iter().map(|(name, text)| (&**name, &**text)).collect()
     }
 }
 
-fn only_batch(object: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
+pub(super) fn only_batch(object: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     let mut batches = batches_of(object)?;
     match (batches.next_batch()?, batches.next_batch()?) {
         (Some(batch), None) => Ok(batch),

@@ -369,6 +369,7 @@ def objects(one: Segment) -> dict[str, tuple[Callable[[], Any], dict[str, tuple[
                 "decode": (ROWS,),
             },
         ),
+        "SchemaEncoder": (lambda: c.SchemaEncoder("avro", '"bytes"'), {"encode": (ROWS,)}),
         "ServerCore": (lambda: c.ServerCore([], ("127.0.0.1", 0)), {}),
         "RowFilter": (lambda: c.RowFilter(), {"mask": (ROWS,)}),
         "RowsWriter": (lambda: c.RowsWriter(empty()), {"append": (ROWS,)}),

@@ -37,6 +37,7 @@ __all__ = [
     "SchemaFormat",
     "decode",
     "latest_of_topic",
+    "references_of",
 ]
 
 SchemaFormat = Literal["avro", "protobuf", "json"]
@@ -101,7 +102,7 @@ class ColumnDecoder:
                 raise InvalidSchemaError(
                     f"the reader's schema is {reader.schema_type}, expected {self._type}"
                 )
-            references = _references(registry, reader, context)
+            references = references_of(registry, reader, context)
         text = None if reader is None else reader.text
         try:
             self._core = _core.SchemaDecoder(
@@ -154,7 +155,7 @@ class ColumnDecoder:
             if schema.schema_type != self._type:
                 self._core.refuse(name, f"its schema is {schema.schema_type}, expected {self._type}")
                 return
-            used = _references(self._registry, schema, self._context)
+            used = references_of(self._registry, schema, self._context)
             self._core.add_writer(name, schema.text, used)
         except (SchemaNotFoundError, SchemaReferenceError) as error:
             self._core.refuse(name, str(error))
@@ -270,8 +271,11 @@ def _registry_of(texts: Mapping[int, str], format: SchemaFormat) -> Registry:
     return registry
 
 
-def _references(registry: Registry, schema: Schema, context: str) -> list[tuple[str, str]]:
-    """The schemas that it uses, as name and text. Of several with one name, a registry takes the first."""
+def references_of(registry: Registry, schema: Schema, context: str) -> list[tuple[str, str]]:
+    """The schemas that a schema uses, as name and text. Of several with one name, a registry takes the first.
+
+    Raises SchemaReferenceError.
+    """
     found: dict[str, str] = {}
     for name, used in registry.resolve(schema, context):
         found.setdefault(name, used.text)
@@ -299,5 +303,5 @@ def _messages(
 ) -> list[str]:
     """The messages that values with this id or GUID are."""
     decoder = _core.SchemaDecoder("protobuf", None, id_bytes=id_bytes)
-    decoder.add_writer(name, schema.text, _references(registry, schema, DEFAULT_CONTEXT))
+    decoder.add_writer(name, schema.text, references_of(registry, schema, DEFAULT_CONTEXT))
     return decoder.messages(batch)

@@ -98,7 +98,7 @@ fn member_fields(types: &Types, ids: &[TypeId]) -> Fields {
 }
 
 /// What a union is without its null, by the rules of Spark's `SchemaConverters`.
-enum Members {
+pub(super) enum Members {
     None,
     One(TypeId),
     /// Of an int and a long.
@@ -109,7 +109,7 @@ enum Members {
 }
 
 impl Members {
-    fn of(types: &Types, branches: &[TypeId]) -> Self {
+    pub(super) fn of(types: &Types, branches: &[TypeId]) -> Self {
         let ids: Vec<TypeId> =
             branches.iter().copied().filter(|&id| !matches!(types.get(id).kind, Kind::Null)).collect();
         let kinds: Vec<&Kind> = ids.iter().map(|&id| &types.get(id).kind).collect();

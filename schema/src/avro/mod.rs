@@ -4,9 +4,11 @@
 
 mod columns;
 mod decoder;
+mod encoder;
 mod time;
 mod types;
 mod walk;
 mod writer;
 
 pub use decoder::AvroDecoder;
+pub use encoder::AvroEncoder;

@@ -185,7 +185,7 @@ impl Writer {
     }
 }
 
-fn find(file: &FileDescriptor, name: &str) -> Result<MessageDescriptor> {
+pub(super) fn find(file: &FileDescriptor, name: &str) -> Result<MessageDescriptor> {
     file.parent_pool()
         .get_message_by_name(name)
         .ok_or_else(|| SchemaError::new(format!("the schema has no message {name}")))

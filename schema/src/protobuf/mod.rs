@@ -1,6 +1,7 @@
 //! Protobuf payloads to columns.
 
 mod decoder;
+mod encoder;
 mod files;
 mod leaves;
 mod message;
@@ -9,4 +10,5 @@ mod structure;
 mod wire;
 
 pub use decoder::ProtobufDecoder;
+pub use encoder::ProtobufEncoder;
 pub use structure::structure;
