@@ -1,0 +1,74 @@
+"""`magicbyte wire record`"""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import click
+
+from magicbyte.cli import options
+from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.terminal import flush, print_line, print_problem
+
+__all__ = ["wire_record"]
+
+
+@click.command("record")
+@click.argument("out", metavar="OUT", type=click.Path(dir_okay=False))
+@click.option("--listen", required=True, metavar="HOST:PORT", help="Where clients connect to; port 0 is any.")
+@click.option("--upstream", required=True, metavar="HOST:PORT", help="The broker that they are led to.")
+@click.option(
+    "--max-bytes",
+    type=options.BYTES,
+    default="16g",
+    show_default=True,
+    metavar="SIZE",
+    help="What comes after this size of OUT is passed on and not recorded.",
+)
+@click.option(
+    "--max-connections",
+    type=options.Number(1, 1 << 16),
+    default=256,
+    show_default=True,
+    metavar="N",
+    help="More connections are closed at once.",
+)
+def wire_record(out: str, listen: str, upstream: str, max_bytes: int, max_connections: int) -> int:
+    """Pass on what clients and brokers send, and record it, until interrupted.
+
+    OUT is a new pcap file, complete at any time, which `magicbyte wire` reads. It has what the brokers sent.
+    Clients get other addresses of brokers, which lead through the proxy: it listens on HOST, on a free port
+    for each broker that is not the first. After a leader has moved, clients newer than Kafka 3.6 may reach it
+    without the proxy for a while.
+
+    Encrypted connections are passed on as they are, and their clients then connect to the brokers themselves.
+
+    \b
+    magicbyte wire record --listen 127.0.0.1:9093 --upstream broker:9092 kafka.pcap
+    """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
+    from magicbyte.jobs.serve import parse_address
+    from magicbyte.jobs.wire_recorder import WireRecorder
+
+    ended = threading.Event()
+    before = signal.signal(signal.SIGINT, lambda *_: ended.set())
+    try:
+        with WireRecorder(
+            out,
+            parse_address(listen),
+            parse_address(upstream),
+            max_bytes=max_bytes,
+            max_connections=max_connections,
+        ) as recorder:
+            host, port = recorder.address
+            print_line(f"recording {upstream} at {host}:{port} in {out}; Ctrl-C stops")
+            flush()
+            ended.wait()
+            summary = recorder.summary
+    finally:
+        signal.signal(signal.SIGINT, before)
+    print_line(f"{recorder.connections:,} connections, {summary.size:,} bytes")
+    problems = [*recorder.problems, *([] if summary.problem is None else [summary.problem])]
+    for problem in problems:
+        print_problem(f"magicbyte: {problem}")
+    return PROBLEMS if problems else CLEAN

@@ -1,0 +1,129 @@
+"""Writing a capture: what connections carry, as TCP segments in a pcap file."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import time
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import NamedTuple
+
+__all__ = ["CapturedConnection", "PcapFile", "PcapSummary"]
+
+# Link type 101: IP packets of both versions.
+_HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 1 << 18, 101)
+_LARGEST = 60_000
+"""Bytes of a segment: more do not fit into a packet."""
+_SYN, _ACK, _FIN = 2, 16, 1
+_WRAP = 1 << 32
+
+Address = tuple[str, int]
+
+
+class PcapSummary(NamedTuple):
+    """What a capture has."""
+
+    size: int
+    """Bytes of the file."""
+    problem: str | None
+    """Why not everything is in it: the limit, or an error of the file."""
+
+
+class PcapFile:
+    """A new file, complete after each segment; any number of threads may write."""
+
+    def __init__(self, path: str, max_bytes: int) -> None:
+        """Creates the file. When it has `max_bytes` or cannot be written, the rest is left out.
+
+        Raises:
+            OSError: if the file exists or cannot be created.
+
+        """
+        self._path = path
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._file = open(path, "xb", buffering=0)  # noqa: SIM115 (closed by `close`)
+        self._size = 0
+        self._problem: str | None = None
+        self._write(_HEADER)
+
+    def connection(self, client: Address, server: Address) -> CapturedConnection:
+        """Begins a connection."""
+        return CapturedConnection(self, client, server)
+
+    def packet(self, data: bytes) -> None:
+        """Adds an IP packet, with the time of now."""
+        with self._lock:
+            if self._problem is not None:
+                return
+            if self._size + 16 + len(data) > self._max_bytes:
+                self._problem = f"{self._path} has {self._size:,} bytes, and is not allowed more"
+                return
+            micros = time.time_ns() // 1000
+            head = struct.pack("<IIII", micros // 1_000_000, micros % 1_000_000, len(data), len(data))
+            try:
+                self._write(head + data)
+            except OSError as error:
+                self._problem = str(error)
+
+    def _write(self, data: bytes) -> None:
+        left = memoryview(data)
+        while left:
+            left = left[self._file.write(left) :]
+        self._size += len(data)
+
+    @property
+    def summary(self) -> PcapSummary:
+        """What it has so far."""
+        return PcapSummary(self._size, self._problem)
+
+    def close(self) -> None:
+        """Ends the file; later packets are left out."""
+        with self._lock:
+            self._problem = self._problem or "the capture has ended"
+            self._file.close()
+
+
+class CapturedConnection:
+    """A TCP connection in a capture. Each direction is written by one thread at a time."""
+
+    def __init__(self, file: PcapFile, client: Address, server: Address) -> None:
+        self._file = file
+        ends = [ip_address(host.partition("%")[0]) for host, _ in (client, server)]
+        if len({end.version for end in ends}) > 1:
+            ends = [_mapped(end) for end in ends]
+        self._ips = [end.packed for end in ends]
+        self._ports = [client[1], server[1]]
+        self._next = [0, 0]
+        self._segment(0, _SYN, b"")
+        self._segment(1, _SYN | _ACK, b"")
+
+    def sent(self, data: bytes, *, by_client: bool) -> None:
+        """Adds bytes of one direction."""
+        for start in range(0, len(data), _LARGEST):
+            self._segment(0 if by_client else 1, _ACK, data[start : start + _LARGEST])
+
+    def ended(self, *, by_client: bool) -> None:
+        """The direction ends."""
+        self._segment(0 if by_client else 1, _ACK | _FIN, b"")
+
+    def _segment(self, side: int, flags: int, payload: bytes) -> None:
+        ports = (self._ports[side], self._ports[1 - side])
+        acknowledged = self._next[1 - side] if flags & _ACK else 0
+        tcp = struct.pack(">HHIIBBHHH", *ports, self._next[side], acknowledged, 0x50, flags, 65_535, 0, 0)
+        self._next[side] = (self._next[side] + len(payload) + (flags & (_SYN | _FIN) != 0)) % _WRAP
+        size = len(tcp) + len(payload)
+        source, destination = self._ips[side], self._ips[1 - side]
+        if len(source) == 4:
+            ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + size, 0, 0, 64, socket.IPPROTO_TCP, 0)
+        else:
+            ip = struct.pack(">IHBB", 6 << 28, size, socket.IPPROTO_TCP, 64)
+        self._file.packet(ip + source + destination + tcp + payload)
+
+
+def _mapped(address: IPv4Address | IPv6Address) -> IPv6Address:
+    """An IPv4 address among those of IPv6."""
+    if isinstance(address, IPv6Address):
+        return address
+    return IPv6Address(b"\0" * 10 + b"\xff\xff" + address.packed)
