@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -16,7 +16,6 @@ from magicbyte.cli.internal_records import decoder_for
 from magicbyte.cli.record_reading import Reader, Select
 from magicbyte.cli.selection import Selection
 from magicbyte.cli.terminal import is_terminal, json_line, print_bytes, print_data
-from magicbyte.cli.typed_text import TypedText
 from magicbyte.enums import IsolationLevel
 from magicbyte.errors import Error
 from magicbyte.expressions.record_filter import RecordFilter
@@ -24,6 +23,9 @@ from magicbyte.internal_topics.decode import Decode
 from magicbyte.jobs.columns import RECORDS_WITH_METADATA
 from magicbyte.jobs.reading import ReadOptions, no_rows
 from magicbyte.model import PartitionListing
+
+if TYPE_CHECKING:
+    from magicbyte.cli.typed_text import TypedText
 
 __all__ = ["Lines", "print_batches", "print_records"]
 

@@ -60,7 +60,15 @@ struct Writer {
     messages: HashMap<Vec<i32>, Written>,
 }
 
+/// The message that the payload before was: mostly, the next one is the same.
+struct Last<'a> {
+    writer: u32,
+    message_indexes: &'a [i32],
+    written: Written,
+}
+
 /// A message that payloads are.
+#[derive(Clone)]
 struct Written {
     message: MessageDescriptor,
     /// Which of the decoder's messages it is, if it is one.
@@ -129,8 +137,9 @@ impl ProtobufDecoder {
     /// payload is in [`Decoded::errors`].
     pub fn decode(&mut self, payloads: &[Payload<'_>]) -> Result<Decoded> {
         let mut errors = Vec::new();
+        let mut last = None;
         for (row, payload) in payloads.iter().enumerate() {
-            let Err(failure) = self.decode_one(payload) else { continue };
+            let Err(failure) = self.decode_one(payload, &mut last) else { continue };
             let column = self.target.column();
             column.truncate(row);
             if failure.is_full() || column.close_row().is_err() {
@@ -142,12 +151,18 @@ impl ProtobufDecoder {
         Ok(Decoded { values: self.target.column().finish(), errors })
     }
 
-    fn decode_one(&mut self, payload: &Payload<'_>) -> Attempt<()> {
+    fn decode_one<'a>(&mut self, payload: &Payload<'a>, last: &mut Option<Last<'a>>) -> Attempt<()> {
         let Some(bytes) = payload.bytes else { return self.target.column().close_row() };
-        let Some(writer) = self.writers.get_mut(&payload.writer) else {
-            return Err(Failure::new(format!("no schema was added for the writer {}", payload.writer)));
+        let &Payload { writer, message_indexes, .. } = payload;
+        let same = last.take_if(|last| (last.writer, last.message_indexes) == (writer, message_indexes));
+        let written = match same {
+            Some(same) => same.written,
+            None => match self.writers.get_mut(&writer) {
+                Some(writer) => writer.message(message_indexes, &self.target)?.clone(),
+                None => return Err(Failure::new(format!("no schema was added for the writer {writer}"))),
+            },
         };
-        let written = writer.message(payload.message_indexes, &self.target)?;
+        let Last { written, .. } = last.insert(Last { writer, message_indexes, written });
         match &mut self.target {
             Target::Text(text) => text.set(&json(&written.message, bytes)?),
             Target::Columns { names, root } => {
