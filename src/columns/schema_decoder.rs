@@ -140,7 +140,7 @@ impl SchemaDecoder {
         let mut found = Vec::new();
         let mut seen = HashSet::new();
         let mut last = None;
-        for row in self.rows(batch)? {
+        for row in self.rows(batch)?.iter() {
             if let Row::Framed(framed) = row
                 && last.replace(framed.schema) != Some(framed.schema)
                 && self.writers.get(framed.schema).is_none()
@@ -175,7 +175,7 @@ impl SchemaDecoder {
         let PayloadDecoder::Protobuf(decoder) = &self.decoder else { return Ok(Vec::new()) };
         let mut seen = HashSet::new();
         let mut names = Vec::new();
-        for row in self.rows(batch)? {
+        for row in self.rows(batch)?.iter() {
             if let Ready::Payload { writer, message_indexes, .. } = self.ready(row)
                 && seen.insert((writer, message_indexes.clone()))
                 && let Some(name) = decoder.message_name(writer, &message_indexes)
@@ -193,43 +193,59 @@ impl SchemaDecoder {
     /// As [`new_ids`](Self::new_ids), and if the column would be larger than Arrow allows. What is wrong with a row is in
     /// its `_error`.
     pub fn decode(&mut self, batch: &RecordBatch) -> std::result::Result<TypedRows, DecodeError> {
+        let rows = self.rows(batch)?;
         let mut unframed = 0;
-        let mut ready = Vec::with_capacity(batch.num_rows());
-        for row in self.rows(batch)? {
+        let mut failed = Vec::new();
+        let mut ids = Int64Builder::with_capacity(rows.count);
+        let mut payloads = Vec::with_capacity(rows.count);
+        let mut paths = Vec::new();
+        for index in 0..rows.count {
+            let row = rows.get(index);
             unframed += usize::from(matches!(row, Row::Unframed(_)));
-            ready.push(self.ready(row));
-        }
-        let payloads: Vec<Payload<'_>> = ready.iter().map(Ready::payload).collect();
-        let decoded = self.decoder.decode(&payloads)?;
-        let mut errors = decoded.errors.into_iter().peekable();
-        let column = self.column(batch)?;
-        let mut ids = Int64Builder::with_capacity(ready.len());
-        let mut texts = StringBuilder::new();
-        let mut raw = BinaryBuilder::new();
-        // Rows without an error are counted, and completed together.
-        let mut good = 0;
-        for (index, row) in ready.into_iter().enumerate() {
-            let (id, reason) = match row {
-                Ready::Null => (None, None),
-                Ready::Bad { id, reason } => (id, Some(reason)),
-                Ready::Payload { id, start, .. } => {
-                    let error = errors.next_if(|error| error.row == index);
-                    (id, error.map(|error| shown(error, start)))
+            let (id, payload) = match self.ready(row) {
+                Ready::Null => (None, Payload::default()),
+                Ready::Bad { id, reason } => {
+                    failed.push((index, reason));
+                    (id, Payload::default())
+                }
+                Ready::Payload { id, writer, payload, message_indexes, .. } => {
+                    let message_indexes = match message_indexes {
+                        MessageIndexes::Borrowed(path) => path,
+                        MessageIndexes::Owned(path) => {
+                            paths.push((index, path));
+                            &[]
+                        }
+                    };
+                    (id, Payload { bytes: Some(payload), writer, message_indexes })
                 }
             };
             ids.append_option(id);
-            let Some(reason) = reason else {
-                good += 1;
-                continue;
-            };
-            texts.append_nulls(good);
-            raw.append_nulls(good);
-            good = 0;
-            texts.append_value(reason);
-            raw.append_option(column.get(index));
+            payloads.push(payload);
         }
-        texts.append_nulls(good);
-        raw.append_nulls(good);
+        for (index, path) in &paths {
+            payloads[*index].message_indexes = path;
+        }
+        let decoded = self.decoder.decode(&payloads)?;
+        failed.extend(decoded.errors.into_iter().map(|error| {
+            let start = match self.ready(rows.get(error.row)) {
+                Ready::Payload { start, .. } => start,
+                Ready::Null | Ready::Bad { .. } => 0,
+            };
+            (error.row, shown(error, start))
+        }));
+        failed.sort_unstable_by_key(|row| row.0);
+        let mut texts = StringBuilder::new();
+        let mut raw = BinaryBuilder::new();
+        let mut next = 0;
+        for (row, reason) in failed {
+            texts.append_nulls(row - next);
+            raw.append_nulls(row - next);
+            texts.append_value(reason);
+            raw.append_option(rows.column.get(row));
+            next = row + 1;
+        }
+        texts.append_nulls(rows.count - next);
+        raw.append_nulls(rows.count - next);
         let columns: Vec<ArrayRef> =
             vec![decoded.values, Arc::new(ids.finish()), Arc::new(texts.finish()), Arc::new(raw.finish())];
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)
@@ -237,6 +253,7 @@ impl SchemaDecoder {
         Ok(TypedRows { batch, unframed })
     }
 
+    #[inline]
     fn ready<'a>(&self, row: Row<'a>) -> Ready<'a> {
         let framed = match row {
             Row::Null => return Ready::Null,
@@ -304,38 +321,45 @@ impl SchemaDecoder {
         if self.is_key { KEY_SCHEMA_ID_HEADER } else { VALUE_SCHEMA_ID_HEADER }
     }
 
-    fn rows<'a>(&self, batch: &'a RecordBatch) -> Result<impl Iterator<Item = Row<'a>> + use<'a>> {
-        let column = self.column(batch)?;
-        let headers = batch.column_by_name("headers").map(HeaderLists::of).transpose()?;
-        let (name, id_size) = (self.header_name(), self.id_size);
-        Ok((0..batch.num_rows()).map(move |row| {
-            let Some(value) = column.get(row) else { return Row::Null };
-            let header = headers.as_ref().and_then(|headers| {
-                let is_named = |item: &usize| headers.keys.get(*item) == Some(name.as_bytes());
-                // Of several, the last one counts, as for Kafka's `lastHeader`.
-                headers
-                    .range(row)
-                    .rev()
-                    .find(is_named)
-                    .map(|item| headers.values.get(item).unwrap_or_default())
-            });
-            match Framed::parse(value, header, id_size) {
-                Ok(Some(framed)) => Row::Framed(framed),
-                Ok(None) => Row::Unframed(value),
-                Err(_) => Row::BadHeader,
-            }
-        }))
+    fn rows<'a>(&self, batch: &'a RecordBatch) -> Result<Rows<'a>> {
+        Ok(Rows {
+            column: self.column(batch)?,
+            headers: batch.column_by_name("headers").map(HeaderLists::of).transpose()?,
+            header_name: self.header_name(),
+            id_size: self.id_size,
+            count: batch.num_rows(),
+        })
     }
 }
 
-impl Ready<'_> {
-    fn payload(&self) -> Payload<'_> {
-        match self {
-            Self::Payload { writer, payload, message_indexes, .. } => {
-                Payload { bytes: Some(payload), writer: *writer, message_indexes }
-            }
-            Self::Null | Self::Bad { .. } => Payload::default(),
+/// The rows of a batch.
+struct Rows<'a> {
+    column: Blobs<'a>,
+    headers: Option<HeaderLists<'a>>,
+    header_name: &'static str,
+    id_size: IdSize,
+    count: usize,
+}
+
+impl<'a> Rows<'a> {
+    #[inline]
+    fn get(&self, row: usize) -> Row<'a> {
+        let Some(value) = self.column.get(row) else { return Row::Null };
+        let header = self.headers.as_ref().and_then(|headers| {
+            let is_named = |item: &usize| headers.keys.get(*item) == Some(self.header_name.as_bytes());
+            // Of several, the last one counts, as for Kafka's `lastHeader`.
+            let item = headers.range(row).rev().find(is_named)?;
+            Some(headers.values.get(item).unwrap_or_default())
+        });
+        match Framed::parse(value, header, self.id_size) {
+            Ok(Some(framed)) => Row::Framed(framed),
+            Ok(None) => Row::Unframed(value),
+            Err(_) => Row::BadHeader,
         }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Row<'a>> {
+        (0..self.count).map(|row| self.get(row))
     }
 }
 
