@@ -133,6 +133,17 @@ def test_another_topic_of_the_same_name(tmp_path: Path, cli: Cli) -> None:
     cli("ingest", "--prefer", tiers.store, tiers.logs, tiers.store, tmp_path / "tables")
 
 
+def test_records_and_statistics_of_one_partition(tmp_path: Path, cli: Cli) -> None:
+    tiers = Tiers(tmp_path, 200, 250)
+    metadata_log(tiers.logs, update(SEGMENT_IDS[0], 1))
+    sources = ("--topic", "orders", tiers.store, tiers.logs)
+    offsets = [json.loads(line)["offset"] for line in cli("records", *sources).splitlines()]
+    assert offsets == list(range(RECORDS))
+    last = [json.loads(line)["offset"] for line in cli("records", "--tail", 2, *sources).splitlines()]
+    assert last == [RECORDS - 2, RECORDS - 1]
+    assert cli.json("cost", *sources)["total"]["records"] == RECORDS
+
+
 def test_jobs_write_one_partition(tmp_path: Path, cli: Cli) -> None:
     tiers = Tiers(tmp_path, 200, 250)
     sources = (tiers.logs, tiers.store)

@@ -58,22 +58,34 @@ def partitions_of(
 
     What cannot be read is reported on standard error and makes the exit code 1.
     """
+    found, code = _found(sources, choice)
+    for listing in found:
+        for problem in unread_segments(listing):
+            code = PROBLEMS
+            path = os.path.join(listing["path"], problem["segment"] or "")
+            print_problem(f"magicbyte: {path}: {problem['message']}")
+    return found, code
+
+
+def _found(sources: Sequence[str], choice: PartitionChoice) -> tuple[list[PartitionListing], int]:
+    directories: list[str] = []
     listings: list[PartitionListing] = []
     code = CLEAN
     for source in sources:
         try:
-            is_file = not is_directory(source)
-            found = [list_segment_file(source)] if is_file else list_partitions([source], choice)
+            if is_directory(source):
+                listings += list_partitions([source], choice)
+                directories.append(source)
+            else:
+                listings.append(list_segment_file(source))
         except OSError as error:
             code = PROBLEMS
             print_problem(f"magicbyte: {error}")
-            continue
-        listings += found
-        for listing in found:
-            for problem in unread_segments(listing):
-                code = PROBLEMS
-                path = os.path.join(listing["path"], problem["segment"] or "")
-                print_problem(f"magicbyte: {path}: {problem['message']}")
+    if len(directories) > 1 and any(one["state"] == "remote" for one in listings):
+        # A directory may have the local segments of a partition, and another one its remote segments.
+        joined = {one["path"]: one for one in list_partitions(directories, choice)}
+        others = [one for one in listings if one["state"] != "remote" or one["path"] in joined]
+        listings = [joined.get(one["path"], one) for one in others]
     return listings, code
 
 
