@@ -36,33 +36,42 @@ enum Writer {
 /// The writers by the names of their schemas. Most ids are small numbers, and each row looks its own up.
 #[derive(Default)]
 struct Writers {
-    all: Vec<Writer>,
-    /// Indexes into `all`, plus 1, by id.
-    small: Vec<u32>,
-    others: HashMap<SchemaId, usize>,
+    /// By id.
+    small: Vec<Option<Writer>>,
+    others: HashMap<SchemaId, Writer>,
+    /// How many are known.
+    known: u32,
 }
 
 /// Ids below this are in a table.
 const SMALL: usize = 1 << 16;
+/// More others than these are only remembered if they are known: values may name any number of ids.
+const MOST_REFUSED: usize = 1 << 16;
 
 impl Writers {
     #[inline]
     fn get(&self, id: SchemaId) -> Option<&Writer> {
         match small(id) {
-            Some(place) => self.all.get((*self.small.get(place)? as usize).checked_sub(1)?),
-            None => self.others.get(&id).map(|&index| &self.all[index]),
+            Some(place) => self.small.get(place)?.as_ref(),
+            None => self.others.get(&id),
         }
     }
 
     fn insert(&mut self, id: SchemaId, writer: Writer) {
-        self.all.push(writer);
-        let count = self.all.len();
+        self.known += u32::from(matches!(writer, Writer::Known(_)));
         match small(id) {
             Some(place) => {
-                self.small.resize(self.small.len().max(place + 1), 0);
-                self.small[place] = count as u32;
+                let end = self.small.len().max(place + 1);
+                self.small.resize_with(end, || None);
+                self.small[place] = Some(writer);
             }
-            None => _ = self.others.insert(id, count - 1),
+            None => _ = self.others.insert(id, writer),
+        }
+    }
+
+    fn forget_refused(&mut self) {
+        if self.others.len() > MOST_REFUSED {
+            self.others.retain(|_, writer| matches!(writer, Writer::Known(_)));
         }
     }
 }
@@ -155,7 +164,7 @@ impl SchemaDecoder {
     /// Adds the schema with this id; `references` are those it uses, as name and text, each after those it uses itself.
     /// If it cannot be used, the reason becomes the error of its rows.
     pub fn add_writer(&mut self, id: SchemaId, schema: &str, references: &[(&str, &str)]) {
-        let key = self.writers.all.len() as u32;
+        let key = self.writers.known;
         match self.decoder.add_writer(key, schema, references) {
             Ok(()) => self.writers.insert(id, Writer::Known(key)),
             Err(error) => self.refuse(id, error.to_string()),
@@ -246,6 +255,7 @@ impl SchemaDecoder {
         }
         texts.append_nulls(rows.count - next);
         raw.append_nulls(rows.count - next);
+        self.writers.forget_refused();
         let columns: Vec<ArrayRef> =
             vec![decoded.values, Arc::new(ids.finish()), Arc::new(texts.finish()), Arc::new(raw.finish())];
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)

@@ -441,6 +441,30 @@ def test_ingest_without_a_schema_is_refused(logs: Path, tmp_path: Path) -> None:
         commands.ingest(logs / "orders-0", tmp_path / "out", typed=given)
 
 
+def test_ids_that_are_not_known_do_not_pile_up() -> None:
+    class Counting(StoredRegistry):
+        asked = 0
+
+        def by_id(self, schema_id: int, context: str = ".") -> Schema:
+            self.asked += 1
+            return super().by_id(schema_id, context)
+
+    registry = Counting()
+    registry.put_schema(2**20, Schema("AVRO", '"int"'))
+    decoder = ColumnDecoder(registry, registry.by_id(2**20))
+
+    def asked(count: int) -> int:
+        values = [framed(2**20 + number, b"\x02") for number in range(count)]
+        before = registry.asked
+        result = decoder.decode(pa.record_batch({"value": pa.array(values)}))
+        assert result.column("value").null_count == count - 1
+        return registry.asked - before
+
+    assert (asked(1000), asked(1000)) == (1000, 0)
+    # The one that is known is remembered.
+    assert (asked(70_000), asked(70_000)) == (69_000, 69_999)
+
+
 def test_a_log_has_typed_columns(logs: Path) -> None:
     from magicbyte import PartitionLog
     from magicbyte.jobs.schemas import open_registry
