@@ -71,6 +71,12 @@ FLOORS = [
           {"s1-none": 2, "s2-none": 2, "s1-gzip": 1.2, "s1-snappy": 1.2, "s1-lz4": 1.2, "s1-zstd": 1.2,
            "s2-zstd": 1.2}),
     *each(23, "Tables", "ingest, wall", "plain Parquet", {"delta": 0.85, "iceberg": 0.85}),
+    *each(23, "Stores", "verify", "the link", {"20 ms, 100 MB/s": 0.9}),
+    # At most 1.02 times the bytes of the log.
+    *each(23, "Stores", "ingest, bytes", "the bytes of the log", {"20 ms, 100 MB/s": 0.98}),
+    *each(23, "Stores", "explain, bytes", "the bytes of the log", {"1 MiB batches": 10}),
+    *each(23, "Stores", "ingest, memory", "256 MiB", {"20 ms, 100 MB/s": 1}),
+    *each(23, "Stores", "ingest, wall", "the same job from files", {"s3 on this machine": 0.8}),
     *each(22, "Serving", "MB/s to Java", "broker", {"s1-none": 1, "s1-zstd": 1}),
     *each(22, "Serving", "MB/s to librdkafka", "broker", {"s1-none": 1, "s1-zstd": 1}),
     *each(22, "Serving", "CPU to Java", "broker", {"s1-none": 2, "s1-zstd": 2}),

@@ -20,6 +20,7 @@ import queries
 import rust_read
 import rust_write
 import schemas
+import stores
 import validate
 from figures import Figure, Figures
 from floors import BEST_PEER, EQUAL_SIZE, FLOORS, Floor, judged
@@ -85,6 +86,7 @@ def publish(
         "Validating appends": VALIDATE + rows(figures.of(validate.PART)),
         "Laboratory": LABORATORY + rows(figures.of(laboratory.PART)),
         "Tables": rows(figures.of(lake.PART)),
+        "Stores": STORES + rows(figures.of(stores.PART)),
         "Captures": CAPTURES + rows(figures.of(capture.PART)),
         "Schemas": SCHEMAS + rows(figures.of(schemas.PART)),
         "Runs": runs(figures),
@@ -111,6 +113,13 @@ time of one core: `records` without its start. Both sides read magicbyte's Arrow
 LABORATORY = """\
 `cost` counts the bytes of every field of every record, in CPU time; `verify` reads the same log. `advise` is
 given 10 GB in many partitions, from the page cache, on all cores; it may take two minutes and 1 GiB.
+
+"""
+STORES = f"""\
+An S3 server (SeaweedFS) on this machine, each command in a process of its own. A proxy makes a slow link
+of it: {stores.LINK}. `verify` in bytes of the log a second, against the link's rate. The bytes of the log
+against those that were fetched: 1 means that each was fetched once. Memory is the peak of the whole process
+with one task at a time; above 1, it is less than the bound.
 
 """
 VALIDATE = """\

@@ -32,6 +32,7 @@ PARTS = [
     "compact",
     "laboratory",
     "lake",
+    "stores",
     "serving",
     "capture",
     "schemas",

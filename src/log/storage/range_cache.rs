@@ -24,6 +24,12 @@ pub(super) fn get(key: &Key, position: u64) -> Option<Bytes> {
     CACHE.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.get(key, position)
 }
 
+/// Whether the byte at a position is kept.
+pub(super) fn is_kept(key: &Key, position: u64) -> bool {
+    let cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    cache.as_ref().is_some_and(|open| open.find(key, position).is_some())
+}
+
 /// Where the first kept range after `position` begins.
 pub(super) fn next_start(key: &Key, position: u64) -> Option<u64> {
     let cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,18 +68,23 @@ impl RangeCache {
     }
 
     fn get(&self, key: &Key, position: u64) -> Option<Bytes> {
-        let (start, place) = self.index.get(key)?.range(..=position).next_back()?;
-        let skipped = position - start;
-        let length = (place.end - place.start).checked_sub(skipped).filter(|&length| length > 0)?;
-        let mut bytes = vec![0; length as usize];
+        let place = self.find(key, position)?;
+        let mut bytes = vec![0; (place.end - place.start) as usize];
         let mut filled = 0;
         while filled < bytes.len() {
-            match read_at(&self.file, &mut bytes[filled..], place.start + skipped + filled as u64) {
+            match read_at(&self.file, &mut bytes[filled..], place.start + filled as u64) {
                 Ok(0) | Err(_) => return None,
                 Ok(n) => filled += n,
             }
         }
         Some(bytes.into())
+    }
+
+    /// Where in the ring the rest of a kept range is, from `position` on.
+    fn find(&self, key: &Key, position: u64) -> Option<Range<u64>> {
+        let (start, place) = self.index.get(key)?.range(..=position).next_back()?;
+        let rest = place.start + (position - start)..place.end;
+        (!rest.is_empty()).then_some(rest)
     }
 
     fn put(&mut self, key: &Key, start: u64, bytes: &[u8]) -> io::Result<()> {

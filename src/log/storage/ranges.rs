@@ -15,7 +15,9 @@ use crate::log::storage::store::{Fetch, Store, fatal};
 /// The size of a range where a file is read through.
 const RANGE: u64 = 4 << 20;
 /// How many ranges are under way ahead of use.
-const AHEAD: usize = 4;
+const AHEAD: usize = 2;
+/// How many of them begin together: they share the link and end together, and then it would be idle.
+const AT_ONCE: usize = 1;
 /// The size of the first range, and of each after a jump.
 const FIRST: u64 = 16 << 10;
 /// A read further than this after the one before it is a jump.
@@ -110,6 +112,8 @@ impl Ranges {
         let bytes = if let Some(bytes) = kept {
             bytes
         } else if let Some((range, fetch)) = Self::take_ahead(state, position) {
+            // Before waiting, so that the link is not idle meanwhile.
+            self.read_ahead(state, range.end)?;
             self.wait(&range, fetch)?.slice((position - range.start) as usize..)
         } else {
             let range = self.range_from(state, position, wanted);
@@ -119,10 +123,9 @@ impl Ranges {
         };
         state.next = position + bytes.len() as u64;
         if !is_jump {
-            state.window = (state.window * 4).min(RANGE);
+            state.window = (state.window * 8).min(RANGE);
         }
-        let next = state.ahead.back().map_or(state.next, |(range, _)| range.end);
-        self.read_ahead(state, next)?;
+        self.read_ahead(state, state.next)?;
         Ok(bytes)
     }
 
@@ -149,11 +152,13 @@ impl Ranges {
         position..end
     }
 
-    fn read_ahead(&self, state: &mut State, mut next: u64) -> io::Result<()> {
-        while state.window == RANGE && state.ahead.len() < AHEAD && next < state.end {
-            if let Some(bytes) = self.key.as_ref().and_then(|key| range_cache::get(key, next)) {
-                // It is kept: nothing is to be fetched up to its end, or ahead of it.
-                debug_assert!(!bytes.is_empty());
+    /// Fetches what follows the ranges under way, or `next` if there are none.
+    fn read_ahead(&self, state: &mut State, next: u64) -> io::Result<()> {
+        let mut next = state.ahead.back().map_or(next, |(range, _)| range.end);
+        let most = AHEAD.min(state.ahead.len() + AT_ONCE);
+        while state.window == RANGE && state.ahead.len() < most && next < state.end {
+            if self.key.as_ref().is_some_and(|key| range_cache::is_kept(key, next)) {
+                // Nothing is to be fetched up to its end, or ahead of it.
                 return Ok(());
             }
             let range = self.range_from(state, next, 0);
