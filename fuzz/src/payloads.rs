@@ -1,6 +1,6 @@
 //! Payloads for the decoders of `magicbyte-schema`, and what must hold for all of them.
 
-use arrow_array::Array;
+use arrow_array::{Array, ArrayRef, BinaryArray};
 use magicbyte_schema::{Decoded, Payload, Result};
 
 /// Payloads, each after a byte with its size; 255 is null.
@@ -54,4 +54,19 @@ pub fn assert_same_rows(decoded: &Decoded, other: &Decoded) {
         assert!(other.errors.iter().all(|error| error.row != row), "{:?}", other.errors);
         assert_eq!(decoded.values.slice(row, 1).as_ref(), other.values.slice(row, 1).as_ref());
     }
+}
+
+/// Asserts that the values that were decoded can be encoded, and come back.
+pub fn assert_comes_back(
+    decoded: &Decoded,
+    writer: u32,
+    encode: impl FnOnce(&ArrayRef) -> Result<BinaryArray>,
+    decode: impl FnOnce(&[Payload<'_>]) -> Result<Decoded>,
+) {
+    let encoded = encode(&decoded.values).unwrap();
+    let payloads: Vec<_> =
+        encoded.iter().map(|bytes| Payload { bytes, writer, ..Payload::default() }).collect();
+    let again = decode(&payloads).unwrap();
+    assert_eq!(again.errors, []);
+    assert_eq!(again.values.as_ref(), decoded.values.as_ref());
 }

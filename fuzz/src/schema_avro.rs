@@ -1,8 +1,8 @@
 //! Avro payloads and schemas.
 
-use magicbyte_schema::avro::AvroDecoder;
+use magicbyte_schema::avro::{AvroDecoder, AvroEncoder};
 
-use super::payloads::{decode_all, payloads};
+use super::payloads::{assert_comes_back, decode_all, payloads};
 
 /// A writer's schema and a reader's: what a schema may have, and how a later one may differ.
 const PAIRS: [(&str, &str); 10] = [
@@ -44,7 +44,8 @@ const PAIRS: [(&str, &str); 10] = [
 
 /// A byte that chooses the schemas, or another for a schema in the first line; then payloads, each after its size.
 ///
-/// What becomes of a payload does not depend on those beside it, and text is refused for the same payloads or fewer.
+/// What becomes of a payload does not depend on those beside it, text is refused for the same payloads or fewer, and what
+/// was decoded can be encoded, to values that are equal.
 pub fn schema_avro(data: &[u8]) {
     let Some((&choice, rest)) = data.split_first() else { return };
     let (writer, reader, rest) = match PAIRS.get(usize::from(choice)) {
@@ -62,6 +63,16 @@ pub fn schema_avro(data: &[u8]) {
     let payloads = payloads(rest);
     let together = decode_all(&payloads, |payloads| decoder.decode(payloads));
     assert_eq!(together.values.data_type(), decoder.data_type());
+    // A reader's schema whose values are text has no encoder.
+    if let Ok(encoder) = AvroEncoder::new(reader, &[]) {
+        decoder.add_writer(1, reader, &[]).unwrap();
+        assert_comes_back(
+            &together,
+            1,
+            |column| encoder.encode(column, b""),
+            |payloads| decoder.decode(payloads),
+        );
+    }
     let mut text = AvroDecoder::text();
     text.add_writer(0, writer, &[]).unwrap();
     let texts = text.decode(&payloads).unwrap();

@@ -1,9 +1,9 @@
 //! Protobuf payloads and schemas.
 
 use magicbyte_schema::Payload;
-use magicbyte_schema::protobuf::ProtobufDecoder;
+use magicbyte_schema::protobuf::{ProtobufDecoder, ProtobufEncoder};
 
-use super::payloads::{assert_same_rows, between, decode_all, payloads, schema_and_rest};
+use super::payloads::{assert_comes_back, assert_same_rows, between, decode_all, payloads, schema_and_rest};
 
 /// What a schema may have.
 const SCHEMAS: [&str; 6] = [
@@ -19,7 +19,8 @@ const UNKNOWN: &[u8] = b"\xf8\xff\xff\xff\x0f\x05";
 
 /// A byte that chooses the schema, or another for a schema in the first line; then payloads, each after its size.
 ///
-/// What becomes of a payload does not depend on those beside it, and an unknown field changes nothing.
+/// What becomes of a payload does not depend on those beside it, an unknown field changes nothing, and what was decoded
+/// can be encoded, to values that are equal.
 pub fn schema_protobuf(data: &[u8]) {
     let Some((schema, rest)) = schema_and_rest(data, &SCHEMAS) else { return };
     let Ok(mut decoder) = ProtobufDecoder::new(schema, &[], &[]) else { return };
@@ -35,6 +36,13 @@ pub fn schema_protobuf(data: &[u8]) {
             .collect();
         assert_same_rows(&decoded, &decoder.decode(&longer).unwrap());
     }
+    let encoder = ProtobufEncoder::new(schema, &[], None).unwrap();
+    assert_comes_back(
+        &decoded,
+        0,
+        |column| encoder.encode(column, b""),
+        |payloads| decoder.decode(&payloads.iter().copied().map(indexed).collect::<Vec<_>>()),
+    );
     let mut text = ProtobufDecoder::text();
     text.add_writer(0, schema, &[]).unwrap();
     decode_all(&payloads, |payloads| text.decode(payloads));
