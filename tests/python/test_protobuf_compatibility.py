@@ -96,23 +96,23 @@ def test_an_encoded_descriptor() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    "text",
     [
-        ("", "no message|not a Protobuf schema"),
-        ("message {", "not a Protobuf schema"),
-        ("message A { B b = 1; }", "not a Protobuf schema"),
-        ('import "b.proto"; message A {}', "not a Protobuf schema"),
-        ("message A {" * 10_000, "not a Protobuf schema"),
-        ("message A { int32 a = 1; int32 b = 1; }", "not a Protobuf schema"),
+        "message {",
+        "message A { B b = 1; }",
+        'import "b.proto"; message A {}',
+        "message A {" * 10_000,
+        "message A { int32 a = 1; int32 b = 1; }",
     ],
 )
-def test_what_is_not_a_schema(text: str, says: str) -> None:
-    if not text:
-        # A file without messages is a schema, which other files import.
-        assert compare(proto3(""), proto3(""), "BACKWARD") == []
-        return
-    with pytest.raises(InvalidSchemaError, match=says):
+def test_what_is_not_a_schema(text: str) -> None:
+    with pytest.raises(InvalidSchemaError, match="not a Protobuf schema"):
         compare(proto3(text), proto3("message A {}"), "BACKWARD")
+
+
+def test_a_file_without_messages_is_a_schema() -> None:
+    """Other files may import it."""
+    assert compare(proto3("enum E { X = 0; }"), proto3(""), "BACKWARD") == []
 
 
 def test_many_paths_to_a_difference() -> None:
