@@ -16,7 +16,7 @@ use crate::log::storage::store::{Fetch, Store, fatal};
 const RANGE: u64 = 4 << 20;
 /// How many ranges are under way ahead of use.
 const AHEAD: usize = 2;
-/// How many of them begin together: they share the link and end together, and then it would be idle.
+/// How many of them begin at once: those that do share the link and end together, and then the link is idle.
 const AT_ONCE: usize = 1;
 /// The size of the first range, and of each after a jump.
 const FIRST: u64 = 16 << 10;
