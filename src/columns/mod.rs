@@ -13,6 +13,7 @@ pub(crate) mod lines;
 pub(crate) mod log_stream;
 #[cfg(feature = "schemas")]
 pub(crate) mod payload_decoder;
+#[cfg(feature = "schemas")]
 pub(crate) mod payload_encoder;
 pub(crate) mod pipeline;
 pub(crate) mod problem_table;
@@ -39,6 +40,7 @@ pub use lines::{LineFormat, LineOptions, LineWriter, PayloadFormat, Template};
 pub use log_stream::{Findings, LogStream};
 #[cfg(feature = "schemas")]
 pub use payload_decoder::PayloadDecoder;
+#[cfg(feature = "schemas")]
 pub use payload_encoder::{EncodeError, PayloadEncoder};
 pub use record_columns::RecordColumns;
 pub use row_filter::RowFilter;

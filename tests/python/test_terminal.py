@@ -229,8 +229,8 @@ def test_an_interrupt_on_spark_is_one_line(tmp_path: Path) -> None:
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
             time.sleep(seconds)
             job.send_signal(signal.SIGINT)
-            _, error = job.communicate(timeout=120)
-        if job.returncode == 0:
+            output, error = job.communicate(timeout=120)
+        if "total " in output:
             continue  # A fast machine: it was done before.
         assert job.returncode == 130, error
         assert "magicbyte: interrupted" in error.splitlines()

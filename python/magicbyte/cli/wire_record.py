@@ -64,9 +64,9 @@ def wire_record(out: str, listen: str, upstream: str, max_bytes: int, max_connec
             print_line(f"recording {upstream} at {host}:{port} in {out}; Ctrl-C stops")
             flush()
             ended.wait()
-            summary = recorder.summary
     finally:
         signal.signal(signal.SIGINT, before)
+    summary = recorder.summary  # now that it is closed, nothing is added
     print_line(f"{recorder.connections:,} connections, {summary.size:,} bytes")
     problems = [*recorder.problems, *([] if summary.problem is None else [summary.problem])]
     for problem in problems:

@@ -55,7 +55,7 @@ class PcapFile:
     def packet(self, data: bytes) -> None:
         """Adds an IP packet, with the time of now."""
         with self._lock:
-            if self._problem is not None:
+            if self._problem is not None or self._file.closed:
                 return
             if self._size + 16 + len(data) > self._max_bytes:
                 self._problem = f"{self._path} has {self._size:,} bytes, and is not allowed more"
@@ -81,7 +81,6 @@ class PcapFile:
     def close(self) -> None:
         """Ends the file; later packets are left out."""
         with self._lock:
-            self._problem = self._problem or "the capture has ended"
             self._file.close()
 
 
