@@ -83,6 +83,14 @@ pub(crate) fn write(value: i64, out: &mut [u8]) -> usize {
     write_unsigned(zigzag(value), out)
 }
 
+/// The bytes that [`write`](fn@write) writes: one for each 7 bits.
+#[inline(always)]
+pub(crate) fn size(value: i64) -> usize {
+    let bits = u64::BITS - (zigzag(value) | 1).leading_zeros();
+    // Rounded up for 1 to 64 bits, without a division by 7.
+    ((bits * 9 + 64) / 64) as usize
+}
+
 /// As [`write`](fn@write), without zigzag.
 #[inline(always)]
 pub(crate) fn write_unsigned(mut raw: u64, out: &mut [u8]) -> usize {
@@ -196,6 +204,7 @@ mod tests {
             assert_eq!(decode_varint(&out, 0).unwrap(), (value, out.len()));
             let varint = Varint::of(value);
             assert_eq!(varint.size(), out.len());
+            assert_eq!(size(value), out.len());
             if varint.is_whole() {
                 let mut written = [0; Varint::MARGIN];
                 assert_eq!(varint.write(&mut written), out.len());

@@ -4,7 +4,7 @@
 use std::ops::AddAssign;
 
 use crate::batch::{Batch, Records};
-use crate::bytes::varint::Varint;
+use crate::bytes::varint;
 use crate::compression::codec::Compression;
 use crate::compression::decompressor::Decompressor;
 use crate::error::Result;
@@ -405,7 +405,7 @@ fn nullable(length: Option<usize>) -> (u64, u64) {
 /// The bytes of the shortest zigzag form.
 #[inline]
 fn varint(value: i64) -> u64 {
-    Varint::of(value).size() as u64
+    varint::size(value) as u64
 }
 
 /// The body of a record of this size, its length field included.
