@@ -44,8 +44,20 @@ pub enum SchemaId {
     Guid([u8; 16]),
 }
 
-/// The path of a Protobuf message in its file: an index for each level of nesting. It borrows the usual one, `[0]`.
+/// The path of a Protobuf message in its file: an index for each level of nesting. It borrows the usual ones, which are
+/// those of the first 64 messages that are not in another.
 pub type MessageIndexes = Cow<'static, [i32]>;
+
+/// What the usual paths consist of.
+static FIRST: [i32; 64] = {
+    let mut indexes = [0; 64];
+    let mut index = 0;
+    while index < indexes.len() {
+        indexes[index] = index as i32;
+        index += 1;
+    }
+    indexes
+};
 
 /// How many bytes an id takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,6 +88,7 @@ impl<'a> Framed<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRecord`] or [`ErrorKind::UnexpectedEnd`] if the header is neither of the two forms.
+    #[inline(always)]
     pub fn parse(value: &'a [u8], header: Option<&'a [u8]>, size: IdSize) -> Result<Option<Self>> {
         if let Some(header) = header {
             let (schema, rest) = split_header(header).map_err(|e| e.in_field("schemaId").at_position(0))?;
@@ -90,6 +103,7 @@ impl<'a> Framed<'a> {
 
     /// Where the payload begins in the value.
     #[must_use]
+    #[inline]
     pub fn value_offset(&self) -> usize {
         if self.header.is_some() { 0 } else { self.id_bytes }
     }
@@ -104,6 +118,7 @@ impl<'a> Framed<'a> {
     ///
     /// # Errors
     /// As [`parse_message_indexes`]; positions count from the start of the value, or of the header if there is one.
+    #[inline]
     pub fn message_indexes(&self) -> Result<(MessageIndexes, &'a [u8])> {
         let parsed = parse_message_indexes(self.header.unwrap_or(self.payload));
         let (indexes, rest) = parsed.map_err(|e| e.shifted_by(self.id_bytes as u64))?;
@@ -111,6 +126,7 @@ impl<'a> Framed<'a> {
     }
 }
 
+#[inline]
 fn split(value: &[u8], size: IdSize) -> Option<(SchemaId, &[u8])> {
     match (value.split_first()?, size) {
         ((&ID, rest), IdSize::Four) => {
@@ -148,7 +164,19 @@ fn split_header(header: &[u8]) -> Result<(SchemaId, &[u8])> {
 /// With the position of the first byte of the number that is at fault: [`ErrorKind::UnexpectedEnd`],
 /// [`ErrorKind::InvalidVarint`], [`ErrorKind::InvalidCount`] for more indexes than `data` has bytes,
 /// [`ErrorKind::InvalidRecord`] for a negative index.
+#[inline]
 pub fn parse_message_indexes(data: &[u8]) -> Result<(MessageIndexes, &[u8])> {
+    match data {
+        [0, rest @ ..] => Ok((Cow::Borrowed(&FIRST[..1]), rest)),
+        // One index, whose varint is one byte and not negative.
+        [2, index, rest @ ..] if index & 0x81 == 0 => {
+            Ok((Cow::Borrowed(std::slice::from_ref(&FIRST[usize::from(index / 2)])), rest))
+        }
+        _ => parse_other_indexes(data),
+    }
+}
+
+fn parse_other_indexes(data: &[u8]) -> Result<(MessageIndexes, &[u8])> {
     let mut cursor = Cursor::new(data);
     let mut start = 0;
     let indexes = read_indexes(&mut cursor, &mut start)
@@ -160,7 +188,7 @@ pub fn parse_message_indexes(data: &[u8]) -> Result<(MessageIndexes, &[u8])> {
 fn read_indexes(cursor: &mut Cursor<'_>, start: &mut usize) -> Result<MessageIndexes> {
     let count = cursor.varint()?;
     if count == 0 {
-        return Ok(Cow::Borrowed(&[0]));
+        return Ok(Cow::Borrowed(&FIRST[..1]));
     }
     // Each index takes a byte at least.
     if usize::try_from(count).is_ok_and(|count| count <= cursor.remaining()) {

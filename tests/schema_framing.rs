@@ -68,7 +68,13 @@ fn a_header_is_decisive() {
 
 #[test]
 fn message_indexes() {
-    for (bytes, indexes) in [(&b"\0x"[..], vec![0]), (b"\x02\0x", vec![0]), (b"\x04\x02\x06x", vec![1, 3])] {
+    for (bytes, indexes) in [
+        (&b"\0x"[..], vec![0]),
+        (b"\x02\0x", vec![0]),
+        (b"\x02\x7ex", vec![63]),
+        (b"\x02\x80\x01x", vec![64]),
+        (b"\x04\x02\x06x", vec![1, 3]),
+    ] {
         assert_eq!(parse_message_indexes(bytes).unwrap(), (indexes.into(), &b"x"[..]));
     }
     let framed = Framed::parse(b"\0\0\0\0\x07\x04\x02\x06x", None, IdSize::Four).unwrap().unwrap();
@@ -79,7 +85,9 @@ fn message_indexes() {
         (b"\x06\0\0", "invalid_count", 0),             // 3 indexes in 2 bytes
         (b"\xfe\xff\xff\xff\x0f", "invalid_count", 0), // 2^31 - 1 indexes
         (b"\x04\0\x01", "invalid_record", 2),          // the index -1
-        (b"\x04\0\x80", "unexpected_end", 2),          // cut
+        (b"\x02\x01", "invalid_record", 1),            // alone
+        (b"\x02", "invalid_count", 0),
+        (b"\x04\0\x80", "unexpected_end", 2), // cut
         (b"\xff\xff\xff\xff\xff\xff", "invalid_varint", 0),
     ] {
         let error = parse_message_indexes(bytes).unwrap_err();

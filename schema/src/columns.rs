@@ -1,14 +1,13 @@
 //! Columns that grow value by value, and can be cut back when a payload turns out to be bad.
 //!
 //! The rows before `row` are complete. While `row` is open, a value may be set any number of times; the last one
-//! counts. `close_row` completes it, with the column's absent value if none was set.
+//! counts. `close_row` completes it, with null if none was set.
 
 use std::sync::Arc;
 
-use arrow_array::builder::BooleanBufferBuilder;
 use arrow_array::types::{ArrowPrimitiveType, ByteArrayType};
 use arrow_array::{ArrayRef, BooleanArray, GenericByteArray, PrimitiveArray};
-use arrow_buffer::{Buffer, NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 
 use crate::failure::{Attempt, Failure};
@@ -31,138 +30,193 @@ pub(crate) trait Column {
     fn finish(&mut self) -> ArrayRef;
 }
 
-/// Whether each row is valid.
-pub(crate) struct Validity(NullBufferBuilder);
+/// Which rows are null; the others are not named.
+#[derive(Default)]
+pub(crate) struct Nulls {
+    /// A bit per row, the lowest first, up to the last row that is null.
+    bits: Vec<u8>,
+}
 
-impl Validity {
-    pub(crate) fn new() -> Self {
-        Self(NullBufferBuilder::new(0))
-    }
-
-    pub(crate) fn push(&mut self, valid: bool) {
-        self.0.append(valid);
+impl Nulls {
+    #[inline]
+    pub(crate) fn push(&mut self, row: usize) {
+        let byte = row / 8;
+        if byte >= self.bits.len() {
+            self.bits.resize(byte + 1, 0);
+        }
+        self.bits[byte] |= 1 << (row % 8);
     }
 
     pub(crate) fn truncate(&mut self, len: usize) {
-        if len < self.0.len() {
-            self.0.truncate(len);
+        if len < self.bits.len() * 8 {
+            self.bits.truncate(len.div_ceil(8));
+            if let (Some(last), kept @ 1..) = (self.bits.last_mut(), len % 8) {
+                *last &= (1 << kept) - 1;
+            }
         }
     }
 
-    pub(crate) fn finish(&mut self) -> Option<NullBuffer> {
-        std::mem::replace(self, Self::new()).0.build()
+    /// What a column of this many rows needs; there are no nulls then.
+    pub(crate) fn finish(&mut self, rows: usize) -> Option<NullBuffer> {
+        let mut bits = std::mem::take(&mut self.bits);
+        if bits.is_empty() {
+            return None;
+        }
+        bits.resize(rows.div_ceil(8), 0);
+        bits.iter_mut().for_each(|byte| *byte = !*byte);
+        Some(NullBuffer::new(BooleanBuffer::new(Buffer::from_vec(bits), 0, rows)))
     }
 }
 
-/// Numbers, and what Arrow stores as numbers.
-pub(crate) struct Numbers<T: ArrowPrimitiveType> {
-    values: Vec<T::Native>,
-    validity: Validity,
+/// Columns keep no more bytes of room than this.
+const MOST_ROOM: usize = 4 << 20;
+
+/// What a column has; it keeps room for as much again, which the next rows mostly need.
+pub(crate) fn take<V>(values: &mut Vec<V>) -> Vec<V> {
+    let room = values.len().min(MOST_ROOM / size_of::<V>());
+    std::mem::replace(values, Vec::with_capacity(room))
+}
+
+/// Values of one size.
+struct Slots<V> {
+    values: Vec<V>,
+    nulls: Nulls,
     closed: usize,
-    /// The value of a row that sets none; `None` is null.
-    absent: Option<T::Native>,
-    data_type: DataType,
 }
 
-impl<T: ArrowPrimitiveType> Numbers<T> {
-    pub(crate) fn new(absent: Option<T::Native>) -> Self {
-        Self::of_type(absent, T::DATA_TYPE)
-    }
-
-    /// With a type that has parameters: a precision, or a time zone.
-    pub(crate) fn of_type(absent: Option<T::Native>, data_type: DataType) -> Self {
-        Self { values: Vec::new(), validity: Validity::new(), closed: 0, absent, data_type }
-    }
-
-    /// The value of a row that has one.
-    pub(crate) fn get(&self, row: usize) -> T::Native {
-        self.values[row]
+impl<V: Copy + Default> Slots<V> {
+    fn new() -> Self {
+        Self { values: Vec::new(), nulls: Nulls::default(), closed: 0 }
     }
 
     #[inline]
-    pub(crate) fn set(&mut self, value: T::Native) {
+    fn set(&mut self, value: V) {
         match self.values.get_mut(self.closed) {
             Some(open) => *open = value,
             None => self.values.push(value),
         }
     }
-}
 
-impl<T: ArrowPrimitiveType> Column for Numbers<T> {
-    fn len(&self) -> usize {
-        self.values.len()
+    /// A complete row.
+    #[inline]
+    fn push(&mut self, value: V) {
+        self.values.push(value);
+        self.closed += 1;
+    }
+
+    #[inline]
+    fn close_row(&mut self) {
+        if self.values.len() == self.closed {
+            self.values.push(V::default());
+            self.nulls.push(self.closed);
+        }
+        self.closed += 1;
     }
 
     fn truncate(&mut self, len: usize) {
         self.values.truncate(len);
-        self.validity.truncate(len);
+        self.nulls.truncate(len);
         self.closed = len;
+    }
+
+    fn finish(&mut self) -> (Vec<V>, Option<NullBuffer>) {
+        let nulls = self.nulls.finish(self.values.len());
+        self.closed = 0;
+        (take(&mut self.values), nulls)
+    }
+}
+
+/// Numbers, and what Arrow stores as numbers.
+pub(crate) struct Numbers<T: ArrowPrimitiveType> {
+    slots: Slots<T::Native>,
+    data_type: DataType,
+}
+
+impl<T: ArrowPrimitiveType> Numbers<T> {
+    pub(crate) fn new() -> Self {
+        Self::of_type(T::DATA_TYPE)
+    }
+
+    /// With a type that has parameters: a precision, or a time zone.
+    pub(crate) fn of_type(data_type: DataType) -> Self {
+        Self { slots: Slots::new(), data_type }
+    }
+
+    #[inline]
+    pub(crate) fn set(&mut self, value: T::Native) {
+        self.slots.set(value);
+    }
+
+    /// Completes a row with this value.
+    #[inline]
+    pub(crate) fn push(&mut self, value: T::Native) {
+        self.slots.push(value);
+    }
+}
+
+impl<T: ArrowPrimitiveType> Column for Numbers<T> {
+    #[inline]
+    fn len(&self) -> usize {
+        self.slots.values.len()
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.slots.truncate(len);
     }
 
     #[inline]
     fn close_row(&mut self) -> Attempt<()> {
-        let set = self.values.len() > self.closed;
-        if !set {
-            self.values.push(self.absent.unwrap_or_default());
-        }
-        self.validity.push(set || self.absent.is_some());
-        self.closed += 1;
+        self.slots.close_row();
         Ok(())
     }
 
     fn finish(&mut self) -> ArrayRef {
-        self.closed = 0;
-        let values = ScalarBuffer::from(std::mem::take(&mut self.values));
-        let array = PrimitiveArray::<T>::new(values, self.validity.finish());
+        let (values, nulls) = self.slots.finish();
+        let array = PrimitiveArray::<T>::new(values.into(), nulls);
         Arc::new(array.with_data_type(self.data_type.clone()))
     }
 }
 
 /// Booleans.
-pub(crate) struct Booleans {
-    values: BooleanBufferBuilder,
-    open: Option<bool>,
-    validity: Validity,
-    absent: Option<bool>,
-}
+pub(crate) struct Booleans(Slots<bool>);
 
 impl Booleans {
-    pub(crate) fn new(absent: Option<bool>) -> Self {
-        Self { values: BooleanBufferBuilder::new(0), open: None, validity: Validity::new(), absent }
-    }
-
-    /// The value of a complete row.
-    pub(crate) fn get(&self, row: usize) -> bool {
-        self.values.get_bit(row)
+    pub(crate) fn new() -> Self {
+        Self(Slots::new())
     }
 
     #[inline]
     pub(crate) fn set(&mut self, value: bool) {
-        self.open = Some(value);
+        self.0.set(value);
+    }
+
+    /// Completes a row with this value.
+    #[inline]
+    pub(crate) fn push(&mut self, value: bool) {
+        self.0.push(value);
     }
 }
 
 impl Column for Booleans {
+    #[inline]
     fn len(&self) -> usize {
-        self.values.len() + usize::from(self.open.is_some())
+        self.0.values.len()
     }
 
     fn truncate(&mut self, len: usize) {
-        self.open = None;
-        self.values.truncate(len);
-        self.validity.truncate(len);
+        self.0.truncate(len);
     }
 
     #[inline]
     fn close_row(&mut self) -> Attempt<()> {
-        let value = self.open.take().or(self.absent);
-        self.values.append(value.unwrap_or_default());
-        self.validity.push(value.is_some());
+        self.0.close_row();
         Ok(())
     }
 
     fn finish(&mut self) -> ArrayRef {
-        Arc::new(BooleanArray::new(self.values.finish(), self.validity.finish()))
+        let (values, nulls) = self.0.finish();
+        let values = BooleanBuffer::collect_bool(values.len(), |row| values[row]);
+        Arc::new(BooleanArray::new(values, nulls))
     }
 }
 
@@ -175,20 +229,18 @@ impl Offsets {
     }
 
     /// Complete rows.
+    #[inline]
     pub(crate) fn rows(&self) -> usize {
         self.0.len() - 1
     }
 
     /// Where the complete rows end.
+    #[inline]
     pub(crate) fn end(&self) -> usize {
         self.0.last().map_or(0, |&end| end as usize)
     }
 
-    /// Where the values of a complete row are.
-    pub(crate) fn range(&self, row: usize) -> std::ops::Range<usize> {
-        self.0[row] as usize..self.0[row + 1] as usize
-    }
-
+    #[inline]
     pub(crate) fn push(&mut self, end: usize) -> Attempt<()> {
         let end = i32::try_from(end).map_err(|_| Failure::full())?;
         self.0.push(end);
@@ -202,7 +254,9 @@ impl Offsets {
     }
 
     pub(crate) fn finish(&mut self) -> OffsetBuffer<i32> {
-        OffsetBuffer::new(ScalarBuffer::from(std::mem::replace(&mut self.0, vec![0])))
+        let offsets = take(&mut self.0);
+        self.0.push(0);
+        OffsetBuffer::new(ScalarBuffer::from(offsets))
     }
 }
 
@@ -211,26 +265,14 @@ pub(crate) struct Bytes<T: ByteArrayType<Offset = i32>> {
     data: Vec<u8>,
     offsets: Offsets,
     open: bool,
-    validity: Validity,
-    absent: Option<Box<[u8]>>,
+    nulls: Nulls,
     kind: std::marker::PhantomData<T>,
 }
 
 impl<T: ByteArrayType<Offset = i32>> Bytes<T> {
-    pub(crate) fn new(absent: Option<&[u8]>) -> Self {
-        let absent = absent.map(Into::into);
-        let (offsets, validity) = (Offsets::new(), Validity::new());
-        Self { data: Vec::new(), offsets, open: false, validity, absent, kind: std::marker::PhantomData }
-    }
-
-    /// Bytes that a row takes at least.
-    pub(crate) fn row_size(&self) -> usize {
-        size_of::<i32>() + self.absent.as_ref().map_or(0, |absent| absent.len())
-    }
-
-    /// The value of a complete row.
-    pub(crate) fn get(&self, row: usize) -> &[u8] {
-        &self.data[self.offsets.range(row)]
+    pub(crate) fn new() -> Self {
+        let (offsets, nulls) = (Offsets::new(), Nulls::default());
+        Self { data: Vec::new(), offsets, open: false, nulls, kind: std::marker::PhantomData }
     }
 
     #[inline]
@@ -240,6 +282,13 @@ impl<T: ByteArrayType<Offset = i32>> Bytes<T> {
         }
         self.data.extend_from_slice(value);
         self.open = true;
+    }
+
+    /// Completes a row with this value.
+    #[inline]
+    pub(crate) fn push(&mut self, value: &[u8]) -> Attempt<()> {
+        self.data.extend_from_slice(value);
+        self.offsets.push(self.data.len())
     }
 }
 
@@ -251,22 +300,21 @@ impl<T: ByteArrayType<Offset = i32>> Column for Bytes<T> {
     fn truncate(&mut self, len: usize) {
         self.open = false;
         self.data.truncate(self.offsets.truncate(len));
-        self.validity.truncate(len);
+        self.nulls.truncate(len);
     }
 
     #[inline]
     fn close_row(&mut self) -> Attempt<()> {
-        if let (false, Some(absent)) = (self.open, &self.absent) {
-            self.data.extend_from_slice(absent);
+        if !self.open {
+            self.nulls.push(self.offsets.rows());
         }
-        self.offsets.push(self.data.len())?;
-        self.validity.push(self.open || self.absent.is_some());
         self.open = false;
-        Ok(())
+        self.offsets.push(self.data.len())
     }
 
     fn finish(&mut self) -> ArrayRef {
-        let data = Buffer::from_vec(std::mem::take(&mut self.data));
-        Arc::new(GenericByteArray::<T>::new(self.offsets.finish(), data, self.validity.finish()))
+        let nulls = self.nulls.finish(self.offsets.rows());
+        let data = Buffer::from_vec(take(&mut self.data));
+        Arc::new(GenericByteArray::<T>::new(self.offsets.finish(), data, nulls))
     }
 }

@@ -10,8 +10,12 @@ mod encoding;
 mod error;
 mod failure;
 pub mod json;
+mod nested;
 mod payload;
 pub mod protobuf;
+#[cfg(test)]
+mod random;
+mod varint;
 
 pub use decoded::{Decoded, RowError};
 pub use error::{Result, SchemaError};

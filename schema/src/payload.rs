@@ -5,8 +5,13 @@
 pub struct Payload<'a> {
     /// The bytes after the framing; `None` for a null, which decodes to null.
     pub bytes: Option<&'a [u8]>,
-    /// The schema that it was written with, by the key that `add_writer` was given.
+    /// The schema that it was written with, by the key that `add_writer` was given, or [`Payload::NO_WRITER`].
     pub writer: u32,
     /// For Protobuf: the path of the message in its file.
     pub message_indexes: &'a [i32],
+}
+
+impl Payload<'_> {
+    /// The key of a payload whose schema is not known: JSON can be read all the same.
+    pub const NO_WRITER: u32 = u32::MAX;
 }

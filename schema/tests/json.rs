@@ -180,3 +180,68 @@ fn references_to_other_schemas() {
     assert_eq!(missing, "the schema has no \"customer.json#/$defs/c\"");
     assert!(JsonDecoder::new("{", &[]).err().unwrap().to_string().starts_with("the schema is not JSON: EOF"));
 }
+
+#[test]
+fn each_payload_is_validated_by_its_writers_schema() {
+    let reader = r#"{"properties": {"id": {"type": "integer"}}, "required": ["id"]}"#;
+    let decoder = JsonDecoder::new(reader, &[]).unwrap().validate(Some((reader, &[])));
+    let mut decoder = decoder.unwrap();
+    let referring = r#"{"$ref": "positive.json"}"#;
+    let positive = r#"{"properties": {"id": {"exclusiveMinimum": 0}}}"#;
+    decoder.add_writer(4, referring, &[("positive.json", positive)]).unwrap();
+    assert!(decoder.add_writer(5, referring, &[]).is_err());
+
+    let payload = |writer: u32, text: &'static str| Payload {
+        bytes: Some(text.as_bytes()),
+        writer,
+        ..Default::default()
+    };
+    let none = Payload::NO_WRITER;
+    let decoded = decoder
+        .decode(&[
+            payload(4, r#"{"id": 1}"#),
+            payload(4, r#"{"id": 0}"#),
+            payload(none, r#"{"id": 0}"#),
+            payload(none, "{}"),
+            payload(9, "{}"),
+            Payload::default(),
+            payload(4, r#"{"id": }"#),
+        ])
+        .unwrap();
+    let ids = decoded.values.as_struct().column(0).as_primitive::<Int64Type>();
+    assert_eq!(ids.iter().collect::<Vec<_>>(), [Some(1), None, Some(0), None, None, None, None]);
+    assert_eq!(
+        errors(&decoded),
+        [
+            (
+                1,
+                None,
+                "/id: 0 is less than or equal to the minimum of 0 (rule /properties/id/exclusiveMinimum)"
+            ),
+            (3, None, "\"id\" is a required property (rule /required)"),
+            (4, None, "it names no schema to validate it by"),
+            (6, Some(7), "expected value"),
+        ]
+    );
+}
+
+#[test]
+fn a_thread_with_little_stack_validates_by_any_schema() {
+    use std::fmt::Write;
+
+    // Each of 2000 schemas is part of the one before, at every level of the payload.
+    let mut schema = r##"{"$ref": "#/$defs/0", "$defs": {"##.to_owned();
+    for number in 0..2000 {
+        write!(schema, r##""{number}": {{"allOf": [{{"$ref": "#/$defs/{}"}}]}},"##, number + 1).unwrap();
+    }
+    schema += r##""2000": {"properties": {"a": {"$ref": "#/$defs/0"}}}}}"##;
+    let payload = format!("{}1{}", r#"{"a":"#.repeat(120), "}".repeat(120));
+    let validated = move || {
+        let mut decoder = JsonDecoder::text().validate(None).unwrap();
+        decoder.add_writer(0, &schema, &[]).unwrap();
+        let payload = Payload { bytes: Some(payload.as_bytes()), ..Default::default() };
+        decoder.decode(&[payload]).unwrap().errors
+    };
+    let errors = std::thread::Builder::new().stack_size(2 << 20).spawn(validated).unwrap().join().unwrap();
+    assert!(errors[0].reason.contains("nests too deep"), "{errors:?}");
+}

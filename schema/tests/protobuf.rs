@@ -76,6 +76,102 @@ fn a_bad_row_costs_only_itself() {
 }
 
 #[test]
+fn a_bad_entry_does_not_cost_the_next_row_its_own() {
+    let schema = r#"syntax = "proto2"; message M { map<string, E> m = 1; } enum E { X = 0; Y = 1; }"#;
+    // Its number has no name, and its key is cut off.
+    let bad = b"\x0a\x05\x10\x09\x0a\x05k";
+    let decoded = decode(schema, &[bad, b"\x0a\x05\x0a\x01k\x10\x01"]);
+    assert_eq!((decoded.errors.len(), decoded.errors[0].row), (1, 0));
+    let map = column(decoded.values.as_struct(), "m").as_map().value(1);
+    assert_eq!(map.column(1).as_string::<i32>().iter().flatten().collect::<Vec<_>>(), ["Y"]);
+}
+
+/// Numbers that look random.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+
+    /// A few of these fields in any order, some of them twice; at times with damage.
+    fn message(&mut self, fields: &[&[u8]]) -> Vec<u8> {
+        let count = self.below(5);
+        let fields = (0..count).map(|_| fields[self.below(fields.len() as u64) as usize]);
+        let mut message = fields.collect::<Vec<_>>().concat();
+        if !message.is_empty() && self.below(8) == 0 {
+            let place = self.below(message.len() as u64) as usize;
+            match self.below(2) {
+                0 => message.truncate(place),
+                _ => message[place] ^= 1 << self.below(8),
+            }
+        }
+        message
+    }
+}
+
+#[test]
+fn a_row_is_the_same_alone_and_among_others() {
+    let schema = r#"syntax = "proto2";
+        message M {
+          optional int64 a = 1; optional int32 b = 2 [default = 7]; optional string c = 3 [default = "none"]; optional bytes d = 4;
+          optional bool e = 5 [default = true]; repeated double f = 6 [packed = true]; repeated int32 g = 7; optional N h = 8;
+          repeated N i = 9; map<string, E> j = 10; optional E k = 11; repeated E l = 12; optional group O = 13 { optional bool x = 1; }
+          oneof one { bool m = 14; string n = 15; N q = 16; uint64 p = 600; }
+        }
+        message N { required fixed32 x = 1; optional string y = 2; repeated sint64 z = 3; }
+        enum E { X = 0; Y = 1; }"#;
+    let fields: [&[u8]; 29] = [
+        b"\x08\x81\x80\x01",
+        b"\x10\x05",
+        b"\x1a\x03abc",
+        b"\x1a\x06\xc3\xa4\xc3\xb6\xc3\xbc",
+        b"\x1a\x14twenty bytes of text",
+        b"\x22\x02\xff\xfe",
+        b"\x28\0",
+        b"\x28\x01",
+        b"\x32\x10\0\0\0\0\0\0\xf8\x3f\0\0\0\0\0\0\xf0\x3f",
+        b"\x31\0\0\0\0\0\0\0\x40",
+        b"\x38\x05",
+        b"\x3a\x03\x01\x80\x01",
+        b"\x42\x05\x0d\x01\0\0\0",
+        b"\x42\x03\x12\x01y",
+        b"\x42\x02\x18\x03",
+        b"\x4a\x0a\x0d\x01\0\0\0\x12\x01y\x18\x02",
+        b"\x4a\x05\x0d\x02\0\0\0",
+        b"\x52\x05\x0a\x01k\x10\x01",
+        b"\x52\x05\x0a\x01l\x10\x09",
+        b"\x58\x01",
+        b"\x58\x07",
+        b"\x62\x03\x01\x07\0",
+        b"\x6b\x08\x01\x6c",
+        b"\x70\x01",
+        b"\x7a\x01n",
+        b"\x82\x01\x05\x0d\x03\0\0\0",
+        b"\xc0\x25\xff\xff\xff\xff\x0f",
+        b"\xf8\xff\xff\xff\x0f\x05",
+        b"\x0d\x01\0\0\0",
+    ];
+    let mut numbers = Numbers(5);
+    let messages: Vec<Vec<u8>> = (0..3000).map(|_| numbers.message(&fields)).collect();
+    let mut decoder = ProtobufDecoder::new(schema, &[], &[]).unwrap();
+    decoder.add_writer(1, schema, &[]).unwrap();
+    let payload = |bytes| Payload { bytes: Some(bytes), writer: 1, message_indexes: &[0] };
+    let payloads: Vec<_> = messages.iter().map(|message| payload(message.as_slice())).collect();
+    let together = decoder.decode(&payloads).unwrap();
+    assert!((100..1500).contains(&together.errors.len()), "{} errors", together.errors.len());
+    let mut errors = together.errors.iter().peekable();
+    for (row, message) in messages.iter().enumerate() {
+        let alone = decoder.decode(&[payload(message)]).unwrap();
+        assert_eq!(together.values.slice(row, 1).as_ref(), alone.values.as_ref(), "{message:02x?}");
+        let error = errors.next_if(|error| error.row == row).map(|error| (error.position, &error.reason));
+        let found = alone.errors.first().map(|error| (error.position, &error.reason));
+        assert_eq!(error, found, "{message:02x?}");
+    }
+}
+
+#[test]
 fn the_pieces_of_a_message_merge() {
     let schema = r#"syntax = "proto3"; message M { N n = 1; int32 z = 2; } message N { int32 a = 1; repeated int32 b = 2; }"#;
     let rows = rows(schema, &[b"\x0a\x04\x08\x01\x10\x05\x10\x09\x0a\x04\x12\x02\x06\x07", b"\x10\x01"]);

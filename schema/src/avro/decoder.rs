@@ -5,16 +5,20 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use arrow_array::builder::StringBuilder;
-use arrow_array::{Array, ArrayRef, new_empty_array, new_null_array};
+use arrow_array::{Array, ArrayRef, new_null_array};
 use arrow_schema::{ArrowError, DataType};
 use arrow_select::interleave::interleave;
 
 use super::columns::{are_text, data_type};
+use super::plan::Stop;
+use super::target::{Absent, Target};
 use super::types::Types;
 use super::walk;
 use super::writer::{Piece, Reader, Writer};
+use crate::columns::Column;
 use crate::decoded::{Decoded, RowError};
 use crate::error::{Result, SchemaError};
+use crate::failure::{Attempt, Failure};
 use crate::payload::Payload;
 
 /// Decodes Avro payloads to one column, whatever schema each was written with.
@@ -37,8 +41,10 @@ use crate::payload::Payload;
 pub struct AvroDecoder {
     /// None if the column is text.
     reader: Option<Reader>,
+    /// What plans read into; nulls if the column is one that arrow-avro alone fills.
+    target: Target,
     data_type: DataType,
-    writers: HashMap<u32, Writer>,
+    writers: HashMap<u32, Writer, BuildHasherDefault<Itself>>,
 }
 
 impl AvroDecoder {
@@ -53,14 +59,22 @@ impl AvroDecoder {
             return Ok(Self::text());
         }
         let data_type = data_type(&types, types.root);
-        Ok(Self { reader: Some(Reader::new(types)), data_type, writers: HashMap::new() })
+        let target = Target::new(&data_type);
+        let reader = Some(Reader::new(types, target.is_some()));
+        Ok(Self { reader, target: target.unwrap_or(NULLS), data_type, writers: HashMap::default() })
     }
 
     /// A decoder to text: each value as JSON, by the schema that it was written with. Bytes are as in Avro's JSON (a
     /// character U+0000 to U+00FF each), decimals are text, dates and timestamps as in ISO 8601, a union is the value in it.
     #[must_use]
     pub fn text() -> Self {
-        Self { reader: None, data_type: DataType::Utf8, writers: HashMap::new() }
+        Self { reader: None, target: NULLS, data_type: DataType::Utf8, writers: HashMap::default() }
+    }
+
+    /// Leaves all payloads to arrow-avro; whether there was a plan.
+    #[cfg(test)]
+    pub(super) fn forget_plans(&mut self) -> bool {
+        self.writers.values_mut().any(|writer| writer.plan.take().is_some())
     }
 
     /// The type of the column.
@@ -94,15 +108,21 @@ impl AvroDecoder {
         }
         let Some(reader) = &self.reader else { return self.decode_text(payloads) };
         let mut errors = Vec::new();
+        let others = read_by_plans(&self.writers, payloads, &mut self.target, &mut errors)
+            .inspect_err(|_| self.target.truncate(0))
+            .map_err(|failure| SchemaError::new(failure.text()))?;
+        let mut read = self.target.finish();
+        if read.data_type() != &self.data_type {
+            read = new_null_array(&self.data_type, payloads.len());
+        }
         let mut pieces = Vec::new();
-        for (key, rows) in groups(payloads) {
-            match self.writers.get_mut(&key) {
-                Some(writer) => writer.decode(reader, payloads, rows, &mut pieces, &mut errors),
-                None => errors.extend(rows.into_iter().map(|row| unknown_writer(row as usize, key))),
+        for (key, rows) in groups(payloads, others) {
+            if let Some(writer) = self.writers.get_mut(&key) {
+                writer.decode(reader, payloads, rows, &mut pieces, &mut errors);
             }
         }
         errors.sort_unstable_by_key(|error| error.row);
-        let values = in_order(&self.data_type, pieces, payloads.len())
+        let values = in_order(read, pieces)
             .map_err(|error| SchemaError::new(format!("the column cannot be put together: {error}")))?;
         Ok(Decoded { values, errors })
     }
@@ -139,16 +159,59 @@ fn unknown_writer(row: usize, key: u32) -> RowError {
     RowError { row, position: None, reason: format!("no schema was added for the writer {key}") }
 }
 
-/// The rows of each writer, without nulls, in order of its first row.
-fn groups(payloads: &[Payload<'_>]) -> Vec<(u32, Vec<u32>)> {
+/// Nothing is read into it.
+const NULLS: Target = Target::Null(Absent::NONE);
+
+/// Reads the payloads whose writers have plans. Returns the rows of those that arrow-avro reads; they are null here.
+fn read_by_plans(
+    writers: &HashMap<u32, Writer, BuildHasherDefault<Itself>>,
+    payloads: &[Payload<'_>],
+    to: &mut Target,
+    errors: &mut Vec<RowError>,
+) -> Attempt<Vec<u32>> {
+    let mut others = Vec::new();
+    // Mostly, the next payload is of the same writer.
+    let mut last = None;
+    for (row, payload) in payloads.iter().enumerate() {
+        let Some(bytes) = payload.bytes else {
+            to.close_row()?;
+            continue;
+        };
+        let writer = match last {
+            Some((key, writer)) if key == payload.writer => Some(writer),
+            _ => writers.get(&payload.writer).inspect(|writer| last = Some((payload.writer, *writer))),
+        };
+        let Some(writer) = writer else {
+            errors.push(unknown_writer(row, payload.writer));
+            to.close_row()?;
+            continue;
+        };
+        let Some(plan) = &writer.plan else {
+            others.push(row as u32);
+            to.close_row()?;
+            continue;
+        };
+        match plan.read_payload(&writer.types, bytes, to) {
+            Ok(()) => {}
+            Err(Stop::Full) => return Err(Failure::full()),
+            Err(Stop::Invalid) => {
+                errors.push(writer.fault(row, bytes));
+                to.truncate(row);
+                to.close_row()?;
+            }
+        }
+    }
+    Ok(others)
+}
+
+/// These rows by their writers, in order of their first rows.
+fn groups(payloads: &[Payload<'_>], rows: Vec<u32>) -> Vec<(u32, Vec<u32>)> {
     let mut groups: Vec<(u32, Vec<u32>)> = Vec::new();
     let mut places: HashMap<u32, usize, BuildHasherDefault<Itself>> = HashMap::default();
-    for (row, payload) in (0_u32..).zip(payloads) {
-        if payload.bytes.is_none() {
-            continue;
-        }
-        let place = *places.entry(payload.writer).or_insert_with(|| {
-            groups.push((payload.writer, Vec::new()));
+    for row in rows {
+        let writer = payloads[row as usize].writer;
+        let place = *places.entry(writer).or_insert_with(|| {
+            groups.push((writer, Vec::new()));
             groups.len() - 1
         });
         groups[place].1.push(row);
@@ -175,32 +238,25 @@ impl Hasher for Itself {
     }
 }
 
-/// The values of all pieces by row, null where no piece has one.
-fn in_order(
-    data_type: &DataType,
-    pieces: Vec<Piece>,
-    rows: usize,
-) -> std::result::Result<ArrayRef, ArrowError> {
+/// The values of all pieces by row; those that no piece has are as they were read.
+fn in_order(read: ArrayRef, pieces: Vec<Piece>) -> std::result::Result<ArrayRef, ArrowError> {
+    let (data_type, rows) = (read.data_type(), read.len());
     if let Some(piece) = pieces.iter().find(|piece| piece.values.data_type() != data_type) {
         let found = piece.values.data_type();
         return Err(ArrowError::SchemaError(format!("values of {found}, expected {data_type}")));
     }
     match &pieces[..] {
-        [] => {
-            return Ok(if rows == 0 { new_empty_array(data_type) } else { new_null_array(data_type, rows) });
-        }
+        [] => return Ok(read),
         [all] if all.rows.len() == rows => return Ok(Arc::clone(&all.values)),
         _ => {}
     }
-    let null = new_null_array(data_type, 1);
-    // The null's place, for rows that no piece has.
-    let mut places = vec![(pieces.len(), 0); rows];
+    let mut places: Vec<_> = (0..rows).map(|row| (pieces.len(), row)).collect();
     for (number, piece) in pieces.iter().enumerate() {
         for (index, &row) in piece.rows.iter().enumerate() {
             places[row as usize] = (number, index);
         }
     }
     let mut arrays: Vec<&dyn Array> = pieces.iter().map(|piece| piece.values.as_ref()).collect();
-    arrays.push(null.as_ref());
+    arrays.push(read.as_ref());
     interleave(&arrays, &places)
 }

@@ -61,8 +61,8 @@ pub(super) struct Name {
 pub(super) struct Field {
     pub(super) name: String,
     pub(super) of: TypeId,
-    aliases: Vec<String>,
-    default: Option<Value>,
+    pub(super) aliases: Vec<String>,
+    pub(super) default: Option<Value>,
 }
 
 /// A schema with all types that it uses.
@@ -485,7 +485,7 @@ fn name_of(object: &Map<String, Value>, namespace: &str) -> Result<Name> {
 /// The full name: one with a dot is that already.
 fn qualified(name: &str, namespace: &str) -> String {
     if name.contains('.') {
-        // An empty namespace before the dot is none.
+        // An empty namespace before the dot means that there is none.
         name.trim_start_matches('.').to_owned()
     } else if namespace.is_empty() {
         name.to_owned()

@@ -10,7 +10,7 @@ use super::types::{Field, Kind, Logical, TypeId, Types};
 /// As deep as values may be nested, which matters for recursive types only.
 const MAX_DEPTH: usize = 100;
 /// How many items without bytes, such as nulls, a payload may have: its size does not bound them.
-const MAX_EMPTY_ITEMS: u64 = 1024;
+pub(super) const MAX_EMPTY_ITEMS: u64 = 1024;
 /// How long the text of a payload may be.
 const MAX_TEXT: usize = 64 << 20;
 /// How many bytes a decimal may have to become digits, which takes the square of them.
@@ -35,6 +35,19 @@ pub(super) fn check(types: &Types, payload: &[u8]) -> Result<()> {
 /// timestamps as in ISO 8601, a union as the value in it.
 pub(super) fn text(types: &Types, payload: &[u8]) -> Result<String> {
     walk::<true>(types, payload)
+}
+
+/// Where a value ends that begins at `position`, and how many items without bytes there were up to there.
+pub(super) fn skip(
+    types: &Types,
+    id: TypeId,
+    payload: &[u8],
+    position: usize,
+    empty_items: u64,
+) -> Result<(usize, u64)> {
+    let mut walk = Walk { types, payload, position, empty_items, path: Vec::new(), out: String::new() };
+    walk.value::<false>(id, 0)?;
+    Ok((walk.position, walk.empty_items))
 }
 
 fn walk<const TEXT: bool>(types: &Types, payload: &[u8]) -> Result<String> {

@@ -6,6 +6,7 @@ use arrow_avro::schema::{AvroSchema, Fingerprint, FingerprintAlgorithm, SchemaSt
 use arrow_schema::ArrowError;
 
 use super::columns::converted;
+use super::plan::Plan;
 use super::types::Types;
 use super::walk;
 use crate::decoded::RowError;
@@ -15,6 +16,8 @@ use crate::payload::Payload;
 /// A writer's schema.
 pub(super) struct Writer {
     pub(super) types: Types,
+    /// How its payloads are read; None if arrow-avro reads them.
+    pub(super) plan: Option<Plan>,
     /// As arrow-avro reads it.
     schema: String,
     /// None before its first row, and after an error, which leaves a decoder in the middle of a row.
@@ -24,6 +27,8 @@ pub(super) struct Writer {
 /// The reader's schema.
 pub(super) struct Reader {
     pub(super) types: Types,
+    /// Whether all its columns are some that a plan can fill.
+    has_plans: bool,
     schema: String,
 }
 
@@ -34,16 +39,16 @@ pub(super) struct Piece {
 }
 
 impl Reader {
-    pub(super) fn new(types: Types) -> Self {
+    pub(super) fn new(types: Types, has_plans: bool) -> Self {
         let schema = types.wrapped();
-        Self { types, schema }
+        Self { types, has_plans, schema }
     }
 }
 
 impl Writer {
     /// A writer for text, which needs no decoder.
     pub(super) fn of_text(types: Types) -> Self {
-        Self { types, schema: String::new(), decoder: None }
+        Self { types, plan: None, schema: String::new(), decoder: None }
     }
 
     /// Fails if the writer's schema cannot be read as the reader's.
@@ -54,7 +59,8 @@ impl Writer {
             ));
         }
         let schema = types.wrapped();
-        let writer = Self { types, schema, decoder: None };
+        let plan = reader.has_plans.then(|| Plan::new(&types, &reader.types)).flatten();
+        let writer = Self { types, plan, schema, decoder: None };
         match writer.build(reader) {
             Ok(_) => Ok(writer),
             Err(error) => {
@@ -80,7 +86,17 @@ impl Writer {
         builder.build_decoder()
     }
 
-    /// Decodes these rows of `payloads`, none of which is null.
+    /// What is wrong with a payload that the plan could not read.
+    pub(super) fn fault(&self, row: usize, payload: &[u8]) -> RowError {
+        match walk::check(&self.types, payload) {
+            Err(fault) => RowError { row, position: Some(fault.position), reason: fault.reason },
+            Ok(()) => {
+                RowError { row, position: None, reason: "cannot be read as the reader's schema".into() }
+            }
+        }
+    }
+
+    /// Decodes these rows of `payloads`, none of which is null, by arrow-avro.
     pub(super) fn decode(
         &mut self,
         reader: &Reader,

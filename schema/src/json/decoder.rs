@@ -1,10 +1,11 @@
 //! [`JsonDecoder`].
 
 use arrow_schema::DataType;
-use serde::de::DeserializeSeed;
 
+use super::quick;
 use super::shape::Shape;
-use super::value::{Context, Read, Values};
+use super::validation::Validation;
+use super::value::{self, Values};
 use crate::columns::Column;
 use crate::decoded::{Decoded, RowError};
 use crate::error::{Result, SchemaError};
@@ -32,6 +33,7 @@ use crate::payload::Payload;
 pub struct JsonDecoder {
     column: Values,
     data_type: DataType,
+    validation: Option<Validation>,
 }
 
 impl JsonDecoder {
@@ -41,14 +43,42 @@ impl JsonDecoder {
     /// If it is not JSON, a `$ref` leads nowhere, or it has more than 10,000 columns.
     pub fn new(schema: &str, references: &[(&str, &str)]) -> Result<Self> {
         let (column, data_type) = Values::new(&Shape::of(schema, references)?);
-        Ok(Self { column, data_type })
+        Ok(Self { column, data_type, validation: None })
     }
 
     /// A decoder to text: each payload as it is, if it is JSON.
     #[must_use]
     pub fn text() -> Self {
         let (column, data_type) = Values::new(&Shape::Any);
-        Self { column, data_type }
+        Self { column, data_type, validation: None }
+    }
+
+    /// Also validates each payload by its writer's schema ([`add_writer`](Self::add_writer)), and one without a writer by
+    /// this one: of what is not valid, the error names the place, the rule and what was expected.
+    ///
+    /// Drafts 4 to 2020-12, by `$schema`, and by default the newest; formats and encodings of content are not checked.
+    /// `$ref` finds what is in the schema or in the references, each a name and a text: nothing is fetched. Bounded by
+    /// the payload and the schema, whatever they are: a payload whose validation would take longer is not valid.
+    /// Validation that is broken off unwinds, so that a program has to be built with `panic = "unwind"`, the default.
+    ///
+    /// # Errors
+    /// If the schema is not valid itself, a `$ref` leads nowhere, it has more than 10,000 objects, or a pattern has
+    /// lookaround or backreferences, which no engine with a bound on its time reads.
+    pub fn validate(mut self, reader: Option<(&str, &[(&str, &str)])>) -> Result<Self> {
+        self.validation = Some(Validation::new(reader)?);
+        Ok(self)
+    }
+
+    /// Adds a writer's schema, by which its payloads are validated; `references` are as in [`new`](Self::new). Without
+    /// validation it does not matter.
+    ///
+    /// # Errors
+    /// As [`validate`](Self::validate).
+    pub fn add_writer(&mut self, key: u32, schema: &str, references: &[(&str, &str)]) -> Result<()> {
+        match &mut self.validation {
+            Some(validation) => validation.add_writer(key, schema, references),
+            None => Ok(()),
+        }
     }
 
     /// The type of the column.
@@ -65,7 +95,7 @@ impl JsonDecoder {
     pub fn decode(&mut self, payloads: &[Payload<'_>]) -> Result<Decoded> {
         let mut errors = Vec::new();
         for (row, payload) in payloads.iter().enumerate() {
-            let Err(failure) = self.decode_one(payload) else { continue };
+            let Err(failure) = self.decode_valid(row, payload) else { continue };
             self.column.truncate(row);
             if failure.is_full() || self.column.close_row().is_err() {
                 self.column.truncate(0);
@@ -76,17 +106,21 @@ impl JsonDecoder {
         Ok(Decoded { values: self.column.finish(), errors })
     }
 
-    fn decode_one(&mut self, payload: &Payload<'_>) -> Attempt<()> {
-        if let Some(bytes) = payload.bytes {
-            let text = std::str::from_utf8(bytes)
-                .map_err(|error| Failure::at(error.valid_up_to(), "text that is not UTF-8"))?;
-            let mut context = Context::new(bytes.len());
-            let mut deserializer = serde_json::Deserializer::from_str(text);
-            Read { to: &mut self.column, context: &mut context }
-                .deserialize(&mut deserializer)
-                .and_then(|()| deserializer.end())
-                .map_err(|error| context.failure(&error, bytes))?;
+    fn decode_valid(&mut self, row: usize, payload: &Payload<'_>) -> Attempt<()> {
+        if let Some(validation) = &self.validation {
+            validation.check(payload)?;
         }
-        self.column.close_row()
+        self.decode_one(row, payload)
+    }
+
+    fn decode_one(&mut self, row: usize, payload: &Payload<'_>) -> Attempt<()> {
+        let Some(bytes) = payload.bytes else { return self.column.close_row() };
+        let text = std::str::from_utf8(bytes)
+            .map_err(|error| Failure::at(error.valid_up_to(), "text that is not UTF-8"))?;
+        if quick::read(text, &mut self.column).is_some() {
+            return Ok(());
+        }
+        self.column.truncate(row);
+        value::read(text, &mut self.column)
     }
 }

@@ -39,11 +39,11 @@ impl Shape {
     }
 }
 
-fn parse(name: &str, text: &str) -> Result<Value> {
+pub(super) fn parse(name: &str, text: &str) -> Result<Value> {
     serde_json::from_str(text).map_err(|error| SchemaError::new(format!("{name} is not JSON: {error}")))
 }
 
-fn id_of(document: &Value) -> Option<&str> {
+pub(super) fn id_of(document: &Value) -> Option<&str> {
     document.get("$id").or_else(|| document.get("id"))?.as_str()
 }
 

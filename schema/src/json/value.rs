@@ -4,17 +4,19 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use arrow_array::ArrayRef;
 use arrow_array::types::{Float64Type, Int64Type, Utf8Type};
-use arrow_array::{ArrayRef, ListArray, StructArray};
 use arrow_schema::{DataType, Field, FieldRef, Fields};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::shape::Shape;
 use crate::budget::Budget;
-use crate::columns::{Booleans, Bytes, Column, Numbers, Offsets, Validity};
+use crate::columns::{Booleans, Bytes, Column, Numbers};
 use crate::failure::{Attempt, Failure};
+use crate::nested::{Lists, Structs};
 
 /// A column of values of one shape, each of which may be null.
 pub(crate) enum Values {
@@ -24,35 +26,25 @@ pub(crate) enum Values {
     String(Bytes<Utf8Type>),
     Any(Bytes<Utf8Type>),
     Object(Box<Objects>),
-    Array(Box<Arrays>),
+    Array(Box<Lists<Values>>),
 }
 
 pub(crate) struct Objects {
-    names: HashMap<Box<str>, usize>,
-    arrow: Fields,
-    values: Vec<Values>,
+    pub(super) names: HashMap<Box<str>, usize>,
+    /// The names as they are usually written, with quotes and a colon.
+    pub(super) keys: Vec<String>,
+    pub(super) structs: Structs<Values>,
     row_size: usize,
-    open: bool,
-    rows: usize,
-    validity: Validity,
-}
-
-pub(crate) struct Arrays {
-    elements: Values,
-    field: FieldRef,
-    offsets: Offsets,
-    open: bool,
-    validity: Validity,
 }
 
 impl Values {
     pub(crate) fn new(shape: &Shape) -> (Self, DataType) {
         match shape {
-            Shape::Integer => (Self::Integer(Numbers::new(None)), DataType::Int64),
-            Shape::Number => (Self::Number(Numbers::new(None)), DataType::Float64),
-            Shape::Boolean => (Self::Boolean(Booleans::new(None)), DataType::Boolean),
-            Shape::String => (Self::String(Bytes::new(None)), DataType::Utf8),
-            Shape::Any => (Self::Any(Bytes::new(None)), DataType::Utf8),
+            Shape::Integer => (Self::Integer(Numbers::new()), DataType::Int64),
+            Shape::Number => (Self::Number(Numbers::new()), DataType::Float64),
+            Shape::Boolean => (Self::Boolean(Booleans::new()), DataType::Boolean),
+            Shape::String => (Self::String(Bytes::new()), DataType::Utf8),
+            Shape::Any => (Self::Any(Bytes::new()), DataType::Utf8),
             Shape::Object(fields) => {
                 let (values, types): (Vec<_>, Vec<_>) =
                     fields.iter().map(|field| Self::new(&field.1)).unzip();
@@ -61,23 +53,23 @@ impl Values {
                     named.map(|(field, data_type)| Field::new(&field.0, data_type, true)).collect();
                 let names = fields.iter().enumerate();
                 let names = names.map(|(index, field)| (field.0.as_str().into(), index)).collect();
+                let keys = fields.iter().map(|field| format!("{}:", Value::from(&field.0[..]))).collect();
                 let row_size = values.iter().map(Self::row_size).sum();
-                let (validity, data_type) = (Validity::new(), DataType::Struct(arrow.clone()));
-                let objects = Objects { names, arrow, values, row_size, open: false, rows: 0, validity };
+                let data_type = DataType::Struct(arrow.clone());
+                let structs = Structs::new(values, arrow);
+                let objects = Objects { names, keys, structs, row_size };
                 (Self::Object(Box::new(objects)), data_type)
             }
             Shape::Array(element) => {
                 let (elements, data_type) = Self::new(element);
                 let field: FieldRef = Arc::new(Field::new_list_field(data_type, true));
                 let data_type = DataType::List(Arc::clone(&field));
-                let (offsets, validity) = (Offsets::new(), Validity::new());
-                let arrays = Arrays { elements, field, offsets, open: false, validity };
-                (Self::Array(Box::new(arrays)), data_type)
+                (Self::Array(Box::new(Lists::new(elements, field))), data_type)
             }
         }
     }
 
-    fn row_size(&self) -> usize {
+    pub(super) fn row_size(&self) -> usize {
         match self {
             Self::Object(objects) => objects.row_size,
             _ => size_of::<i64>(),
@@ -90,7 +82,7 @@ impl Values {
             Self::Number(column) => column,
             Self::Boolean(column) => column,
             Self::String(column) | Self::Any(column) => column,
-            Self::Object(column) => column.as_mut(),
+            Self::Object(objects) => &mut objects.structs,
             Self::Array(column) => column.as_mut(),
         }
     }
@@ -103,7 +95,7 @@ impl Column for Values {
             Self::Number(column) => column.len(),
             Self::Boolean(column) => column.len(),
             Self::String(column) | Self::Any(column) => column.len(),
-            Self::Object(column) => column.len(),
+            Self::Object(objects) => objects.structs.len(),
             Self::Array(column) => column.len(),
         }
     }
@@ -121,60 +113,19 @@ impl Column for Values {
     }
 }
 
-impl Column for Objects {
-    fn len(&self) -> usize {
-        self.rows + usize::from(self.open)
-    }
-
-    fn truncate(&mut self, len: usize) {
-        self.open = false;
-        self.rows = len;
-        self.validity.truncate(len);
-        self.values.iter_mut().for_each(|values| values.truncate(len));
-    }
-
-    fn close_row(&mut self) -> Attempt<()> {
-        self.values.iter_mut().try_for_each(Column::close_row)?;
-        self.validity.push(self.open);
-        self.rows += 1;
-        self.open = false;
-        Ok(())
-    }
-
-    fn finish(&mut self) -> ArrayRef {
-        self.rows = 0;
-        let arrays = self.values.iter_mut().map(Column::finish).collect();
-        Arc::new(StructArray::new(self.arrow.clone(), arrays, self.validity.finish()))
-    }
-}
-
-impl Column for Arrays {
-    fn len(&self) -> usize {
-        self.offsets.rows() + usize::from(self.open)
-    }
-
-    fn truncate(&mut self, len: usize) {
-        self.open = false;
-        self.elements.truncate(self.offsets.truncate(len));
-        self.validity.truncate(len);
-    }
-
-    fn close_row(&mut self) -> Attempt<()> {
-        self.offsets.push(self.elements.len())?;
-        self.validity.push(self.open);
-        self.open = false;
-        Ok(())
-    }
-
-    fn finish(&mut self) -> ArrayRef {
-        let elements = self.elements.finish();
-        let validity = self.validity.finish();
-        Arc::new(ListArray::new(self.field.clone(), self.offsets.finish(), elements, validity))
-    }
+/// Reads a payload into a row, and completes it; after a failure, the row is not whole.
+pub(super) fn read(text: &str, to: &mut Values) -> Attempt<()> {
+    let mut context = Context { budget: Budget::new(text.len()), path: Vec::new(), failure: None };
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    Read { to, context: &mut context }
+        .deserialize(&mut deserializer)
+        .and_then(|()| deserializer.end())
+        .map_err(|error| context.failure(&error, text.as_bytes()))?;
+    to.close_row()
 }
 
 /// What the reading of a payload knows besides its columns.
-pub(crate) struct Context {
+struct Context {
     budget: Budget,
     /// The names of the fields around a failure, from the inside.
     path: Vec<String>,
@@ -183,18 +134,9 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) fn new(payload: usize) -> Self {
-        Self { budget: Budget::new(payload), path: Vec::new(), failure: None }
-    }
-
-    /// The failure that an error of the parser is, at a position in the payload.
-    pub(crate) fn failure(self, error: &serde_json::Error, payload: &[u8]) -> Failure {
-        let failure = self.failure.unwrap_or_else(|| {
-            let text = error.to_string();
-            // It ends with the place by lines, which payloads rarely have.
-            let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |split| split.0);
-            Failure::new(reason)
-        });
+    /// The failure that an error of the parser is, in the field that was read.
+    fn failure(self, error: &serde_json::Error, payload: &[u8]) -> Failure {
+        let failure = self.failure.unwrap_or_else(|| unreadable(error));
         let failure = self.path.iter().fold(failure, |failure, name| failure.in_field(name));
         failure.or_at(position(error, payload))
     }
@@ -207,6 +149,17 @@ impl Context {
     }
 }
 
+/// Parses a payload as any JSON.
+pub(super) fn parsed(payload: &[u8]) -> Attempt<Value> {
+    serde_json::from_slice(payload).map_err(|error| unreadable(&error).or_at(position(&error, payload)))
+}
+
+fn unreadable(error: &serde_json::Error) -> Failure {
+    let text = error.to_string();
+    // It ends with the place by lines, which payloads rarely have.
+    Failure::new(text.rsplit_once(" at line ").map_or(text.as_str(), |split| split.0))
+}
+
 fn position(error: &serde_json::Error, payload: &[u8]) -> usize {
     let mut lines = payload.split_inclusive(|&byte| byte == b'\n');
     let before: usize = lines.by_ref().take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();
@@ -214,10 +167,15 @@ fn position(error: &serde_json::Error, payload: &[u8]) -> usize {
     (before + error.column().saturating_sub(1)).min(payload.len())
 }
 
+/// The integer that a number is: to JSON Schema, 1.0 is one. Above 2^53 a double may be another than the text has.
+pub(super) fn whole(value: f64) -> Option<i64> {
+    (value.fract() == 0.0 && value.abs() <= (1_u64 << 53) as f64).then_some(value as i64)
+}
+
 /// Reads a value into the open row of a column.
-pub(crate) struct Read<'a> {
-    pub(crate) to: &'a mut Values,
-    pub(crate) context: &'a mut Context,
+struct Read<'a> {
+    to: &'a mut Values,
+    context: &'a mut Context,
 }
 
 impl<'de> DeserializeSeed<'de> for Read<'_> {
@@ -283,12 +241,13 @@ impl<'de> Visitor<'de> for Read<'_> {
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
-        // To JSON Schema, 1.0 is an integer. Above 2^53 a double may be another one than the text has.
-        let is_integer = value.fract() == 0.0 && value.abs() <= (1_u64 << 53) as f64;
-        match self.to {
-            Values::Integer(column) if is_integer => column.set(value as i64),
-            Values::Number(column) => column.set(value),
-            _ => return Err(E::invalid_type(serde::de::Unexpected::Float(value), &self)),
+        match (self.to, whole(value)) {
+            (Values::Integer(column), Some(value)) => column.set(value),
+            (Values::Number(column), _) => column.set(value),
+            (to, _) => {
+                let expected = Read { to, context: self.context };
+                return Err(E::invalid_type(serde::de::Unexpected::Float(value), &expected));
+            }
         }
         Ok(())
     }
@@ -306,8 +265,8 @@ impl<'de> Visitor<'de> for Read<'_> {
         let Values::Array(arrays) = to else {
             return Err(A::Error::invalid_type(serde::de::Unexpected::Seq, &Self { to, context }));
         };
-        arrays.open = true;
-        let elements = &mut arrays.elements;
+        arrays.open();
+        let elements = &mut arrays.items;
         while seq.next_element_seed(Read { to: elements, context: &mut *context })?.is_some() {
             let spent = context.budget.spend(elements.row_size()).and_then(|()| elements.close_row());
             context.keep(spent)?;
@@ -320,23 +279,23 @@ impl<'de> Visitor<'de> for Read<'_> {
         let Values::Object(objects) = to else {
             return Err(A::Error::invalid_type(serde::de::Unexpected::Map, &Self { to, context }));
         };
-        objects.open = true;
+        let Objects { names, structs, .. } = objects.as_mut();
+        structs.open();
+        let rows = structs.rows();
         let mut next = 0;
-        while let Some(found) =
-            map.next_key_seed(Name { names: &objects.names, arrow: &objects.arrow, next })?
-        {
+        while let Some(found) = map.next_key_seed(Name { names, fields: &structs.fields, next })? {
             let Some(index) = found else {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };
             next = index + 1;
-            let values = &mut objects.values[index];
+            let values = &mut structs.columns[index];
             // Of a name that comes twice, the last value counts.
-            if values.len() > objects.rows {
-                values.truncate(objects.rows);
+            if values.len() > rows {
+                values.truncate(rows);
             }
             if let Err(error) = map.next_value_seed(Read { to: values, context: &mut *context }) {
-                context.path.push(objects.arrow[index].name().clone());
+                context.path.push(structs.fields[index].name().clone());
                 return Err(error);
             }
         }
@@ -347,7 +306,7 @@ impl<'de> Visitor<'de> for Read<'_> {
 /// Finds a name among those of an object; writers keep an order, so the next one is tried first.
 struct Name<'a> {
     names: &'a HashMap<Box<str>, usize>,
-    arrow: &'a Fields,
+    fields: &'a Fields,
     next: usize,
 }
 
@@ -367,7 +326,7 @@ impl Visitor<'_> for Name<'_> {
     }
 
     fn visit_str<E: Error>(self, name: &str) -> Result<Self::Value, E> {
-        match self.arrow.get(self.next) {
+        match self.fields.get(self.next) {
             Some(field) if field.name() == name => Ok(Some(self.next)),
             _ => Ok(self.names.get(name).copied()),
         }

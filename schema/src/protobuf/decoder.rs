@@ -6,11 +6,11 @@ use arrow_array::types::Utf8Type;
 use arrow_schema::{DataType, Field, Fields};
 use prost_reflect::{FileDescriptor, MessageDescriptor};
 
+use super::columns::{Bytes, Column};
 use super::leaves::json;
-use super::message::{self, Messages, Value};
+use super::message::{self, Label, Messages, Value};
 use super::wire::Reader;
 use super::{files, plan};
-use crate::columns::{Bytes, Column};
 use crate::decoded::{Decoded, RowError};
 use crate::error::{Result, SchemaError};
 use crate::failure::{Attempt, Failure};
@@ -64,11 +64,10 @@ struct Writer {
 struct Last<'a> {
     writer: u32,
     message_indexes: &'a [i32],
-    written: Written,
+    read_as: usize,
 }
 
 /// A message that payloads are.
-#[derive(Clone)]
 struct Written {
     message: MessageDescriptor,
     /// Which of the decoder's messages it is, if it is one.
@@ -139,41 +138,63 @@ impl ProtobufDecoder {
         let mut errors = Vec::new();
         let mut last = None;
         for (row, payload) in payloads.iter().enumerate() {
-            let Err(failure) = self.decode_one(payload, &mut last) else { continue };
+            let Err(failure) = self.decode_one(row, payload, &mut last) else { continue };
             let column = self.target.column();
             column.truncate(row);
-            if failure.is_full() || column.close_row().is_err() {
+            if failure.is_full() {
                 column.truncate(0);
                 return Err(SchemaError::new(failure.text()));
             }
             errors.push(RowError { row, position: failure.position(), reason: failure.text() });
         }
-        Ok(Decoded { values: self.target.column().finish(), errors })
+        let column = self.target.column();
+        match column.finish(payloads.len()) {
+            Ok(values) => Ok(Decoded { values, errors }),
+            Err(failure) => {
+                column.truncate(0);
+                Err(SchemaError::new(failure.text()))
+            }
+        }
     }
 
-    fn decode_one<'a>(&mut self, payload: &Payload<'a>, last: &mut Option<Last<'a>>) -> Attempt<()> {
-        let Some(bytes) = payload.bytes else { return self.target.column().close_row() };
-        let &Payload { writer, message_indexes, .. } = payload;
-        let same = last.take_if(|last| (last.writer, last.message_indexes) == (writer, message_indexes));
-        let written = match same {
-            Some(same) => same.written,
-            None => match self.writers.get_mut(&writer) {
-                Some(writer) => writer.message(message_indexes, &self.target)?.clone(),
-                None => return Err(Failure::new(format!("no schema was added for the writer {writer}"))),
-            },
-        };
-        let Last { written, .. } = last.insert(Last { writer, message_indexes, written });
-        match &mut self.target {
-            Target::Text(text) => text.set(&json(&written.message, bytes)?),
-            Target::Columns { names, root } => {
+    fn decode_one<'a>(
+        &mut self,
+        row: usize,
+        payload: &Payload<'a>,
+        last: &mut Option<Last<'a>>,
+    ) -> Attempt<()> {
+        let Some(bytes) = payload.bytes else { return Ok(()) };
+        let read_as = match last {
+            Some(last) if last.is_of(payload) => last.read_as,
+            _ => {
+                let &Payload { writer, message_indexes, .. } = payload;
+                let Some(of) = self.writers.get_mut(&writer) else {
+                    return Err(Failure::new(format!("no schema was added for the writer {writer}")));
+                };
+                let written = of.message(message_indexes, &self.target)?;
+                let names = match &mut self.target {
+                    Target::Text(text) => return text.set(row, &json(&written.message, bytes)?),
+                    Target::Columns { names, .. } => names,
+                };
                 let Some(read_as) = written.read_as else {
                     let (found, expected) = (written.message.full_name(), names.join(" or "));
                     return Err(Failure::new(format!("it is a message {found}: expected {expected}")));
                 };
-                root.read_payload(read_as, names.len(), &mut Reader::new(bytes))?;
+                last.insert(Last { writer, message_indexes, read_as }).read_as
             }
-        }
-        self.target.column().close_row().map_err(|failure| failure.or_at(bytes.len()))
+        };
+        let Target::Columns { names, root } = &mut self.target else { return Ok(()) };
+        root.read_payload(row, read_as, names.len(), &mut Reader::new(bytes))?;
+        root.close(row).map_err(|failure| failure.or_at(bytes.len()))
+    }
+}
+
+impl Last<'_> {
+    #[inline]
+    fn is_of(&self, payload: &Payload<'_>) -> bool {
+        let same = std::ptr::eq(self.message_indexes, payload.message_indexes)
+            || self.message_indexes == payload.message_indexes;
+        same && self.writer == payload.writer
     }
 }
 
@@ -231,7 +252,7 @@ fn one_of(messages: &[MessageDescriptor], mut planned: Vec<(Messages, DataType)>
         let name = if same == 1 { message.name() } else { message.full_name() };
         arrow.push(Field::new(name, data_type, true));
         let value = Value::Message(Box::new(columns));
-        fields.push(message::Field { number: 0, value, oneof: None, required: false });
+        fields.push(message::Field { number: 0, value, label: Label::None });
     }
     let arrow = Fields::from(arrow);
     (Messages::new(fields, arrow.clone(), Box::default(), false), DataType::Struct(arrow))

@@ -4,8 +4,8 @@ use arrow_array::ArrayRef;
 use arrow_array::types::{ArrowPrimitiveType, Utf8Type};
 use prost_reflect::{DynamicMessage, EnumDescriptor, MessageDescriptor, Syntax};
 
+use super::columns::{Bytes, Column, Numbers};
 use super::wire::{Reader, WireType};
-use crate::columns::{Bytes, Column, Numbers};
 use crate::failure::{Attempt, Failure};
 
 /// Names of an enum's values. A number without a name is its digits, as in Protobuf's JSON.
@@ -34,17 +34,17 @@ impl Names {
     }
 
     /// Returns whether the number is a value of the enum.
-    pub(crate) fn set(&mut self, number: i32, reader: &mut Reader<'_>) -> Attempt<bool> {
+    pub(crate) fn set(&mut self, row: usize, number: i32, reader: &mut Reader<'_>) -> Attempt<bool> {
         match find(&self.names, number) {
             Some(name) => {
                 reader.budget.spend(name.len())?;
-                self.text.set(name.as_bytes());
+                self.text.set(row, name.as_bytes())?;
             }
             None if self.closed => {
                 self.skipped = true;
                 return Ok(false);
             }
-            None => self.text.set(number.to_string().as_bytes()),
+            None => self.text.set(row, number.to_string().as_bytes())?,
         }
         Ok(true)
     }
@@ -69,20 +69,17 @@ fn find(names: &[(i32, Box<str>)], number: i32) -> Option<&str> {
 }
 
 impl Column for Names {
-    fn len(&self) -> usize {
-        self.text.len()
+    fn has(&self, row: usize) -> bool {
+        self.text.has(row)
     }
 
-    fn truncate(&mut self, len: usize) {
-        self.text.truncate(len);
+    fn truncate(&mut self, row: usize) {
+        self.skipped = false;
+        self.text.truncate(row);
     }
 
-    fn close_row(&mut self) -> Attempt<()> {
-        self.text.close_row()
-    }
-
-    fn finish(&mut self) -> ArrayRef {
-        self.text.finish()
+    fn finish(&mut self, rows: usize) -> Attempt<ArrayRef> {
+        self.text.finish(rows)
     }
 }
 
@@ -99,7 +96,7 @@ impl<T: ArrowPrimitiveType<Native = i64>> Micros<T> {
         Self { seconds: 0, nanos: 0, open: false, micros }
     }
 
-    /// Reads a message, or a piece of one, into the open row. Both types have the same fields.
+    /// Reads a message, or a piece of one, of the row that is closed next. Both types have the same fields.
     pub(crate) fn read(&mut self, reader: &mut Reader<'_>, depth: u32) -> Attempt<()> {
         reader.check_depth(depth)?;
         self.open = true;
@@ -113,9 +110,24 @@ impl<T: ArrowPrimitiveType<Native = i64>> Micros<T> {
         Ok(())
     }
 
-    /// From here on the row has a value, though no field may come.
+    /// The row that is closed next has a value, though no field may come.
     pub(crate) fn open(&mut self) {
         self.open = true;
+    }
+
+    /// Completes a row.
+    pub(crate) fn close(&mut self, row: usize) -> Attempt<()> {
+        if self.open {
+            let micros = self.seconds.checked_mul(1_000_000);
+            let Some(micros) = micros.and_then(|m| m.checked_add(i64::from(self.nanos.div_euclid(1000))))
+            else {
+                let reason = format!("{} seconds are more than 64 bits of microseconds", self.seconds);
+                return Err(Failure::new(reason));
+            };
+            self.micros.set(row, micros);
+            self.reset();
+        }
+        Ok(())
     }
 
     fn reset(&mut self) {
@@ -124,31 +136,17 @@ impl<T: ArrowPrimitiveType<Native = i64>> Micros<T> {
 }
 
 impl<T: ArrowPrimitiveType<Native = i64>> Column for Micros<T> {
-    fn len(&self) -> usize {
-        self.micros.len() + usize::from(self.open)
+    fn has(&self, row: usize) -> bool {
+        self.open || self.micros.has(row)
     }
 
-    fn truncate(&mut self, len: usize) {
+    fn truncate(&mut self, row: usize) {
         self.reset();
-        self.micros.truncate(len);
+        self.micros.truncate(row);
     }
 
-    fn close_row(&mut self) -> Attempt<()> {
-        if self.open {
-            let micros = self.seconds.checked_mul(1_000_000);
-            let Some(micros) = micros.and_then(|m| m.checked_add(i64::from(self.nanos.div_euclid(1000))))
-            else {
-                let reason = format!("{} seconds are more than 64 bits of microseconds", self.seconds);
-                return Err(Failure::new(reason));
-            };
-            self.micros.set(micros);
-            self.reset();
-        }
-        self.micros.close_row()
-    }
-
-    fn finish(&mut self) -> ArrayRef {
-        self.micros.finish()
+    fn finish(&mut self, rows: usize) -> Attempt<ArrayRef> {
+        self.micros.finish(rows)
     }
 }
 
@@ -171,34 +169,39 @@ impl JsonText {
         self.is_group
     }
 
-    pub(crate) fn set(&mut self, message: &[u8]) {
+    /// Adds a message, or a piece of one, to the row that is closed next.
+    pub(crate) fn add(&mut self, message: &[u8]) {
         self.wire.extend_from_slice(message);
         self.open = true;
+    }
+
+    /// Completes a row.
+    pub(crate) fn close(&mut self, row: usize) -> Attempt<()> {
+        if self.open {
+            self.text.set(row, &json(&self.descriptor, &self.wire)?)?;
+            self.reset();
+        }
+        Ok(())
+    }
+
+    fn reset(&mut self) {
+        self.wire.clear();
+        self.open = false;
     }
 }
 
 impl Column for JsonText {
-    fn len(&self) -> usize {
-        self.text.len() + usize::from(self.open)
+    fn has(&self, row: usize) -> bool {
+        self.open || self.text.has(row)
     }
 
-    fn truncate(&mut self, len: usize) {
-        self.wire.clear();
-        self.open = false;
-        self.text.truncate(len);
+    fn truncate(&mut self, row: usize) {
+        self.reset();
+        self.text.truncate(row);
     }
 
-    fn close_row(&mut self) -> Attempt<()> {
-        if self.open {
-            self.text.set(&json(&self.descriptor, &self.wire)?);
-            self.wire.clear();
-            self.open = false;
-        }
-        self.text.close_row()
-    }
-
-    fn finish(&mut self) -> ArrayRef {
-        self.text.finish()
+    fn finish(&mut self, rows: usize) -> Attempt<ArrayRef> {
+        self.text.finish(rows)
     }
 }
 

@@ -1,25 +1,25 @@
 //! Columns of messages, and the walk over the wire format that fills them.
 //!
 //! A field may come in several pieces, anywhere in its message: the last value of a number or string counts, the pieces
-//! of an embedded message merge, and those of a repeated field follow each other. So the row of a message stays
-//! open until the message around it ends.
+//! of an embedded message merge, and those of a repeated field follow each other. So a row is complete when the message
+//! around it ends.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    BinaryType, Decimal128Type, DurationMicrosecondType, Float32Type, Float64Type, Int32Type, Int64Type,
-    TimestampMicrosecondType, Utf8Type,
+    ArrowPrimitiveType, BinaryType, Decimal128Type, DurationMicrosecondType, Float32Type, Float64Type,
+    Int32Type, Int64Type, TimestampMicrosecondType, Utf8Type,
 };
 use arrow_array::{ArrayRef, BooleanArray, ListArray, MapArray, StructArray};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{FieldRef, Fields};
 use arrow_select::filter::filter;
 
+use super::columns::{Bits, Booleans, Bytes, Column, Numbers, Offsets, is_ascii};
 use super::leaves::{JsonText, Micros, Names};
-use super::wire::{Reader, Tag, WireType};
-use crate::columns::{Booleans, Bytes, Column, Numbers, Offsets, Validity};
+use super::wire::{Reader, ShortTags, Tag, WireType};
 use crate::failure::{Attempt, Failure};
 
 /// A column, by the Protobuf type that it is read from.
@@ -76,52 +76,64 @@ macro_rules! column {
 }
 
 impl Value {
-    /// Reads the value of a field, or a piece of it, into the open row. Returns whether that sets the field: otherwise
-    /// it is an unknown one, which is skipped. `depth` is how deep the message is that has the field.
-    #[inline]
-    fn read(&mut self, tag: Tag, reader: &mut Reader<'_>, depth: u32) -> Attempt<bool> {
+    /// Reads the value of a field, or a piece of it, into a row. Returns whether that sets the field: otherwise it is
+    /// an unknown one, which is skipped. `depth` is how deep the message is that has the field.
+    #[inline(always)]
+    fn read(&mut self, row: usize, tag: Tag, reader: &mut Reader<'_>, depth: u32) -> Attempt<bool> {
         use WireType::{Fixed32, Fixed64, Length, StartGroup, Varint};
         match (self, tag.wire) {
-            (Self::Int32(to), Varint) => to.set(reader.varint()? as i32),
-            (Self::SInt32(to), Varint) => to.set(zigzag(u64::from(reader.varint()? as u32)) as i32),
-            (Self::SFixed32(to), Fixed32) => to.set(i32::from_le_bytes(reader.fixed32()?)),
-            (Self::UInt32(to), Varint) => to.set(i64::from(reader.varint()? as u32)),
-            (Self::Fixed32(to), Fixed32) => to.set(i64::from(u32::from_le_bytes(reader.fixed32()?))),
-            (Self::Int64(to), Varint) => to.set(reader.varint()? as i64),
-            (Self::SInt64(to), Varint) => to.set(zigzag(reader.varint()?)),
-            (Self::SFixed64(to), Fixed64) => to.set(i64::from_le_bytes(reader.fixed64()?)),
-            (Self::UInt64(to), Varint) => to.set(i128::from(reader.varint()?)),
-            (Self::Fixed64(to), Fixed64) => to.set(i128::from(u64::from_le_bytes(reader.fixed64()?))),
-            (Self::Float(to), Fixed32) => to.set(f32::from_le_bytes(reader.fixed32()?)),
-            (Self::Double(to), Fixed64) => to.set(f64::from_le_bytes(reader.fixed64()?)),
-            (Self::Bool(to), Varint) => to.set(reader.varint()? != 0),
+            (Self::Int32(to), Varint) => to.set(row, reader.varint()? as i32),
+            (Self::SInt32(to), Varint) => to.set(row, zigzag(u64::from(reader.varint()? as u32)) as i32),
+            (Self::SFixed32(to), Fixed32) => to.set(row, i32::from_le_bytes(reader.fixed32()?)),
+            (Self::UInt32(to), Varint) => to.set(row, i64::from(reader.varint()? as u32)),
+            (Self::Fixed32(to), Fixed32) => to.set(row, i64::from(u32::from_le_bytes(reader.fixed32()?))),
+            (Self::Int64(to), Varint) => to.set(row, reader.varint()? as i64),
+            (Self::SInt64(to), Varint) => to.set(row, zigzag(reader.varint()?)),
+            (Self::SFixed64(to), Fixed64) => to.set(row, i64::from_le_bytes(reader.fixed64()?)),
+            (Self::UInt64(to), Varint) => to.set(row, i128::from(reader.varint()?)),
+            (Self::Fixed64(to), Fixed64) => to.set(row, i128::from(u64::from_le_bytes(reader.fixed64()?))),
+            (Self::Float(to), Fixed32) => to.set(row, f32::from_le_bytes(reader.fixed32()?)),
+            (Self::Double(to), Fixed64) => to.set(row, f64::from_le_bytes(reader.fixed64()?)),
+            (Self::Bool(to), Varint) => to.set(row, reader.varint()? != 0),
             (Self::String(to), Length) => {
                 let bytes = reader.bytes()?;
-                if let Err(error) = std::str::from_utf8(bytes) {
+                if !is_ascii(bytes)
+                    && let Err(error) = std::str::from_utf8(bytes)
+                {
                     let start = reader.position() - bytes.len();
                     return Err(Failure::at(start + error.valid_up_to(), "text that is not UTF-8"));
                 }
-                to.set(bytes);
+                to.set(row, bytes)?;
             }
-            (Self::Bytes(to), Length) => to.set(reader.bytes()?),
+            (Self::Bytes(to), Length) => to.set(row, reader.bytes()?)?,
             (Self::Enum(to), Varint) => {
                 let number = reader.varint()? as i32;
-                return to.set(number, reader);
+                if !to.set(row, number, reader)? {
+                    return Ok(false);
+                }
             }
-            (Self::List(to), _) => return to.read(tag, reader, depth),
-            (Self::Map(to), Length) => return to.read(reader, depth),
+            (Self::List(to), _) => {
+                if !to.read(row, tag, reader, depth)? {
+                    return Ok(false);
+                }
+            }
+            (Self::Map(to), Length) => {
+                if !to.read(row, reader, depth)? {
+                    return Ok(false);
+                }
+            }
             (Self::Message(to), Length) if !to.is_group => {
                 reader.check_depth(depth + 1)?;
-                reader.delimited(|reader| to.read(None, reader, depth + 1))?;
+                reader.delimited(|reader| to.read(row, None, reader, depth + 1))?;
             }
             (Self::Message(to), StartGroup) if to.is_group => {
                 reader.check_depth(depth + 1)?;
-                to.read(Some(tag.number), reader, depth + 1)?;
+                to.read(row, Some(tag.number), reader, depth + 1)?;
             }
             (Self::Timestamp(to), Length) => reader.delimited(|reader| to.read(reader, depth + 1))?,
             (Self::Duration(to), Length) => reader.delimited(|reader| to.read(reader, depth + 1))?,
-            (Self::Json(to), Length) if !to.is_group() => to.set(reader.bytes()?),
-            (Self::Json(to), StartGroup) if to.is_group() => to.set(reader.group(tag.number, depth + 1)?),
+            (Self::Json(to), Length) if !to.is_group() => to.add(reader.bytes()?),
+            (Self::Json(to), StartGroup) if to.is_group() => to.add(reader.group(tag.number, depth + 1)?),
             _ => {
                 reader.skip(tag, depth)?;
                 return Ok(false);
@@ -155,6 +167,30 @@ impl Value {
         }
     }
 
+    /// Whether a row has to be completed after the last piece of it.
+    fn closes(&self) -> bool {
+        match self {
+            Self::Timestamp(_) | Self::Duration(_) | Self::Json(_) | Self::Map(_) => true,
+            Self::Message(messages) => !messages.closing.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// Completes a row.
+    fn close(&mut self, row: usize) -> Attempt<()> {
+        match self {
+            Self::Timestamp(column) => column.close(row),
+            Self::Duration(column) => column.close(row),
+            Self::Json(column) => column.close(row),
+            Self::Message(messages) => messages.close(row),
+            Self::Map(column) => {
+                column.close(row);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Bytes that a row takes at least, whatever it has; see [`Budget`](crate::budget::Budget).
     pub(crate) fn row_size(&self) -> usize {
         match self {
@@ -169,27 +205,16 @@ impl Value {
 }
 
 impl Column for Value {
-    fn len(&self) -> usize {
-        self.column().len()
+    fn has(&self, row: usize) -> bool {
+        self.column().has(row)
     }
 
-    fn truncate(&mut self, len: usize) {
-        self.column_mut().truncate(len);
+    fn truncate(&mut self, row: usize) {
+        self.column_mut().truncate(row);
     }
 
-    #[inline]
-    fn close_row(&mut self) -> Attempt<()> {
-        match self {
-            Self::Int32(column) => column.close_row(),
-            Self::Int64(column) => column.close_row(),
-            Self::Double(column) => column.close_row(),
-            Self::String(column) => column.close_row(),
-            other => other.column_mut().close_row(),
-        }
-    }
-
-    fn finish(&mut self) -> ArrayRef {
-        self.column_mut().finish()
+    fn finish(&mut self, rows: usize) -> Attempt<ArrayRef> {
+        self.column_mut().finish(rows)
     }
 }
 
@@ -201,9 +226,16 @@ fn zigzag(value: u64) -> i64 {
 pub(crate) struct Field {
     pub(crate) number: u32,
     pub(crate) value: Value,
+    pub(crate) label: Label,
+}
+
+/// What a message has to know about a field besides its value.
+pub(crate) enum Label {
+    None,
     /// An index into `oneofs` of its message.
-    pub(crate) oneof: Option<usize>,
-    pub(crate) required: bool,
+    Oneof(usize),
+    /// The messages that have it.
+    Required(Bits),
 }
 
 /// A struct column.
@@ -211,16 +243,17 @@ pub(crate) struct Messages {
     fields: Vec<Field>,
     /// Names and types, for each of `fields`.
     arrow: Fields,
+    short_tags: Box<ShortTags>,
     /// Indexes into `fields` by field number, plus 1; 0 is an unknown field. Higher numbers are in `others`.
     by_number: Box<[u16]>,
     others: Box<[(u32, usize)]>,
     /// Indexes into `fields` of their members.
     oneofs: Box<[Box<[usize]>]>,
+    /// Indexes of the fields that matter when a row is completed.
+    closing: Box<[usize]>,
     is_group: bool,
     row_size: usize,
-    open: bool,
-    rows: usize,
-    validity: Validity,
+    present: Bits,
 }
 
 /// Field numbers below this are looked up in a table.
@@ -246,10 +279,15 @@ impl Messages {
             }
         }
         others.sort_unstable();
+        // Number 0 is one that no tag has.
+        let numbers = fields.iter().map(|field| field.number).zip(0..).filter(|field| field.0 > 0);
+        let short_tags = Box::new(ShortTags::new(numbers));
+        let closes = |field: &Field| matches!(field.label, Label::Required(_)) || field.value.closes();
+        let closing = (0..fields.len()).filter(|&index| closes(&fields[index])).collect();
         let row_size = fields.iter().map(|field| field.value.row_size()).sum();
         let (by_number, others) = (by_number.into(), others.into());
-        let validity = Validity::new();
-        Self { fields, arrow, by_number, others, oneofs, is_group, row_size, open: false, rows: 0, validity }
+        let present = Bits::unset();
+        Self { fields, arrow, short_tags, by_number, others, oneofs, closing, is_group, row_size, present }
     }
 
     pub(crate) fn row_size(&self) -> usize {
@@ -259,22 +297,18 @@ impl Messages {
     /// Reads a payload, which is this message if it is one of `count` 1, else the message in the field with this index.
     pub(crate) fn read_payload(
         &mut self,
+        row: usize,
         index: usize,
         count: usize,
         reader: &mut Reader<'_>,
     ) -> Attempt<()> {
         match &mut self.fields[index].value {
             Value::Message(message) if count > 1 => {
-                self.open = true;
-                message.read(None, reader, 0)
+                self.present.set(row, true);
+                message.read(row, None, reader, 0)
             }
-            _ => self.read(None, reader, 0),
+            _ => self.read(row, None, reader, 0),
         }
-    }
-
-    /// From here on the row is a message, though no field may come.
-    pub(crate) fn open(&mut self) {
-        self.open = true;
     }
 
     #[inline]
@@ -288,63 +322,96 @@ impl Messages {
         }
     }
 
-    /// Reads a message, or a piece of one, into the open row; up to the end of the group of this number, if it is one.
-    pub(crate) fn read(&mut self, group: Option<u32>, reader: &mut Reader<'_>, depth: u32) -> Attempt<()> {
-        self.open = true;
-        while let Some(tag) = reader.next_field(group)? {
-            let Some(index) = self.index_of(tag.number) else {
-                reader.skip(tag, depth)?;
-                continue;
+    /// Reads a message, or a piece of one, into a row; up to the end of the group of this number, if it is one.
+    pub(crate) fn read(
+        &mut self,
+        row: usize,
+        group: Option<u32>,
+        reader: &mut Reader<'_>,
+        depth: u32,
+    ) -> Attempt<()> {
+        self.present.set(row, true);
+        loop {
+            let (tag, index) = match reader.short_tag(&self.short_tags) {
+                Some(found) => found,
+                None if reader.at_end() && group.is_none() => return Ok(()),
+                None => {
+                    let Some(tag) = reader.next_field(group)? else { return Ok(()) };
+                    let Some(index) = self.index_of(tag.number) else {
+                        reader.skip(tag, depth)?;
+                        continue;
+                    };
+                    (tag, index)
+                }
             };
             let field = &mut self.fields[index];
-            let set = match field.value.read(tag, reader, depth) {
-                Ok(set) => set,
-                Err(failure) => return Err(failure.in_field(self.arrow[index].name())),
-            };
-            if let (true, Some(oneof)) = (set, field.oneof) {
-                for &other in self.oneofs[oneof].iter().filter(|&&other| other != index) {
-                    let value = &mut self.fields[other].value;
-                    if value.len() > self.rows {
-                        value.truncate(self.rows);
-                    }
-                }
+            match (field.value.read(row, tag, reader, depth), &mut field.label) {
+                (Ok(false), _) | (Ok(true), Label::None) => {}
+                (Ok(true), Label::Required(present)) => present.set(row, true),
+                (Ok(true), &mut Label::Oneof(oneof)) => self.unset_others(row, oneof, index),
+                (Err(failure), _) => return Err(failure.in_field(self.arrow[index].name())),
             }
+        }
+    }
+
+    /// Unsets the members of a oneof except this one.
+    fn unset_others(&mut self, row: usize, oneof: usize, member: usize) {
+        for &other in self.oneofs[oneof].iter().filter(|&&other| other != member) {
+            let value = &mut self.fields[other].value;
+            if value.has(row) {
+                value.truncate(row);
+            }
+        }
+    }
+
+    /// Completes a row.
+    #[inline]
+    pub(crate) fn close(&mut self, row: usize) -> Attempt<()> {
+        if self.closing.is_empty() || !self.present.get(row) {
+            return Ok(());
+        }
+        self.close_fields(row)
+    }
+
+    fn close_fields(&mut self, row: usize) -> Attempt<()> {
+        for &index in &self.closing {
+            let field = &mut self.fields[index];
+            let closed = match &field.label {
+                Label::Required(present) if !present.get(row) => {
+                    Err(Failure::new("a required field is missing"))
+                }
+                _ => field.value.close(row),
+            };
+            closed.map_err(|failure| failure.in_field(self.arrow[index].name()))?;
         }
         Ok(())
     }
 }
 
 impl Column for Messages {
-    fn len(&self) -> usize {
-        self.rows + usize::from(self.open)
+    fn has(&self, row: usize) -> bool {
+        self.present.get(row)
     }
 
-    fn truncate(&mut self, len: usize) {
-        self.open = false;
-        self.rows = len;
-        self.validity.truncate(len);
-        self.fields.iter_mut().for_each(|field| field.value.truncate(len));
-    }
-
-    fn close_row(&mut self) -> Attempt<()> {
-        for (index, field) in self.fields.iter_mut().enumerate() {
-            if field.required && self.open && field.value.len() == self.rows {
-                return Err(Failure::new("a required field is missing").in_field(self.arrow[index].name()));
-            }
-            if let Err(failure) = field.value.close_row() {
-                return Err(failure.in_field(self.arrow[index].name()));
+    fn truncate(&mut self, row: usize) {
+        self.present.truncate(row);
+        for field in &mut self.fields {
+            field.value.truncate(row);
+            if let Label::Required(present) = &mut field.label {
+                present.truncate(row);
             }
         }
-        self.validity.push(self.open);
-        self.rows += 1;
-        self.open = false;
-        Ok(())
     }
 
-    fn finish(&mut self) -> ArrayRef {
-        self.rows = 0;
-        let arrays = self.fields.iter_mut().map(|field| field.value.finish()).collect();
-        Arc::new(StructArray::new(self.arrow.clone(), arrays, self.validity.finish()))
+    fn finish(&mut self, rows: usize) -> Attempt<ArrayRef> {
+        let arrays = self.fields.iter_mut().map(|field| {
+            if let Label::Required(present) = &mut field.label {
+                present.truncate(0);
+            }
+            field.value.finish(rows)
+        });
+        let arrays = arrays.collect::<Attempt<_>>()?;
+        Ok(Arc::new(StructArray::new(self.arrow.clone(), arrays, self.present.finish_nulls(rows))))
     }
 }
 
@@ -352,60 +419,99 @@ impl Column for Messages {
 pub(crate) struct Lists {
     offsets: Offsets,
     elements: Value,
+    /// How many elements there are, each complete.
+    count: usize,
     field: FieldRef,
+    /// What the elements' type says of them.
+    packed_as: Option<WireType>,
+    closes: bool,
 }
 
 impl Lists {
     pub(crate) fn new(elements: Value, field: FieldRef) -> Self {
-        Self { offsets: Offsets::new(), elements, field }
+        let (packed_as, closes) = (elements.packed_as(), elements.closes());
+        Self { offsets: Offsets::new(), elements, count: 0, field, packed_as, closes }
     }
 
-    fn read(&mut self, tag: Tag, reader: &mut Reader<'_>, depth: u32) -> Attempt<bool> {
-        match self.elements.packed_as() {
+    #[inline(never)]
+    fn read(&mut self, row: usize, tag: Tag, reader: &mut Reader<'_>, depth: u32) -> Attempt<bool> {
+        self.offsets.end_before(row, self.count)?;
+        match self.packed_as {
             // Whether the schema says packed or not: readers take both.
             Some(wire) if tag.wire == WireType::Length => {
                 let element = Tag { number: tag.number, wire };
-                reader.delimited(|reader| {
-                    while !reader.at_end() {
-                        self.read_element(element, reader, depth)?;
-                    }
-                    Ok(())
-                })?;
+                reader.delimited(|reader| self.read_packed(element, reader, depth))?;
                 Ok(true)
             }
             _ => self.read_element(tag, reader, depth),
         }
     }
 
+    fn read_packed(&mut self, element: Tag, reader: &mut Reader<'_>, depth: u32) -> Attempt<()> {
+        self.read_fixed(reader);
+        while !reader.at_end() {
+            self.read_element(element, reader, depth)?;
+        }
+        Ok(())
+    }
+
+    /// Reads all elements at once if each has the same size.
+    fn read_fixed(&mut self, reader: &mut Reader<'_>) {
+        fn read<const N: usize, T: ArrowPrimitiveType>(
+            reader: &mut Reader<'_>,
+            to: &mut Numbers<T>,
+            start: usize,
+            number: impl Fn([u8; N]) -> T::Native,
+        ) -> usize {
+            let elements = reader.all_fixed();
+            to.set_all(start, elements, number);
+            elements.len()
+        }
+        self.count += match &mut self.elements {
+            Value::SFixed32(to) => read(reader, to, self.count, i32::from_le_bytes),
+            Value::Fixed32(to) => read(reader, to, self.count, |bytes| u32::from_le_bytes(bytes).into()),
+            Value::SFixed64(to) => read(reader, to, self.count, i64::from_le_bytes),
+            Value::Fixed64(to) => read(reader, to, self.count, |bytes| u64::from_le_bytes(bytes).into()),
+            Value::Float(to) => read(reader, to, self.count, f32::from_le_bytes),
+            Value::Double(to) => read(reader, to, self.count, f64::from_le_bytes),
+            _ => 0,
+        };
+    }
+
+    #[inline(always)]
     fn read_element(&mut self, tag: Tag, reader: &mut Reader<'_>, depth: u32) -> Attempt<bool> {
-        let set = self.elements.read(tag, reader, depth)?;
+        let set = self.elements.read(self.count, tag, reader, depth)?;
         if set {
             if let Value::Message(messages) = &self.elements {
                 reader.budget.spend(messages.row_size)?;
             }
-            self.elements.close_row()?;
+            if self.closes {
+                self.elements.close(self.count)?;
+            }
+            self.count += 1;
         }
         Ok(set)
     }
 }
 
 impl Column for Lists {
-    /// Whether an open row has elements matters to none.
-    fn len(&self) -> usize {
-        self.offsets.rows()
+    fn has(&self, row: usize) -> bool {
+        self.offsets.start(row).is_some_and(|start| start < self.count)
     }
 
-    fn truncate(&mut self, len: usize) {
-        self.elements.truncate(self.offsets.truncate(len));
+    fn truncate(&mut self, row: usize) {
+        if let Some(start) = self.offsets.start(row) {
+            self.elements.truncate(start);
+            self.count = start;
+            self.offsets.truncate(row);
+        }
     }
 
-    fn close_row(&mut self) -> Attempt<()> {
-        self.offsets.push(self.elements.len())
-    }
-
-    fn finish(&mut self) -> ArrayRef {
-        let elements = self.elements.finish();
-        Arc::new(ListArray::new(self.field.clone(), self.offsets.finish(), elements, None))
+    fn finish(&mut self, rows: usize) -> Attempt<ArrayRef> {
+        let count = std::mem::take(&mut self.count);
+        let elements = self.elements.finish(count)?;
+        let offsets = self.offsets.finish(rows, count)?;
+        Ok(Arc::new(ListArray::new(self.field.clone(), offsets, elements, None)))
     }
 }
 
@@ -414,6 +520,8 @@ pub(crate) struct Maps {
     offsets: Offsets,
     /// Structs of key and value.
     entries: Messages,
+    /// How many entries there are, each complete.
+    count: usize,
     field: FieldRef,
     /// Entries whose key comes again in the same row, by ascending index: the last one counts.
     replaced: Vec<usize>,
@@ -424,18 +532,20 @@ const FEW: usize = 16;
 
 impl Maps {
     pub(crate) fn new(entries: Messages, field: FieldRef) -> Self {
-        Self { offsets: Offsets::new(), entries, field, replaced: Vec::new() }
+        Self { offsets: Offsets::new(), entries, count: 0, field, replaced: Vec::new() }
     }
 
-    fn read(&mut self, reader: &mut Reader<'_>, depth: u32) -> Attempt<bool> {
+    #[inline(never)]
+    fn read(&mut self, row: usize, reader: &mut Reader<'_>, depth: u32) -> Attempt<bool> {
+        self.offsets.end_before(row, self.count)?;
         reader.check_depth(depth + 1)?;
         reader.budget.spend(self.entries.row_size)?;
-        reader.delimited(|reader| self.entries.read(None, reader, depth + 1))?;
-        let rows = self.entries.rows;
+        let entry = self.count;
+        reader.delimited(|reader| self.entries.read(entry, None, reader, depth + 1))?;
         let skipped = match &mut self.entries.fields[1].value {
             // An entry without a value has the value's default.
             Value::Message(value) => {
-                value.open();
+                value.present.set(entry, true);
                 false
             }
             Value::Timestamp(value) => {
@@ -447,7 +557,7 @@ impl Maps {
                 false
             }
             Value::Json(value) => {
-                value.set(b"");
+                value.add(b"");
                 false
             }
             Value::Enum(value) => value.take_skipped(),
@@ -455,11 +565,28 @@ impl Maps {
         };
         if skipped {
             // Then the whole entry is an unknown field.
-            self.entries.truncate(rows);
+            self.entries.truncate(entry);
             return Ok(false);
         }
-        self.entries.close_row()?;
+        self.entries.close(entry)?;
+        self.count += 1;
         Ok(true)
+    }
+
+    /// Completes a row.
+    fn close(&mut self, row: usize) {
+        let Some(start) = self.offsets.start(row) else { return };
+        let end = self.count;
+        let mut replaced = Vec::new();
+        if end - start <= FEW {
+            let again = |&entry: &usize| (entry + 1..end).any(|later| self.key(later) == self.key(entry));
+            replaced.extend((start..end).filter(again));
+        } else {
+            let mut seen = HashSet::with_capacity(end - start);
+            replaced.extend((start..end).rev().filter(|&entry| !seen.insert(self.key(entry))));
+            replaced.reverse();
+        }
+        self.replaced.extend(replaced);
     }
 
     fn key(&self, entry: usize) -> Key<'_> {
@@ -488,34 +615,23 @@ enum Key<'a> {
 }
 
 impl Column for Maps {
-    fn len(&self) -> usize {
-        self.offsets.rows()
+    fn has(&self, row: usize) -> bool {
+        self.offsets.start(row).is_some_and(|start| start < self.count)
     }
 
-    fn truncate(&mut self, len: usize) {
-        let end = self.offsets.truncate(len);
-        self.entries.truncate(end);
-        self.replaced.retain(|&entry| entry < end);
-    }
-
-    fn close_row(&mut self) -> Attempt<()> {
-        let (start, end) = (self.offsets.end(), self.entries.rows);
-        let mut replaced = Vec::new();
-        if end - start <= FEW {
-            let again = |&entry: &usize| (entry + 1..end).any(|later| self.key(later) == self.key(entry));
-            replaced.extend((start..end).filter(again));
-        } else {
-            let mut seen = HashSet::with_capacity(end - start);
-            replaced.extend((start..end).rev().filter(|&entry| !seen.insert(self.key(entry))));
-            replaced.reverse();
+    fn truncate(&mut self, row: usize) {
+        if let Some(start) = self.offsets.start(row) {
+            self.entries.truncate(start);
+            self.count = start;
+            self.replaced.truncate(self.replaced.partition_point(|&entry| entry < start));
+            self.offsets.truncate(row);
         }
-        self.replaced.extend(replaced);
-        self.offsets.push(end)
     }
 
-    fn finish(&mut self) -> ArrayRef {
-        let mut offsets = self.offsets.finish();
-        let mut entries = self.entries.finish();
+    fn finish(&mut self, rows: usize) -> Attempt<ArrayRef> {
+        let count = std::mem::take(&mut self.count);
+        let mut entries = self.entries.finish(count)?;
+        let mut offsets = self.offsets.finish(rows, count)?;
         let replaced = std::mem::take(&mut self.replaced);
         if !replaced.is_empty() {
             let mut kept = vec![true; entries.len()];
@@ -524,7 +640,7 @@ impl Column for Maps {
             offsets = OffsetBuffer::new(offsets.iter().map(before).collect());
             entries = keep(&entries, kept);
         }
-        Arc::new(MapArray::new(self.field.clone(), offsets, entries.as_struct().clone(), None, false))
+        Ok(Arc::new(MapArray::new(self.field.clone(), offsets, entries.as_struct().clone(), None, false)))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Protobuf payloads to columns.
 
+mod columns;
 mod decoder;
 mod encoder;
 mod files;

@@ -6,10 +6,10 @@ use arrow_array::types::ArrowPrimitiveType;
 use arrow_schema::{DataType, Field as ArrowField, Fields, TimeUnit};
 use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor, Value as Default};
 
+use super::columns::{Bits, Booleans, Bytes, Numbers};
 use super::leaves::{JsonText, Micros, Names};
-use super::message::{Field, Lists, Maps, Messages, Value};
+use super::message::{Field, Label, Lists, Maps, Messages, Value};
 use crate::budget::{MAX_COLUMNS, MAX_NESTING, MAX_ROW};
-use crate::columns::{Booleans, Bytes, Numbers};
 use crate::error::{Result, SchemaError};
 
 /// The digits of the largest unsigned number of 64 bits.
@@ -45,18 +45,23 @@ impl Plan {
             let Some(field) = message.get_field_by_name(declared.name()) else { continue };
             let oneof = field.containing_oneof().filter(|oneof| !oneof.is_synthetic());
             let oneof = oneof.and_then(|oneof| message.oneofs().position(|other| other == oneof));
-            if let Some(oneof) = oneof {
-                oneofs[oneof].push(fields.len());
-            }
+            let label = match oneof {
+                Some(oneof) => {
+                    oneofs[oneof].push(fields.len());
+                    Label::Oneof(oneof)
+                }
+                None if field.is_required() => Label::Required(Bits::unset()),
+                None => Label::None,
+            };
             let (value, data_type) = self.field(&field)?;
             arrow.push(ArrowField::new(field.name(), data_type, !field.is_required()));
-            fields.push(Field { number: field.number(), value, oneof, required: field.is_required() });
+            fields.push(Field { number: field.number(), value, label });
         }
         if fields.is_empty() {
             self.count(message)?;
             let value = Value::String(Bytes::new(None));
             // No tag has the number 0.
-            fields.push(Field { number: 0, value, oneof: None, required: false });
+            fields.push(Field { number: 0, value, label: Label::None });
             arrow.push(ArrowField::new(DUMMY, DataType::Utf8, true));
         }
         self.path.pop();
@@ -71,7 +76,9 @@ impl Plan {
         match &kind {
             Kind::Message(entry) if field.is_map() => self.map(entry),
             _ if field.is_list() => {
-                let (elements, data_type) = self.value(&kind, field.is_group(), Absent::Null)?;
+                // No element is absent.
+                let absent = Absent::Value(kind.default_value());
+                let (elements, data_type) = self.value(&kind, field.is_group(), absent)?;
                 let element = Arc::new(ArrowField::new_list_field(data_type, false));
                 let list = Lists::new(elements, element.clone());
                 Ok((Value::List(Box::new(list)), DataType::List(element)))
@@ -88,7 +95,7 @@ impl Plan {
             // Absent keys and values have the default of their type.
             let (value, data_type) = self.value(&kind, false, Absent::Value(kind.default_value()))?;
             arrow.push(ArrowField::new(field.name(), data_type, false));
-            fields.push(Field { number: field.number(), value, oneof: None, required: false });
+            fields.push(Field { number: field.number(), value, label: Label::None });
         }
         let arrow = Fields::from(arrow);
         let entries = Messages::new(fields, arrow.clone(), Box::default(), false);

@@ -2,6 +2,7 @@
 
 use crate::budget::Budget;
 use crate::failure::{Attempt, Failure};
+use crate::varint;
 
 /// Nesting of messages and groups; Protobuf's own implementations refuse more.
 pub(crate) const MAX_DEPTH: u32 = 100;
@@ -17,6 +18,16 @@ pub(crate) enum WireType {
     Fixed32,
 }
 
+/// By their numbers.
+const WIRE_TYPES: [WireType; 6] = [
+    WireType::Varint,
+    WireType::Fixed64,
+    WireType::Length,
+    WireType::StartGroup,
+    WireType::EndGroup,
+    WireType::Fixed32,
+];
+
 /// A field's number and how its value is stored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tag {
@@ -24,71 +35,101 @@ pub(crate) struct Tag {
     pub(crate) wire: WireType,
 }
 
-/// A position in a payload, and the end of the message or packed list that is being read.
+/// The fields of a message whose tags are one byte: how each is stored, and its index.
+pub(crate) struct ShortTags([Option<(WireType, u16)>; 0x80]);
+
+impl ShortTags {
+    /// `fields` are numbers and indexes.
+    pub(crate) fn new(fields: impl IntoIterator<Item = (u32, u16)>) -> Self {
+        let mut tags = [None; 0x80];
+        for (number, index) in fields {
+            for (bits, &wire) in (0..).zip(&WIRE_TYPES) {
+                // The end of a group begins no field.
+                if wire != WireType::EndGroup
+                    && let Some(tag) = tags.get_mut((number << 3 | bits) as usize)
+                {
+                    *tag = Some((wire, index));
+                }
+            }
+        }
+        Self(tags)
+    }
+}
+
+/// What is left of a message or packed list in a payload.
 pub(crate) struct Reader<'a> {
-    data: &'a [u8],
-    position: usize,
+    rest: &'a [u8],
+    /// Where `rest` ends in the payload.
     end: usize,
     pub(crate) budget: Budget,
 }
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(data: &'a [u8]) -> Self {
-        Self { data, position: 0, end: data.len(), budget: Budget::new(data.len()) }
+        Self { rest: data, end: data.len(), budget: Budget::new(data.len()) }
     }
 
+    #[inline]
     pub(crate) fn position(&self) -> usize {
-        self.position
+        self.end - self.rest.len()
     }
 
+    #[inline]
     pub(crate) fn at_end(&self) -> bool {
-        self.position >= self.end
+        self.rest.is_empty()
     }
 
     #[cold]
     pub(crate) fn fail<T>(&self, reason: impl Into<String>) -> Attempt<T> {
-        Err(Failure::at(self.position, reason))
+        Err(Failure::at(self.position(), reason))
     }
 
     /// A value. As in Google's parsers, its bits beyond the 64th count for nothing.
     #[inline]
     pub(crate) fn varint(&mut self) -> Attempt<u64> {
-        match self.data[self.position..self.end].first() {
-            Some(&byte) if byte < 0x80 => {
-                self.position += 1;
-                Ok(byte.into())
+        match varint::short(self.rest) {
+            Some((value, size)) => {
+                self.rest = &self.rest[size..];
+                Ok(value)
             }
-            _ => self.long_varint::<10>(),
+            None => self.long_varint::<10>(),
         }
     }
 
     /// A tag or a length, which has at most 5 bytes and 32 bits.
     #[inline]
     fn short_varint(&mut self) -> Attempt<u32> {
-        match self.data[self.position..self.end].first() {
-            Some(&byte) if byte < 0x80 => {
-                self.position += 1;
+        match self.rest.split_first() {
+            Some((&byte, rest)) if byte < 0x80 => {
+                self.rest = rest;
                 Ok(byte.into())
             }
-            _ => {
-                let start = self.position;
-                let value = self.long_varint::<5>()?;
-                u32::try_from(value).map_err(|_| Failure::at(start, "a tag or length has more than 32 bits"))
-            }
+            _ => self.longer_varint(),
         }
     }
 
+    #[inline(never)]
+    fn longer_varint(&mut self) -> Attempt<u32> {
+        if let Some((value, size @ ..5)) = varint::short(self.rest) {
+            self.rest = &self.rest[size..];
+            return Ok(value as u32);
+        }
+        let start = self.position();
+        let value = self.long_varint::<5>()?;
+        u32::try_from(value).map_err(|_| Failure::at(start, "a tag or length has more than 32 bits"))
+    }
+
+    #[inline(never)]
     fn long_varint<const MOST: usize>(&mut self) -> Attempt<u64> {
         let mut value = 0_u64;
-        let rest = &self.data[self.position..self.end];
-        for (index, &byte) in rest.iter().take(MOST).enumerate() {
+        for (index, &byte) in self.rest.iter().take(MOST).enumerate() {
             value |= u64::from(byte & 0x7f) << (7 * index);
             if byte < 0x80 {
-                self.position += index + 1;
+                self.rest = &self.rest[index + 1..];
                 return Ok(value);
             }
         }
-        if rest.len() < MOST {
+        if self.rest.len() < MOST {
             self.fail("a varint is cut off")
         } else {
             self.fail(format!("a varint has more than {MOST} bytes"))
@@ -99,16 +140,10 @@ impl<'a> Reader<'a> {
     /// The field number 0, an unknown wire type, and a tag that is cut off or has more than 32 bits.
     #[inline]
     pub(crate) fn tag(&mut self) -> Attempt<Tag> {
-        let start = self.position;
+        let start = self.position();
         let tag = self.short_varint()?;
-        let wire = match tag & 7 {
-            0 => WireType::Varint,
-            1 => WireType::Fixed64,
-            2 => WireType::Length,
-            3 => WireType::StartGroup,
-            4 => WireType::EndGroup,
-            5 => WireType::Fixed32,
-            wire => return Err(Failure::at(start, format!("wire type {wire} does not exist"))),
+        let Some(&wire) = WIRE_TYPES.get((tag & 7) as usize) else {
+            return Err(Failure::at(start, format!("wire type {} does not exist", tag & 7)));
         };
         match tag >> 3 {
             0 => Err(Failure::at(start, "field number 0: expected one from 1 to 536870911")),
@@ -116,16 +151,14 @@ impl<'a> Reader<'a> {
         }
     }
 
+    #[inline]
     fn fixed<const N: usize>(&mut self) -> Attempt<[u8; N]> {
-        match self.data[self.position..self.end].first_chunk() {
-            Some(bytes) => {
-                self.position += N;
+        match self.rest.split_first_chunk() {
+            Some((bytes, rest)) => {
+                self.rest = rest;
                 Ok(*bytes)
             }
-            None => {
-                let left = self.end - self.position;
-                self.fail(format!("a value is cut off: {left} of {N} bytes"))
-            }
+            None => self.fail(format!("a value is cut off: {} of {N} bytes", self.rest.len())),
         }
     }
 
@@ -139,33 +172,45 @@ impl<'a> Reader<'a> {
         self.fixed()
     }
 
+    /// The whole values of `N` bytes that are left.
+    #[inline]
+    pub(crate) fn all_fixed<const N: usize>(&mut self) -> &'a [[u8; N]] {
+        let (values, rest) = self.rest.as_chunks();
+        self.rest = rest;
+        values
+    }
+
     /// A length, and the bytes that it counts.
     #[inline]
     pub(crate) fn bytes(&mut self) -> Attempt<&'a [u8]> {
-        let end = self.length()?;
-        let bytes = &self.data[self.position..end];
-        self.position = end;
+        let (bytes, rest) = self.split()?;
+        self.rest = rest;
         Ok(bytes)
     }
 
-    /// A length; returns where what it counts ends.
-    fn length(&mut self) -> Attempt<usize> {
-        let start = self.position;
+    /// A length; returns the bytes that it counts, and what follows.
+    #[inline(always)]
+    fn split(&mut self) -> Attempt<(&'a [u8], &'a [u8])> {
+        let start = self.position();
         let length = self.short_varint()?;
-        let left = self.end - self.position;
-        match usize::try_from(length) {
-            Ok(length) if length <= left => Ok(self.position + length),
-            _ => Err(Failure::at(start, format!("a length of {length} where {left} bytes are left"))),
+        match self.rest.split_at_checked(length as usize) {
+            Some(split) => Ok(split),
+            None => {
+                let left = self.rest.len();
+                Err(Failure::at(start, format!("a length of {length} where {left} bytes are left")))
+            }
         }
     }
 
     /// Reads a length, and with `read` exactly the bytes that it counts.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn delimited<T>(&mut self, read: impl FnOnce(&mut Self) -> Attempt<T>) -> Attempt<T> {
-        let end = self.length()?;
-        let outer = std::mem::replace(&mut self.end, end);
+        let (inner, outer) = self.split()?;
+        self.rest = inner;
+        self.end -= outer.len();
         let value = read(self)?;
-        self.end = outer;
+        self.rest = outer;
+        self.end += outer.len();
         Ok(value)
     }
 
@@ -190,16 +235,25 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// The next field of a message and its index, if `tags` has it; otherwise nothing is read.
+    #[inline]
+    pub(crate) fn short_tag(&mut self, tags: &ShortTags) -> Option<(Tag, usize)> {
+        let (&byte, rest) = self.rest.split_first()?;
+        let (wire, index) = (*tags.0.get(usize::from(byte))?)?;
+        self.rest = rest;
+        Some((Tag { number: u32::from(byte >> 3), wire }, index.into()))
+    }
+
     /// The next field of a message, which is a group of this number or ends where the bytes do; `None` at its end.
     #[inline]
     pub(crate) fn next_field(&mut self, group: Option<u32>) -> Attempt<Option<Tag>> {
-        if self.position >= self.end {
+        if self.at_end() {
             return match group {
                 None => Ok(None),
                 Some(number) => self.fail(format!("group {number} does not end")),
             };
         }
-        let start = self.position;
+        let start = self.position();
         let tag = self.tag()?;
         match (tag.wire, group) {
             (WireType::EndGroup, Some(number)) if tag.number == number => Ok(None),
@@ -213,13 +267,13 @@ impl<'a> Reader<'a> {
 
     /// The fields of a group, which ends after them.
     pub(crate) fn group(&mut self, number: u32, depth: u32) -> Attempt<&'a [u8]> {
-        let start = self.position;
-        let mut end = start;
+        let fields = self.rest;
+        let mut left = fields.len();
         while let Some(tag) = self.next_field(Some(number))? {
             self.skip(tag, depth)?;
-            end = self.position;
+            left = self.rest.len();
         }
-        Ok(&self.data[start..end])
+        Ok(&fields[..fields.len() - left])
     }
 
     /// # Errors

@@ -1,0 +1,196 @@
+//! Whether a payload is what its schema says, beyond the types of the column. The validator is the crate `jsonschema`.
+
+use std::collections::HashMap;
+use std::fmt::{self, Write};
+
+use jsonschema::{PatternOptions, Retrieve, Uri, ValidationError, Validator, uri};
+use serde_json::Value;
+
+use super::metered::{Looked, Metered, mark, metered};
+use super::shape::{id_of, parse};
+use super::value::parsed;
+use crate::budget::MAX_COLUMNS;
+use crate::error::{Result, SchemaError};
+use crate::failure::{Attempt, Failure};
+use crate::payload::Payload;
+
+/// Looks at values that any payload may take, and those for each of its bytes.
+const LOOKS: u64 = 1 << 20;
+const LOOKS_PER_BYTE: u64 = 1 << 8;
+/// Errors that the validator may make to find the first one, and bytes that their paths may take: those of all
+/// alternatives count.
+const ERRORS: u64 = 1 << 14;
+const BYTES_OF_ERRORS: u64 = 1 << 26;
+/// Bytes of a compiled regular expression: the time for each byte of a text grows with it.
+const PATTERN_SIZE: usize = 1 << 20;
+/// Bytes of a message, and of what it quotes.
+const LONGEST: usize = 300;
+const LONGEST_VALUE: usize = 60;
+
+/// The validators of schemas.
+pub(super) struct Validation {
+    /// For payloads without a writer.
+    reader: Option<Validator<Metered>>,
+    writers: HashMap<u32, Validator<Metered>>,
+}
+
+impl Validation {
+    pub(super) fn new(reader: Option<(&str, &[(&str, &str)])>) -> Result<Self> {
+        let reader = reader.map(|(schema, references)| validator(schema, references)).transpose()?;
+        Ok(Self { reader, writers: HashMap::new() })
+    }
+
+    pub(super) fn add_writer(&mut self, key: u32, schema: &str, references: &[(&str, &str)]) -> Result<()> {
+        self.writers.insert(key, validator(schema, references)?);
+        Ok(())
+    }
+
+    pub(super) fn check(&self, payload: &Payload<'_>) -> Attempt<()> {
+        let Some(bytes) = payload.bytes else { return Ok(()) };
+        let validator = match payload.writer {
+            Payload::NO_WRITER => self.reader.as_ref(),
+            key => self.writers.get(&key),
+        };
+        let validator = validator.ok_or_else(|| Failure::new("it names no schema to validate it by"))?;
+        let value = parsed(bytes)?;
+        let size = bytes.len() as u64;
+        let looks = LOOKS.saturating_add(LOOKS_PER_BYTE.saturating_mul(size));
+        let errors = ERRORS.min(BYTES_OF_ERRORS / size.max(1));
+        match metered(looks, errors, || validator.is_valid(Looked(&value))) {
+            Some(true) => Ok(()),
+            Some(false) => {
+                let found = metered(looks, errors, || first_error(validator, &value));
+                Err(Failure::new(found.unwrap_or_else(|| {
+                    "it is not valid, and its schema has too many alternatives to say where".to_owned()
+                })))
+            }
+            None => Err(Failure::new(format!(
+                "validating it takes more than {looks} steps or nests too deep: its schema multiplies"
+            ))),
+        }
+    }
+}
+
+/// The place in the value, what is wrong there, and the rule that says so.
+fn first_error(validator: &Validator<Metered>, value: &Value) -> String {
+    let Err(error) = validator.validate(Looked(value)) else { return "it is not valid".to_owned() };
+    let place = error.instance_path().as_str();
+    let found = value.pointer(place).map_or_else(String::new, |found| cut(LONGEST_VALUE, found));
+    let what = cut(LONGEST, error.masked_with(found));
+    let at = if place.is_empty() { String::new() } else { format!("{}: ", cut(LONGEST, place)) };
+    format!("{at}{what} (rule {})", cut(LONGEST, error.schema_path()))
+}
+
+/// Why a schema cannot be validated by.
+fn unusable(error: &ValidationError<'_>) -> String {
+    let place = error.instance_path().as_str();
+    let what = cut(LONGEST, error);
+    let keyword = place.rsplit('/').next().unwrap_or_default();
+    if keyword == "pattern" || place.contains("/patternProperties") {
+        return format!(
+            "to validate by it: {}: {what}: lookaround, backreferences and more than {PATTERN_SIZE} bytes are not read",
+            cut(LONGEST, place)
+        );
+    }
+    let at = if place.is_empty() { String::new() } else { format!("{}: ", cut(LONGEST, place)) };
+    format!("to validate by it: {at}{what}")
+}
+
+fn validator(schema: &str, references: &[(&str, &str)]) -> Result<Validator<Metered>> {
+    let mut root = parse("the schema", schema)?;
+    let documents = Documents::of(&root, references)?;
+    mark(&mut root)?;
+    let options = jsonschema::options_for::<Metered>()
+        .with_retriever(documents)
+        // Annotations, as in the newest drafts and for other validators.
+        .should_validate_formats(false)
+        .without_content_media_type_support("application/json")
+        .without_content_encoding_support("base64")
+        // Without backtracking: time is bounded by the text and the pattern.
+        .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_SIZE).dfa_size_limit(PATTERN_SIZE));
+    options.build(&root).map_err(|error| SchemaError::new(unusable(&error)))
+}
+
+/// The schemas that a schema refers to: nothing else is ever fetched.
+struct Documents(HashMap<String, Value>);
+
+impl Documents {
+    /// Each by its name, which is relative to the schema's own `$id`, and by the `$id` that it has itself.
+    fn of(root: &Value, references: &[(&str, &str)]) -> Result<Self> {
+        let mut schemas = objects(root);
+        let base = id_of(root).and_then(|id| uri::from_str(id).ok());
+        let mut documents = HashMap::new();
+        for (name, text) in references {
+            let mut document = parse(name, text)?;
+            schemas += objects(&document);
+            mark(&mut document)?;
+            let own = id_of(&document).map(str::to_owned);
+            let named = [uri::from_str(name), relative(base.as_ref(), name)];
+            let own = own.iter().map(|id| uri::from_str(id));
+            for address in own.chain(named).flatten() {
+                let address = address.strip_fragment().as_str().trim_end_matches('#').to_owned();
+                documents.insert(address, document.clone());
+            }
+        }
+        if schemas > MAX_COLUMNS {
+            return Err(SchemaError::new(format!(
+                "the schema has more than {MAX_COLUMNS} objects, too many to validate by"
+            )));
+        }
+        Ok(Self(documents))
+    }
+}
+
+impl Retrieve for Documents {
+    fn retrieve(
+        &self,
+        uri: &Uri<String>,
+    ) -> std::result::Result<Value, Box<dyn std::error::Error + Send + Sync>> {
+        match self.0.get(uri.as_str().trim_end_matches('#')) {
+            Some(document) => Ok(document.clone()),
+            None => Err("no reference of the schema has this name".into()),
+        }
+    }
+}
+
+fn relative(
+    base: Option<&Uri<String>>,
+    name: &str,
+) -> std::result::Result<Uri<String>, jsonschema::ReferencingError> {
+    match base {
+        Some(base) => uri::resolve_against(&base.borrow(), name),
+        None => uri::from_str(name),
+    }
+}
+
+/// How many objects a document has, itself counted.
+fn objects(document: &Value) -> usize {
+    match document {
+        Value::Object(members) => 1 + members.values().map(objects).sum::<usize>(),
+        Value::Array(items) => items.iter().map(objects).sum(),
+        _ => 0,
+    }
+}
+
+/// Text for a message: of a long one, the start.
+fn cut(longest: usize, text: impl fmt::Display) -> String {
+    let mut cut = Cut { text: String::new(), longest };
+    if write!(cut, "{text}").is_err() {
+        cut.text.push_str("...");
+    }
+    cut.text
+}
+
+/// Text that takes no more than its longest.
+struct Cut {
+    text: String,
+    longest: usize,
+}
+
+impl Write for Cut {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = text.floor_char_boundary(self.longest - self.text.len());
+        self.text.push_str(&text[..end]);
+        if end < text.len() { Err(fmt::Error) } else { Ok(()) }
+    }
+}
