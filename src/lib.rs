@@ -42,11 +42,14 @@
 //! - [`broker`]: the checks and changes of an append, and a partition in memory
 #![cfg_attr(feature = "arrow", doc = "- [`columns`]: Arrow arrays")]
 #![cfg_attr(feature = "message", doc = "- [`message`]: the protocol's requests and responses")]
+#![cfg_attr(feature = "message", doc = "- [`internal_topics`]: the records of Kafka's internal topics")]
 #![cfg_attr(feature = "message", doc = "- [`wire`]: the protocol as bytes on a connection")]
 #![cfg_attr(feature = "serve", doc = "- [`serve`]: partition directories as a read-only broker")]
 //!
 //! Features: `gzip`, `snappy`, `lz4`, `zstd` (default), `arrow` (columns), `message` (the protocol's messages), `wire`
-//! (captures of the protocol), `serde` (the plain data of [`log::steps`]), `serve` (the read-only broker).
+//! (captures of the protocol), `serde` (the plain data of [`log::steps`]), `serve` (the read-only broker),
+//! `tiered` (segments in tiered storage as Aiven's plugin writes them), `object-store` (logs in the stores of the crate
+//! `object_store`: `log::Bucket`).
 #![cfg_attr(not(feature = "python"), forbid(unsafe_code))]
 #![deny(unsafe_code)]
 
@@ -62,6 +65,8 @@ pub mod convert;
 mod error;
 mod error_names;
 mod frame;
+#[cfg(feature = "message")]
+pub mod internal_topics;
 pub mod lab;
 pub mod layout;
 mod legacy;

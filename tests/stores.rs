@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use common::partitions;
+use magicbyte::log::steps::{ChunkReader, plan_partition, survey_segment, survey_to_decode};
 use magicbyte::log::{Fetch, PartitionLog, PartitionReconciliation, PlanOptions, Store, StoredFile, mount};
 use magicbyte::{Compression, RecordsBuilder};
 
@@ -28,8 +29,9 @@ struct Files {
 struct Fetched(io::Result<Vec<u8>>);
 
 impl Fetch for Fetched {
-    fn wait(self: Box<Self>) -> io::Result<Vec<u8>> {
-        self.0
+    fn wait(self: Box<Self>, buffer: &mut Vec<u8>) -> io::Result<()> {
+        *buffer = self.0?;
+        Ok(())
     }
 }
 
@@ -151,6 +153,33 @@ fn few_bytes_are_fetched() {
     let (bytes, fetches) = files.take();
     assert!((bytes as f64) < 1.02 * small, "{}", bytes as f64 / small);
     assert!(fetches < 30, "{fetches}");
+    fs::remove_dir_all(root).unwrap();
+}
+
+/// A survey before the decoding fetches all, without waiting between ranges; nothing is fetched again, however large batches are.
+#[test]
+fn what_is_decoded_next_is_fetched_once() {
+    let root = scratch("next");
+    let files = Files::mount("next://logs", root.clone());
+    for (name, count, size) in [("small-0", 3000, 16 << 10), ("large-0", 9, 10 << 20), ("tiny-0", 3, 10)] {
+        let written = write_log(&root.join(name), count, size);
+        let log = PartitionLog::open(format!("next://logs/{name}").as_ref()).unwrap();
+        files.take();
+        let (listing, options) = (log.listing(), PlanOptions::default());
+        let survey = survey_to_decode(&listing.segments[0]).unwrap();
+        let (bytes, fetches) = files.take();
+        assert!(bytes <= written && fetches <= written / (4 << 20) + 1, "{name}: {bytes} in {fetches}");
+        // As close together as those of a local file.
+        let local = PartitionLog::open(&root.join(name)).unwrap();
+        assert_eq!(survey.borders, survey_segment(&local.listing().segments[0]).unwrap().borders);
+        let plan = plan_partition(listing, &[survey], options).unwrap();
+        for chunk in plan.chunks {
+            let mut reader = ChunkReader::open(chunk, true, 256 << 20).unwrap();
+            while reader.next_batch().unwrap().is_some() {}
+        }
+        let (more, _) = files.take();
+        assert_eq!(bytes + more, written, "{name}");
+    }
     fs::remove_dir_all(root).unwrap();
 }
 

@@ -8,6 +8,7 @@ mod batches;
 mod built;
 mod codecs;
 mod compacted;
+mod internal_topics;
 mod lab;
 mod made;
 mod payloads;
@@ -26,6 +27,7 @@ pub use batches::{framing, legacy, magic2};
 pub use built::builder;
 pub use codecs::{gzip, lz4, snappy, zstd};
 pub use compacted::compact;
+pub use internal_topics::internal_topics;
 pub use lab::cost;
 #[cfg(feature = "experimental-v3")]
 pub use lab::magic3;
@@ -57,6 +59,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("cost", cost),
     ("wire_stream", wire_stream),
     ("message", message),
+    ("internal_topics", internal_topics),
     ("schema_avro", schema_avro),
     ("schema_protobuf", schema_protobuf),
     ("schema_json", schema_json),

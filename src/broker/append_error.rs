@@ -61,6 +61,8 @@ pub enum ErrorCode {
     KafkaStorageError = 56,
     /// There is no such fetch session.
     FetchSessionIdNotFound = 70,
+    /// A request of a fetch session is not the next one.
+    InvalidFetchSessionEpoch = 71,
     /// The codec cannot be read or stored here.
     UnsupportedCompressionType = 76,
     /// A new member must join again with the id that it got.

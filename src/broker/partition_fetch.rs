@@ -1,9 +1,10 @@
-//! Requests of consumers to a simulated partition: fetches and offset lookups (`LocalLog.read`,
-//! `UnifiedLog.fetchOffsetByTimestamp`).
+//! Requests of consumers to a simulated partition: fetches and offset lookups.
 
 use crate::broker::append_error::AppendError;
+use crate::broker::consumed_log::{
+    self, Bounds, ConsumedLog, FetchAt, ListedOffset, Lookup, OffsetSpec, Slice, Wanted,
+};
 use crate::broker::partition_simulator::{PartitionSimulator, out_of_range};
-use crate::broker::simulated_log::Found;
 use crate::sidecar::transaction_index::{TransactionIndexEntry, collect_aborted_transactions};
 use crate::state::isolation::{AbortedTransaction, IsolationLevel};
 
@@ -25,32 +26,6 @@ pub struct Fetched {
     pub aborted_transactions: Vec<AbortedTransaction>,
 }
 
-/// Which offset to look up.
-#[non_exhaustive]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OffsetSpec {
-    /// The log start offset (-2 in requests).
-    Earliest,
-    /// The high watermark, or for `read_committed` the last stable offset (-1 in requests).
-    Latest,
-    /// The first record with the largest timestamp (-3 in requests).
-    MaxTimestamp,
-    /// The first record with this timestamp (ms) or a later one.
-    Timestamp(i64),
-}
-
-/// The answer to an [`OffsetSpec`].
-#[non_exhaustive]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ListedOffset {
-    /// The record's timestamp (ms), -1 for [`OffsetSpec::Earliest`] and [`OffsetSpec::Latest`].
-    pub timestamp: i64,
-    /// The offset.
-    pub offset: i64,
-    /// The leader epoch of this offset, -1 if unknown.
-    pub leader_epoch: i32,
-}
-
 impl PartitionSimulator {
     /// Returns batches from the one with this offset on, at most `max_bytes` but always the whole first
     /// batch.
@@ -64,34 +39,18 @@ impl PartitionSimulator {
         max_bytes: usize,
         isolation: IsolationLevel,
     ) -> Result<Fetched, AppendError> {
-        let (start, end) = (self.log_start_offset, self.log_end_offset);
-        if offset < start || offset > end {
+        let request = FetchAt { offset, max_bytes: max_bytes as u64, at_least_one: true, isolation };
+        let Bounds { start, end, last_stable_offset, .. } = self.bounds();
+        let Some(consumed) = consumed_log::fetch(self, request)? else {
             return Err(out_of_range(offset, &format!("the log extends from {start} to {end}")));
-        }
-        let last_stable_offset = self.last_stable_offset();
-        let committed = isolation == IsolationLevel::ReadCommitted;
-        let limit = if committed { last_stable_offset } else { end };
-        let mut fetched = Fetched {
-            records: Vec::new(),
+        };
+        Ok(Fetched {
+            records: consumed.records,
             high_watermark: end,
             last_stable_offset,
             log_start_offset: start,
-            aborted_transactions: Vec::new(),
-        };
-        let Some(first) = self.log.find(offset).filter(|_| offset < limit) else { return Ok(fetched) };
-        let end = self.log.find(limit).map_or(self.log.size(), |batch| batch.position);
-        let size = max_bytes.max(first.size).min(end.saturating_sub(first.position));
-        fetched.records.extend_from_slice(self.log.slice(first.position, size));
-        if committed {
-            let upper_bound = self.log.upper_bound(first.position + size).unwrap_or(self.log_end_offset);
-            fetched.aborted_transactions = self.aborted_between(offset, upper_bound);
-        }
-        Ok(fetched)
-    }
-
-    fn aborted_between(&self, offset: i64, upper_bound: i64) -> Vec<AbortedTransaction> {
-        let (entries, _) = collect_aborted_transactions(&self.transaction_index, offset, upper_bound);
-        entries.iter().map(TransactionIndexEntry::transaction).collect()
+            aborted_transactions: consumed.aborted,
+        })
     }
 
     /// Looks up an offset; `None` if no record has such a timestamp, or if it cannot be read yet at this
@@ -104,31 +63,45 @@ impl PartitionSimulator {
         spec: OffsetSpec,
         isolation: IsolationLevel,
     ) -> Result<Option<ListedOffset>, AppendError> {
-        let limit = match isolation {
-            IsolationLevel::ReadUncommitted => self.log_end_offset,
-            IsolationLevel::ReadCommitted => self.last_stable_offset(),
-        };
-        let start = self.log_start_offset;
-        let found = match spec {
-            OffsetSpec::Earliest => {
-                let first = self.epochs.entries().first().filter(|first| first.start_offset <= start);
-                let leader_epoch = first.map_or(-1, |first| first.epoch);
-                return Ok(Some(ListedOffset { timestamp: -1, offset: start, leader_epoch }));
+        consumed_log::list_offset(self, spec, isolation)
+    }
+}
+
+impl ConsumedLog for PartitionSimulator {
+    type Records = Vec<u8>;
+    type Error = AppendError;
+
+    fn bounds(&self) -> Bounds {
+        Bounds {
+            start: self.log_start_offset,
+            end: self.log_end_offset,
+            last_stable_offset: self.last_stable_offset(),
+            first_epoch: self.epochs.entries().first().copied(),
+            leader_epoch: self.leader_epoch,
+        }
+    }
+
+    fn slice(&self, wanted: &Wanted) -> Result<Option<Slice<Vec<u8>>>, AppendError> {
+        let Some(first) = self.log.find(wanted.offset) else { return Ok(None) };
+        let end = self.log.find(wanted.limit).map_or(self.log.size(), |batch| batch.position);
+        let room = usize::try_from(wanted.room(first.size as u64)).unwrap_or(usize::MAX);
+        let size = room.min(end.saturating_sub(first.position));
+        let records = self.log.slice(first.position, size).to_vec();
+        let end = self.log.upper_bound(first.position + size).unwrap_or(self.log_end_offset);
+        Ok(Some(Slice { records, end }))
+    }
+
+    fn aborted(&self, offset: i64, end: i64) -> Vec<AbortedTransaction> {
+        let (entries, _) = collect_aborted_transactions(&self.transaction_index, offset, end);
+        entries.iter().map(TransactionIndexEntry::transaction).collect()
+    }
+
+    fn find(&mut self, lookup: Lookup) -> Result<Option<ListedOffset>, AppendError> {
+        Ok(match lookup {
+            Lookup::MaxTimestamp => self.log.find_max_timestamp(&mut self.decompressor)?,
+            Lookup::Timestamp(timestamp) => {
+                self.log.find_by_time(timestamp, self.log_start_offset, &mut self.decompressor)?
             }
-            OffsetSpec::Latest => {
-                let leader_epoch = self.leader_epoch;
-                return Ok(Some(ListedOffset { timestamp: -1, offset: limit, leader_epoch }));
-            }
-            OffsetSpec::MaxTimestamp => self.log.find_max_timestamp(&mut self.decompressor)?,
-            OffsetSpec::Timestamp(timestamp) => {
-                self.log.find_by_time(timestamp, start, &mut self.decompressor)?
-            }
-        };
-        let found = found.filter(|found| found.offset < limit);
-        Ok(found.map(|Found { timestamp, offset, leader_epoch }| ListedOffset {
-            timestamp,
-            offset,
-            leader_epoch,
-        }))
+        })
     }
 }

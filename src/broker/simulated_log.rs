@@ -2,6 +2,7 @@
 
 use crate::batch::Batch;
 use crate::batches::Batches;
+use crate::broker::consumed_log::ListedOffset;
 use crate::compression::decompressor::Decompressor;
 use crate::error::Result;
 
@@ -18,15 +19,6 @@ pub(super) struct Stored {
     pub(super) base_offset: i64,
     pub(super) last_offset: i64,
     pub(super) max_timestamp: i64,
-}
-
-/// A record found by time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) timestamp: i64,
-    pub(super) offset: i64,
-    /// The leader epoch of its batch, -1 in magic 0 and 1.
-    pub(super) leader_epoch: i32,
 }
 
 #[derive(Debug, Default)]
@@ -109,7 +101,7 @@ impl SimulatedLog {
         timestamp: i64,
         start_offset: i64,
         decompressor: &mut Decompressor,
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<ListedOffset>> {
         for batch in self.batches.iter().filter(|batch| batch.max_timestamp >= timestamp) {
             let matches = |time, offset| time >= timestamp && offset >= start_offset;
             let found = self.find_in(batch, decompressor, matches)?;
@@ -121,7 +113,7 @@ impl SimulatedLog {
     }
 
     /// The first record with the largest timestamp (`RecordBatch.offsetOfMaxTimestamp`).
-    pub(super) fn find_max_timestamp(&self, decompressor: &mut Decompressor) -> Result<Option<Found>> {
+    pub(super) fn find_max_timestamp(&self, decompressor: &mut Decompressor) -> Result<Option<ListedOffset>> {
         let max = self.batches.iter().map(|batch| batch.max_timestamp).max();
         match self.batches.iter().find(|batch| Some(batch.max_timestamp) == max) {
             // If no record has a timestamp, the first one is found by its -1; not so in magic 0.
@@ -143,14 +135,14 @@ impl SimulatedLog {
         stored: &Stored,
         decompressor: &mut Decompressor,
         matches: impl Fn(i64, i64) -> bool,
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<ListedOffset>> {
         let batch = self.batch(stored)?;
         let leader_epoch = batch.partition_leader_epoch();
         for record in batch.records(decompressor)? {
             let record = record?;
             let (timestamp, offset) = (record.timestamp(), record.offset());
             if matches(timestamp, offset) {
-                return Ok(Some(Found { timestamp, offset, leader_epoch }));
+                return Ok(Some(ListedOffset { timestamp, offset, leader_epoch }));
             }
         }
         Ok(None)

@@ -16,14 +16,11 @@ pub fn crc32c(data: &[u8], value: u32) -> u32 {
         if value == 0 {
             return crc_fast::crc32_iscsi(data);
         }
-        // A CRC is linear: combine the checksums of the two parts.
-        let tail = crc_fast::crc32_iscsi(data);
-        crc_fast::checksum_combine(
-            crc_fast::CrcAlgorithm::Crc32Iscsi,
-            u64::from(value),
-            u64::from(tail),
-            data.len() as u64,
-        ) as u32
+        // The register before its last inversion. Combining two checksums instead takes microseconds.
+        let register = u64::from(!value);
+        let mut digest = crc_fast::Digest::new_with_init_state(crc_fast::CrcAlgorithm::Crc32Iscsi, register);
+        digest.update(data);
+        digest.finalize() as u32
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     {

@@ -49,11 +49,17 @@ impl<'a> Blobs<'a> {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn get(&self, row: usize) -> Option<&'a [u8]> {
-        let mut cell = [None];
-        self.fill(row, &mut cell);
-        cell[0]
+        match *self {
+            Self::Null => None,
+            Self::Binary(array) => cell(array, row),
+            Self::LargeBinary(array) => cell(array, row),
+            Self::BinaryView(array) => cell(array, row),
+            Self::Text(array) => cell(array, row),
+            Self::LargeText(array) => cell(array, row),
+            Self::TextView(array) => cell(array, row),
+        }
     }
 
     /// Writes the cells from row `start` on.
@@ -74,12 +80,21 @@ impl<'a> Blobs<'a> {
 #[inline]
 fn fill<'a, A, T>(array: A, start: usize, cells: &mut [Option<&'a [u8]>])
 where
+    A: ArrayAccessor<Item = &'a T> + Copy,
+    T: AsRef<[u8]> + ?Sized + 'a,
+{
+    for (row, to) in (start..).zip(cells) {
+        *to = cell(array, row);
+    }
+}
+
+#[inline]
+fn cell<'a, A, T>(array: A, row: usize) -> Option<&'a [u8]>
+where
     A: ArrayAccessor<Item = &'a T>,
     T: AsRef<[u8]> + ?Sized + 'a,
 {
-    for (row, cell) in (start..).zip(cells) {
-        *cell = array.is_valid(row).then(|| array.value(row).as_ref());
-    }
+    array.is_valid(row).then(|| array.value(row).as_ref())
 }
 
 /// A column of nullable timestamps.

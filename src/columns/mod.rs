@@ -5,6 +5,7 @@ pub(crate) mod batch_decoder;
 pub(crate) mod batch_table;
 pub(crate) mod binary_column;
 pub(crate) mod buffer_stream;
+pub(crate) mod cell_bytes;
 pub(crate) mod cells;
 pub(crate) mod chunk_decoder;
 pub(crate) mod digest;

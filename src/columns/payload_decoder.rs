@@ -30,8 +30,7 @@ impl PayloadDecoder {
         match self {
             Self::Avro(decoder) => decoder.add_writer(key, schema, &texts(references)),
             Self::Protobuf(decoder) => decoder.add_writer(key, schema, references),
-            // A document is read as the reader's schema says, whatever it was written with.
-            Self::Json(_) => Ok(()),
+            Self::Json(decoder) => decoder.add_writer(key, schema, references),
         }
     }
 

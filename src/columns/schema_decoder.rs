@@ -17,13 +17,15 @@ use crate::schema_framing::{
 
 /// Decodes the column `key` or `value` of batches to typed columns.
 ///
-/// The caller asks which ids are new ([`new_ids`](Self::new_ids)), says what their schemas are, and decodes.
+/// The caller decodes, says what the schemas of unknown ids are, and decodes again.
 pub struct SchemaDecoder {
     decoder: PayloadDecoder,
     is_key: bool,
     id_size: IdSize,
     writers: Writers,
     schema: SchemaRef,
+    /// Empty between batches, for its memory.
+    payloads: Vec<Payload<'static>>,
 }
 
 enum Writer {
@@ -49,7 +51,7 @@ const SMALL: usize = 1 << 16;
 const MOST_REFUSED: usize = 1 << 16;
 
 impl Writers {
-    #[inline]
+    #[inline(always)]
     fn get(&self, id: SchemaId) -> Option<&Writer> {
         match small(id) {
             Some(place) => self.small.get(place)?.as_ref(),
@@ -84,6 +86,9 @@ fn small(id: SchemaId) -> Option<usize> {
     }
 }
 
+/// The memory of more payloads than these is not kept between batches.
+const MOST_KEPT: usize = 1 << 17;
+
 /// A row before its schema is looked up.
 enum Row<'a> {
     Null,
@@ -108,6 +113,8 @@ enum Ready<'a> {
         id: Option<i64>,
         reason: String,
     },
+    /// With a schema that was not added.
+    Unknown(SchemaId),
 }
 
 /// What [`SchemaDecoder::decode`] returns.
@@ -131,7 +138,7 @@ impl SchemaDecoder {
             Field::new(format!("{mark}_error"), DataType::Utf8, true),
             Field::new(raw, DataType::Binary, true),
         ]));
-        Self { decoder, is_key, id_size, writers: Writers::default(), schema }
+        Self { decoder, is_key, id_size, writers: Writers::default(), schema, payloads: Vec::new() }
     }
 
     /// What [`decode`](Self::decode) returns: the typed column, `_schema_id` (null for a GUID), `_error`, and
@@ -146,19 +153,15 @@ impl SchemaDecoder {
     /// # Errors
     /// If the batch does not have the column, or it is neither binary nor text.
     pub fn new_ids(&self, batch: &RecordBatch) -> Result<Vec<SchemaId>> {
-        let mut found = Vec::new();
-        let mut seen = HashSet::new();
-        let mut last = None;
+        let mut unknown = UnknownSchemas::default();
         for row in self.rows(batch)?.iter() {
             if let Row::Framed(framed) = row
-                && last.replace(framed.schema) != Some(framed.schema)
                 && self.writers.get(framed.schema).is_none()
-                && seen.insert(framed.schema)
             {
-                found.push(framed.schema);
+                unknown.add(framed.schema);
             }
         }
-        Ok(found)
+        Ok(unknown.found)
     }
 
     /// Adds the schema with this id; `references` are those it uses, as name and text, each after those it uses itself.
@@ -199,15 +202,18 @@ impl SchemaDecoder {
     /// Decodes a batch. It has the column, and maybe `headers`, whose schema header is decisive.
     ///
     /// # Errors
-    /// As [`new_ids`](Self::new_ids), and if the column would be larger than Arrow allows. What is wrong with a row is in
-    /// its `_error`.
+    /// [`DecodeError::UnknownSchemas`] before anything is decoded, if rows name schemas that were neither added nor refused; as
+    /// [`new_ids`](Self::new_ids); and if the column would be larger than Arrow allows. What is wrong with a row is in its
+    /// `_error`.
     pub fn decode(&mut self, batch: &RecordBatch) -> std::result::Result<TypedRows, DecodeError> {
         let rows = self.rows(batch)?;
         let mut unframed = 0;
         let mut failed = Vec::new();
         let mut ids = Int64Builder::with_capacity(rows.count);
-        let mut payloads = Vec::with_capacity(rows.count);
+        let mut payloads = emptied(std::mem::take(&mut self.payloads));
+        payloads.reserve(rows.count);
         let mut paths = Vec::new();
+        let mut unknown = UnknownSchemas::default();
         for index in 0..rows.count {
             let row = rows.get(index);
             unframed += usize::from(matches!(row, Row::Unframed(_)));
@@ -216,6 +222,10 @@ impl SchemaDecoder {
                 Ready::Bad { id, reason } => {
                     failed.push((index, reason));
                     (id, Payload::default())
+                }
+                Ready::Unknown(schema) => {
+                    unknown.add(schema);
+                    continue;
                 }
                 Ready::Payload { id, writer, payload, message_indexes, .. } => {
                     let message_indexes = match message_indexes {
@@ -231,14 +241,20 @@ impl SchemaDecoder {
             ids.append_option(id);
             payloads.push(payload);
         }
+        if !unknown.found.is_empty() {
+            return Err(DecodeError::UnknownSchemas(unknown.found));
+        }
         for (index, path) in &paths {
             payloads[*index].message_indexes = path;
         }
         let decoded = self.decoder.decode(&payloads)?;
+        if payloads.capacity() <= MOST_KEPT {
+            self.payloads = emptied(payloads);
+        }
         failed.extend(decoded.errors.into_iter().map(|error| {
             let start = match self.ready(rows.get(error.row)) {
                 Ready::Payload { start, .. } => start,
-                Ready::Null | Ready::Bad { .. } => 0,
+                Ready::Null | Ready::Bad { .. } | Ready::Unknown(_) => 0,
             };
             (error.row, shown(error, start))
         }));
@@ -263,7 +279,7 @@ impl SchemaDecoder {
         Ok(TypedRows { batch, unframed })
     }
 
-    #[inline]
+    #[inline(always)]
     fn ready<'a>(&self, row: Row<'a>) -> Ready<'a> {
         let framed = match row {
             Row::Null => return Ready::Null,
@@ -281,7 +297,7 @@ impl SchemaDecoder {
         let writer = match self.writers.get(framed.schema) {
             Some(Writer::Known(writer)) => *writer,
             Some(Writer::Refused(reason)) => return Ready::Bad { id, reason: reason.clone() },
-            None => return Ready::Bad { id, reason: "its schema was not added".to_owned() },
+            None => return Ready::Unknown(framed.schema),
         };
         let (message_indexes, payload, start) = match self.decoder {
             PayloadDecoder::Protobuf(_) => match framed.message_indexes() {
@@ -300,8 +316,8 @@ impl SchemaDecoder {
         if let PayloadDecoder::Json(_) = self.decoder
             && !matches!(value.first(), None | Some(0 | 1))
         {
-            let message_indexes = MessageIndexes::default();
-            return Ready::Payload { id: None, writer: 0, payload: value, start: 0, message_indexes };
+            let (writer, message_indexes) = (Payload::NO_WRITER, MessageIndexes::default());
+            return Ready::Payload { id: None, writer, payload: value, start: 0, message_indexes };
         }
         let size = match self.id_size {
             IdSize::Four => 4,
@@ -342,6 +358,29 @@ impl SchemaDecoder {
     }
 }
 
+/// Schemas that were not added, each once.
+#[derive(Default)]
+struct UnknownSchemas {
+    found: Vec<SchemaId>,
+    seen: HashSet<SchemaId>,
+}
+
+impl UnknownSchemas {
+    #[cold]
+    fn add(&mut self, schema: SchemaId) {
+        if self.found.last() != Some(&schema) && self.seen.insert(schema) {
+            self.found.push(schema);
+        }
+    }
+}
+
+/// The memory of payloads, for others.
+fn emptied<'a>(mut payloads: Vec<Payload<'_>>) -> Vec<Payload<'a>> {
+    payloads.clear();
+    // In place, as the two types have one layout.
+    payloads.into_iter().map(|_| Payload::default()).collect()
+}
+
 /// The rows of a batch.
 struct Rows<'a> {
     column: Blobs<'a>,
@@ -352,7 +391,7 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    #[inline]
+    #[inline(always)]
     fn get(&self, row: usize) -> Row<'a> {
         let Some(value) = self.column.get(row) else { return Row::Null };
         let header = self.headers.as_ref().and_then(|headers| {
@@ -384,6 +423,8 @@ fn shown(error: RowError, start: usize) -> String {
 /// Why a batch could not be decoded.
 #[derive(Debug)]
 pub enum DecodeError {
+    /// These have to be added or refused first; in order of their first rows.
+    UnknownSchemas(Vec<SchemaId>),
     /// It does not have the column.
     Batch(Error),
     /// The column would be too large.

@@ -273,6 +273,7 @@ impl Listing {
         let reason = match (kind, what) {
             (FileKind::Ignored(_), Other::Directory) => IgnoreReason::Directory,
             (FileKind::Ignored(_), Other::Special) => IgnoreReason::Special,
+            (_, Other::Unfinished) => IgnoreReason::Unfinished,
             _ => {
                 let kind = unreadable(why);
                 self.add_problem(Some(file.clone()), kind.name(), kind.to_string());

@@ -37,8 +37,12 @@ pub use read::options::{DamageMode, PlanOptions, ReadOptions};
 pub use read::partition_log::{LogBatch, LogBatches, PartitionLog};
 pub use read::rescue::{Repair, Rescued, Rescuer};
 pub use segment::reader::{Piece, SegmentBatch, SegmentReader, TailKind};
+#[cfg(feature = "object-store")]
+pub use storage::bucket::Bucket;
 pub use storage::sidecars::read_sidecar;
 pub use storage::store::{Fetch, Store, StoredFile, mount};
+#[cfg(feature = "tiered")]
+pub use storage::tiered::encryption::add_encryption_key;
 pub use write::options::WriteOptions;
 pub use write::partition_fold::SidecarFile;
 pub use write::partition_writer::{PartitionWriter, begin_partition, finish_partition};

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::log::storage;
+use crate::log::storage::remote_names::{partition_below_topic, without_id};
 
 /// What a file beside the segments holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +77,8 @@ pub enum IgnoreReason {
     Cleaned,
     /// A broker is putting it in the place of others (`.swap`).
     Swap,
-    /// A broker has not finished copying it to tiered storage, according to `__remote_log_metadata`.
+    /// A broker has not finished copying it to tiered storage, according to `__remote_log_metadata`, or since its manifest
+    /// is missing.
     Unfinished,
     /// A KRaft snapshot, and the caller did not ask for these.
     Checkpoint,
@@ -86,6 +88,8 @@ pub enum IgnoreReason {
     Foreign,
     /// All its offsets are in earlier segments.
     Overlapping,
+    /// A leader copied it to tiered storage whose log other leaders did not continue (an unclean election).
+    Diverged,
     /// A directory.
     Directory,
     /// A FIFO, a socket or a device.
@@ -107,6 +111,7 @@ impl IgnoreReason {
             Self::Compressed => "compressed",
             Self::Foreign => "foreign",
             Self::Overlapping => "overlapping",
+            Self::Diverged => "diverged",
             Self::Directory => "directory",
             Self::Special => "special",
             Self::Unreadable => "unreadable",
@@ -130,7 +135,7 @@ pub enum DirectoryState {
     /// A log that a broker is about to delete: `topic-N.ID-delete`.
     Deleted,
     /// The segments of a log that a broker copied to tiered storage: `topic-N-TOPICID`, with files such as
-    /// `00000000000000000042-SEGMENTID.log` (`LocalTieredStorage`).
+    /// `00000000000000000042-SEGMENTID.log` (`LocalTieredStorage`), or `topic-TOPICID/N` (Aiven's plugin).
     Remote,
 }
 
@@ -149,9 +154,12 @@ impl DirectoryState {
 }
 
 /// The topic, the partition and the state in the name of a directory: `topic-N`, `topic-N.ID-delete` and the like
-/// (`UnifiedLog`), or `topic-N-TOPICID`. A directory with another name is partition 0 of a topic of that name.
+/// (`UnifiedLog`), `topic-N-TOPICID`, or `topic-TOPICID/N`. A directory with another name is partition 0 of a topic of that name.
 pub(crate) fn partition_of(directory: &Path) -> (String, i32, DirectoryState) {
     let absolute = storage::absolute(directory);
+    if let Some((topic, partition)) = partition_below_topic(&absolute) {
+        return (topic.to_owned(), partition, DirectoryState::Remote);
+    }
     let name = display_name(absolute.file_name().unwrap_or_default());
     let name = storage::without_archive_ending(&name).to_owned();
     match parse_directory(&name) {
@@ -197,14 +205,6 @@ fn parse_directory(name: &str) -> Option<(&str, i32, DirectoryState)> {
     (!topic.is_empty()).then_some((topic, parse_partition(number)?, state))
 }
 
-/// What precedes the ID in a name of tiered storage, and the hyphen before it. An ID never looks like the end of
-/// `topic-N`: its last character has two bits, and so is not a digit.
-fn without_id(name: &str) -> Option<&str> {
-    let (rest, id) = name.split_at_checked(name.len().checked_sub(ID_LENGTH)?)?;
-    let is_id = id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
-    rest.strip_suffix('-').filter(|_| is_id && id.ends_with(['A', 'Q', 'g', 'w']))
-}
-
 /// A file name as text; if it is not UTF-8, its bytes are escaped, so that no two names look the same.
 pub(crate) fn display_name(name: &OsStr) -> String {
     name.to_str().map_or_else(|| name.as_encoded_bytes().escape_ascii().to_string(), str::to_owned)
@@ -214,8 +214,6 @@ fn parse_partition(digits: &str) -> Option<i32> {
     digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
 
-/// The length of an ID in a name (`Uuid.toString`): 16 bytes as base64 for URLs.
-const ID_LENGTH: usize = 22;
 /// The ending of the leader epochs of one segment in tiered storage.
 const REMOTE_LEADER_EPOCHS: &str = "leader_epoch_checkpoint";
 

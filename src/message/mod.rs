@@ -20,7 +20,7 @@
 pub(crate) mod frame;
 pub(crate) mod header;
 mod path;
-mod read;
+pub(crate) mod read;
 pub(crate) mod table;
 pub(crate) mod uuid;
 pub(crate) mod value;

@@ -172,14 +172,21 @@ impl<'a> Reader<'a> {
                     None => Value::Null,
                 }
             }
-            // A byte says whether a nullable structure follows: -1 is null, 1 is not.
             Scalar::Struct => {
-                if field.nullable_versions.contain(self.version) && self.cursor.i8()? < 0 {
+                if field.nullable_versions.contain(self.version) && !self.is_present(field)? {
                     return Ok(Value::Null);
                 }
                 Value::Struct(self.structure(&field.fields)?)
             }
         })
+    }
+
+    /// Whether a nullable structure follows: -1 is null, 1 is not. In a tagged field, that is a varint, and 0 is null.
+    fn is_present(&mut self, field: &'static Field) -> Result<bool> {
+        match field.tag(self.version) {
+            None => Ok(self.cursor.i8()? >= 0),
+            Some(_) => Ok(self.cursor.unsigned_varint()? > 0),
+        }
     }
 
     /// A length plus one; 0 is null.

@@ -1,5 +1,5 @@
 //! The table of Kafka's messages: `messages.json`, which `scripts/messages.py` makes from the definitions inside
-//! kafka-clients. The keys are those of the definitions (`MessageSpec`, `FieldSpec`).
+//! Kafka's jars. The keys are those of the definitions (`MessageSpec`, `FieldSpec`), and `topic`.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ static TABLE: LazyLock<Vec<Definition>> = LazyLock::new(|| {
 
 /// What a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Role {
     /// What precedes the body of a request or response.
     Header,
@@ -22,13 +22,23 @@ pub(crate) enum Role {
     Request,
     /// The answer to a request of the same API and version.
     Response,
+    /// The key of a coordinator's record.
+    CoordinatorKey,
+    /// The value of a coordinator's record.
+    CoordinatorValue,
+    /// The value of a record whose type is in a frame around it.
+    Metadata,
+    /// A part of a record.
+    Data,
 }
 
 /// A message in a range of versions.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Definition {
-    /// Headers have none.
+    /// The topic of a record.
+    pub(crate) topic: Option<&'static str>,
+    /// Of a request or response the API's, of a record its type; headers and data have none.
     pub(crate) api_key: Option<i16>,
     #[serde(rename = "type")]
     pub(crate) role: Role,
@@ -214,8 +224,21 @@ pub(crate) fn definition(role: Role, api_key: i16, version: i16) -> Result<&'sta
 
 /// The keys of all APIs, ascending.
 pub(crate) fn api_keys() -> Vec<i16> {
-    let mut keys: Vec<_> = TABLE.iter().filter_map(|one| one.api_key).collect();
+    let requests = TABLE.iter().filter(|one| one.role == Role::Request);
+    let mut keys: Vec<_> = requests.filter_map(|one| one.api_key).collect();
     keys.sort_unstable();
     keys.dedup();
     keys
+}
+
+/// The definition of a part of a topic's records, by their type.
+pub(crate) fn record(topic: &str, role: Role, record_type: i16) -> Option<&'static Definition> {
+    let found =
+        |one: &&Definition| one.role == role && one.api_key == Some(record_type) && one.topic == Some(topic);
+    TABLE.iter().find(found)
+}
+
+/// The definition of data by its name.
+pub(crate) fn data(name: &str) -> Option<&'static Definition> {
+    TABLE.iter().find(|one| one.role == Role::Data && one.name == name)
 }

@@ -163,6 +163,7 @@ impl Writer {
             return Err(self.path.error("null, which this version does not allow here"));
         }
         let size = match (field.kind.array, field.kind.element) {
+            (false, Scalar::Struct) if field.tag(self.version).is_some() => return self.unsigned(0),
             (false, Scalar::Struct) => 1,
             _ if field.is_compact(self.version, self.flexible) => return self.unsigned(0),
             (false, Scalar::String) => 2,
@@ -283,7 +284,7 @@ fn default_of(field: &Field) -> Value<'static> {
 }
 
 /// Whether a value is a field's default, which tagged fields are left out for.
-fn is_default(field: &Field, value: &Value<'_>) -> bool {
+pub(crate) fn is_default(field: &Field, value: &Value<'_>) -> bool {
     match value {
         Value::Struct(given) if field.default.is_none() => {
             given.unknown_tagged_fields.is_empty()

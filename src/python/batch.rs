@@ -228,7 +228,13 @@ impl BatchBase {
         done.map_err(|error| to_py(py, &error))
     }
 
-    fn index(&self, py: Python<'_>) -> PyResult<IndexedBatch> {
+    /// The producer of the transaction that the batch is a part of.
+    pub(super) fn transactional_producer(&self, py: Python<'_>) -> PyResult<Option<i64>> {
+        Ok(self.batch(py)?.as_v2().filter(|batch| batch.is_transactional()).map(|batch| batch.producer_id()))
+    }
+
+    /// Decodes and locates the records.
+    pub(super) fn index(&self, py: Python<'_>) -> PyResult<IndexedBatch> {
         let check_crcs = self.reading.check_crcs;
         let indexed = detached(py, |thread| {
             let batch = Batch::from_frame(&self.data, self.position)?.followed_by(&self.following);

@@ -69,9 +69,12 @@ pub(super) fn is_segment_file(name: OsString) -> bool {
 
 #[doc = docs::steps!(survey_segment)]
 #[pyfunction]
-pub(super) fn survey_segment(py: Python<'_>, segment: &str) -> PyResult<String> {
+#[pyo3(signature = (segment, *, to_decode = false))]
+pub(super) fn survey_segment(py: Python<'_>, segment: &str, to_decode: bool) -> PyResult<String> {
     let segment = parse(segment)?;
-    let survey = py.detach(|| survey::survey_segment(&segment));
+    let survey = py.detach(|| {
+        if to_decode { survey::survey_to_decode(&segment) } else { survey::survey_segment(&segment) }
+    });
     to_json(&survey.map_err(|e| log_to_py(py, &e))?)
 }
 

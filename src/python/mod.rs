@@ -16,6 +16,7 @@ mod docs;
 mod errors;
 mod gil_cell;
 mod indexed_batch;
+mod internal_topics;
 mod jobs;
 mod lab;
 mod layout;
@@ -73,6 +74,8 @@ mod _core {
         PyConverter, set_last_offset, set_max_timestamp, set_partition_leader_epoch,
     };
     #[pymodule_export]
+    use crate::python::internal_topics::{CommittedOffsets, decode_data, decode_record};
+    #[pymodule_export]
     use crate::python::jobs::{
         PyChunkDecoder, is_partition, is_segment_file, list_partition, offset_for_timestamp, plan_partition,
         reconcile, survey_segment, trim_chunk, unreadable_directory,
@@ -117,7 +120,9 @@ mod _core {
         AbortedFilter, Guard, PyLeaderEpochs, PyProducerStateManager, partition_history, segment_history,
     };
     #[pymodule_export]
-    use crate::python::store::{PyStoredFile, is_directory, is_stored, list_directory, mount_store};
+    use crate::python::store::{
+        PyStoredFile, add_encryption_key, is_directory, is_stored, list_directory, mount_store,
+    };
     #[pymodule_export]
     use crate::python::wire::{PyWireReader, request_record_sets, response_record_sets};
     #[pymodule_export]

@@ -7,6 +7,7 @@ use magicbyte_schema::SchemaError;
 use magicbyte_schema::avro::AvroDecoder;
 use magicbyte_schema::json::JsonDecoder;
 use magicbyte_schema::protobuf::ProtobufDecoder;
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -29,7 +30,8 @@ pub(super) struct PySchemaDecoder(Locked<SchemaDecoder>);
 #[pymethods]
 impl PySchemaDecoder {
     #[new]
-    #[pyo3(signature = (format, reader_schema, references = None, *, messages = None, is_key = false, id_bytes = 4))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments")]
+    #[pyo3(signature = (format, reader_schema, references = None, *, messages = None, is_key = false, id_bytes = 4, validate = false))]
     fn new(
         py: Python<'_>,
         format: &str,
@@ -38,12 +40,15 @@ impl PySchemaDecoder {
         messages: Option<&Bound<'_, PyAny>>,
         is_key: bool,
         id_bytes: usize,
+        validate: bool,
     ) -> PyResult<Self> {
         panics::here();
         let references = References::of(references)?;
         let messages: Vec<PyBackedStr> = messages.map_or_else(|| Ok(Vec::new()), items)?;
         let messages: Vec<&str> = messages.iter().map(|name| &**name).collect();
-        let decoder = py.detach(|| payload_decoder(format, reader_schema, &references.as_pairs(), &messages));
+        let reader =
+            Reader { schema: reader_schema, references: &references.as_pairs(), messages: &messages };
+        let decoder = py.detach(|| payload_decoder(format, &reader, validate));
         let decoder = decoder.map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok(Self(Locked::new(SchemaDecoder::new(decoder, is_key, id_size(id_bytes)?))))
     }
@@ -58,12 +63,7 @@ impl PySchemaDecoder {
     fn new_ids<'py>(&self, py: Python<'py>, batch: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let batch = only_batch(batch)?;
         let ids = self.0.with(py, |decoder| decoder.new_ids(&batch)).map_err(|error| to_py(py, &error))?;
-        ids.into_iter()
-            .map(|id| match id {
-                SchemaId::Id(id) => Ok(id.into_pyobject(py)?.into_any()),
-                SchemaId::Guid(guid) => Ok(PyBytes::new(py, &guid).into_any()),
-            })
-            .collect()
+        names(py, &ids)
     }
 
     #[doc = docs::schema_decoder!(SchemaDecoder.add_writer)]
@@ -95,31 +95,58 @@ impl PySchemaDecoder {
     }
 
     #[doc = docs::schema_decoder!(SchemaDecoder.decode)]
-    fn decode(&self, py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<(PyArrowBatch, usize)> {
+    fn decode<'py>(&self, py: Python<'py>, batch: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let batch = only_batch(batch)?;
         match self.0.with(py, |decoder| decoder.decode(&batch)) {
-            Ok(decoded) => Ok((PyArrowBatch::new(decoded.batch), decoded.unframed)),
+            Ok(decoded) => (PyArrowBatch::new(decoded.batch), decoded.unframed).into_bound_py_any(py),
+            Err(DecodeError::UnknownSchemas(ids)) => names(py, &ids)?.into_bound_py_any(py),
             Err(DecodeError::Batch(error)) => Err(to_py(py, &error)),
             Err(DecodeError::Column(error)) => Err(PyValueError::new_err(error.to_string())),
         }
     }
 }
 
+/// Ids as numbers, GUIDs as bytes.
+fn names<'py>(py: Python<'py>, ids: &[SchemaId]) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    ids.iter()
+        .map(|id| match id {
+            SchemaId::Id(id) => Ok(id.into_pyobject(py)?.into_any()),
+            SchemaId::Guid(guid) => Ok(PyBytes::new(py, guid).into_any()),
+        })
+        .collect()
+}
+
+/// Whose types the column gets.
+struct Reader<'a> {
+    schema: Option<&'a str>,
+    references: &'a [(&'a str, &'a str)],
+    messages: &'a [&'a str],
+}
+
 fn payload_decoder(
     format: &str,
-    schema: Option<&str>,
-    references: &[(&str, &str)],
-    messages: &[&str],
+    reader: &Reader<'_>,
+    validate: bool,
 ) -> magicbyte_schema::Result<PayloadDecoder> {
+    let Reader { schema, references, messages } = *reader;
     match (format, schema) {
+        ("avro" | "protobuf", _) if validate => {
+            Err(SchemaError::new(format!("validate is for the format \"json\", not for {format:?}")))
+        }
         ("avro", Some(schema)) => AvroDecoder::new(schema, &texts(references)).map(PayloadDecoder::Avro),
         ("avro", None) => Ok(PayloadDecoder::Avro(AvroDecoder::text())),
         ("protobuf", Some(schema)) => {
             ProtobufDecoder::new(schema, references, messages).map(PayloadDecoder::Protobuf)
         }
         ("protobuf", None) => Ok(PayloadDecoder::Protobuf(ProtobufDecoder::text())),
-        ("json", Some(schema)) => JsonDecoder::new(schema, references).map(PayloadDecoder::Json),
-        ("json", None) => Ok(PayloadDecoder::Json(JsonDecoder::text())),
+        ("json", _) => {
+            let decoder = match schema {
+                Some(schema) => JsonDecoder::new(schema, references)?,
+                None => JsonDecoder::text(),
+            };
+            let by = schema.map(|schema| (schema, references));
+            Ok(PayloadDecoder::Json(if validate { decoder.validate(by)? } else { decoder }))
+        }
         (other, _) => {
             Err(SchemaError::new(format!("format {other:?}: expected \"avro\", \"protobuf\" or \"json\"")))
         }

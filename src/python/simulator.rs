@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::broker::append_error::AppendError;
-use crate::broker::partition_fetch::OffsetSpec;
+use crate::broker::consumed_log::OffsetSpec;
 use crate::broker::partition_simulator::{Appended, PartitionSimulator, TransactionEnd};
 use crate::python::broker::{ConfigFields, InfoFields, info_fields, origin};
 use crate::python::docs;

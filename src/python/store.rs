@@ -7,15 +7,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyException, PyFileNotFoundError, PyOSError};
+use pyo3::exceptions::{PyException, PyFileNotFoundError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::log::storage::file_info::{Found, Other};
 use crate::log::storage::open_file::OpenFile;
 use crate::log::storage::store::{Fetch, Store, StoredFile, mount};
+use crate::log::storage::tiered::encryption;
 use crate::log::storage::{
-    entries, examine, is_directory as is_directory_at, is_stored as is_stored_path, open,
+    entries_as_they_are, examine, is_directory as is_directory_at, is_stored as is_stored_path, open,
 };
 use crate::python::errors::io_to_py;
 use crate::python::locked::Locked;
@@ -60,9 +61,13 @@ impl Store for PyStore {
 struct PyFetch(Option<Py<PyAny>>);
 
 impl Fetch for PyFetch {
-    fn wait(mut self: Box<Self>) -> io::Result<Vec<u8>> {
-        let Some(future) = self.0.take() else { return Ok(Vec::new()) };
-        attached(|py| to_vec(&future.bind(py).call_method0("result")?))
+    fn wait(mut self: Box<Self>, buffer: &mut Vec<u8>) -> io::Result<()> {
+        let Some(future) = self.0.take() else { return Ok(()) };
+        attached(|py| {
+            let bytes = PyBuffer::<u8>::get(&future.bind(py).call_method0("result")?)?;
+            buffer.resize(bytes.len_bytes(), 0);
+            bytes.copy_to_slice(py, buffer)
+        })
     }
 }
 
@@ -109,11 +114,19 @@ pub(super) fn mount_store(prefix: &str, store: Py<PyAny>) {
     drop(mount(prefix, Arc::new(PyStore(store))));
 }
 
+#[doc = docs::steps!(add_encryption_key)]
+#[pyfunction]
+pub(super) fn add_encryption_key(py: Python<'_>, pem: &str, key_id: Option<&str>) -> PyResult<()> {
+    panics::here();
+    py.detach(|| encryption::add_encryption_key(key_id, pem))
+        .map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
 #[doc = docs::steps!(list_directory)]
 #[pyfunction]
 pub(super) fn list_directory(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(String, bool)>> {
     panics::here();
-    let listed = py.detach(|| entries(&path)).map_err(|error| io_to_py(&path, &error))?;
+    let listed = py.detach(|| entries_as_they_are(&path)).map_err(|error| io_to_py(&path, &error))?;
     let entry = |(path, found): (PathBuf, io::Result<Found>)| {
         let name = path.file_name()?.to_str()?.to_owned();
         Some((name, matches!(found, Ok(Found::Other(Other::Directory, _)))))

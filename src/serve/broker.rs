@@ -13,6 +13,7 @@ use crate::serve::archive::Archive;
 use crate::serve::cluster::{self, Address};
 use crate::serve::coordinator::{Client, Coordinator, find_coordinator};
 use crate::serve::fetch::{FetchRequest, fetch};
+use crate::serve::fetch_sessions::FetchSessions;
 use crate::serve::fields::text;
 use crate::serve::groups::Groups;
 use crate::serve::lock::lock;
@@ -33,6 +34,7 @@ const HEADER_START: usize = 8;
 #[derive(Debug)]
 pub struct ReadOnlyBroker {
     archive: Archive,
+    sessions: FetchSessions,
     coordinator: Coordinator,
     advertised: Option<Address>,
     large: Mutex<()>,
@@ -70,6 +72,7 @@ impl ReadOnlyBroker {
         }
         Self {
             archive: Archive::new(listings, options.topics, shared),
+            sessions: FetchSessions::default(),
             coordinator: Coordinator::new(groups),
             advertised: options.advertised_listener.map(|(host, port)| Address { host, port }),
             large: Mutex::default(),
@@ -151,7 +154,7 @@ impl ReadOnlyBroker {
                 let request = FetchRequest::of(request);
                 // Others get their turn while this client waits.
                 drop((message, turn));
-                let fetched = fetch(archive, &self.stopping, request);
+                let fetched = fetch(archive, &self.sessions, &self.stopping, request);
                 return response(api_key, version, correlation_id, &fetched.body, fetched.parts).map(Some);
             }
             cluster::JOIN_GROUP => {

@@ -9,6 +9,10 @@ use crate::serve::cluster::Address;
 use crate::wire::frames::FrameDecoder;
 
 const BUFFER: usize = 16 << 10;
+/// The send buffer towards a client on this machine, as a broker has it (`socket.send.buffer.bytes`): sending takes a quarter less
+/// CPU time than with the megabytes that the system would choose, which are for networks with a delay.
+#[cfg(target_os = "linux")]
+const LOCAL_SEND_BUFFER: usize = 100 << 10;
 
 /// Serves a connection until the client closes it, is idle for too long, or sends what no client would.
 ///
@@ -16,12 +20,17 @@ const BUFFER: usize = 16 << 10;
 /// Why the connection ended, unless the client closed it.
 pub(super) fn serve(broker: &ReadOnlyBroker, mut stream: &TcpStream) -> io::Result<()> {
     let reached = stream.local_addr()?;
+    let client = stream.peer_addr()?.ip();
     let peer = Peer {
-        host: stream.peer_addr()?.ip().to_string(),
+        host: client.to_string(),
         reached: Address { host: reached.ip().to_string(), port: reached.port() },
     };
     let idle = broker.limits.idle;
     stream.set_nodelay(true)?;
+    #[cfg(target_os = "linux")]
+    if client.is_loopback() {
+        rustix::net::sockopt::set_socket_send_buffer_size(stream, LOCAL_SEND_BUFFER)?;
+    }
     stream.set_write_timeout(Some(idle))?;
     let mut frames = FrameDecoder::new(broker.limits.request_bytes);
     let mut buffer = vec![0; BUFFER];

@@ -1,14 +1,17 @@
 //! Fetch: the records of partitions (`KafkaApis.handleFetchRequest`, `ReplicaManager.readFromLog`).
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use crate::broker::append_error::ErrorCode;
+use crate::broker::consumed_log::{self, Bounds, Consumed, ConsumedLog, FetchAt};
 use crate::message::value::{Struct, Value};
 use crate::serve::archive::{Archive, TopicRef};
+use crate::serve::fetch_sessions::{Asked, FetchSessions, Metadata, Outcome, Told};
 use crate::serve::fields::{
-    Answer, array, code, fields, int, int32, number, string, structs, structure, text, uuid,
+    Answer, array, code, fields, int, int32, ints, number, string, structs, structure, text, uuid,
 };
-use crate::serve::partition::{Bounds, Read, Wanted, prepare};
+use crate::serve::partition::prepare;
 use crate::serve::span::Part;
 use crate::serve::stopping::Stopping;
 use crate::state::isolation::IsolationLevel;
@@ -34,18 +37,12 @@ pub(super) struct Fetched {
 /// A request, without what is not needed.
 #[derive(Debug)]
 pub(super) struct FetchRequest {
-    has_session: bool,
+    metadata: Metadata,
     isolation: IsolationLevel,
     max_bytes: u64,
     max_wait: Duration,
-    topics: Vec<(TopicRef, Vec<Asked>)>,
-}
-
-#[derive(Debug)]
-struct Asked {
-    partition: i32,
-    offset: i64,
-    max_bytes: u64,
+    partitions: Vec<Asked>,
+    forgotten: HashSet<(TopicRef, i32)>,
 }
 
 impl FetchRequest {
@@ -54,20 +51,30 @@ impl FetchRequest {
             1 => IsolationLevel::ReadCommitted,
             _ => IsolationLevel::ReadUncommitted,
         };
-        let topics = structs(request, "topics").map(|topic| {
-            let partitions = structs(topic, "partitions").map(|asked| Asked {
+        let partitions = structs(request, "topics").flat_map(|topic| {
+            let named = topic_ref(topic, "topic");
+            structs(topic, "partitions").map(move |asked| Asked {
+                topic: named.clone(),
                 partition: int32(asked, "partition", 0),
                 offset: int(asked, "fetchOffset", -1),
                 max_bytes: int(asked, "partitionMaxBytes", 0).max(0) as u64,
-            });
-            (topic_ref(topic, "topic"), partitions.collect())
+            })
         });
+        let forgotten = structs(request, "forgottenTopicsData").flat_map(|topic| {
+            let named = topic_ref(topic, "topic");
+            ints(topic, "partitions").into_iter().map(move |partition| (named.clone(), partition as i32))
+        });
+        let metadata = Metadata {
+            session_id: int32(request, "sessionId", 0),
+            epoch: int32(request, "sessionEpoch", Metadata::FINAL_EPOCH),
+        };
         Self {
-            has_session: int(request, "sessionId", 0) != 0 && int(request, "sessionEpoch", -1) > 0,
+            metadata,
             isolation,
             max_bytes: (int(request, "maxBytes", i32::MAX.into()).max(0) as u64).min(MOST_BYTES),
             max_wait: Duration::from_millis(int(request, "maxWaitMs", 0).max(0) as u64).min(LONGEST_WAIT),
-            topics: topics.collect(),
+            partitions: partitions.collect(),
+            forgotten: forgotten.collect(),
         }
     }
 }
@@ -89,32 +96,64 @@ pub(super) fn named(topic: &TopicRef, name: &'static str) -> [(&'static str, Ans
 }
 
 /// Answers Fetch. At the end of the log it waits as long as the client wants, for a growing log or in vain.
-pub(super) fn fetch(archive: &Archive, stopping: &Stopping, request: FetchRequest) -> Fetched {
-    // Sessions are declined (session 0): every request names all its partitions.
-    if request.has_session {
-        let error = fields([("errorCode", code(ErrorCode::FetchSessionIdNotFound))]);
-        return Fetched { body: error, parts: Vec::new() };
-    }
+pub(super) fn fetch(
+    archive: &Archive,
+    sessions: &FetchSessions,
+    stopping: &Stopping,
+    request: FetchRequest,
+) -> Fetched {
+    let FetchRequest { metadata, isolation, max_bytes, max_wait, partitions, forgotten } = request;
+    let asked = match sessions.begin(metadata, partitions, &forgotten) {
+        Ok(asked) => asked,
+        Err(error) => return Fetched { body: fields([("errorCode", code(error))]), parts: Vec::new() },
+    };
     let begun = Instant::now();
     loop {
-        let mut response =
-            Response { archive, isolation: request.isolation, ..Response::new(archive, request.max_bytes) };
-        let topics = request.topics.iter().map(|(topic, partitions)| {
-            let partitions: Vec<_> =
-                partitions.iter().map(|asked| response.partition(topic, asked)).collect();
-            let [name, id] = named(topic, "topic");
-            structure([name, id, ("partitions", Value::Array(partitions))])
-        });
-        let topics: Vec<_> = topics.collect();
-        let left = request.max_wait.saturating_sub(begun.elapsed());
-        if response.taken > 0 || response.failed || left.is_zero() || stopping.is_stopping() {
-            let body = fields([("errorCode", code(ErrorCode::None)), ("responses", Value::Array(topics))]);
-            return Fetched { body, parts: response.parts };
+        let mut response = Response { archive, isolation, max_bytes, taken: 0, memory: 0, files: 0 };
+        let answered: Vec<_> = asked.partitions.iter().map(|one| response.partition(one)).collect();
+        let failed = answered.iter().any(|one| one.outcome.told.error != ErrorCode::None);
+        let left = max_wait.saturating_sub(begun.elapsed());
+        if response.taken == 0 && !failed && !left.is_zero() && !stopping.is_stopping() {
+            stopping.wait(if archive.shared.follow { left.min(LOOK) } else { left });
+            continue;
         }
-        stopping.wait(if archive.shared.follow { left.min(LOOK) } else { left });
+        let outcomes: Vec<_> = answered.iter().map(|one| one.outcome).collect();
+        sessions.end(&asked, &outcomes);
+        let mut topics: Vec<(&TopicRef, Vec<Answer>)> = Vec::new();
+        let mut parts = Vec::new();
+        for (place, (one, answered)) in asked.partitions.iter().zip(answered).enumerate() {
+            if !asked.is_news(place, answered.outcome) {
+                continue;
+            }
+            match topics.last_mut() {
+                Some((topic, answers)) if **topic == one.topic => answers.push(answered.answer),
+                _ => topics.push((&one.topic, vec![answered.answer])),
+            }
+            parts.push(answered.parts);
+        }
+        let topics = topics.into_iter().map(|(topic, answers)| {
+            let [name, id] = named(topic, "topic");
+            structure([name, id, ("partitions", Value::Array(answers))])
+        });
+        let body = fields([
+            ("errorCode", code(ErrorCode::None)),
+            ("sessionId", number(asked.session_id())),
+            ("responses", array(topics)),
+        ]);
+        return Fetched { body, parts };
     }
 }
 
+/// The answer about a partition.
+struct Answered {
+    answer: Answer,
+    parts: Vec<Part>,
+    outcome: Outcome,
+}
+
+type Records = Consumed<Vec<Part>>;
+
+/// What the partitions of a response have taken so far.
 struct Response<'a> {
     archive: &'a Archive,
     isolation: IsolationLevel,
@@ -122,42 +161,28 @@ struct Response<'a> {
     taken: u64,
     memory: u64,
     files: usize,
-    failed: bool,
-    parts: Vec<Vec<Part>>,
 }
 
-impl<'a> Response<'a> {
-    fn new(archive: &'a Archive, max_bytes: u64) -> Self {
-        let isolation = IsolationLevel::default();
-        Self {
-            archive,
-            isolation,
-            max_bytes,
-            taken: 0,
-            memory: 0,
-            files: 0,
-            failed: false,
-            parts: Vec::new(),
-        }
-    }
-
-    fn partition(&mut self, topic: &TopicRef, asked: &Asked) -> Answer {
-        let (error, bounds, read) = match self.read(topic, asked) {
+impl Response<'_> {
+    fn partition(&mut self, asked: &Asked) -> Answered {
+        let (error, bounds, read) = match self.read(asked) {
             Ok((bounds, read)) => (ErrorCode::None, Some(bounds), read),
-            Err((error, bounds)) => {
-                self.failed = true;
-                (error, bounds, Read::default())
-            }
+            Err((error, bounds)) => (error, bounds, Consumed::default()),
         };
-        let size: u64 = read.parts.iter().map(Part::size).sum();
+        let size: u64 = read.records.iter().map(Part::size).sum();
         self.taken += size;
-        for part in &read.parts {
+        for part in &read.records {
             match part {
                 Part::Memory(bytes) => self.memory += bytes.len() as u64,
                 Part::File(_) => self.files += 1,
             }
         }
-        let of_bounds = |of: fn(&Bounds) -> i64| number(bounds.as_ref().map_or(-1, of));
+        let of_bounds = |of: fn(&Bounds) -> i64| bounds.as_ref().map_or(-1, of);
+        let told = Told {
+            error,
+            high_watermark: of_bounds(|bounds| bounds.end),
+            log_start_offset: of_bounds(|bounds| bounds.start),
+        };
         let aborted = read.aborted.iter().map(|one| {
             structure([("producerId", number(one.producer_id)), ("firstOffset", number(one.first_offset))])
         });
@@ -165,42 +190,37 @@ impl<'a> Response<'a> {
             IsolationLevel::ReadCommitted => array(aborted),
             IsolationLevel::ReadUncommitted => Value::Null,
         };
-        self.parts.push(read.parts);
-        structure([
+        let answer = structure([
             ("partitionIndex", number(asked.partition)),
             ("errorCode", code(error)),
-            ("highWatermark", of_bounds(|bounds| bounds.end)),
-            ("lastStableOffset", of_bounds(|bounds| bounds.last_stable_offset)),
-            ("logStartOffset", of_bounds(|bounds| bounds.start)),
+            ("highWatermark", number(told.high_watermark)),
+            ("lastStableOffset", number(of_bounds(|bounds| bounds.last_stable_offset))),
+            ("logStartOffset", number(told.log_start_offset)),
             ("abortedTransactions", aborted),
             ("records", number(size as i64)),
-        ])
+        ]);
+        Answered { answer, parts: read.records, outcome: Outcome { told, has_records: size > 0 } }
     }
 
-    fn read(&self, topic: &TopicRef, asked: &Asked) -> Result<(Bounds, Read), (ErrorCode, Option<Bounds>)> {
-        let partition = self.archive.partition(topic, asked.partition).map_err(|error| (error, None))?;
+    fn read(&self, asked: &Asked) -> Result<(Bounds, Records), (ErrorCode, Option<Bounds>)> {
+        let partition =
+            self.archive.partition(&asked.topic, asked.partition).map_err(|error| (error, None))?;
         let unreadable = |_| (ErrorCode::KafkaStorageError, None);
-        let shared = &self.archive.shared;
-        let bounds = partition.bounds(shared).map_err(unreadable)?;
-        // The leader epoch that a client knows is not checked: there is no other leader that it could mean, and
-        // librdkafka sends 0 if it knows none.
-        if asked.offset < bounds.start || asked.offset > bounds.end {
-            return Err((ErrorCode::OffsetOutOfRange, Some(bounds)));
-        }
+        let log = partition.snapshot(&self.archive.shared).map_err(unreadable)?;
+        let bounds = log.bounds();
         let is_full = self.memory >= MOST_MEMORY || self.files >= MOST_FILES;
-        let wanted = Wanted {
+        let left = if is_full { 0 } else { self.max_bytes.saturating_sub(self.taken) };
+        let request = FetchAt {
             offset: asked.offset,
-            limit: bounds.limit(self.isolation),
-            max_bytes: if is_full {
-                0
-            } else {
-                asked.max_bytes.min(self.max_bytes.saturating_sub(self.taken))
-            },
+            max_bytes: asked.max_bytes.min(left),
             at_least_one: self.taken == 0,
             isolation: self.isolation,
         };
-        let mut read = partition.read(shared, wanted).map_err(unreadable)?;
-        prepare(&mut read.parts).map_err(|_| (ErrorCode::KafkaStorageError, Some(bounds)))?;
-        Ok((bounds, read))
+        // The leader epoch that a client knows is not checked: there is no other leader that it could mean, and
+        // librdkafka sends 0 if it knows none.
+        let fetched = consumed_log::fetch(&log, request).map_err(unreadable)?;
+        let mut fetched = fetched.ok_or((ErrorCode::OffsetOutOfRange, Some(bounds)))?;
+        prepare(&mut fetched.records).map_err(|_| (ErrorCode::KafkaStorageError, Some(bounds)))?;
+        Ok((bounds, fetched))
     }
 }

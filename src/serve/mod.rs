@@ -22,6 +22,7 @@ mod cluster;
 mod connection;
 mod coordinator;
 mod fetch;
+mod fetch_sessions;
 mod fields;
 pub(crate) mod groups;
 mod lock;

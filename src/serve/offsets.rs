@@ -1,7 +1,7 @@
 //! ListOffsets and OffsetForLeaderEpoch: lookups in logs. Produce, which is refused.
 
 use crate::broker::append_error::ErrorCode;
-use crate::broker::partition_fetch::{ListedOffset, OffsetSpec};
+use crate::broker::consumed_log::{self, ListedOffset, OffsetSpec};
 use crate::message::value::{Struct, Value};
 use crate::serve::archive::{Archive, TopicRef};
 use crate::serve::fetch::{named, topic_ref};
@@ -64,7 +64,8 @@ fn list_offset(
     };
     let partition = archive.partition(topic, partition)?;
     let unreadable = |_| ErrorCode::KafkaStorageError;
-    partition.list_offset(&archive.shared, spec, isolation).map_err(unreadable)
+    let mut log = partition.snapshot(&archive.shared).map_err(unreadable)?;
+    consumed_log::list_offset(&mut log, spec, isolation).map_err(unreadable)
 }
 
 /// Answers OffsetForLeaderEpoch.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ::bytes::Bytes;
 
 use crate::batches::Batches;
-use crate::broker::partition_fetch::{ListedOffset, OffsetSpec};
+use crate::broker::consumed_log::{Bounds, ConsumedLog, ListedOffset, Lookup, Slice, Wanted};
 use crate::convert::Converter;
 use crate::log::chunk::Chunk;
 use crate::log::listing::{Listing, list_partition};
@@ -19,9 +19,9 @@ use crate::log::read::survey::Survey;
 use crate::serve::batch_map::Run;
 use crate::serve::lock::lock;
 use crate::serve::problem_log::ProblemLog;
-use crate::serve::span::{Part, Span};
+use crate::serve::span::{Part, Span, load};
 use crate::serve::view::{KeptMaps, View, ViewOptions, io_error, survey};
-use crate::state::isolation::{AbortedTransaction, IsolationLevel};
+use crate::state::isolation::AbortedTransaction;
 
 /// Below this size, copying bytes is cheaper than sending them from the file.
 const COPIED: u64 = 32 << 10;
@@ -62,25 +62,13 @@ struct State {
     listed: Instant,
 }
 
-/// Where a log begins and ends.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bounds {
-    pub(super) start: i64,
-    /// The high watermark.
-    pub(super) end: i64,
-    pub(super) last_stable_offset: i64,
-    /// The last leader epoch, -1 if there is none.
-    pub(super) leader_epoch: i32,
-}
-
-impl Bounds {
-    /// Where a reader of this isolation level ends.
-    pub(super) fn limit(&self, isolation: IsolationLevel) -> i64 {
-        match isolation {
-            IsolationLevel::ReadUncommitted => self.end,
-            IsolationLevel::ReadCommitted => self.last_stable_offset,
-        }
-    }
+/// A log as it is now.
+#[derive(Debug)]
+pub(super) struct Snapshot<'a> {
+    shared: &'a Shared,
+    /// None for the list of problems.
+    view: Option<Arc<View>>,
+    bounds: Bounds,
 }
 
 impl Partition {
@@ -89,75 +77,24 @@ impl Partition {
         Self::Directory(Box::new(Directory { state: Mutex::new(state) }))
     }
 
-    /// Where the log begins and ends.
+    /// The log as it is now.
     ///
     /// # Errors
     /// If a file cannot be read now.
-    pub(super) fn bounds(&self, shared: &Shared) -> io::Result<Bounds> {
-        match self {
-            Self::Directory(directory) => Ok(bounds_of(&*directory.view(shared)?)),
+    pub(super) fn snapshot<'a>(&self, shared: &'a Shared) -> io::Result<Snapshot<'a>> {
+        let (view, bounds) = match self {
+            Self::Directory(directory) => {
+                let view = directory.view(shared)?;
+                let bounds = bounds_of(&view);
+                (Some(view), bounds)
+            }
             Self::Problems => {
                 let end = shared.problems.end();
-                Ok(Bounds { start: 0, end, last_stable_offset: end, leader_epoch: -1 })
-            }
-        }
-    }
-
-    /// Batches from the one with this offset on and before `limit`, at most `max_bytes`. With `at_least_one`, the first
-    /// batch is whole, however large.
-    ///
-    /// # Errors
-    /// If a file cannot be read now.
-    pub(super) fn read(&self, shared: &Shared, request: Wanted) -> io::Result<Read> {
-        match self {
-            Self::Directory(directory) => read_view(&*directory.view(shared)?, shared, request),
-            Self::Problems => {
-                let batches = shared.problems.read(request.offset, request.max_bytes as usize);
-                Ok(Read { parts: batches.into_iter().map(Part::Memory).collect(), aborted: Vec::new() })
-            }
-        }
-    }
-
-    /// Looks up an offset; None if no record has such a timestamp, or this isolation level ends before it.
-    ///
-    /// # Errors
-    /// If a file cannot be read now.
-    pub(super) fn list_offset(
-        &self,
-        shared: &Shared,
-        spec: OffsetSpec,
-        isolation: IsolationLevel,
-    ) -> io::Result<Option<ListedOffset>> {
-        let view = match self {
-            Self::Directory(directory) => Some(directory.view(shared)?),
-            Self::Problems => None,
-        };
-        let bounds = match &view {
-            Some(view) => bounds_of(view),
-            None => self.bounds(shared)?,
-        };
-        let listed = |offset, timestamp, leader_epoch| ListedOffset { timestamp, offset, leader_epoch };
-        let found = match (spec, &view) {
-            (OffsetSpec::Earliest, _) => {
-                let first = view.as_ref().and_then(|view| view.plan.leader_epochs.earliest());
-                let epoch = first.filter(|first| first.start_offset <= bounds.start);
-                return Ok(Some(listed(bounds.start, -1, epoch.map_or(-1, |first| first.epoch))));
-            }
-            (OffsetSpec::Latest, _) => {
-                return Ok(Some(listed(bounds.limit(isolation), -1, bounds.leader_epoch)));
-            }
-            (OffsetSpec::MaxTimestamp, Some(view)) => {
-                let max = view.plan.segments.iter().map(|segment| segment.max_timestamp).max();
-                max.filter(|&max| max >= 0).map_or(Ok(None), |max| record_for_timestamp(&view.plan, max))
-            }
-            (OffsetSpec::Timestamp(timestamp), Some(view)) => record_for_timestamp(&view.plan, timestamp),
-            (OffsetSpec::MaxTimestamp, None) => Ok(shared.problems.find_max_timestamp().map(of_problem)),
-            (OffsetSpec::Timestamp(timestamp), None) => {
-                Ok(shared.problems.find_by_time(timestamp).map(of_problem))
+                let (first_epoch, leader_epoch) = (None, -1);
+                (None, Bounds { start: 0, end, last_stable_offset: end, first_epoch, leader_epoch })
             }
         };
-        let found = found.map_err(io_error)?.filter(|found| found.offset < bounds.limit(isolation));
-        Ok(found.map(|found| listed(found.offset, found.timestamp, found.leader_epoch)))
+        Ok(Snapshot { shared, view, bounds })
     }
 
     /// The answer to OffsetForLeaderEpoch: the epoch and where it ends.
@@ -175,33 +112,60 @@ impl Partition {
     }
 }
 
-fn of_problem((offset, timestamp): (i64, i64)) -> FoundRecord {
-    FoundRecord { offset, timestamp, leader_epoch: -1 }
+impl ConsumedLog for Snapshot<'_> {
+    type Records = Vec<Part>;
+    type Error = io::Error;
+
+    fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
+    fn slice(&self, wanted: &Wanted) -> io::Result<Option<Slice<Vec<Part>>>> {
+        if let Some(view) = &self.view {
+            return read_view(view, self.shared, *wanted);
+        }
+        let batches = self.shared.problems.read(wanted.offset, wanted.room(0) as usize);
+        let records = batches.into_iter().map(Part::Memory).collect();
+        Ok(Some(Slice { records, end: self.bounds.end }))
+    }
+
+    fn aborted(&self, offset: i64, end: i64) -> Vec<AbortedTransaction> {
+        let aborted = self.view.iter().flat_map(|view| &view.aborted);
+        let overlaps = |one: &&AbortedTransaction| one.last_offset >= offset && one.first_offset < end;
+        aborted.filter(overlaps).copied().collect()
+    }
+
+    fn find(&mut self, lookup: Lookup) -> io::Result<Option<ListedOffset>> {
+        let Some(view) = &self.view else {
+            let problems = &self.shared.problems;
+            let found = match lookup {
+                Lookup::MaxTimestamp => problems.find_max_timestamp(),
+                Lookup::Timestamp(timestamp) => problems.find_by_time(timestamp),
+            };
+            return Ok(found.map(|(offset, timestamp)| ListedOffset { timestamp, offset, leader_epoch: -1 }));
+        };
+        let found = match lookup {
+            Lookup::MaxTimestamp => {
+                let max = view.plan.segments.iter().map(|segment| segment.max_timestamp).max();
+                let found = max.map_or(Ok(None), |max| record_for_timestamp(&view.plan, max));
+                // `RecordBatch.offsetOfMaxTimestamp`: -1 is a timestamp except in magic 0.
+                found.map(|found| found.filter(|found| found.magic > 0))
+            }
+            Lookup::Timestamp(timestamp) => record_for_timestamp(&view.plan, timestamp),
+        };
+        let listed = |found: FoundRecord| {
+            let FoundRecord { offset, timestamp, leader_epoch, .. } = found;
+            ListedOffset { timestamp, offset, leader_epoch }
+        };
+        Ok(found.map_err(io_error)?.map(listed))
+    }
 }
 
 fn bounds_of(view: &View) -> Bounds {
     let leader_epoch = view.plan.leader_epochs.latest().map_or(-1, |last| last.epoch);
     let last_stable_offset = view.last_stable_offset.min(view.end);
-    Bounds { start: view.start, end: view.end, last_stable_offset, leader_epoch }
-}
-
-/// What a client wants of a partition.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
-    pub(super) offset: i64,
-    pub(super) limit: i64,
-    pub(super) max_bytes: u64,
-    pub(super) at_least_one: bool,
-    /// Whether the aborted transactions are wanted.
-    pub(super) isolation: IsolationLevel,
-}
-
-/// A part of a partition's log.
-#[derive(Debug, Default)]
-pub(super) struct Read {
-    pub(super) parts: Vec<Part>,
-    /// For `read_committed`: the aborted transactions that may have records in the parts, in the order of their markers.
-    pub(super) aborted: Vec<AbortedTransaction>,
+    let first_epoch = view.plan.leader_epochs.earliest();
+    Bounds { start: view.start, end: view.end, last_stable_offset, first_epoch, leader_epoch }
 }
 
 impl Directory {
@@ -250,7 +214,7 @@ impl Shared {
     }
 }
 
-fn read_view(view: &View, shared: &Shared, wanted: Wanted) -> io::Result<Read> {
+fn read_view(view: &View, shared: &Shared, wanted: Wanted) -> io::Result<Option<Slice<Vec<Part>>>> {
     let mut reading = Reading { shared, wanted, taken: 0, parts: Vec::new(), last_offset: None };
     'chunks: for slot in view.slots_from(wanted.offset) {
         if slot.chunk().expected_offset >= wanted.limit || reading.is_full() {
@@ -267,13 +231,8 @@ fn read_view(view: &View, shared: &Shared, wanted: Wanted) -> io::Result<Read> {
             }
         }
     }
-    let mut aborted = Vec::new();
-    if let (IsolationLevel::ReadCommitted, Some(last_offset)) = (wanted.isolation, reading.last_offset) {
-        let overlaps =
-            |one: &&AbortedTransaction| one.last_offset >= wanted.offset && one.first_offset <= last_offset;
-        aborted = view.aborted.iter().filter(overlaps).copied().collect();
-    }
-    Ok(Read { parts: reading.parts, aborted })
+    let records = reading.parts;
+    Ok(reading.last_offset.map(|last| Slice { records, end: last.saturating_add(1) }))
 }
 
 struct Reading<'a> {
@@ -286,11 +245,12 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     fn is_full(&self) -> bool {
-        self.taken >= self.wanted.max_bytes && !(self.taken == 0 && self.wanted.at_least_one)
+        !self.fits(1)
     }
 
     fn fits(&self, size: u64) -> bool {
-        self.taken + size <= self.wanted.max_bytes || (self.taken == 0 && self.wanted.at_least_one)
+        let first = if self.taken == 0 { size } else { 0 };
+        self.taken + size <= self.wanted.room(first)
     }
 
     /// Takes what is wanted of a run; false if nothing after it is.
@@ -302,7 +262,9 @@ impl Reading<'_> {
         let size = run.end - run.start;
         let is_inside = run.first_offset >= offset && run.last_offset < limit;
         let is_converted = run.is_legacy && self.shared.to_magic_2;
-        if !is_converted && (run.batches == 1 || is_inside) && self.fits(size) {
+        // Of other files the bytes are not those of the segment.
+        let is_local = chunk.version.is_none();
+        if is_local && !is_converted && (run.batches == 1 || is_inside) && self.fits(size) {
             self.taken += size;
             self.last_offset = Some(run.last_offset);
             if let Some(Part::File(span)) = self.parts.last_mut()
@@ -321,7 +283,7 @@ impl Reading<'_> {
 
     /// The wanted batches of a run, one by one.
     fn take_batches(&mut self, chunk: &Chunk, run: &Run, is_converted: bool) -> io::Result<bool> {
-        let data = Span::new(&chunk.path, run.start, run.end - run.start).load()?;
+        let data = load(chunk, run.start..run.end)?;
         let mut converter = is_converted.then(Converter::new);
         let mut out = Vec::new();
         let mut goes_on = true;

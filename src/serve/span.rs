@@ -3,10 +3,13 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::net::TcpStream;
+use std::ops::Range;
 use std::path::Path;
 
 use ::bytes::Bytes;
 
+use crate::log::chunk::Chunk;
+use crate::log::storage;
 use crate::log::storage::local::{open_regular, read_at};
 
 /// A part of a response.
@@ -74,6 +77,25 @@ impl Span {
     fn is_short(&self) -> io::Error {
         io::Error::new(io::ErrorKind::UnexpectedEof, format!("{} has become shorter", self.path))
     }
+}
+
+/// Bytes of a segment, in memory.
+///
+/// # Errors
+/// If they cannot be read, or the file has become shorter.
+pub(super) fn load(chunk: &Chunk, range: Range<u64>) -> io::Result<Vec<u8>> {
+    let span = Span::new(&chunk.path, range.start, range.end - range.start);
+    let Some(version) = &chunk.version else { return span.load() };
+    let file = storage::open(Path::new(&chunk.path), chunk.size, Some(version))?;
+    let mut data = vec![0; span.size as usize];
+    let mut filled = 0;
+    while filled < data.len() {
+        match file.read_at(&mut data[filled..], range.start + filled as u64)? {
+            0 => return Err(span.is_short()),
+            read => filled += read,
+        }
+    }
+    Ok(data)
 }
 
 impl Part {

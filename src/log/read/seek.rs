@@ -35,6 +35,8 @@ pub(crate) struct FoundRecord {
     pub(crate) timestamp: i64,
     /// The leader epoch of its batch; -1 in magic 0 and 1.
     pub(crate) leader_epoch: i32,
+    /// Of its batch: in magic 0, there is no timestamp.
+    pub(crate) magic: i8,
 }
 
 /// As [`offset_for_timestamp`], with the record's own timestamp and leader epoch.
@@ -83,7 +85,8 @@ fn first_at_or_after(
         let record = record?;
         let (offset, timestamp_found) = (record.offset(), record.timestamp());
         if timestamp_found >= timestamp {
-            return Ok(Some(FoundRecord { offset, timestamp: timestamp_found, leader_epoch }));
+            let magic = batch.magic();
+            return Ok(Some(FoundRecord { offset, timestamp: timestamp_found, leader_epoch, magic }));
         }
     }
     Ok(None)

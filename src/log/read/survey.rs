@@ -38,7 +38,7 @@ use crate::state::transactions::{TransactionEvent, Transactions};
 const BLOCK: usize = 64 << 10;
 /// How many of the last batches the scan can take back.
 const LAST_BATCHES: usize = 64;
-/// The distance between borders in a file that is far away: each costs the batches before it.
+/// The distance between borders in a file that is far away, unless all of it is fetched: each costs the batches before it.
 const REMOTE_BORDERS: u64 = 64 << 20;
 /// A border requires that the CRCs of all batches in this many bytes before it hold.
 const BEFORE_BORDER: u64 = 1 << 20;
@@ -77,7 +77,7 @@ pub struct Survey {
     pub chain_end: u64,
     /// Where the last batch whose CRC holds ends.
     pub sound_end: u64,
-    /// Borders, about one per 4 MiB, or per 64 MiB of a file that is far away.
+    /// Borders, about one per 4 MiB, or per 64 MiB of a file that is far away and not decoded next.
     pub borders: Vec<Border>,
     /// Transactions' first batches and markers, in offset order.
     pub transactions: Vec<TransactionEvent>,
@@ -201,14 +201,34 @@ pub fn survey_segment(segment: &Segment) -> LogResult<Survey> {
     survey_with(segment, None)
 }
 
+/// Like [`survey_segment`], for a segment that is decoded next, from its first to its last byte: of a store, all of it is fetched,
+/// ahead of the scan, and kept for the decoding.
+///
+/// # Errors
+/// Those of [`survey_segment`].
+pub fn survey_to_decode(segment: &Segment) -> LogResult<Survey> {
+    survey(segment, None, true)
+}
+
 /// Like [`survey_segment`], with a visitor that receives each batch once it is certain to be part of the log.
 pub(crate) fn survey_with(segment: &Segment, visitor: Option<&mut dyn HeaderVisitor>) -> LogResult<Survey> {
+    survey(segment, visitor, false)
+}
+
+fn survey(
+    segment: &Segment,
+    visitor: Option<&mut dyn HeaderVisitor>,
+    is_decoded_next: bool,
+) -> LogResult<Survey> {
     let path = Path::new(&segment.path);
     let io = |error| LogError::io(path, error);
     let base = if segment.is_checkpoint { 0 } else { segment.base_offset };
+    let blocks = Blocks::open(path, segment.size, segment.version.as_deref(), BLOCK).map_err(io)?;
+    let is_fetched = is_decoded_next && blocks.fetch_for_the_next();
     let mut scan = Scan {
         visitor,
-        blocks: Blocks::open(path, segment.size, segment.version.as_deref(), BLOCK).map_err(io)?,
+        borders_apart: if blocks.is_remote() && !is_fetched { REMOTE_BORDERS } else { DEFAULT_CHUNK_BYTES },
+        blocks,
         position: 0,
         limits: Limits {
             expected: i64::MIN,
@@ -252,6 +272,8 @@ pub(crate) fn survey_with(segment: &Segment, visitor: Option<&mut dyn HeaderVisi
 
 struct Scan<'a> {
     visitor: Option<&'a mut dyn HeaderVisitor>,
+    /// The distance between borders.
+    borders_apart: u64,
     blocks: Blocks,
     position: u64,
     limits: Limits,
@@ -338,8 +360,7 @@ impl Scan<'_> {
             self.position = end;
             return Ok(true);
         }
-        let apart = if self.blocks.is_remote() { REMOTE_BORDERS } else { DEFAULT_CHUNK_BYTES };
-        if self.survey.borders.last().map_or(0, |border| border.position) + apart <= position {
+        if self.survey.borders.last().map_or(0, |border| border.position) + self.borders_apart <= position {
             self.add_border(position, size)?;
         }
         if self.recent.len() == LAST_BATCHES

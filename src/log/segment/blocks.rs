@@ -14,7 +14,7 @@ use crate::log::storage::open_file::OpenFile;
 
 /// The least that [`Blocks::peek`] reads.
 const ASIDE: usize = 16 << 10;
-/// The largest block of a file that is far away: storage reads ahead where that pays.
+/// The largest block of a file that is far away, unless it is read through: storage reads ahead where that pays.
 const REMOTE_BLOCK: usize = 16 << 10;
 
 /// Reads a file through one reused block. The bytes returned keep their block alive, and a block still in use
@@ -28,6 +28,8 @@ pub(crate) struct Blocks {
     /// The size the file had when it was listed: bytes appended later are not read.
     size: u64,
     block_size: usize,
+    /// The size of blocks where the file is read through.
+    largest_block: usize,
     /// Blocks end here if the bytes that are wanted do.
     end: u64,
     buffer: Arc<Vec<u8>>,
@@ -53,6 +55,7 @@ impl Blocks {
         Ok(Self {
             failure,
             size,
+            largest_block: block_size,
             block_size: if file.as_ref().is_some_and(OpenFile::is_remote) {
                 block_size.min(REMOTE_BLOCK)
             } else {
@@ -72,7 +75,13 @@ impl Blocks {
         if let Some(file) = &self.file {
             file.read_through(range);
         }
+        self.block_size = self.largest_block;
         self.end = range.end;
+    }
+
+    /// See [`OpenFile::fetch_for_the_next`].
+    pub(crate) fn fetch_for_the_next(&self) -> bool {
+        self.file.as_ref().is_some_and(OpenFile::fetch_for_the_next)
     }
 
     /// Whether the bytes come from far away.
@@ -96,6 +105,11 @@ impl Blocks {
     /// The first failure to open or read the file, if there was one.
     pub(crate) fn failure(&self) -> Option<&ErrorKind> {
         self.failure.as_ref()
+    }
+
+    /// Why bytes of the range, which have been read, are not those of the file. None if they are.
+    pub(crate) fn damage(&self, range: &Range<u64>) -> Option<ErrorKind> {
+        self.file.as_ref()?.damage(range).map(unreadable)
     }
 
     /// `length` bytes at `position`, or fewer where the file ends (or has become shorter).

@@ -197,7 +197,7 @@ impl SegmentReader {
         // Zeros are not a batch of length 0: they are the tail of a preallocated file, or damage.
         if header.iter().all(|&byte| byte == 0) {
             let range = self.position..self.position + self.blocks.zeros_from(self.position)?;
-            if range.end == self.blocks.size() {
+            if range.end == self.blocks.size() && self.blocks.damage(&range).is_none() {
                 return Ok(Piece::Tail { range, kind: TailKind::Zeros });
             }
             return self.quarantine(Some(range.end), ErrorKind::Zeros.into());
@@ -226,6 +226,9 @@ impl SegmentReader {
         let data = self.blocks.at(self.position, size)?;
         if data.len() < size {
             return Ok(self.quarantine_to(self.end, self.blocks.missing().into()));
+        }
+        if let Some(kind) = self.blocks.damage(&(self.position..end)) {
+            return self.quarantine(Some(end), kind.into());
         }
         let batch = match Batch::from_frame(&data, self.position) {
             // A magic 2 batch smaller than its header has a wrong length, so its declared end means nothing.
@@ -267,7 +270,10 @@ impl SegmentReader {
             let wrong = Error::new(ErrorKind::InvalidSize { found: size as i64 - 12, min: 14, max });
             return Ok(self.quarantine_to(next.unwrap_or(self.end), wrong.in_field("length")));
         }
-        Ok(Piece::Tail { range, kind: TailKind::PartialBatch })
+        match self.blocks.damage(&range) {
+            Some(kind) => Ok(self.quarantine_to(range.end, kind.into())),
+            None => Ok(Piece::Tail { range, kind: TailKind::PartialBatch }),
+        }
     }
 
     /// Quarantines the bytes at the current position; `declared_end` is where the next batch should begin.
@@ -282,6 +288,8 @@ impl SegmentReader {
 
     fn quarantine_to(&self, end: u64, error: Error) -> Piece {
         let range = self.position..end.min(self.end);
+        // What could not be read explains what is wrong with the bytes.
+        let error = self.blocks.damage(&range).map_or(error, Error::from);
         Piece::Quarantined { range, error: error.at_position(self.position) }
     }
 }

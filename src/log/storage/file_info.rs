@@ -5,6 +5,9 @@ use std::io;
 use crate::error::ErrorKind;
 use crate::log::storage::store::{StoredFile, is_fatal};
 
+/// The maximum size of a sidecar, in bytes. Kafka limits an index to 10 MiB by default.
+pub(crate) const MAX_SIDECAR_BYTES: u64 = 64 << 20;
+
 /// What is known of a file before it is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileInfo {
@@ -36,6 +39,9 @@ pub(crate) enum Other {
     Directory,
     /// A FIFO, a socket or a device.
     Special,
+    /// A segment that was not copied to tiered storage to its end.
+    #[cfg_attr(not(feature = "tiered"), expect(dead_code, reason = "manifests tell"))]
+    Unfinished,
     Unknown,
 }
 
@@ -52,6 +58,14 @@ impl From<StoredFile> for Found {
 pub(super) fn changed() -> io::Error {
     let why = "it has changed since it was listed";
     io::Error::new(io::ErrorKind::StaleNetworkFileHandle, why)
+}
+
+/// The error of a file beside a segment that is too large.
+pub(super) fn too_large(size: u64) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::FileTooLarge,
+        format!("{size} bytes exceed the limit of {MAX_SIDECAR_BYTES}"),
+    )
 }
 
 /// The error kind of a file that cannot be read.

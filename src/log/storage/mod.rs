@@ -1,15 +1,25 @@
 //! The only place that lists directories and opens files for reading. A path is one of the local file system, a URL of a mounted
-//! [`Store`](store::Store), or leads into an archive; a compressed segment is read as what it holds.
+//! [`Store`](store::Store), or leads into an archive; a compressed segment is read as what it holds, and so are the objects of
+//! one in tiered storage.
 
 mod archive;
+mod as_it_is;
+#[cfg(feature = "object-store")]
+pub(crate) mod bucket;
 pub(crate) mod file_info;
 mod files;
 pub(crate) mod local;
 pub(crate) mod open_file;
 mod range_cache;
 mod ranges;
+pub(crate) mod remote_names;
 pub(crate) mod sidecars;
 pub(crate) mod store;
+#[cfg(feature = "tiered")]
+pub(crate) mod tiered;
+#[cfg(not(feature = "tiered"))]
+#[path = "untiered.rs"]
+mod tiered;
 mod unpacked;
 
 use std::io;
@@ -22,11 +32,20 @@ use crate::log::storage::open_file::{OpenFile, Unpacked};
 use crate::log::storage::store::{fatal, is_url, store_of};
 use crate::log::storage::unpacked::{MAX_SEGMENT, Packing, unpack};
 
-/// The entries of a directory, in no order. Compressed segments have their size in the directory, not that of their content.
+/// The files of a partition's directory, and whatever else is in it, in no order. Compressed segments have their size in the
+/// directory, not that of their content.
 ///
 /// # Errors
 /// If the directory cannot be read.
 pub(crate) fn entries(directory: &Path) -> io::Result<Vec<(PathBuf, io::Result<Found>)>> {
+    tiered::present(directory, entries_as_they_are(directory)?)
+}
+
+/// The entries of a directory, in no order.
+///
+/// # Errors
+/// If the directory cannot be read.
+pub(crate) fn entries_as_they_are(directory: &Path) -> io::Result<Vec<(PathBuf, io::Result<Found>)>> {
     if let Some((archive, inside)) = archive::split(directory) {
         let archive =
             if inside.is_empty() { Archive::open(archive)? } else { Archive::last_opened(archive, None)? };
@@ -57,7 +76,7 @@ pub(crate) fn entries(directory: &Path) -> io::Result<Vec<(PathBuf, io::Result<F
 pub(crate) fn is_directory(path: &Path) -> io::Result<bool> {
     if is_url(path) || archive::split(path).is_some() {
         return Ok(archive::split(path).is_some_and(|(_, inside)| inside.is_empty())
-            || matches!(examine_as_it_is(path)?, Found::Other(Other::Directory, _)));
+            || matches!(as_it_is::examine(path)?, Found::Other(Other::Directory, _)));
     }
     Ok(std::fs::metadata(path)?.is_dir())
 }
@@ -87,7 +106,10 @@ pub(crate) fn without_archive_ending(name: &str) -> &str {
 /// # Errors
 /// [`io::ErrorKind::NotFound`] if the entry does not exist (any more); those that end the run.
 pub(crate) fn examine(path: &Path) -> io::Result<Found> {
-    let found = examine_as_it_is(path)?;
+    if let Some(found) = tiered::examine(path)? {
+        return Ok(found);
+    }
+    let found = as_it_is::examine(path)?;
     let (Found::File(info), Some(_)) = (&found, packing_of_segment(path)) else { return Ok(found) };
     match unpacked_segment(path, Some(&info.identity())) {
         Ok(content) => Ok(Found::File(FileInfo {
@@ -98,20 +120,6 @@ pub(crate) fn examine(path: &Path) -> io::Result<Found> {
         Err(error) if error.kind() == io::ErrorKind::NotFound || ends_the_run(&error) => Err(error),
         Err(error) => Ok(Found::Other(Other::Unknown, error.to_string())),
     }
-}
-
-fn examine_as_it_is(path: &Path) -> io::Result<Found> {
-    if let Some((archive, inside)) = archive::split(path)
-        && !inside.is_empty()
-    {
-        return Archive::last_opened(archive, None)?.examine(inside);
-    }
-    files::examine(path)
-}
-
-/// A file as it is: of a compressed one, its own size.
-fn examine_file(path: &Path) -> io::Result<FileInfo> {
-    files::info_of(examine_as_it_is(path)?)
 }
 
 /// The packing of a compressed segment (`.log.zst`, `.log.gz`) that is read; None for any other file.
@@ -125,14 +133,14 @@ fn unpacked_segment(path: &Path, version: Option<&str>) -> io::Result<Arc<Unpack
     let Some(packing) = packing_of_segment(path) else { return Err(io::ErrorKind::InvalidInput.into()) };
     let identity = match version {
         Some(version) => version.to_owned(),
-        None => examine_file(path)?.identity(),
+        None => as_it_is::examine_file(path)?.identity(),
     };
     let open = || {
-        let info = examine_file(path)?;
+        let info = as_it_is::examine_file(path)?;
         if info.identity() != identity {
             return Err(changed());
         }
-        open_as_it_is(path, info.size, info.version.as_deref())
+        as_it_is::open(path, info.size, info.version.as_deref())
     };
     unpack((path.display().to_string(), identity.clone()), packing, MAX_SEGMENT, open)
 }
@@ -143,17 +151,11 @@ fn unpacked_segment(path: &Path, version: Option<&str>) -> io::Result<Arc<Unpack
 /// If it cannot be opened; [`io::ErrorKind::InvalidInput`] for anything but a regular file,
 /// [`io::ErrorKind::StaleNetworkFileHandle`] if it has another version.
 pub(crate) fn open(path: &Path, size: u64, version: Option<&str>) -> io::Result<OpenFile> {
+    if let Some(file) = tiered::open(path, version)? {
+        return Ok(file);
+    }
     match packing_of_segment(path) {
         Some(_) => unpacked_segment(path, version).map(OpenFile::Unpacked),
-        None => open_as_it_is(path, size, version),
+        None => as_it_is::open(path, size, version),
     }
-}
-
-fn open_as_it_is(path: &Path, size: u64, version: Option<&str>) -> io::Result<OpenFile> {
-    if let Some((archive, inside)) = archive::split(path)
-        && !inside.is_empty()
-    {
-        return Archive::last_opened(archive, version)?.open_member(inside);
-    }
-    files::open(path, size, version)
 }

@@ -1,5 +1,6 @@
 //! Files that are open for reading.
 
+use std::fmt::Debug;
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
@@ -20,6 +21,20 @@ pub(crate) enum OpenFile {
         size: u64,
     },
     Unpacked(Arc<Unpacked>),
+    #[cfg_attr(not(feature = "tiered"), expect(dead_code, reason = "segments in tiered storage are"))]
+    Composed(Box<dyn Composed>),
+}
+
+/// A file that is made from another one while it is read.
+pub(crate) trait Composed: Debug + Send + Sync {
+    /// See [`OpenFile::read_at`].
+    fn read_at(&self, buffer: &mut [u8], position: u64) -> io::Result<usize>;
+    /// See [`OpenFile::read_through`].
+    fn read_through(&self, range: &Range<u64>);
+    /// See [`OpenFile::is_remote`].
+    fn is_remote(&self) -> bool;
+    /// See [`OpenFile::damage`].
+    fn damage(&self, range: &Range<u64>) -> Option<String>;
 }
 
 impl OpenFile {
@@ -37,6 +52,7 @@ impl OpenFile {
                 archive.read_at(&mut buffer[..length], start.saturating_add(position))
             }
             Self::Unpacked(content) => local::read_at(&content.file, buffer, position),
+            Self::Composed(file) => file.read_at(buffer, position),
         }
     }
 
@@ -47,7 +63,17 @@ impl OpenFile {
             Self::Member { archive, start, .. } => {
                 archive.read_through(&(start + range.start..start + range.end));
             }
+            Self::Composed(file) => file.read_through(range),
             Self::Local(_) | Self::Unpacked(_) => {}
+        }
+    }
+
+    /// All of the file is fetched ahead of use, and kept for readers that read through it next. Returns false where that is
+    /// not possible, or of no use.
+    pub(crate) fn fetch_for_the_next(&self) -> bool {
+        match self {
+            Self::Ranges(ranges) => ranges.fetch_for_the_next(),
+            Self::Local(_) | Self::Member { .. } | Self::Unpacked(_) | Self::Composed(_) => false,
         }
     }
 
@@ -56,9 +82,37 @@ impl OpenFile {
         match self {
             Self::Ranges(_) => true,
             Self::Member { archive, .. } => archive.is_remote(),
+            Self::Composed(file) => file.is_remote(),
             Self::Local(_) | Self::Unpacked(_) => false,
         }
     }
+
+    /// Why bytes of the range, which have been read, are zeros in place of those of the file. None if they are its own.
+    pub(crate) fn damage(&self, range: &Range<u64>) -> Option<String> {
+        match self {
+            Self::Composed(file) => file.damage(range),
+            Self::Local(_) | Self::Ranges(_) | Self::Member { .. } | Self::Unpacked(_) => None,
+        }
+    }
+}
+
+/// The bytes of a range, or why they are not all there.
+///
+/// # Errors
+/// Those of [`OpenFile::read_at`].
+#[cfg(feature = "tiered")]
+pub(super) fn read_range(file: &OpenFile, range: &Range<u64>) -> io::Result<Result<Vec<u8>, String>> {
+    let mut bytes = vec![0; (range.end - range.start) as usize];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match file.read_at(&mut bytes[filled..], range.start + filled as u64) {
+            Ok(0) => return Ok(Err(format!("the object ends at byte {}", range.start + filled as u64))),
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Ok(bytes))
 }
 
 /// What a compressed file holds, in a temporary file.

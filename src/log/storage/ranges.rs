@@ -6,8 +6,6 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ::bytes::Bytes;
-
 use crate::log::storage::range_cache;
 use crate::log::storage::range_cache::Key;
 use crate::log::storage::store::{Fetch, Store, fatal};
@@ -39,19 +37,36 @@ pub(crate) struct Ranges {
     state: Mutex<State>,
 }
 
+/// A range that is being fetched.
+type UnderWay = (Range<u64>, Box<dyn Fetch>);
+
 #[derive(Debug)]
 struct State {
     /// The current range.
     start: u64,
-    bytes: Bytes,
+    bytes: Vec<u8>,
     /// Ranges under way, one after the other.
-    ahead: VecDeque<(Range<u64>, Box<dyn Fetch>)>,
+    ahead: VecDeque<UnderWay>,
     /// Where the last range ended.
     next: u64,
     /// The size of the next range.
     window: u64,
     /// Nothing after this position is read ahead.
     end: u64,
+    reads: Reads,
+    /// What is before it, the reader has read, and reported.
+    finished: u64,
+}
+
+/// What a reader reads of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reads {
+    /// What it wants to know.
+    Parts,
+    /// All of a range, once.
+    Through,
+    /// All of the file, for readers that read through it next.
+    ForTheNext,
 }
 
 impl Ranges {
@@ -66,21 +81,48 @@ impl Ranges {
             key,
             state: Mutex::new(State {
                 start: 0,
-                bytes: Bytes::new(),
+                bytes: Vec::new(),
                 ahead: VecDeque::new(),
                 next: 0,
                 window,
                 end: size,
+                reads: Reads::Parts,
+                finished: 0,
             }),
         }
     }
 
     /// All bytes of the range will be read, and few others.
     pub(super) fn read_through(&self, range: &Range<u64>) {
+        self.read_all(range, Reads::Through);
+    }
+
+    /// All of the file is fetched ahead of use, for readers that read through it next. Returns false if nothing is kept for them.
+    pub(super) fn fetch_for_the_next(&self) -> bool {
+        if self.key.is_some() {
+            self.read_all(&(0..self.size), Reads::ForTheNext);
+        }
+        self.key.is_some()
+    }
+
+    fn read_all(&self, range: &Range<u64>, reads: Reads) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.next = range.start;
         state.window = RANGE;
         state.end = range.end.min(self.size);
+        state.reads = reads;
+        state.finished = range.start;
+    }
+
+    /// Reports that the reader has read all before a position.
+    fn finish(&self, state: &mut State, position: u64) {
+        let position = position.min(state.end);
+        if let Some(key) =
+            self.key.as_ref().filter(|_| state.reads == Reads::Through && position > state.finished)
+        {
+            range_cache::finish(key, &(state.finished..position));
+            state.finished = position;
+        }
     }
 
     /// Reads once at a position; returns the number of bytes read, 0 at the end of the file.
@@ -92,9 +134,12 @@ impl Ranges {
         let is_inside =
             |state: &State| (state.start..state.start + state.bytes.len() as u64).contains(&position);
         if !is_inside(&state) {
-            state.bytes = Bytes::new();
-            state.bytes = self.load(&mut state, position, buffer.len() as u64)?;
-            state.start = position;
+            if let Some(read) = self.key.as_ref().and_then(|key| range_cache::read(key, position, buffer)) {
+                self.finish(&mut state, position);
+                state.next = state.next.max(position + read as u64);
+                return Ok(read);
+            }
+            self.load(&mut state, position, buffer.len() as u64)?;
         }
         let at = (position - state.start) as usize;
         let length = buffer.len().min(state.bytes.len() - at);
@@ -102,41 +147,41 @@ impl Ranges {
         Ok(length)
     }
 
-    /// Bytes at a position: kept ones, those under way, or a new range.
-    fn load(&self, state: &mut State, position: u64, wanted: u64) -> io::Result<Bytes> {
+    /// Makes the range with a position the current one: one that is under way, or a new one.
+    fn load(&self, state: &mut State, position: u64, wanted: u64) -> io::Result<()> {
         let is_jump = position < state.next.saturating_sub(RANGE) || position > state.next + JUMP;
         if is_jump && state.window < RANGE {
             state.window = FIRST;
         }
-        let kept = self.key.as_ref().and_then(|key| range_cache::get(key, position));
-        let bytes = if let Some(bytes) = kept {
-            bytes
-        } else if let Some((range, fetch)) = Self::take_ahead(state, position) {
-            // Before waiting, so that the link is not idle meanwhile.
-            self.read_ahead(state, range.end)?;
-            self.wait(&range, fetch)?.slice((position - range.start) as usize..)
+        let (range, fetch) = if let Some(under_way) = self.take_ahead(state, position)? {
+            under_way
         } else {
             let range = self.range_from(state, position, wanted);
             let fetch = self.fetch(range.clone())?;
-            self.read_ahead(state, range.end)?;
-            self.wait(&range, fetch)?
+            (range, fetch)
         };
-        state.next = position + bytes.len() as u64;
+        // Before waiting, so that the link is not idle meanwhile.
+        self.read_ahead(state, range.end)?;
+        self.receive(state, &range, fetch)?;
+        state.next = range.end;
         if !is_jump {
             state.window = (state.window * 8).min(RANGE);
         }
-        self.read_ahead(state, state.next)?;
-        Ok(bytes)
+        self.read_ahead(state, state.next)
     }
 
-    /// The range under way that holds the position; those before it are given up.
-    fn take_ahead(state: &mut State, position: u64) -> Option<(Range<u64>, Box<dyn Fetch>)> {
+    /// The range under way that holds the position. Those before it, which large batches skip, are kept for the next
+    /// reader of the file.
+    fn take_ahead(&self, state: &mut State, position: u64) -> io::Result<Option<UnderWay>> {
         while let Some((range, fetch)) = state.ahead.pop_front() {
             if range.contains(&position) {
-                return Some((range, fetch));
+                return Ok(Some((range, fetch)));
+            }
+            if state.reads == Reads::ForTheNext && range.end <= position {
+                self.receive(state, &range, fetch)?;
             }
         }
-        None
+        Ok(None)
     }
 
     /// The range to fetch at a position: up to the next one that is kept.
@@ -173,8 +218,13 @@ impl Ranges {
         self.store.fetch(&self.path, self.version.as_deref(), range).map_err(fatal)
     }
 
-    fn wait(&self, range: &Range<u64>, fetch: Box<dyn Fetch>) -> io::Result<Bytes> {
-        let bytes = fetch.wait().map_err(fatal)?;
+    /// Waits for a range, which becomes the current one.
+    fn receive(&self, state: &mut State, range: &Range<u64>, fetch: Box<dyn Fetch>) -> io::Result<()> {
+        let mut bytes = std::mem::take(&mut state.bytes);
+        if bytes.capacity() as u64 > RANGE {
+            bytes = Vec::new();
+        }
+        fetch.wait(&mut bytes).map_err(fatal)?;
         if bytes.len() as u64 != range.end - range.start {
             let why = format!("{} bytes came for the range {}..{}", bytes.len(), range.start, range.end);
             return Err(fatal(io::Error::new(io::ErrorKind::UnexpectedEof, why)));
@@ -182,8 +232,17 @@ impl Ranges {
         if let Some(key) =
             self.key.as_ref().filter(|_| bytes.len() >= KEPT || bytes.len() as u64 == self.size)
         {
-            range_cache::put(key, range.start, &bytes);
+            range_cache::put(key, range.start, &bytes, state.reads == Reads::ForTheNext);
         }
-        Ok(bytes.into())
+        (state.start, state.bytes) = (range.start, bytes);
+        Ok(())
+    }
+}
+
+impl Drop for Ranges {
+    fn drop(&mut self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = state.next;
+        self.finish(&mut state, read);
     }
 }

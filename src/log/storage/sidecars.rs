@@ -3,14 +3,11 @@
 use std::io::{self, Cursor, Read};
 use std::path::Path;
 
-use crate::log::storage::file_info::unreadable;
+use crate::log::storage::file_info::{MAX_SIDECAR_BYTES, too_large, unreadable};
 use crate::log::storage::local::open_regular;
 use crate::log::storage::open_file::Sequential;
 use crate::log::storage::store::{fatal, store_of};
-use crate::log::storage::{archive, examine_file, open_as_it_is};
-
-/// The maximum size of a sidecar, in bytes. Kafka limits an index to 10 MiB by default.
-pub(crate) const MAX_SIDECAR_BYTES: u64 = 64 << 20;
+use crate::log::storage::{archive, as_it_is, tiered};
 
 /// The bytes that an index is read by once it may have ended; a whole number of entries of both indexes.
 const INDEX_BLOCK: u64 = 24 << 10;
@@ -67,9 +64,13 @@ pub(crate) fn read_index(path: &Path, reach: u64) -> io::Result<Option<Vec<u8>>>
 
 /// A file to be read from its start, and its size.
 fn open(path: &Path) -> io::Result<(Box<dyn Read>, u64)> {
+    if let Some(data) = tiered::read_sidecar(path)? {
+        let size = data.len() as u64;
+        return Ok((Box::new(Cursor::new(data)), size));
+    }
     if archive::split(path).is_some() {
-        let info = examine_file(path)?;
-        let file = open_as_it_is(path, info.size, info.version.as_deref())?;
+        let info = as_it_is::examine_file(path)?;
+        let file = as_it_is::open(path, info.size, info.version.as_deref())?;
         return Ok((Box::new(Sequential { file, position: 0 }), info.size));
     }
     if let Some((store, path)) = store_of(path)? {
@@ -83,13 +84,6 @@ fn open(path: &Path) -> io::Result<(Box<dyn Read>, u64)> {
     let file = open_regular(path)?;
     let size = file.metadata()?.len();
     Ok((Box::new(file), size))
-}
-
-fn too_large(size: u64) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::FileTooLarge,
-        format!("{size} bytes exceed the limit of {MAX_SIDECAR_BYTES}"),
-    )
 }
 
 /// The kind and message of the problem for an error of [`read_sidecar`].

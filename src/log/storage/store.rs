@@ -40,11 +40,11 @@ pub trait Store: Debug + Send + Sync {
 
 /// A range that is being read. Dropping it gives it up.
 pub trait Fetch: Debug + Send {
-    /// Waits for the bytes: as many as were requested.
+    /// Waits for the bytes, as many as were requested. They replace what is in the buffer.
     ///
     /// # Errors
     /// If they cannot be read, after the store's retries.
-    fn wait(self: Box<Self>) -> io::Result<Vec<u8>>;
+    fn wait(self: Box<Self>, buffer: &mut Vec<u8>) -> io::Result<()>;
 }
 
 /// A file or directory in a store.

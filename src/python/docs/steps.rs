@@ -18,7 +18,12 @@ Raises OSError if it cannot be listed, or its path is not UTF-8."
 storage, with an ID after the digits."
     };
     (survey_segment) => {
-        r"Scans the batch headers of a Segment: a Survey."
+        r"Scans the batch headers of a Segment: a Survey.
+
+Args:
+    segment: the Segment.
+    to_decode: it is decoded next, in this process and as a whole. Of a store, all of it is then fetched,
+        ahead of the scan, and kept for the decoding."
     };
     (segment_history) => {
         r"Scans the batch headers of a Segment for its survey and its part of the partition's history."
@@ -66,6 +71,11 @@ timestamps (ms) outside the range are counted as outside, like those outside the
     (mount_store) => {
         r"Serves all paths that begin with a URL, such as `s3://bucket`, from an object with the methods of
 `magicbyte.storage.remote.RemoteStore`, in this process. It replaces one that was mounted there before."
+    };
+    (add_encryption_key) => {
+        r"Makes an RSA private key known, to read encrypted segments in tiered storage, in this process.
+
+Without an ID it is tried for all that no other key has. Raises ValueError for what is no such key."
     };
     (list_directory) => {
         r"The names in a directory, an archive or a mounted store, and whether each is a directory.

@@ -33,6 +33,16 @@ public class Messages {
         for (var type : MetadataRecordType.values()) {
             print("metadata", "value", type.id(), type.newMetadataRecord(), MetadataJsonConverters::writeJson);
         }
+        for (var type : org.apache.kafka.coordinator.share.generated.CoordinatorRecordType.values()) {
+            print("share-group-state", "key", type.id(), type.newRecordKey(),
+                (m, v) -> org.apache.kafka.coordinator.share.generated.CoordinatorRecordJsonConverters.writeRecordKeyAsJson(m));
+            print("share-group-state", "value", type.id(), type.newRecordValue(),
+                org.apache.kafka.coordinator.share.generated.CoordinatorRecordJsonConverters::writeRecordValueAsJson);
+        }
+        for (var type : org.apache.kafka.server.log.remote.metadata.storage.generated.MetadataRecordType.values()) {
+            print("remote-log-metadata", "value", type.id(), type.newMetadataRecord(),
+                org.apache.kafka.server.log.remote.metadata.storage.generated.MetadataJsonConverters::writeJson);
+        }
     }
 
     interface Json {

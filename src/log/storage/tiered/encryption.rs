@@ -1,0 +1,111 @@
+//! The encryption of remote segments: AES-256-GCM with a key of each segment's own, which is encrypted with an RSA key of the
+//! user's (Aiven's `AesEncryptionProvider`, `RsaEncryptionProvider`).
+
+use std::fmt;
+use std::io;
+use std::sync::{PoisonError, RwLock};
+
+use aes_gcm::aead::{AeadInOut, KeyInit};
+use aes_gcm::{Aes256Gcm, Nonce, Tag};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rsa::pkcs1::DecodeRsaPrivateKey;
+use rsa::pkcs8::DecodePrivateKey;
+use rsa::{Oaep, PrivateKey};
+use serde::Deserialize;
+use sha3::Sha3_512;
+
+/// The initialization vector before each encrypted part, and the tag at its end.
+const IV: usize = 12;
+const TAG: usize = 16;
+/// What encryption adds to a part.
+pub(super) const OVERHEAD: u64 = (IV + TAG) as u64;
+
+/// The user's private keys, each with its ID; without one it is tried for every ID.
+static KEYS: RwLock<Vec<(Option<String>, PrivateKey)>> = RwLock::new(Vec::new());
+
+/// Makes an RSA private key (PEM, PKCS #8 or PKCS #1) known to this process, in place of one with the same ID. One without an
+/// ID is tried for all that no other key has.
+///
+/// # Errors
+/// [`io::ErrorKind::InvalidInput`] for what is no such key. The message has nothing of it.
+pub fn add_encryption_key(id: Option<&str>, pem: &str) -> io::Result<()> {
+    let key = PrivateKey::from_pkcs8_pem(pem).or_else(|_| PrivateKey::from_pkcs1_pem(pem)).map_err(|_| {
+        let why = "expected an RSA private key in PEM, without a password";
+        io::Error::new(io::ErrorKind::InvalidInput, why)
+    })?;
+    let mut keys = KEYS.write().unwrap_or_else(PoisonError::into_inner);
+    keys.retain(|(other, known)| other.as_deref() != id || (id.is_none() && *known != key));
+    keys.push((id.map(str::to_owned), key));
+    Ok(())
+}
+
+/// `encryption` of a manifest.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct EncryptionJson {
+    /// The ID of the RSA key, a colon, and the segment's key, encrypted with it (`EncryptedDataKey`).
+    data_key: String,
+    aad: String,
+}
+
+/// How the parts of a segment are decrypted.
+pub(super) struct Encryption {
+    cipher: Aes256Gcm,
+    aad: Vec<u8>,
+}
+
+impl fmt::Debug for Encryption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Encryption")
+    }
+}
+
+impl Encryption {
+    /// Decrypts the key of a segment with one of the user's.
+    ///
+    /// # Errors
+    /// Which key is missing, or that it is not the right one.
+    pub(super) fn new(json: EncryptionJson) -> Result<Self, String> {
+        let aad = STANDARD.decode(json.aad).map_err(|error| format!("aad is not base64: {error}"))?;
+        let malformed = || "dataKey is malformed, expected KEYID:BASE64".to_owned();
+        let (id, encrypted) = json.data_key.split_once(':').ok_or_else(malformed)?;
+        let encrypted = STANDARD.decode(encrypted).map_err(|_| malformed())?;
+        let keys = KEYS.read().unwrap_or_else(PoisonError::into_inner);
+        let named = || keys.iter().filter(|(other, _)| other.as_deref() == Some(id));
+        let candidates: Vec<_> = match named().count() {
+            0 => keys.iter().filter(|(other, _)| other.is_none()).collect(),
+            _ => named().collect(),
+        };
+        if candidates.is_empty() {
+            return Err(format!("it is encrypted with the key {id:?}: pass that as an encryption key"));
+        }
+        let decrypted = |(_, key): &&(_, PrivateKey)| {
+            key.decrypt(Oaep::<Sha3_512>::new(), &encrypted).ok().filter(|key| key.len() == 32)
+        };
+        let Some(data_key) = candidates.iter().find_map(decrypted) else {
+            return Err(format!(
+                "it is encrypted with the key {id:?}, which is none of those that were passed"
+            ));
+        };
+        let cipher = Aes256Gcm::new_from_slice(&data_key).map_err(|error| error.to_string())?;
+        Ok(Self { cipher, aad })
+    }
+
+    /// Decrypts a part in place: its initialization vector, the encrypted bytes, and their tag.
+    ///
+    /// # Errors
+    /// If the part is too short, or its tag is not that of its bytes.
+    pub(super) fn decrypt(&self, part: &mut Vec<u8>) -> Result<(), String> {
+        let too_short = || format!("{} bytes are no encrypted part, expected at least {OVERHEAD}", IV + TAG);
+        let (rest, tag) = part.split_last_chunk_mut::<TAG>().ok_or_else(too_short)?;
+        let (iv, data) = rest.split_first_chunk_mut::<IV>().ok_or_else(too_short)?;
+        let (nonce, tag) = (Nonce::from(*iv), Tag::from(*tag));
+        self.cipher
+            .decrypt_inout_detached(&nonce, &self.aad, data.into(), &tag)
+            .map_err(|_| "AES-GCM: the tag does not match")?;
+        part.truncate(part.len() - TAG);
+        part.drain(..IV);
+        Ok(())
+    }
+}
