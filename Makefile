@@ -10,15 +10,16 @@ CARGO_TEST := cargo test --quiet --profile $(PROFILE)
 export PYSPARK_PYTHON := $(abspath $(BIN))/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: help run browser test test-rust test-python test-spark test-wheel test-interop corpus licenses messages docstrings lint format fuzz bench bench-spark study wheel docs clean
+.PHONY: help run browser clients test test-rust test-python test-spark test-wheel test-interop corpus licenses messages docstrings lint format fuzz bench bench-spark study wheel docs clean
 
 help:
 	@echo "make run      build, install into $(VENV), ingest samples/ on embedded Spark, print the result"
 	@echo "make test     everything CI runs: lint, Rust, Python, Spark, then Kafka's own classes and a real broker"
 	@echo "make test-wheel  a part of it: the wheel in bare environments, each extra, oldest and newest versions"
 	@echo "make browser  install Chromium, which a test opens pages in, if it is missing (Debian, as root)"
+	@echo "make clients  install kcat and tshark, for test-interop, if they are missing (Debian, as root)"
 	@echo "make corpus   rebuild tests/corpus with Kafka's verdicts"
-	@echo "make messages rewrite the table of Kafka's protocol messages from its jars"
+	@echo "make messages rewrite the table of Kafka's messages and records from its jars"
 	@echo "make licenses rewrite THIRD-PARTY-LICENSES from Cargo.lock, for the wheel"
 	@echo "make docstrings  rewrite src/python/docs from the stubs of the compiled modules"
 	@echo "make lint     rustfmt, clippy, rustdoc, ruff, mypy, stubtest"
@@ -58,15 +59,20 @@ run: $(VENV)/built
 
 # Installed in the system, not in .venv: a test opens the pages of `magicbyte explain`.
 browser:
-	@scripts/browser
+	@scripts/package chromium chromium chromium-browser google-chrome
+
+# Also installed in the system: a client of Kafka in C, and what else decodes captures of its protocol.
+clients:
+	@scripts/package kcat kcat
+	@scripts/package tshark tshark
 
 test: lint test-rust test-python test-spark test-wheel test-interop
 
 test-rust:
 	@scripts/prerequisites "$(PYTHON)"
 	# Also what is off by default: other readers refuse it all the same.
-	$(CARGO_TEST) --features experimental-v3,serve,wire
-	$(CARGO_TEST) --features schemas,serde,serve,wire --doc
+	$(CARGO_TEST) --features experimental-v3,object-store,serve,tiered,wire
+	$(CARGO_TEST) --features object-store,schemas,serde,serve,tiered,wire --doc
 	$(CARGO_TEST) --package magicbyte-schema
 	$(CARGO_TEST) --features arrow,serde --lib columns
 	$(CARGO_TEST) --features arrow,serde --test columns --test lines --test rows
@@ -102,17 +108,25 @@ $(BROKER)/stamp: $(BROKER)/fetched $(wildcard tests/interop/broker/*.java)
 # Kafka's own classes: the newest version reads; the last one that builds magic 0 and 1 writes.
 READS := 4.3.1
 BUILDS := 3.9.1
-# The newest messages; those since removed are in $(BUILDS).
+# The newest messages and records of internal topics; messages since removed are in $(BUILDS).
 MESSAGES := 4.4.0
+# An old client, for `serve`.
+OLD := 2.8.2
 INTEROP := target/interop
+RECORDS := $(INTEROP)/records-$(MESSAGES)
 jars = mvn -q -B -f tests/interop/oracle/pom.xml dependency:copy-dependencies -Dkafka.version=$(1) \
 	-DincludeScope=runtime -DoutputDirectory=$(abspath $(INTEROP))/lib-$(1)
 
-$(INTEROP)/fetched: tests/interop/oracle/pom.xml
+$(INTEROP)/fetched: tests/interop/oracle/pom.xml tests/interop/records/pom.xml benches/java/connector-pom.xml
 	@scripts/prerequisites "$(PYTHON)" java maven
 	$(call jars,$(READS))
 	$(call jars,$(BUILDS))
 	$(call jars,$(MESSAGES))
+	$(call jars,$(OLD))
+	mvn -q -B -f benches/java/connector-pom.xml dependency:copy-dependencies -DincludeScope=runtime \
+	  -DoutputDirectory=$(abspath $(INTEROP))/lib-spark
+	mvn -q -B -f tests/interop/records/pom.xml dependency:copy-dependencies -Dkafka.version=$(MESSAGES) \
+		-DexcludeTransitive -DoutputDirectory=$(abspath $(RECORDS))
 	touch $@
 
 $(INTEROP)/built: $(INTEROP)/fetched $(wildcard tests/interop/oracle/*.java)
@@ -133,13 +147,24 @@ $(REGISTRY)/built: $(REGISTRY)/fetched $(wildcard tests/interop/registry/*.java)
 	javac -d $(REGISTRY)/classes -cp '$(REGISTRY)/lib/*' $(wildcard tests/interop/registry/*.java)
 	touch $@
 
-test-interop: $(VENV)/built $(INTEROP)/built $(BROKER)/stamp $(REGISTRY)/built
-	$(BIN)/python scripts/messages.py --check $(MESSAGE_JARS)
+# A Hadoop file system.
+HDFS := target/hdfs
+$(HDFS)/fetched: tests/interop/hdfs/pom.xml
+	@scripts/prerequisites "$(PYTHON)" java maven
+	mvn -q -B -f $< dependency:copy-dependencies
+	touch $@
+
+$(HDFS)/built: $(HDFS)/fetched $(wildcard tests/interop/hdfs/*.java)
+	javac -d $(HDFS)/classes -cp '$(HDFS)/lib/*' $(wildcard tests/interop/hdfs/*.java)
+	touch $@
+
+test-interop: $(VENV)/built clients $(INTEROP)/built $(BROKER)/stamp $(REGISTRY)/built $(HDFS)/built
+	$(BIN)/python scripts/messages.py --check $(MESSAGE_JARS) $(RECORDS)/*.jar
 	$(BIN)/python -m pytest -q tests/interop
 
 MESSAGE_JARS = $(foreach one,$(MESSAGES) $(BUILDS),$(INTEROP)/lib-$(one)/kafka-clients-$(one).jar)
 messages: $(INTEROP)/fetched
-	$(PYTHON) scripts/messages.py $(MESSAGE_JARS)
+	$(PYTHON) scripts/messages.py $(MESSAGE_JARS) $(RECORDS)/*.jar
 
 corpus: $(VENV)/built $(INTEROP)/built
 	$(BIN)/python tests/interop/make_corpus.py
@@ -155,9 +180,9 @@ lint: $(VENV)/built
 	$(BIN)/python scripts/docstrings.py --check
 	cargo fmt --check
 	cargo fmt --check --manifest-path benches/peers/rust/Cargo.toml
-	cargo clippy --quiet --profile $(PROFILE) --workspace --all-targets --features schemas,serde,serve,wire,experimental-v3 -- -D warnings
+	cargo clippy --quiet --profile $(PROFILE) --workspace --all-targets --features object-store,schemas,serde,serve,tiered,wire,experimental-v3 -- -D warnings
 	cargo clippy --quiet --profile $(PROFILE) --features python -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --features schemas,serde,serve,wire,experimental-v3
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --features object-store,schemas,serde,serve,tiered,wire,experimental-v3
 	$(BIN)/ruff check python tests/python tests/interop benches examples scripts
 	$(BIN)/ruff format --check python tests/python tests/interop benches examples scripts
 	$(BIN)/mypy --strict python
@@ -198,6 +223,7 @@ bench: $(VENV)/requirements
 bench-spark: $(VENV)/requirements
 	. $(BIN)/activate && maturin develop --quiet --release && rm -f $(VENV)/built
 	$(BIN)/python benches/python/spark_kafka.py
+	$(BIN)/python benches/python/spark_typed.py
 	$(BIN)/python benches/python/ingest.py
 
 study: $(VENV)/requirements
@@ -208,7 +234,7 @@ wheel: $(VENV)/requirements
 	$(BIN)/maturin build --release
 
 docs:
-	cargo doc --workspace --no-deps --features schemas,serde,serve,wire
+	cargo doc --workspace --no-deps --features object-store,schemas,serde,serve,tiered,wire
 
 clean:
 	rm -rf $(VENV) target $(OUT)

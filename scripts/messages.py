@@ -1,12 +1,14 @@
-"""Writes src/message/messages.json and src/error_names.rs: Kafka's protocol messages, from the definitions
-inside kafka-clients, and the names of its error codes. Needs javap, which comes with every JDK.
+"""Writes src/message/messages.json and src/error_names.rs: the messages of Kafka's protocol and the records
+of its internal topics, from the definitions inside its jars, and the names of its error codes. Needs javap,
+which comes with every JDK.
 
-    python scripts/messages.py [--check] kafka-clients-4.4.0.jar kafka-clients-3.9.1.jar
+    python scripts/messages.py [--check] kafka-clients-4.4.0.jar kafka-clients-3.9.1.jar records/*.jar
 
 The first jar has the newest definitions, the second those of APIs and versions that were removed since. A
 removed version is read by the newest definition if that still describes it as the old one did, and else by a
-definition of its own. Error codes are never removed. With --check nothing is written, and a file that differs
-is an error.
+definition of its own. The other jars define the records of one internal topic each; a release describes
+every version that an earlier one may have stored. Error codes are never removed. With --check nothing is
+written, and a file that differs is an error.
 """
 
 from __future__ import annotations
@@ -23,8 +25,25 @@ from typing import Any
 SOURCES = Path(__file__).parents[1] / "src"
 MESSAGES = SOURCES / "message" / "messages.json"
 ERROR_NAMES = SOURCES / "error_names.rs"
-FOLDER = "common/message/"
 KINDS = ("header", "request", "response")
+RECORD_KINDS = ("coordinator-key", "coordinator-value", "metadata")
+TOPICS = {
+    "kafka-group-coordinator": "__consumer_offsets",
+    "kafka-transaction-coordinator": "__transaction_state",
+    "kafka-share-coordinator": "__share_group_state",
+    "kafka-metadata": "__cluster_metadata",
+    "kafka-storage": "__remote_log_metadata",
+}
+# What is inside other records: what the members of a group tell each other, and control records.
+DATA = (
+    "ConsumerProtocolAssignment",
+    "ConsumerProtocolSubscription",
+    "KRaftVersionRecord",
+    "LeaderChangeMessage",
+    "SnapshotFooterRecord",
+    "SnapshotHeaderRecord",
+    "VotersRecord",
+)
 INTEGERS = ("int8", "int16", "uint16", "int32", "uint32", "int64")
 SCALARS = (*INTEGERS, "bool", "float64", "string", "bytes", "records", "uuid")
 MAX = 32767
@@ -34,12 +53,13 @@ Json = dict[str, Any]
 def main() -> int:
     """Writes or checks the file; returns the exit code."""
     arguments = [one for one in sys.argv[1:] if one != "--check"]
-    if len(arguments) != 2:
+    if len(arguments) != 2 + len(TOPICS):
         print(__doc__, file=sys.stderr)
         return 2
-    newest, removed = map(Path, arguments)
+    newest, removed, *topics = map(Path, arguments)
+    requests = merged(by_key(newest), by_key(removed))
     files = {
-        MESSAGES: written(merged(definitions(newest), definitions(removed))),
+        MESSAGES: written([*requests, *records(topics), *data(newest)]),
         ERROR_NAMES: error_names(newest),
     }
     code = 0
@@ -80,19 +100,48 @@ def written(messages: list[Json]) -> str:
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
-def definitions(jar: Path) -> dict[tuple[str, int], Json]:
-    """The messages of a jar by kind and API key; headers have the key -1."""
-    found = {}
+def definitions(jar: Path) -> list[Json]:
+    """All messages that a jar defines and that have a version, by name."""
+    found = []
     with zipfile.ZipFile(jar) as archive:
         for name in archive.namelist():
-            if name.startswith(FOLDER) and name.endswith(".json"):
+            if name.endswith(".json"):
                 text = re.sub(r"^\s*//.*$", "", archive.read(name).decode(), flags=re.MULTILINE)
                 message = json.loads(text)
-                if message["type"] in KINDS and message["validVersions"] != "none":
-                    key = message.get("apiKey", -1)
-                    # The two headers share a kind.
-                    found[message["name"] if key < 0 else message["type"], key] = message
+                if message["validVersions"] != "none":
+                    found.append(message)
+    return sorted(found, key=lambda message: message["name"])
+
+
+def by_key(jar: Path) -> dict[tuple[str, int], Json]:
+    """The messages of the protocol by kind and API key; headers have the key -1."""
+    found = {}
+    for message in definitions(jar):
+        if message["type"] in KINDS:
+            key = message.get("apiKey", -1)
+            # The two headers share a kind.
+            found[message["name"] if key < 0 else message["type"], key] = message
     return found
+
+
+def records(jars: list[Path]) -> list[Json]:
+    """The records of the internal topics, in the order of topic, type and kind."""
+    rows = []
+    for jar in jars:
+        topic = TOPICS[re.sub(r"-\d.*", "", jar.name)]
+        found = [message for message in definitions(jar) if message["type"] in RECORD_KINDS]
+        if not found:
+            raise SystemExit(f"{jar} defines no records")
+        rows += [{"topic": topic, **compact(one, {*numbers(one["validVersions"])})} for one in found]
+    return sorted(rows, key=lambda row: (row["topic"], row["apiKey"], row["type"]))
+
+
+def data(jar: Path) -> list[Json]:
+    """The messages that are parts of records."""
+    found = [message for message in definitions(jar) if message["name"] in DATA]
+    if len(found) != len(DATA):
+        raise SystemExit(f"{jar} does not define all of {DATA}")
+    return [compact(one, {*numbers(one["validVersions"])}) for one in found]
 
 
 def merged(newest: dict[tuple[str, int], Json], removed: dict[tuple[str, int], Json]) -> list[Json]:
@@ -162,7 +211,8 @@ def compact_field(field: Json, structs: dict[str, list[Json]]) -> Json:
     # As Kafka's classes and their JSON spell it.
     row: Json = {"name": field["name"][0].lower() + field["name"][1:]}
     row["type"] = (array or "") + (name if name in SCALARS else "struct")
-    row["versions"] = field["versions"]
+    # As `FieldSpec`.
+    row["versions"] = field.get("versions") or field["taggedVersions"]
     for key in ("nullableVersions", "tag", "taggedVersions", "flexibleVersions"):
         if key in field:
             row[key] = field[key]
@@ -177,7 +227,10 @@ def compact_field(field: Json, structs: dict[str, list[Json]]) -> Json:
 
 def default_of(field: Json) -> Any:
     """The default as JSON; "null" stands for null, of any type."""
-    default = field.get("default", "")
+    default = field.get("default")
+    if default is None:
+        # As if it were absent (`FieldSpec`).
+        default = ""
     if field["type"] in INTEGERS and default != "":
         return int(str(default), 0)
     if field["type"] == "bool":

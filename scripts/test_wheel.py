@@ -30,14 +30,14 @@ DROPINS = ROOT / "scripts" / "dropins_alone.py"
 # What an extra adds; everything else is available without any.
 PACKAGES = {
     "": (),
-    "arrow": ("commands", "expressions", "jobs"),
+    "arrow": ("commands", "expressions", "following", "jobs"),
     "cloud": ("storage.file_systems", "storage.objects", "storage.web"),
-    "cli": ("commands", "expressions", "jobs", "cli"),
-    "delta": ("commands", "expressions", "jobs"),
-    "iceberg": ("commands", "expressions", "jobs"),
+    "cli": ("commands", "expressions", "following", "jobs", "cli"),
+    "delta": ("commands", "expressions", "following", "jobs"),
+    "iceberg": ("commands", "expressions", "following", "jobs"),
     "registry": (),
-    "spark": ("commands", "expressions", "jobs", "spark"),
-    "sql": ("commands", "expressions", "jobs"),
+    "spark": ("commands", "expressions", "following", "jobs", "spark"),
+    "sql": ("commands", "expressions", "following", "jobs"),
 }
 # Streams need a newer Spark than the oldest one; the source reports that when a stream is requested.
 SINCE_SPARK_4_2 = "magicbyte.spark.stream"

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         cost,
         explain,
         ingest,
+        ingest_stream,
         offsets,
         recover,
         redact,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     )
     from magicbyte.jobs.choice import PartitionChoice
     from magicbyte.logs import Log
+    from magicbyte.storage.encryption_keys import add_encryption_key
     from magicbyte.storage.mounts import mount_storage
 
 __all__ = [
@@ -90,6 +92,7 @@ __all__ = [
     "UnsupportedCompressionError",
     "UnsupportedMagicError",
     "__version__",
+    "add_encryption_key",
     "advise",
     "compact",
     "convert_batches",
@@ -99,6 +102,7 @@ __all__ = [
     "encode_varint",
     "explain",
     "ingest",
+    "ingest_stream",
     "mount_storage",
     "offsets",
     "read_batches",
@@ -117,6 +121,7 @@ _COMMANDS = (
     "cost",
     "explain",
     "ingest",
+    "ingest_stream",
     "offsets",
     "recover",
     "redact",
@@ -129,6 +134,7 @@ _COMMANDS = (
 _LAZY = {
     "Log": "magicbyte.logs",
     "PartitionChoice": "magicbyte.jobs.choice",
+    "add_encryption_key": "magicbyte.storage.encryption_keys",
     "mount_storage": "magicbyte.storage.mounts",
     **dict.fromkeys(_COMMANDS, "magicbyte.commands"),
 }

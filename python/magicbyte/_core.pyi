@@ -56,6 +56,11 @@ from magicbyte._stubs.convert import (
     set_max_timestamp,
     set_partition_leader_epoch,
 )
+from magicbyte._stubs.internal_topics import (
+    CommittedOffsets,
+    decode_data,
+    decode_record,
+)
 from magicbyte._stubs.lab import (
     batches_cost,
     chunk_cost,
@@ -123,6 +128,7 @@ from magicbyte._stubs.state import (
 from magicbyte._stubs.steps import (
     ChunkDecoder,
     StoredFile,
+    add_encryption_key,
     is_directory,
     is_partition,
     is_segment_file,
@@ -166,6 +172,7 @@ __all__ = [
     "BatchLayoutCore",
     "Batches",
     "ChunkDecoder",
+    "CommittedOffsets",
     "Converter",
     "InternalError",
     "KeySet",
@@ -192,6 +199,7 @@ __all__ = [
     "WireReader",
     "_Batch",
     "__version__",
+    "add_encryption_key",
     "apis",
     "arrow_schema",
     "batches_cost",
@@ -204,6 +212,8 @@ __all__ = [
     "compare_format",
     "cost_report",
     "crc32c",
+    "decode_data",
+    "decode_record",
     "decode_request",
     "decode_response",
     "decode_varint",

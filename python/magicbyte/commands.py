@@ -31,6 +31,7 @@ from os import PathLike
 
 from magicbyte import _core
 from magicbyte.enums import Compression, DamageMode, IsolationLevel, PartitionBy, PayloadType, TableFormat
+from magicbyte.following import ingest_stream
 from magicbyte.jobs.advise import AdviseReport
 from magicbyte.jobs.advise import advise as advise_topics
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
@@ -42,7 +43,7 @@ from magicbyte.jobs.cost import cost as cost_of_partitions
 from magicbyte.jobs.engines import Engine, LocalEngine
 from magicbyte.jobs.explain import DEFAULT_TRANSACTION_MAX_TIMEOUT_MS
 from magicbyte.jobs.explain import explain as partition_histories
-from magicbyte.jobs.ingest import IngestOptions, IngestReport
+from magicbyte.jobs.ingest import TARGET_FILE_SIZE, IngestOptions, IngestReport
 from magicbyte.jobs.ingest import ingest as ingest_partitions
 from magicbyte.jobs.lake.ingest import ingest_table
 from magicbyte.jobs.lake.read import open_stored
@@ -77,6 +78,7 @@ __all__ = [
     "cost",
     "explain",
     "ingest",
+    "ingest_stream",
     "offsets",
     "recover",
     "redact",
@@ -136,6 +138,7 @@ def ingest(
     overwrite: bool = False,
     format: TableFormat = "parquet",
     partition_by: PartitionBy = "topic",
+    target_file_size: int = TARGET_FILE_SIZE,
     catalog: str | None = None,
     catalog_properties: Mapping[str, str] | None = None,
     choice: PartitionChoice = EVERYTHING,
@@ -166,6 +169,7 @@ def ingest(
         overwrite: whether to replace an earlier output, once the job is done.
         format: `delta` (needs deltalake) and `iceberg` (needs pyiceberg) are transactional tables.
         partition_by: how their files are partitioned.
+        target_file_size: how large they become, in bytes, if there is enough to write.
         catalog: of an Iceberg table, whose identifier is `out`: the name in pyiceberg's configuration.
         catalog_properties: properties of the catalog, besides those in the configuration.
         choice: see the module, as the arguments after it.
@@ -186,6 +190,7 @@ def ingest(
         bloom_filter=bloom_filter,
         max_decompressed_bytes=max_decompressed_bytes,
         overwrite=overwrite,
+        target_file_size=target_file_size,
     )
     paths, name, engine = paths_of(sources), os.fspath(out), engine or LocalEngine()
     if format == "parquet":

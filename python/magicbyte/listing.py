@@ -29,7 +29,8 @@ def unread_segments(listing: PartitionListing) -> list[Problem]:
 def topic_id_of(listing: PartitionListing) -> str | None:
     """The topic's ID, from `partition.metadata`, or in tiered storage from the directory's name."""
     if listing["state"] == "remote":
-        return listing["path"][-ID_LENGTH:]
+        directory, name = os.path.split(listing["path"])
+        return (directory if name.isdecimal() else name)[-ID_LENGTH:]
     try:
         data = _core.read_sidecar(os.path.join(listing["path"], "partition.metadata"))
         return _core.partition_metadata(data.decode(errors="replace"))[1]

@@ -25,9 +25,10 @@ from magicbyte.storage.paths import absolute, is_stored, local_path
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from magicbyte.derived_stream import RecordStream
     from magicbyte.model import IgnoredFile, PartitionListing, PartitionReconciliation, Problem, Segment
     from magicbyte.rescue import Rescued
-    from magicbyte.typed_stream import RecordStream, TypedColumn
+    from magicbyte.typed_stream import TypedColumn
 
 __all__ = ["LogArrowStream", "LogBatches", "LogRecords", "PartitionLog", "Reconciliation"]
 

@@ -70,9 +70,10 @@ class IgnoredFile(TypedDict):
     file: str
     size: int
     reason: str
-    """`deleted`, `cleaned`, `swap`, `unfinished` (a copy to tiered storage), `compressed` (a segment),
-    `foreign`, `overlapping` or `checkpoint`; if it is not a regular file, `directory`, `special` or
-    `unreadable` (it should be a file of the log, or cannot be examined)."""
+    """`deleted`, `cleaned`, `swap`, `unfinished` (a copy to tiered storage), `diverged` (a copy of a log that
+    later leaders did not continue), `compressed` (a segment), `foreign`, `overlapping` or `checkpoint`; if it
+    is not a regular file, `directory`, `special` or `unreadable` (it should be a file of the log, or cannot
+    be examined)."""
 
 
 class Sidecar(TypedDict):

@@ -64,8 +64,13 @@ def digest_records(data: object) -> list[tuple[str, int, int, int, int, int]]:
     headers; a null key or value counts as its bytes in `invalidKey` or `invalidValue`. The digest finds rows
     that were changed, lost or doubled, but does not withstand somebody who looks for rows with the same sum.
 
+    Rows with the column `_digest` have typed keys or values. Hashed are their cells that are not null, by
+    name: neither new fields nor the order of fields nor the width of numbers matter, and an empty list counts
+    as null. What is in `_digest`, 16 bytes (big-endian) or null, is added: whoever writes rows puts there
+    what makes their digest that of the records that they were made from.
+
     Raises:
         InvalidRecordError: a topic, partition or offset is null.
-        ValueError: a column is missing or has another type.
+        ValueError: a column is missing or has another type; a digest does not have 16 bytes.
 
     """

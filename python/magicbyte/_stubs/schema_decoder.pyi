@@ -9,8 +9,7 @@ from magicbyte._stubs.arrow import ArrowBatch, ArrowSchema
 class SchemaDecoder:
     """Decodes the column `value` (or `key`) of Arrow batches, whatever schema each row was written with.
 
-    The caller asks for the ids that are new to it, says what their schemas are, and decodes. Threads may
-    share it.
+    The caller decodes, says what the schemas of unknown ids are, and decodes again. Threads may share it.
 
     Args:
         format: `avro`, `protobuf` or `json`.
@@ -21,8 +20,11 @@ class SchemaDecoder:
             of the schema; of several, each is a field of the struct.
         is_key: whether it decodes the column `key`.
         id_bytes: 8 for what Apicurio's `DefaultIdHandler` wrote.
+        validate: of JSON, whether a row that its own schema does not allow is an error; one without a schema
+            is validated by the reader's. Formats are not checked. Time and memory are bounded by the row's
+            bytes and the schema, whatever they are.
 
-    Raises ValueError if the schema cannot be used.
+    Raises ValueError if the schema cannot be used, or `validate` is set for another format.
     """
 
     def __new__(
@@ -34,6 +36,7 @@ class SchemaDecoder:
         messages: Sequence[str] | None = None,
         is_key: bool = False,
         id_bytes: int = 4,
+        validate: bool = False,
     ) -> SchemaDecoder: ...
     @property
     def schema(self) -> ArrowSchema:
@@ -60,8 +63,11 @@ class SchemaDecoder:
 
         Rows whose schema was not added are left out. Raises Error as `new_ids`.
         """
-    def decode(self, batch: object) -> tuple[ArrowBatch, int]:
+    def decode(self, batch: object) -> tuple[ArrowBatch, int] | list[int | bytes]:
         """Decodes a batch: its columns are those of `schema`. Works without the GIL.
+
+        If rows name schemas that were neither added nor refused, it returns their ids and GUIDs instead, as
+        `new_ids`, before anything is decoded.
 
         Also returns how many rows name no schema. JSON is decoded all the same, with the reader's schema; in
         other formats each of them is an error.

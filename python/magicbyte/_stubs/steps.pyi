@@ -23,8 +23,15 @@ def is_segment_file(name: str) -> bool:
     """Whether a name is that of a segment: twenty digits and `.log`, `.log.zst` or `.log.gz`; in tiered
     storage, with an ID after the digits."""
 
-def survey_segment(segment: str) -> str:
-    """Scans the batch headers of a Segment: a Survey."""
+def survey_segment(segment: str, *, to_decode: bool = False) -> str:
+    """Scans the batch headers of a Segment: a Survey.
+
+    Args:
+        segment: the Segment.
+        to_decode: it is decoded next, in this process and as a whole. Of a store, all of it is then fetched,
+            ahead of the scan, and kept for the decoding.
+
+    """
 
 def segment_history(segment: str) -> str:
     """Scans the batch headers of a Segment for its survey and its part of the partition's history."""
@@ -107,6 +114,12 @@ class ChunkDecoder:
 def mount_store(prefix: str, store: object) -> None:
     """Serves all paths that begin with a URL, such as `s3://bucket`, from an object with the methods of
     `magicbyte.storage.remote.RemoteStore`, in this process. It replaces one that was mounted there before."""
+
+def add_encryption_key(pem: str, key_id: str | None) -> None:
+    """Makes an RSA private key known, to read encrypted segments in tiered storage, in this process.
+
+    Without an ID it is tried for all that no other key has. Raises ValueError for what is no such key.
+    """
 
 def list_directory(path: str | PathLike[str]) -> list[tuple[str, bool]]:
     """The names in a directory, an archive or a mounted store, and whether each is a directory.

@@ -5,6 +5,7 @@ Exit codes: see `exits.py`.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -16,6 +17,8 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line (by default with this process's arguments); returns the exit code."""
+    # Huge pages for the many small buffers of pyarrow's allocator cost memory, and time to clear them.
+    os.environ.setdefault("MIMALLOC_ALLOW_THP", "0")
     try:
         from magicbyte.cli.app import run
     except ModuleNotFoundError as error:

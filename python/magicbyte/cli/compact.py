@@ -17,7 +17,7 @@ __all__ = ["compact"]
 
 @click.command(short_help="Keep the last record of each key, as Kafka's cleaner does.")
 @partition_choice.local_sources
-@click.argument("out", metavar="OUT", type=click.Path())
+@partition_choice.out
 @partition_choice.options(prefer=True)
 @click.option(
     "--all", "everything", is_flag=True, help="Clean the last segment too, which a broker never does."
@@ -123,7 +123,7 @@ def compact(
 
     OUT gets every file that a broker writes, including cleaner-offset-checkpoint, and reconciliation.json,
     which accounts for each record. SRC is only read. OUT appears under its name when all is done; if the job
-    is killed, start it again.
+    is killed, start it again. OUT may be a URL.
 
     \b
     magicbyte compact /backup/kafka-logs compacted/                      what a broker would do now

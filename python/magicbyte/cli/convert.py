@@ -18,7 +18,7 @@ _CODECS = {codec.name.lower(): codec.value for codec in Compression}
 
 @click.command(short_help="Rewrite old segments for a current broker.")
 @partition_choice.local_sources
-@click.argument("out", metavar="OUT", type=click.Path())
+@partition_choice.out
 @partition_choice.options(prefer=True)
 @click.option(
     "--magic",
@@ -79,7 +79,7 @@ def convert(
     Every record is kept, with its offset and timestamp. Magic 0 and 1 become magic 2, a compressed message
     set one batch. OUT gets a directory per partition with every file that a broker writes (segments, indexes,
     snapshots, leader epochs), and reconciliation.json: records and bytes in, out and quarantined. SRC is only
-    read. OUT appears under its name when all is done; if the job is killed, start it again.
+    read. OUT appears under its name when all is done; if the job is killed, start it again. OUT may be a URL.
 
     \b
     magicbyte convert /backup/kafka-0.10 new-logs/                          move old logs to Kafka 4

@@ -41,9 +41,10 @@ def dump(
     .checkpoint leader-epoch-checkpoint partition.metadata) or in a broker's log directory (meta.properties
     .kafka_cleanshutdown *-offset-checkpoint), or a directory, whose segments are printed.
 
-    Everything in the file is shown, including control records and aborted records. The records of
-    __consumer_offsets, __transaction_state and __cluster_metadata are decoded. With --value-format, so is
-    each value, by the schema that it names; one that cannot be decoded is reported, and printed as it is.
+    Everything in the file is shown, including control records and aborted records. The records of Kafka's
+    internal topics, such as __consumer_offsets, are decoded. With --value-format, so is each value, by the
+    schema that it names; one that cannot be decoded is reported, and printed as it is. With --validate so is
+    JSON that its schema does not allow.
 
     \b
     magicbyte dump orders-0/ | head

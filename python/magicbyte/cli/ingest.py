@@ -9,7 +9,9 @@ import click
 
 from magicbyte.cli import catalogs, engines, expressions, options, overview, partition_choice
 from magicbyte.cli.catalogs import CatalogChoice
+from magicbyte.cli.commits import print_commit, print_invalid, print_stream
 from magicbyte.cli.engines import EngineChoice
+from magicbyte.cli.interrupts import stopped_by_signals
 from magicbyte.cli.overview import View
 from magicbyte.cli.selection import ranges as range_options
 from magicbyte.cli.terminal import print_line
@@ -19,7 +21,7 @@ from magicbyte.jobs.choice import PartitionChoice
 from magicbyte.jobs.ranges import Ranges
 
 if TYPE_CHECKING:
-    from magicbyte.jobs.ingest import CommitReport, IngestReport, TableSum
+    from magicbyte.jobs.ingest import IngestReport
     from magicbyte.jobs.typed import TypedColumns
 
 __all__ = ["ingest"]
@@ -89,6 +91,21 @@ def _payload(name: str) -> Callable[[F], F]:
     show_default=True,
     help="With delta and iceberg: how files are partitioned; day is by topic and day of the timestamp.",
 )
+@click.option(
+    "--target-file-size",
+    type=options.BYTES,
+    show_default="256MiB",
+    metavar="SIZE",
+    help="With delta and iceberg: how large files become if a task has enough to write.",
+)
+@options.follow
+@click.option(
+    "--interval",
+    type=click.FloatRange(min=0, min_open=True),
+    show_default="10",
+    metavar="SECONDS",
+    help="With --follow: the time from one look at SRC to the next.",
+)
 @catalogs.options
 @options.max_decompressed_bytes
 @options.as_json
@@ -110,6 +127,9 @@ def ingest(
     bloom_filter: bool,
     table_format: TableFormat,
     partition_by: PartitionBy,
+    target_file_size: int | None,
+    follow: bool,
+    interval: float | None,
     catalog: CatalogChoice,
     max_decompressed_bytes: int,
     as_json: bool,
@@ -119,23 +139,27 @@ def ingest(
     OUT gets the tables records, batches and problems, each a directory of Parquet files in which every row
     has its topic and partition, and reconciliation.json, which counts each byte of each segment and each
     record once. Where Kafka's own topics are read, the tables offsets (__consumer_offsets: what groups have
-    committed) and topics (__cluster_metadata) are added. An output without OUT/_SUCCESS is incomplete. On a
-    Spark cluster, SRC and OUT must be on a file system that all machines share, and magicbyte must be
-    installed on each.
+    committed) and topics (__cluster_metadata) are added. An output without OUT/_SUCCESS is incomplete. OUT
+    may be a URL. On a Spark cluster, SRC and OUT must be URLs, or on a file system that all machines share,
+    and magicbyte must be installed on each.
 
     Records outside a range of offsets or timestamps, or for which EXPR is not true, are read and counted as
     outside, but not written. A record is in a range of timestamps if its own is, wherever in the log it is.
 
-    With --format delta, OUT is the directory of a Delta table; with --format iceberg it is an Iceberg table,
-    NAMESPACE.TABLE in a catalog. The table is created, or gets the records that it does not have yet, in one
-    commit that also holds the offsets to continue at. verify --table proves that it equals the log.
+    With --format delta, OUT is the directory or URL of a Delta table; with --format iceberg it is an Iceberg
+    table, NAMESPACE.TABLE in a catalog. The table is created, or gets the records that it does not have yet,
+    in one commit that also holds the offsets to continue at. verify --table proves that it equals the log.
+    With --follow this goes on, a line for each commit, until Ctrl-C or SIGTERM ends it after a commit; it
+    fails when records are deleted before they were read.
 
     With --key-as and --value-as, what is not such text is NULL in key or value, and its bytes are in the
     column invalidKey or invalidValue. It is counted, and makes the exit code 1.
 
     With --key-format and --value-format, key or value gets the types of its topic's latest schema (subject
     TOPIC-key, TOPIC-value), whatever schema each record was written with. What cannot be decoded is NULL in
-    it too; the column _key_error or _error says why. _key_schema_id and _schema_id are the ids.
+    it too; the column _key_error or _error says why. _key_schema_id and _schema_id are the ids. With
+    --validate so is JSON that its own schema does not allow. A Delta or Iceberg table gets the fields that
+    the schema has got since the last run, and keeps those it has lost.
 
     \b
     magicbyte ingest /backup/kafka-logs tables/
@@ -146,17 +170,23 @@ def ingest(
     magicbyte ingest --include-batch-metadata orders-0/ orders/
     magicbyte ingest --isolation-level read_committed --overwrite /backup/kafka-logs tables/
     magicbyte ingest --format delta --partition-by day /backup/kafka-logs records/
+    magicbyte ingest --format delta --follow --interval 5 /var/lib/kafka records/
+    magicbyte ingest --format delta --value-format avro --schema-registry schemas/ logs/orders-0 orders/
     magicbyte ingest --format iceberg --catalog prod /backup/kafka-logs kafka.records
     magicbyte ingest --engine spark --master spark://host:7077 /backup/kafka-logs tables/
     magicbyte ingest --engine spark --conf spark.driver.memory=4g /backup/kafka-logs tables/
     """  # noqa: D301 (click takes the character \b for "leave these lines as they are")
     from magicbyte.cli import reports
-    from magicbyte.jobs.ingest import IngestOptions
+    from magicbyte.jobs.ingest import TARGET_FILE_SIZE, IngestOptions
     from magicbyte.jobs.ingest import ingest as ingest_job
     from magicbyte.jobs.progress import terminal_progress
 
-    if table_format == "parquet" and partition_by != "topic":
-        raise click.UsageError("--partition-by needs --format delta or iceberg")
+    if table_format == "parquet" and (partition_by != "topic" or target_file_size is not None or follow):
+        raise click.UsageError(
+            "--partition-by, --target-file-size and --follow need --format delta or iceberg"
+        )
+    if interval is not None and not follow:
+        raise click.UsageError("--interval needs --follow")
     catalog.check(needed=table_format == "iceberg")
 
     settings = IngestOptions(
@@ -171,6 +201,7 @@ def ingest(
         bloom_filter=bloom_filter,
         max_decompressed_bytes=max_decompressed_bytes,
         overwrite=overwrite,
+        target_file_size=TARGET_FILE_SIZE if target_file_size is None else target_file_size,
     )
     with engine.open(f"magicbyte ingest {sources[0]}") as runner:
         progress = terminal_progress()
@@ -178,9 +209,24 @@ def ingest(
             report = ingest_job(sources, out, runner, settings, progress, choice=choice)
         else:
             from magicbyte.jobs.lake.ingest import ingest_table
+            from magicbyte.jobs.lake.stream import DEFAULT_INTERVAL_SECONDS, ingest_stream
             from magicbyte.jobs.lake.table import TableTarget
 
             target = TableTarget(table_format, out, catalog.name, catalog.properties)
+            if follow:
+                with stopped_by_signals() as stop:
+                    stream = ingest_stream(
+                        sources,
+                        target,
+                        runner,
+                        settings,
+                        progress,
+                        partition_by=partition_by,
+                        choice=choice,
+                        interval=interval or DEFAULT_INTERVAL_SECONDS,
+                        stop=stop,
+                    )
+                    return print_stream(stream, as_json=as_json)
             report = ingest_table(
                 sources, target, runner, settings, progress, partition_by=partition_by, choice=choice
             )
@@ -204,7 +250,7 @@ def _print(report: IngestReport, out: str, view: View) -> None:
     inputs.print_unread(report["partitions"], report["skipped"], report["log_dirs"])
     print_line()
     if report["commit"] is not None:
-        _print_commit(report["commit"], report["tables"]["records"])
+        print_commit(report["commit"], report["tables"]["records"])
     for table, sums in report["tables"].items() if report["commit"] is None else ():
         rows, files = count_of(sums["rows"], "row"), count_of(sums["files"], "file")
         print_line(f"{out}/{table}: {rows} in {files}, {format_bytes(sums['size'])}")
@@ -220,34 +266,6 @@ def _print(report: IngestReport, out: str, view: View) -> None:
             f"{total['null_timestamps']:,} timestamps are null: out of range in microseconds;"
             " --include-batch-metadata keeps them as timestampMillis"
         )
-    for count, payload, names, column in (
-        (total["invalid_keys"], report["key_format"] or report["key_as"], "keys", "invalidKey"),
-        (total["invalid_values"], report["value_format"] or report["value_as"], "values", "invalidValue"),
-    ):
-        if count:
-            expected = {"json": "JSON", "string": "UTF-8"}.get(payload, f"{payload} of a known schema")
-            print_line(f"{count:,} {names} are null: not {expected}; the column {column} has their bytes")
-    for count, names in ((total["unframed_keys"], "keys"), (total["unframed_values"], "values")):
-        if count:
-            print_line(f"{count:,} {names} name no schema")
+    print_invalid(report)
     if report["commit"] is None:
         overview.print_next("duckdb", "-c", f"SELECT * FROM '{out}/records/*.parquet' LIMIT 10")
-
-
-def _print_commit(commit: CommitReport, sums: TableSum) -> None:
-    """Prints what a table got."""
-    from magicbyte.cli.reports import print_problems
-    from magicbyte.jobs.plan import count_of
-    from magicbyte.jobs.progress import format_bytes
-
-    print_problems(commit["problems"], commit["problems_left_out"])
-    for directory in commit["orphans"]:
-        print_line(f"removed {directory}: a killed job had left it there")
-    version = "" if commit["version"] is None else f", version {commit['version']}"
-    if commit["job"] is None:
-        print_line(f"{commit['table']}{version}: nothing is new")
-    else:
-        rows, files = count_of(sums["rows"], "row"), count_of(sums["files"], "file")
-        partitions = count_of(len(commit["partitions"]), "partition")
-        size = format_bytes(sums["size"])
-        print_line(f"{commit['table']}{version}: {rows} of {partitions} added in {files}, {size}")

@@ -12,6 +12,7 @@ from magicbyte.internal_topics.decode import DECODERS, Decode, decoder_of_topic
 
 __all__ = ["compact_json", "decoded_text", "decoder_for", "topic_of_file"]
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 _ESCAPE = re.compile(r"\\(?:u[0-9a-f]{4}|.)")
 
 
@@ -50,5 +51,5 @@ def _value_text(value: dict[str, Any] | str | None) -> str:
 
 def compact_json(document: Any) -> str:
     """JSON as Kafka's tools print it: no spaces, only necessary escapes, hex digits in capitals."""
-    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+    text = _ENCODER.encode(document)
     return _ESCAPE.sub(lambda escape: escape[0][:2] + escape[0][2:].upper(), text)

@@ -26,10 +26,12 @@ __all__ = [
     "Number",
     "as_json",
     "decode",
+    "follow",
     "isolation_level",
     "key_bytes",
     "key_format",
     "leader_epoch",
+    "max_connections",
     "max_decompressed_bytes",
     "mode",
     "segment_bytes",
@@ -143,6 +145,15 @@ _FROM_TEXT: dict[str, Callable[[str], bytes]] = {
 }
 
 
+def follow(command: F) -> F:
+    """`--follow`"""
+    return click.option(
+        "--follow",
+        is_flag=True,
+        help="The logs grow: look for new segments and records until interrupted.",
+    )(command)
+
+
 def key_bytes(key: str, key_format: str) -> bytes:
     """The key that `--key` gives in the format of `--key-format`.
 
@@ -173,6 +184,18 @@ def isolation_level(command: F) -> F:
         default="read_uncommitted",
         show_default=True,
         help="read_committed leaves out aborted records and ends at the last stable offset.",
+    )(command)
+
+
+def max_connections(command: F) -> F:
+    """`--max-connections`"""
+    return click.option(
+        "--max-connections",
+        type=Number(1, 1 << 16),
+        default=256,
+        show_default=True,
+        metavar="N",
+        help="More connections are closed at once.",
     )(command)
 
 

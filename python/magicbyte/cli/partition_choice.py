@@ -12,7 +12,7 @@ import click
 from magicbyte.cli.options import PARTITIONS
 from magicbyte.jobs.choice import PartitionChoice
 
-__all__ = ["local_sources", "options", "preferred_copy", "sources", "sources_and_out"]
+__all__ = ["local_sources", "options", "out", "preferred_copy", "sources", "sources_and_out"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -20,45 +20,81 @@ F = TypeVar("F", bound=Callable[..., Any])
 def local_sources(command: F) -> F:
     """The arguments `SRC...`: directories and segment files of the local file system."""
     return click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=_LocalPath(exists=True))(
-        command
+        _encryption_keys(command)
+    )
+
+
+def _encryption_keys(command: F) -> F:
+    """The option `--encryption-key`."""
+
+    @wraps(command)
+    def with_keys(encryption_keys: tuple[str, ...], **others: Any) -> Any:
+        from magicbyte.storage.encryption_keys import add_keys, named_key
+
+        try:
+            add_keys(map(named_key, encryption_keys))
+        except (OSError, ValueError) as error:
+            raise click.UsageError(f"--encryption-key: {error}") from None
+        return command(**others)
+
+    return cast(
+        F,
+        click.option(
+            "--encryption-key",
+            "encryption_keys",
+            multiple=True,
+            metavar="[ID=]FILE",
+            help="The RSA private key (PEM) of encrypted segments in tiered storage, with the ID that Aiven's"
+            " plugin gives it; may be repeated.",
+        )(with_keys),
     )
 
 
 def sources(command: F) -> F:
-    """The arguments `SRC...`, which may be URLs, and `--storage-option`."""
+    """The arguments `SRC...`, which may be URLs, and `--storage-option`, also for `OUT` if there is one."""
+    return click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=_Source())(
+        _encryption_keys(_with_stores(command))
+    )
+
+
+def out(command: F) -> F:
+    """The argument `OUT`, which may be a URL, and `--storage-option`, for a command with local sources."""
+    return click.argument("out", metavar="OUT", type=click.Path())(_with_stores(command))
+
+
+def _with_stores(command: F) -> F:
+    """Adds `--storage-option`, and mounts the stores of the URLs in `sources`, `out` and `table`."""
 
     @wraps(command)
-    def with_stores(
-        sources: tuple[str, ...], storage_options: tuple[tuple[str, str], ...], **others: Any
-    ) -> Any:
+    def with_stores(storage_options: tuple[tuple[str, str], ...], **arguments: Any) -> Any:
         from magicbyte.storage.mounts import mount
         from magicbyte.storage.paths import is_url
 
-        if storage_options and not any(map(is_url, sources)):
+        others = [name for name in ("out", "table") if name in arguments]
+        urls = [*arguments["sources"], *(arguments[name] for name in others if arguments[name])]
+        urls = list(filter(is_url, urls))
+        if storage_options and not urls:
+            of = " or ".join(["a SRC", *map(str.upper, others)])
             raise click.UsageError(
-                "--storage-option needs a SRC that is a URL, such as s3://bucket/kafka-logs"
+                f"--storage-option needs {of} that is a URL, such as s3://bucket/kafka-logs"
             )
         try:
-            mount(sources, dict(storage_options))
+            mount(urls, dict(storage_options))
         except ValueError as error:
             raise click.UsageError(str(error)) from None
-        return command(sources=sources, **others)
+        return command(**arguments)
 
     decorated: Callable[..., Any] = with_stores
-    for option in (
-        click.option(
-            "--storage-option",
-            "storage_options",
-            type=_KeyValue(),
-            multiple=True,
-            metavar="KEY=VALUE",
-            help="For a SRC that is a URL: an option of the store, such as region=eu-west-1; may be repeated."
-            " Without any, credentials come from the environment.",
-        ),
-        click.argument("sources", metavar="SRC...", nargs=-1, required=True, type=_Source()),
-    ):
-        decorated = option(decorated)
-    return cast(F, decorated)
+    option = click.option(
+        "--storage-option",
+        "storage_options",
+        type=_KeyValue(),
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="For URLs: an option of the store, such as region=eu-west-1; may be repeated."
+        " Without any, credentials come from the environment.",
+    )
+    return cast(F, option(decorated))
 
 
 class _LocalPath(click.Path):
@@ -106,9 +142,12 @@ class _KeyValue(click.ParamType):  # type: ignore[type-arg]  # generic only sinc
 
 
 def sources_and_out(command: F) -> F:
-    """The arguments `SRC... [OUT]` and `--dry-run`; the command gets `sources`, and `out` or None."""
+    """The arguments `SRC... [OUT]`, `--dry-run` and `--storage-option`; the command gets `sources`, and `out`
+    or None.
+    """
+    inner = _with_stores(command)
 
-    @wraps(command)
+    @wraps(inner)
     def with_paths(paths: tuple[str, ...], dry_run: bool, **others: Any) -> Any:
         writes = len(paths) > 1 and not dry_run
         sources, out = (paths[:-1], paths[-1]) if writes else (paths, None)
@@ -116,9 +155,9 @@ def sources_and_out(command: F) -> F:
             _LocalPath().convert(source, None, click.get_current_context(silent=True))
             if not os.path.lexists(source):
                 raise click.BadParameter(f"{source!r} does not exist", param_hint="SRC")
-        return command(sources=sources, out=out, **others)
+        return inner(sources=sources, out=out, **others)
 
-    decorated: Callable[..., Any] = with_paths
+    decorated: Callable[..., Any] = _encryption_keys(with_paths)
     for option in (
         click.option("--dry-run", is_flag=True, help="Write nothing: all arguments are SRC."),
         click.argument("paths", metavar="SRC... [OUT]", nargs=-1, required=True, type=click.Path()),

@@ -11,7 +11,7 @@ from magicbyte.cli import expressions, options, partition_choice
 from magicbyte.cli.schema_source import http_settings
 from magicbyte.cli.selection import Selection
 from magicbyte.cli.selection import options as selection_options
-from magicbyte.cli.typed import schema_registry
+from magicbyte.cli.typed import refuse_validation, schema_registry, validate_option
 from magicbyte.enums import IsolationLevel
 from magicbyte.jobs.choice import PartitionChoice
 
@@ -52,6 +52,7 @@ __all__ = ["records"]
     documents=True,
 )
 @schema_registry
+@validate_option
 @options.decode
 @options.isolation_level
 @options.max_decompressed_bytes
@@ -71,6 +72,7 @@ def records(
     value_format: str,
     schema_registry: str | None,
     registry_config: str | None,
+    validate: bool,
     decode: str,
     isolation_level: IsolationLevel,
     max_decompressed_bytes: int,
@@ -78,12 +80,13 @@ def records(
     """Print the data records of SRC as JSON lines: one object per record, with the fields of its batch.
 
     SRC is a partition directory, a directory of them, or a segment file. Damaged batches are left out and
-    reported on standard error. In the JSON of __consumer_offsets, __transaction_state and __cluster_metadata
-    keys and values are decoded into objects.
+    reported on standard error. In the JSON of Kafka's internal topics, such as __consumer_offsets, keys and
+    values are decoded into objects.
 
     With the format json, a key or value that is not JSON is null, and shown as text in the additional field
     invalidKey or invalidValue. With avro and protobuf, and with json if there is a --schema-registry, it
-    becomes JSON by the schema that it names; one that cannot be decoded is also reported.
+    becomes JSON by the schema that it names; one that cannot be decoded is also reported. With --validate so
+    is JSON that its schema does not allow.
 
     FORMAT has %t topic, %p partition, %o offset, %T timestamp (ms), %k key, %K its length, %s value, %S its
     length, %R that as four bytes, %h headers, %%, and the escapes \\n \\r \\t \\xNN. Keys and values are
@@ -121,6 +124,8 @@ def records(
     }
     if by_schema and schema_registry is None:
         raise click.UsageError("the formats avro and protobuf need --schema-registry")
+    if validate:
+        refuse_validation(by_schema.values())
     if keys and "key" in by_schema:
         raise click.UsageError(f"--key is not for keys in the format {key_format}: see --where")
     formats |= dict.fromkeys(by_schema, "json")
@@ -136,7 +141,7 @@ def records(
     if schema_registry is not None and by_schema:
         from magicbyte.cli.typed_text import TypedText
 
-        typed = TypedText.open(schema_registry, by_schema, http_settings(registry_config))
+        typed = TypedText.open(schema_registry, by_schema, http_settings(registry_config), validate=validate)
     listings, unread = partitions_of(segments_only("records", sources), choice)
     if batches:
         code = print_batches(

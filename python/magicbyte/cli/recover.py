@@ -50,7 +50,7 @@ def recover(
 
     With only one argument, or with --dry-run, it prints what is damaged and where a broker would truncate,
     and writes nothing. With OUT, the good batches are copied byte for byte, and every index, snapshot and
-    checkpoint is rebuilt from them. SRC is only read.
+    checkpoint is rebuilt from them. SRC is only read. OUT may be a URL.
 
     \b
     magicbyte recover /backup/kafka-logs                            what is damaged, what would be lost?

@@ -73,7 +73,7 @@ def redact(
 
     Their bytes are nowhere in OUT. Everything else is kept: offsets, sequences, transactions, and, byte for
     byte, every batch without such a record. reconciliation.json lists the redacted offsets by segment, but
-    neither the keys nor EXPR. SRC is only read, and must not change meanwhile.
+    neither the keys nor EXPR. SRC is only read, and must not change meanwhile. OUT may be a URL.
 
     With only one argument, or with --dry-run, it counts what would be redacted in each partition, shows the
     first offsets, and writes nothing.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-
 import click
 
 from magicbyte.cli import options, partition_choice
+from magicbyte.cli.interrupts import wait_for_interrupt
 from magicbyte.cli.terminal import flush, json_line, print_data, print_line, print_problem
 from magicbyte.jobs.choice import PartitionChoice
 
@@ -44,20 +43,13 @@ __all__ = ["serve"]
     is_flag=True,
     help="Nobody sees records of transactions that were aborted or had not ended.",
 )
-@click.option("--follow", is_flag=True, help="The logs grow: look for new segments and records.")
+@options.follow
 @click.option(
     "--no-committed-offsets",
     is_flag=True,
     help="Do not read __consumer_offsets: groups have committed nothing yet.",
 )
-@click.option(
-    "--max-connections",
-    type=options.Number(1, 1 << 16),
-    default=256,
-    show_default=True,
-    metavar="N",
-    help="More connections are closed at once.",
-)
+@options.max_connections
 @click.option(
     "--max-request-bytes",
     type=options.BYTES,
@@ -149,4 +141,4 @@ def serve(
                 " Ctrl-C stops"
             )
         flush()
-        threading.Event().wait()
+        wait_for_interrupt()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -10,7 +10,7 @@ import click
 
 from magicbyte.cli.schema_source import http_settings, registry_config
 
-__all__ = ["schema_registry", "typed_columns", "typed_text"]
+__all__ = ["refuse_validation", "schema_registry", "typed_columns", "typed_text", "validate_option"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -26,6 +26,7 @@ def typed_columns(command: F) -> F:
         reader_schema: Any,
         messages: tuple[str, ...],
         registry_config: str | None,
+        validate: bool,
         **others: Any,
     ) -> Any:
         from magicbyte.jobs.typed import TypedColumns
@@ -39,6 +40,8 @@ def typed_columns(command: F) -> F:
             raise click.UsageError("--reader-schema is for --value-format")
         if messages and value_format != "protobuf":
             raise click.UsageError("--message is for --value-format protobuf")
+        if validate:
+            refuse_validation((key_format, value_format))
         text = None
         if reader_schema is not None:
             try:
@@ -46,7 +49,13 @@ def typed_columns(command: F) -> F:
             except UnicodeDecodeError as error:
                 raise click.BadParameter(f"not UTF-8: {error}", param_hint="'--reader-schema'") from None
         typed = TypedColumns(
-            schema_registry, key_format, value_format, text, messages, http_settings(registry_config)
+            schema_registry,
+            key_format,
+            value_format,
+            text,
+            messages,
+            http_settings(registry_config),
+            validate,
         )
         return command(typed=typed, **others)
 
@@ -66,6 +75,7 @@ def typed_columns(command: F) -> F:
             type=click.File("rb"),
             help="The schema whose types values get, instead of the latest one of the topic.",
         ),
+        validate_option,
         schema_registry,
         *_formats("Decode the column {} by the schemas that its bytes or headers name."),
     ):
@@ -82,20 +92,27 @@ def typed_text(command: F) -> F:
         value_format: Any,
         schema_registry: str | None,
         registry_config: str | None,
+        validate: bool,
         **others: Any,
     ) -> Any:
         text = None
+        if validate:
+            refuse_validation((key_format, value_format))
         if key_format or value_format:
             from magicbyte.cli.typed_text import TypedText
 
             if schema_registry is None:
                 raise click.UsageError("--key-format and --value-format need --schema-registry")
             formats = {"key": key_format, "value": value_format}
-            text = TypedText.open(schema_registry, formats, http_settings(registry_config))
+            text = TypedText.open(schema_registry, formats, http_settings(registry_config), validate=validate)
         return command(text=text, **others)
 
     decorated: Callable[..., Any] = with_text
-    for option in (schema_registry, *_formats("Print each {} as JSON, by the schema that it names.")):
+    for option in (
+        validate_option,
+        schema_registry,
+        *_formats("Print each {} as JSON, by the schema that it names."),
+    ):
         decorated = option(decorated)
     return cast(F, decorated)
 
@@ -108,6 +125,21 @@ def schema_registry(command: F) -> F:
         help="Where the schemas are: the directory of the topic _schemas or one above it, a directory of"
         " files, or the address of a live registry.",
     )(registry_config(command))
+
+
+def validate_option(command: F) -> F:
+    """`--validate`; a command refuses it with `refuse_validation`"""
+    return click.option(
+        "--validate",
+        is_flag=True,
+        help="A JSON key or value that its own JSON Schema does not allow is invalid.",
+    )(command)
+
+
+def refuse_validation(formats: Collection[str | None]) -> None:
+    """Raises UsageError if none of these formats is validated."""
+    if "json" not in formats:
+        raise click.UsageError("--validate is for --key-format json and --value-format json")
 
 
 def _formats(help_text: str) -> list[Callable[[F], F]]:

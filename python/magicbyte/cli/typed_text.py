@@ -28,15 +28,30 @@ class TypedText:
     decoders: tuple[ColumnDecoder, ...]
 
     @classmethod
-    def open(cls, registry: str, formats: Mapping[str, SchemaFormat | None], http: HttpSettings) -> TypedText:
+    def open(
+        cls,
+        registry: str,
+        formats: Mapping[str, SchemaFormat | None],
+        http: HttpSettings,
+        *,
+        validate: bool = False,
+    ) -> TypedText:
         """With the formats of the columns `key` and `value`; those without one stay as they are.
+
+        With `validate`, JSON that its own schema does not allow cannot be decoded.
 
         Raises as `open_registry`.
         """
         _, opened = open_registry([registry], http=http)
         return cls(
             tuple(
-                ColumnDecoder(opened, None, payload, is_key=name == "key")
+                ColumnDecoder(
+                    opened,
+                    None,
+                    payload,
+                    is_key=name == "key",
+                    validate=validate and payload == "json",
+                )
                 for name, payload in formats.items()
                 if payload is not None
             )

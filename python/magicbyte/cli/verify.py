@@ -21,8 +21,8 @@ __all__ = ["verify"]
 @click.option(
     "--table",
     metavar="TABLE",
-    help="Compare the records with those of a table of ingest: a Delta or Parquet directory, or an Iceberg"
-    " table with --catalog.",
+    help="Compare the records with those of a table of ingest: a Delta or Parquet directory or URL, or an"
+    " Iceberg table with --catalog.",
 )
 @catalogs.options
 @overview.options

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import signal
-import threading
+from contextlib import suppress
 
 import click
 
 from magicbyte.cli import options
 from magicbyte.cli.exits import CLEAN, PROBLEMS
+from magicbyte.cli.interrupts import wait_for_interrupt
 from magicbyte.cli.terminal import flush, print_line, print_problem
 
 __all__ = ["wire_record"]
@@ -26,21 +26,13 @@ __all__ = ["wire_record"]
     metavar="SIZE",
     help="What comes after this size of OUT is passed on and not recorded.",
 )
-@click.option(
-    "--max-connections",
-    type=options.Number(1, 1 << 16),
-    default=256,
-    show_default=True,
-    metavar="N",
-    help="More connections are closed at once.",
-)
+@options.max_connections
 def wire_record(out: str, listen: str, upstream: str, max_bytes: int, max_connections: int) -> int:
     """Pass on what clients and brokers send, and record it, until interrupted.
 
     OUT is a new pcap file, complete at any time, which `magicbyte wire` reads. It has what the brokers sent.
     Clients get other addresses of brokers, which lead through the proxy: it listens on HOST, on a free port
-    for each broker that is not the first. After a leader has moved, clients newer than Kafka 3.6 may reach it
-    without the proxy for a while.
+    for each broker that is not the first.
 
     Encrypted connections are passed on as they are, and their clients then connect to the brokers themselves.
 
@@ -50,22 +42,18 @@ def wire_record(out: str, listen: str, upstream: str, max_bytes: int, max_connec
     from magicbyte.jobs.serve import parse_address
     from magicbyte.jobs.wire_recorder import WireRecorder
 
-    ended = threading.Event()
-    before = signal.signal(signal.SIGINT, lambda *_: ended.set())
-    try:
-        with WireRecorder(
-            out,
-            parse_address(listen),
-            parse_address(upstream),
-            max_bytes=max_bytes,
-            max_connections=max_connections,
-        ) as recorder:
-            host, port = recorder.address
+    with WireRecorder(
+        out,
+        parse_address(listen),
+        parse_address(upstream),
+        max_bytes=max_bytes,
+        max_connections=max_connections,
+    ) as recorder:
+        host, port = recorder.address
+        with suppress(KeyboardInterrupt):
             print_line(f"recording {upstream} at {host}:{port} in {out}; Ctrl-C stops")
             flush()
-            ended.wait()
-    finally:
-        signal.signal(signal.SIGINT, before)
+            wait_for_interrupt()
     summary = recorder.summary  # now that it is closed, nothing is added
     print_line(f"{recorder.connections:,} connections, {summary.size:,} bytes")
     problems = [*recorder.problems, *([] if summary.problem is None else [summary.problem])]

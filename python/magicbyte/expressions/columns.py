@@ -29,7 +29,7 @@ class _Column(NamedTuple):
 
 COLUMNS = {
     "offset": _Column(pa.int64(), "offset"),
-    "timestamp": _Column(pa.timestamp("ms"), "timestampMillis"),
+    "timestamp": _Column(pa.timestamp("us"), "timestampMillis"),
     "timestampMillis": _Column(pa.int64(), "timestampMillis"),
     "key": _Column(pa.string(), "key"),
     "value": _Column(pa.string(), "value"),
@@ -86,7 +86,7 @@ def _payload(batch: pa.RecordBatch, name: str) -> pa.Array:
 def _times(millis: pa.Array) -> pa.Array:
     valid = pc.and_(pc.greater_equal(millis, _EARLIEST), pc.less_equal(millis, _LATEST))
     valid = pc.and_(valid, pc.not_equal(millis, _NO_TIMESTAMP))
-    return pc.if_else(valid, millis, None).cast(pa.timestamp("ms"))
+    return pc.if_else(valid, millis, None).cast(pa.timestamp("ms")).cast(pa.timestamp("us"))
 
 
 def _as_text(column: pa.Array, text: pa.DataType) -> pa.Array:

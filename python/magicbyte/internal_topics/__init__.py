@@ -1,1 +1,1 @@
-"""Records of Kafka's internal topics: `__consumer_offsets`, `__transaction_state`, `__cluster_metadata`."""
+"""Records of Kafka's internal topics, such as `__consumer_offsets` and `__cluster_metadata`."""

@@ -67,8 +67,7 @@ class ClusterState:
         decode = DECODERS["metadata"]
         assert decode is not None
         decoded = decode(None, value)
-        if decoded.name is None or not isinstance(decoded.value, dict):
-            return
+        assert isinstance(decoded.value, dict)
         match decoded.name:
             case "BEGIN_TRANSACTION_RECORD":
                 self._transaction = []

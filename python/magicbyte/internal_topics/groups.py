@@ -4,15 +4,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from magicbyte import _core
+from magicbyte._core import LegacyBatch, RecordBatch
+from magicbyte.errors import Error
 from magicbyte.internal_topics.decode import DECODERS
 
 __all__ = ["Commit", "GroupState", "GroupsState"]
 
 _NEW_PROTOCOLS = {"ConsumerGroup": "consumer", "ShareGroup": "share", "StreamsGroup": "streams"}
-_OFFSET_COMMITS = ("OffsetCommit", "LegacyOffsetCommit")
 _CLASSIC_GROUP = "GroupMetadata"
 
 
@@ -58,86 +61,77 @@ class GroupState:
 
 
 class GroupsState:
-    """Folds the records of a partition of `__consumer_offsets`, in offset order.
-
-    A broker loads them in the same way: offsets committed in a transaction count from its COMMIT marker on,
-    unless a later record has set the same offset before.
-    """
+    """Folds the batches of a partition of `__consumer_offsets`, in offset order."""
 
     def __init__(self) -> None:
         self.groups: dict[str, GroupState] = {}
         """By name."""
-        self._commits: dict[tuple[str, str, int], Commit] = {}
-        self._pending: dict[int, dict[tuple[str, str, int], Commit]] = {}
-        self._open: dict[tuple[str, str, int], set[int]] = {}
-        """The producers with a pending offset."""
+        self._offsets = _core.CommittedOffsets()
 
     @property
     def commits(self) -> list[Commit]:
         """The committed offsets, by group, topic and partition. What a broker has deleted, because it
         expired or for another reason, is not there.
         """
-        return [self._commits[place] for place in sorted(self._commits)]
+        return [
+            Commit(
+                group=group,
+                topic=topic,
+                partition=partition,
+                offset=offset,
+                leader_epoch=None if leader_epoch < 0 else leader_epoch,
+                metadata=metadata,
+                commit_timestamp=commit_timestamp,
+                expire_timestamp=None if expire_timestamp < 0 else expire_timestamp,
+                record_offset=record_offset,
+            )
+            for (
+                group,
+                topic,
+                partition,
+                offset,
+                leader_epoch,
+                metadata,
+                commit_timestamp,
+                expire_timestamp,
+                record_offset,
+            ) in sorted(self._offsets.commits)
+        ]
 
     @property
     def pending(self) -> int:
         """How many offsets belong to transactions that had not ended."""
-        return sum(map(len, self._pending.values()))
+        return self._offsets.pending
 
-    def replay(self, offset: int, key: bytes | None, value: bytes | None, producer_id: int | None) -> None:
-        """Applies a record; `producer_id` is that of a transaction, None for a record outside of one.
+    def replay(self, batch: RecordBatch | LegacyBatch) -> Iterator[tuple[int, Error]]:
+        """Applies a batch, and yields offset and error of the records that do not decode. Types of records of
+        later versions of Kafka are skipped, as Kafka does.
 
         Raises:
-            LookupError: its type is unknown.
-            Error: it does not decode.
+            Error: the batch does not decode.
 
         """
+        others, errors = self._offsets.replay(batch)
+        yield from errors
+        for offset, key, value in others:
+            try:
+                self._apply(key, value)
+            except LookupError:
+                continue
+            except Error as error:
+                yield offset, error
+
+    def _apply(self, key: bytes | None, value: bytes | None) -> None:
         decode = DECODERS["offsets"]
         assert decode is not None
         decoded = decode(key, value)
-        if decoded.name is None or decoded.key is None:
-            return
+        assert decoded.key is not None
         named = decoded.key["data"]
         data = decoded.value["data"] if isinstance(decoded.value, dict) else None
-        if decoded.name in _OFFSET_COMMITS:
-            self._commit(offset, named, data, producer_id)
-        elif decoded.name == _CLASSIC_GROUP:
+        if decoded.name == _CLASSIC_GROUP:
             self._classic_group(named["group"], data)
         else:
             self._new_group(decoded.name, named, data)
-
-    def end_transaction(self, producer_id: int, *, committed: bool) -> None:
-        """Applies the marker of a producer's transaction."""
-        for place, commit in self._pending.pop(producer_id, {}).items():
-            self._open[place].discard(producer_id)
-            existing = self._commits.get(place)
-            if committed and (existing is None or commit.record_offset > existing.record_offset):
-                self._commits[place] = commit
-
-    def _commit(
-        self, offset: int, named: dict[str, Any], data: dict[str, Any] | None, producer_id: int | None
-    ) -> None:
-        place = named["group"], named["topic"], named["partition"]
-        if data is None:
-            self._commits.pop(place, None)
-            for producer in self._open.pop(place, ()):
-                del self._pending[producer][place]
-            return
-        epoch, expires = data.get("leaderEpoch", -1), data.get("expireTimestamp", -1)
-        commit = Commit(
-            *place,
-            offset=data["offset"],
-            leader_epoch=None if epoch < 0 else epoch,
-            metadata=data["metadata"],
-            commit_timestamp=data["commitTimestamp"],
-            expire_timestamp=None if expires < 0 else expires,
-            record_offset=offset,
-        )
-        if producer_id is None:
-            self._commits[place] = commit
-        else:
-            self._pending.setdefault(producer_id, {})[place] = commit
-            self._open.setdefault(place, set()).add(producer_id)
 
     def _classic_group(self, group: str, data: dict[str, Any] | None) -> None:
         if data is None:

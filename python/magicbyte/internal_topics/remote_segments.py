@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
+from typing import NamedTuple
 
 from magicbyte.errors import InvalidRecordError
 from magicbyte.internal_topics.decode import DECODERS
 
-__all__ = ["RemoteSegmentState", "RemoteSegmentsState"]
+__all__ = ["Epochs", "RemoteSegmentState", "RemoteSegmentsState", "RemoteSpan"]
 
 
 class RemoteSegmentState(IntEnum):
@@ -21,6 +23,19 @@ class RemoteSegmentState(IntEnum):
     DELETE_SEGMENT_FINISHED = 3
 
 
+Epochs = Mapping[int, int]
+"""The first offset of each leader epoch, by epoch in ascending order."""
+
+
+class RemoteSpan(NamedTuple):
+    """What a broker knows of the offsets in a remote segment (`RemoteLogSegmentMetadata`)."""
+
+    end_offset: int
+    """The last offset."""
+    epochs: Epochs
+    """`segmentLeaderEpochs`: those of the segment's records; the first one begins where the segment does."""
+
+
 _STATES = frozenset(RemoteSegmentState)
 
 
@@ -29,6 +44,7 @@ class RemoteSegmentsState:
 
     def __init__(self) -> None:
         self._states: dict[str, RemoteSegmentState] = {}
+        self._spans: dict[str, RemoteSpan] = {}
         self._deleted: set[tuple[str, int]] = set()
 
     def replay(self, value: bytes | None) -> None:
@@ -53,9 +69,16 @@ class RemoteSegmentsState:
             if number not in _STATES:
                 raise InvalidRecordError(f"remoteLogSegmentState {number}, expected 0 to {len(_STATES) - 1}")
             self._states[segment] = RemoteSegmentState(number)
+            if "segmentLeaderEpochs" in data:
+                pairs = ((one["leaderEpoch"], one["offset"]) for one in data["segmentLeaderEpochs"])
+                self._spans[segment] = RemoteSpan(data["endOffset"], dict(sorted(pairs)))
 
     def state(self, topic_id: str | None, partition: int, segment: str) -> RemoteSegmentState | None:
         """The state of a segment, by its ID; None if no record names it."""
         if (topic_id, partition) in self._deleted:
             return RemoteSegmentState.DELETE_SEGMENT_STARTED
         return self._states.get(segment)
+
+    def span(self, segment: str) -> RemoteSpan | None:
+        """The offsets and leader epochs of a segment, by its ID; None if no record has them."""
+        return self._spans.get(segment)

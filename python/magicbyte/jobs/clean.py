@@ -24,7 +24,7 @@ from magicbyte.jobs.accounting import SegmentsWritten, Totals, problems_of, reco
 from magicbyte.jobs.cleanup_policy import LeftOut
 from magicbyte.jobs.engines import Engine, group_by_size
 from magicbyte.jobs.failure import JobError
-from magicbyte.jobs.output import PartitionsOutput
+from magicbyte.jobs.outputs import partitions_output
 from magicbyte.jobs.partitions import Inputs, SkippedDirectory, refuse_unread
 from magicbyte.jobs.plan import Planned, count_of, plan_partitions, target_bytes
 from magicbyte.jobs.progress import Progress, format_bytes
@@ -278,7 +278,7 @@ def clean(
     listings = inputs.listings
     if fails_fast(mode):
         refuse_unread(listings)
-    with PartitionsOutput(out, inputs.paths) as output:
+    with partitions_output(out, inputs.paths) as output:
         plans = plan_partitions(listings, engine, chunk_bytes=_WHOLE_SEGMENTS, progress=progress)
         compactions = [passes.plan(planned) for planned in plans]
         directories = [str(_core.begin_partition(output.target(listing))) for listing in listings]

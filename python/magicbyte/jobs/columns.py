@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = [
     "BATCH_METADATA",
+    "DIGEST_COLUMN",
     "INTERNAL_TABLES",
     "INVALID_COLUMNS",
     "KAFKA_COLUMNS",
@@ -32,6 +33,10 @@ RECORDS_WITH_METADATA = (*KAFKA_COLUMNS, "headers", *BATCH_METADATA)
 
 INVALID_COLUMNS = {"key": "invalidKey", "value": "invalidValue"}
 """For each column that can be text: the one with the bytes of what is not, at the end of the table."""
+
+DIGEST_COLUMN = "_digest"
+"""In tables with typed keys or values: what makes the rows add up to the digest of their records. It is null
+in most rows; see `_core.digest_records`."""
 
 TABLES = ("records", "batches", "problems")
 """The tables that decoding produces."""

@@ -9,43 +9,90 @@
 
 Everything is on one file system, so every step is a rename. Spark, pyarrow and Hive ignore names that
 begin with `_`: before the last step they see no table, and without `_SUCCESS` the output is incomplete.
-If a job is killed between these steps, the next job undoes them.
+If a job is killed between these steps, the next job undoes them. `stored_tables.py` has the kind in a store.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from magicbyte.jobs.columns import INTERNAL_TABLES, TABLES
+from magicbyte.jobs.decode import Decoded, WriteOptions, decode_task
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.parquet import DataFile, ParquetFile
 from magicbyte.jobs.partitions import refuse_other_encodings
-from magicbyte.jobs.workspace import OF_VOLUMES, Workspace, beside, check_apart, clear, sync_tree, write_text
+from magicbyte.jobs.plan import Task
+from magicbyte.jobs.workspace import (
+    OF_VOLUMES,
+    RECONCILIATION,
+    SUCCESS,
+    Workspace,
+    beside,
+    check_apart,
+    clear,
+    sync_tree,
+    write_text,
+)
 
-__all__ = ["RECONCILIATION", "TablesOutput", "is_complete"]
+__all__ = [
+    "ALL_TABLES",
+    "LocalTables",
+    "TablesOutput",
+    "check_replaced",
+    "foreign_file",
+    "write_empty_tables",
+]
 
-RECONCILIATION = "reconciliation.json"
-"""The name of the file with the report of an ingest."""
-_SUCCESS = "_SUCCESS"
+ALL_TABLES = (*TABLES, *INTERNAL_TABLES)
 _TEMPORARY = "_temporary"
 _EMPTY = "part-empty.parquet"
-_PUBLISHED = (*TABLES, *INTERNAL_TABLES, RECONCILIATION, _SUCCESS)
+_EMPTY_FILE = re.compile(r"part-([0-9a-f]{12}-)?empty\.parquet")
+"""With the ID of the job in a store."""
+_PUBLISHED = (*ALL_TABLES, RECONCILIATION, SUCCESS)
 
 
-def is_complete(path: str) -> bool:
-    """Whether the directory holds a complete output."""
-    return os.path.exists(os.path.join(path, _SUCCESS)) and os.path.exists(os.path.join(path, RECONCILIATION))
+class Decode(Protocol):
+    """A task of an ingest."""
+
+    def __call__(self, task: Task, options: WriteOptions) -> Decoded:
+        """Decodes the chunks of the task, and writes their rows."""
 
 
-class TablesOutput:
-    """An output directory while a job writes to it; as a context manager it cleans up on failure."""
+class TablesOutput(AbstractContextManager["TablesOutput"], Protocol):
+    """Where an ingest writes tables; as a context manager it cleans up on failure."""
+
+    staging: str
+    """The directory for files that the driver writes."""
+    decode: Decode
+    """What a task does: `decode_task`, and what brings its files to where `add` expects them."""
+
+    def add(self, files: Iterable[DataFile]) -> list[DataFile]:
+        """Adds files of successful attempts to the output, as they are called there; no others get there."""
+
+    def add_empty_tables(self, schemas: Mapping[str, pa.Schema]) -> None:
+        """Gives each of these tables that has no rows an empty file, so that its schema can be read."""
+
+    def commit(self, reconciliation: Mapping[str, Any]) -> None:
+        """Publishes the tables and the reconciliation, `_SUCCESS` last.
+
+        Raises:
+            JobError: if a file that was added is missing or has another size.
+
+        """
+
+
+class LocalTables(TablesOutput):
+    """An output in a directory."""
+
+    decode = staticmethod(decode_task)
 
     def __init__(self, path: str, sources: Sequence[str], *, overwrite: bool = False) -> None:
         """Claims `path`.
@@ -76,43 +123,36 @@ class TablesOutput:
             self._close()
             raise
 
-    def add(self, files: Iterable[DataFile]) -> None:
-        """Adds files of successful attempts to the output; no other files get there."""
-        for file in files:
+    def add(self, files: Iterable[DataFile]) -> list[DataFile]:
+        """See `TablesOutput.add`."""
+        added = list(files)
+        for file in added:
             path = self._path_of(file)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             os.rename(file.path, path)
-            self._files.append(file)
+        self._files += added
+        return added
 
     def _path_of(self, file: DataFile) -> str:
         return os.path.join(self._workspace.whole, file.table, file.name)
 
     def add_empty_tables(self, schemas: Mapping[str, pa.Schema]) -> None:
-        """Gives each of these tables that has no rows an empty file, so that its schema can be read."""
-        for table, schema in schemas.items():
-            directory = os.path.join(self._workspace.whole, table)
-            if not os.path.exists(directory):
-                ParquetFile(os.path.join(directory, _EMPTY), schema, "none").close()
+        """See `TablesOutput.add_empty_tables`."""
+        whole = self._workspace.whole
+        missing = {table: schema for table, schema in schemas.items() if table not in os.listdir(whole)}
+        write_empty_tables(whole, missing, _EMPTY)
 
     def commit(self, reconciliation: Mapping[str, Any]) -> None:
-        """Publishes the tables and the reconciliation, `_SUCCESS` last.
-
-        Raises:
-            JobError: if a file that was added is missing or has another size.
-
-        """
+        """See `TablesOutput.commit`."""
         for file in self._files:
             _check_size(self._path_of(file), file.size)
         whole = self._workspace.whole
         write_text(os.path.join(whole, RECONCILIATION), json.dumps(reconciliation, indent=1))
-        write_text(os.path.join(whole, _SUCCESS), "")
+        write_text(os.path.join(whole, SUCCESS), "")
         sync_tree(whole)
         # The old mark is removed first: until the new one is there, the output must not look complete.
         names = [name for name in _PUBLISHED if os.path.exists(os.path.join(whole, name))]
         self._workspace.publish(names, self._replaced)
-
-    def __enter__(self) -> TablesOutput:
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -133,6 +173,12 @@ def _check_size(path: str, size: int) -> None:
         raise JobError(f"{path} was written with {size:,} bytes and {state}: nothing is published")
 
 
+def write_empty_tables(directory: str, schemas: Mapping[str, pa.Schema], name: str) -> None:
+    """Writes a file without rows for each table."""
+    for table, schema in schemas.items():
+        ParquetFile(os.path.join(directory, table, name), schema, "none").close()
+
+
 def _check_free(path: str, overwrite: bool) -> list[str]:
     """Returns the names that the output will replace, the mark of a complete output first."""
     if not os.path.lexists(path):
@@ -140,33 +186,56 @@ def _check_free(path: str, overwrite: bool) -> list[str]:
     if not os.path.isdir(path):
         raise RefusedError(f"{path} exists and is not a directory")
     names = set(os.listdir(path)) - {_TEMPORARY} - OF_VOLUMES
+    return check_replaced(path, names, lambda: _foreign_file(path), overwrite=overwrite)
+
+
+def check_replaced(
+    path: str, names: set[str], foreign: Callable[[], str | None], *, overwrite: bool
+) -> list[str]:
+    """Returns the names that an output at `path` will replace, the mark of a complete output first.
+
+    Raises:
+        RefusedError: there is something, and `overwrite` is not given, or not all of it is an output of ours.
+
+    """
     if not names:
         return []
     if not overwrite:
         raise RefusedError(f"{path} exists and is not empty: choose another directory, or add --overwrite")
-    foreign = next(iter(sorted(names - set(_PUBLISHED))), None) or _foreign_file(path)
-    if foreign is not None:
+    other = next(iter(sorted(names - set(_PUBLISHED))), None) or foreign()
+    if other is not None:
         raise RefusedError(
-            f"{path} is not an output of magicbyte ({foreign}), so it is not overwritten: "
+            f"{path} is not an output of magicbyte ({other}), so it is not overwritten: "
             "choose another directory"
         )
     return [name for name in reversed(_PUBLISHED) if name in names]
 
 
 def _foreign_file(path: str) -> str | None:
-    """A file that is not in the manifest of an output, or why there is no manifest."""
     try:
-        with open(os.path.join(path, RECONCILIATION), encoding="utf-8") as file:
-            report = json.load(file)
-        ours = {one["path"] for one in report["files"]}
+        with open(os.path.join(path, RECONCILIATION), "rb") as file:
+            report: bytes | None = file.read()
     except FileNotFoundError:
+        report = None
+    except OSError:
+        report = b""
+    files = (
+        os.path.relpath(os.path.join(directory, name), path)
+        for table in ALL_TABLES
+        for directory, _, names in os.walk(os.path.join(path, table))
+        for name in names
+    )
+    return foreign_file(report, files)
+
+
+def foreign_file(report: bytes | None, files: Iterable[str]) -> str | None:
+    """The first of the tables' files that is not in the report of an output, or why there is no report."""
+    if report is None:
         return f"no {RECONCILIATION}"
-    except (OSError, ValueError, TypeError, KeyError):
+    try:
+        ours = {one["path"] for one in json.loads(report)["files"]}
+    except (ValueError, TypeError, KeyError):
         return f"{RECONCILIATION} is not ours"
-    for table in (*TABLES, *INTERNAL_TABLES):
-        for directory, _, files in os.walk(os.path.join(path, table)):
-            for name in files:
-                file_path = os.path.relpath(os.path.join(directory, name), path)
-                if name != _EMPTY and file_path not in ours:
-                    return file_path
-    return None
+    return next(
+        (one for one in files if one not in ours and not _EMPTY_FILE.fullmatch(os.path.basename(one))), None
+    )

@@ -12,9 +12,10 @@ from typing import TypedDict, cast
 from magicbyte import _core
 from magicbyte.jobs.accounting import Totals, by_plan, reconcile_plans, total_of
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.decode_partitions import SMALL_TASK, decode_partitions
 from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
-from magicbyte.jobs.plan import Task, plan_partitions, task_name, tasks_of
+from magicbyte.jobs.plan import Task
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.lab import ChunkCost, CostReport
 from magicbyte.model import Problem
@@ -66,13 +67,12 @@ def cost(
 
     """
     inputs = find_inputs(sources, choice)
-    plans = plan_partitions(inputs.listings, engine, progress=progress)
-    tasks = tasks_of(plans, engine.parallelism)
-    task_results = engine.map(
+    plans, task_results = decode_partitions(
         partial(_cost_task, max_decompressed_bytes=max_decompressed_bytes),
-        tasks,
-        name=task_name("cost", tasks),
-        sizes=[task.size for task in tasks],
+        inputs.listings,
+        engine,
+        verb="cost",
+        stored_task_bytes=SMALL_TASK,
         progress=progress,
     )
     of_plans = by_plan(plans, (text for texts in task_results for text in texts))

@@ -10,8 +10,8 @@ import errno
 import os
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 from magicbyte.errors import Error
 from magicbyte.jobs.failure import JobError
 from magicbyte.jobs.progress import NO_PROGRESS, Progress, Step
+from magicbyte.storage.encryption_keys import EncryptionKey, add_keys, known_keys
 from magicbyte.storage.mounts import Mount, mounted, remount
 
 if TYPE_CHECKING:
@@ -80,23 +81,51 @@ class LocalEngine:
         progress: Progress = NO_PROGRESS,
     ) -> list[R]:
         """See `Engine.map`."""
+        arriving = zip(items, sizes, strict=True)
+        return self.map_arriving(function, arriving, name=name, size=sum(sizes), progress=progress)
+
+    def map_arriving(
+        self,
+        function: Callable[[T], R],
+        items: Iterable[tuple[T, int]],
+        *,
+        name: str,
+        size: int,
+        progress: Progress = NO_PROGRESS,
+    ) -> list[R]:
+        """As `map`, with items that are made while the tasks run, each with its bytes; `size` is their sum.
+
+        The next item is taken when there is a thread for it, or will be soon.
+        """
+        results: list[Future[R]] = []
+        running: dict[Future[R], int] = {}
+        finished = 0
+
+        def finish() -> None:
+            nonlocal finished
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                future.result()
+                finished += running.pop(future)
+                step.done(finished)
+
         with (
-            progress.step(name, sum(sizes)) as step,
+            progress.step(name, size) as step,
             ThreadPoolExecutor(self._threads, thread_name_prefix="magicbyte") as pool,
         ):
-            futures: dict[Future[R], int] = {
-                pool.submit(function, item): size for item, size in zip(items, sizes, strict=True)
-            }
             try:
-                finished = 0
-                for future in as_completed(futures):
-                    future.result()
-                    finished += futures[future]
-                    step.done(finished)
+                for item, item_size in items:
+                    future = pool.submit(function, item)
+                    results.append(future)
+                    running[future] = item_size
+                    if len(running) > self._threads:
+                        finish()
+                while running:
+                    finish()
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
-        return [future.result() for future in futures]
+        return [future.result() for future in results]
 
 
 class SparkEngine:
@@ -136,7 +165,7 @@ class SparkEngine:
                 _polling(self._context, group, sum(sizes), step, progress.visible),
             ):
                 rdd = self._context.parallelize(items, numSlices=len(items)).map(
-                    _Catching(function, mounted())
+                    _Catching(function, mounted(), known_keys())
                 )
                 # `collect` would name the stage after this line.
                 results = self._context.runJob(rdd, list)
@@ -165,10 +194,12 @@ class _Catching(Generic[T, R]):
     function: Callable[[T], R]
     mounts: tuple[Mount, ...]
     """The stores that the driver reads from."""
+    keys: tuple[EncryptionKey, ...]
 
     def __call__(self, item: T) -> R | _Failed:
         try:
             remount(self.mounts)
+            add_keys(self.keys)
             return self.function(item)
         except (Error, JobError) as error:
             return _Failed(error)
@@ -204,14 +235,15 @@ def _poll(context: SparkContext, group: str, size: int, step: Step, stop: thread
             step.done(size * sum(stage.numCompletedTasks for stage in stages if stage) // tasks)
 
 
-def group_by_size(items: Sequence[T], sizes: Sequence[int], target: int) -> list[list[T]]:
+def group_by_size(items: Iterable[T], sizes: Iterable[int], target: int) -> Iterator[list[T]]:
     """Groups neighbours of up to `target` bytes together, so that tiny segments do not get a task each."""
-    groups: list[list[T]] = []
+    group: list[T] = []
     filled = 0
     for item, size in zip(items, sizes, strict=True):
-        if not groups or filled + size > target:
-            groups.append([])
-            filled = 0
-        groups[-1].append(item)
+        if group and filled + size > target:
+            yield group
+            group, filled = [], 0
+        group.append(item)
         filled += size
-    return groups
+    if group:
+        yield group

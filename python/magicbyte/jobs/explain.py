@@ -84,7 +84,7 @@ def partition_histories(
     """The history of each listed partition; for the arguments see `explain`."""
     segments = [segment for listing in listings for segment in listing["segments"]]
     sizes = [segment["size"] for segment in segments]
-    groups = group_by_size(segments, sizes, target_bytes(sum(sizes), engine.parallelism))
+    groups = list(group_by_size(segments, sizes, target_bytes(sum(sizes), engine.parallelism)))
     results = engine.map(
         _segment_histories,
         groups,

@@ -17,15 +17,16 @@ from magicbyte.enums import IsolationLevel, PayloadType, TableFormat
 from magicbyte.jobs.accounting import Totals, reconcile_partitions, total_of
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.columns import KAFKA_COLUMNS, RECORDS_WITH_METADATA, TABLES
-from magicbyte.jobs.commit import TablesOutput
-from magicbyte.jobs.decode import Decoded, WriteOptions, decode_task, file_schema
+from magicbyte.jobs.decode import WriteOptions, file_schema
+from magicbyte.jobs.decode_partitions import decode_partitions
 from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.internal_tables import InternalTopicsReport, write_internal_tables
 from magicbyte.jobs.log_dirs import LogDirReport, log_dir_reports
+from magicbyte.jobs.outputs import tables_output
 from magicbyte.jobs.parquet import CODECS, DataFile, ParquetFile, can_write_bloom_filters, file_name
 from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
-from magicbyte.jobs.plan import plan_partitions, task_name, tasks_of
+from magicbyte.jobs.plan import MIB
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.ranges import EVERY_RECORD, Ranges
 from magicbyte.jobs.reading import ReadOptions, check_column_limit, plan_problems
@@ -35,6 +36,7 @@ from magicbyte.model import PartitionPlan, PartitionReconciliation, Problem
 from magicbyte.schemas.decoding import ColumnDecoder, SchemaFormat
 
 __all__ = [
+    "TARGET_FILE_SIZE",
     "CommitReport",
     "CommittedPartition",
     "IngestOptions",
@@ -45,6 +47,9 @@ __all__ = [
     "ingest",
     "read_options",
 ]
+
+
+TARGET_FILE_SIZE = 256 * MIB
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,8 @@ class IngestOptions:
     """The limit for one batch after decompression, at most 1 GiB; larger batches are quarantined."""
     overwrite: bool = False
     """Whether to replace an earlier output, once the job is done."""
+    target_file_size: int = TARGET_FILE_SIZE
+    """How large, in bytes, the data files of a Delta or Iceberg table become if there is enough to write."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -170,14 +177,20 @@ class IngestReport(TypedDict):
 def check_options(options: IngestOptions) -> None:
     """Raises `RefusedError` for options that this environment does not have or that tables cannot hold."""
     check_column_limit("max_decompressed_bytes", options.max_decompressed_bytes)
+    if options.target_file_size < 1:
+        raise RefusedError(f"target_file_size {options.target_file_size}: expected at least 1")
     if options.bloom_filter and not can_write_bloom_filters():
         raise RefusedError("bloom filters need pyarrow 24 or newer")
 
 
 def read_options(
-    options: IngestOptions, typed: tuple[ColumnDecoder, ...] = (), *, batches: bool = False
+    options: IngestOptions,
+    typed: tuple[ColumnDecoder, ...] = (),
+    *,
+    batches: bool = False,
+    digests: bool = False,
 ) -> ReadOptions:
-    """How the chunks are decoded; with `batches`, for that table too."""
+    """How the chunks are decoded; with `batches`, for that table too, and with `digests`, to be compared."""
     return ReadOptions(
         options.columns,
         batches=batches,
@@ -188,6 +201,7 @@ def read_options(
         end_timestamp=options.ranges.end_timestamp,
         where=None if options.where is None else record_filter(options.where),
         typed=typed,
+        digests=digests,
     )
 
 
@@ -200,7 +214,7 @@ def ingest(
     *,
     choice: PartitionChoice = EVERYTHING,
 ) -> IngestReport:
-    """Decodes every partition at and below `sources` into Parquet tables in the directory `out`.
+    """Decodes every partition at and below `sources` into Parquet tables in `out`, a directory or URL.
 
     Raises:
         RefusedError: if there is nothing to read, a partition is found twice, content of `out` would be
@@ -217,28 +231,22 @@ def ingest(
     for decoder in decoders:
         refuse_unwritable(decoder.schema)
     read = read_options(options, decoders, batches=True)
-    with TablesOutput(out, inputs.paths, overwrite=options.overwrite) as output:
-        plans = plan_partitions(
-            listings,
-            engine,
-            isolation_level=options.isolation_level,
-            bounds=options.ranges.bounds,
-            progress=progress,
-        )
+    with tables_output(out, inputs.paths, overwrite=options.overwrite) as output:
         bloom_filters = ("key",) if options.bloom_filter else ()
         write = WriteOptions(read, output.staging, options.codec, bloom_filters)
-        tasks = tasks_of(plans, engine.parallelism)
-        decoded: list[Decoded] = engine.map(
-            partial(decode_task, options=write),
-            tasks,
-            name=task_name("decode", tasks),
-            sizes=[task.size for task in tasks],
+        plans, decoded = decode_partitions(
+            partial(output.decode, options=write),
+            listings,
+            engine,
+            verb="decode",
+            isolation_level=options.isolation_level,
+            bounds=options.ranges.bounds,
             progress=progress,
         )
         files = [file for one in decoded for file in one.files]
         files += _write_plan_problems([one.plan for one in plans], write)
         internal = write_internal_tables(inputs, plans, engine, write, progress)
-        files += internal.files
+        files = output.add([*files, *internal.files])
         schemas = {**{table: file_schema(table, read) for table in TABLES}, **internal.schemas}
         partitions = reconcile_partitions(plans, (text for one in decoded for text in one.results))
         report = IngestReport(
@@ -263,7 +271,6 @@ def ingest(
             files=[_manifest_row(file) for file in files],
             commit=None,
         )
-        output.add(files)
         output.add_empty_tables(schemas)
         output.commit(report)
     return report

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TypedDict
 
-from magicbyte._core import DEFAULT_MAX_DECOMPRESSED_BYTES, Record
+from magicbyte._core import DEFAULT_MAX_DECOMPRESSED_BYTES
 from magicbyte.internal_topics.groups import Commit, GroupsState, GroupState
 from magicbyte.internal_topics.names import CONSUMER_OFFSETS
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
@@ -16,7 +16,7 @@ from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.partitions import find_inputs
 from magicbyte.jobs.plan import Planned, count_of, plan_partitions
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
-from magicbyte.jobs.replay import Batch, replay
+from magicbyte.jobs.replay import replay_batches
 from magicbyte.model import PartitionListing
 
 __all__ = ["CommittedOffset", "ConsumerGroup", "Ends", "OffsetsReport", "log_ends", "offsets", "offsets_of"]
@@ -156,15 +156,7 @@ def offsets_of(
 
 def _fold(path: str, max_decompressed_bytes: int) -> _Folded:
     state = GroupsState()
-
-    def apply(batch: Batch, record: Record) -> None:
-        producer = batch.producer_id if batch.is_transactional else None
-        if not batch.is_control:
-            state.replay(record.offset, record.key_bytes, record.value_bytes, producer)
-        elif producer is not None and (control := record.control) is not None:
-            state.end_transaction(producer, committed=control["type"] == "COMMIT")
-
-    problems = replay(path, apply, max_decompressed_bytes=max_decompressed_bytes)
+    problems = replay_batches(path, state.replay, max_decompressed_bytes=max_decompressed_bytes)
     return state.commits, list(state.groups.values()), state.pending, problems
 
 

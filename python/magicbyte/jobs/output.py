@@ -3,13 +3,14 @@
 If the output does not exist yet, it is written in a workspace next to it and published with one rename. An
 empty directory that exists (a mounted volume, a link to a directory, the working directory) is kept: the
 workspace is inside it, and the partitions are moved out of the workspace one by one. Then
-`reconciliation.json` marks the output as complete.
+`reconciliation.json` marks the output as complete. `stored_partitions.py` has the kind in a store.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypedDict
@@ -17,11 +18,18 @@ from typing import Any, TypedDict
 from magicbyte import _core
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.partitions import refuse_other_encodings
-from magicbyte.jobs.workspace import OF_VOLUMES, UNFINISHED, Workspace, beside, check_apart, clear, write_text
+from magicbyte.jobs.workspace import (
+    OF_VOLUMES,
+    RECONCILIATION,
+    UNFINISHED,
+    Workspace,
+    beside,
+    check_apart,
+    clear,
+    write_text,
+)
 
-__all__ = ["Counted", "Named", "PartitionsOutput"]
-
-_REPORT = "reconciliation.json"
+__all__ = ["Counted", "LocalPartitions", "Named", "PartitionsOutput"]
 
 
 class Named(TypedDict):
@@ -41,35 +49,15 @@ class Counted(TypedDict):
     """Bytes of all segments."""
 
 
-class PartitionsOutput:
-    """An output while a job writes to it; as a context manager it cleans up on failure."""
+class PartitionsOutput(ABC):
+    """An output while a job writes to it; as a context manager it cleans up on failure.
 
-    def __init__(self, path: str, sources: Sequence[str]) -> None:
-        """Claims `path`.
+    Partitions are written in the workspace, which is local, and published all together.
+    """
 
-        Raises:
-            RefusedError: if `path` is not empty, it and a source overlap, or another job is
-                writing to it.
-
-        """
-        self.path = os.path.abspath(path)
-        inside = os.path.join(self.path, UNFINISHED)
-        self._is_new = not os.path.lexists(self.path)
-        refuse_other_encodings(self.path)
-        check_apart(self.path, sources)
-        check_apart(beside(self.path), sources)
-        if not self._is_new:
-            # Left by a job that was killed after it had published, or before this directory was created.
-            clear(beside(self.path), self.path)
-            if not os.path.isdir(inside):
-                _check_empty(self.path)
-        self._workspace = Workspace(beside(self.path) if self._is_new else inside, self.path)
-        try:
-            if os.path.lexists(self.path):
-                _check_empty(self.path)
-        except BaseException:
-            self._workspace.close()
-            raise
+    def __init__(self, path: str, workspace: Workspace) -> None:
+        self.path = path
+        self._workspace = workspace
         self._targets: dict[str, str] = {}
         """By partition: the name of its directory before it is published."""
 
@@ -84,7 +72,7 @@ class PartitionsOutput:
         self,
         report: Mapping[str, Any],
         files: Mapping[str, str] | None = None,
-        name: str = _REPORT,
+        name: str = RECONCILIATION,
     ) -> None:
         """Publishes the partitions, `files` (text by name), and `report` as `name`.
 
@@ -105,10 +93,15 @@ class PartitionsOutput:
         written: Sequence[Counted] = report.get("written", ())
         for one in written:
             _check_counted(os.path.join(self._workspace.whole, f"{one['topic']}-{one['partition']}"), one)
-        if self._is_new:
-            self._workspace.publish_directory()
-        else:
-            self._workspace.publish(names)
+        self._publish(names)
+
+    @abstractmethod
+    def _publish(self, names: Sequence[str]) -> None:
+        """Publishes what is in the workspace's `whole`; the last name marks the output as complete."""
+
+    def close(self) -> None:
+        """Cleans up, and lets the next job in."""
+        self._workspace.close()
 
     def __enter__(self) -> PartitionsOutput:
         return self
@@ -116,7 +109,44 @@ class PartitionsOutput:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._workspace.close()
+        self.close()
+
+
+class LocalPartitions(PartitionsOutput):
+    """An output in a directory."""
+
+    def __init__(self, path: str, sources: Sequence[str]) -> None:
+        """Claims `path`.
+
+        Raises:
+            RefusedError: if `path` is not empty, it and a source overlap, or another job is
+                writing to it.
+
+        """
+        path = os.path.abspath(path)
+        inside = os.path.join(path, UNFINISHED)
+        self._is_new = not os.path.lexists(path)
+        refuse_other_encodings(path)
+        check_apart(path, sources)
+        check_apart(beside(path), sources)
+        if not self._is_new:
+            # Left by a job that was killed after it had published, or before this directory was created.
+            clear(beside(path), path)
+            if not os.path.isdir(inside):
+                _check_empty(path)
+        super().__init__(path, Workspace(beside(path) if self._is_new else inside, path))
+        try:
+            if os.path.lexists(path):
+                _check_empty(path)
+        except BaseException:
+            self.close()
+            raise
+
+    def _publish(self, names: Sequence[str]) -> None:
+        if self._is_new:
+            self._workspace.publish_directory()
+        else:
+            self._workspace.publish(names)
 
 
 def _check_empty(path: str) -> None:

@@ -22,7 +22,7 @@ CODECS = ("zstd", "snappy", "lz4", "gzip", "none")
 """Parquet compression, the default first."""
 
 _LONGEST_LABEL = 100
-_ROW_GROUP_BYTES = 64 << 20
+_ROW_GROUP_BYTES = 32 << 20
 _ROW_GROUP_ROWS = 1 << 20
 _MOST_WAITING = 256
 """How many batches may wait uncombined: each takes some 10 KB besides its rows."""
@@ -41,6 +41,10 @@ _DICTIONARY = (
     "leaderEpoch",
     "segment",
     "position",
+    "_schema_id",
+    "_key_schema_id",
+    "_error",
+    "_key_error",
     "isValid",
     "isControl",
     "controlType",
@@ -172,6 +176,8 @@ class ParquetFile:
                 for name in (*delta, *_STATISTICS)
                 if name in names and name not in self._without_statistics
             ],
+            # The default pool keeps much more than it has given out.
+            memory_pool=pa.system_memory_pool(),
             **options,
         )
 

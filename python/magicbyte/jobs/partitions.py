@@ -19,7 +19,7 @@ from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.log_dirs import LogDir, is_log_dir, read_log_dir
 from magicbyte.jobs.remote_segments import join_remote
-from magicbyte.jobs.workspace import is_unfinished
+from magicbyte.jobs.workspace import COMPLETE, UNFINISHED, is_unfinished
 from magicbyte.listing import unread_segments
 from magicbyte.model import DirectoryState, PartitionListing
 from magicbyte.storage.mounts import listed_once, mount
@@ -170,12 +170,17 @@ def _find_stored(source: str, found: _Found) -> None:
         directory = waiting.pop()
         entries = _core.list_directory(directory)
         names = [name for name, _ in entries]
+        if is_url(directory) and UNFINISHED in names and not COMPLETE.intersection(names):
+            _warn_unfinished(directory)  # under their final names
+            continue
         if _core.is_partition(os.path.basename(directory), names):
             found.directories[directory] = None
         elif is_log_dir(names):
             found.log_dirs.append(directory)
         for name, is_directory in entries:
             path = os.path.join(directory, name)
+            if is_directory and name == UNFINISHED:
+                continue  # of a job that ended with its output
             if is_directory and is_unfinished(name):
                 _warn_unfinished(path)
             elif is_directory:

@@ -7,9 +7,10 @@ the surveys of a partition in offset order.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import tee
 from typing import cast
 
 from magicbyte import _core
@@ -19,24 +20,30 @@ from magicbyte.jobs.progress import NO_PROGRESS, Progress, format_bytes
 from magicbyte.model import Chunk, PartitionListing, PartitionPlan, Segment
 
 __all__ = [
+    "LARGEST_TARGET",
+    "MIB",
     "Bounds",
     "Planned",
     "Range",
+    "Surveyor",
     "Task",
     "all_offsets",
     "count_of",
     "plan_partitions",
     "plan_surveyed",
+    "plan_within",
     "survey",
     "target_bytes",
     "task_name",
     "tasks_of",
     "tasks_of_chunks",
+    "tasks_of_size",
 ]
 
 MIB = 1 << 20
 _SMALLEST_TARGET = 4 * MIB
-_LARGEST_TARGET = 128 * MIB
+LARGEST_TARGET = 128 * MIB
+"""How much a task reads at most, unless its job says otherwise."""
 _TASKS_PER_SLOT = 3
 """More tasks than slots, so that a slow last task does not leave the other slots idle."""
 
@@ -80,15 +87,15 @@ class Task:
     """Bytes of all chunks."""
 
 
-def target_bytes(size: int, parallelism: int, tasks: int | None = None) -> int:
+def target_bytes(size: int, parallelism: int, tasks: int | None = None, most: int = LARGEST_TARGET) -> int:
     """How many bytes a task should read, so that there are enough tasks for all slots but no tiny ones.
 
-    `tasks` requests about that many tasks, however small they get.
+    `tasks` requests about that many tasks, however small they get; no task gets more than `most` bytes.
     """
     if tasks:
-        return max(1, min(_LARGEST_TARGET, size // tasks))
+        return max(1, min(most, size // tasks))
     share = size // (_TASKS_PER_SLOT * max(1, parallelism))
-    return max(_SMALLEST_TARGET, min(_LARGEST_TARGET, share))
+    return max(_SMALLEST_TARGET, min(most, share))
 
 
 def _survey_segments(segments: list[Segment]) -> list[str]:
@@ -102,7 +109,7 @@ def survey(
     segments = [segment for listing in listings for segment in listing["segments"]]
     sizes = [segment["size"] for segment in segments]
     target = target_bytes(sum(sizes), engine.parallelism)
-    groups = group_by_size(segments, sizes, target)
+    groups = list(group_by_size(segments, sizes, target))
     results = engine.map(
         _survey_segments,
         groups,
@@ -114,10 +121,15 @@ def survey(
     return [[next(surveys) for _ in listing["segments"]] for listing in listings]
 
 
+Surveyor = Callable[[Sequence[PartitionListing], Engine, Progress], list[list[str]]]
+"""What does as `survey`."""
+
+
 def plan_partitions(
     listings: Sequence[PartitionListing],
     engine: Engine,
     *,
+    surveyor: Surveyor = survey,
     isolation_level: IsolationLevel = "read_uncommitted",
     bounds: Bounds = all_offsets,
     tasks: int | None = None,
@@ -129,6 +141,7 @@ def plan_partitions(
     Args:
         listings: the partitions, with the sizes of their files.
         engine: where the survey runs.
+        surveyor: what surveys.
         isolation_level: which records are delivered.
         bounds: the requested offsets of each partition.
         tasks: make chunks small enough for about this many tasks.
@@ -139,20 +152,28 @@ def plan_partitions(
     size = sum(segment["size"] for listing in listings for segment in listing["segments"])
     chunk_bytes = chunk_bytes or target_bytes(size, engine.parallelism, tasks)
 
-    plans = []
-    for listing, surveys in zip(listings, survey(listings, engine, progress), strict=True):
-        planned = plan_surveyed(listing, surveys, isolation_level=isolation_level, chunk_bytes=chunk_bytes)
-        offsets = bounds(planned)
-        if offsets != (None, None):
-            planned = plan_surveyed(
-                listing,
-                surveys,
-                isolation_level=isolation_level,
-                offsets=offsets,
-                chunk_bytes=chunk_bytes,
-            )
-        plans.append(planned)
-    return plans
+    return [
+        plan_within(listing, surveys, isolation_level=isolation_level, bounds=bounds, chunk_bytes=chunk_bytes)
+        for listing, surveys in zip(listings, surveyor(listings, engine, progress), strict=True)
+    ]
+
+
+def plan_within(
+    listing: PartitionListing,
+    surveys: Sequence[str],
+    *,
+    isolation_level: IsolationLevel,
+    bounds: Bounds,
+    chunk_bytes: int,
+) -> Planned:
+    """Plans the requested offsets of a partition; for the arguments see `plan_partitions`."""
+    planned = plan_surveyed(listing, surveys, isolation_level=isolation_level, chunk_bytes=chunk_bytes)
+    offsets = bounds(planned)
+    if offsets == (None, None):
+        return planned
+    return plan_surveyed(
+        listing, surveys, isolation_level=isolation_level, offsets=offsets, chunk_bytes=chunk_bytes
+    )
 
 
 def plan_surveyed(
@@ -176,23 +197,31 @@ def plan_surveyed(
     return Planned(listing, tuple(surveys), text)
 
 
-def tasks_of(plans: Sequence[Planned], parallelism: int, tasks: int | None = None) -> list[Task]:
-    """Groups the chunks of all plans into tasks of similar size, in order."""
-    return tasks_of_chunks([chunk for one in plans for chunk in one.plan["chunks"]], parallelism, tasks)
+def tasks_of(
+    plans: Sequence[Planned], parallelism: int, tasks: int | None = None, most: int = LARGEST_TARGET
+) -> list[Task]:
+    """Groups the chunks of all plans into tasks of similar size, in order; see `target_bytes`."""
+    chunks = [chunk for one in plans for chunk in one.plan["chunks"]]
+    return tasks_of_chunks(chunks, parallelism, tasks, most)
 
 
-def tasks_of_chunks(chunks: Sequence[Chunk], parallelism: int, tasks: int | None = None) -> list[Task]:
-    """Groups neighbouring chunks into tasks of similar size."""
-    sizes = [chunk["end"] - chunk["start"] for chunk in chunks]
-    groups = group_by_size(chunks, sizes, target_bytes(sum(sizes), parallelism, tasks))
-    return [
-        Task(
-            number,
-            tuple(json.dumps(chunk) for chunk in group),
-            sum(chunk["end"] - chunk["start"] for chunk in group),
-        )
-        for number, group in enumerate(groups)
-    ]
+def tasks_of_chunks(
+    chunks: Sequence[Chunk], parallelism: int, tasks: int | None = None, most: int = LARGEST_TARGET
+) -> list[Task]:
+    """Groups neighbouring chunks into tasks of similar size; see `target_bytes`."""
+    size = sum(map(_size_of, chunks))
+    return list(tasks_of_size(chunks, target_bytes(size, parallelism, tasks, most)))
+
+
+def tasks_of_size(chunks: Iterable[Chunk], target: int) -> Iterator[Task]:
+    """Groups neighbouring chunks into tasks of up to `target` bytes, as the chunks come."""
+    chunks, same = tee(chunks)
+    for number, group in enumerate(group_by_size(chunks, map(_size_of, same), target)):
+        yield Task(number, tuple(json.dumps(chunk) for chunk in group), sum(map(_size_of, group)))
+
+
+def _size_of(chunk: Chunk) -> int:
+    return chunk["end"] - chunk["start"]
 
 
 def task_name(verb: str, tasks: Sequence[Task]) -> str:

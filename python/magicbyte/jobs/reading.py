@@ -14,6 +14,7 @@ from magicbyte import _core
 from magicbyte.enums import DamageMode, PayloadType, fails_fast
 from magicbyte.jobs.columns import INVALID_COLUMNS, RECORDS_WITH_METADATA
 from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.jobs.lake.sums import DIGEST_FIELD, RecordSums, with_digest
 from magicbyte.jobs.selecting import ChunkSelection, decoded_columns
 from magicbyte.model import Chunk, PartitionPlan, Problem
 
@@ -61,13 +62,17 @@ class ReadOptions:
     typed: tuple[ColumnDecoder, ...] = ()
     """What makes keys or values typed columns. They are binary before, and `headers` is among the columns."""
 
+    digests: bool = False
+    """Whether rows of `records` come with the sums of their digests. Typed ones get the column
+    `_digest` too."""
+
     @property
     def records_schema(self) -> pa.Schema:
         """The schema of the rows of `records`."""
         schema = table_schema("records", self.columns, key_as=self.key_as, value_as=self.value_as)
         for decoder in self.typed:
             schema = decoder.replaced(schema)
-        return schema
+        return schema.append(DIGEST_FIELD) if self.typed and self.digests else schema
 
 
 def check_column_limit(name: str, limit: int) -> None:
@@ -83,6 +88,8 @@ class Rows(NamedTuple):
     table: str
     """`records`, `batches` or `problems`."""
     batch: pa.RecordBatch
+    sums: RecordSums = RecordSums()
+    """Of `records`, if their digests are wanted."""
 
 
 def table_schema(
@@ -132,14 +139,19 @@ def read_chunk(chunk: str, options: ReadOptions) -> Iterator[Rows | str]:
         if options.columns and (batch := pa.record_batch(records)).num_rows:
             if selection:
                 batch = selection.select(batch)
+            digests = RecordSums()
+            if options.digests and batch.num_rows:
+                digests.add_rows(batch)
             for typed in options.typed:
                 batch, unframed = typed.replace(batch)
                 invalid = batch.num_rows - batch.column(INVALID_COLUMNS[typed.column]).null_count
                 sums.update({f"invalid_{typed.column}s": invalid, f"unframed_{typed.column}s": unframed})
             if fails_fast(options.mode):
                 _refuse_invalid(chunk, batch, options)
+            if digests and options.typed:
+                batch = with_digest(batch, digests)
             if batch.num_rows:
-                yield Rows("records", batch)
+                yield Rows("records", batch, digests)
         yield from other_tables()
     yield from other_tables()
     result = selection.account(decoder.result()) if selection else decoder.result()

@@ -16,6 +16,8 @@ from typing import IO, NamedTuple, TypedDict
 from magicbyte import _core
 from magicbyte.errors import Error
 from magicbyte.jobs.output import PartitionsOutput
+from magicbyte.jobs.outputs import partitions_output
+from magicbyte.storage.paths import absolute, is_url
 from magicbyte.wire import Exchange, Exchanges, RecordSet, WireSummary
 
 __all__ = ["ExtractReport", "ExtractedPartition", "extract"]
@@ -207,9 +209,9 @@ def extract(
         segment_bytes: the largest size of a segment.
 
     """
-    path = os.path.abspath(os.fspath(out))
-    with PartitionsOutput(path, [os.fspath(one) for one in sources]) as output:
-        with tempfile.TemporaryFile(dir=os.path.dirname(path)) as spool:
+    path = absolute(out)
+    with partitions_output(path, [os.fspath(one) for one in sources]) as output:
+        with tempfile.TemporaryFile(dir=None if is_url(path) else os.path.dirname(path)) as spool:
             found = _Found(spool)
             for exchange in exchanges:
                 found.add(exchange)

@@ -13,8 +13,9 @@ from magicbyte._core import Record
 from magicbyte.internal_topics.names import REMOTE_LOG_METADATA
 from magicbyte.internal_topics.remote_segments import RemoteSegmentsState, RemoteSegmentState
 from magicbyte.jobs.problems import partition_problem
+from magicbyte.jobs.remote_lineage import diverged_segments, segment_id
 from magicbyte.jobs.replay import Batch, replay
-from magicbyte.listing import ID_LENGTH, topic_id_of
+from magicbyte.listing import topic_id_of
 from magicbyte.model import IgnoredFile, PartitionListing, Problem
 
 __all__ = ["join_remote"]
@@ -27,13 +28,18 @@ def join_remote(listings: Sequence[PartitionListing]) -> list[PartitionListing]:
 
     Remote segments that the broker still has are not read: they are `ignored`, as `overlapping`. If
     `__remote_log_metadata` is there, those that it says are deleted, or not copied to their end, are not
-    read either. The segments of a topic with another ID, which was deleted and created again, remain a
-    partition of their own, and so do those whose partition is not there.
+    read either, and neither are those outside the lineage of the leader epochs (`diverged`). The segments of
+    a topic with another ID, which was deleted and created again, remain a partition of their own, and so do
+    those whose partition is not there.
     """
     if not any(one["state"] == "remote" for one in listings):
         return list(listings)
     states = _states(listings)
-    listings = [_live(one, states) if one["state"] == "remote" else one for one in listings]
+    local = {_name(one): one for one in listings if one["state"] == "current"}
+    listings = [
+        _of_lineage(_live(one, states), local.get(_name(one)), states) if one["state"] == "remote" else one
+        for one in listings
+    ]
     remote = {_name(one): one for one in listings if one["state"] == "remote"}
     joined: list[PartitionListing] = []
     used: set[tuple[str, int, str | None]] = set()
@@ -64,14 +70,22 @@ def _live(remote: PartitionListing, states: RemoteSegmentsState) -> PartitionLis
     topic_id = topic_id_of(remote)
     segments, ignored = [], list(remote["ignored"])
     for one in remote["segments"]:
-        segment_id = one["file"].partition(".")[0][-ID_LENGTH:]
-        state = states.state(topic_id, remote["partition"], segment_id)
+        state = states.state(topic_id, remote["partition"], segment_id(one))
         if state in (None, RemoteSegmentState.COPY_SEGMENT_FINISHED):
             segments.append(one)
         else:
             reason = "unfinished" if state is RemoteSegmentState.COPY_SEGMENT_STARTED else "deleted"
             ignored.append(IgnoredFile(file=one["file"], size=one["size"], reason=reason))
     return {**remote, "segments": segments, "ignored": ignored}
+
+
+def _of_lineage(
+    remote: PartitionListing, local: PartitionListing | None, states: RemoteSegmentsState
+) -> PartitionListing:
+    diverged = {one["file"]: one for one in diverged_segments(remote, local, states)}
+    left_out = [IgnoredFile(file=name, size=one["size"], reason="diverged") for name, one in diverged.items()]
+    segments = [one for one in remote["segments"] if one["file"] not in diverged]
+    return {**remote, "segments": segments, "ignored": [*remote["ignored"], *left_out]}
 
 
 def _name(listing: PartitionListing) -> tuple[str, int, str | None]:

@@ -12,6 +12,7 @@ from typing import Any, TypedDict
 from magicbyte import _core
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.output import PartitionsOutput
+from magicbyte.jobs.outputs import partitions_output
 from magicbyte.jobs.partitions import Inputs, SkippedDirectory, find_inputs
 from magicbyte.jobs.workspace import sync_tree
 from magicbyte.listing import unread_segments
@@ -78,7 +79,7 @@ def rescue_partitions(
     inputs = find_inputs(sources, choice, distinct=True)
     if out is None:
         return _rescue(inputs, None, max_decompressed_bytes)
-    with PartitionsOutput(out, inputs.paths) as output:
+    with partitions_output(out, inputs.paths) as output:
         report = _rescue(inputs, output, max_decompressed_bytes)
         output.commit(report, name=_REPORT)
     return report

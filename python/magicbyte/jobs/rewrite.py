@@ -20,7 +20,7 @@ from magicbyte import _core
 from magicbyte.jobs.accounting import SegmentsWritten, Totals, problems_of, reconcile_plans, total_of
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.engines import Engine, group_by_size
-from magicbyte.jobs.output import PartitionsOutput
+from magicbyte.jobs.outputs import partitions_output
 from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
 from magicbyte.jobs.plan import Planned, count_of, plan_partitions
 from magicbyte.jobs.progress import NO_PROGRESS, Progress, format_bytes
@@ -126,7 +126,7 @@ def rewrite(
     """
     inputs = find_inputs(sources, choice, distinct=True)
     listings = inputs.listings
-    with PartitionsOutput(out, inputs.paths) as directory:
+    with partitions_output(out, inputs.paths) as directory:
         plans = plan_partitions(listings, engine, chunk_bytes=options.segment_bytes, progress=progress)
         kept = [_cut(planned, cuts or {}) for planned in plans]
         staging = [_core.begin_partition(directory.target(listing)) for listing in listings]

@@ -10,7 +10,7 @@ from magicbyte import _core
 from magicbyte._core import DEFAULT_MAX_DECOMPRESSED_BYTES, Record
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
 from magicbyte.jobs.failure import RefusedError
-from magicbyte.jobs.output import PartitionsOutput
+from magicbyte.jobs.outputs import partitions_output
 from magicbyte.jobs.partitions import find_inputs
 from magicbyte.jobs.replay import Batch, replay
 from magicbyte.schemas.directory import INDEX, files_of, holds_schemas, read_directory
@@ -144,7 +144,7 @@ def schemas(
     registry = opened.snapshot()
     if out is not None:
         inputs = [] if is_registry_url(source) else [*sources, source]
-        with PartitionsOutput(out, inputs) as output:
+        with partitions_output(out, inputs) as output:
             index, files = files_of(registry)
             output.commit(index, files, INDEX)
     return schemas_of(source, registry)

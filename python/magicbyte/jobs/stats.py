@@ -16,9 +16,10 @@ import pyarrow.compute as pc
 from magicbyte import _core
 from magicbyte.jobs.accounting import reconcile_partitions
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.decode_partitions import SMALL_TASK, decode_partitions
 from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
-from magicbyte.jobs.plan import Task, plan_partitions, task_name, tasks_of
+from magicbyte.jobs.plan import Task
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.reading import ReadOptions, check_column_limit, read_chunk
 from magicbyte.model import PartitionReconciliation
@@ -199,14 +200,13 @@ def statistics(
     """
     check_column_limit("max_decompressed_bytes", max_decompressed_bytes)
     inputs = find_inputs(sources, choice)
-    plans = plan_partitions(inputs.listings, engine, progress=progress)
-    tasks = tasks_of(plans, engine.parallelism)
     options = ReadOptions(("timestampMillis",), True, max_decompressed_bytes)
-    task_results = engine.map(
+    plans, task_results = decode_partitions(
         partial(_count_task, options=options),
-        tasks,
-        name=task_name("stats", tasks),
-        sizes=[task.size for task in tasks],
+        inputs.listings,
+        engine,
+        verb="stats",
+        stored_task_bytes=SMALL_TASK,
         progress=progress,
     )
     counted = [counts for result in task_results for counts in result]

@@ -33,6 +33,8 @@ class TypedColumns:
     """Of Protobuf, the full names of the messages that values are; by default the schema's first one."""
     http: HttpSettings = DEFAULT_SETTINGS
     """How a live registry is asked."""
+    validate: bool = False
+    """Whether JSON that its own schema does not allow is invalid."""
 
     def __bool__(self) -> bool:
         return self.key_format is not None or self.value_format is not None
@@ -55,6 +57,8 @@ def column_decoders(typed: TypedColumns, topics: Set[str]) -> tuple[ColumnDecode
         return ()
     if typed.schema_registry is None:
         raise RefusedError("typed keys and values need a schema registry: its topic, its address, or files")
+    if typed.validate and "json" not in (typed.key_format, typed.value_format):
+        raise RefusedError("validate is for the format json: others have no rules besides their types")
     _, registry = open_registry([typed.schema_registry], http=typed.http)
     if isinstance(registry, HttpRegistry):
         registry = registry.snapshot()
@@ -66,7 +70,10 @@ def column_decoders(typed: TypedColumns, topics: Set[str]) -> tuple[ColumnDecode
             else:
                 reader = Schema(SCHEMA_TYPES[payload], typed.reader_schema)
             messages = () if is_key else typed.messages
-            decoders.append(ColumnDecoder(registry, reader, payload, messages=messages, is_key=is_key))
+            validate = typed.validate and payload == "json"
+            decoders.append(
+                ColumnDecoder(registry, reader, payload, messages=messages, is_key=is_key, validate=validate)
+            )
     return tuple(decoders)
 
 

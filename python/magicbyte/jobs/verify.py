@@ -11,11 +11,12 @@ from magicbyte import _core
 from magicbyte.enums import IsolationLevel
 from magicbyte.jobs.accounting import Totals, reconcile_partitions, total_of
 from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.decode_partitions import SMALL_TASK, decode_partitions
 from magicbyte.jobs.engines import Engine
 from magicbyte.jobs.lake.sums import RecordSums
 from magicbyte.jobs.log_dirs import LogDirReport, log_dir_reports
 from magicbyte.jobs.partitions import SkippedDirectory, find_inputs
-from magicbyte.jobs.plan import Task, all_offsets, plan_partitions, task_name, tasks_of
+from magicbyte.jobs.plan import Task, all_offsets
 from magicbyte.jobs.progress import NO_PROGRESS, Progress
 from magicbyte.jobs.reading import ReadOptions, Rows, check_column_limit, decoded_problems, read_chunk
 from magicbyte.model import PartitionListing, PartitionReconciliation, Problem
@@ -61,7 +62,7 @@ def _check_task(task: Task, options: ReadOptions) -> _Checked:
     for chunk in task.chunks:
         for item in read_chunk(chunk, options):
             if isinstance(item, Rows) and item.table == "records":
-                sums.add_rows(item.batch)
+                sums.add_all([item.sums])
             elif isinstance(item, Rows):
                 room = _core.LISTED - len(problems)
                 problems += decoded_problems(item.batch.slice(0, room))
@@ -94,22 +95,17 @@ def verify(
         check_column_limit("max_decompressed_bytes", max_decompressed_bytes)
     inputs = find_inputs(sources, choice, distinct=table is not None, assigned=True)
     log = None if table is None else _log_of(table, inputs.listings, max_decompressed_bytes)
-    plans = plan_partitions(
-        inputs.listings,
-        engine,
-        isolation_level=log.options.isolation_level if log else isolation_level,
-        bounds=log.bounds if log else all_offsets,
-        progress=progress,
-    )
-    tasks = tasks_of(plans, engine.parallelism)
-    checked = engine.map(
+    plans, checked = decode_partitions(
         partial(
             _check_task,
             options=log.read if log else ReadOptions(max_decompressed_bytes=max_decompressed_bytes),
         ),
-        tasks,
-        name=task_name("verify", tasks),
-        sizes=[task.size for task in tasks],
+        inputs.listings,
+        engine,
+        verb="verify",
+        isolation_level=log.options.isolation_level if log else isolation_level,
+        bounds=log.bounds if log else all_offsets,
+        stored_task_bytes=SMALL_TASK,
         progress=progress,
     )
     partitions = reconcile_partitions(plans, (text for one in checked for text in one.results))

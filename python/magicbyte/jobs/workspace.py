@@ -21,12 +21,14 @@ from __future__ import annotations
 import errno
 import json
 import os
+import posixpath
 import re
 import shutil
 import uuid
 from collections.abc import Sequence
 
 from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.storage.paths import absolute, is_url
 
 try:
     import fcntl
@@ -34,7 +36,10 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 __all__ = [
+    "COMPLETE",
     "OF_VOLUMES",
+    "RECONCILIATION",
+    "SUCCESS",
     "UNFINISHED",
     "Workspace",
     "beside",
@@ -50,6 +55,12 @@ __all__ = [
 UNFINISHED = ".magicbyte-unfinished"
 OF_VOLUMES = frozenset({"lost+found"})
 """Names that every formatted volume has: a volume with nothing else counts as empty."""
+RECONCILIATION = "reconciliation.json"
+"""The name of the file with the report of most jobs."""
+SUCCESS = "_SUCCESS"
+"""The mark of complete tables."""
+COMPLETE = frozenset({RECONCILIATION, "rescue.json", "wire.json", SUCCESS})
+"""The files that mark outputs as complete."""
 _LOCK = "lock"
 _JOB = re.compile(r"magicbyte-[0-9a-f]{12}")
 _JOURNAL = "publishing"
@@ -250,14 +261,34 @@ def _journal(job: str) -> list[str]:
 
 
 def check_apart(path: str, sources: Sequence[str]) -> None:
-    """Raises `RefusedError` if the output contains a source or the other way round, following links."""
+    """Raises `RefusedError` if the output contains a source or the other way round, following links.
+
+    URLs overlap if one begins with the other, host or bucket included.
+    """
+    if is_url(path):
+        out = _normal(path)
+        for source in filter(is_url, sources):
+            if posixpath.commonpath([out, _normal(source)]) in (out, _normal(source)):
+                raise _overlap(path, source)
+        return
     out = os.path.realpath(path)
     above = {_identity(one) for one in _ancestors(out)} - {None}
     own = _identity(out)
     for source in map(os.path.realpath, sources):
         inside = own is not None and own in map(_identity, _ancestors(source))
         if inside or _identity(source) in above or os.path.commonpath([out, source]) in (out, source):
-            raise RefusedError(f"{path} and the source {source} overlap: choose another output")
+            raise _overlap(path, source)
+
+
+def _overlap(path: str, source: str) -> RefusedError:
+    return RefusedError(f"{path} and the source {source} overlap: choose another output")
+
+
+def _normal(url: str) -> str:
+    """A URL as a path: the same one for all names of the same place."""
+    scheme, _, place = absolute(url).partition("://")
+    scheme = {"s3a": "s3", "abfss": "az", "abfs": "az", "azure": "az", "adl": "az"}.get(scheme, scheme)
+    return posixpath.normpath(f"/{scheme}/{place}")
 
 
 def _ancestors(path: str) -> list[str]:

@@ -76,6 +76,7 @@ class ColumnDecoder:
         is_key: bool = False,
         id_bytes: Literal[4, 8] = 4,
         context: str = DEFAULT_CONTEXT,
+        validate: bool = False,
     ) -> None:
         """Prepares for the types of one schema.
 
@@ -88,13 +89,18 @@ class ColumnDecoder:
             is_key: whether to decode the column `key`.
             id_bytes: 8 for what Apicurio's `DefaultIdHandler` wrote.
             context: the context of the registry that ids and the reader's references are looked up in.
+            validate: of JSON, whether a row that its own schema does not allow is a bad one; one that names
+                no schema is validated by the reader's. Formats are not checked.
 
         Raises:
             InvalidSchemaError: if the reader's schema cannot be used.
             SchemaReferenceError: if a reference of it leads nowhere.
+            ValueError: if `validate` is set for another format than JSON.
 
         """
-        self._arguments = (registry, reader, format, tuple(messages), is_key, id_bytes, context)
+        if validate and format != "json":
+            raise ValueError(f"validate is for the format json: {format} has no rules besides its types")
+        self._arguments = (registry, reader, format, tuple(messages), is_key, id_bytes, context, validate)
         self._registry, self._context, self._type = registry, context, SCHEMA_TYPES[format]
         self._is_key = is_key
         references: list[tuple[str, str]] = []
@@ -107,7 +113,13 @@ class ColumnDecoder:
         text = None if reader is None else reader.text
         try:
             self._core = _core.SchemaDecoder(
-                format, text, references, messages=messages, is_key=is_key, id_bytes=id_bytes
+                format,
+                text,
+                references,
+                messages=messages,
+                is_key=is_key,
+                id_bytes=id_bytes,
+                validate=validate,
             )
         except ValueError as error:
             raise InvalidSchemaError(f"the reader's schema: {error}") from None
@@ -145,10 +157,11 @@ class ColumnDecoder:
     def _decode(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, int]:
         import pyarrow as pa
 
-        for name in self._core.new_ids(batch):
-            self._add(name)
-        decoded, unframed = self._core.decode(batch)
-        return pa.record_batch(decoded), unframed
+        while isinstance(decoded := self._core.decode(batch), list):
+            for name in decoded:
+                self._add(name)
+        rows, unframed = decoded
+        return pa.record_batch(rows), unframed
 
     def _add(self, name: int | bytes) -> None:
         try:
@@ -191,9 +204,17 @@ def _again(
     is_key: bool,
     id_bytes: Any,
     context: str,
+    validate: bool,
 ) -> ColumnDecoder:
     return ColumnDecoder(
-        registry, reader, format, messages=messages, is_key=is_key, id_bytes=id_bytes, context=context
+        registry,
+        reader,
+        format,
+        messages=messages,
+        is_key=is_key,
+        id_bytes=id_bytes,
+        context=context,
+        validate=validate,
     )
 
 
@@ -211,6 +232,7 @@ def decode(
     messages: Sequence[str] = (),
     as_text: bool = False,
     id_bytes: Literal[4, 8] = 4,
+    validate: bool = False,
 ) -> pa.StructArray:
     """Decodes keys or values to typed columns.
 
@@ -225,6 +247,8 @@ def decode(
             values with the highest id are.
         as_text: make each value JSON text, by its own schema.
         id_bytes: 8 for what Apicurio's `DefaultIdHandler` wrote.
+        validate: of JSON, whether a value that its own schema does not allow is an error; see
+            `ColumnDecoder`.
 
     Returns:
         One struct a value, with the fields `value` (null if it cannot be decoded), `_schema_id` (null without
@@ -234,7 +258,8 @@ def decode(
     Raises:
         InvalidSchemaError: if the reader's schema cannot be used.
         RegistryError: if a live registry does not answer.
-        Error: if the values are not binary, ValueError if a column would be larger than 2 GiB.
+        Error: if the values are not binary.
+        ValueError: if a column would be larger than 2 GiB, or `validate` is set for another format than JSON.
 
     """
     import pyarrow as pa
@@ -254,7 +279,7 @@ def decode(
             if format == "protobuf" and not messages:
                 messages = _messages(batch, known, name, reader_schema, id_bytes)
     reader = None if as_text else reader_schema
-    decoder = ColumnDecoder(known, reader, format, messages=messages, id_bytes=id_bytes)
+    decoder = ColumnDecoder(known, reader, format, messages=messages, id_bytes=id_bytes, validate=validate)
     return decoder.decode(batch).to_struct_array()
 
 

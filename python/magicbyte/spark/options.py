@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -16,6 +16,8 @@ from magicbyte.jobs.typed import UNTYPED, TypedColumns
 from magicbyte.schemas.decoding import TYPED_COLUMNS, SchemaFormat
 from magicbyte.schemas.http_client import DEFAULT_SETTINGS, read_settings
 from magicbyte.spark.offsets import Edge, ending_edge, starting_edge
+from magicbyte.storage.encryption_keys import EncryptionKey, add_keys, named_key
+from magicbyte.storage.mounts import mount
 from magicbyte.storage.options import StorageOptions
 
 __all__ = [
@@ -56,11 +58,13 @@ _KNOWN = (
     "valueFormat",
     "schemaRegistry",
     "registryConfig",
+    "validate",
     "readerSchema",
     "message",
     "columns",
     "filterPushdown",
     "maxDecompressedBytes",
+    "encryptionKey",
 )
 # Options of Spark's Kafka source that concern a broker or a stream: a job that moves to files may keep them.
 # `paths` is how Spark passes on `load([...])`.
@@ -92,7 +96,7 @@ _OF_CATALOG = (
     "table_type",
 )
 _FORMATS: tuple[SchemaFormat, ...] = ("avro", "protobuf", "json")
-_OF_SCHEMAS = ("schemaRegistry", "registryConfig", "readerSchema", "message")
+_OF_SCHEMAS = ("schemaRegistry", "registryConfig", "readerSchema", "message", "validate")
 _KAFKA_ISOLATION = "kafka.isolation.level"
 
 C = TypeVar("C", bound=str)
@@ -153,6 +157,12 @@ class Options:
     min_partitions: int | None
     max_decompressed_bytes: int
     storage: StorageOptions
+    encryption_keys: tuple[EncryptionKey, ...]
+
+    def mount(self, paths: Sequence[str]) -> None:
+        """Makes the paths readable in this process: their stores, and the keys of what is encrypted there."""
+        mount(paths, self.storage or None)
+        add_keys(self.encryption_keys)
 
     @property
     def table(self) -> str:
@@ -257,6 +267,7 @@ def parse_options(given: Mapping[str, str], *, streaming: bool = False) -> Optio
                 if name.startswith(_STORAGE_PREFIX)
             }
         ),
+        encryption_keys=_encryption_keys(get("encryptionKey") or ""),
     )
 
 
@@ -321,6 +332,13 @@ def _positive(name: str, value: str | None) -> int | None:
     if not value.strip().isdecimal() or int(value) == 0:
         raise OptionError(f"{name} must be a whole number above 0, not {value!r}")
     return int(value)
+
+
+def _encryption_keys(value: str) -> tuple[EncryptionKey, ...]:
+    try:
+        return tuple(named_key(one.strip()) for one in value.split(",") if one.strip())
+    except OSError as error:
+        raise OptionError(f"encryptionKey: {error}") from None
 
 
 def _column_limit(value: str | None) -> int:
@@ -399,6 +417,9 @@ def _typed(options: Mapping[str, str], table: str) -> TypedColumns:
     message = options.get("message")
     if value_format != "protobuf" and message is not None:
         raise OptionError("message is for valueFormat=protobuf")
+    validate = _flag("validate", options.get("validate"))
+    if validate and "json" not in (key_format, value_format):
+        raise OptionError("validate is for keyFormat=json and valueFormat=json")
     return TypedColumns(
         registry,
         key_format,
@@ -406,6 +427,7 @@ def _typed(options: Mapping[str, str], table: str) -> TypedColumns:
         options.get("readerschema"),
         tuple(name.strip() for name in message.split(",")) if message else (),
         DEFAULT_SETTINGS if config is None else read_settings(config),
+        validate,
     )
 
 

@@ -22,7 +22,6 @@ from magicbyte.spark.options import Options
 from magicbyte.spark.paths import expand_paths
 from magicbyte.spark.segments import segment_rows
 from magicbyte.spark.typed import Decoders, decoders_of
-from magicbyte.storage.mounts import mount
 
 __all__ = ["MagicbyteReader", "read_options"]
 
@@ -41,7 +40,7 @@ class MagicbyteReader(DataSourceReader):
         The value of an input partition is a task, or rows that the driver knows already.
         """
         paths = expand_paths(self._options.paths)
-        mount(paths, self._options.storage or None)
+        self._options.mount(paths)
         listings = self._choose(list_partitions(paths, distinct=True))
         if fails_fast(self._options.mode):
             refuse_unread(listings)
@@ -85,7 +84,7 @@ class MagicbyteReader(DataSourceReader):
         """Yields Arrow batches of exactly the requested columns."""
         value: Any = partition.value
         if isinstance(value, Task):
-            mount(expand_paths(self._options.paths), self._options.storage or None)
+            self._options.mount(expand_paths(self._options.paths))
             yield from self._decode(value)
         elif value is not None:  # None: Spark's stand-in for an empty list of partitions
             yield value.select(list(self._columns))

@@ -41,7 +41,6 @@ from magicbyte.spark.paths import expand_paths
 from magicbyte.spark.reader import read_options
 from magicbyte.spark.typed import Decoders, decoders_of
 from magicbyte.spark.watch import Log, Watch
-from magicbyte.storage.mounts import mount
 
 __all__ = ["MagicbyteStreamReader"]
 
@@ -191,7 +190,7 @@ class MagicbyteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         """Yields Arrow batches of exactly the requested columns."""
         value: Any = partition.value
         if isinstance(value, Task):
-            mount(expand_paths(self._options.read.paths), self._options.read.storage or None)
+            self._options.read.mount(expand_paths(self._options.read.paths))
             for chunk in value.chunks:
                 yield from self._decode(chunk)
         elif value is not None:

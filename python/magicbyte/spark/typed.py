@@ -10,7 +10,6 @@ from magicbyte.jobs.typed import column_decoders
 from magicbyte.schemas.decoding import TYPED_COLUMNS, ColumnDecoder
 from magicbyte.spark.options import OptionError, Options
 from magicbyte.spark.paths import expand_paths
-from magicbyte.storage.mounts import mount
 
 __all__ = ["Decoders", "decoders_for", "decoders_of", "refuse_unreadable"]
 
@@ -29,7 +28,7 @@ def decoders_for(options: Options) -> Decoders:
     if not typed:
         return ()
     paths = expand_paths(options.paths)
-    mount(paths, options.storage or None)
+    options.mount(paths)
     listings = list_partitions(paths, distinct=True)
     topics = {one["topic"] for one in listings if options.topics.take(one["topic"], one["partition"])}
     try:

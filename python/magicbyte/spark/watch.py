@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from magicbyte.jobs.engines import LocalEngine
+from magicbyte.jobs.kept_surveys import KeptSurveys, SegmentState, segment_state
 from magicbyte.jobs.partitions import list_partitions
-from magicbyte.jobs.plan import Planned, Range, plan_surveyed, survey
+from magicbyte.jobs.plan import Planned, Range, plan_surveyed
 from magicbyte.listing import unread_segments
-from magicbyte.model import PartitionListing, Problem, Segment, Survey
+from magicbyte.model import PartitionListing, Problem, Survey
 from magicbyte.spark.offsets import TopicPartition, log_end
 from magicbyte.spark.options import Options
 from magicbyte.spark.paths import expand_paths
-from magicbyte.storage.mounts import mount
 
 __all__ = ["Log", "Watch"]
 
@@ -23,10 +23,6 @@ _CHUNK_BYTES = 4 << 20
 _WHOLE_SEGMENTS = 1 << 62
 _ATTEMPTS = 5
 _PAUSE_SECONDS = 0.1
-_SETTLED_MILLIS = 1000
-"""Timestamps of files are coarser than writes."""
-
-_Key = tuple[str, int, int, str | None]
 
 
 @dataclass(frozen=True)
@@ -62,8 +58,8 @@ class Watch:
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self._surveys: dict[_Key, str] = {}
-        self._logs: dict[tuple[_Key, ...], Log] = {}
+        self._surveys = KeptSurveys()
+        self._logs: dict[tuple[SegmentState, ...], Log] = {}
         self.unread: list[str] = []
         """What the last look could not read, and why."""
 
@@ -77,9 +73,8 @@ class Watch:
         return self._look()
 
     def _look(self) -> dict[TopicPartition, Log]:
-        now = time.time_ns() // 1_000_000
         paths = expand_paths(self._options.paths)
-        mount(paths, self._options.storage or None)
+        self._options.mount(paths)
         listings = list_partitions(paths, distinct=True, may_be_none=True)
         take = self._options.topics.take
         listings = [one for one in listings if take(one["topic"], one["partition"])]
@@ -87,39 +82,19 @@ class Watch:
         problems = (problem for one in listings for problem in unread_segments(one))
         unread = [problem for problem in problems if problem["kind"] != "missing_segment"]
         listings = [one for one in listings if one["segments"]]
-        self._survey(listings)
         logs = {}
-        for listing in listings:
-            keys = tuple(map(_key, listing["segments"]))
-            log = self._logs.get(keys) or self._fold(listing, keys)
-            logs[keys] = log
+        for listing, surveys in zip(listings, self._surveys.survey(listings, LocalEngine()), strict=True):
+            states = tuple(map(segment_state, listing["segments"]))
+            logs[states] = self._logs.get(states) or self._fold(listing, surveys)
         self.unread = [f"{one['topic']}-{one['partition']}: {_description(one)}" for one in unread]
         self.unread += [f"{path}: {why}" for log in logs.values() for path, why in log.unreadable.items()]
-        unreadable = {path for log in logs.values() for path in log.unreadable}
-        segments = (segment for one in listings for segment in one["segments"])
-        kept = {_key(one) for one in segments if self._is_settled(one, now) and one["path"] not in unreadable}
-        self._surveys = {key: text for key, text in self._surveys.items() if key in kept}
-        self._logs = {keys: log for keys, log in logs.items() if kept.issuperset(keys)}
+        self._logs = {states: log for states, log in logs.items() if self._surveys.states >= {*states}}
         return {(log.whole.plan["topic"], log.whole.plan["partition"]): log for log in logs.values()}
 
-    def _is_settled(self, segment: Segment, now: int) -> bool:
-        """Whether the same size and time mean the same content. If not, a tail may still become a batch."""
-        if segment["modified_ms"] + _SETTLED_MILLIS < now:
-            return True
-        survey: Survey = json.loads(self._surveys[_key(segment)])
-        return survey["sound_end"] == segment["size"]
-
-    def _survey(self, listings: list[PartitionListing]) -> None:
-        segments = [segment for one in listings for segment in one["segments"]]
-        changed = [segment for segment in segments if _key(segment) not in self._surveys]
-        if changed:
-            (texts,) = survey([{**listings[0], "segments": changed}], LocalEngine())
-            self._surveys.update(zip(map(_key, changed), texts, strict=True))
-
-    def _fold(self, listing: PartitionListing, keys: tuple[_Key, ...]) -> Log:
+    def _fold(self, listing: PartitionListing, surveys: list[str]) -> Log:
         whole = plan_surveyed(
             listing,
-            [self._surveys[key] for key in keys],
+            surveys,
             isolation_level=self._options.isolation_level,
             chunk_bytes=_WHOLE_SEGMENTS,
         )
@@ -128,15 +103,11 @@ class Watch:
         starts = [segment["base_offset"] for segment in listing["segments"][:1]]
         if whole.plan["first_offset"] is not None:
             starts.append(whole.plan["first_offset"])
-        surveys: list[Survey] = [json.loads(text) for text in whole.surveys]
-        unreadable = {one["segment"]["path"]: one["unreadable"] or "" for one in surveys if one["unreadable"]}
+        parsed: list[Survey] = [json.loads(text) for text in surveys]
+        unreadable = {one["segment"]["path"]: one["unreadable"] or "" for one in parsed if one["unreadable"]}
         return Log(whole, min(starts, default=0), end, end if high is None else high, unreadable)
 
 
 def _description(problem: Problem) -> str:
     name = problem["segment"]
     return problem["message"] if name is None else f"{name} {problem['message']}"
-
-
-def _key(segment: Segment) -> _Key:
-    return segment["path"], segment["size"], segment["modified_ms"], segment["version"]

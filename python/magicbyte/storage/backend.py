@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import errno
-from typing import NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-__all__ = ["Backend", "Entry", "TransientError", "changed_error"]
+__all__ = ["Backend", "Entry", "TransientError", "WritableBackend", "changed_error"]
 
 
 class Entry(NamedTuple):
@@ -40,6 +41,38 @@ class Backend(Protocol):
 
     def read_range(self, path: str, version: str | None, start: int, end: int) -> bytes:
         """A range of a file; an OSError with ESTALE if its version is another."""
+
+    def file_system(self, path: str) -> tuple[Any, str]:
+        """The store as a file system of fsspec, and the path in it."""
+
+
+@runtime_checkable
+class WritableBackend(Backend, Protocol):
+    """One that can write, too.
+
+    A tag is what a store needs to know one version of a file: pass it back unchanged.
+    """
+
+    def put_file(self, path: str, source: str) -> None:
+        """Writes a file with the content of the local file `source`, in parts if it is large."""
+
+    def put(self, path: str, data: bytes) -> None:
+        """Writes a small file, whatever was there."""
+
+    def create(self, path: str, data: bytes) -> Any | None:
+        """Writes a small file if there is none yet; its tag, or None if there is one."""
+
+    def update(self, path: str, data: bytes, tag: Any) -> Any | None:
+        """Writes a small file if the one that is there has this tag; its new tag, or None if it has not."""
+
+    def read_tagged(self, path: str, limit: int) -> tuple[bytes, Any]:
+        """As `read`, with the file's tag."""
+
+    def files(self, directory: str) -> dict[str, int]:
+        """The sizes of all files below a directory, by their paths relative to it."""
+
+    def delete(self, directory: str, names: Sequence[str]) -> None:
+        """Removes files below a directory, with the directories that become empty; absent ones are fine."""
 
 
 def changed_error(path: str) -> OSError:

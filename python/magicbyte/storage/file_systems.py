@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +16,8 @@ from magicbyte.storage.options import StorageOptions
 __all__ = ["FileSystem"]
 
 _TIMES = ("mtime", "modified", "LastModified", "last_modified", "created")
+_PART = ".part"
+"""What is added to the name of a file while it is written."""
 _TAGS = ("ETag", "etag", "e_tag", "version")
 
 
@@ -63,6 +65,84 @@ class FileSystem:
             raise changed_error(path)
         return data
 
+    def file_system(self, path: str) -> tuple[Any, str]:
+        """See `Backend.file_system`."""
+        return self._system, self._path(path)
+
+    def put_file(self, path: str, source: str) -> None:
+        """See `WritableBackend.put_file`."""
+        with _with_errno(path):
+            self._system.makedirs(self._path(path).rpartition("/")[0], exist_ok=True)
+            self._system.put_file(source, self._path(path))
+
+    def put(self, path: str, data: bytes) -> None:
+        """See `WritableBackend.put`."""
+        target = self._path(path)
+        with _with_errno(path):
+            self._system.makedirs(target.rpartition("/")[0], exist_ok=True)
+            self._system.pipe_file(target + _PART, data)
+            # Not every file system replaces a file, and HDFS does not say so.
+            with suppress(Exception):
+                self._system.mv(target + _PART, target)
+            if self._system.exists(target + _PART):
+                self._system.pipe_file(target, data)
+                self._system.rm_file(target + _PART)
+
+    def create(self, path: str, data: bytes) -> Any | None:
+        """See `WritableBackend.create`. Where the file system cannot, two may succeed at once."""
+        with _with_errno(path):
+            self._system.makedirs(self._path(path).rpartition("/")[0], exist_ok=True)
+            try:
+                self._system.pipe_file(self._path(path), data, mode="create")
+            except FileExistsError:
+                return None
+            except (NotImplementedError, TypeError, ValueError):
+                if self._system.exists(self._path(path)):
+                    return None
+                self._system.pipe_file(self._path(path), data)
+        return data
+
+    def update(self, path: str, data: bytes, tag: Any) -> Any | None:
+        """See `WritableBackend.update`: the content is the tag. Two may succeed at once."""
+        try:
+            with _with_errno(path):
+                if bytes(self._system.cat_file(self._path(path))) != tag:
+                    return None
+        except FileNotFoundError:
+            return None
+        self.put(path, data)
+        return data
+
+    def read_tagged(self, path: str, limit: int) -> tuple[bytes, Any]:
+        """See `WritableBackend.read_tagged`."""
+        data = self.read(path, limit)
+        return data, data
+
+    def files(self, directory: str) -> dict[str, int]:
+        """See `WritableBackend.files`."""
+        top = self._path(directory)
+        with _with_errno(directory):
+            self._system.invalidate_cache()
+            try:
+                rows = self._system.find(top, detail=True)
+            except FileNotFoundError:
+                return {}
+        found = {name.removeprefix(top).lstrip("/"): row["size"] or 0 for name, row in rows.items()}
+        return {name: size for name, size in found.items() if name}
+
+    def delete(self, directory: str, names: Sequence[str]) -> None:
+        """See `WritableBackend.delete`."""
+        for name in names:
+            # With what a killed process has left of `put`.
+            for path in (self._path(f"{directory}/{name}"), self._path(f"{directory}/{name}{_PART}")):
+                with suppress(FileNotFoundError), _with_errno(name):
+                    self._system.rm_file(path)
+        parents = {name.rpartition("/")[0] for name in names} - {""}
+        above = {parent[:end] for parent in parents for end in _ends(parent)}
+        for parent in sorted(above, key=len, reverse=True):
+            with suppress(Exception):  # not empty, or the file system has no directories
+                self._system.rmdir(self._path(f"{directory}/{parent}"))
+
     def _info(self, path: str) -> dict[str, Any]:
         with _with_errno(path):
             self._system.invalidate_cache()
@@ -82,6 +162,11 @@ def _entry_of(row: dict[str, Any]) -> Entry:
     size = row["size"] or 0
     # Without a tag or a time, a change of the size is all that shows.
     return Entry(name, False, size, modified, f"{tag}-{size}")
+
+
+def _ends(path: str) -> list[int]:
+    """Where the names in a path end."""
+    return [at for at, letter in enumerate(path) if letter == "/"] + [len(path)]
 
 
 def _milliseconds(time: object) -> int:

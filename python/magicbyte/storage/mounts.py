@@ -13,7 +13,7 @@ from magicbyte.storage.options import StorageOptions
 from magicbyte.storage.paths import is_url, mount_point
 from magicbyte.storage.remote import RemoteStore
 
-__all__ = ["Mount", "listed_once", "mount", "mount_storage", "mounted", "remount"]
+__all__ = ["Mount", "is_mounted", "listed_once", "mount", "mount_storage", "mounted", "remount", "store_of"]
 
 
 class Mount(NamedTuple):
@@ -28,7 +28,7 @@ _STORES: dict[str, tuple[Mount, RemoteStore]] = {}
 
 
 def mount_storage(url: str, options: Mapping[str, str] | None = None) -> None:
-    """Sets how URLs of one host, bucket or container are read in this process, and by jobs started from it.
+    """Sets how URLs of one host, bucket or container are reached in this process and in jobs that it starts.
 
     Needed only for options: without them, credentials and endpoints come from the environment. The options
     are those of obstore for `s3://`, `gs://`, `az://`, `http://` and `https://`, and those of the fsspec file
@@ -90,13 +90,23 @@ def remount(mounts: Iterable[Mount]) -> None:
         _mount(one.prefix, one.options)
 
 
+def is_mounted(url: str) -> bool:
+    """Whether the store of a URL is mounted in this process."""
+    with _LOCK:
+        return mount_point(url) in _STORES
+
+
+def store_of(url: str) -> RemoteStore:
+    """The store that is mounted for a URL."""
+    with _LOCK:
+        return _STORES[mount_point(url)][1]
+
+
 @contextmanager
 def listed_once(paths: Iterable[str | PathLike[str]]) -> Iterator[None]:
     """Within the block, directories at and below the URLs among `paths` are listed once."""
     with ExitStack() as stack:
         for path in paths:
             if is_url(path):
-                with _LOCK:
-                    _, store = _STORES[mount_point(str(path))]
-                stack.enter_context(store.listed_once(str(path)))
+                stack.enter_context(store_of(str(path)).listed_once(str(path)))
         yield

@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import obstore
@@ -49,12 +50,17 @@ _CLIENT = {
 }
 _RETRY = {"max_retries", "retry_timeout"}
 _PAGE = 1000
+_PART_BYTES = 8 << 20
+_PARTS = 3
+"""How many parts of a file are uploaded at a time: each is in memory."""
 
 
 class ObjectStore:
     """A bucket or container."""
 
     def __init__(self, url: str, options: StorageOptions) -> None:
+        self._url = url
+        self._options = options
         config: Any = {name: value for name, value in options.items() if name not in _CLIENT | _RETRY}
         with as_os_errors(url):
             self._store: Any = from_url(
@@ -102,15 +108,103 @@ class ObjectStore:
         """See `Backend.read_range`."""
         return read_object_range(self._store, path, version, start, end)
 
+    def file_system(self, path: str) -> tuple[Any, str]:
+        """See `Backend.file_system`."""
+        from obstore.fsspec import FsspecStore
+
+        scheme, _, bucket = self._url.partition("://")
+        protocol: Any = {"s3a": "s3", "azure": "az", "adl": "az"}.get(scheme.lower(), scheme.lower())
+        options: Any = {name: value for name, value in self._options.items() if name not in _CLIENT | _RETRY}
+        system = FsspecStore(
+            protocol,
+            **options,
+            client_options=client_options(self._options),
+            retry_config=retry_config(self._options),
+        )
+        return system, f"{bucket}/{path}"
+
+    def put_file(self, path: str, source: str) -> None:
+        """See `WritableBackend.put_file`."""
+        with as_os_errors(path):
+            obstore.put(self._store, path, Path(source), chunk_size=_PART_BYTES, max_concurrency=_PARTS)
+
+    def put(self, path: str, data: bytes) -> None:
+        """See `WritableBackend.put`."""
+        with as_os_errors(path):
+            obstore.put(self._store, path, data, use_multipart=False)
+
+    def create(self, path: str, data: bytes) -> Any | None:
+        """See `WritableBackend.create`. Where the store has no conditions, two may succeed at once."""
+        with as_os_errors(path):
+            try:
+                return _tag_of(obstore.put(self._store, path, data, mode="create", use_multipart=False))
+            except exceptions.AlreadyExistsError:
+                return None
+            except (exceptions.NotSupportedError, NotImplementedError):
+                pass
+            try:
+                obstore.head(self._store, path)
+            except FileNotFoundError:
+                return _tag_of(obstore.put(self._store, path, data, use_multipart=False))
+            return None
+
+    def update(self, path: str, data: bytes, tag: Any) -> Any | None:
+        """See `WritableBackend.update`. Where the store has no conditions, two may succeed at once."""
+        with as_os_errors(path):
+            try:
+                return _tag_of(obstore.put(self._store, path, data, mode=tag, use_multipart=False))
+            except (exceptions.PreconditionError, FileNotFoundError):
+                return None
+            except (exceptions.NotSupportedError, NotImplementedError):
+                pass
+            try:
+                if _tag_of(obstore.head(self._store, path)) != tag:
+                    return None
+            except FileNotFoundError:
+                return None
+            return _tag_of(obstore.put(self._store, path, data, use_multipart=False))
+
+    def read_tagged(self, path: str, limit: int) -> tuple[bytes, Any]:
+        """See `WritableBackend.read_tagged`."""
+        with as_os_errors(path):
+            result = obstore.get(self._store, path)
+            return _whole(result, path, limit), _tag_of(result.meta)
+
+    def files(self, directory: str) -> dict[str, int]:
+        """See `WritableBackend.files`: one request for a thousand objects."""
+        top = f"{directory}/" if directory else ""
+        with as_os_errors(directory):
+            pages = obstore.list(self._store, directory or None, chunk_size=_PAGE)
+            return {one["path"].removeprefix(top): one["size"] for page in pages for one in page}
+
+    def delete(self, directory: str, names: Sequence[str]) -> None:
+        """See `WritableBackend.delete`."""
+        with as_os_errors(directory):
+            for start in range(0, len(names), _PAGE):
+                paths = [f"{directory}/{name}" for name in names[start : start + _PAGE]]
+                try:
+                    obstore.delete(self._store, paths)
+                except FileNotFoundError:  # not of S3; the others may still be there
+                    for path in paths:
+                        with suppress(FileNotFoundError):
+                            obstore.delete(self._store, path)
+
+
+def _tag_of(meta: Any) -> Any:
+    return {name: meta[name] for name in ("e_tag", "version") if meta.get(name) is not None}
+
 
 def read_object(store: Any, path: str, limit: int) -> bytes:
     """A whole object; see `Backend.read`."""
     with as_os_errors(path):
-        result = obstore.get(store, path)
-        size = result.meta["size"]
-        if size > limit:
-            raise OSError(errno.EFBIG, f"{size} bytes exceed the limit of {limit}", path)
-        return bytes(result.bytes())
+        return _whole(obstore.get(store, path), path, limit)
+
+
+def _whole(result: Any, path: str, limit: int) -> bytes:
+    size = result.meta["size"]
+    if size > limit:
+        raise OSError(errno.EFBIG, f"{size} bytes exceed the limit of {limit}", path)
+    return bytes(result.bytes())
 
 
 def read_object_range(store: Any, path: str, version: str | None, start: int, end: int) -> bytes:

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from magicbyte.storage.backend import Entry, TransientError
+from magicbyte.storage.backend import Entry, TransientError, WritableBackend
 from magicbyte.storage.backends import backend_of
 from magicbyte.storage.options import StorageOptions
 
@@ -29,7 +29,7 @@ class RemoteStore:
 
     def __init__(self, prefix: str, options: StorageOptions) -> None:
         self._prefix = prefix
-        self._options = options
+        self.options = options
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
         self._listed: dict[str, list[Entry]] | None = None
@@ -94,6 +94,22 @@ class RemoteStore:
                 if not self._users:
                     self._listed = None
 
+    @property
+    def is_writable(self) -> bool:
+        """Whether `write` is possible."""
+        return isinstance(self._backend, WritableBackend)
+
+    def write(self, path: str, request: Callable[[WritableBackend, str], R]) -> R:
+        """Makes a request that writes, or that is needed for that, given the path below host or bucket."""
+        backend = self._backend
+        if not isinstance(backend, WritableBackend):
+            raise OSError(errno.EROFS, "web servers are only read", path)
+        return self._repeated(path, lambda: request(backend, self._key(path)))
+
+    def file_system(self, path: str) -> tuple[Any, str]:
+        """The store as a file system of fsspec, and the path of a URL in it."""
+        return self._cleaned(path, lambda: self._backend.file_system(self._key(path)))
+
     def _key(self, path: str) -> str:
         return path.removeprefix(self._prefix).strip("/")
 
@@ -113,10 +129,10 @@ class RemoteStore:
         try:
             return request()
         except OSError as error:
-            why = self._options.redacted(error.strerror or str(error))
+            why = self.options.redacted(error.strerror or str(error))
             kind = TransientError if isinstance(error, TransientError) else OSError
             raised = kind(error.errno or errno.EIO, why, path)
         except (ValueError, ModuleNotFoundError) as error:
-            raise type(error)(self._options.redacted(str(error))) from None
+            raise type(error)(self.options.redacted(str(error))) from None
         # Not chained: the original may contain secrets.
         raise raised from None

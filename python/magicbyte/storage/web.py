@@ -70,6 +70,10 @@ class WebServer:
         """See `Backend.read`."""
         return read_object(self._store, path, limit)
 
+    def file_system(self, path: str) -> tuple[Any, str]:
+        """See `Backend.file_system`."""
+        raise OSError(errno.ENOTSUP, "tables are not read from web servers", path)
+
     def read_range(self, path: str, version: str | None, start: int, end: int) -> bytes:
         """See `Backend.read_range`."""
         try:

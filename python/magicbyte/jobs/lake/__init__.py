@@ -2,7 +2,7 @@
 
     open the table -> plan from its offsets -> decode and write files (tasks) -> commit (driver)
 
-`table` says what a job needs of a format, `delta` and `iceberg` implement it, `job_files` keeps the files of
-one job apart until they are committed, `write` is the task, `ingest` the job. `read` opens any kind of table
-to compare it with the log.
+`table` says what a job needs of a format, `delta` and `iceberg` implement it, `growth` lets columns grow with
+schemas, `job_files` keeps the files of one job apart until they are committed, `write` is the task, `ingest`
+the job. `read` opens any kind of table to compare it with the log.
 """

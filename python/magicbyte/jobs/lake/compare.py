@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, TypedDict
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from magicbyte.jobs.choice import PartitionChoice
-from magicbyte.jobs.columns import KAFKA_COLUMNS
+from magicbyte.jobs.columns import DIGEST_COLUMN, KAFKA_COLUMNS
 from magicbyte.jobs.lake.read import StoredTable
 from magicbyte.jobs.lake.sums import RecordSum, RecordSums, TopicPartition
 from magicbyte.jobs.plan import Planned, Range
@@ -69,17 +69,21 @@ class LogOfTable:
             start_timestamp=self.options.start_timestamp,
             end_timestamp=self.options.end_timestamp,
             where=None if self.options.where is None else record_filter(self.options.where),
+            digests=True,
         )
         self._begins = {
             (one["topic"], one["partition"]): one["segments"][0]["base_offset"]
             for one in listings
             if one["segments"]
         }
+        if self.options.is_typed:
+            self._begins.update(_after_groups(table, self._begins))
         self._nexts = table.next_offsets(list(self._begins))
 
     def bounds(self, planned: Planned) -> Range:
         """The offsets that the table should hold."""
-        return self.options.start_offset, self._nexts.get(_place(planned), 0)
+        begin = max(self._begins.get(_place(planned), 0), self.options.start_offset or 0)
+        return begin or None, self._nexts.get(_place(planned), 0)
 
     def compare(self, plans: Sequence[Planned], log: RecordSums, choice: PartitionChoice) -> TableComparison:
         """Compares the sums of the log's records with the rows of the table."""
@@ -152,6 +156,44 @@ def _place(planned: Planned) -> TopicPartition:
     return planned.listing["topic"], planned.listing["partition"]
 
 
+def _after_groups(
+    table: StoredTable, begins: Mapping[TopicPartition, int]
+) -> Iterator[tuple[TopicPartition, int]]:
+    """Where to begin in partitions whose log begins within rows that share a `_digest`: after them.
+
+    Such rows are of one segment, so this is not the log that they were made from, but a copy of it.
+    """
+    if not any(begins.values()):
+        return
+    older: dict[TopicPartition, int] = {}
+    ended: dict[TopicPartition, int] = {}
+    ends: dict[TopicPartition, int] = {}
+    for batch in table.rows(("topic", "partition", "offset", DIGEST_COLUMN)):
+        for place in _places_in(batch):
+            begin = begins.get(place, 0)
+            here = batch.filter(_is_of(batch, place))
+            offsets = here.column("offset")
+            marked = offsets.filter(here.column(DIGEST_COLUMN).is_valid())
+            _keep(older, place, pc.max(offsets.filter(pc.less(offsets, begin))), max)
+            _keep(ended, place, pc.max(marked.filter(pc.less(marked, begin))), max)
+            _keep(ends, place, pc.min(marked.filter(pc.greater_equal(marked, begin))), min)
+    for place, last in older.items():
+        if last > ended.get(place, -1) and place in ends:
+            yield place, ends[place] + 1
+
+
+def _keep(
+    found: dict[TopicPartition, int], place: TopicPartition, offset: pa.Scalar, choose: Callable[..., int]
+) -> None:
+    if offset.is_valid:
+        found[place] = choose(found.get(place, offset.as_py()), offset.as_py())
+
+
+def _is_of(batch: pa.RecordBatch, place: TopicPartition) -> pa.Array:
+    topic, partition = place
+    return pc.and_(pc.equal(batch.column("topic"), topic), pc.equal(batch.column("partition"), partition))
+
+
 def _split(
     batch: pa.RecordBatch, begins: Mapping[TopicPartition, int]
 ) -> Iterator[tuple[pa.RecordBatch, bool]]:
@@ -161,10 +203,9 @@ def _split(
         yield batch, False
         return
     is_older = pa.array([False] * batch.num_rows)
-    for topic, partition in places:
-        begin = begins.get((topic, partition), 0)
-        here = pc.and_(pc.equal(batch.column("topic"), topic), pc.equal(batch.column("partition"), partition))
-        is_older = pc.or_(is_older, pc.and_(here, pc.less(batch.column("offset"), begin)))
+    for place in places:
+        is_before = pc.less(batch.column("offset"), begins.get(place, 0))
+        is_older = pc.or_(is_older, pc.and_(_is_of(batch, place), is_before))
     yield batch.filter(pc.invert(is_older)), False
     yield batch.filter(is_older), True
 

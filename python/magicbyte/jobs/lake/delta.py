@@ -6,44 +6,50 @@ continue at. Delta refuses a commit if another one has moved one of its applicat
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.jobs.lake.growth import grown, inner_types, plain_schema
 from magicbyte.jobs.lake.sums import TopicPartition
 from magicbyte.jobs.lake.table import (
     COMMIT,
+    DIGESTED,
     OPTIONS,
     Commit,
     ConflictError,
     LakeFile,
     TableOptions,
+    data_location,
     dataset_rows,
     described,
     library_errors,
-    local_directory,
     offsets_after,
 )
+from magicbyte.storage.destination import Destination
+from magicbyte.storage.paths import absolute, is_directory, is_url
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable as Handle
+    from deltalake import Schema
 
 __all__ = ["DAY", "DeltaTable", "is_delta"]
 
 DAY = "day"
 """The column that tables partitioned by day have besides those of `records`: the day of the timestamp."""
+_NO_TOPIC = "/"
+"""No name of a topic."""
 
 
 def is_delta(path: str) -> bool:
-    """Whether the directory holds a Delta table."""
+    """Whether a directory or URL holds a Delta table."""
+    if is_url(path):
+        return is_directory(f"{Destination(path).url}/_delta_log")
     return os.path.isdir(os.path.join(path, "_delta_log"))
 
 
@@ -58,14 +64,13 @@ class DeltaTable:
 
         """
         self.name = path
-        self.data = os.path.abspath(local_directory(path, os.path.abspath(path)))
+        self.data = data_location(path, absolute(path))
         self._handle = _open(path)
 
     @classmethod
-    def open_or_create(cls, path: str, schema: pa.Schema, options: TableOptions) -> DeltaTable:
+    def open_or_create(cls, path: str, schema: Callable[[], pa.Schema], options: TableOptions) -> DeltaTable:
         """Opens a table, or creates it without rows."""
         from deltalake import DeltaTable as Handle
-        from deltalake import Schema
         from deltalake.exceptions import DeltaError
 
         if not is_delta(path):
@@ -74,10 +79,11 @@ class DeltaTable:
             try:
                 Handle.create(
                     path,
-                    Schema.from_arrow(_of_table(schema, options)),
+                    _delta_schema(path, _of_table(schema(), options)),
                     partition_by=by,
                     configuration={OPTIONS: options.text},
                     raise_if_key_not_exists=False,  # Delta's own keys are not the only ones
+                    storage_options=_storage_options(path),
                 )
             except DeltaError as error:
                 if not is_delta(path):  # otherwise another job has just created it
@@ -101,25 +107,13 @@ class DeltaTable:
 
     def file_schema(self, schema: pa.Schema) -> pa.Schema:
         """See `TransactionalTable`."""
-        from deltalake import Schema
-
-        wanted = _of_table(schema, self.options)
-        types = {field.name: field.type for field in self._handle.schema().fields}
-        for field in Schema.from_arrow(wanted).fields:
-            if types[field.name] != field.type:
-                raise RefusedError(
-                    f"{self.name} has the column {field.name} with another type: {types[field.name]}, "
-                    f"not {field.type}"
-                )
+        wanted = grown(self.name, self._schema, _of_table(schema, self.options), widens=False)
+        _delta_schema(self.name, _union(self._schema, wanted))
         return wanted
 
-    def add_columns(self, fields: Sequence[pa.Field]) -> None:
-        """See `TransactionalTable`."""
-        from deltalake import Schema
-
-        with library_errors(self.name):
-            self._handle.alter.add_columns(Schema.from_arrow(_nullable(pa.schema(fields))).fields)
-        self.refresh()
+    @property
+    def _schema(self) -> pa.Schema:
+        return plain_schema(pa.schema(self._handle.schema().to_arrow()))
 
     def next_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """See `TransactionalTable`."""
@@ -143,7 +137,7 @@ class DeltaTable:
 
     def commit(self, commit: Commit) -> None:
         """See `TransactionalTable`."""
-        from deltalake import CommitProperties, Schema, Transaction
+        from deltalake import CommitProperties, Transaction
         from deltalake.exceptions import CommitFailedError
 
         properties = CommitProperties(
@@ -154,17 +148,41 @@ class DeltaTable:
         )
         by = self._handle.metadata().partition_columns
         with library_errors(self.name):
+            there = self._schema
+            schema = _union(there, grown(self.name, there, commit.schema, widens=False))
+            grows = schema != there
             try:
+                if grows:
+                    self._prepare(schema)
+                # A commit may change the schema if it replaces rows: here those of a topic that has none.
                 self._handle.create_write_transaction(
                     [self._action(file, by) for file in commit.files],
-                    "append",
-                    Schema(self._handle.schema().fields),
+                    "overwrite" if grows else "append",
+                    _delta_schema(self.name, schema) if grows else self._handle.schema(),
                     partition_by=by,
+                    partition_filters=[("topic", "=", _NO_TOPIC)] if grows else None,
                     commit_properties=properties,
                 )
             except CommitFailedError as error:
                 raise ConflictError(str(error)) from error
         self.refresh()
+
+    def _prepare(self, schema: pa.Schema) -> None:
+        """Adds the feature of the table that timestamps without a time zone need.
+
+        Raises:
+            ConflictError: if it was added: other jobs may have committed before that.
+
+        """
+        from deltalake import TableFeatures
+
+        if "timestampNtz" in (self._handle.protocol().writer_features or ()):
+            return
+        if any(pa.types.is_timestamp(one) and one.tz is None for one in inner_types(schema)):
+            self._handle.alter.add_feature(
+                TableFeatures.TimestampWithoutTimezone, allow_protocol_versions_increase=True
+            )
+            raise ConflictError("the table got the feature timestampNtz")
 
     def _action(self, file: LakeFile, by: Sequence[str]) -> Any:
         from deltalake.transaction import AddAction
@@ -176,7 +194,7 @@ class DeltaTable:
             {name: values[name] for name in by},
             int(time.time() * 1000),
             True,
-            json.dumps(_statistics(os.path.join(self.data, file.path))),
+            file.statistics,
         )
 
     @staticmethod
@@ -188,10 +206,10 @@ class DeltaTable:
         """See `TransactionalTable`."""
         self._handle = _open(self.name)
 
-    def rows(self) -> Iterator[pa.RecordBatch]:
+    def rows(self, columns: Sequence[str] = DIGESTED) -> Iterator[pa.RecordBatch]:
         """See `TransactionalTable`."""
         with library_errors(self.name):
-            yield from dataset_rows(self._handle.to_pyarrow_dataset())
+            yield from dataset_rows(self._handle.to_pyarrow_dataset(), columns)
 
 
 def _open(path: str) -> Handle:
@@ -199,13 +217,22 @@ def _open(path: str) -> Handle:
     from deltalake.exceptions import DeltaError
 
     try:
-        return Handle(path)
+        return Handle(path, storage_options=_storage_options(path))
     except (DeltaError, OSError) as error:
         raise RefusedError(f"{path} is not a Delta table that can be read: {error}") from error
 
 
+def _storage_options(path: str) -> dict[str, str] | None:
+    """The options of a URL's store. delta-rs reaches the same stores by the same library as obstore."""
+    return dict(Destination(path).options) if is_url(path) else None
+
+
 def _check_free(path: str) -> None:
     """Refuses a directory with files in it, which would be inside the table."""
+    if is_url(path):
+        if Destination(path).files():
+            raise RefusedError(f"{path} is not empty and not a Delta table: choose another URL")
+        return
     if os.path.lexists(path) and not os.path.isdir(path):
         raise RefusedError(f"{path} exists and is not a directory")
     if os.path.isdir(path) and os.listdir(path):
@@ -216,37 +243,22 @@ def _app_id(topic: str, partition: int) -> str:
     return f"magicbyte/{topic}-{partition}"
 
 
-def _nullable(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([field.with_nullable(True) for field in schema])
-
-
 def _of_table(schema: pa.Schema, options: TableOptions) -> pa.Schema:
-    found = _nullable(schema)
+    found = plain_schema(schema)
     return found if options.partition_by == "topic" else found.append(pa.field(DAY, pa.date32()))
 
 
-def _statistics(path: str) -> dict[str, Any]:
-    """A file's statistics as Delta has them: readers skip files by them."""
-    footer = pq.read_metadata(path)
-    least: dict[str, Any] = {}
-    most: dict[str, Any] = {}
-    nulls: dict[str, int] = {}
-    for name in ("partition", "offset", "timestamp"):
-        at = footer.schema.names.index(name)
-        found = [footer.row_group(group).column(at).statistics for group in range(footer.num_row_groups)]
-        if not all(one is not None and one.has_null_count for one in found):
-            continue
-        nulls[name] = sum(one.null_count for one in found)
-        with_values = [one for one in found if one.has_min_max]
-        if with_values and all(one.has_min_max or one.null_count == one.num_values for one in found):
-            low, high = min(one.min_raw for one in with_values), max(one.max_raw for one in with_values)
-            if name != "timestamp":
-                least[name], most[name] = low, high
-            else:  # in milliseconds, which these times are
-                least[name], most[name] = _time(low // 1000), _time(high // 1000)
-    return {"numRecords": footer.num_rows, "minValues": least, "maxValues": most, "nullCount": nulls}
+def _union(there: pa.Schema, added: pa.Schema) -> pa.Schema:
+    """The columns of the table with the types and columns that are added."""
+    types = {field.name: field.type for fields in (there, added) for field in fields}
+    return pa.schema(list(types.items()))
 
 
-def _time(millis: int) -> str:
-    seconds, rest = divmod(millis, 1000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:03d}Z"
+def _delta_schema(table: str, schema: pa.Schema) -> Schema:
+    """The schema as delta-rs takes it. Raises RefusedError if two names differ only in case."""
+    from deltalake import Schema
+
+    try:
+        return Schema.from_arrow(schema)
+    except Exception as error:  # it has no class of its own, and a stack in its text
+        raise RefusedError(f"{table} cannot have these columns: {str(error).splitlines()[0]}") from error

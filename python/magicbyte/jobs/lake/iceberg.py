@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from magicbyte.jobs.failure import JobError, RefusedError
+from magicbyte.jobs.lake.growth import grown, plain_schema
 from magicbyte.jobs.lake.sums import TopicPartition
 from magicbyte.jobs.lake.table import (
     BATCH_ROWS,
@@ -24,15 +25,16 @@ from magicbyte.jobs.lake.table import (
     ConflictError,
     TableOptions,
     TableTarget,
+    UnsettledError,
+    data_location,
     described,
     library_errors,
-    local_directory,
     offsets_after,
 )
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
-    from pyiceberg.table import Table
+    from pyiceberg.table import Table, Transaction
 
 __all__ = ["IcebergTable"]
 
@@ -46,6 +48,14 @@ _METRICS = {
 }
 """Statistics of the columns that readers skip files by; those of keys and values would only be large."""
 _FIELD_ID = b"PARQUET:field_id"
+_STORAGE = {
+    "s3.endpoint": "endpoint",
+    "s3.access-key-id": "access_key_id",
+    "s3.secret-access-key": "secret_access_key",
+    "s3.session-token": "session_token",
+    "s3.region": "region",
+}
+"""pyiceberg's names of storage options."""
 
 
 class IcebergTable:
@@ -68,11 +78,15 @@ class IcebergTable:
             except NoSuchTableError as error:
                 raise RefusedError(f"{target.name} is not in the catalog {target.catalog}") from error
         location = self._table.location()
-        self.data = os.path.join(local_directory(self.name, location), "data")
+        self.data = os.path.join(
+            data_location(self.name, location, _storage_options(self._table.io.properties)), "data"
+        )
         self._data_uri = f"{location.rstrip('/')}/data"
 
     @classmethod
-    def open_or_create(cls, target: TableTarget, schema: pa.Schema, options: TableOptions) -> IcebergTable:
+    def open_or_create(
+        cls, target: TableTarget, schema: Callable[[], pa.Schema], options: TableOptions
+    ) -> IcebergTable:
         """Opens a table, or creates it and its namespace."""
         namespace = target.name.rpartition(".")[0]
         if not namespace:
@@ -81,7 +95,7 @@ class IcebergTable:
         with library_errors(target.name):
             if not catalog.table_exists(target.name):
                 catalog.create_namespace_if_not_exists(namespace)
-                _create(catalog, target.name, schema, options)
+                _create(catalog, target.name, schema(), options)
         return cls(target)
 
     @property
@@ -102,23 +116,18 @@ class IcebergTable:
 
     def file_schema(self, schema: pa.Schema) -> pa.Schema:
         """See `TransactionalTable`. The fields have the IDs that they have in the table."""
-        fields = self._table.schema().as_arrow()
-        found = []
-        for field in _nullable(schema):
-            there = fields.field(field.name)
-            if _plain(there.type) != field.type:
-                raise RefusedError(
-                    f"{self.name} has the column {field.name} with another type: {there.type}, "
-                    f"not {field.type}"
-                )
-            found.append(_with_ids(field, there))
-        return pa.schema(found)
+        wanted = grown(
+            self.name, plain_schema(self._table.schema().as_arrow()), plain_schema(schema), widens=True
+        )
+        return self._with_ids(self._table.transaction(), wanted)
 
-    def add_columns(self, fields: Sequence[pa.Field]) -> None:
-        """See `TransactionalTable`."""
-        with library_errors(self.name), self._table.update_schema() as update:
-            update.union_by_name(_nullable(pa.schema(fields)))
-        self.refresh()
+    def _with_ids(self, transaction: Transaction, schema: pa.Schema) -> pa.Schema:
+        """Lets the table grow to a schema in a transaction; returns it with the IDs that its fields get."""
+        schema = plain_schema(schema)
+        with transaction.update_schema() as update:
+            update.union_by_name(schema)
+        fields = transaction.table_metadata.schema().as_arrow()
+        return pa.schema([_with_ids(field, fields.field(field.name)) for field in schema])
 
     def next_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """See `TransactionalTable`."""
@@ -162,6 +171,9 @@ class IcebergTable:
         with library_errors(self.name):
             try:
                 with self._table.transaction() as transaction:
+                    schema = self._with_ids(transaction, commit.schema)
+                    if not schema.equals(commit.schema, check_metadata=True):
+                        raise UnsettledError(f"{self.name}: another job has changed the schema meanwhile")
                     transaction.add_files(
                         [f"{self._data_uri}/{file.path}" for file in commit.files],
                         snapshot_properties={COMMIT: json.dumps(commit.description)},
@@ -176,13 +188,21 @@ class IcebergTable:
         with library_errors(self.name):
             self._table = self._catalog.load_table(self.name)
 
-    def rows(self) -> Iterator[pa.RecordBatch]:
+    def rows(self, columns: Sequence[str] = DIGESTED) -> Iterator[pa.RecordBatch]:
         """See `TransactionalTable`."""
-        names = [name for name in self.column_names if name in DIGESTED]
+        names = [name for name in self.column_names if name in columns]
         with library_errors(self.name):
             for batch in self._table.scan(selected_fields=tuple(names)).to_arrow_batch_reader():
                 for start in range(0, batch.num_rows, BATCH_ROWS):
                     yield batch.slice(start, BATCH_ROWS)
+
+
+def _storage_options(properties: Mapping[str, Any]) -> dict[str, str]:
+    """The options of the table's store among the properties of the catalog, and what it has lent."""
+    found = {name: str(properties[key]) for key, name in _STORAGE.items() if properties.get(key) is not None}
+    if found.get("endpoint", "").startswith("http://"):
+        found["allow_http"] = "true"
+    return found
 
 
 def _catalog(target: TableTarget) -> Catalog:
@@ -203,7 +223,7 @@ def _create(catalog: Catalog, name: str, schema: pa.Schema, options: TableOption
     from pyiceberg.transforms import DayTransform
 
     properties = {OPTIONS: options.text, **_METRICS}
-    creation = catalog.create_table_transaction(name, _nullable(schema), properties=properties)
+    creation = catalog.create_table_transaction(name, plain_schema(schema), properties=properties)
     try:
         with creation as transaction, transaction.update_spec() as spec:
             spec.add_identity("topic")
@@ -213,33 +233,14 @@ def _create(catalog: Catalog, name: str, schema: pa.Schema, options: TableOption
         pass  # another job has just created it
 
 
-def _nullable(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([field.with_nullable(True) for field in schema])
-
-
-def _plain(data_type: pa.DataType) -> pa.DataType:
-    """A type of pyiceberg, which has large offsets, as that of our columns."""
-    if pa.types.is_large_string(data_type):
-        return pa.string()
-    if pa.types.is_large_binary(data_type):
-        return pa.binary()
-    if pa.types.is_large_list(data_type) or pa.types.is_list(data_type):
-        return pa.list_(_plain_field(data_type.value_field))
-    if pa.types.is_struct(data_type):
-        return pa.struct([_plain_field(data_type.field(at)) for at in range(data_type.num_fields)])
-    return data_type
-
-
-def _plain_field(field: pa.Field) -> pa.Field:
-    return pa.field(field.name, _plain(field.type), field.nullable)
-
-
 def _with_ids(field: pa.Field, there: pa.Field) -> pa.Field:
     """The field with the IDs that it and the fields inside it have in the table."""
     data_type = field.type
     if pa.types.is_list(data_type):
         data_type = pa.list_(_with_ids(data_type.value_field, there.type.value_field))
+    elif pa.types.is_map(data_type):
+        key = _with_ids(data_type.key_field, there.type.key_field)
+        data_type = pa.map_(key, _with_ids(data_type.item_field, there.type.item_field))
     elif pa.types.is_struct(data_type):
-        inside = range(data_type.num_fields)
-        data_type = pa.struct([_with_ids(data_type.field(at), there.type.field(at)) for at in inside])
+        data_type = pa.struct([_with_ids(inside, there.type.field(inside.name)) for inside in data_type])
     return pa.field(field.name, data_type, field.nullable, {_FIELD_ID: there.metadata[_FIELD_ID]})

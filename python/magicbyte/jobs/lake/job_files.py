@@ -19,32 +19,30 @@ import shutil
 import uuid
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import Protocol
 
 from magicbyte.jobs.failure import JobError
 from magicbyte.jobs.lake.table import LakeFile, TransactionalTable
 from magicbyte.jobs.workspace import sync_tree, try_lock
 
-__all__ = ["JobFiles", "remove_orphans"]
+__all__ = ["JobFiles", "LocalJobFiles", "directory_name"]
 
 _LOCKS = "_magicbyte"
 _LOCK = re.compile(r"([0-9a-f]{12})\.lock")
 
 
-def _directory_name(job: str) -> str:
+def directory_name(job: str) -> str:
+    """The name of a job's directory below that of the data files."""
     return f"magicbyte-{job}"
 
 
-class JobFiles:
+class JobFiles(Protocol):
     """The directory of one job. Close it: files that are not committed are removed then."""
 
-    def __init__(self, data: str) -> None:
-        """Claims a new directory below `data`, the directory of the table's data files."""
-        self._lock_path, self._lock = _new_lock(os.path.join(data, _LOCKS))
-        self.job = os.path.basename(self._lock_path).partition(".")[0]
-        self.name = _directory_name(self.job)
-        """The directory's name below `data`."""
-        self.path = os.path.join(data, self.name)
-        os.mkdir(self.path)
+    job: str
+    """The ID of the job."""
+    name: str
+    """The directory's name below that of the table's data files."""
 
     def complete(self, files: Iterable[LakeFile]) -> None:
         """Keeps exactly these files, durably, so that they can be committed.
@@ -53,6 +51,31 @@ class JobFiles:
             JobError: if a file is missing or has another size.
 
         """
+
+    def close(self, *, keep: bool | None) -> None:
+        """Ends the job: `keep` its files if they are committed, remove them if they are not.
+
+        None if that is not known: the next job finds out.
+        """
+
+    def remove_orphans(self, table: TransactionalTable) -> list[str]:
+        """Removes what killed jobs have left; returns the directories."""
+
+
+class LocalJobFiles(JobFiles):
+    """A directory of a local or mounted file system."""
+
+    def __init__(self, data: str) -> None:
+        """Claims a new directory below `data`, the directory of the table's data files."""
+        self._data = data
+        self._lock_path, self._lock = _new_lock(os.path.join(data, _LOCKS))
+        self.job = os.path.basename(self._lock_path).partition(".")[0]
+        self.name = directory_name(self.job)
+        self.path = os.path.join(data, self.name)
+        os.mkdir(self.path)
+
+    def complete(self, files: Iterable[LakeFile]) -> None:
+        """See `JobFiles.complete`."""
         wanted = {os.path.basename(file.path): file for file in files}
         for name in os.listdir(self.path):
             if name not in wanted:
@@ -68,10 +91,7 @@ class JobFiles:
         sync_tree(self.path)
 
     def close(self, *, keep: bool | None) -> None:
-        """Ends the job: `keep` its files if they are committed, remove them if they are not.
-
-        None if that is not known: the next job finds out.
-        """
+        """See `JobFiles.close`."""
         try:
             if keep is False:
                 shutil.rmtree(self.path, ignore_errors=True)
@@ -84,6 +104,31 @@ class JobFiles:
                     os.rmdir(os.path.dirname(self._lock_path))
         finally:
             os.close(self._lock)
+
+    def remove_orphans(self, table: TransactionalTable) -> list[str]:
+        """See `JobFiles.remove_orphans`."""
+        locks = os.path.join(self._data, _LOCKS)
+        removed = []
+        for found in filter(None, map(_LOCK.fullmatch, _names_in(locks))):
+            path, job = os.path.join(locks, found.group()), found.group(1)
+            try:
+                lock = os.open(path, os.O_RDWR)
+            except FileNotFoundError:
+                continue  # its job has just ended
+            try:
+                if not try_lock(lock):
+                    continue
+                # The job is dead: whether it has committed will not change, but it may have just now.
+                table.refresh()
+                directory = directory_name(job)
+                if not table.holds(job, directory) and os.path.isdir(os.path.join(self._data, directory)):
+                    shutil.rmtree(os.path.join(self._data, directory))
+                    removed.append(directory)
+                with suppress(FileNotFoundError):
+                    os.unlink(path)
+            finally:
+                os.close(lock)
+        return removed
 
 
 def _new_lock(directory: str) -> tuple[str, int]:
@@ -98,32 +143,6 @@ def _new_lock(directory: str) -> tuple[str, int]:
         if try_lock(lock) is not False and os.path.exists(path):
             return path, lock
         os.close(lock)
-
-
-def remove_orphans(table: TransactionalTable) -> list[str]:
-    """Removes what killed jobs left; returns the directories. Load the table before: see `refresh`."""
-    locks = os.path.join(table.data, _LOCKS)
-    removed = []
-    for found in filter(None, map(_LOCK.fullmatch, _names_in(locks))):
-        path, job = os.path.join(locks, found.group()), found.group(1)
-        try:
-            lock = os.open(path, os.O_RDWR)
-        except FileNotFoundError:
-            continue  # its job has just ended
-        try:
-            if not try_lock(lock):
-                continue
-            # The job is dead: whether it has committed will not change, but it may have just now.
-            table.refresh()
-            directory = _directory_name(job)
-            if not table.holds(job, directory) and os.path.isdir(os.path.join(table.data, directory)):
-                shutil.rmtree(os.path.join(table.data, directory))
-                removed.append(directory)
-            with suppress(FileNotFoundError):
-                os.unlink(path)
-        finally:
-            os.close(lock)
-    return removed
 
 
 def _names_in(directory: str) -> list[str]:

@@ -10,12 +10,14 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from magicbyte.jobs.commit import RECONCILIATION, is_complete
 from magicbyte.jobs.failure import RefusedError
 from magicbyte.jobs.lake.delta import DeltaTable, is_delta
 from magicbyte.jobs.lake.iceberg import IcebergTable
 from magicbyte.jobs.lake.sums import TopicPartition
-from magicbyte.jobs.lake.table import TableOptions, TableTarget, dataset_rows, library_errors
+from magicbyte.jobs.lake.table import DIGESTED, TableOptions, TableTarget, dataset_rows, library_errors
+from magicbyte.jobs.workspace import RECONCILIATION, SUCCESS
+from magicbyte.storage.destination import Destination
+from magicbyte.storage.paths import is_url
 
 __all__ = ["StoredTable", "open_stored"]
 
@@ -32,8 +34,8 @@ class StoredTable(Protocol):
     def next_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """Where the log of each partition went on when the table was written."""
 
-    def rows(self) -> Iterator[pa.RecordBatch]:
-        """All rows, with the columns of digests, in batches of bounded size."""
+    def rows(self, columns: Sequence[str] = DIGESTED) -> Iterator[pa.RecordBatch]:
+        """See `TransactionalTable`."""
 
 
 def open_stored(
@@ -49,7 +51,7 @@ def open_stored(
         return IcebergTable(TableTarget("iceberg", name, catalog, properties or {}))
     if is_delta(name):
         return DeltaTable(name)
-    if is_complete(name):
+    if _read(name, SUCCESS) is not None and _read(name, RECONCILIATION) is not None:
         return _ParquetTables(name)
     raise RefusedError(
         f"{name} is neither a Delta table nor a complete output of ingest, and there is no catalog"
@@ -62,12 +64,11 @@ class _ParquetTables:
     def __init__(self, path: str) -> None:
         self.name = path
         try:
-            with open(os.path.join(path, RECONCILIATION), encoding="utf-8") as file:
-                self._report: dict[str, Any] = json.load(file)
+            self._report: dict[str, Any] = json.loads(_read(path, RECONCILIATION) or b"")
             if self._report["key_format"] or self._report["value_format"]:
                 raise RefusedError(
-                    f"{path} has typed keys or values, without the bytes that a comparison needs: "
-                    "ingest without --key-format and --value-format to compare"
+                    f"{path} has typed keys or values, without the bytes that a comparison needs: only Delta "
+                    "and Iceberg tables of ingest can have both"
                 )
             self._options = TableOptions(
                 isolation_level=self._report["isolation_level"],
@@ -91,9 +92,23 @@ class _ParquetTables:
     def next_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         return {place: end for place, end in self._ends.items() if place in set(partitions)}
 
-    def rows(self) -> Iterator[pa.RecordBatch]:
+    def rows(self, columns: Sequence[str] = DIGESTED) -> Iterator[pa.RecordBatch]:
         with library_errors(self.name):
-            yield from dataset_rows(ds.dataset(os.path.join(self.name, "records"), format="parquet"))
+            records, system = os.path.join(self.name, "records"), None
+            if is_url(self.name):
+                system, records = Destination(records).file_system()
+            yield from dataset_rows(ds.dataset(records, filesystem=system, format="parquet"), columns)
+
+
+def _read(directory: str, name: str) -> bytes | None:
+    """A file in a directory or below a URL; None if it is not there."""
+    if is_url(directory):
+        return Destination(directory).read(name)
+    try:
+        with open(os.path.join(directory, name), "rb") as file:
+            return file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def _end(partition: dict[str, Any], options: TableOptions) -> int:

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from magicbyte import _core
+import pyarrow as pa
 
-__all__ = ["RecordSum", "RecordSums", "TopicPartition"]
+from magicbyte import _core
+from magicbyte.jobs.columns import DIGEST_COLUMN
+
+__all__ = ["DIGEST_FIELD", "RecordSum", "RecordSums", "TopicPartition", "with_digest"]
+
+DIGEST_FIELD = pa.field(DIGEST_COLUMN, pa.binary())
 
 TopicPartition = tuple[str, int]
 
-_MODULUS = 1 << 128
+_BYTES = 16
+_MODULUS = 1 << 8 * _BYTES
 
 
 @dataclass
@@ -54,3 +60,16 @@ class RecordSums(dict[TopicPartition, RecordSum]):
 
     def _of(self, topic: str, partition: int) -> RecordSum:
         return self.setdefault((topic, partition), RecordSum())
+
+
+def with_digest(rows: pa.RecordBatch, records: RecordSums) -> pa.RecordBatch:
+    """Rows of one partition with the column that makes them add up to the digest of their `records`, whose
+    keys or values became typed ones. The last row has it for all of them.
+    """
+    nulls = pa.nulls(rows.num_rows, DIGEST_FIELD.type)
+    sums = RecordSums()
+    sums.add_rows(rows.append_column(DIGEST_FIELD, nulls))
+    ((place, of_rows),) = sums.items()
+    difference = (records[place].digest - of_rows.digest) % _MODULUS
+    cell = pa.array([difference.to_bytes(_BYTES, "big")], DIGEST_FIELD.type)
+    return rows.append_column(DIGEST_FIELD, pa.concat_arrays([nulls[1:], cell]))

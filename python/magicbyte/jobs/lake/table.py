@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
 
 import pyarrow as pa
 import pyarrow.dataset as ds
 
 from magicbyte.enums import IsolationLevel, PartitionBy, PayloadType, TableFormat
-from magicbyte.jobs.columns import INVALID_COLUMNS, KAFKA_COLUMNS
+from magicbyte.jobs.columns import DIGEST_COLUMN, KAFKA_COLUMNS
 from magicbyte.jobs.failure import JobError, RefusedError
 from magicbyte.jobs.ingest import CommittedPartition
 from magicbyte.jobs.lake.sums import TopicPartition
+from magicbyte.schemas.decoding import TYPED_COLUMNS, SchemaFormat
+from magicbyte.storage.destination import Destination
+from magicbyte.storage.mounts import is_mounted, mount
+from magicbyte.storage.paths import absolute, is_url
 
 __all__ = [
     "BATCH_ROWS",
@@ -28,10 +33,11 @@ __all__ = [
     "TableOptions",
     "TableTarget",
     "TransactionalTable",
+    "UnsettledError",
+    "data_location",
     "dataset_rows",
     "described",
     "library_errors",
-    "local_directory",
     "offsets_after",
 ]
 
@@ -39,10 +45,16 @@ OPTIONS = "magicbyte.options"
 """The property of a table that holds its `TableOptions`."""
 COMMIT = "magicbyte"
 """What describes a job in its commit: JSON of a `Commit` without its files."""
-DIGESTED = (*KAFKA_COLUMNS, "headers", *INVALID_COLUMNS.values())
+DIGESTED = (*KAFKA_COLUMNS, "headers", *TYPED_COLUMNS["key"], *TYPED_COLUMNS["value"], DIGEST_COLUMN)
 """The columns that a digest of records reads, if they are there."""
 BATCH_ROWS = 4096
 """How many rows of a table are read at a time."""
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class UnsettledError(JobError):
+    """Log or table have changed while a job was at work, so it has added nothing: another one may succeed."""
 
 
 class ConflictError(Exception):
@@ -55,7 +67,7 @@ class TableTarget:
 
     format: TableFormat
     name: str
-    """Of a Delta table the directory; of an Iceberg table the identifier, `namespace.table`."""
+    """Of a Delta table the directory or URL; of an Iceberg table the identifier, `namespace.table`."""
     catalog: str | None = None
     """The name of pyiceberg's catalog; its properties are in pyiceberg's configuration or those below."""
     catalog_properties: Mapping[str, str] = field(default_factory=dict)
@@ -74,6 +86,16 @@ class TableOptions:
     key_as: PayloadType
     value_as: PayloadType
     partition_by: PartitionBy
+    key_format: SchemaFormat | None = None
+    """As what keys were decoded."""
+    value_format: SchemaFormat | None = None
+    messages: tuple[str, ...] = ()
+    """Of Protobuf, what values are; empty for the first message of the schema."""
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether keys or values are typed."""
+        return self.key_format is not None or self.value_format is not None
 
     @property
     def text(self) -> str:
@@ -89,7 +111,8 @@ class TableOptions:
 
         """
         try:
-            return cls(**json.loads(text or ""))
+            options = cls(**json.loads(text or ""))
+            return replace(options, messages=tuple(options.messages))
         except (ValueError, TypeError):
             raise RefusedError(
                 f"{name} was not made by magicbyte (its property {OPTIONS} is "
@@ -107,6 +130,8 @@ class TableOptions:
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(value) or "unset"
     return "unset" if value is None else str(value)
 
 
@@ -121,6 +146,8 @@ class LakeFile:
     """The day of all its rows, `2024-05-01`; None if there is none, or the table is not partitioned by it."""
     rows: int
     size: int
+    statistics: str = "{}"
+    """See `file_statistics`."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +161,8 @@ class Commit:
     sources: Sequence[str]
     partitions: Sequence[CommittedPartition]
     files: Sequence[LakeFile]
+    schema: pa.Schema
+    """Of the files: the table gets what it lacks of it."""
 
     @property
     def description(self) -> dict[str, Any]:
@@ -156,7 +185,7 @@ class TransactionalTable(Protocol):
 
     name: str
     data: str
-    """The local directory of its data files."""
+    """The local directory or the URL of its data files."""
 
     @property
     def version(self) -> int | None:
@@ -171,15 +200,14 @@ class TransactionalTable(Protocol):
         """The names of its columns."""
 
     def file_schema(self, schema: pa.Schema) -> pa.Schema:
-        """The schema of new files with these columns: the table's columns have to be among them.
+        """The schema of new files with these columns. What the table lacks of it, the commit adds: columns,
+        fields inside of them, and the width of numbers, as far as the format can. Fields that a column has
+        only in the table are in the files, too.
 
         Raises:
-            RefusedError: if a column has another type in the table.
+            RefusedError: if a column cannot get its type, or the format has no such type.
 
         """
-
-    def add_columns(self, fields: Sequence[pa.Field]) -> None:
-        """Adds columns, which are null in rows that are there."""
 
     def next_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """Where to continue each partition that has been read: according to the commits, or, where others
@@ -190,9 +218,10 @@ class TransactionalTable(Protocol):
         """Whether a job has committed: a commit names it, or a file in its `directory` is in the table."""
 
     def commit(self, commit: Commit) -> None:
-        """Adds the files; afterwards this is the new version.
+        """Adds the files, and what the table lacks of their schema; afterwards this is the new version.
 
         Raises:
+            UnsettledError: if another one has changed the schema meanwhile.
             ConflictError: if there was another commit meanwhile that may have added the same records.
 
         """
@@ -200,8 +229,10 @@ class TransactionalTable(Protocol):
     def refresh(self) -> None:
         """Loads the newest version."""
 
-    def rows(self) -> Iterator[pa.RecordBatch]:
-        """All rows, with the columns of digests, in batches of bounded size."""
+    def rows(self, columns: Sequence[str] = DIGESTED) -> Iterator[pa.RecordBatch]:
+        """All rows with those of these columns that there are, by default those of digests, in batches of
+        bounded size.
+        """
 
 
 @contextmanager
@@ -212,27 +243,35 @@ def library_errors(name: str) -> Iterator[None]:
     except (ConflictError, JobError, ModuleNotFoundError):
         raise
     except Exception as error:
-        raise JobError(f"{name}: {str(error) or type(error).__name__}") from error
+        # delta-rs writes for terminals: in colours, and over several lines.
+        why = " ".join(_COLOUR.sub("", str(error)).split())
+        raise JobError(f"{name}: {why or type(error).__name__}") from error
 
 
-def local_directory(name: str, location: str) -> str:
-    """The path of a table's location.
+def data_location(name: str, location: str, options: Mapping[str, str] | None = None) -> str:
+    """The directory or URL of the table `name`, whose store gets `options` unless it is mounted.
 
     Raises:
-        RefusedError: if it is not in this machine's file system.
+        RefusedError: nothing can be written there.
 
     """
-    path = location.removeprefix("file://") if location.startswith("file://") else location
-    if "://" in path or not path.startswith("/"):
-        raise RefusedError(
-            f"{name} is in {location}: only tables in a local or mounted directory are written"
-        )
-    return path.rstrip("/")
+    if is_url(location):
+        try:
+            if options is not None and not is_mounted(location):
+                mount([location], options)
+            found = Destination(location)
+        except ValueError as error:
+            raise RefusedError(f"{name} is in {location}: {error}") from None
+        if found.is_writable:
+            return found.url
+    elif location.startswith(("/", "file:")):
+        return absolute(location)
+    raise RefusedError(f"{name} is in {location}, where nothing can be written: choose another location")
 
 
-def dataset_rows(dataset: ds.Dataset) -> Iterator[pa.RecordBatch]:
+def dataset_rows(dataset: ds.Dataset, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The rows of a dataset for `TransactionalTable.rows`."""
-    names = [name for name in dataset.schema.names if name in DIGESTED]
+    names = [name for name in dataset.schema.names if name in columns]
     yield from dataset.to_batches(names, batch_size=BATCH_ROWS, batch_readahead=4, fragment_readahead=2)
 
 

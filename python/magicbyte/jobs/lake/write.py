@@ -7,8 +7,9 @@ its own, and the driver commits those of one attempt.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -18,12 +19,17 @@ from magicbyte import _core
 from magicbyte.jobs.decode import chunks_by_topic
 from magicbyte.jobs.failure import JobError
 from magicbyte.jobs.lake.delta import DAY
+from magicbyte.jobs.lake.growth import fitted
+from magicbyte.jobs.lake.statistics import file_statistics
 from magicbyte.jobs.lake.sums import RecordSums
 from magicbyte.jobs.lake.table import LakeFile
 from magicbyte.jobs.parquet import ParquetFile, file_name
 from magicbyte.jobs.plan import Task
 from magicbyte.jobs.reading import ReadOptions, Rows, decoded_problems, read_chunk
+from magicbyte.jobs.stored_partitions import upload
 from magicbyte.model import Problem
+from magicbyte.storage.destination import Destination
+from magicbyte.storage.paths import is_url
 
 __all__ = ["LakeWriteOptions", "Written", "write_task"]
 
@@ -42,7 +48,7 @@ class LakeWriteOptions:
 
     read: ReadOptions
     data: str
-    """The directory of the table's data files."""
+    """The directory or the URL of the table's data files."""
     directory: str
     """The job's directory in it."""
     schema: pa.Schema
@@ -51,6 +57,8 @@ class LakeWriteOptions:
     """Whether each file has rows of one day."""
     codec: str
     bloom_filters: tuple[str, ...]
+    file_size: int
+    """How large a file should become, in bytes."""
 
 
 @dataclass(frozen=True)
@@ -68,19 +76,52 @@ class Written:
 
 def write_task(task: Task, options: LakeWriteOptions) -> Written:
     """Decodes the chunks of a task and writes their rows as Parquet, in files of one topic each."""
+    if not is_url(options.data):
+        return _write(task, options, lambda _: None)
+    with TemporaryDirectory(prefix="magicbyte-") as local:
+        uploads = _Uploads(Destination(options.data), local, options.file_size)
+        written = _write(task, replace(options, data=local), uploads.add)
+        uploads.flush()
+        return written
+
+
+class _Uploads:
+    """Local files on their way to a store: several at a time, but few, since they take room on the disk."""
+
+    def __init__(self, output: Destination, local: str, most: int) -> None:
+        self._output = output
+        self._local = local
+        self._most = most
+        self._waiting: list[LakeFile] = []
+
+    def add(self, file: LakeFile) -> None:
+        self._waiting.append(file)
+        if sum(one.size for one in self._waiting) >= self._most:
+            self.flush()
+
+    def flush(self) -> None:
+        paths = {one.path: os.path.join(self._local, one.path) for one in self._waiting}
+        upload(self._output, paths)
+        for path in paths.values():
+            os.remove(path)
+        self._waiting.clear()
+
+
+def _write(task: Task, options: LakeWriteOptions, finished: Callable[[LakeFile], None]) -> Written:
     results: list[str] = []
     files: list[LakeFile] = []
     problems: list[Problem] = []
     left_out = 0
     sums = RecordSums()
     for topic, chunks in chunks_by_topic(task):
-        with _TopicFiles(topic, task.number, options) as written:
-            for _, chunk in chunks:
+        with _TopicFiles(topic, task.number, options, finished) as written:
+            for done, (_, chunk) in enumerate(chunks):
+                written.roll((len(chunks) - done) / max(1, done))
                 for item in read_chunk(chunk, options.read):
                     if not isinstance(item, Rows):
                         results.append(item)
                     elif item.table == "records":
-                        sums.add_rows(item.batch)
+                        sums.add_all([item.sums])
                         written.write(item.batch)
                     else:
                         room = _core.LISTED - len(problems)
@@ -102,10 +143,13 @@ class _Share(NamedTuple):
 class _TopicFiles:
     """The files of one attempt for one topic: one at a time for each share of the rows."""
 
-    def __init__(self, topic: str, number: int, options: LakeWriteOptions) -> None:
+    def __init__(
+        self, topic: str, number: int, options: LakeWriteOptions, finished: Callable[[LakeFile], None]
+    ) -> None:
         self._topic = topic
         self._number = number
         self._options = options
+        self._finished = finished
         self._open: dict[_Share, tuple[str, ParquetFile]] = {}
         """The one written to last at the end."""
         self._done: list[LakeFile] = []
@@ -120,7 +164,23 @@ class _TopicFiles:
                     f"{place}: the year of the timestamp is not in 1 to 9999, so it has no day: "
                     "partition the table by topic alone"
                 )
-            self._file(share).write(rows)
+            self._file(share).write(fitted(rows, self._options.schema))
+
+    def roll(self, left: float) -> None:
+        """Ends files that are large enough, but leaves none to come that would be less than half as large.
+
+        What is `left` is in proportion to what was read.
+        """
+        sizes = {share: self._size(path) for share, (path, _) in self._open.items()}
+        written = sum(sizes.values()) + sum(file.size for file in self._done)
+        for share, size in sizes.items():
+            if size >= self._options.file_size and 2 * written * left >= self._options.file_size:
+                self._finish(share)
+
+    def _size(self, path: str) -> int:
+        """What has been written of a file; a row group may be in memory."""
+        local = os.path.join(self._options.data, path)
+        return os.path.getsize(local) if os.path.exists(local) else 0
 
     def _file(self, share: _Share) -> ParquetFile:
         if share not in self._open:
@@ -153,7 +213,9 @@ class _TopicFiles:
         size = file.close()
         del self._open[share]
         day = None if share.day is None else str(pc.strftime(_date(share.day), "%Y-%m-%d"))
-        self._done.append(LakeFile(path, self._topic, day, file.rows, size))
+        statistics = file_statistics(os.path.join(self._options.data, path))
+        self._done.append(LakeFile(path, self._topic, day, file.rows, size, statistics))
+        self._finished(self._done[-1])
 
     def close(self) -> list[LakeFile]:
         for share in list(self._open):

@@ -1,0 +1,51 @@
+"""Records of Kafka's internal topics: used by `magicbyte.internal_topics`."""
+
+from typing import Any, final
+
+from magicbyte._stubs.batches import LegacyBatch, RecordBatch
+from magicbyte.errors import Error
+
+def decode_record(
+    topic: str, key: bytes | None, value: bytes | None
+) -> tuple[int, str | None, dict[str, Any] | None, int | None, dict[str, Any] | None]:
+    """Decodes a record of `topic` as Kafka's JSON converters do: its type and Kafka's name of that, the key,
+    the value's version, and the value.
+
+    The name is that of the message, without `Key`; None for a type that is not known, of which nothing is
+    decoded. Only coordinators' records have a key, and tombstones have no value. Bytes are in base64, uuids
+    in Kafka's text form, and tagged fields only there if they differ from their default.
+
+    Raises Error with `position` in the key or value.
+    """
+
+def decode_data(name: str, data: bytes) -> dict[str, Any]:
+    """Decodes `ConsumerProtocolSubscription` or `ConsumerProtocolAssignment`, after its version.
+
+    Raises Error with `position`.
+    """
+
+@final
+class CommittedOffsets:
+    """The committed offsets that the records of a partition of `__consumer_offsets` add up to. Takes memory
+    for each group's partitions, not for the records.
+    """
+
+    def __new__(cls) -> CommittedOffsets: ...
+    def replay(
+        self, batch: RecordBatch | LegacyBatch
+    ) -> tuple[list[tuple[int, bytes | None, bytes | None]], list[tuple[int, Error]]]:
+        """Applies the commits of the next batch, or the end of a transaction. Returns its records of other
+        types as offset, key and value, and the offset and error of each commit that does not decode.
+
+        Raises Error if the batch does not decode.
+        """
+
+    @property
+    def commits(self) -> list[tuple[str, str, int, int, int, str, int, int, int]]:
+        """Group, topic, partition, offset, leader epoch, metadata, commit timestamp (ms), expire timestamp
+        (ms) and record offset of each commit, in no order. -1 where there is no such number.
+        """
+
+    @property
+    def pending(self) -> int:
+        """How many offsets belong to transactions that had not ended."""

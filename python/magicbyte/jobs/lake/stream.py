@@ -1,0 +1,91 @@
+"""The stream of `magicbyte ingest --follow`: one commit of a table for all that is new, again and again.
+
+look at the log -> what `ingest_table` does -> pause
+
+There is no other checkpoint than the table's own commits, so a stream may end at any moment.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Iterator, Sequence
+
+from magicbyte.enums import PartitionBy
+from magicbyte.jobs.choice import EVERYTHING, PartitionChoice
+from magicbyte.jobs.engines import Engine
+from magicbyte.jobs.ingest import IngestOptions, IngestReport
+from magicbyte.jobs.kept_surveys import KeptSurveys
+from magicbyte.jobs.lake.ingest import EndsBeforeTableError, ingest_table
+from magicbyte.jobs.lake.table import TableTarget, UnsettledError
+from magicbyte.jobs.progress import NO_PROGRESS, Progress
+
+__all__ = ["DEFAULT_INTERVAL_SECONDS", "ingest_stream"]
+
+DEFAULT_INTERVAL_SECONDS = 10.0
+_ATTEMPTS = 5
+_PAUSE_SECONDS = 0.2
+"""Before the second attempt, and twice as long before each further one: a broker renames files in less time,
+and mounted file systems show changes late."""
+
+
+def ingest_stream(
+    sources: Sequence[str],
+    target: TableTarget,
+    engine: Engine,
+    options: IngestOptions,
+    progress: Progress = NO_PROGRESS,
+    *,
+    partition_by: PartitionBy = "topic",
+    choice: PartitionChoice = EVERYTHING,
+    interval: float = DEFAULT_INTERVAL_SECONDS,
+    stop: threading.Event | None = None,
+) -> Iterator[IngestReport]:
+    """Adds what is new to a table every `interval` seconds until `stop` is set; yields each commit's report.
+
+    Only segments that have changed are surveyed. A look that finds nothing new commits nothing, and one that
+    meets a change of the log or another writer of the table is repeated.
+
+    Raises:
+        RefusedError, JobError: as `ingest_table`, after several attempts if another one may help; so if
+            records are lost, because their segments were deleted before they were read, or are missing or
+            unreadable.
+        FileNotFoundError: a directory or file is missing.
+
+    """
+    surveys = KeptSurveys()
+    failures = 0
+    stop = stop or threading.Event()
+    while not stop.is_set():
+        started = time.monotonic()
+        try:
+            report = ingest_table(
+                sources,
+                target,
+                engine,
+                options,
+                progress,
+                partition_by=partition_by,
+                choice=choice,
+                surveyor=surveys.survey,
+                whole=True,
+            )
+        except (EndsBeforeTableError, FileNotFoundError, UnsettledError):
+            # Most likely a broker has just rolled or deleted a segment, or another job has added records.
+            failures += 1
+            if failures == _ATTEMPTS:
+                raise
+            _pause(random.uniform(1, 2) * _PAUSE_SECONDS * 2 ** (failures - 1), stop)
+            continue
+        failures = 0
+        if report["commit"] is not None and report["commit"]["job"] is not None:
+            yield report
+        _pause(started + interval - time.monotonic(), stop)
+
+
+def _pause(seconds: float, stop: threading.Event) -> None:
+    """In pieces: a signal that arrives just before a wait begins is handled when it ends."""
+    end = time.monotonic() + seconds
+    while (rest := end - time.monotonic()) > 0 and not stop.is_set():
+        stop.wait(min(rest, 1))
