@@ -98,6 +98,12 @@ def pin() -> None:
         os.sched_setaffinity(0, {max(CORES)})
 
 
+def pin_to_others() -> None:
+    """Restricts this process, and all that it starts, to the cores that `pin` leaves, if there are any."""
+    if others := CORES - {max(CORES, default=0)}:
+        os.sched_setaffinity(0, others)
+
+
 def unpin() -> None:
     """Allows all cores again."""
     if CORES:

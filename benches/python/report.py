@@ -25,6 +25,8 @@ import validate
 from figures import Figure, Figures
 from floors import BEST_PEER, EQUAL_SIZE, FLOORS, Floor, judged
 
+import internal_topics
+
 HOW_TO_READ = f"""\
 Every ratio is magicbyte's speed divided by the peer's, on the same bytes in the same run: above 1, magicbyte
 is faster. It is the median of the turns' ratios, with (smallest..largest). A rate is a median, in million
@@ -88,6 +90,7 @@ def publish(
         "Tables": rows(figures.of(lake.PART)),
         "Stores": STORES + rows(figures.of(stores.PART)),
         "Captures": CAPTURES + rows(figures.of(capture.PART)),
+        "Internal topics": INTERNAL_TOPICS + rows(figures.of(internal_topics.PART)),
         "Schemas": SCHEMAS + rows(figures.of(schemas.PART)),
         "Runs": runs(figures),
     }
@@ -105,6 +108,11 @@ Keys and values to typed columns (`ColumnDecoder.decode`), in CPU time of one co
 Avro. We take values with their framing, checked row by row, the others payloads of one schema without it.
 
 """
+INTERNAL_TOPICS = """\
+500,000 records of `__consumer_offsets`, in CPU time of one core: the offsets that they add up to, as
+`offsets`, `serve` and `ingest` read them, and `dump`, with the start of its process.
+
+"""
 LINES = """\
 Offset, timestamp, timestamp type, key and value of every record as JSON lines, from batches in memory, in CPU
 time of one core: `records` without its start. Both sides read magicbyte's Arrow stream.
@@ -119,7 +127,8 @@ STORES = f"""\
 An S3 server (SeaweedFS) on this machine, each command in a process of its own. A proxy makes a slow link
 of it: {stores.LINK}. `verify` in bytes of the log a second, against the link's rate. The bytes of the log
 against those that were fetched: 1 means that each was fetched once. Memory is the peak of the whole process
-with one task at a time; above 1, it is less than the bound.
+with one task at a time; above 1, it is less than the bound. `s3 on this machine`: the job has one core, with
+S3 as with files, and the server has the others; `on the same cores`: both share all.
 
 """
 VALIDATE = """\

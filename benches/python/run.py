@@ -35,6 +35,7 @@ PARTS = [
     "stores",
     "serving",
     "capture",
+    "internal_topics",
     "schemas",
     "dropins",
 ]

@@ -19,6 +19,7 @@ from obstore.store import S3Store
 KEY, SECRET = "magickey", "magicsecret"
 OPTIONS = {"access_key_id": KEY, "secret_access_key": SECRET, "region": "us-east-1", "allow_http": "true"}
 BUCKET = "backup"
+TABLES = "tables"
 
 
 def free_ports(count: int) -> list[int]:
@@ -39,8 +40,11 @@ def free_ports(count: int) -> list[int]:
 
 
 @contextmanager
-def s3_server(directory: Path) -> Iterator[str]:
-    """Runs a server that keeps its data in a directory; yields its endpoint."""
+def s3_server(directory: Path, catalog_port: int = 0) -> Iterator[str]:
+    """Runs a server that keeps its data in a directory; yields its endpoint.
+
+    With `catalog_port`, there is an Iceberg REST catalog: its warehouse is the bucket `TABLES`.
+    """
     actions = ["Admin", "Read", "Write", "List"]
     identity = {"name": "tests", "credentials": [{"accessKey": KEY, "secretKey": SECRET}], "actions": actions}
     (directory / "s3.json").write_text(json.dumps({"identities": [identity]}))
@@ -54,8 +58,8 @@ def s3_server(directory: Path) -> Iterator[str]:
         "-filer",
     ]
     command += ["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-master.telemetry=false", "-volume.max=50"]
-    # No catalogs: they would take fixed ports.
-    command += ["-s3.port.iceberg=0", "-s3.port.lance=0"]
+    # By default, catalogs take fixed ports.
+    command += [f"-s3.port.iceberg={catalog_port}", "-s3.port.lance=0"]
     command += [
         f"-master.port={master}",
         f"-volume.port={volume}",
@@ -75,17 +79,25 @@ def s3_server(directory: Path) -> Iterator[str]:
                     assert server.poll() is None, (directory / "log").read_text()[-2000:]
                     assert time.monotonic() < deadline, (directory / "log").read_text()[-2000:]
                     time.sleep(1)
+            if catalog_port:
+                subprocess.run(
+                    [*command[:1], "shell", f"-master=127.0.0.1:{master}"],
+                    input=f"s3tables.bucket -create -name {TABLES} -account tests\n".encode(),
+                    check=True,
+                    stdout=log,
+                    stderr=log,
+                )
             yield endpoint
         finally:
             server.kill()
 
 
-def client(endpoint: str) -> Any:
+def client(endpoint: str, bucket: str = BUCKET) -> Any:
     """What writes objects."""
     config = {name: value for name, value in OPTIONS.items() if name != "allow_http"}
     retries: Any = {"max_retries": 1}
     return S3Store(
-        BUCKET,
+        bucket,
         config={**config, "endpoint": endpoint},
         client_options={"allow_http": True},
         retry_config=retries,

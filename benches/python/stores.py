@@ -5,12 +5,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import magicbyte
+import processes
 import sets
 from bench import Bench
 from figures import only_ratio
@@ -24,6 +24,14 @@ LINK_MILLISECONDS, LINK_MEGABYTES = 20, 100
 LINK = f"{LINK_MILLISECONDS} ms, {LINK_MEGABYTES} MB/s"
 MEMORY_MEBIBYTES = 256
 LARGE_BATCHES = 160
+MEASURED = """
+import resource, subprocess, sys, time
+start = time.perf_counter()
+code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(code)
+"""
+"""What runs a command. It is small: the peak of a process includes the memory of the one that started it."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +52,8 @@ def measure(bench: Bench) -> None:
             put_directory(endpoint, large, "large")
             with linked(endpoint, LINK_MILLISECONDS, LINK_MEGABYTES) as link:
                 over_the_link(bench, link, size_of(log), size_of(large), home)
-            ingest_as_from_files(bench, endpoint, log, home)
+            ingest_as_from_files(bench, "s3 on the same cores", endpoint, log, home)
+        apart_from_the_server(bench, log, home)
 
 
 def large_batches(directory: Path) -> Path:
@@ -90,7 +99,20 @@ def against(ours: list[float], bound: float) -> Comparison:
     return Comparison(ours, [bound] * len(ours))
 
 
-def ingest_as_from_files(bench: Bench, endpoint: str, log: Path, home: Path) -> None:
+def apart_from_the_server(bench: Bench, log: Path, home: Path) -> None:
+    """The job has one core, with the log in S3 as from files: the server has the others."""
+    (home / "apart").mkdir()
+    processes.pin_to_others()
+    try:
+        with s3_server(home / "apart") as endpoint:
+            put_directory(endpoint, log, "log")
+            processes.pin()
+            ingest_as_from_files(bench, "s3 on this machine", endpoint, log, home)
+    finally:
+        processes.unpin()
+
+
+def ingest_as_from_files(bench: Bench, on: str, endpoint: str, log: Path, home: Path) -> None:
     def way(source: str) -> Callable[[], float]:
         def run() -> float:
             shutil.rmtree(home / "tables", ignore_errors=True)
@@ -100,7 +122,7 @@ def ingest_as_from_files(bench: Bench, endpoint: str, log: Path, home: Path) -> 
 
     rates = in_turn({"s3": way(f"s3://{BUCKET}/log"), "files": way(str(log))}, bench.turns)
     compared = Comparison(rates["s3"], rates["files"])
-    bench.add(only_ratio(PART, "ingest, wall", "s3 on this machine", "the same job from files", compared))
+    bench.add(only_ratio(PART, "ingest, wall", on, "the same job from files", compared))
 
 
 def command_of(endpoint: str, command: str, source: str, *arguments: str) -> Used:
@@ -108,13 +130,12 @@ def command_of(endpoint: str, command: str, source: str, *arguments: str) -> Use
     options = {**OPTIONS, "endpoint": endpoint} if source.startswith("s3:") else {}
     given = [f"--storage-option={name}={value}" for name, value in options.items()]
     line = [sys.executable, "-m", "magicbyte", command, *given, source, *arguments]
-    start = time.perf_counter()
-    process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    assert process.stderr is not None
-    error = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise RuntimeError(f"{command} of {source}: {error.decode()}")
-    return Used(seconds, usage.ru_maxrss / 1024)
+    # As an installed wheel, it is not compiled by each process.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, *line], capture_output=True, text=True, env=environment
+    )
+    if done.returncode:
+        raise RuntimeError(f"{command} of {source}: {done.stderr}")
+    seconds, kibibytes = map(float, done.stdout.split())
+    return Used(seconds, kibibytes / 1024)
